@@ -37,6 +37,7 @@ struct parts {
     struct api *api;
     struct controller *controller; /* beside the API */
     struct http_server *http;
+    const char *volume_url; /* atomic: root of the API when it listens; NULL before */
     struct own_user *agent_user;
     struct hypervisor *hypervisor;
     struct agent *agent;
@@ -77,6 +78,7 @@ int part_messages_flow(struct parts *parts, struct error *err); /* from here on 
 void part_messages_stop(struct parts *parts);
 
 int part_manager_start(struct parts *parts, struct error *err);
+int part_manager_look(struct parts *parts, struct error *err);
 void part_manager_drain(struct parts *parts);
 void part_manager_stop(struct parts *parts);
 

@@ -111,7 +111,11 @@ int part_listener_start(struct parts *parts, struct error *err) {
         mounts[count++] = (struct http_mount){ "", api_handle, parts->api };
     if (parts->there & PART_AGENT)
         mounts[count++] = (struct http_mount){ parts->listener->agent, agent_entry, parts };
-    return http_server_start(&settings, &parts->http, err);
+    if (http_server_start(&settings, &parts->http, err) < 0)
+        return -1;
+    if (parts->there & PART_API)
+        __atomic_store_n(&parts->volume_url, part_listener_url(parts, "/v3"), __ATOMIC_RELEASE);
+    return 0;
 }
 
 const char *part_listener_url(const struct parts *parts, const char *path) {

@@ -22,6 +22,24 @@ static void operation_ended(void *arg) {
         db_tell(parts->db, DB_ENDED);
 }
 
+static const char *volume_url(const struct driver_backend *backend) {
+    const struct parts *parts = backend->volume_url_arg;
+
+    return __atomic_load_n(&parts->volume_url, __ATOMIC_ACQUIRE);
+}
+
+static void tell_volume_url(struct parts *parts) {
+    for (struct manager_backend *backend = parts->backends; backend->name; backend++) {
+        backend->settings.volume_url = parts->there & PART_API ? volume_url : NULL;
+        backend->settings.volume_url_arg = parts;
+    }
+}
+
+/* Backends that are behind the API of this process have something to tell from now on. */
+int part_manager_look(struct parts *parts, struct error *err) {
+    return manager_report(parts->manager, err);
+}
+
 int part_manager_start(struct parts *parts, struct error *err) {
     struct manager_settings settings = {
         .db = parts->db,
@@ -39,6 +57,7 @@ int part_manager_start(struct parts *parts, struct error *err) {
     if (parts_find_backends(parts->config, &parts->backends, err) < 0 ||
         compute_sender_new(parts->config, &parts->compute, err) < 0)
         return -1;
+    tell_volume_url(parts);
     settings.backends = parts->backends;
     settings.compute = parts->compute;
     settings.owner_prefix = arena_format(parts->arena, "%s:%s:", settings.node, parts->place);

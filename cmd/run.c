@@ -39,6 +39,7 @@ static const struct {
     { PART_MANAGER, part_lock_take },
     { PART_MANAGER, part_manager_start },
     { PARTS_LISTENING, part_listener_start },
+    { PART_MANAGER, part_manager_look },
     { PART_API, part_controller_start },
     { PART_AGENT, part_agent_start },
     /* Messages last: an extend that a crash cut off sends its event at once, and the agent must be

@@ -54,6 +54,7 @@ static struct {
     { ROOT ".manager", LOG_INFO },
     { ROOT ".policy", LOG_INFO },
     { ROOT ".provision", LOG_INFO },
+    { ROOT ".replicated", LOG_INFO },
     { ROOT ".rpc", LOG_INFO },
     { ROOT ".storage", LOG_INFO },
     { ROOT ".volume", LOG_INFO },

@@ -6,10 +6,11 @@
 #include <assert.h>
 #include <string.h>
 
-const struct driver *const drivers[] = { &file_driver,       &nfs_driver,
-                                         &netapp_nfs_driver, &powerstore_nfs_driver,
-                                         &quobyte_driver,    &memory_driver,
-                                         &fault_driver,      NULL };
+const struct driver *const drivers[] = {
+    &file_driver,           &nfs_driver,     &netapp_nfs_driver,
+    &powerstore_nfs_driver, &quobyte_driver, &replicated_driver,
+    &memory_driver,         &fault_driver,   NULL
+};
 
 const struct driver_feature_row driver_features[] = {
     { DRIVER_MULTIATTACH, "multiattach", "multiattach" },
@@ -45,9 +46,10 @@ static const struct option backend_options[] = {
       .key = "volume_driver",
       .type = OPTION_TEXT,
       .fallback = "file",
-      .help = "Where the volumes of this backend live: file, nfs, netapp_nfs, powerstore_nfs, "
-              "quobyte, memory or fault. Cinder's class paths of the drivers of the same kind are "
-              "taken, too." },
+      .help =
+          "Where the volumes of this backend live: file, nfs, netapp_nfs, powerstore_nfs, "
+          "quobyte, replicated, memory or fault. Cinder's class paths of the drivers of the same kind are "
+          "taken, too." },
     { .section = OPTION_BACKEND,
       .key = "volume_backend_name",
       .type = OPTION_TEXT,

@@ -90,6 +90,7 @@ struct driver_volume {
     bool attached;                 /* has an attachment that is more than reserved */
     bool multiattach;
     bool encrypted;
+    const json_t *extra_specs;        /* of its type, when it is made; NULL: it has none */
     const struct driver_fence *fence; /* may the call still change things?  NULL: always */
     unsigned attempt; /* counts the workers so far, so that no two share a temporary file */
 };
@@ -142,6 +143,13 @@ struct driver_draft {
 #define POOL_SNAPSHOT_OVERLAYS "snapshot_overlays"
 /* And is the end of a connection the backend's business, too (disconnect)? */
 #define POOL_ENDS_CONNECTIONS "ends_connections"
+/* A list: keys of extra specs that are the driver's own.  A type with one of them is for such pools
+ * alone, whatever the value. */
+#define POOL_EXTRA_SPECS "extra_specs"
+
+/* Those there are. */
+#define DRIVER_SPEC_POLICY   "cstorVolumePolicy"
+#define DRIVER_SPEC_REPLICAS "replicaCount"
 
 struct driver_pool {
     const char *name;
@@ -161,6 +169,10 @@ struct driver_backend {
                  const char *name_id);
     void *knows_arg;
     bool only_looks; /* who opens it leaves nothing there */
+    /* Root of the volume API of this process, and NULL as long as it does not listen.  For any
+     * thread.  NULL: this process has none. */
+    const char *(*volume_url)(const struct driver_backend *backend);
+    const void *volume_url_arg;
 };
 
 struct driver {
@@ -361,7 +373,7 @@ struct driver {
 };
 
 extern const struct driver file_driver, nfs_driver, netapp_nfs_driver, powerstore_nfs_driver,
-    quobyte_driver, memory_driver, fault_driver;
+    quobyte_driver, replicated_driver, memory_driver, fault_driver;
 
 /* Every driver of this build, ended with NULL. */
 extern const struct driver *const drivers[];

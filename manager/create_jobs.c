@@ -4,6 +4,8 @@
 #include "manager/job.h"
 #include "volume/create.h"
 #include "volume/source.h"
+#include "volume/type.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -80,8 +82,29 @@ static int copy(struct job *job, const struct driver_volume *volume,
                                   &job->progress, ret, err);
 }
 
+/* Extra specs of its type, into job->extra_specs. */
+static int specs_body(struct work *work, void *arg, struct error *err) {
+    struct job *job = arg;
+    json_t *specs = json_keep(work->arena, json_object());
+    struct volume_type type;
+
+    if (!job->volume.type_id)
+        return 0;
+    if (volume_type_row(work, job->volume.type_id, &type, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < type.extra_specs.count; i++) {
+        const struct pair *spec = &type.extra_specs.items[i];
+
+        json_object_set_new(specs, spec->key, spec->value ? json_string(spec->value) : json_null());
+    }
+    job->extra_specs = specs;
+    return 0;
+}
+
 static int make_volume(struct job *job, struct driver_created *ret, struct error *err) {
-    const struct driver_volume volume = job_driver_volume(job);
+    struct driver_volume volume = job_driver_volume(job);
+
+    volume.extra_specs = job->extra_specs;
 
     if (job->source.given)
         return copy(job, &volume, &job->source, ret, err);
@@ -128,7 +151,8 @@ int job_create(struct job *job, struct error *err) {
 
     if (!job->has_volume)
         return job_end(job, err);
-    if (job_read(job, source_body, job, err) < 0 && err->kind != ERROR_NOT_FOUND)
+    if ((job_read(job, source_body, job, err) < 0 || job_read(job, specs_body, job, err) < 0) &&
+        err->kind != ERROR_NOT_FOUND)
         return -1;
     if (make_volume(job, &created, &failure) < 0)
         ending.failure = &failure;

@@ -406,7 +406,8 @@ int job_put_back(struct job *job, int64_t pause_us, struct error *err) {
 
 bool job_is_uncertain(const struct job *job, const struct error *failure) {
     return failure->kind == ERROR_UNAVAILABLE &&
-           (job->operation.attempts > 1 || job->operation.created_at < job->manager->started_at);
+           (job->operation.attempts > 1 || job->operation.created_at < job->manager->started_at ||
+            manager_is_draining(job->manager));
 }
 
 int job_ask_again(struct job *job, const struct error *failure, struct error *err) {

@@ -25,6 +25,7 @@ struct job {
     struct snapshot snapshot; /* that the operation is about, as it was at the claim */
     bool has_snapshot;
     struct volume_source source; /* of a volume that is made */
+    const json_t *extra_specs;   /* of its type; NULL: it has none */
     struct running running;
     struct driver_fence fence; /* drivers ask: does the lease hold, is the work still wanted? */
     bool fenced_off;           /* it refused once: whatever the driver said then is no verdict */
@@ -133,7 +134,8 @@ int job_later(struct job *job, struct error *err);
 int job_put_back(struct job *job, int64_t pause_us, struct error *err);
 /* Is the failure one that says nothing of the volume?  An attempt before this one may have done the
  * work, and a backend that is away tells nobody.  A first attempt has done nothing and fails.  One
- * from before the start of this manager may have been another's: claims are not synced. */
+ * from before the start of this manager may have been another's: claims are not synced.  While this
+ * process ends the backend may be what has ended. */
 bool job_is_uncertain(const struct job *job, const struct error *failure);
 /* Then it is given back, and the backend is asked again after a while. */
 int job_ask_again(struct job *job, const struct error *failure, struct error *err);

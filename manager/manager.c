@@ -222,6 +222,10 @@ static int report(struct manager *manager, struct error *err) {
     return manager->settings.threaded ? report_node(manager, err) : hosts_report(manager, err);
 }
 
+int manager_report(struct manager *manager, struct error *err) {
+    return hosts_report(manager, err);
+}
+
 int manager_tick(struct manager *manager, struct error *err) {
     int64_t now = clock_steady_us(manager->settings.settings->clock);
     bool expire = now - manager->expired_at >= EXPIRE_US;

@@ -17,6 +17,8 @@ int manager_start(const struct manager_settings *settings, struct manager **ret,
 /* One round of the periodic work by the clock: leases, orphans and deadlines, and from time to time
  * heartbeat, pools, old messages. A crash of this process is as if no more rounds came. */
 int manager_tick(struct manager *manager, struct error *err);
+/* Tells of its backends now, and not when it is time. */
+int manager_report(struct manager *manager, struct error *err);
 /* True while its rounds go on; one that hangs is not alive. */
 bool manager_alive(struct manager *manager);
 /* From now on nothing is claimed: what comes is left for others. What runs goes on. */

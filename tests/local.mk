@@ -120,6 +120,7 @@ EXTRA_DIST += \
 	tests/e2e/test_provisioning.py \
 	tests/e2e/test_provisioning_page.py \
 	tests/e2e/pages.py \
+	tests/e2e/test_replicated.py \
 	tests/e2e/test_reclaim.py \
 	tests/e2e/test_hanging.py \
 	tests/e2e/test_claim.py \

@@ -1,6 +1,7 @@
 #include "volume/capability.h"
 
 #include "common/cleanup.h"
+#include "drivers/driver.h"
 #include "json/json.h"
 
 #include <stdio.h>
@@ -190,6 +191,19 @@ static const char *spec_path(const struct pair *spec) {
     return strchr(spec->key, ':') ? NULL : spec->key;
 }
 
+/* The driver of the pool reads it itself. */
+static bool is_the_drivers(const json_t *capabilities, const char *key) {
+    const json_t *own = json_object_get(capabilities, POOL_EXTRA_SPECS);
+
+    for (size_t i = 0; i < json_array_size(own); i++) {
+        const char *known = json_string_value(json_array_get(own, i));
+
+        if (known && strcmp(known, key) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool capability_needed(const struct pairs *specs) {
     for (unsigned i = 0; i < specs->count; i++)
         if (spec_path(&specs->items[i]))
@@ -201,7 +215,8 @@ bool capability_matches(const json_t *capabilities, const struct pairs *specs) {
     for (unsigned i = 0; i < specs->count; i++) {
         const char *path = spec_path(&specs->items[i]);
 
-        if (path && !capability_holds(find_capability(capabilities, path), specs->items[i].value))
+        if (path && !is_the_drivers(capabilities, path) &&
+            !capability_holds(find_capability(capabilities, path), specs->items[i].value))
             return false;
     }
     return true;

@@ -5,7 +5,8 @@
  * inside an object); keys of other scopes are not for placement.  The value is compared as it is,
  * or begins with an operator: = (at least) == != >= <= of numbers, s== s!= s< s<= s> s>= of text,
  * <is> of truth, <in> a part of the text, <all-in> each a part of it, <or> one of several.
- * A capability that is a list matches when one of its elements does.
+ * A capability that is a list matches when one of its elements does.  A key that the pool names in
+ * its POOL_EXTRA_SPECS is for the driver, and matches whatever its value.
  */
 #pragma once
 

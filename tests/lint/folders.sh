@@ -12,6 +12,7 @@ client      common json config http policy identity
 db          common config
 rpc         common json config policy db
 drivers     common json config
+replicated  common json config http identity client drivers
 engine      common json
 ledger      common json config policy db
 volume      common json config policy db rpc drivers ledger

@@ -149,6 +149,17 @@ bool hosts_work(struct sim *sim) {
 
 /* ---- the agent's way to the API ---- */
 
+int own_user_new(const struct config *config, const char *section, struct own_user **ret,
+                 struct error *err) {
+    (void)config, (void)section, (void)err;
+    *ret = NULL;
+    return 0;
+}
+
+void own_user_free(struct own_user *user) {
+    (void)user;
+}
+
 bool own_user_is_known(const struct own_user *user) {
     (void)user;
     return false;

@@ -10,7 +10,7 @@ START_TEST(every_driver_is_found_by_its_name) {
         ck_assert_ptr_nonnull(drivers[count]->open);
         ck_assert_ptr_nonnull(drivers[count]->options);
     }
-    ck_assert_uint_eq(count, 7);
+    ck_assert_uint_eq(count, 8);
     ck_assert_ptr_null(driver_find("lvm"));
     ck_assert_ptr_null(driver_find(""));
 }

@@ -7,7 +7,7 @@
 static const char report[] =
     "{\"text\": \"iSCSI\", \"number\": 10, \"real\": 2.5, \"digits\": \"7\", \"yes\": true, "
     "\"no\": false, \"word\": \"True\", \"none\": null, \"list\": [\"a\", \"b\"], \"empty\": [], "
-    "\"nested\": {\"deep\": {\"x\": \"1\"}}}";
+    "\"nested\": {\"deep\": {\"x\": \"1\"}}, \"extra_specs\": [\"own\", 1]}";
 
 static bool matches(const char *key, const char *value) {
     const struct pair pair = { key, value };
@@ -28,6 +28,7 @@ struct example {
 
 /* clang-format off */
 static const struct example examples[] = {
+    { "own", "anything", true }, { "capabilities:own", "anything", true }, { "ow", "x", false },
     { "text", "iSCSI", true }, { "text", "iscsi", false }, { "capabilities:text", "iSCSI", true },
     { "capabilities:text", "nfs", false }, { "missing", "x", false },
     { "capabilities:missing", "x", false }, { "other:missing", "x", true },

@@ -1,0 +1,205 @@
+#include "replicated/replicated.private.h"
+
+#include "client/volumes.h"
+#include "common/clock.h"
+#include "common/quantity.h"
+#include "identity/own_user.h"
+#include "json/json.h"
+
+#include <string.h>
+#include <time.h>
+
+#define PAUSE_FIRST_US ((int64_t)20000)
+#define PAUSE_MOST_US  ((int64_t)1000000)
+#define AWAY_US        ((int64_t)15000000) /* an API that begins anew is back by then */
+
+const struct remote_documents replicated_configs = { .collection = "volume_configs",
+                                                     .word = "volume_config" };
+const struct remote_documents replicated_policies = { .collection = "volume_policies",
+                                                      .word = "volume_policy" };
+
+/* ---- the API ---- */
+
+static const char *text_of(const struct replicated *backend, const char *key) {
+    return config_text(backend->backend->config, backend->backend->name, key);
+}
+
+static bool is_said(const struct driver_backend *place) {
+    return config_given(place->config, place->name, "volume_endpoint");
+}
+
+bool replicated_is_early(const struct replicated *backend) {
+    const struct driver_backend *place = backend->backend;
+
+    return !is_said(place) && place->volume_url && !place->volume_url(place);
+}
+
+int replicated_api(const struct replicated *backend, struct client *ret, struct error *err) {
+    const struct driver_backend *place = backend->backend;
+    const char *url = text_of(backend, "volume_endpoint");
+
+    if (replicated_is_early(backend))
+        return error_set(err, ERROR_UNAVAILABLE, "The API of this process does not listen yet.");
+    if (!is_said(place) && place->volume_url)
+        url = place->volume_url(place);
+    else if (!is_said(place) && own_user_is_known(backend->user))
+        url = NULL;
+    *ret = volumes_client(url, text_of(backend, "volume_token"), backend->user);
+    return 0;
+}
+
+int replicated_begin(struct replicated *backend, struct arena *arena,
+                     const struct driver_volume *volume, struct replicated_call *ret,
+                     struct error *err) {
+    *ret = (struct replicated_call){
+        .backend = backend,
+        .arena = arena,
+        .name = volume->provider_location ? volume->provider_location
+                                          : arena_format(arena, "volume-%s", volume->name_id),
+        .name_id = volume->name_id,
+        .fence = volume->fence,
+    };
+    return replicated_api(backend, &ret->api, err);
+}
+
+/* ---- what the config says ---- */
+
+static const json_t *metadata_of(const struct replicated_call *call) {
+    return json_object_get(call->config, "metadata");
+}
+
+const char *replicated_node(const struct replicated_call *call) {
+    const char *node = json_text_of(json_object_get(call->config, "publish"), "nodeId");
+
+    return node ? node : "";
+}
+
+static int64_t size_in(const struct replicated_call *call, const char *part) {
+    const json_t *capacity = json_object_get(json_object_get(call->config, part), "capacity");
+    const char *text = json_text_of(capacity, "storage");
+    int64_t bytes;
+
+    return text && quantity_read(text, &bytes) ? bytes : 0;
+}
+
+int64_t replicated_size(const struct replicated_call *call) {
+    return size_in(call, "status");
+}
+
+int64_t replicated_size_wanted(const struct replicated_call *call) {
+    return size_in(call, "spec");
+}
+
+bool replicated_is_going(const struct replicated_call *call) {
+    return json_text_of(metadata_of(call), "deletionTimestamp") != NULL;
+}
+
+static bool is_the_volumes(const struct replicated_call *call) {
+    const json_t *labels = json_object_get(metadata_of(call), "labels");
+    const char *name_id = json_text_of(labels, LABEL_VOLUME);
+
+    return name_id && strcmp(name_id, call->name_id) == 0;
+}
+
+/* ---- looks and effects ---- */
+
+int replicated_look(struct replicated_call *call, struct error *err) {
+    struct error failure;
+
+    call->config =
+        document_fetch(&call->api, call->arena, &replicated_configs, call->name, &failure);
+    if (call->config)
+        return is_the_volumes(call);
+    return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
+}
+
+int replicated_may(struct replicated_call *call, struct error *err) {
+    call->over = driver_fence_check(call->fence, err) < 0;
+    return call->over ? -1 : 0;
+}
+
+int replicated_change(struct replicated_call *call, json_t *patch, struct error *err) {
+    const json_t *config;
+    json_t *metadata;
+
+    json_keep(call->arena, patch);
+    if (!json_object_get(patch, "metadata"))
+        json_object_set_new(patch, "metadata", json_object());
+    metadata = json_object_get(patch, "metadata");
+    json_object_set(metadata, "uid", json_object_get(metadata_of(call), "uid"));
+    json_object_set(metadata, "resourceVersion",
+                    json_object_get(metadata_of(call), "resourceVersion"));
+    if (replicated_may(call, err) < 0)
+        return -1;
+    config = document_change(&call->api, call->arena, &replicated_configs, call->name, patch, err);
+    if (!config)
+        return -1;
+    call->config = config;
+    return 0;
+}
+
+/* ---- step by step ---- */
+
+static void sleep_us(int64_t pause_us) {
+    struct timespec left = { .tv_sec = (time_t)(pause_us / 1000000),
+                             .tv_nsec = (long)(pause_us % 1000000 * 1000) };
+
+    while (nanosleep(&left, &left) < 0)
+        ;
+}
+
+/* What people have to know of it. */
+static const char *last_warning(struct replicated_call *call) {
+    struct error err;
+    const json_t *events = document_fetch_below(&call->api, call->arena, &replicated_configs,
+                                                call->name, "events", "events", &err);
+    const char *message = NULL;
+
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
+        const char *type = json_text_of(event, "type");
+
+        if (type && strcmp(type, "Warning") == 0)
+            message = json_text_of(event, "message");
+    }
+    return message ? message : "nothing tells why";
+}
+
+static int give_up(struct replicated_call *call, struct error *err) {
+    return error_set(err, ERROR_BACKEND, "Volume config %s is not ready after %jd s: %s",
+                     call->name, (intmax_t)(call->backend->patience_us / 1000000),
+                     last_warning(call));
+}
+
+/* A failure after which the step may come again: 1. */
+static bool is_passing(const struct replicated_call *call, const struct error *failure,
+                       int64_t away_us) {
+    if (call->over)
+        return false;
+    return failure->kind == ERROR_CONFLICT ||
+           (failure->kind == ERROR_UNAVAILABLE && away_us < AWAY_US);
+}
+
+int replicated_walk(struct replicated_call *call, replicated_step *step, void *arg,
+                    struct error *err) {
+    int64_t begun_us = clock_boottime_us(), answered_us = begun_us, pause_us = PAUSE_FIRST_US;
+
+    for (;;) {
+        struct error failure;
+        int done = step(call, arg, &failure);
+        int64_t now_us = clock_boottime_us();
+
+        if (done > 0)
+            return 0;
+        if (done == 0 || failure.kind != ERROR_UNAVAILABLE)
+            answered_us = now_us;
+        if (done < 0 && !is_passing(call, &failure, now_us - answered_us))
+            return error_pass(err, &failure);
+        if (now_us - begun_us >= call->backend->patience_us)
+            return done < 0 ? error_pass(err, &failure) : give_up(call, err);
+        if (replicated_may(call, err) < 0)
+            return -1;
+        sleep_us(pause_us);
+        pause_us = pause_us * 3 / 2 < PAUSE_MOST_US ? pause_us * 3 / 2 : PAUSE_MOST_US;
+    }
+}

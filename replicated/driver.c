@@ -1,0 +1,189 @@
+/*
+ * Volumes that are declared: each is a config of the volume API, so the service keeps as many
+ * copies of it as its type's policy says.
+ */
+#include "common/cleanup.h"
+#include "common/gib.h"
+#include "common/heap.h"
+#include "common/quantity.h"
+#include "identity/own_user.h"
+#include "replicated/replicated.private.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* clang-format off */
+static const struct option own_options[] = {
+    { .section = OPTION_BACKEND, .key = "replicated_policy", .type = OPTION_TEXT,
+      .help = "Volume policy of volumes whose type names none by its extra spec " DRIVER_SPEC_POLICY "." },
+    { .section = OPTION_BACKEND, .key = "replicated_replicas", .type = OPTION_INT, .fallback = "3", .min = 1, .max = 99,
+      .help = "Copies of volumes whose type does not say how many by its extra spec " DRIVER_SPEC_REPLICAS
+              ", nor its policy by the pools that it names." },
+    { .section = OPTION_BACKEND, .key = "replicated_timeout", .type = OPTION_SECONDS, .fallback = "120", .min = 1, .max = 3600,
+      .help = "Seconds that the controller and the nodes have to make a volume, to grow it or to serve it to a host." },
+    { .section = OPTION_BACKEND, .key = "volume_endpoint", .type = OPTION_TEXT, .fallback = "http://127.0.0.1:8776/v3",
+      .help = "Root of the volume API that keeps the configs of replicated volumes, with /v3. Not given: the API of this "
+              "process, or with a user in section service_user what the catalog says of volumev3 or block-storage." },
+    { .section = OPTION_BACKEND, .key = "volume_token", .type = OPTION_TEXT, .secret = true,
+      .help = "Sent to it as X-Auth-Token, when section service_user has no user. Unset: none." },
+    OPTIONS_END
+};
+/* clang-format on */
+
+static const struct option *const options[] = { own_options, NULL };
+
+/* It is a label's value. */
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+static bool is_label(const char *name) {
+    size_t length = strlen(name);
+
+    return length > 0 && length <= 63 && strspn(name, LETTERS "-_.") == length &&
+           strchr(LETTERS, name[0]) && strchr(LETTERS, name[length - 1]);
+}
+
+static int replicated_open(const struct driver_backend *backend, void **ret_handle,
+                           struct error *err) {
+    struct replicated *opened;
+
+    if (!is_label(backend->name))
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "[%s]: the name of a backend of replicated volumes has at most 63 letters, "
+            "digits, '-', '_' and '.', with a letter or digit at both ends.",
+            backend->name);
+    opened = heap_new(sizeof *opened);
+    *opened = (struct replicated){
+        .backend = backend,
+        .policy = config_text(backend->config, backend->name, "replicated_policy"),
+        .replicas = config_int(backend->config, backend->name, "replicated_replicas"),
+        .patience_us =
+            config_int(backend->config, backend->name, "replicated_timeout") * (int64_t)1000000,
+    };
+    if (own_user_new(backend->config, "service_user", &opened->user, err) < 0) {
+        free(opened);
+        return -1;
+    }
+    *ret_handle = opened;
+    return 0;
+}
+
+static void replicated_close(void *handle) {
+    struct replicated *opened = handle;
+
+    own_user_free(opened->user);
+    free(opened);
+}
+
+/* ---- pools ---- */
+
+struct room {
+    int64_t total, free;
+    unsigned count;
+};
+
+static const json_t *fetch_pools(const struct client *api, struct arena *arena, struct error *err) {
+    const struct client_call call = { .method = "GET", .path = "/replica_pools" };
+
+    return client_ask_for(api, arena, &call, "replica_pools", err);
+}
+
+static struct room room_of(const json_t *pools) {
+    struct room room = { 0 };
+
+    for (size_t i = 0; i < json_array_size(pools); i++) {
+        const json_t *pool = json_array_get(pools, i);
+        const char *state = json_text_of(pool, "state");
+
+        if (!json_is_true(json_object_get(pool, "up")) ||
+            json_is_true(json_object_get(pool, "read_only")) || !state ||
+            strcmp(state, "Online") != 0)
+            continue;
+        room.total += json_integer_value(json_object_get(pool, "total_bytes"));
+        room.free += json_integer_value(json_object_get(pool, "free_bytes"));
+        room.count++;
+    }
+    return room;
+}
+
+/* One pool for all: where the replicas go the controller decides. */
+static int replicated_get_pools(void *handle, struct arena *arena, struct driver_pool **ret,
+                                struct error *err) {
+    const struct replicated *opened = handle;
+    const char *name =
+        config_text(opened->backend->config, opened->backend->name, "volume_backend_name");
+    struct driver_pool *pool = arena_alloc(arena, sizeof *pool);
+    double copies = (double)opened->replicas * (double)GIB;
+    const json_t *pools;
+    struct client api;
+    struct room room;
+
+    if (replicated_is_early(opened))
+        return 0;
+    if (replicated_api(opened, &api, err) < 0 || !(pools = fetch_pools(&api, arena, err)))
+        return -1;
+    room = room_of(pools);
+    *pool = (struct driver_pool){
+        .name = name ? name : opened->backend->name,
+        .total_gb = (double)room.total / copies,
+        .free_gb = room.count < (unsigned)opened->replicas ? 0 : (double)room.free / copies,
+        .capabilities = json_pack("{s:b, s:[s, s]}", POOL_ENDS_CONNECTIONS, 1, POOL_EXTRA_SPECS,
+                                  DRIVER_SPEC_POLICY, DRIVER_SPEC_REPLICAS),
+    };
+    *ret = pool;
+    return 1;
+}
+
+/* ---- the list ---- */
+
+static void tell(const struct replicated *opened, const json_t *config,
+                 void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg) {
+    const json_t *metadata = json_object_get(config, "metadata");
+    const json_t *labels = json_object_get(metadata, "labels");
+    const json_t *capacity = json_object_get(json_object_get(config, "status"), "capacity");
+    const char *backend = json_text_of(labels, LABEL_BACKEND);
+    const char *name_id = json_text_of(labels, LABEL_VOLUME);
+    const char *size = json_text_of(capacity, "storage");
+    int64_t bytes = -1;
+
+    if (!name_id || !backend || strcmp(backend, opened->backend->name) != 0 ||
+        json_text_of(metadata, "deletionTimestamp"))
+        return;
+    if (size)
+        quantity_read(size, &bytes);
+    found(arg, name_id, bytes);
+}
+
+static int replicated_list_volumes(void *handle, struct arena *arena,
+                                   void (*found)(void *arg, const char *name_id, int64_t bytes),
+                                   void *arg, struct error *err) {
+    const struct replicated *opened = handle;
+    const json_t *configs;
+    struct client api;
+
+    if (replicated_api(opened, &api, err) < 0)
+        return -1;
+    configs = documents_fetch(&api, arena, &replicated_configs, err);
+    for (size_t i = 0; i < json_array_size(configs); i++)
+        tell(opened, json_array_get(configs, i), found, arg);
+    return configs ? 0 : -1;
+}
+
+const struct driver replicated_driver = {
+    .name = "replicated",
+    .vendor_name = "Open Source",
+    .storage_protocol = "nbd",
+    .features = DRIVER_ONLINE_EXTEND | DRIVER_THIN,
+    .options = options,
+    .open = replicated_open,
+    .close = replicated_close,
+    .get_pools = replicated_get_pools,
+    .create_volume = replicated_create_volume,
+    .delete_volume = replicated_delete_volume,
+    .rename_volume = replicated_rename_volume,
+    .extend_volume = replicated_extend_volume,
+    .get_size = replicated_get_size,
+    .connect = replicated_connect,
+    .disconnect = replicated_disconnect,
+    .list_volumes = replicated_list_volumes,
+};

@@ -1,0 +1,11 @@
+libscoria_a_SOURCES += \
+	replicated/call.c \
+	replicated/connection.c \
+	replicated/driver.c \
+	replicated/replicated.private.h \
+	replicated/volume.c
+
+if HAVE_CHECK
+check_PROGRAMS += \
+	tests/unit/replicated/test_replicated
+endif

@@ -1,0 +1,87 @@
+/*
+ * What the files of this driver share: the backend, and one call of it.
+ *
+ * A volume is a config of the volume API: its label says by which name_id the service knows it, and
+ * its own name, which stays, is the provider_location.  No call of the driver is one request: each
+ * is a step that looks at the documents as they are and does the next thing, and that comes again
+ * until nothing is left to do.  A change names the document's version that it was decided by, and
+ * the fence is asked behind that look: whoever slept in between is refused by the API.
+ */
+#pragma once
+
+#include "client/documents.h"
+#include "drivers/driver.h"
+
+struct replicated {
+    const struct driver_backend *backend;
+    struct own_user *user;
+    const char *policy; /* of volumes whose type names none; NULL: none */
+    int64_t replicas;   /* of those whose type and policy say no number */
+    int64_t patience_us;
+};
+
+struct replicated_call {
+    const struct replicated *backend;
+    struct arena *arena;
+    struct client api;
+    const char *name;    /* of the config */
+    const char *name_id; /* by which the volume is known */
+    const struct driver_fence *fence;
+    const json_t *config; /* at the last look */
+    bool over;            /* the fence has said so */
+};
+
+/* "metadata.labels" of each config. */
+#define LABEL_VOLUME  "scoria.io/volume"  /* the name_id */
+#define LABEL_BACKEND "scoria.io/backend" /* the backend's section */
+/* Written anew whenever a connection begins or ends, so that whoever decided before is refused. */
+#define ANNOTATION_CONNECTION "scoria.io/connection"
+
+extern const struct remote_documents replicated_configs, replicated_policies;
+
+/* The API is this process's own, and does not listen yet. */
+bool replicated_is_early(const struct replicated *backend);
+int replicated_api(const struct replicated *backend, struct client *ret, struct error *err);
+int replicated_begin(struct replicated *backend, struct arena *arena,
+                     const struct driver_volume *volume, struct replicated_call *ret,
+                     struct error *err);
+
+/* 1 there is nothing left to do, 0 not yet, -1.  ERROR_CONFLICT: look again. */
+typedef int replicated_step(struct replicated_call *call, void *arg, struct error *err);
+
+/*
+ * Steps until there is nothing left to do.  ERROR_BACKEND when the patience is over, with what the
+ * config's last event says; an API that does not answer is waited for shorter, ERROR_UNAVAILABLE.
+ */
+int replicated_walk(struct replicated_call *call, replicated_step *step, void *arg,
+                    struct error *err);
+
+/* The config into call->config: 1, 0 there is none of this volume.  A step has it read anew. */
+int replicated_look(struct replicated_call *call, struct error *err);
+/* Changes what `patch` says (a new reference, taken) of the config as it was looked at. */
+int replicated_change(struct replicated_call *call, json_t *patch, struct error *err);
+/* Is the work still ours?  Right before any other effect. */
+int replicated_may(struct replicated_call *call, struct error *err);
+
+/* What the config says. */
+const char *replicated_node(const struct replicated_call *call); /* "": it is served nowhere */
+int64_t replicated_size(const struct replicated_call *call);     /* 0: it has none yet */
+int64_t replicated_size_wanted(const struct replicated_call *call);
+bool replicated_is_going(const struct replicated_call *call);
+
+/* Members of the struct driver. */
+int replicated_create_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             struct driver_created *ret, struct error *err);
+int replicated_delete_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             struct error *err);
+int replicated_rename_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const char *new_name_id, struct error *err);
+enum driver_outcome replicated_extend_volume(void *handle, struct arena *arena,
+                                             const struct driver_volume *volume, int64_t new_gb,
+                                             struct error *err);
+int replicated_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,
+                        int64_t *ret_bytes, struct error *err);
+int replicated_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
+                       const json_t *connector, json_t **ret, struct error *err);
+int replicated_disconnect(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          struct error *err);

@@ -1,0 +1,262 @@
+/*
+ * A volume is made, goes, gets another name, grows and is measured.
+ */
+#include "common/gib.h"
+#include "common/log.h"
+#include "common/quantity.h"
+#include "replicated/replicated.private.h"
+#include "json/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- create ---- */
+
+struct making {
+    const char *policy; /* NULL: none */
+    int64_t replicas;
+    int64_t bytes;
+    const char *volume_id;
+};
+
+static const char *spec_of(const struct driver_volume *volume, const char *key) {
+    const char *text = json_text_of(volume->extra_specs, key);
+
+    return text && *text ? text : NULL;
+}
+
+/* A type that cannot be fulfilled says so at once: a config would wait for the policy. */
+static const json_t *find_policy(const struct replicated_call *call, const char *name,
+                                 struct error *err) {
+    struct error failure;
+    const json_t *policy =
+        document_fetch(&call->api, call->arena, &replicated_policies, name, &failure);
+
+    if (policy)
+        return policy;
+    if (failure.kind == ERROR_NOT_FOUND)
+        error_set(err, ERROR_BAD_REQUEST, "There is no volume policy %s.", name);
+    else
+        *err = failure;
+    return NULL;
+}
+
+static int read_count(const char *text, int64_t *ret, struct error *err) {
+    char *end;
+    long long count = strtoll(text, &end, 10);
+
+    if (text[strspn(text, "0123456789")] || end == text || count < 1 || count > 99)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Extra spec " DRIVER_SPEC_REPLICAS " is no number of replicas: %.32s.",
+                         text);
+    *ret = count;
+    return 0;
+}
+
+/* What the type says, else its policy, else the backend. */
+static int read_wish(const struct replicated_call *call, const struct driver_volume *volume,
+                     struct making *ret, struct error *err) {
+    const char *policy = spec_of(volume, DRIVER_SPEC_POLICY);
+    const char *count = spec_of(volume, DRIVER_SPEC_REPLICAS);
+    const json_t *document = NULL, *pools;
+
+    *ret = (struct making){
+        .policy = policy ? policy : call->backend->policy,
+        .replicas = call->backend->replicas,
+        .bytes = volume->size_gb * GIB,
+        .volume_id = volume->id,
+    };
+    if (ret->policy && !(document = find_policy(call, ret->policy, err)))
+        return -1;
+    pools = json_object_get(json_object_get(document, "spec"), "replicaPoolInfo");
+    if (json_array_size(pools) > 0)
+        ret->replicas = (int64_t)json_array_size(pools);
+    return count ? read_count(count, &ret->replicas, err) : 0;
+}
+
+static json_t *new_config(const struct replicated_call *call, const struct making *making) {
+    json_t *config =
+        json_pack("{s:{s:s, s:{s:s, s:s}, s:{s:s, s:s}}, s:{s:{s:s}, s:{s:I}}}", "metadata", "name",
+                  call->name, "labels", LABEL_VOLUME, call->name_id, LABEL_BACKEND,
+                  call->backend->backend->name, "annotations", "scoria.io/volume-id",
+                  making->volume_id, "scoria.io/quota", "none", "spec", "capacity", "storage",
+                  quantity_text(call->arena, making->bytes), "provision", "replicaCount",
+                  (json_int_t)making->replicas);
+
+    if (making->policy)
+        json_object_set_new(json_object_get(json_object_get(config, "metadata"), "annotations"),
+                            "openebs.io/volume-policy", json_string(making->policy));
+    return json_keep(call->arena, config);
+}
+
+/* Under its name is another volume, or the one that was deleted meanwhile. */
+static int refuse_name(struct replicated_call *call, struct error *err) {
+    call->over = true;
+    return error_set(err, ERROR_CONFLICT,
+                     "Volume config %s is there already and not this volume's.", call->name);
+}
+
+static int create_step(struct replicated_call *call, void *arg, struct error *err) {
+    const struct making *making = arg;
+    int found = replicated_look(call, err);
+
+    if (found < 0)
+        return -1;
+    if (call->config && (found == 0 || replicated_is_going(call)))
+        return refuse_name(call, err);
+    if (found > 0)
+        return replicated_size(call) > 0;
+    if (replicated_may(call, err) < 0)
+        return -1;
+    return document_send(&call->api, call->arena, &replicated_configs, new_config(call, making),
+                         err)
+               ? 0
+               : -1;
+}
+
+/* What could not be made in time is not made later. */
+static int take_back(struct replicated_call *call, const struct error *failure, struct error *err) {
+    struct error ignored;
+
+    if (!call->over && failure->kind == ERROR_BACKEND && replicated_may(call, &ignored) == 0)
+        document_drop(&call->api, call->arena, &replicated_configs, call->name, &ignored);
+    return error_pass(err, failure);
+}
+
+int replicated_create_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             struct driver_created *ret, struct error *err) {
+    struct replicated_call call;
+    struct making making;
+    struct error failure;
+
+    if (replicated_begin(handle, arena, volume, &call, err) < 0 ||
+        read_wish(&call, volume, &making, err) < 0)
+        return -1;
+    if (volume->multiattach)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "A replicated volume is served on one host at a time: no multiattach.");
+    if (replicated_walk(&call, create_step, &making, &failure) < 0)
+        return take_back(&call, &failure, err);
+    *ret = (struct driver_created){ .provider_location = call.name, .format = "raw" };
+    return 0;
+}
+
+/* ---- delete ---- */
+
+static int delete_step(struct replicated_call *call, void *arg, struct error *err) {
+    bool *begun = arg;
+    int found = replicated_look(call, err);
+    const char *version;
+
+    if (found <= 0)
+        return found < 0 ? -1 : 1;
+    if (replicated_is_going(call)) {
+        *begun = true;
+        return 0;
+    }
+    if (*replicated_node(call))
+        return replicated_change(call, json_pack("{s:{s:s}}", "publish", "nodeId", ""), err);
+    version = json_text_of(json_object_get(call->config, "metadata"), "resourceVersion");
+    if (replicated_may(call, err) < 0)
+        return -1;
+    return document_drop_version(&call->api, call->arena, &replicated_configs, call->name, version,
+                                 err);
+}
+
+/* Once it is said the config goes, also when a pool of it is away for a week. */
+int replicated_delete_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             struct error *err) {
+    struct replicated_call call;
+    struct error failure;
+    bool begun = false;
+
+    if (volume->attached)
+        return error_set(err, ERROR_BACKEND, "Volume %s is in use.", volume->id);
+    if (replicated_begin(handle, arena, volume, &call, err) < 0)
+        return -1;
+    if (replicated_walk(&call, delete_step, &begun, &failure) == 0)
+        return 0;
+    if (!begun || failure.kind != ERROR_BACKEND)
+        return error_pass(err, &failure);
+    log_warning(NULL, "data of a deleted volume go later", "volume_id", volume->id, "reason",
+                failure.message, NULL);
+    return 0;
+}
+
+/* ---- rename ---- */
+
+static int rename_step(struct replicated_call *call, void *arg, struct error *err) {
+    const char *new_name_id = arg;
+    int found = replicated_look(call, err);
+
+    if (found <= 0)
+        return found < 0 ? -1 : 1;
+    return replicated_change(
+               call, json_pack("{s:{s:{s:s}}}", "metadata", "labels", LABEL_VOLUME, new_name_id),
+               err) < 0
+               ? -1
+               : 1;
+}
+
+int replicated_rename_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const char *new_name_id, struct error *err) {
+    struct replicated_call call;
+
+    if (driver_fence_check(volume->fence, err) < 0 ||
+        replicated_begin(handle, arena, volume, &call, err) < 0)
+        return -1;
+    return replicated_walk(&call, rename_step, (void *)(uintptr_t)new_name_id, err);
+}
+
+/* ---- extend ---- */
+
+static int none(const struct replicated_call *call, struct error *err) {
+    return error_set(err, ERROR_NOT_FOUND, "There is no volume config %s of this volume.",
+                     call->name);
+}
+
+/* It grows to one size after the other: an extend of before that was given up may still be on its
+ * way. */
+static int extend_step(struct replicated_call *call, void *arg, struct error *err) {
+    const int64_t *bytes = arg;
+    int found = replicated_look(call, err);
+    const char *size = quantity_text(call->arena, *bytes);
+
+    if (found <= 0 || replicated_is_going(call))
+        return found < 0 ? -1 : none(call, err);
+    if (replicated_size(call) >= *bytes)
+        return 1;
+    if (replicated_size_wanted(call) >= *bytes)
+        return 0;
+    return replicated_change(call, json_pack("{s:{s:{s:s}}}", "spec", "capacity", "storage", size),
+                             err);
+}
+
+enum driver_outcome replicated_extend_volume(void *handle, struct arena *arena,
+                                             const struct driver_volume *volume, int64_t new_gb,
+                                             struct error *err) {
+    struct replicated_call call;
+    int64_t bytes = new_gb * GIB;
+
+    if (driver_fence_check(volume->fence, err) < 0 ||
+        replicated_begin(handle, arena, volume, &call, err) < 0 ||
+        replicated_walk(&call, extend_step, &bytes, err) < 0)
+        return DRIVER_FAILED;
+    return DRIVER_DONE;
+}
+
+int replicated_get_size(void *handle, struct arena *arena, const struct driver_volume *volume,
+                        int64_t *ret_bytes, struct error *err) {
+    struct replicated_call call;
+    int found;
+
+    if (replicated_begin(handle, arena, volume, &call, err) < 0)
+        return -1;
+    found = replicated_look(&call, err);
+    if (found <= 0 || replicated_is_going(&call))
+        return found < 0 ? -1 : none(&call, err);
+    if (replicated_size(&call) == 0)
+        return error_set(err, ERROR_UNAVAILABLE, "Volume config %s has no size yet.", call.name);
+    *ret_bytes = replicated_size(&call);
+    return 0;
+}

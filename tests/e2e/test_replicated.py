@@ -1,0 +1,159 @@
+"""
+Volumes of a type that names a policy: declared, in copies on pools, and volumes as any other for clients
+of Block Storage.
+"""
+
+import os
+import shutil
+import tempfile
+import uuid
+
+import program
+from block_storage import until
+from case import GIB, NODE, ServiceCase
+from nbd import BLOCK, Disk
+
+POOLS = ("pool-a", "pool-b", "pool-c")
+BLOCKS = range(0, GIB // BLOCK, 8192)
+
+
+class ReplicatedCase(ServiceCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.mkdtemp(prefix="scoria-e2e-")
+        cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
+        for pool in POOLS:
+            os.mkdir(os.path.join(cls.place, pool))
+        cls.options += ("--enabled_backends=declared", "--declared.volume_driver=replicated",
+                        f"--storage.enabled_pools={','.join(POOLS)}",
+                        f"--storage.run_directory={cls.place}/run",
+                        *(f"--{pool}.path={cls.place}/{pool}" for pool in POOLS))
+        super().setUpClass()
+        api = cls.client()
+        until(lambda: len([pool for pool in api.ask("GET", "/replica_pools")["replica_pools"]
+                           if pool["up"]]) == len(POOLS), 60, "the pools")
+        api.close()
+
+    @classmethod
+    def tearDownClass(cls):
+        # What the backend has the API knows.
+        found = program.check(cls.state, f"--host={NODE}", *cls.options,
+                              f"--declared.volume_endpoint={cls.service.endpoint}")
+        assert not found, f"manage check: {found}"
+        assert cls.service.stop() == 0, cls.service.log()[-2000:]
+        for pool in POOLS:
+            assert os.listdir(os.path.join(cls.place, pool)) == ["scoria-pool"], pool
+
+    def setUp(self):
+        super().setUp()
+        # A pool is told of every ten seconds, and there was no room before the replica pools came.
+        until(lambda: any(pool["capabilities"]["free_capacity_gb"] for pool in self.api.ask(
+            "GET", "/scheduler-stats/get_pools?detail=true")["pools"]), 60, "room")
+
+    def type_of(self, **specs):
+        name = f"type-{uuid.uuid4().hex[:8]}"
+        made = self.api.ask("POST", "/types", {"volume_type": {"name": name, "extra_specs": specs}})
+        self.addCleanup(self.api.ask, "DELETE", f"/types/{made['volume_type']['id']}")
+        return name
+
+    def policy(self, name, **spec):
+        self.api.ask("POST", "/volume_policies", {"volume_policy": {
+            "metadata": {"name": name}, "spec": spec}})
+        self.addCleanup(self.api.ask, "DELETE", f"/volume_policies/{name}")
+
+    def config(self, volume_id):
+        return self.api.ask("GET", f"/volume_configs/volume-{volume_id}")["volume_config"]
+
+    def configs(self):
+        return self.api.ask("GET", "/volume_configs")["volume_configs"]
+
+    def published(self, volume_id):
+        return self.config(volume_id)["publish"].get("nodeId", "")
+
+
+class Replicated(ReplicatedCase):
+    options = ("--compute_agent.enabled=false",)
+
+    def test_a_type_names_a_policy(self):
+        self.policy("two", replicaPoolInfo=[{"poolName": "pool-a"}, {"poolName": "pool-c"}])
+        volume_id = self.volume(volume_type=self.type_of(cstorVolumePolicy="two"))
+        config = self.config(volume_id)
+        self.assertEqual(config["status"]["poolInfo"], ["pool-a", "pool-c"])
+        self.assertEqual(config["status"]["capacity"]["storage"], "1Gi")
+        self.api.extend(volume_id, 2)
+        self.api.wait_status(volume_id, "available")
+        self.assert_volume(volume_id, "available", 2)
+        self.assertEqual(self.config(volume_id)["status"]["capacity"]["storage"], "2Gi")
+        self.discard(volume_id)
+        self.assertEqual(self.configs(), [])
+
+    def test_a_type_says_how_many_copies(self):
+        volume_id = self.volume(volume_type=self.type_of(replicaCount="1"))
+        self.assertEqual(len(self.config(volume_id)["status"]["poolInfo"]), 1)
+        plain = self.volume()
+        self.assertEqual(len(self.config(plain)["status"]["poolInfo"]), 3)
+
+    def test_a_policy_that_is_not_there_is_an_error_and_leaves_nothing(self):
+        volume_id = self.api.create(1, volume_type=self.type_of(cstorVolumePolicy="none"))["id"]
+        self.addCleanup(self.discard, volume_id)
+        self.api.wait_status(volume_id, "error")
+        self.assertEqual(self.configs(), [])
+        self.discard(volume_id)
+
+    def test_it_is_served_to_whoever_attaches_it(self):
+        volume_id = self.volume()
+        attachment = self.api.attach(volume_id, str(uuid.uuid4()), NODE)
+        info = attachment["connection_info"]
+        self.assertEqual((info["driver_volume_type"], info["transport"], info["export"],
+                          info["format"]), ("nbd", "unix", "volume", "raw"))
+        disk = Disk(info["socket"]).connected()
+        self.addCleanup(disk.close)
+        self.assertEqual(disk.size, GIB)
+        disk.write(BLOCKS)
+        self.api.attach_complete(attachment["id"])
+
+        self.api.extend(volume_id, 2)
+        self.api.wait_status(volume_id, "in-use")
+        self.assert_volume(volume_id, "in-use", 2)
+        self.assertEqual(disk.connected().size, 2 * GIB)
+        disk.check()
+        disk.close()
+
+        self.assertEqual(self.published(volume_id), NODE)
+        self.api.detach(attachment["id"])
+        until(lambda: self.published(volume_id) == "", 60, "the end of the connection")
+        until(lambda: not os.path.exists(info["socket"]), 60, "the target to end")
+        self.assert_volume(volume_id, "available", 2)
+
+        again = self.api.attach(volume_id, str(uuid.uuid4()), NODE)
+        disk.path = again["connection_info"]["socket"]
+        disk.connected().check()
+        disk.close()
+        self.api.detach(again["id"])
+
+    def test_it_comes_back_at_once_after_it_was_taken_away(self):
+        volume_id = self.volume()
+        for _ in range(5):
+            attachment = self.api.attach(volume_id, str(uuid.uuid4()), NODE)
+            Disk(attachment["connection_info"]["socket"]).connected().close()
+            self.api.detach(attachment["id"])
+        until(lambda: self.published(volume_id) == "", 60, "the end of the connection")
+
+    def test_a_config_goes_on_where_the_service_was_killed(self):
+        volume_ids = [self.api.create(1)["id"] for _ in range(3)]
+        for volume_id in volume_ids:
+            self.addCleanup(self.discard, volume_id)
+        self.service.kill()
+        self.service.start()
+        self.api = self.connect()
+        for volume_id in volume_ids:
+            self.api.wait_status(volume_id, "available")
+            self.api.delete(volume_id)
+        self.service.kill()
+        self.service.start()
+        self.api = self.connect()
+        for volume_id in volume_ids:
+            self.api.wait_gone(volume_id)
+        self.assertEqual(self.configs(), [])
+
+

@@ -1,0 +1,383 @@
+/*
+ * The driver of declared volumes, in front of an API that answers by a script: what it asks, what
+ * it does when others have been there before, and what it leaves alone.
+ */
+#include "identity/own_user.h"
+#include "tests/lib/script_server.h"
+#include "tests/unit/drivers/driver_test.h"
+
+#define ID     "7a1e1c88-2d6b-4f0e-9c86-3d5e7f0a9b11"
+#define PATH   "/v3/volume_configs/" FILE_NAME
+#define ANY    "/v3/*"
+#define UID    "0b0e8a43-7d1c-4e52-9a55-1d2c3b4a5f60"
+#define OTHERS "11111111-2d6b-4f0e-9c86-3d5e7f0a9b11"
+
+/* A config as the API shows it. */
+#define CONFIG(name_id, version, more)                                                   \
+    "{\"volume_config\":{\"metadata\":{\"name\":\"" FILE_NAME "\",\"uid\":\"" UID        \
+    "\",\"resourceVersion\":\"" version "\",\"labels\":{\"scoria.io/volume\":\"" name_id \
+    "\"}" more "}}"
+#define BOUND(size)                                         \
+    "},\"spec\":{\"capacity\":{\"storage\":\"" size "\"}}," \
+    "\"status\":{\"phase\":\"Bound\",\"capacity\":{\"storage\":\"" size "\"}}"
+#define GROWING                                        \
+    "},\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}," \
+    "\"status\":{\"phase\":\"Bound\",\"capacity\":{\"storage\":\"1Gi\"}}"
+#define AT(node) BOUND("1Gi") ",\"publish\":{\"nodeId\":\"" node "\"}"
+#define GOING    ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"" BOUND("1Gi")
+#define NONE     "{\"itemNotFound\":{\"code\":404,\"message\":\"none\"}}"
+#define CHANGED  "{\"conflictingRequest\":{\"code\":409,\"message\":\"changed\"}}"
+
+static struct script_server *server;
+static struct bench bench;
+
+static void begin(void) {
+    const char *arguments[3] = { "--enabled_backends=" BACKEND };
+
+    server = script_server_new();
+    bench_new(&bench);
+    arguments[1] =
+        arena_format(bench.arena, "--" BACKEND ".volume_endpoint=%s/v3", script_server_url(server));
+    bench.driver = &replicated_driver;
+    bench.tables[0] = bench_options;
+    bench.tables[1] = own_user_options;
+    driver_add_options(bench.tables, 2, LENGTH(bench.tables) - 1);
+    ck_assert_msg(config_load(bench.tables, NULL, arguments, &bench.config, &bench.err) == 0, "%s",
+                  bench.err.message);
+    bench.backend = (struct driver_backend){ .name = BACKEND, .config = bench.config };
+    ck_assert_msg(bench_try_open(&bench) == 0, "%s", bench.err.message);
+}
+
+static void end(void) {
+    bench_close(&bench);
+    script_server_free(server);
+}
+
+/* The answer to the next `times` of them; 0: to all. */
+static void answers(const char *method, const char *path, int status, const char *body,
+                    unsigned times) {
+    const struct script_rule rule = {
+        .method = method, .path = path, .status = status, .body = body, .times = times
+    };
+
+    script_server_add(server, &rule);
+}
+
+static unsigned asked(const char *method) {
+    return script_server_count(server, method, ANY);
+}
+
+static const char *body_of(const char *method, unsigned index) {
+    const struct script_request *request = script_server_request(server, method, ANY, index);
+
+    ck_assert_ptr_nonnull(request);
+    return request->body;
+}
+
+#define assert_says(method, index, text) \
+    ck_assert_msg(strstr(body_of(method, index), text), "%s", body_of(method, index))
+
+static bool holds_never(const struct driver_fence *fence) {
+    (void)fence;
+    return false;
+}
+static const struct driver_fence gone = { holds_never };
+
+/* ---- create ---- */
+
+START_TEST(a_volume_is_a_config_of_its_own) {
+    struct driver_volume volume = A_VOLUME;
+    json_t *specs = json_pack("{s:s, s:s}", DRIVER_SPEC_POLICY, "fast", DRIVER_SPEC_REPLICAS, "2");
+
+    begin();
+    volume.extra_specs = specs;
+    answers("GET", "/v3/volume_policies/fast", 200, "{\"volume_policy\":{\"spec\":{}}}", 0);
+    answers("GET", PATH, 404, NONE, 1);
+    answers("POST", "/v3/volume_configs", 201, CONFIG(ID, "1", "}"), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "1", "}"), 1);
+    answers("GET", PATH, 200, CONFIG(ID, "2", BOUND("1Gi")), 0);
+    ck_assert_msg(bench_create(&bench, &volume) == 0, "%s", bench.err.message);
+    ck_assert_str_eq(volume.provider_location, FILE_NAME);
+    ck_assert_str_eq(volume.format, "raw");
+    ck_assert_uint_eq(asked("POST"), 1);
+    assert_says("POST", 0, "\"openebs.io/volume-policy\":\"fast\"");
+    assert_says("POST", 0, "\"replicaCount\":2");
+    assert_says("POST", 0, "\"storage\":\"1Gi\"");
+    assert_says("POST", 0, "\"scoria.io/quota\":\"none\""); /* the volume counts */
+    /* The second call does nothing. */
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    ck_assert_uint_eq(asked("POST"), 1);
+    json_decref(specs);
+    end();
+}
+END_TEST
+
+START_TEST(a_type_that_cannot_be_is_refused) {
+    static const char *const wrong[][2] = {
+        { DRIVER_SPEC_POLICY, "none" },
+        { DRIVER_SPEC_REPLICAS, "0" },
+        { DRIVER_SPEC_REPLICAS, "3x" },
+        { DRIVER_SPEC_REPLICAS, "-1" },
+        { DRIVER_SPEC_REPLICAS, "99999999999999999999" },
+    };
+
+    begin();
+    answers("GET", "/v3/volume_policies/none", 404, NONE, 0);
+    for (size_t i = 0; i < LENGTH(wrong); i++) {
+        struct driver_volume volume = A_VOLUME;
+        json_t *specs = json_pack("{s:s}", wrong[i][0], wrong[i][1]);
+
+        volume.extra_specs = specs;
+        ck_assert_int_eq(bench_create(&bench, &volume), -1);
+        ck_assert_int_eq(bench.err.kind, ERROR_BAD_REQUEST);
+        json_decref(specs);
+    }
+    ck_assert_uint_eq(asked("POST"), 0);
+    end();
+}
+END_TEST
+
+/* It was deleted meanwhile, under the name that it has since, or is on its way out. */
+START_TEST(a_late_create_makes_nothing) {
+    static const char *const there[] = { CONFIG(OTHERS, "3", BOUND("1Gi")),
+                                         CONFIG(ID, "3", GOING) };
+
+    for (size_t i = 0; i < LENGTH(there); i++) {
+        struct driver_volume volume = A_VOLUME;
+
+        begin();
+        answers("GET", PATH, 200, there[i], 0);
+        ck_assert_int_eq(bench_create(&bench, &volume), -1);
+        ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+        ck_assert_uint_eq(asked("POST") + asked("DELETE") + asked("PATCH"), 0);
+        end();
+    }
+}
+END_TEST
+
+START_TEST(who_is_fenced_off_changes_nothing) {
+    struct driver_volume volume = A_VOLUME;
+    json_t *info = NULL, *connector = json_pack("{s:s}", "host", "one");
+
+    begin();
+    volume.fence = &gone;
+    answers("GET", PATH, 404, NONE, 1);
+    ck_assert_int_eq(bench_create(&bench, &volume), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    answers("GET", PATH, 200, CONFIG(ID, "3", AT("one")), 0);
+    ck_assert_int_eq(bench_delete(&bench, &volume), -1);
+    ck_assert_int_eq(bench_extend(&bench, &volume, 2), DRIVER_FAILED);
+    ck_assert_int_eq(
+        bench.driver->rename_volume(bench.handle, bench.arena, &volume, OTHERS, &bench.err), -1);
+    ck_assert_int_eq(
+        bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info, &bench.err),
+        -1);
+    ck_assert_int_eq(bench.driver->disconnect(bench.handle, bench.arena, &volume, &bench.err), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    ck_assert_uint_eq(asked("POST") + asked("DELETE") + asked("PATCH"), 0);
+    json_decref(connector);
+    end();
+}
+END_TEST
+
+/* ---- delete and rename ---- */
+
+START_TEST(what_is_deleted_is_what_was_looked_at) {
+    struct driver_volume volume = A_VOLUME;
+
+    begin();
+    answers("GET", PATH, 200, CONFIG(ID, "7", AT("one")), 1);
+    answers("PATCH", PATH, 200, CONFIG(ID, "8", AT("")), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 1);
+    answers("DELETE", PATH "?resourceVersion=8", 409, CHANGED, 0);
+    answers("GET", PATH, 200, CONFIG(ID, "9", AT("")), 1);
+    answers("DELETE", PATH "?resourceVersion=9", 202, NULL, 0);
+    answers("GET", PATH, 200, CONFIG(ID, "9", GOING), 1);
+    answers("GET", PATH, 404, NONE, 0);
+    ck_assert_msg(bench_delete(&bench, &volume) == 0, "%s", bench.err.message);
+    assert_says("PATCH", 0, "\"nodeId\":\"\"");
+    assert_says("PATCH", 0, "\"resourceVersion\":\"7\"");
+    ck_assert_uint_eq(asked("DELETE"), 2);
+    ck_assert_int_eq(bench_delete(&bench, &volume), 0);
+    ck_assert_uint_eq(asked("DELETE"), 2);
+    end();
+}
+END_TEST
+
+START_TEST(what_has_another_name_is_not_there) {
+    struct driver_volume volume = A_VOLUME;
+
+    begin();
+    answers("GET", PATH, 200, CONFIG(OTHERS, "7", BOUND("1Gi")), 0);
+    ck_assert_int_eq(bench_delete(&bench, &volume), 0);
+    ck_assert_int_eq(
+        bench.driver->rename_volume(bench.handle, bench.arena, &volume, OTHERS, &bench.err), 0);
+    ck_assert_int_eq(bench_size(&bench, &volume), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_NOT_FOUND);
+    ck_assert_uint_eq(asked("DELETE") + asked("PATCH"), 0);
+    end();
+}
+END_TEST
+
+START_TEST(a_name_is_a_label) {
+    struct driver_volume volume = A_VOLUME;
+
+    begin();
+    answers("GET", PATH, 200, CONFIG(ID, "7", BOUND("1Gi")), 0);
+    answers("PATCH", PATH, 200, CONFIG(OTHERS, "8", BOUND("1Gi")), 0);
+    ck_assert_int_eq(
+        bench.driver->rename_volume(bench.handle, bench.arena, &volume, OTHERS, &bench.err), 0);
+    assert_says("PATCH", 0, "\"scoria.io/volume\":\"" OTHERS "\"");
+    assert_says("PATCH", 0, "\"resourceVersion\":\"7\"");
+    ck_assert_uint_eq(asked("PATCH"), 1);
+    end();
+}
+END_TEST
+
+/* ---- extend ---- */
+
+START_TEST(it_grows_to_one_size_after_the_other) {
+    struct driver_volume volume = A_VOLUME;
+
+    begin();
+    answers("GET", PATH, 200, CONFIG(ID, "7", GROWING), 1);
+    answers("PATCH", PATH, 409, CHANGED, 1);
+    answers("GET", PATH, 200, CONFIG(ID, "8", BOUND("2Gi")), 1);
+    answers("PATCH", PATH, 200, CONFIG(ID, "9", BOUND("2Gi")), 1);
+    answers("GET", PATH, 200, CONFIG(ID, "9", BOUND("3Gi")), 0);
+    ck_assert_msg(bench_extend(&bench, &volume, 3) == DRIVER_DONE, "%s", bench.err.message);
+    assert_says("PATCH", 1, "\"storage\":\"3Gi\"");
+    ck_assert_uint_eq(asked("PATCH"), 2);
+    ck_assert_int_eq(bench_extend(&bench, &volume, 3), DRIVER_DONE);
+    ck_assert_int_eq(bench_extend(&bench, &volume, 1), DRIVER_DONE);
+    ck_assert_uint_eq(asked("PATCH"), 2);
+    end();
+}
+END_TEST
+
+/* ---- connections ---- */
+
+START_TEST(it_is_served_to_one_host) {
+    struct driver_volume volume = A_VOLUME;
+    json_t *info = NULL, *connector = json_pack("{s:s}", "host", "one");
+
+    begin();
+    answers("GET", PATH, 200, CONFIG(ID, "7", AT("other")), 1);
+    ck_assert_int_eq(
+        bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info, &bench.err),
+        -1);
+    ck_assert_uint_eq(asked("PATCH"), 0);
+
+    answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 1);
+    answers("PATCH", PATH, 200, CONFIG(ID, "9", AT("one")), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "9", AT("one")), 0);
+    answers("GET", PATH "/volume", 404, NONE, 1);
+    answers("GET", PATH "/volume", 200,
+            "{\"replicated_volume\":{\"status\":{\"phase\":\"Healthy\",\"target\":{\"nodeId\":"
+            "\"other\",\"address\":\"nbd+unix:///volume?socket=/wrong\"}}}}",
+            1);
+    answers("GET", PATH "/volume", 200,
+            "{\"replicated_volume\":{\"status\":{\"phase\":\"Degraded\",\"target\":{\"nodeId\":"
+            "\"one\",\"address\":\"nbd+unix:///volume?socket=/run/nbd\"}}}}",
+            0);
+    ck_assert_msg(bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info,
+                                        &bench.err) == 0,
+                  "%s", bench.err.message);
+    ck_assert_str_eq(json_string_value(json_object_get(info, "driver_volume_type")), "nbd");
+    ck_assert_str_eq(json_string_value(json_object_get(json_object_get(info, "data"), "socket")),
+                     "/run/nbd");
+    assert_says("PATCH", 0, "\"nodeId\":\"one\"");
+    assert_says("PATCH", 0, "\"resourceVersion\":\"8\"");
+
+    /* Whoever decided to end it before is refused: also this one writes. */
+    json_decref(info);
+    ck_assert_int_eq(
+        bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info, &bench.err), 0);
+    ck_assert_uint_eq(asked("PATCH"), 2);
+    ck_assert_str_ne(body_of("PATCH", 0), body_of("PATCH", 1));
+    ck_assert_int_eq(bench.driver->disconnect(bench.handle, bench.arena, &volume, &bench.err), 0);
+    assert_says("PATCH", 2, "\"nodeId\":\"\"");
+    assert_says("PATCH", 2, "\"resourceVersion\":\"9\"");
+    json_decref(info);
+    json_decref(connector);
+    end();
+}
+END_TEST
+
+START_TEST(an_api_that_begins_anew_is_waited_for) {
+    struct driver_volume volume = A_VOLUME;
+
+    begin();
+    answers("GET", PATH, 503, NULL, 3);
+    answers("GET", PATH, 200, CONFIG(ID, "8", BOUND("2Gi")), 0);
+    ck_assert_msg(bench_extend(&bench, &volume, 2) == DRIVER_DONE, "%s", bench.err.message);
+    end();
+}
+END_TEST
+
+/* ---- pools ---- */
+
+#define POOL(up, read_only, state)                                                        \
+    "{\"up\":" up ",\"read_only\":" read_only ",\"state\":\"" state "\",\"total_bytes\":" \
+    "3221225472000,\"free_bytes\":1610612736000}"
+
+START_TEST(the_room_is_that_of_pools_that_take_replicas) {
+    struct driver_pool *pools;
+
+    begin();
+    answers("GET", "/v3/replica_pools", 200,
+            "{\"replica_pools\":[" POOL("true", "false", "Online") "," POOL(
+                "true", "false",
+                "Online") "," POOL("true", "true",
+                                   "Online") "," POOL("false", "false",
+                                                      "Online") "," POOL("true", "false",
+                                                                         "Offline") "]}",
+            1);
+    answers("GET", "/v3/replica_pools", 200,
+            "{\"replica_pools\":[" POOL("true", "false", "Online") "," POOL(
+                "true", "false", "Online") "," POOL("true", "false", "Online") "]}",
+            0);
+    ck_assert_int_eq(bench.driver->get_pools(bench.handle, bench.arena, &pools, &bench.err), 1);
+    ck_assert(pools[0].total_gb == 2000 && pools[0].free_gb == 0); /* three are needed */
+    json_decref(pools[0].capabilities);
+    ck_assert_int_eq(bench.driver->get_pools(bench.handle, bench.arena, &pools, &bench.err), 1);
+    ck_assert(pools[0].total_gb == 3000 && pools[0].free_gb == 1500);
+    json_decref(pools[0].capabilities);
+    end();
+}
+END_TEST
+
+static const char *not_yet(const struct driver_backend *backend) {
+    (void)backend;
+    return NULL;
+}
+
+START_TEST(before_the_api_listens_there_is_nothing_to_tell) {
+    struct driver_pool *pools;
+    struct driver_volume volume = A_VOLUME;
+
+    bench_new(&bench);
+    bench.tables[1] = own_user_options;
+    bench.tables[0] = bench_options;
+    bench.driver = &replicated_driver;
+    driver_add_options(bench.tables, 2, LENGTH(bench.tables) - 1);
+    ck_assert_int_eq(config_load(bench.tables, NULL,
+                                 (const char *const[]){ "--enabled_backends=" BACKEND, NULL },
+                                 &bench.config, &bench.err),
+                     0);
+    bench.backend =
+        (struct driver_backend){ .name = BACKEND, .config = bench.config, .volume_url = not_yet };
+    ck_assert_int_eq(bench_try_open(&bench), 0);
+    ck_assert_int_eq(bench.driver->get_pools(bench.handle, bench.arena, &pools, &bench.err), 0);
+    ck_assert_int_eq(bench_size(&bench, &volume), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
+    bench_close(&bench);
+}
+END_TEST
+
+CHECK_MAIN("replicated", a_volume_is_a_config_of_its_own, a_type_that_cannot_be_is_refused,
+           a_late_create_makes_nothing, who_is_fenced_off_changes_nothing,
+           what_is_deleted_is_what_was_looked_at, what_has_another_name_is_not_there,
+           a_name_is_a_label, it_grows_to_one_size_after_the_other, it_is_served_to_one_host,
+           an_api_that_begins_anew_is_waited_for, the_room_is_that_of_pools_that_take_replicas,
+           before_the_api_listens_there_is_nothing_to_tell)
