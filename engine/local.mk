@@ -20,6 +20,7 @@ slow_tests += \
 	tests/unit/engine/test_target \
 	tests/unit/engine/test_target_doubt \
 	tests/unit/engine/test_target_epoch \
+	tests/unit/engine/test_target_far \
 	tests/unit/engine/test_target_faults \
 	tests/unit/engine/test_target_pools \
 	tests/unit/engine/test_target_scale \

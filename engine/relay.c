@@ -82,14 +82,15 @@ static int await_sides(const struct flow *up, const struct flow *down, int64_t u
 }
 
 /*
- * `since` is when the first byte went up of those that nothing has come back for; 0: none did.
- * A process that was stopped hears first what has come meanwhile.
+ * `since` is when the first byte went up of those that nothing has come back for; 0: none did.  It
+ * is the server that speaks first.  A process that was stopped hears what has come meanwhile before
+ * it judges.
  */
 static void carry(int daemon, int peer, int64_t silence_us) {
     static char bytes[2][ROOM];
     struct flow up = { .from = daemon, .to = peer, .bytes = bytes[0] };
     struct flow down = { .from = peer, .to = daemon, .bytes = bytes[1] };
-    int64_t since = 0;
+    int64_t since = clock_monotonic_us();
 
     for (;;) {
         bool listens = !is_full(&down);

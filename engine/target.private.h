@@ -80,6 +80,10 @@ struct member *member_find(struct target *target, const char *uid);
 struct member *member_of_node(struct target *target, const char *node);
 struct member *member_add(struct target *target, const struct replica *replica);
 void member_remove(struct target *target, const char *uid);
+/* The node that is added for it next has another name than any a moment ago. */
+void member_name_next(struct member *member);
+/* Is it a node of this replica?  Then it is the one that the member is about. */
+bool member_is_named(struct member *member, const char *node);
 
 /* ---- target_member.c: through the replica's access, in the target's epoch ---- */
 

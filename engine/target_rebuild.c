@@ -111,8 +111,10 @@ static int fill(struct target *target, struct error *err) {
 
     target->completing = false;
     if (make_place(target, member, err) < 0 || graph_remove_child(target, member->node, err) < 0 ||
-        member_reset(target, member, err) < 0 || member_open(target, member, err) < 0 ||
-        graph_add_replica(target, member, target->size_bytes, err) < 0)
+        member_reset(target, member, err) < 0 || member_open(target, member, err) < 0)
+        return -1;
+    member_name_next(member);
+    if (graph_add_replica(target, member, target->size_bytes, err) < 0)
         return -1;
     target->apart = raises_threshold(target);
     if (target->apart)

@@ -213,7 +213,7 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
     if (target->state != TARGET_SERVING)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     result = open_copies(target, &copies, err);
-    if (copies.count < 2)
+    if (result == 0 && copies.count < 2)
         scrub->at_bytes = size;
     while (result == 0 && scrub->at_bytes < size && scrub->at_bytes < end &&
            clock_boottime_us() < copies.until_us) {

@@ -23,11 +23,14 @@ struct member *member_of_node(struct target *target, const char *node) {
     return NULL;
 }
 
-/* QEMU's names are short: a letter and all but the first two digits of the uid. */
+/* QEMU's names are short: a letter and all but the first two digits of the uid.  The daemon may
+ * tell of a node a second after it is gone: the next of the replica has another letter. */
+static const char letters[] = "rtuv";
+
 static void name_node(const char *uid, char ret[NODE_SIZE]) {
     size_t length = 0;
 
-    ret[length++] = 'r';
+    ret[length++] = letters[0];
     for (uid += 2; *uid && length < NODE_SIZE - 1; uid++) {
         if (*uid != '-')
             ret[length++] = *uid;
@@ -49,6 +52,19 @@ struct member *member_add(struct target *target, const struct replica *replica) 
     strcpy(member->copy_node, member->node);
     member->copy_node[0] = 's';
     return member;
+}
+
+void member_name_next(struct member *member) {
+    const char *next = strchr(letters, member->node[0]) + 1;
+
+    member->node[0] = *next ? *next : letters[0];
+}
+
+bool member_is_named(struct member *member, const char *node) {
+    if (!node[0] || !strchr(letters, node[0]) || strcmp(member->node + 1, node + 1) != 0)
+        return false;
+    member->node[0] = node[0];
+    return true;
 }
 
 void member_remove(struct target *target, const char *uid) {

@@ -161,14 +161,6 @@ static int drop_failing(struct target *target, struct error *err) {
     return result;
 }
 
-static bool is_child(const char *const *children, int count, const char *node) {
-    for (int i = 0; i < count; i++) {
-        if (strcmp(children[i], node) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int remove_strangers(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *children[2 * REPLICAS_MOST];
@@ -278,6 +270,26 @@ static int end_job(struct target *target, struct error *err) {
     return found;
 }
 
+static bool is_child(struct member *member, const char *const *children, int count) {
+    for (int i = 0; i < count; i++) {
+        if (member_is_named(member, children[i]))
+            return true;
+    }
+    return false;
+}
+
+/* One that is half filled may have any name. */
+static int remove_nodes(struct target *target, struct member *member, struct error *err) {
+    const char first = member->node[0];
+
+    do {
+        if (graph_remove_child(target, member->node, err) < 0)
+            return -1;
+        member_name_next(member);
+    } while (member->node[0] != first);
+    return 0;
+}
+
 /* Who is served and who is written down must be the same: only these vote. */
 static int adopt_voters(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
@@ -293,11 +305,11 @@ static int adopt_voters(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        member->votes =
-            target->plan.votes[i] && member->look.held && is_child(children, count, member->node);
+        bool serves = is_child(member, children, count);
+
+        member->votes = target->plan.votes[i] && member->look.held && serves;
         member->failing = false;
-        if (!is_child(children, count, member->node) &&
-            graph_remove_child(target, member->node, err) < 0)
+        if (!serves && remove_nodes(target, member, err) < 0)
             return -1;
     }
     return 0;

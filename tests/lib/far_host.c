@@ -1,0 +1,204 @@
+#include "tests/lib/far_host.h"
+
+#include "common/cleanup.h"
+#include "engine/replica_epoch.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LISTENER_FD 3
+
+static struct far_session *find(struct far_host *host, const char *uid) {
+    for (unsigned i = 0; i < REPLICAS_MOST; i++) {
+        struct far_session *session = &host->sessions[i];
+
+        if (!session->uid[0])
+            snprintf(session->uid, UUID_SIZE, "%s", uid);
+        if (strcmp(session->uid, uid) == 0)
+            return session;
+    }
+    return NULL;
+}
+
+static void end_session(struct far_session *session) {
+    if (session->pid > 0) {
+        kill(session->pid, SIGKILL);
+        waitpid(session->pid, NULL, 0);
+    }
+    session->pid = 0;
+}
+
+static bool runs(struct far_session *session) {
+    if (session->pid > 0 && waitpid(session->pid, NULL, WNOHANG) == session->pid)
+        session->pid = 0;
+    return session->pid > 0;
+}
+
+static int listen_anywhere(int *ret_port) {
+    struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    socklen_t size = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, size) < 0 || listen(fd, 8) < 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &size) < 0)
+        return -1;
+    *ret_port = ntohs(address.sin_port);
+    return fd;
+}
+
+static void run_server(const struct far_host *host, const char *path, const char *name,
+                       const char *pid_path, int listener) {
+    autoarena struct arena *arena = arena_new();
+    const char *server = arena_format(arena, "addr.type=fd,addr.str=%d%s", LISTENER_FD,
+                                      host->tls_directory ? ",tls-creds=tls" : "");
+    const char *file = arena_format(arena,
+                                    "driver=file,node-name=data,filename=%s,discard=unmap,"
+                                    "locking=on,aio=threads",
+                                    path);
+    const char *export =
+        arena_format(arena, "type=nbd,id=data,node-name=data,name=%s,writable=on", name);
+    const char *tls =
+        arena_format(arena, "tls-creds-x509,id=tls,endpoint=server,verify-peer=on,dir=%s",
+                     host->tls_directory ? host->tls_directory : "");
+    const char *words[20] = { "qemu-storage-daemon", "--blockdev", file, "--pidfile", pid_path };
+    unsigned count = 5;
+
+    if (host->tls_directory) {
+        words[count++] = "--object";
+        words[count++] = tls;
+    }
+    words[count++] = "--nbd-server";
+    words[count++] = server;
+    words[count++] = "--export";
+    words[count++] = export;
+    dup2(listener, LISTENER_FD);
+    execvp(words[0], (char *const *)(uintptr_t)words);
+    _exit(127);
+}
+
+static int serve(struct far_host *host, struct far_session *session, const char *path,
+                 struct replica_data *ret, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *name = arena_format(arena, "%s-%u", session->uid, ++host->opened);
+    const char *pid_path = arena_join(arena, host->directory, "/", name, NULL);
+    int port = 0;
+    autoclose int listener = listen_anywhere(&port);
+
+    session->pid = listener < 0 ? -1 : fork();
+    if (session->pid == 0)
+        run_server(host, path, name, pid_path, listener);
+    while (runs(session) && access(pid_path, F_OK) < 0)
+        poll(NULL, 0, 1);
+    if (!runs(session))
+        return error_set(err, ERROR_UNAVAILABLE, "nothing serves %s", session->uid);
+    if (host->mute && strcmp(host->mute, session->uid) == 0)
+        kill(session->pid, SIGSTOP);
+    *ret = (struct replica_data){ .host = "127.0.0.1" };
+    snprintf(ret->port, sizeof(ret->port), "%d", port);
+    snprintf(ret->export, sizeof(ret->export), "%s", name);
+    return 0;
+}
+
+/* ---- its functions ---- */
+
+static int refuse_away(const struct far_host *host, struct error *err) {
+    return host->away ? error_set(err, ERROR_UNAVAILABLE, "the host is away") : 0;
+}
+
+static int far_open(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                    struct replica_data *ret, struct error *err) {
+    struct far_host *host = arg;
+    struct far_session *session = find(host, replica->uid);
+    struct replica_data data;
+
+    if (refuse_away(host, err) < 0 || replica_epoch_take(replica, epoch, err) < 0)
+        return -1;
+    end_session(session);
+    if (replica_here.open(NULL, replica, volume, epoch, &data, err) < 0)
+        return -1;
+    session->epoch = epoch;
+    return serve(host, session, data.export, ret, err);
+}
+
+static int far_close(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+    struct far_host *host = arg;
+    struct far_session *session = find(host, replica->uid);
+
+    if (refuse_away(host, err) < 0)
+        return -1;
+    if (session->epoch == epoch)
+        end_session(session);
+    return 0;
+}
+
+static void far_look(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                     struct replica_look *ret) {
+    struct far_host *host = arg;
+    struct far_session *session = find(host, replica->uid);
+
+    if (host->away) {
+        *ret = (struct replica_look){ .health = REPLICA_FAILING };
+        error_set(&ret->why, ERROR_UNAVAILABLE, "the host is away");
+        return;
+    }
+    replica_look(replica, volume, ret);
+    ret->held = runs(session) && session->epoch == epoch;
+}
+
+static int far_write_state(void *arg, const struct replica *replica, int64_t epoch,
+                           const struct replica_state *state, struct error *err) {
+    return refuse_away(arg, err) < 0 ? -1 : replica_write_state_in(replica, epoch, state, err);
+}
+
+static int far_reset(void *arg, const struct replica *replica, const char *volume,
+                     int64_t maximum_bytes, int64_t epoch, struct error *err) {
+    struct far_host *host = arg;
+
+    if (refuse_away(host, err) < 0 || replica_epoch_take(replica, epoch, err) < 0)
+        return -1;
+    end_session(find(host, replica->uid));
+    return replica_reset_in(replica, volume, maximum_bytes, epoch, err);
+}
+
+static int far_flush(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+    return refuse_away(arg, err) < 0 ? -1 : replica_here.flush(NULL, replica, epoch, err);
+}
+
+/* ---- for the test ---- */
+
+void far_begin(struct far_host *host, const char *directory, const char *tls_directory) {
+    *host = (struct far_host){ .directory = directory,
+                               .tls_directory = tls_directory,
+                               .access = { .open = far_open,
+                                           .close = far_close,
+                                           .look = far_look,
+                                           .write_state = far_write_state,
+                                           .reset = far_reset,
+                                           .flush = far_flush,
+                                           .arg = host } };
+}
+
+void far_end(struct far_host *host) {
+    for (unsigned i = 0; i < REPLICAS_MOST; i++)
+        end_session(&host->sessions[i]);
+}
+
+pid_t far_server(const struct far_host *host, const char *uid) {
+    for (unsigned i = 0; i < REPLICAS_MOST; i++) {
+        if (strcmp(host->sessions[i].uid, uid) == 0)
+            return host->sessions[i].pid;
+    }
+    return 0;
+}
+
+void far_kill(struct far_host *host, const char *uid) {
+    end_session(find(host, uid));
+}

@@ -1,0 +1,331 @@
+/*
+ * A volume with one replica here and two at other hosts, and another host that takes it over.
+ */
+#include "tests/unit/engine/target_test.h"
+
+#include "engine/replica_epoch.h"
+#include "tests/lib/far_host.h"
+
+#define SILENCE_MS 400
+
+static struct far_host far, dead;
+static struct target *other;
+static struct target_settings its;
+static char other_run[64];
+static struct error why;
+
+static void make_far(unsigned i) {
+    settings.replicas[i].access = &far.access;
+    settings.replicas[i].address = "far";
+}
+
+static void begin_far(void) {
+    begin();
+    far_begin(&far, top, NULL);
+    far_begin(&dead, top, NULL);
+    dead.away = true;
+    snprintf(other_run, sizeof(other_run), "%s/other", top);
+    target_close(target);
+    make_far(1);
+    make_far(2);
+    settings.epoch = 1;
+    settings.silence_ms = SILENCE_MS;
+    open_target();
+    other = NULL;
+}
+
+static void end_far(void) {
+    target_close(other);
+    daemon_kill(other_run, 10000, &why);
+    far_end(&far);
+    end();
+}
+
+static void reopen(void) {
+    target_close(target);
+    open_target();
+}
+
+static void watch_until(unsigned voters) {
+    do {
+        poll(NULL, 0, 2);
+        watch();
+    } while (status.state == TARGET_SERVING && status.voters != voters);
+    assert_voters(voters);
+}
+
+static void fill_again(unsigned i) {
+    assert_done(target_rebuild(target, &settings.replicas[i], NULL, 0, &err));
+    await_job();
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+}
+
+/* The same volume, from where the replica that was here cannot be reached. */
+static void open_other(int64_t epoch) {
+    its = settings;
+    its.run = other_run;
+    its.epoch = epoch;
+    its.replicas[0].access = &dead.access;
+    its.replicas[0].address = "dead";
+    ck_assert_int_eq(target_open(&its, &other, &why), 0);
+}
+
+static int start_other(void) {
+    int outcome = target_start(other, &why);
+
+    while (outcome > 0) {
+        poll(NULL, 0, 2);
+        outcome = target_start(other, &why);
+    }
+    return outcome;
+}
+
+/* From here on it is the other that the tests' functions are about. */
+static void become_other(void) {
+    struct target *before = target;
+
+    target = other;
+    other = before;
+    strcpy(run, other_run);
+    checker_disconnect(&checker);
+    ck_assert(connect_checker());
+}
+
+START_TEST(replicas_of_other_hosts_have_all_that_one_here_has) {
+    serve();
+    assert_voters(3);
+    write_some(100);
+    read_all();
+    stop();
+    ck_assert_int_eq(far_server(&far, uids[1]), 0);
+    for (unsigned i = 1; i < REPLICAS; i++)
+        assert_equal(0, i);
+    watch();
+    ck_assert_int_eq(start(), 0);
+    ck_assert(connect_checker());
+    read_all();
+    assert_voters(3);
+}
+END_TEST
+
+START_TEST(one_whose_host_dies_is_left_out_and_filled_again) {
+    serve();
+    write_some(50);
+    checker_send(&checker, CHECKER_DEPTH);
+    far_kill(&far, uids[1]);
+    ck_assert(checker_wait(&checker));
+    write_some(50);
+    watch_until(2);
+    write_some(50);
+    fill_again(1);
+    assert_voters(3);
+    write_some(50);
+    read_all();
+    stop();
+    assert_equal(0, 1);
+}
+END_TEST
+
+/* It says nothing and its connection stays: each request of the volume would wait for ever. */
+static void stop_server(int rounds) {
+    pid_t server = far_server(&far, uids[1]);
+
+    checker_send(&checker, CHECKER_DEPTH);
+    kill(server, SIGSTOP);
+    while (rounds-- > 0)
+        ck_assert(checker_wait(&checker));
+    write_some(20);
+    watch_until(2);
+    write_some(50);
+    kill(server, SIGCONT);
+    write_some(50);
+    fill_again(1);
+    assert_voters(3);
+    read_all();
+    stop();
+    assert_equal(0, 1);
+}
+
+START_TEST(one_that_says_nothing_is_cut_off) {
+    serve();
+    write_some(50);
+    stop_server(0);
+}
+END_TEST
+
+/* Nobody watches: the agent is gone, or stopped. */
+START_TEST(nobody_needs_to_watch_for_that) {
+    pid_t server;
+
+    serve();
+    write_some(20);
+    target_close(target);
+    target = NULL;
+    server = far_server(&far, uids[2]);
+    kill(server, SIGSTOP);
+    write_some(50);
+    read_all();
+    kill(server, SIGCONT);
+    open_target();
+    write_some(20);
+    watch_until(2);
+}
+END_TEST
+
+/* One that says nothing while it is opened keeps nobody from being served. */
+START_TEST(one_that_is_silent_from_the_beginning_is_left_out) {
+    far.mute = uids[2];
+    serve();
+    assert_voters(2);
+    write_some(50);
+    far.mute = NULL;
+    fill_again(2);
+    assert_voters(3);
+}
+END_TEST
+
+START_TEST(a_host_that_cannot_be_reached_is_left_out) {
+    settings.replicas[2].access = &dead.access;
+    reopen();
+    serve();
+    assert_voters(2);
+    write_some(50);
+    far.away = true;
+    watch();
+    watch();
+    assert_voters(2); /* its data are served on */
+    write_some(50);
+    far.away = false;
+    stop();
+    settings.replicas[2].access = &far.access;
+    reopen();
+    serve();
+    assert_voters(2);
+    read_all();
+    fill_again(2);
+    read_all();
+}
+END_TEST
+
+START_TEST(one_that_runs_is_taken_over_with_its_sessions) {
+    serve();
+    write_some(50);
+    reopen();
+    assert_voters(3);
+    ck_assert_uint_eq(far.opened, 2);
+    write_some(50);
+    settings.epoch = 2;
+    reopen();
+    target_status(target, &status);
+    ck_assert_int_eq(status.state, TARGET_DOWN);
+    checker_disconnect(&checker);
+    serve();
+    assert_voters(3);
+    read_all();
+}
+END_TEST
+
+/* Nobody tells the one before, and it is not even looked at: its clients hear of no write that
+ * the next does not know. */
+START_TEST(the_next_target_fences_the_one_before) {
+    uint64_t answered;
+
+    serve();
+    write_some(50);
+    open_other(2);
+    ck_assert_msg(start_other() == 0, "%s", why.message);
+    answered = checker.answered;
+    if (checker.fd >= 0)
+        ck_assert(!checker_write(&checker, 20));
+    ck_assert_uint_eq(checker.answered, answered);
+    become_other();
+    assert_voters(2);
+    read_all();
+    write_some(50);
+    (void)target_watch(other, &why);
+    ck_assert(!daemon_runs(settings.run) || settings.run == run);
+}
+END_TEST
+
+/* It comes back with what it has written by itself: that is thrown away. */
+START_TEST(what_the_one_before_wrote_alone_is_thrown_away) {
+    serve();
+    write_some(50);
+    open_other(2);
+    ck_assert_int_eq(start_other(), 0);
+    checker_write(&checker, 20);
+    become_other();
+    read_all();
+    write_some(30);
+    ck_assert_int_eq(target_watch(other, &why), -1);
+    ck_assert_int_eq(target_start(other, &why), -1);
+    ck_assert_int_eq(why.kind, ERROR_CONFLICT);
+    dead.away = false;
+    settings.replicas[0].access = &dead.access;
+    fill_again(0);
+    assert_voters(3);
+    read_all();
+    stop();
+    assert_equal(0, 1);
+}
+END_TEST
+
+START_TEST(one_session_of_two_is_not_enough_to_take_over) {
+    serve();
+    write_some(50);
+    its = settings;
+    open_other(2);
+    target_close(other);
+    its.replicas[2].access = &dead.access;
+    ck_assert_int_eq(target_open(&its, &other, &why), 0);
+    ck_assert_int_eq(start_other(), -1);
+    ck_assert_int_eq(why.kind, ERROR_UNAVAILABLE);
+    write_some(20);
+    ck_assert_int_eq(replica_epoch(&settings.replicas[1], &err), 2);
+    ck_assert_int_eq(replica_epoch(&settings.replicas[2], &err), 1);
+}
+END_TEST
+
+START_TEST(what_needs_files_here_is_refused) {
+    struct target_scrub scrub = { 0 };
+
+    serve();
+    write_some(20);
+    ck_assert_int_eq(target_scrub(target, &scrub, SIZE, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(scrub.at_bytes, 0);
+    ck_assert_int_eq(target_snapshot(target, VOLUME, 0, &err), -1);
+    ck_assert_int_eq(target_repair(target, uids[1], 0, &err), -1);
+    watch();
+    assert_voters(3);
+    write_some(20);
+    read_all();
+}
+END_TEST
+
+START_TEST(it_grows_and_changes_its_replicas) {
+    struct replica all[2] = { settings.replicas[0], settings.replicas[1] };
+
+    serve();
+    write_some(20);
+    checker_disconnect(&checker);
+    assert_done(target_resize(target, SIZE * 2, &err));
+    ck_assert(connect_checker());
+    read_all();
+    while (target_scale(target, all, 2, 0, &err) > 0)
+        watch();
+    assert_voters(2);
+    ck_assert_int_eq(far_server(&far, uids[2]), 0);
+}
+END_TEST
+
+CHECK_MAIN_WITH("target far", adopt_daemons(), begin_far, end_far,
+                replicas_of_other_hosts_have_all_that_one_here_has,
+                one_whose_host_dies_is_left_out_and_filled_again, one_that_says_nothing_is_cut_off,
+                nobody_needs_to_watch_for_that, one_that_is_silent_from_the_beginning_is_left_out,
+                a_host_that_cannot_be_reached_is_left_out,
+                one_that_runs_is_taken_over_with_its_sessions,
+                the_next_target_fences_the_one_before,
+                what_the_one_before_wrote_alone_is_thrown_away,
+                one_session_of_two_is_not_enough_to_take_over, what_needs_files_here_is_refused,
+                it_grows_and_changes_its_replicas)
