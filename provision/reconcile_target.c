@@ -1,7 +1,8 @@
 /*
  * Where the volume is served.  documents.node is who acts on it: it is not another's before the
  * node that had it has said of this very spec, in which it is wanted nowhere, that it serves it no
- * more.  So there are never two.
+ * more.  So there are never two.  A node begins nothing before it has said so (claimedEpoch); from
+ * one that has not, if there is such a node at all, it is taken without its word.
  */
 #include "provision/reconcile.private.h"
 #include "json/json.h"
@@ -10,6 +11,15 @@
 static bool is_released(const struct reconcile *r) {
     return text_is(tree_text(json_object_get(r->volume.before.body, "spec"), "nodeId"), "") &&
            volume_is_done(r) && !json_object_get(side_status(&r->volume), "target");
+}
+
+/* Its node may have something of it. */
+static bool is_claimed(const struct reconcile *r) {
+    const struct document *volume = &r->volume.before;
+    const json_t *spec = json_object_get(volume->body, "spec");
+
+    return json_integer_value(json_object_get(volume->status, "claimedEpoch")) >=
+           json_integer_value(json_object_get(spec, "epoch"));
 }
 
 /* Replicas that have seen this epoch obey no target of an earlier one. */
@@ -30,11 +40,11 @@ static int give(struct reconcile *r, const char *node, struct error *err) {
 
 static int release(struct reconcile *r, struct error *err) {
     const char *node = r->volume.before.node;
+    const char *how = is_claimed(r) ? "serves the volume no more" : "had not taken the volume yet";
 
     r->volume.after.node = NULL;
     return reconcile_tell(r, "Normal", "Unpublished",
-                          arena_format(r->work->arena, "Node %s serves the volume no more.", node),
-                          err);
+                          arena_format(r->work->arena, "Node %s %s.", node, how), err);
 }
 
 int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
@@ -45,10 +55,9 @@ int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
         return 0;
     }
     if (holder) {
-        if (!is_released(r)) {
-            side_put_spec(r, &r->volume, "nodeId", json_string(""));
+        side_put_spec(r, &r->volume, "nodeId", json_string(""));
+        if (is_claimed(r) && !is_released(r))
             return 0;
-        }
         if (release(r, err) < 0)
             return -1;
     }

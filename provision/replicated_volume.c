@@ -1,7 +1,9 @@
 /*
  * CStorVolume: what a config has become; its node serves it from replicas on pools.
  */
-#include "provision/kind.h"
+#include "provision/document.h"
+
+#include "json/json.h"
 
 #define PATH_MOST       4096
 #define MESSAGE_MOST    1024
@@ -59,6 +61,7 @@ static const struct schema_field target_fields[] = {
     { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Where it runs." },
     { "state", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "What it does." },
     { "address", SCHEMA_TEXT, SCHEMA_HOSTS, .max = PATH_MOST, .about = "Where clients find it." },
+    { "epoch", SCHEMA_INT, .min = 1, .about = "That this is said in; without, the present one." },
     SCHEMA_FIELDS_END,
 };
 
@@ -78,6 +81,8 @@ static const struct schema_field status_fields[] = {
     { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = phases, .about = "How it is." },
     { "capacity", SCHEMA_QUANTITY, .about = "Its real size." },
     { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
+    { "claimedEpoch", SCHEMA_INT, SCHEMA_OURS,
+      .about = "The last in which its node had a target, or was about to." },
     { "target", SCHEMA_OBJECT, .of = target_fields, .about = "What serves it; nothing when nothing does." },
     { "replicaStatuses", SCHEMA_LIST, .of = replica_fields, .max = LISTED_MOST,
       .about = "Each replica as the target sees it." },
@@ -86,6 +91,24 @@ static const struct schema_field status_fields[] = {
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */
+
+/* A node that tells of a target has it, or is about to: from then on only its own word gives the
+ * volume to another.  That stands until the next epoch, whatever the node says later. */
+static int keep_claim(struct work *work, const struct document *before, struct document *after,
+                      struct error *err) {
+    const json_t *target = json_object_get(after->status, "target");
+    json_int_t epoch =
+        json_integer_value(json_object_get(json_object_get(before->body, "spec"), "epoch"));
+    json_int_t said = json_integer_value(json_object_get(target, "epoch"));
+    json_int_t claimed = json_integer_value(json_object_get(before->status, "claimedEpoch"));
+
+    (void)work, (void)err;
+    if (target && (said == 0 || said >= epoch))
+        claimed = epoch;
+    if (claimed > 0)
+        json_object_set_new(after->status, "claimedEpoch", json_integer(claimed));
+    return 0;
+}
 
 const struct document_kind kind_replicated_volume = {
     .name = "CStorVolume",
@@ -97,4 +120,5 @@ const struct document_kind kind_replicated_volume = {
     .initial_status = "{\"phase\":\"Init\"}",
     .ours = true,
     .status_fields = status_fields,
+    .check_status = keep_claim,
 };

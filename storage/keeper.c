@@ -44,11 +44,11 @@ static bool take_news(struct keeper *keeper) {
 }
 
 /* false: there is news after all. */
-static bool try_end(struct keeper *keeper) {
+static bool try_end(struct keeper *keeper, bool done) {
     bool ended;
 
     pthread_mutex_lock(&keeper->lock);
-    ended = keeper->ended = keeper->news == NULL;
+    ended = keeper->ended = keeper->news == NULL && (done || keeper->unnamed);
     pthread_mutex_unlock(&keeper->lock);
     return ended;
 }
@@ -65,6 +65,11 @@ static void wait_for(const struct keeper *keeper, int64_t ms) {
         (void)!read(keeper->news_fd, &count, sizeof(count));
 }
 
+/* It waits for a document that may never come. */
+static bool has_nothing(const struct keeper *keeper) {
+    return !keeper->target && !keeper_finds(keeper->settings, keeper->uid);
+}
+
 static void *run(void *arg) {
     struct keeper *keeper = arg;
 
@@ -73,9 +78,13 @@ static void *run(void *arg) {
 
         if (keeper_is_done(keeper)) {
             keeper_report_none(keeper->settings, keeper->wish);
-            if (try_end(keeper))
+            if (try_end(keeper, true))
                 break;
             continue;
+        }
+        if (has_nothing(keeper) && try_end(keeper, false)) {
+            reports_forget(keeper->settings->reports, WISH_VOLUME, keeper->uid);
+            break;
         }
         wait_for(keeper, ms);
     }
@@ -91,10 +100,22 @@ static void wake(const struct keeper *keeper) {
     (void)!write(keeper->news_fd, &one, sizeof(one));
 }
 
-void keeper_set(struct keeper *keeper, struct wish *wish) {
+bool keeper_set(struct keeper *keeper, struct wish *wish) {
+    bool ended;
+
     pthread_mutex_lock(&keeper->lock);
     wish_release(keeper->news);
     keeper->news = wish_hold(wish);
+    keeper->unnamed = false;
+    ended = keeper->ended;
+    pthread_mutex_unlock(&keeper->lock);
+    wake(keeper);
+    return !ended;
+}
+
+void keeper_unname(struct keeper *keeper) {
+    pthread_mutex_lock(&keeper->lock);
+    keeper->unnamed = true;
     pthread_mutex_unlock(&keeper->lock);
     wake(keeper);
 }

@@ -34,7 +34,10 @@ struct keeper_settings { /* what they point to outlives every keeper */
 /* Holds the wish. */
 int keeper_start(const struct keeper_settings *settings, struct wish *wish, struct keeper **ret,
                  struct error *err);
-void keeper_set(struct keeper *keeper, struct wish *wish);
+/* False: it has ended. */
+bool keeper_set(struct keeper *keeper, struct wish *wish);
+/* No document names it any more: without a target it ends. */
+void keeper_unname(struct keeper *keeper);
 const char *keeper_uid(const struct keeper *keeper);
 
 /* It has stopped its target because nobody wants it here, and does nothing any more. */

@@ -14,6 +14,7 @@ struct keeper {
     pthread_mutex_t lock; /* guards what follows */
     struct wish *news;    /* held; NULL: none */
     bool ends, ended;
+    bool unnamed;
     /* The thread's own: */
     struct arena *arena;
     const char *run;

@@ -153,7 +153,8 @@ static int settle(struct keeper *keeper, int outcome, struct error *err) {
 }
 
 /* What was opened otherwise than it is wanted is opened anew: a target that has lost the volume to
- * another one and got it back is over, any other is found again. */
+ * another one and got it back is over, any other is found again.  1: not before the document says
+ * what our report does, that we are about to. */
 static int reopen(struct keeper *keeper, struct error *err) {
     const struct wish_volume *wanted = &keeper->wish->volume;
     const struct wish_volume *opened = keeper->opened ? &keeper->opened->volume : NULL;
@@ -166,14 +167,16 @@ static int reopen(struct keeper *keeper, struct error *err) {
                                                               !same_replicas(wanted, opened)))) {
         keeper_let_go(keeper);
     }
-    return keeper->target ? 0 : open_target(keeper, err);
+    if (keeper->target)
+        return 0;
+    return wanted->claimed ? open_target(keeper, err) : 1;
 }
 
 static int serve(struct keeper *keeper, struct error *err) {
-    int outcome = 0;
+    int outcome = reopen(keeper, err);
 
-    if (reopen(keeper, err) < 0)
-        return -1;
+    if (outcome != 0)
+        return outcome;
     keeper_look(keeper);
     if (keeper->status.state == TARGET_SERVING) {
         outcome = target_watch(keeper->target, err);
@@ -219,6 +222,7 @@ static void report(struct keeper *keeper) {
         .phase = phase_of(keeper),
         .status = &keeper->status,
         .generation = keeper->generation,
+        .epoch = keeper->wish->volume.epoch,
         .message = keeper->trouble.kind != ERROR_NONE ? keeper->trouble.message : "",
     };
 

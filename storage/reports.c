@@ -241,6 +241,16 @@ void reports_put_last(struct reports *reports, enum wish_kind kind, const char *
     put(reports, &report);
 }
 
+void reports_forget(struct reports *reports, enum wish_kind kind, const char *uid) {
+    struct report *report;
+
+    pthread_mutex_lock(&reports->lock);
+    report = find(reports, kind, uid);
+    if (report)
+        drop(report);
+    pthread_mutex_unlock(&reports->lock);
+}
+
 unsigned reports_open(struct reports *reports) {
     struct report *report;
     unsigned count = 0;

@@ -31,4 +31,6 @@ void reports_put(struct reports *reports, enum wish_kind kind, const char *uid, 
 /* There will be no other: it is forgotten once it was taken. */
 void reports_put_last(struct reports *reports, enum wish_kind kind, const char *uid,
                       const char *status);
+/* Nobody asks for one any more. */
+void reports_forget(struct reports *reports, enum wish_kind kind, const char *uid);
 unsigned reports_open(struct reports *reports); /* how many are not sent yet */

@@ -61,6 +61,8 @@ static json_t *target_json(struct arena *arena, const struct target_text *text) 
     json_t *target =
         json_pack("{s:s, s:s}", "nodeId", text->node, "state", states[text->status->state]);
 
+    if (text->epoch > 0)
+        json_object_set_new(target, "epoch", json_integer(text->epoch));
     if (text->status->state == TARGET_SERVING)
         json_object_set_new(target, "address",
                             json_string(arena_format(arena, "nbd+unix:///%s?socket=%s/nbd",

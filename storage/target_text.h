@@ -11,6 +11,7 @@ struct target_text {
     const char *phase;                  /* of the volume */
     const struct target_status *status; /* NULL: there is no target */
     int64_t generation;                 /* that has been made true */
+    int64_t epoch;                      /* that this is said in; 0: none */
     const char *message;
 };
 

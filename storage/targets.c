@@ -68,18 +68,43 @@ static bool is_wanted(const struct targets *targets, const struct wish *wish) {
 static void take_wish(struct targets *targets, struct wish *wish) {
     struct entry *entry = find(targets, wish->uid);
 
+    if (entry && keeper_set(entry->keeper, wish))
+        return;
     if (entry)
-        keeper_set(entry->keeper, wish);
-    else if (is_wanted(targets, wish) || keeper_finds(&targets->settings, wish->uid))
+        reap(targets);
+    if (is_wanted(targets, wish) || keeper_finds(&targets->settings, wish->uid))
         begin(targets, wish);
     else if (wish->volume.has_target || wish->volume.observed < wish->generation)
         keeper_report_none(&targets->settings, wish);
 }
 
+static bool is_named(const char *uid, struct wish *const *wishes, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(wishes[i]->uid, uid) == 0)
+            return true;
+    return false;
+}
+
 void targets_set(struct targets *targets, struct wish *const *wishes, unsigned count) {
+    struct entry *entry;
+
     reap(targets);
     for (unsigned i = 0; i < count; i++)
         take_wish(targets, wishes[i]);
+    LIST_FOREACH(entry, &targets->entries, next) {
+        if (!is_named(keeper_uid(entry->keeper), wishes, count))
+            keeper_unname(entry->keeper);
+    }
+}
+
+unsigned targets_count(const struct targets *targets) {
+    const struct entry *entry;
+    unsigned count = 0;
+
+    LIST_FOREACH(entry, &targets->entries, next) {
+        count++;
+    }
+    return count;
 }
 
 /* ---- what is left of before ---- */

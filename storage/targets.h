@@ -14,6 +14,8 @@ struct targets *targets_new(const struct keeper_settings *settings);
 void targets_adopt(struct targets *targets);
 /* Those that name this node, or name it no more. */
 void targets_set(struct targets *targets, struct wish *const *wishes, unsigned count);
+/* That are kept at the moment. */
+unsigned targets_count(const struct targets *targets);
 /* The uids of volumes that something is left of here; in the arena, ended with NULL. */
 const char **targets_held(struct targets *targets, struct arena *arena);
 /* Daemons serve on.  Within `ms`; false: one hangs, and what it uses is left.  NULL is fine. */

@@ -136,6 +136,12 @@ static int read_places(struct held *held, const json_t *spec, struct error *err)
     return 0;
 }
 
+/* The API has heard of this epoch that the node has a target, or is about to. */
+static bool is_claimed(const json_t *document) {
+    return count_of(json_object_get(document, "status"), "claimedEpoch") >=
+           count_of(json_object_get(document, "spec"), "epoch");
+}
+
 static int read_volume(struct held *held, const json_t *document, struct error *err) {
     const json_t *spec = json_object_get(document, "spec"), *qos = json_object_get(spec, "qos");
     const char *node = json_text_of(spec, "nodeId");
@@ -152,6 +158,7 @@ static int read_volume(struct held *held, const json_t *document, struct error *
         .text = json_text(held->arena, document),
         .qos = { count_of(qos, "iops"), count_of(qos, "bytesPerSecond") },
         .epoch = count_of(spec, "epoch"),
+        .claimed = is_claimed(document),
         .removing = uid_of(held->arena, spec, "removing"),
     };
     if (volume->size_bytes <= 0 || volume->size_bytes > volume->maximum_bytes)

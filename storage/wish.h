@@ -28,6 +28,7 @@ struct wish_volume {
     /* Where other nodes than that reach it, host:port; NULL: by its path alone. */
     const char *addresses[REPLICAS_MOST];
     int64_t epoch;        /* replicas obey the highest that they have seen; 0: none */
+    bool claimed;         /* nobody else gets it before we have said that we have it no more */
     const char *removing; /* uid of a replica; NULL: none */
 };
 

@@ -215,6 +215,89 @@ WORK_TEST(another_node_gets_it_when_the_first_has_said_that_it_stopped) {
     ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "2");
 }
 
+/* As a node says that it is about to serve the volume, in the epoch that it has seen. */
+static int claim(struct work *work, const struct document *volume, int64_t epoch,
+                 struct error *err) {
+    struct document after;
+
+    return document_status_put(
+        work, volume, volume->node,
+        tree(work, arena_format(work->arena,
+                                "{\"phase\":\"Init\",\"target\":{\"nodeId\":\"%s\",\"state\":"
+                                "\"Down\",\"epoch\":%jd}}",
+                                volume->node, (intmax_t)epoch)),
+        &after, err);
+}
+
+WORK_TEST(a_node_that_has_not_taken_it_loses_it_without_a_word) {
+    const char *id = bound(work);
+    struct document seen;
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"nobody\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "nobody");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    ck_assert_ptr_null(volume_of(work, id).node);
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
+    ck_assert_str_eq(last_event(work, id),
+                     "Normal Unpublished 1: Node nobody had not taken the volume yet.");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"nobody\"}}", err));
+    OK(settle(work, id));
+    seen = volume_of(work, id);
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "3");
+    /* It comes too late, whether it had read the volume before or reads it now. */
+    REFUSED(claim(work, &seen, 2, err), CONFLICT);
+    seen = volume_of(work, id);
+    REFUSED(
+        document_status_put(work, &seen, "nobody", tree(work, "{\"phase\":\"Init\"}"), &seen, err),
+        CONFLICT);
+    ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "null");
+}
+
+WORK_TEST(a_node_that_has_taken_it_keeps_it_until_its_own_word) {
+    const char *id = bound(work);
+    struct document volume;
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
+    OK(settle(work, id));
+    volume = volume_of(work, id);
+    OK(claim(work, &volume, 1, err));
+    ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "1");
+    /* What it had said before is late, and takes nothing back. */
+    volume = volume_of(work, id);
+    say(work, &volume, "{\"phase\":\"Init\",\"claimedEpoch\":0}");
+    ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "1");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    say_stopped(work, id);
+    OK(settle(work, id));
+    ck_assert_ptr_null(volume_of(work, id).node);
+    /* The next time is another one: its old word counts for nothing, its new one does. */
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
+    OK(settle(work, id));
+    volume = volume_of(work, id);
+    OK(claim(work, &volume, 1, err));
+    ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "1");
+    volume = volume_of(work, id);
+    OK(claim(work, &volume, 9, err));
+    ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "2");
+}
+
+/* One that tells no epoch tells of the present one. */
+WORK_TEST(a_target_without_an_epoch_is_taken_for_the_present_ones) {
+    const char *id = served(work);
+
+    ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "1");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+}
+
 WORK_TEST(who_is_asked_again_goes_on) {
     const char *id = served(work);
 
@@ -572,7 +655,10 @@ CHECK_MAIN("reconcile", a_config_gets_a_volume_and_replicas_and_is_bound_when_th
            a_replica_that_cannot_be_made_is_told,
            a_bound_config_stays_bound_whatever_becomes_of_its_replicas,
            nobody_serves_it_before_it_is_bound,
-           another_node_gets_it_when_the_first_has_said_that_it_stopped, who_is_asked_again_goes_on,
+           another_node_gets_it_when_the_first_has_said_that_it_stopped,
+           a_node_that_has_not_taken_it_loses_it_without_a_word,
+           a_node_that_has_taken_it_keeps_it_until_its_own_word,
+           a_target_without_an_epoch_is_taken_for_the_present_ones, who_is_asked_again_goes_on,
            a_volume_that_nobody_serves_grows_at_once,
            a_volume_in_use_has_grown_when_its_node_says_so,
            a_growth_that_failed_is_told_once_and_goes_on,

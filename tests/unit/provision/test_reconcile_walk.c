@@ -296,13 +296,34 @@ static const char *modes_of(struct walk *walk, struct work *work, const struct d
     return rows;
 }
 
+static intmax_t epoch_of(const struct document *volume) {
+    return json_integer_value(json_object_get(spec_of(volume), "epoch"));
+}
+
+static bool is_claimed(const struct document *volume) {
+    return json_integer_value(json_object_get(volume->status, "claimedEpoch")) >= epoch_of(volume);
+}
+
+/* It begins nothing before the document says that it is about to. */
+static bool claims(struct walk *walk, struct work *work, const struct document *volume) {
+    if (is_claimed(volume))
+        return false;
+    if (!chance(walk, 20))
+        say(work, volume,
+            arena_format(work->arena,
+                         "{\"phase\":\"Init\",\"target\":{\"nodeId\":\"%s\",\"state\":\"Down\","
+                         "\"epoch\":%jd}}",
+                         volume->node, epoch_of(volume)));
+    return true;
+}
+
 static const char *status_of(struct walk *walk, struct work *work, const struct document *volume,
                              const struct target *target, bool done) {
     const char *running =
         arena_format(work->arena,
-                     ",\"target\":{\"nodeId\":\"%s\",\"state\":\"Serving\"},"
+                     ",\"target\":{\"nodeId\":\"%s\",\"state\":\"Serving\",\"epoch\":%jd},"
                      "\"replicaStatuses\":[%s],\"conditions\":[%s]",
-                     target->node, modes_of(walk, work, volume),
+                     target->node, epoch_of(volume), modes_of(walk, work, volume),
                      target->fails ? "{\"type\":\"VolumeResizeFailed\",\"status\":\"True\","
                                      "\"message\":\"no\"}"
                                    : "");
@@ -321,6 +342,8 @@ static void node_volume(struct walk *walk, struct work *work, const struct docum
     ck_assert(quantity_read(text_at(spec_of(volume), "capacity"), &bytes));
     ck_assert_msg(!*target->node || strcmp(target->node, volume->node) == 0,
                   "%s is to act, and %s serves it", volume->node, target->node);
+    if (wanted && !*target->node && claims(walk, work, volume))
+        return;
     target->fails = *target->node && wanted && target->bytes < bytes && chance(walk, 40);
     if (wanted || !chance(walk, 30))
         strcpy(target->node, wanted ? volume->node : "");
@@ -493,7 +516,12 @@ static void check_volume(struct work *work, const struct document *volume) {
     }
 }
 
-static void check_volumes(struct work *work, const struct picture *before, struct picture *ret) {
+static bool acts_on(const struct document *volume, const char *node) {
+    return volume->node && strcmp(volume->node, node) == 0;
+}
+
+static void check_volumes(struct walk *walk, struct work *work, const struct picture *before,
+                          struct picture *ret) {
     struct document *volumes = NULL;
 
     ret->volume_count = all_of(work, &kind_replicated_volume, &volumes);
@@ -506,10 +534,15 @@ static void check_volumes(struct work *work, const struct picture *before, struc
         snprintf(ret->volumes[i].id, UUID_SIZE, "%s", volume->id);
         snprintf(ret->volumes[i].node, 16, "%s", volume->node ? volume->node : "");
         snprintf(ret->volumes[i].removing, UUID_SIZE, "%s", removing);
+        ck_assert_msg(!*target_of(walk, volume->id)->node ||
+                          acts_on(volume, target_of(walk, volume->id)->node),
+                      "it is no more the matter of %s, which serves it",
+                      target_of(walk, volume->id)->node);
         ret->volumes[i].released =
-            !json_object_get(volume->status, "target") && !*text_at(spec_of(volume), "nodeId") &&
-            json_integer_value(json_object_get(volume->status, "observedGeneration")) ==
-                volume->generation;
+            !is_claimed(volume) ||
+            (!json_object_get(volume->status, "target") && !*text_at(spec_of(volume), "nodeId") &&
+             json_integer_value(json_object_get(volume->status, "observedGeneration")) ==
+                 volume->generation);
         for (unsigned k = 0; k < before->volume_count; k++) {
             if (strcmp(before->volumes[k].id, volume->id) != 0)
                 continue;
@@ -527,11 +560,10 @@ static void check(struct walk *walk, struct work *work, void *arg) {
     struct picture *picture = arg, now = empty;
     struct document *configs = NULL;
 
-    (void)walk;
     now.count = all_of(work, &kind_volume_config, &configs);
     for (unsigned i = 0; i < now.count; i++)
         check_phase(picture, &configs[i], &now.configs[i]);
-    check_volumes(work, picture, &now);
+    check_volumes(walk, work, picture, &now);
     *picture = now;
 }
 

@@ -165,6 +165,58 @@ START_TEST(what_was_taken_back_before_it_was_seen_is_told) {
 }
 END_TEST
 
+/* The document of an epoch, of which the API has heard that we are about to serve, or not. */
+static json_t *of_epoch(int epoch, int claimed) {
+    json_t *document = volume_document(NODE, "64Mi", version++);
+
+    json_object_set_new(json_object_get(document, "spec"), "epoch", json_integer(epoch));
+    json_object_set_new(document, "status",
+                        json_pack("{s:s, s:i}", "phase", "Init", "claimedEpoch", claimed));
+    return document;
+}
+
+static void await_claim(int epoch) {
+    const json_t *target = NULL;
+
+    while (json_integer_value(json_object_get(target, "epoch")) != epoch) {
+        poll(NULL, 0, 5);
+        target = json_object_get(told(VOLUME), "target");
+    }
+    ck_assert_str_eq(json_text_of(target, "state"), "Down");
+}
+
+START_TEST(nothing_begins_before_the_document_says_that_it_is_to) {
+    set(of_epoch(2, 1));
+    await_claim(2);
+    poll(NULL, 0, 100);
+    ck_assert(!keeper_finds(&settings, VOLUME));
+    set(of_epoch(2, 2));
+    assert_well();
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(json_object_get(told(VOLUME), "target"), "epoch")), 2);
+}
+END_TEST
+
+/* Its name is in no list of ours any more. */
+START_TEST(what_was_never_ours_is_waited_for_no_longer) {
+    set(of_epoch(1, 0));
+    await_claim(1);
+    targets_set(targets, NULL, 0);
+    while (targets_count(targets) > 0) {
+        poll(NULL, 0, 5);
+        targets_set(targets, NULL, 0);
+    }
+    set(of_epoch(3, 0));
+    await_claim(3);
+    set(of_epoch(3, 3));
+    assert_well();
+    targets_set(targets, NULL, 0); /* that ends nothing that serves */
+    poll(NULL, 0, 100);
+    ck_assert_uint_eq(targets_count(targets), 1);
+    assert_well();
+}
+END_TEST
+
 START_TEST(a_daemon_outlives_the_agent_and_is_found_without_the_api) {
     pid_t pid;
 
@@ -398,6 +450,8 @@ END_TEST
 CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end,
                 a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
                 what_was_taken_back_before_it_was_seen_is_told,
+                nothing_begins_before_the_document_says_that_it_is_to,
+                what_was_never_ours_is_waited_for_no_longer,
                 a_daemon_outlives_the_agent_and_is_found_without_the_api,
                 a_daemon_that_died_is_started_again, a_replica_that_was_lost_is_rebuilt,
                 one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt, a_volume_grows,
