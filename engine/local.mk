@@ -10,7 +10,8 @@ libscoria_a_SOURCES += \
 	engine/replica_epoch.c engine/replica_epoch.h \
 	engine/replica_snapshot.c engine/replica_snapshot.h \
 	engine/target.c engine/target.h engine/target.private.h \
-	engine/target_graph.c engine/target_level.c engine/target_member.c engine/target_rebuild.c \
+	engine/target_file.c engine/target_graph.c engine/target_level.c engine/target_member.c \
+	engine/target_rebuild.c \
 	engine/target_repair.c engine/target_scale.c engine/target_scrub.c engine/target_snapshot.c engine/target_state.c engine/target_watch.c
 
 EXTRA_DIST += tests/unit/engine/target_test.h
@@ -22,6 +23,7 @@ slow_tests += \
 	tests/unit/engine/test_target_epoch \
 	tests/unit/engine/test_target_far \
 	tests/unit/engine/test_target_faults \
+	tests/unit/engine/test_target_file \
 	tests/unit/engine/test_target_pools \
 	tests/unit/engine/test_target_scale \
 	tests/unit/engine/test_target_scrub \

@@ -65,6 +65,7 @@ static struct target *new_target(const struct target_settings *settings) {
     target->trust = settings->trust;
     target->qos = settings->qos;
     target->reads = settings->reads;
+    target->export = settings->export;
     target->lock = -1;
     for (unsigned i = 0; i < settings->count; i++)
         member_add(target, &settings->replicas[i]);
@@ -98,6 +99,7 @@ void target_close(struct target *target) {
     if (!target)
         return;
     qmp_close(target->qmp);
+    file_forget(target);
     target_unlock_replicas(target);
     cleanup_close(&target->lock);
     arena_free(target->arena);
@@ -241,7 +243,7 @@ static int try_plan(struct target *target, bool *ret_again, struct error *err) {
 
     *ret_again = false;
     target_look(target, &target->plan);
-    if (judge_plan(target, err) < 0)
+    if (judge_plan(target, err) < 0 || file_doubt(target, &target->plan.current, err) < 0)
         return -1;
     target->current = target->plan.current;
     target->failures = 0;
@@ -349,7 +351,7 @@ int target_start(struct target *target, struct error *err) {
     int outcome = 0;
 
     if (target->state == TARGET_SERVING && watch_events(target, err) == 0)
-        return 0;
+        return file_look(target, err);
     if (target->state == TARGET_LEVELLING)
         outcome = go_on_levelling(target, err);
     else
@@ -360,7 +362,7 @@ int target_start(struct target *target, struct error *err) {
         return 1;
     if (target->state == TARGET_LEVELLING && end_in_order(target, err) < 0)
         return fail_start(target, err);
-    return serve(target, err) < 0 ? fail_start(target, err) : 0;
+    return serve(target, err) < 0 ? fail_start(target, err) : file_look(target, err);
 }
 
 /* ---- stop ---- */
@@ -382,7 +384,8 @@ static bool is_settled(struct target *target) {
     return settled;
 }
 
-int target_stop(struct target *target, struct error *err) {
+/* The file stays, and waits for the next start. */
+static int stop_serving(struct target *target, struct error *err) {
     bool served = target->state == TARGET_SERVING, orderly = false;
     struct error reason = { 0 };
 
@@ -404,8 +407,14 @@ int target_stop(struct target *target, struct error *err) {
     return 0;
 }
 
+int target_stop(struct target *target, struct error *err) {
+    return file_stop(target, err) < 0 ? -1 : stop_serving(target, err);
+}
+
 void target_clear(struct target *target) {
-    if (target->state == TARGET_DOWN)
+    struct error ignored;
+
+    if (target->state == TARGET_DOWN && file_stop(target, &ignored) == 0)
         daemon_clear(target->run);
 }
 
@@ -432,22 +441,27 @@ int target_resize(struct target *target, int64_t size_bytes, struct error *err) 
         return error_set(err, ERROR_BAD_REQUEST, "The volume grows to at most %jd bytes.",
                          (intmax_t)target->maximum_bytes);
     if (size_bytes == target->size_bytes && target->state == TARGET_SERVING)
-        return 0;
+        return file_look(target, err);
     if (check_room(target, size_bytes, err) < 0 ||
-        (target->state != TARGET_DOWN && target_stop(target, err) < 0))
+        (target->state != TARGET_DOWN && stop_serving(target, err) < 0))
         return -1;
     target->size_bytes = size_bytes;
     return target_start(target, err);
 }
 
 int target_restart(struct target *target, struct error *err) {
-    return target_stop(target, err) < 0 ? -1 : target_start(target, err);
+    return stop_serving(target, err) < 0 ? -1 : target_start(target, err);
 }
 
 int target_set_reads(struct target *target, enum target_reads reads, struct error *err) {
     target->reads = reads;
     return target->state == TARGET_SERVING && target->serves != reads ? target_restart(target, err)
                                                                       : 0;
+}
+
+int target_set_export(struct target *target, enum target_export export, struct error *err) {
+    target->export = export;
+    return target->state == TARGET_SERVING ? file_look(target, err) : 0;
 }
 
 int target_set_qos(struct target *target, const struct target_qos *qos, struct error *err) {

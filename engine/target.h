@@ -15,6 +15,14 @@
 #include "engine/replica.h"
 
 #define TARGET_EXPORT "volume"
+#define TARGET_FILE   "volume" /* in its run directory */
+
+enum target_export {
+    TARGET_EXPORT_NBD,
+    /* And as a regular file, RUN/volume, which is as long as the volume and grows with it.  What
+     * has it open notices nothing when the daemon below begins anew, but that it waits. */
+    TARGET_EXPORT_FILE,
+};
 
 struct target_qos { /* 0: no limit */
     int64_t iops, bytes_per_second;
@@ -44,9 +52,10 @@ struct target_settings {
     struct replica replicas[REPLICAS_MOST];
     struct target_qos qos;
     enum target_reads reads; /* from the next start on */
-    bool trust;              /* see quorum_plan() */
-    int64_t timeout_ms;      /* for one answer of the daemon; 0: 10 000 */
-    int64_t silence_ms;      /* of another host, which is then left out; 0: three quarters of it */
+    enum target_export export;
+    bool trust;         /* see quorum_plan() */
+    int64_t timeout_ms; /* for one answer of the daemon; 0: 10 000 */
+    int64_t silence_ms; /* of another host, which is then left out; 0: three quarters of it */
 };
 
 enum target_state {
@@ -79,8 +88,9 @@ struct target_replica {
 struct target_status {
     enum target_state state;
     unsigned voters, wanted, needed; /* of `wanted` more than half are needed */
-    int64_t size_bytes;
-    int64_t failures; /* reads without a majority: clients heard an I/O error */
+    int64_t size_bytes;              /* of the file, if it has one */
+    bool has_file;                   /* RUN/volume is there */
+    int64_t failures;                /* reads without a majority: clients heard an I/O error */
     /* Something was seen, or may have been missed, that makes the next start level the replicas. */
     bool suspect;
     enum target_job job;
@@ -101,7 +111,8 @@ void target_close(struct target *target);
 /* Makes the files of all replicas, with the first generation: of a volume that never was. */
 int target_create(struct target *target, struct error *err);
 
-/* Served (0), or made level first (1: come again). ERROR_UNAVAILABLE: too few replicas may vote. */
+/* Served (0), or made level first (1: come again). ERROR_UNAVAILABLE: too few replicas may vote.
+ * -1 of one that serves: its file is not there. */
 int target_start(struct target *target, struct error *err);
 
 /* Hears what the daemon tells, looks at the replicas' files, leaves out those that failed and takes
@@ -121,12 +132,17 @@ int target_stop(struct target *target, struct error *err);
  * that nobody else opens it now. */
 void target_clear(struct target *target);
 
+/* The same of one that nobody has open, if its daemon has ended. */
+void target_sweep(const char *run);
+
 /* As target_start(): clients lose their connection, and find the new size behind the next. */
 int target_resize(struct target *target, int64_t size_bytes, struct error *err);
 
 int target_set_qos(struct target *target, const struct target_qos *qos, struct error *err);
 /* As target_start(): clients lose their connection if it is another than before. */
 int target_set_reads(struct target *target, enum target_reads reads, struct error *err);
+/* At once if it serves; target_watch() sees to it that there is a file, or none. */
+int target_set_export(struct target *target, enum target_export export, struct error *err);
 
 /*
  * Fills a replica that does not vote, whatever it held, and lets it vote; target_watch() ends it.

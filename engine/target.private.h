@@ -1,6 +1,7 @@
 /*
  * A target from inside: target.c decides, target_state.c writes generations, target_graph.c builds
- * the daemon's nodes, target_level.c, target_rebuild.c and target_watch.c are what they are called.
+ * the daemon's nodes, target_file.c those of the file's, target_level.c, target_rebuild.c and
+ * target_watch.c are what they are called.
  */
 #pragma once
 
@@ -66,6 +67,9 @@ struct target {
     struct generation_id joins_after; /* if that is the next but this one */
     unsigned threshold;               /* of the quorum that runs: for its life */
     enum target_reads reads, serves;  /* wanted, and as the quorum that runs does */
+    enum target_export export;
+    struct qmp *file;   /* of the daemon that serves the file; NULL: not known */
+    int64_t file_bytes; /* its size; 0: there is none */
     bool has_replaced;
     char replaced[UUID_SIZE];
     char snapshot[UUID_SIZE];
@@ -165,6 +169,18 @@ struct graph_job {
 int graph_job(struct target *target, struct graph_job *ret, struct error *err);
 /* The same of a copy, whose progress the target tells; `gone` says why when it is not there. */
 int graph_copy(struct target *target, struct graph_job *ret, struct error *gone, struct error *err);
+
+/* ---- target_file.c ---- */
+
+/* The file is there, with its size, or there is none: as it is wanted of a target that serves. */
+int file_look(struct target *target, struct error *err);
+/* Nothing of it is left. */
+int file_stop(struct target *target, struct error *err);
+/* Its daemon serves on. */
+void file_forget(struct target *target);
+/* Before the replicas are served with this generation: if it is not the one that was served last,
+ * what waits for them is none of their clients'. */
+int file_doubt(struct target *target, const struct generation *found, struct error *err);
 
 /* ---- the others ---- */
 

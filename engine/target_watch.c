@@ -202,7 +202,7 @@ static int watch_serving(struct target *target, struct error *err) {
     }
     if (target->job != TARGET_REBUILD && remove_strangers(target, err) < 0)
         result = -1;
-    return result;
+    return file_look(target, err) < 0 ? -1 : result;
 }
 
 int target_watch(struct target *target, struct error *err) {
@@ -234,6 +234,9 @@ void target_status(struct target *target, struct target_status *ret) {
                                    .job_error = target->job_error,
                                    .done_bytes = target->done_bytes,
                                    .total_bytes = target->total_bytes };
+    ret->has_file = target->export == TARGET_EXPORT_FILE && target->file_bytes > 0;
+    if (ret->has_file && ret->size_bytes > target->file_bytes)
+        ret->size_bytes = target->file_bytes;
     if (target->job != TARGET_NO_JOB &&
         (target->job < TARGET_SNAPSHOT || target->job > TARGET_SNAPSHOT_FAILED))
         ret->job_replica = target->members[target->rebuilt].replica.uid;

@@ -50,6 +50,7 @@ const struct document_kind *document_kind_called(const char *name);
 
 /* What a policy says: its spec, and spec.policy of a config (P2-P6, P11). */
 extern const struct schema_field volume_policy_fields[], volume_qos_fields[];
+extern const char *const volume_export_words[];
 
 #define REPLICAS_MOST  7  /* of one volume */
 #define SNAPSHOTS_MOST 64 /* of one config */

@@ -29,6 +29,17 @@ static void begin_epoch(struct reconcile *r) {
     side_put_spec(r, &r->volume, "epoch", json_integer(epoch + 1));
 }
 
+/* Every volume is served so that says nothing else. */
+static void put_export(struct reconcile *r) {
+    const char *wanted = tree_text(json_object_get(r->config.before.body, "publish"), "export");
+    const char *had = tree_text(side_spec(&r->volume), "export");
+
+    if (!*wanted)
+        wanted = "nbd";
+    if (!text_is(*had ? had : "nbd", wanted))
+        side_put_spec(r, &r->volume, "export", json_string(wanted));
+}
+
 static int give(struct reconcile *r, const char *node, struct error *err) {
     begin_epoch(r);
     side_put_spec(r, &r->volume, "nodeId", json_string(node));
@@ -50,6 +61,8 @@ static int release(struct reconcile *r, struct error *err) {
 int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
     const char *holder = r->volume.after.node;
 
+    if (*node)
+        put_export(r);
     if (holder && text_is(holder, node)) {
         side_put_spec(r, &r->volume, "nodeId", json_string(node));
         return 0;

@@ -10,6 +10,8 @@
 #define LISTED_MOST     (2 * REPLICAS_MOST) /* those that come and those that go, too */
 #define CONDITIONS_MOST 16
 
+const char *const volume_export_words[] = { "nbd", "file", NULL };
+
 /* clang-format off */
 static const struct schema_field member_fields[] = {
     { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the replica." },
@@ -39,6 +41,8 @@ static const struct schema_field spec_fields[] = {
     { "queueDepth", SCHEMA_DIGITS, .min = 1, .initial = "\"32\"",
       .about = "How many requests of a client are under way at once." },
     { "luWorkers", SCHEMA_INT, .min = 1, .initial = "6", .about = "Threads that serve them." },
+    { "export", SCHEMA_WORD, .words = volume_export_words, .initial = "\"nbd\"",
+      .about = "How clients have it: at an NBD socket, or as a file, too." },
     { "qos", SCHEMA_OBJECT, .of = volume_qos_fields, .initial = "{}", .about = "What clients may take." },
     { "replicas", SCHEMA_LIST, SCHEMA_REQUIRED, .of = member_fields, .max = LISTED_MOST,
       .about = "All that belong to it, in their order." },

@@ -57,6 +57,8 @@ static const struct schema_field spec_fields[] = {
 
 static const struct schema_field publish_fields[] = {
     { "nodeId", SCHEMA_TEXT, .about = "The node that wants it; empty: none." },
+    { "export", SCHEMA_WORD, .words = volume_export_words,
+      .about = "How that node has it: at an NBD socket, or as a file, too." },
     SCHEMA_FIELDS_END,
 };
 

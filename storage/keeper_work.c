@@ -66,6 +66,7 @@ static int open_target(struct keeper *keeper, struct error *err) {
         .maximum_bytes = wanted->maximum_bytes,
         .count = wanted->count,
         .qos = wanted->qos,
+        .export = wanted->export,
         .timeout_ms = keeper->settings->timeout_ms,
     };
 
@@ -127,6 +128,8 @@ static int adjust(struct keeper *keeper, struct error *err) {
     const struct wish_volume *wanted = &keeper->wish->volume, *had = &keeper->opened->volume;
 
     if (!same_qos(&wanted->qos, &had->qos) && target_set_qos(keeper->target, &wanted->qos, err) < 0)
+        return -1;
+    if (wanted->export != had->export && target_set_export(keeper->target, wanted->export, err) < 0)
         return -1;
     if (wanted->size_bytes > keeper->status.size_bytes &&
         target_resize(keeper->target, wanted->size_bytes, err) < 0)

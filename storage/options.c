@@ -22,7 +22,7 @@ const struct option storage_options[] = {
       .help = "Sent to the volume API as X-Auth-Token, when section service_user has no user. Unset: none." },
     { .section = SECTION, .key = "run_directory", .type = OPTION_TEXT,
       .help = "Directory of sockets and logs of storage daemons, one below it for each volume; an absolute path of at "
-              "most 66 bytes. Unset: targets in state_path." },
+              "most 66 bytes, 61 where volumes are served as files. Unset: targets in state_path." },
     { .section = SECTION, .key = "daemon", .type = OPTION_TEXT, .fallback = "qemu-storage-daemon",
       .help = "QEMU's storage daemon: a name that is looked up in PATH, or an absolute path." },
     { .section = SECTION, .key = "heartbeat_interval", .type = OPTION_SECONDS, .fallback = "10", .min = 1, .max = 3600,

@@ -52,21 +52,26 @@ static json_t *replica_json(const struct target_text *text, const struct target_
     return object;
 }
 
+/* NULL: clients cannot find it. */
+static const char *address_of(struct arena *arena, const struct target_text *text) {
+    if (text->status->state != TARGET_SERVING)
+        return NULL;
+    if (text->wish->volume.export == TARGET_EXPORT_NBD)
+        return arena_format(arena, "nbd+unix:///%s?socket=%s/nbd", TARGET_EXPORT, text->run);
+    return text->status->has_file ? arena_format(arena, "%s/" TARGET_FILE, text->run) : NULL;
+}
+
 static json_t *target_json(struct arena *arena, const struct target_text *text) {
     static const char *const states[] = {
         [TARGET_DOWN] = "Down",
         [TARGET_LEVELLING] = "Levelling",
         [TARGET_SERVING] = "Serving",
     };
-    json_t *target =
-        json_pack("{s:s, s:s}", "nodeId", text->node, "state", states[text->status->state]);
+    json_t *target = json_pack("{s:s, s:s, s:s*}", "nodeId", text->node, "state",
+                               states[text->status->state], "address", address_of(arena, text));
 
     if (text->epoch > 0)
         json_object_set_new(target, "epoch", json_integer(text->epoch));
-    if (text->status->state == TARGET_SERVING)
-        json_object_set_new(target, "address",
-                            json_string(arena_format(arena, "nbd+unix:///%s?socket=%s/nbd",
-                                                     TARGET_EXPORT, text->run)));
     return target;
 }
 

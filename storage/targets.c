@@ -151,7 +151,7 @@ const char **targets_held(struct targets *targets, struct arena *arena) {
 /* What a machine that went down has left is of no use to anybody. */
 static void clear(const char *run) {
     paper_remove(run);
-    daemon_clear(run);
+    target_sweep(run);
 }
 
 void targets_adopt(struct targets *targets) {

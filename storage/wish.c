@@ -142,6 +142,12 @@ static bool is_claimed(const json_t *document) {
            count_of(json_object_get(document, "spec"), "epoch");
 }
 
+static enum target_export export_of(const json_t *spec) {
+    const char *text = json_text_of(spec, "export");
+
+    return text && strcmp(text, "file") == 0 ? TARGET_EXPORT_FILE : TARGET_EXPORT_NBD;
+}
+
 static int read_volume(struct held *held, const json_t *document, struct error *err) {
     const json_t *spec = json_object_get(document, "spec"), *qos = json_object_get(spec, "qos");
     const char *node = json_text_of(spec, "nodeId");
@@ -156,6 +162,7 @@ static int read_volume(struct held *held, const json_t *document, struct error *
         .phase = text_of(held->arena, json_object_get(document, "status"), "phase"),
         .had_bytes = bytes_of(json_object_get(document, "status"), "capacity"),
         .text = json_text(held->arena, document),
+        .export = export_of(spec),
         .qos = { count_of(qos, "iops"), count_of(qos, "bytesPerSecond") },
         .epoch = count_of(spec, "epoch"),
         .claimed = is_claimed(document),

@@ -21,6 +21,7 @@ struct wish_volume {
     int64_t had_bytes; /* the capacity that its status says; 0: none */
     const char *text;  /* the document, to be read again */
     struct target_qos qos;
+    enum target_export export;
     unsigned count;
     struct replica replicas[REPLICAS_MOST];
     const char *pools[REPLICAS_MOST]; /* their names */

@@ -298,6 +298,25 @@ WORK_TEST(a_target_without_an_epoch_is_taken_for_the_present_ones) {
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
 }
 
+WORK_TEST(its_node_has_it_as_a_file_when_that_is_asked_for) {
+    const char *id = served(work);
+
+    ck_assert_str_eq(volume_at(work, id, "spec.export"), "\"nbd\"");
+    ck_assert_int_eq(edit(work, id, "{\"publish\":{\"export\":\"iscsi\"}}", err), -1);
+    OK(edit(work, id, "{\"publish\":{\"export\":\"file\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.export"), "\"file\"");
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-a\"");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\",\"export\":null}}", err));
+    OK(settle(work, id));
+    say_stopped(work, id);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.export"), "\"file\""); /* nobody asks */
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.export"), "\"nbd\"");
+}
+
 WORK_TEST(who_is_asked_again_goes_on) {
     const char *id = served(work);
 
@@ -658,7 +677,8 @@ CHECK_MAIN("reconcile", a_config_gets_a_volume_and_replicas_and_is_bound_when_th
            another_node_gets_it_when_the_first_has_said_that_it_stopped,
            a_node_that_has_not_taken_it_loses_it_without_a_word,
            a_node_that_has_taken_it_keeps_it_until_its_own_word,
-           a_target_without_an_epoch_is_taken_for_the_present_ones, who_is_asked_again_goes_on,
+           a_target_without_an_epoch_is_taken_for_the_present_ones,
+           its_node_has_it_as_a_file_when_that_is_asked_for, who_is_asked_again_goes_on,
            a_volume_that_nobody_serves_grows_at_once,
            a_volume_in_use_has_grown_when_its_node_says_so,
            a_growth_that_failed_is_told_once_and_goes_on,

@@ -447,6 +447,59 @@ START_TEST(what_a_machine_that_went_down_has_left_goes) {
 }
 END_TEST
 
+/* One who looks at it and reads does not wait. */
+static bool file_says(const char *path, int64_t at, char byte) {
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char got = 0;
+
+    return fd >= 0 && pread(fd, &got, 1, at) == 1 && got == byte;
+}
+
+static const char *address_told(void) {
+    const char *address = json_text_of(json_object_get(told(VOLUME), "target"), "address");
+
+    return address ? address : "";
+}
+
+static void want_file(void) {
+    json_t *document = volume_document(NODE, "64Mi", version++);
+
+    json_object_set_new(json_object_get(document, "spec"), "export", json_string("file"));
+    set(document);
+}
+
+START_TEST(a_volume_is_a_file_when_that_is_wanted_and_after_every_death) {
+    const char *path = arena_join(arena, run, "/volume", NULL);
+    const char *file_run = arena_join(arena, run, "/file", NULL);
+
+    if (access("/dev/fuse", W_OK) < 0 || geteuid() != 0)
+        return;
+    serve();
+    want_file();
+    while (strcmp(address_told(), path) != 0)
+        poll(NULL, 0, 5);
+    ck_assert(file_says(path, 50 << 20, 0));
+    ck_assert_int_eq(daemon_kill(file_run, 10000, &err), 0);
+    while (!file_says(path, 50 << 20, 0))
+        poll(NULL, 0, 5);
+
+    checker_disconnect(&checker); /* the whole machine, but for the mount */
+    ck_assert(targets_stop(targets, 60000));
+    ck_assert_int_eq(daemon_kill(run, 10000, &err), 0);
+    ck_assert_int_eq(daemon_kill(file_run, 10000, &err), 0);
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    ck_assert(!keeper_finds(&settings, VOLUME));
+    want_file();
+    assert_well();
+    while (!file_says(path, 50 << 20, 0))
+        poll(NULL, 0, 5);
+    checker_disconnect(&checker);
+    want("", "64Mi");
+    await_end();
+}
+END_TEST
+
 CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end,
                 a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
                 what_was_taken_back_before_it_was_seen_is_told,
@@ -455,6 +508,7 @@ CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end,
                 a_daemon_outlives_the_agent_and_is_found_without_the_api,
                 a_daemon_that_died_is_started_again, a_replica_that_was_lost_is_rebuilt,
                 one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt, a_volume_grows,
+                a_volume_is_a_file_when_that_is_wanted_and_after_every_death,
                 clients_may_take_what_is_wanted, a_replica_that_is_damaged_is_mended,
                 a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
                 one_that_hangs_holds_up_no_other, what_a_machine_that_went_down_has_left_goes)
