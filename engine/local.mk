@@ -32,6 +32,7 @@ check_PROGRAMS += \
 	tests/unit/engine/test_generation \
 	tests/unit/engine/test_qmp \
 	tests/unit/engine/test_quorum \
+	tests/unit/engine/test_quorum_epochs \
 	tests/unit/engine/test_quorum_worlds \
 	tests/unit/engine/test_quorum_walk \
 	tests/unit/engine/test_replica \
