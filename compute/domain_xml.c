@@ -60,7 +60,7 @@ static int copy_source(const xmlNode *disk, char *ret, size_t room, struct error
 }
 
 static int read_disk(const xmlNode *node, struct disk *ret, struct error *err) {
-    char discard[16];
+    char discard[16], protocol[16];
 
     if (copy_attribute(find_child(node, "target"), "dev", ret->target, sizeof(ret->target), err) <
             0 ||
@@ -69,12 +69,15 @@ static int read_disk(const xmlNode *node, struct disk *ret, struct error *err) {
         copy_attribute(find_child(node, "alias"), "name", ret->device, sizeof(ret->device), err) <
             0 ||
         copy_attribute(find_child(node, "driver"), "discard", discard, sizeof(discard), err) < 0 ||
+        copy_attribute(find_child(node, "source"), "protocol", protocol, sizeof(protocol), err) <
+            0 ||
         copy_source(node, ret->source, sizeof(ret->source), err) < 0)
         return -1;
     if (!ret->target[0])
         return error_set(err, ERROR_BACKEND, "a disk has no target");
     ret->read_only = find_child(node, "readonly") != NULL;
     ret->discards = strcmp(discard, "unmap") == 0;
+    ret->network = strcmp(protocol, "nbd") == 0;
     return 1;
 }
 

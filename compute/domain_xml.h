@@ -6,7 +6,7 @@
 #include "compute/hypervisor.h"
 
 /*
- * 1 found: target, source, format, read_only and discards of *ret are set, the rest stays; 0
+ * 1 found: target, source, format, read_only, discards, network of *ret are set, the rest stays; 0
  * none.  -1 (ERROR_BACKEND): several disks have the serial, or the text is no domain.
  */
 int domain_xml_find_disk(const char *xml, const char *serial, struct disk *ret, struct error *err);

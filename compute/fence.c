@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "compute/blocks.h"
 #include "compute/domain_xml.h"
+#include "compute/monitor.h"
 #include "json/json.h"
 
 #include <stdio.h>
@@ -23,27 +24,6 @@ struct fence {
     int64_t begun_us;
 };
 
-/* 0 with what QEMU returned, 1 QEMU refuses, -1 it was not asked or did not answer. */
-static int ask(const struct guest *guest, const char *command, const json_t **ret,
-               struct error *err) {
-    autofree char *answer = NULL;
-    const json_t *root, *refusal;
-
-    if (virt.virDomainQemuMonitorCommand(guest->domain, command, &answer, 0) < 0)
-        return virt_fail(guest->connection, "using the guest's monitor", err);
-    root = json_parse(guest->arena, answer, strlen(answer), err);
-    if (!root)
-        return error_context(err, "reading what the guest's monitor answers");
-    refusal = json_object_get(root, "error");
-    if (refusal) {
-        error_set(err, ERROR_BACKEND, "QEMU refuses: %s", json_text_of(refusal, "desc"));
-        return 1;
-    }
-    if (ret)
-        *ret = json_object_get(root, "return");
-    return 0;
-}
-
 /* Names go into commands as they are. */
 static bool is_plain(const char *name) {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
@@ -52,34 +32,13 @@ static bool is_plain(const char *name) {
 }
 
 static int delete_node(const struct guest *guest, const char *name, struct error *err) {
-    return ask(guest,
-               arena_format(guest->arena,
-                            "{\"execute\": \"blockdev-del\", \"arguments\": {\"node-name\": "
-                            "\"%s\"}}",
-                            name),
-               NULL, err);
-}
-
-/* "virtio-disk0" is /machine/peripheral/virtio-disk0/virtio-backend, "scsi0-0-0-0" itself. */
-static bool is_device(const char *path, const char *device) {
-    static const char folder[] = "/machine/peripheral/";
-    size_t length = strlen(device);
-
-    if (path && strncmp(path, folder, strlen(folder)) == 0)
-        path += strlen(folder);
-    return path && strncmp(path, device, length) == 0 &&
-           (path[length] == '\0' || path[length] == '/');
-}
-
-static const char *find_node(const json_t *list, const char *device) {
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *block = json_array_get(list, i);
-        const json_t *inserted = json_object_get(block, "inserted");
-
-        if (is_device(json_text_of(block, "qdev"), device))
-            return json_text_of(inserted, "node-name");
-    }
-    return NULL;
+    return monitor_ask(
+        guest,
+        arena_format(guest->arena,
+                     "{\"execute\": \"blockdev-del\", \"arguments\": {\"node-name\": "
+                     "\"%s\"}}",
+                     name),
+        NULL, err);
 }
 
 /* The node that the guest's device stands on: as long as its name stays, so does the disk. */
@@ -87,11 +46,11 @@ static int read_node(const struct guest *guest, const char *device, char ret[NOD
                      struct error *err) {
     const json_t *list;
     const char *name;
-    int asked = ask(guest, "{\"execute\": \"query-block\"}", &list, err);
+    int asked = monitor_ask(guest, "{\"execute\": \"query-block\"}", &list, err);
 
     if (asked != 0)
         return -1;
-    name = device[0] ? find_node(list, device) : NULL;
+    name = json_text_of(json_object_get(monitor_find_block(list, device), "inserted"), "node-name");
     /* While a job runs on the disk a node of QEMU's own, "#block…", stands there. */
     if (!is_plain(name) || strlen(name) >= NODE_SIZE)
         return error_set(err, ERROR_CONFLICT, "the disk is being taken away or a job runs on it");
@@ -130,9 +89,9 @@ static int list_nodes(const struct guest *guest, const json_t **ret, struct erro
     *ret = NULL;
     if (blocks_job_ends(guest->domain))
         return error_set(err, ERROR_CONFLICT, "a job on one of the guest's disks ends just now");
-    asked =
-        ask(guest, "{\"execute\": \"query-named-block-nodes\", \"arguments\": {\"flat\": true}}",
-            ret, err);
+    asked = monitor_ask(
+        guest, "{\"execute\": \"query-named-block-nodes\", \"arguments\": {\"flat\": true}}", ret,
+        err);
     if (asked == 0 && !json_is_array(*ret))
         return error_set(err, ERROR_BACKEND, "QEMU lists no block nodes");
     return asked == 0 ? 0 : -1;
@@ -225,12 +184,13 @@ static int resize(const struct fence *fence, int64_t bytes, struct error *err) {
     /* Whoever waited for it has given up. */
     if (clock_monotonic_us() - fence->begun_us > LATE_US)
         return error_set(err, ERROR_CONFLICT, "the guest took too long to answer");
-    asked = ask(guest,
-                arena_format(guest->arena,
-                             "{\"execute\": \"block_resize\", \"arguments\": {\"node-name\": "
-                             "\"%s\", \"size\": %jd}}",
-                             fence->name, (intmax_t)bytes),
-                NULL, err);
+    asked =
+        monitor_ask(guest,
+                    arena_format(guest->arena,
+                                 "{\"execute\": \"block_resize\", \"arguments\": {\"node-name\": "
+                                 "\"%s\", \"size\": %jd}}",
+                                 fence->name, (intmax_t)bytes),
+                    NULL, err);
     if (asked == 1 && list_nodes(guest, &list, &ignored) == 0 &&
         read_capacity(fence, list, &capacity, &ignored) < 0 && ignored.kind == ERROR_CONFLICT)
         err->kind = ERROR_CONFLICT;
@@ -257,12 +217,13 @@ static void name_fence(struct fence *fence) {
 static int add_fence(const struct fence *fence, struct error *err) {
     const struct guest *guest = fence->guest;
 
-    return ask(guest,
-               arena_format(guest->arena,
-                            "{\"execute\": \"blockdev-add\", \"arguments\": {\"driver\": \"raw\", "
-                            "\"node-name\": \"%s\", \"file\": \"%s\"}}",
-                            fence->name, fence->node),
-               NULL, err);
+    return monitor_ask(
+        guest,
+        arena_format(guest->arena,
+                     "{\"execute\": \"blockdev-add\", \"arguments\": {\"driver\": \"raw\", "
+                     "\"node-name\": \"%s\", \"file\": \"%s\"}}",
+                     fence->name, fence->node),
+        NULL, err);
 }
 
 /* After a lost answer nobody knows whether it stands: it is tried as well. */

@@ -34,6 +34,7 @@ struct disk {
     bool moving;   /* the latter: for as long as that takes */
     bool read_only;
     bool discards; /* what the guest gives up is given back */
+    bool network;  /* it is served over NBD: its size is the server's */
 };
 
 /* That the guest goes on in another file. */

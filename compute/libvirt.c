@@ -7,6 +7,7 @@
 #include "compute/fence.h"
 #include "compute/guest_agent.h"
 #include "compute/guest_process.h"
+#include "compute/network_disk.h"
 #include "compute/virt.h"
 #include "compute/virt_link.h"
 
@@ -226,6 +227,8 @@ static int resize(const struct guest *guest, const struct disk *disk, int64_t by
 
 static int grow(const struct guest *guest, const struct disk *disk, int64_t bytes,
                 struct error *err) {
+    if (disk->network)
+        return network_disk_grow(guest, disk, bytes, err);
     return refuses_to_shrink(guest->connection) ? resize(guest, disk, bytes, err)
                                                 : fence_grow(guest, disk, bytes, err);
 }

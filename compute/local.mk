@@ -31,6 +31,8 @@ libscoria_a_SOURCES += \
 	compute/guest_agent.c compute/guest_agent.h \
 	compute/guest_process.c compute/guest_process.h \
 	compute/libvirt.c \
+	compute/monitor.c compute/monitor.h \
+	compute/network_disk.c compute/network_disk.h \
 	compute/virt.c compute/virt.h \
 	compute/virt_library.c compute/virt_library.h \
 	compute/virt_link.c compute/virt_link.h

@@ -5,16 +5,26 @@ of Block Storage.
 
 import os
 import shutil
+import signal
 import tempfile
 import uuid
 
 import program
 from block_storage import until
-from case import GIB, NODE, ServiceCase
+from case import GIB, NODE, DomainCase, ServiceCase
+from hypervisor import virsh
 from nbd import BLOCK, Disk
 
 POOLS = ("pool-a", "pool-b", "pool-c")
 BLOCKS = range(0, GIB // BLOCK, 8192)
+
+
+def setUpModule():
+    DomainCase.start_hypervisor()
+
+
+def tearDownModule():
+    DomainCase.stop_hypervisor()
 
 
 class ReplicatedCase(ServiceCase):
@@ -157,3 +167,49 @@ class Replicated(ReplicatedCase):
         self.assertEqual(self.configs(), [])
 
 
+
+
+class Domains(ReplicatedCase, DomainCase):
+    def running(self):
+        volume_id = self.volume()
+        attachment = self.attach(volume_id)
+        domain = self.domain(attachment).start()
+        self.api.attach_complete(attachment["id"])
+        return volume_id, attachment, domain
+
+    def grow(self, volume_id, domain, size_gb):
+        self.api.extend(volume_id, size_gb)
+        self.api.wait_status(volume_id, "in-use")
+        self.assert_volume(volume_id, "in-use", size_gb)
+        until(lambda: domain.capacity(volume_id) == size_gb * GIB, 60, "the domain to see it")
+
+    def state_of(self, domain):
+        return virsh("domstate", domain.name, "--reason").split()[0]
+
+    def test_a_running_domain_sees_the_new_size(self):
+        volume_id, attachment, domain = self.running()
+        self.assertEqual(domain.capacity(volume_id), GIB)
+        domain.write_disk(volume_id, 7, BLOCK)
+        for size_gb in (2, 3):
+            self.grow(volume_id, domain, size_gb)
+        self.assertEqual(self.state_of(domain), "running")
+        domain.write_disk(volume_id, 9, BLOCK, 2 * GIB)
+        disk = Disk(attachment["connection_info"]["socket"]).connected()
+        self.addCleanup(disk.close)
+        self.assertEqual(disk.read(0), bytes([7]) * BLOCK)
+        self.assertEqual(disk.read(2 * GIB // BLOCK), bytes([9]) * BLOCK)
+        domain.destroy()
+        self.api.detach(attachment["id"])
+
+    def test_a_domain_that_an_error_has_stopped_goes_on(self):
+        volume_id, attachment, domain = self.running()
+        uid = self.api.ask("GET", f"/volume_configs/volume-{volume_id}/volume")[
+            "replicated_volume"]["metadata"]["uid"]
+        with open(f"{self.place}/run/{uid}/daemon", encoding="ascii") as file:
+            os.kill(int(file.read()), signal.SIGKILL)
+        virsh("reset", domain.name)  # and the firmware reads where a boot sector might be
+        until(lambda: self.state_of(domain) == "paused", 60, "the error")
+        self.grow(volume_id, domain, 2)
+        until(lambda: self.state_of(domain) == "running", 60, "the domain to go on")
+        domain.destroy()
+        self.api.detach(attachment["id"])

@@ -93,12 +93,23 @@ class Disk(NamedTuple):
     path: str
     format: str = "raw"
     shareable: bool = False
+    export: str = ""  # of the NBD server at the path
 
 
 DISK = """\
     <disk type='file' device='disk'>
       <driver name='qemu' type='{format}'/>
       <source file='{path}'/>
+      <target dev='{target}' bus='virtio'/>
+      {shareable}<serial>{volume_id}</serial>
+    </disk>
+"""
+
+# What is on its way when the server lets go of its clients stops the guest, and is done again.
+NETWORK_DISK = """\
+    <disk type='network' device='disk'>
+      <driver name='qemu' type='{format}' cache='none' error_policy='stop' rerror_policy='stop'/>
+      <source protocol='nbd' name='{export}'><host transport='unix' socket='{path}'/></source>
       <target dev='{target}' bus='virtio'/>
       {shareable}<serial>{volume_id}</serial>
     </disk>
@@ -129,6 +140,8 @@ def disk_of(attachment, shareable=False):
     info = attachment["connection_info"]
     # The service answers the driver's data either in `data` or, flattened, beside it.
     data = info.get("data", info)
+    if info.get("driver_volume_type") == "nbd":
+        return Disk(attachment["volume_id"], data["socket"], data["format"], export=data["export"])
     path = data.get("device_path")
     if not path:
         raise HypervisorError(f"no local file in {info}")
@@ -145,9 +158,10 @@ class Domain:
     def xml(self):
         """Emulated: no guest system runs in it, and it works on every machine."""
         disks = "".join(
-            DISK.format(format=disk.format, path=escape(disk.path, {"'": "&apos;"}),
-                        target=self.targets[disk.volume_id], volume_id=disk.volume_id,
-                        shareable="<shareable/>" if disk.shareable else "")
+            (NETWORK_DISK if disk.export else DISK).format(
+                format=disk.format, path=escape(disk.path, {"'": "&apos;"}), export=disk.export,
+                target=self.targets[disk.volume_id], volume_id=disk.volume_id,
+                shareable="<shareable/>" if disk.shareable else "")
             for disk in self.disks)
         return DOMAIN.format(name=self.name, uuid=self.uuid, disks=disks)
 
@@ -206,13 +220,13 @@ class Domain:
     def resize(self, volume_id, size_bytes):
         virsh("blockresize", self.name, self.targets[volume_id], f"{size_bytes}B")
 
-    def write_disk(self, volume_id, byte, count):
-        """The domain's QEMU writes at the head of the disk, as its guest would, and through to its
-        file; it tells its own log how that went."""
+    def write_disk(self, volume_id, byte, count, place=0):
+        """The domain's QEMU writes to the disk, as its guest would, and through to its file; it
+        tells its own log how that went."""
         number = ord(self.targets[volume_id][-1]) - ord("a")
         answer = virsh("qemu-monitor-command", self.name, "--hmp",
                        f"qemu-io -d /machine/peripheral/virtio-disk{number}/virtio-backend "
-                       f'"write -f -P {byte} 0 {count}"')
+                       f'"write -f -P {byte} {place} {count}"')
         if answer:
             raise HypervisorError(f"qemu-io: {answer}")
 

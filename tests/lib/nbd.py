@@ -79,6 +79,10 @@ class Disk:
     def _content(block, version):
         return struct.pack(">QQ", block, version) * (BLOCK // 16)
 
+    def read(self, block):
+        """Whatever is there."""
+        return self._do(READ, block * BLOCK, size=BLOCK)
+
     def write(self, blocks):
         """A new version of each, and a flush."""
         for block in blocks:

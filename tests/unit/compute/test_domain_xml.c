@@ -78,17 +78,26 @@ START_TEST(only_what_is_unmapped_is_given_back) {
 END_TEST
 
 START_TEST(a_network_disk_has_no_path) {
-    struct disk disk = untouched();
-    struct error err = { 0 };
+    static const struct {
+        const char *protocol;
+        bool network;
+    } rows[] = { { "rbd", false }, { "nbd", true } };
 
-    ck_assert_int_eq(
-        domain_xml_find_disk(
-            DOMAIN("<disk type='network'><driver type='raw'/><source protocol='rbd' "
+    for (unsigned i = 0; i < LENGTH(rows); i++) {
+        autoarena struct arena *arena = arena_new();
+        struct disk disk = untouched();
+        struct error err = { 0 };
+        const char *xml = arena_format(
+            arena,
+            DOMAIN("<disk type='network'><driver type='raw'/><source protocol='%s' "
                    "name='pool/v'/><target dev='vdb'/><serial>" SERIAL "</serial></disk>"),
-            SERIAL, &disk, &err),
-        1);
-    ck_assert_str_eq(disk.source, "");
-    ck_assert_str_eq(disk.format, "raw");
+            rows[i].protocol);
+
+        ck_assert_int_eq(domain_xml_find_disk(xml, SERIAL, &disk, &err), 1);
+        ck_assert_str_eq(disk.source, "");
+        ck_assert_str_eq(disk.format, "raw");
+        ck_assert_int_eq(disk.network, rows[i].network);
+    }
 }
 END_TEST
 
