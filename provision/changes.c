@@ -14,8 +14,11 @@ static const char *const sources[] = {
     "SELECT version, owner_id FROM documents WHERE kind" AFTER("CStorVolume", "version"),
     "SELECT r.version, v.owner_id FROM documents r JOIN documents v ON v.id = r.owner_id "
     "WHERE r.kind" AFTER("CStorVolumeReplica", "r.version"),
+    "SELECT version, owner_id FROM documents WHERE kind" AFTER("CStorVolumeSnapshot", "version"),
     /* of those that have gone, when what they belonged to is there */
     "SELECT version, owner_id FROM documents_gone WHERE kind" AFTER("CStorVolume", "version"),
+    "SELECT version, owner_id FROM documents_gone WHERE kind" AFTER("CStorVolumeSnapshot",
+                                                                    "version"),
     "SELECT r.version, v.owner_id FROM documents_gone r JOIN documents v ON v.id = r.owner_id "
     "WHERE r.kind" AFTER("CStorVolumeReplica", "r.version"),
 };

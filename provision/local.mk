@@ -18,6 +18,7 @@ libscoria_a_SOURCES += \
 	provision/reconcile_replicas.c \
 	provision/reconcile_settle.c \
 	provision/reconcile_size.c \
+	provision/reconcile_snapshots.c \
 	provision/reconcile_target.c \
 	provision/replica_placement.c provision/replica_placement.h \
 	provision/replica_pool.c provision/replica_pool.h \
@@ -40,6 +41,7 @@ check_PROGRAMS += \
 	tests/unit/provision/test_document_own \
 	tests/unit/provision/test_document_quota \
 	tests/unit/provision/test_reconcile \
+	tests/unit/provision/test_reconcile_snapshots \
 	tests/unit/provision/test_reconcile_walk \
 	tests/unit/provision/test_replica_placement \
 	tests/unit/provision/test_replica_pool \

@@ -162,9 +162,32 @@ static int load(struct reconcile *r, const char *id, struct error *err) {
     return count < 0 ? -1 : 1;
 }
 
-static int advance(struct reconcile *r, struct error *err) {
-    const json_t *publish = json_object_get(r->config.before.body, "publish");
+static int load_snapshots(struct reconcile *r, struct error *err) {
+    struct document *found = NULL;
+    int count =
+        document_owned(r->work, r->config.before.id, &kind_volume_config_snapshot, &found, err);
 
+    if (count < 0)
+        return -1;
+    r->snapshots = arena_alloc(r->work->arena, ((size_t)count + 1) * sizeof(*r->snapshots));
+    r->snapshot_count = (unsigned)count;
+    for (int i = 0; i < count; i++)
+        begin_side(&r->snapshots[i], &found[i]);
+    return 0;
+}
+
+/* Where it is published; or else, with no clients let in, where a snapshot of it is taken. */
+static int serve(struct reconcile *r, struct error *err) {
+    const char *node = tree_text(json_object_get(r->config.before.body, "publish"), "nodeId");
+    bool is_published = *node;
+
+    if (!is_published && reconcile_snapshot_node(r, &node, err) < 0)
+        return -1;
+    side_put_spec(r, &r->volume, "serve", json_boolean(is_published || !*node));
+    return reconcile_target(r, node, err);
+}
+
+static int advance(struct reconcile *r, struct error *err) {
     if (r->config.before.deleted_at)
         return reconcile_delete(r, err);
     if (!r->has_volume)
@@ -174,8 +197,8 @@ static int advance(struct reconcile *r, struct error *err) {
     if (!text_is(side_phase(&r->config), "Bound") &&
         !text_is(side_phase(&r->config), "Reconciling"))
         return 0;
-    if (reconcile_replicas(r, err) < 0 ||
-        reconcile_target(r, tree_text(publish, "nodeId"), err) < 0 || reconcile_size(r, err) < 0)
+    if (load_snapshots(r, err) < 0 || reconcile_replicas(r, err) < 0 ||
+        reconcile_snapshots(r, err) < 0 || serve(r, err) < 0 || reconcile_size(r, err) < 0)
         return -1;
     return reconcile_settle(r, err);
 }
@@ -209,13 +232,20 @@ static int count(struct reconcile *r, struct error *err) {
     return 0;
 }
 
+static int write_all(struct reconcile *r, struct error *err) {
+    for (unsigned i = 0; i < r->snapshot_count; i++)
+        if (write_side(r, &r->snapshots[i], err) < 0)
+            return -1;
+    return (r->has_volume && write_side(r, &r->volume, err) < 0) ? -1
+                                                                 : write_side(r, &r->config, err);
+}
+
 static int run(struct reconcile *r, const char *id, struct error *err) {
     int found = load(r, id, err);
 
     if (found <= 0)
         return found;
-    if (count(r, err) < 0 || advance(r, err) < 0 ||
-        (r->has_volume && write_side(r, &r->volume, err) < 0) || write_side(r, &r->config, err) < 0)
+    if (count(r, err) < 0 || advance(r, err) < 0 || write_all(r, err) < 0)
         return error_context(err, "config %s", r->config.before.name);
     return r->again ? RECONCILE_AGAIN : RECONCILE_SETTLED;
 }

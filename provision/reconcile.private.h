@@ -22,6 +22,8 @@ struct reconcile {
     bool has_volume;
     struct document *replicas; /* in the order in which they were made, deleted ones too */
     unsigned count;
+    struct side *snapshots; /* of the config, deleted ones too */
+    unsigned snapshot_count;
     struct replica_pool *pools; /* of the replicas, those that are known; once it is bound */
     unsigned pool_count;
     /* What a change of the pools waits for; NULL: there is none. */
@@ -64,6 +66,9 @@ bool volume_is_done(const struct reconcile *r);
 /* The same, and it serves. */
 bool volume_is_served(const struct reconcile *r);
 
+/* Its finalizers but for the service's own. */
+json_t *reconcile_others_finalizers(struct reconcile *r, const struct document *document);
+
 /* ---- replicas ---- */
 
 #define VOLUME_MAXIMUM "1Ti" /* files of replicas are sparse, and so long from the first on */
@@ -75,12 +80,23 @@ json_t *reconcile_qos(const json_t *policy);
 /* Of a replica; NULL: nobody tells of it, or it is another node's now. */
 const struct replica_pool *reconcile_pool(const struct reconcile *r,
                                           const struct document *replica);
-/* `members`: the first set, which it belongs to; NULL: it is made empty, and rebuilt. */
+/* `members`: the first set, which it belongs to; NULL: it is made empty, and rebuilt.  `source`: of
+ * a clone's, what it begins with. */
 int replica_make(struct reconcile *r, const struct document *volume,
                  const struct replica_pool *pool, const char *capacity, unsigned factor,
-                 const char *id, json_t *members, struct error *err);
+                 const char *id, json_t *members, const json_t *source, struct error *err);
 /* Nobody wants it any more; it stays until its node has removed the data (P45). */
 int reconcile_drop_replica(struct reconcile *r, struct document *replica, struct error *err);
+
+/* ---- snapshots ---- */
+
+/* One is to be taken yet. */
+bool reconcile_wants_snapshot(const struct reconcile *r);
+/* One that no replica but this one is known to hold; NULL: there is none. */
+const struct side *reconcile_snapshot_only_of(const struct reconcile *r,
+                                              const struct document *replica);
+/* Where the volume is served for a snapshot, when nobody has it published; "": nowhere. */
+int reconcile_snapshot_node(struct reconcile *r, const char **ret, struct error *err);
 
 /* ---- steps ---- */
 
@@ -90,5 +106,6 @@ int reconcile_replicas(struct reconcile *r, struct error *err);
 /* Where it is to be served; "": nowhere. */
 int reconcile_target(struct reconcile *r, const char *node, struct error *err);
 int reconcile_size(struct reconcile *r, struct error *err);
+int reconcile_snapshots(struct reconcile *r, struct error *err);
 int reconcile_settle(struct reconcile *r, struct error *err);
 int reconcile_delete(struct reconcile *r, struct error *err);

@@ -6,6 +6,7 @@
 
 #include "common/quantity.h"
 #include "provision/replica_placement.h"
+#include "provision/snapshot_source.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -60,6 +61,69 @@ static int take_policy(struct reconcile *r, json_t **ret, struct error *err) {
     return schema_accept(arena, volume_policy_fields, "spec.policy", *ret, err) < 0 ? -1 : 1;
 }
 
+/* ---- what a clone is made of ---- */
+
+struct clone_source {
+    const char *snapshot; /* uid */
+    struct document *replicas;
+    const char **pools; /* that hold it, and the replicas there */
+    const struct document **holders;
+    unsigned count;
+};
+
+static bool holds(const struct document *replica, const char *snapshot) {
+    const json_t *list = json_object_get(replica->status, "snapshots");
+
+    for (size_t i = 0; i < json_array_size(list) && !replica->deleted_at; i++)
+        if (text_is(tree_text(json_array_get(list, i), "uid"), snapshot) &&
+            text_is(tree_text(json_array_get(list, i), "phase"), "Ready"))
+            return true;
+    return false;
+}
+
+static int find_holders(struct reconcile *r, const struct document *config,
+                        struct clone_source *ret, struct error *err) {
+    struct document *volume = NULL;
+    int count = document_owned(r->work, config->id, &kind_replicated_volume, &volume, err);
+
+    if (count > 0)
+        count = document_owned(r->work, volume->id, &kind_volume_replica, &ret->replicas, err);
+    if (count < 0)
+        return -1;
+    ret->pools = arena_alloc(r->work->arena, ((size_t)count + 1) * sizeof(*ret->pools));
+    ret->holders = arena_alloc(r->work->arena, ((size_t)count + 1) * sizeof(*ret->holders));
+    for (int i = 0; i < count; i++) {
+        if (!holds(&ret->replicas[i], ret->snapshot))
+            continue;
+        ret->holders[ret->count] = &ret->replicas[i];
+        ret->pools[ret->count++] = replica_pool_of(&ret->replicas[i]);
+    }
+    return 0;
+}
+
+/* 1; or 0, and that was told: never is there an empty volume in its place (P63). */
+static int find_source(struct reconcile *r, const char *name, struct clone_source *ret,
+                       struct error *err) {
+    struct snapshot_source source;
+    struct error failure;
+
+    if (snapshot_source_find(r->work, r->config.before.project_id, name, &source, &failure) < 0)
+        return failure.kind == ERROR_NOT_FOUND ? reconcile_fail(r, REASON, failure.message, err)
+                                               : error_pass(err, &failure);
+    ret->snapshot = source.snapshot.id;
+    return find_holders(r, &source.config, ret, err) < 0 ? -1 : 1;
+}
+
+/* Of the replica on that pool; NULL: it is no clone's. */
+static json_t *source_on(struct arena *arena, const struct clone_source *source,
+                         const struct replica_pool *pool) {
+    for (unsigned i = 0; i < source->count; i++)
+        if (text_is(source->pools[i], pool->id))
+            return json_keep(arena, json_pack("{s:s, s:s}", "replicaId", source->holders[i]->id,
+                                              "snapshotId", source->snapshot));
+    return NULL;
+}
+
 /* ---- the place ---- */
 
 static void name_pools(struct arena *arena, const json_t *policy, struct replica_placement *ret) {
@@ -85,12 +149,15 @@ static const char *near_node(const struct reconcile *r, const json_t *policy) {
 
 /* 1: in *ret; 0: there is no place, and that was told. */
 static int place(struct reconcile *r, const json_t *policy, unsigned count, int64_t bytes,
-                 const struct replica_pool **ret, struct error *err) {
+                 const struct clone_source *source, const struct replica_pool **ret,
+                 struct error *err) {
     const struct clock *clock = r->work->settings->clock;
     struct replica_placement wanted = {
         .count = count,
         .bytes = bytes,
         .near_node = near_node(r, policy),
+        .of_source = source->pools, /* P37 */
+        .source_count = source->count,
     };
     struct replica_pool *pools = NULL;
     struct error failure;
@@ -114,6 +181,7 @@ struct first_set {
     const char **ids;
     const char *capacity;
     json_t *policy;
+    struct clone_source source;
 };
 
 static json_t *volume_body(struct reconcile *r, const struct first_set *set) {
@@ -152,7 +220,7 @@ static int make_replicas(struct reconcile *r, const struct first_set *set,
         json_array_append_new(members, json_string(set->ids[i]));
     for (unsigned i = 0; i < set->count; i++)
         if (replica_make(r, volume, set->pools[i], set->capacity, set->count, set->ids[i], members,
-                         err) < 0)
+                         source_on(r->work->arena, &set->source, set->pools[i]), err) < 0)
             return -1;
     return 0;
 }
@@ -181,6 +249,7 @@ static int make(struct reconcile *r, const struct first_set *set, struct error *
 int reconcile_create(struct reconcile *r, struct error *err) {
     struct arena *arena = r->work->arena;
     const json_t *spec = side_spec(&r->config);
+    const char *source = tree_text(spec, "cstorVolumeSource");
     int64_t bytes = reconcile_wanted_bytes(r);
     struct first_set set = {
         .count = (unsigned)json_integer_value(
@@ -192,14 +261,13 @@ int reconcile_create(struct reconcile *r, struct error *err) {
     r->writes = true;
     if (r->looks)
         return 0;
-    if (json_object_get(spec, "cstorVolumeSource")) /* P63: never an empty one in its place */
-        return reconcile_fail(
-            r, REASON, "spec.cstorVolumeSource: volumes are not made of snapshots yet.", err);
     set.pools = arena_alloc(arena, set.count * sizeof(*set.pools) + 1);
     set.ids = arena_alloc(arena, set.count * sizeof(*set.ids) + 1);
     result = take_policy(r, &set.policy, err);
+    if (result > 0 && *source)
+        result = find_source(r, source, &set.source, err);
     if (result > 0)
-        result = place(r, set.policy, set.count, bytes, set.pools, err);
+        result = place(r, set.policy, set.count, bytes, &set.source, set.pools, err);
     return result > 0 ? make(r, &set, err) : result;
 }
 

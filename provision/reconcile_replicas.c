@@ -8,6 +8,7 @@
 
 #include "provision/condition.h"
 #include "provision/replica_placement.h"
+#include "provision/snapshot_source.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ json_t *replica_entry(const char *id, const struct replica_pool *pool) {
 
 static json_t *replica_body(struct arena *arena, const struct document *volume,
                             const struct replica_pool *pool, const char *capacity, unsigned factor,
-                            json_t *members) {
+                            json_t *members, const json_t *source) {
     json_t *body =
         json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i}}", "spec", "volumeId", volume->id,
                   "poolName", pool->id, "nodeId", pool->node, "path", pool->path, "capacity",
@@ -38,20 +39,23 @@ static json_t *replica_body(struct arena *arena, const struct document *volume,
 
     if (members)
         json_object_set(json_object_get(body, "spec"), "members", members);
+    if (source)
+        json_object_set(json_object_get(body, "spec"), "source", (json_t *)(uintptr_t)source);
     return json_keep(arena, body);
 }
 
 int replica_make(struct reconcile *r, const struct document *volume,
                  const struct replica_pool *pool, const char *capacity, unsigned factor,
-                 const char *id, json_t *members, struct error *err) {
+                 const char *id, json_t *members, const json_t *source, struct error *err) {
     struct arena *arena = r->work->arena;
     json_t *status = json_keep(arena, json_pack("{s:s}", "phase", members ? "Init" : "Recreate"));
     struct document made;
 
-    return document_own_create_as(r->work, id, &kind_volume_replica, volume,
-                                  arena_join(arena, volume->name, "-", pool->id, NULL), NULL,
-                                  replica_body(arena, volume, pool, capacity, factor, members),
-                                  status, pool->node, &made, err);
+    return document_own_create_as(
+        r->work, id, &kind_volume_replica, volume,
+        arena_join(arena, volume->name, "-", pool->id, NULL), NULL,
+        replica_body(arena, volume, pool, capacity, factor, members, source), status, pool->node,
+        &made, err);
 }
 
 int reconcile_drop_replica(struct reconcile *r, struct document *replica, struct error *err) {
@@ -165,11 +169,29 @@ static int go_on_removing(struct reconcile *r, const char *id, struct error *err
     return 0;
 }
 
+/* 1: what clones are made of is there, or the only copy of a snapshot; 0: neither. */
+static int held_by(struct reconcile *r, const struct document *replica, struct error *err) {
+    const struct side *only = reconcile_snapshot_only_of(r, replica);
+    int begun = only ? 0 : snapshot_source_begun(r->work, &r->config.before, NULL, err);
+    const char *pool = replica_pool_of(replica), *why = "the clones that are being made are Bound";
+
+    if (begun < 0)
+        return -1;
+    if (only)
+        why = arena_format(r->work->arena, "another one holds snapshot %s, too", only->before.name);
+    else if (begun == 0)
+        return 0;
+    wait_for(r, "ScaleDown",
+             arena_format(r->work->arena, "The replica on pool %s leaves when %s.", pool, why));
+    return 1;
+}
+
 /* P65: of those that count, only while all others are healthy. */
 static int begin_removing(struct reconcile *r, const struct document *replica, struct error *err) {
     struct arena *arena = r->work->arena;
     const char *pool = replica_pool_of(replica);
     const struct document *sick = sick_other(r, replica);
+    int held;
 
     if (!volume_is_served(r)) {
         wait_for(
@@ -183,6 +205,9 @@ static int begin_removing(struct reconcile *r, const struct document *replica, s
                               pool, replica_pool_of(sick)));
         return 0;
     }
+    held = held_by(r, replica, err);
+    if (held)
+        return held < 0 ? -1 : 0;
     side_put_spec(r, &r->volume, "removing", json_string(replica->id));
     wait_for(r, "ScaleDown",
              arena_format(arena, "The target takes the replica on pool %s out.", pool));
@@ -245,7 +270,7 @@ static int add(struct reconcile *r, const char *name, unsigned factor, struct er
     if (found <= 0)
         return found;
     if (replica_make(r, &r->volume.before, &pool, tree_text(side_spec(&r->volume), "capacity"),
-                     factor, work_uuid(r->work), NULL, err) < 0)
+                     factor, work_uuid(r->work), NULL, NULL, err) < 0)
         return -1;
     return reconcile_tell(r, "Normal", "ScaleUp",
                           arena_format(arena, "A replica is made on pool %s.", name), err);

@@ -66,14 +66,13 @@ int reconcile_settle(struct reconcile *r, struct error *err) {
 
 /* ---- deleted ---- */
 
-static json_t *others_finalizers(struct reconcile *r) {
-    const struct document *config = &r->config.before;
+json_t *reconcile_others_finalizers(struct reconcile *r, const struct document *document) {
     json_t *finalizers = json_keep(r->work->arena, json_array());
 
-    for (size_t i = 0; i < json_array_size(config->finalizers); i++) {
-        json_t *name = json_array_get(config->finalizers, i);
+    for (size_t i = 0; i < json_array_size(document->finalizers); i++) {
+        json_t *name = json_array_get(document->finalizers, i);
 
-        if (!text_is(json_string_value(name), config->kind->finalizer))
+        if (!text_is(json_string_value(name), document->kind->finalizer))
             json_array_append(finalizers, name);
     }
     return finalizers;
@@ -91,7 +90,7 @@ static int delete_volume(struct reconcile *r, struct error *err) {
 
 /* P44 */
 int reconcile_delete(struct reconcile *r, struct error *err) {
-    json_t *finalizers = others_finalizers(r);
+    json_t *finalizers = reconcile_others_finalizers(r, &r->config.before);
 
     if (r->has_volume) {
         if (reconcile_target(r, "", err) < 0)

@@ -24,6 +24,12 @@ static const struct schema_field member_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+static const struct schema_field wanted_fields[] = {
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
+    { "name", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Its name." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field spec_fields[] = {
     { "capacity", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1, .about = "Its size." },
     { "maximum", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1,
@@ -46,6 +52,8 @@ static const struct schema_field spec_fields[] = {
     { "qos", SCHEMA_OBJECT, .of = volume_qos_fields, .initial = "{}", .about = "What clients may take." },
     { "replicas", SCHEMA_LIST, SCHEMA_REQUIRED, .of = member_fields, .max = LISTED_MOST,
       .about = "All that belong to it, in their order." },
+    { "snapshots", SCHEMA_LIST, .of = wanted_fields, .max = SNAPSHOTS_MOST,
+      .about = "Those that are to be taken." },
     { "removing", SCHEMA_TEXT, .min = 1, .about = "The one that is to leave." },
     SCHEMA_FIELDS_END,
 };
@@ -81,6 +89,16 @@ static const struct schema_field replica_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+static const char *const snapshot_phases[] = { "Pending", "Ready", NULL };
+
+static const struct schema_field snapshot_fields[] = {
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = snapshot_phases, .about = "Is it taken?" },
+    { "sizeBytes", SCHEMA_INT, .about = "The volume's size then." },
+    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field status_fields[] = {
     { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = phases, .about = "How it is." },
     { "capacity", SCHEMA_QUANTITY, .about = "Its real size." },
@@ -90,6 +108,8 @@ static const struct schema_field status_fields[] = {
     { "target", SCHEMA_OBJECT, .of = target_fields, .about = "What serves it; nothing when nothing does." },
     { "replicaStatuses", SCHEMA_LIST, .of = replica_fields, .max = LISTED_MOST,
       .about = "Each replica as the target sees it." },
+    { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
+      .about = "Each that is to be taken." },
     { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "conditions", SCHEMA_LIST, .max = CONDITIONS_MOST, .also = "condition", .about = "What goes on." },
     SCHEMA_FIELDS_END,

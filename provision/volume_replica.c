@@ -13,6 +13,21 @@
 #define MESSAGE_MOST 1024
 
 /* clang-format off */
+static const struct schema_field source_fields[] = {
+    { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "On the same pool." },
+    { "snapshotId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Beside that replica." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field wanted_fields[] = {
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
+    { "source", SCHEMA_TEXT, .min = 1, .about = "The replica that it is copied from." },
+    { "sourcePath", SCHEMA_TEXT, SCHEMA_HOSTS, .min = 1, .max = PATH_MOST,
+      .about = "The directory of that one's pool." },
+    { "remove", SCHEMA_BOOL, .initial = "false", .about = "Its file is to go." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field spec_fields[] = {
     { "volumeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The uid of its volume." },
     { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool where its file is." },
@@ -24,6 +39,10 @@ static const struct schema_field spec_fields[] = {
       .about = "The size that the volume can grow to." },
     { "members", SCHEMA_LIST, .max = REPLICAS_MOST,
       .about = "The volume's first replicas, in their order; without, this one is to be rebuilt." },
+    { "source", SCHEMA_OBJECT, .of = source_fields,
+      .about = "The snapshot that it begins with; a clone's." },
+    { "snapshots", SCHEMA_LIST, .of = wanted_fields, .max = SNAPSHOTS_MOST,
+      .about = "Those that it is to hold, or to remove." },
     { "replicationFactor", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .max = REPLICAS_MOST,
       .about = "How many copies of the data there are to be." },
     SCHEMA_FIELDS_END,
@@ -45,9 +64,21 @@ static const struct schema_field capacity_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+static const char *const snapshot_phases[] = { "Pending", "Ready", NULL };
+
+static const struct schema_field snapshot_fields[] = {
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = snapshot_phases, .about = "Does it hold it?" },
+    { "sizeBytes", SCHEMA_INT, .about = "The volume's size then." },
+    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field status_fields[] = {
     { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = phases, .about = "How it is." },
     { "capacity", SCHEMA_OBJECT, .of = capacity_fields, .about = "What it takes." },
+    { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
+      .about = "Those of its spec that are to be held, or are still there; without: not known." },
     { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
     SCHEMA_FIELDS_END,

@@ -10,20 +10,31 @@
 
 #define WALKS        20
 #define STEPS        250
-#define NODES        4
+#define NODES        3
 #define POOL_COUNT   5
 #define CONFIGS      3
 #define VOLUMES_MOST 256
 #define FILES_MOST   1024
+#define SHOTS        4 /* names of snapshots */
+#define HELD_MOST    64
 
 /* ---- what is outside of the database ---- */
 
 enum file_state { FILE_NONE, FILE_DATA, FILE_EMPTY };
 
+struct held { /* the file of a snapshot */
+    char id[UUID_SIZE];
+    unsigned content;
+};
+
 struct file { /* of a replica */
     char id[UUID_SIZE];
     enum file_state state;
     bool votes; /* in the volume's generation */
+    struct held held[HELD_MOST];
+    unsigned held_count;
+    unsigned origin; /* of a clone's: the content that it was made with */
+    uint64_t body;   /* what its spec says, but of snapshots */
 };
 
 struct target {
@@ -43,7 +54,8 @@ struct walk {
     unsigned file_count;
     struct target targets[VOLUMES_MOST];
     unsigned target_count;
-    bool calm; /* nothing fails any more */
+    bool calm;        /* nothing fails any more */
+    unsigned content; /* what a volume holds now: never the same twice */
 };
 
 static unsigned draw(struct walk *walk, unsigned below) {
@@ -74,6 +86,26 @@ static struct target *target_of(struct walk *walk, const char *id) {
     ck_assert_uint_lt(walk->target_count, VOLUMES_MOST);
     strcpy(walk->targets[walk->target_count].id, id);
     return &walk->targets[walk->target_count++];
+}
+
+static struct held *held_of(struct file *file, const char *id) {
+    for (unsigned i = 0; i < file->held_count; i++)
+        if (strcmp(file->held[i].id, id) == 0)
+            return &file->held[i];
+    return NULL;
+}
+
+static void hold(struct file *file, const char *id, unsigned content) {
+    ck_assert_uint_lt(file->held_count, HELD_MOST);
+    strcpy(file->held[file->held_count].id, id);
+    file->held[file->held_count++].content = content;
+}
+
+static void let_go(struct file *file, const char *id) {
+    struct held *held = held_of(file, id);
+
+    if (held)
+        *held = file->held[--file->held_count];
 }
 
 /* ---- transactions ---- */
@@ -214,6 +246,46 @@ static void client_drops(struct walk *walk, struct work *work, void *arg) {
         document_delete(work, &configs[draw(walk, count)], false, &after, &err);
 }
 
+static void client_shoots(struct walk *walk, struct work *work, void *arg) {
+    const char *text = arena_format(
+        work->arena, "{\"metadata\":{\"name\":\"s%u\"},\"spec\":{\"volumeName\":\"c%u\"}}",
+        draw(walk, SHOTS), draw(walk, CONFIGS));
+    struct document made;
+    struct error err = { 0 };
+
+    (void)arg;
+    document_create(work, &kind_volume_config_snapshot, tree(work, text), false, &made, &err);
+}
+
+static void client_drops_snapshot(struct walk *walk, struct work *work, void *arg) {
+    struct document *all = NULL, after;
+    unsigned count = all_of(work, &kind_volume_config_snapshot, &all);
+    struct error err = { 0 };
+
+    (void)arg;
+    if (count > 0)
+        document_delete(work, &all[draw(walk, count)], false, &after, &err);
+}
+
+static void client_clones(struct walk *walk, struct work *work, void *arg) {
+    struct document *all = NULL, made;
+    unsigned count = all_of(work, &kind_volume_config_snapshot, &all);
+    const struct document *snapshot = count ? &all[draw(walk, count)] : NULL;
+    struct error err = { 0 };
+
+    (void)arg;
+    if (snapshot)
+        document_create(
+            work, &kind_volume_config,
+            tree(work, arena_format(work->arena,
+                                    "{\"metadata\":{\"name\":\"k%u\"},\"spec\":{\"capacity\":{"
+                                    "\"storage\":\"40Mi\"},\"provision\":{\"replicaCount\":%u},"
+                                    "\"cstorVolumeSource\":\"%s@%s\"}}",
+                                    draw(walk, CONFIGS), 1 + draw(walk, 2),
+                                    text_at(spec_of(snapshot), "volumeName"), snapshot->name)),
+            false, &made, &err);
+}
+
 static void client_makes_policy(struct walk *walk, struct work *work, void *arg) {
     struct document made;
     struct error err = { 0 };
@@ -227,37 +299,86 @@ static void client_makes_policy(struct walk *walk, struct work *work, void *arg)
 
 /* ---- nodes ---- */
 
+/* Its data go for one reason alone. */
+static void remove_held(struct walk *walk, struct work *work, struct file *file, const char *id) {
+    const struct db_value values[] = { DB_TEXT(id) };
+    const struct query query = {
+        .where = "d.id = $1", .values = values, .value_count = 1, .limit = 1
+    };
+    struct document *snapshot = NULL;
+    struct error err = { 0 };
+
+    (void)walk;
+    if (document_list(work, &query, &snapshot, &err) > 0)
+        ck_assert_msg(snapshot->deleted_at != 0, "a file goes of a snapshot that is wanted");
+    let_go(file, id);
+}
+
+/* Those that it is to hold, or to remove: what its node has done, as a part of its status. */
+static const char *node_snapshots(struct walk *walk, struct work *work,
+                                  const struct document *replica, struct file *file) {
+    const json_t *list = json_object_get(spec_of(replica), "snapshots");
+    const char *rows = "";
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *entry = json_array_get(list, i);
+        const char *id = text_at(entry, "uid"), *source = text_at(entry, "source");
+        const struct held *from = *source ? held_of(file_of(walk, source), id) : NULL;
+
+        if (json_is_true(json_object_get(entry, "remove")) && !chance(walk, 20))
+            remove_held(walk, work, file, id);
+        else if (from && !held_of(file, id) && !chance(walk, 30))
+            hold(file, id, from->content);
+        if (held_of(file, id) || !json_is_true(json_object_get(entry, "remove")))
+            rows = arena_format(work->arena, "%s%s{\"uid\":\"%s\",\"phase\":\"%s\"}", rows,
+                                *rows ? "," : "", id, held_of(file, id) ? "Ready" : "Pending");
+    }
+    return json_array_size(list) ? arena_format(work->arena, ",\"snapshots\":[%s]", rows) : "";
+}
+
+/* A clone's begins with what its source holds; false: that is not there. */
+static bool make_data(struct walk *walk, const struct document *replica, struct file *file) {
+    const json_t *source = json_object_get(spec_of(replica), "source");
+    const struct held *held =
+        source ? held_of(file_of(walk, text_at(source, "replicaId")), text_at(source, "snapshotId"))
+               : NULL;
+
+    if (source && !held)
+        return false;
+    file->origin = held ? held->content : 0;
+    file->state = FILE_DATA;
+    file->votes = true;
+    return true;
+}
+
 /* What a node does with a replica of its own; it may die before it has told. */
 static void node_replica(struct walk *walk, struct work *work, const struct document *replica) {
     struct file *file = file_of(walk, replica->id);
-    const char *phase = text_at(replica->status, "phase");
+    const char *phase = text_at(replica->status, "phase"), *snapshots = "";
 
     if (replica->deleted_at) {
         const struct target *target = target_of(walk, replica->owner_id);
 
         ck_assert_msg(!*target->node || !file->votes, "data go that are still written to");
         file->state = FILE_NONE;
+        file->held_count = 0;
         phase = "Deleted";
     } else if (file->state == FILE_NONE && strcmp(phase, "Init") == 0) {
-        if (chance(walk, 10)) {
-            phase = "Error";
-        } else {
-            file->state = FILE_DATA;
-            file->votes = true;
-            phase = "Healthy";
-        }
+        phase = chance(walk, 10) || !make_data(walk, replica, file) ? "Error" : "Healthy";
     } else if (file->state == FILE_NONE && strcmp(phase, "Error") == 0) {
-        file->state = FILE_DATA;
-        file->votes = true;
-        phase = "Healthy";
+        phase = make_data(walk, replica, file) ? "Healthy" : "Error";
     } else if (file->state == FILE_NONE) {
         file->state = FILE_EMPTY;
         phase = "Recreate";
     } else {
         phase = file->state == FILE_EMPTY ? "Recreate" : chance(walk, 10) ? "Offline" : "Healthy";
     }
+    if (strcmp(phase, "Offline") != 0 && strcmp(phase, "Deleted") != 0)
+        snapshots = node_snapshots(walk, work, replica, file);
     if (!chance(walk, 20))
-        say(work, replica, arena_format(work->arena, "{\"phase\":\"%s\"}", phase));
+        say(work, replica,
+            arena_format(work->arena, "{\"phase\":\"%s\",\"observedGeneration\":%jd%s}", phase,
+                         (intmax_t)replica->generation, snapshots));
 }
 
 /* Fills what is empty, lets go who is to go. */
@@ -317,13 +438,49 @@ static bool claims(struct walk *walk, struct work *work, const struct document *
     return true;
 }
 
+/* Of one moment: on all that vote, or where it dies in between, on the first of them; what one
+ * holds is not taken again. */
+static bool shoot(struct walk *walk, const struct document *volume, const char *id) {
+    const json_t *list = json_object_get(spec_of(volume), "replicas");
+    unsigned content = ++walk->content;
+    bool there = false, dies = chance(walk, 20);
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        there |= held_of(file_of(walk, json_text_of(json_array_get(list, i), "uid")), id) != NULL;
+    for (size_t i = 0; i < json_array_size(list) && !there; i++) {
+        struct file *file = file_of(walk, json_text_of(json_array_get(list, i), "uid"));
+
+        if (!file->votes)
+            continue;
+        hold(file, id, content);
+        if (dies)
+            return false;
+    }
+    return true;
+}
+
+static const char *taken_of(struct walk *walk, struct work *work, const struct document *volume) {
+    const json_t *list = json_object_get(spec_of(volume), "snapshots");
+    const char *rows = "";
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *id = text_at(json_array_get(list, i), "uid");
+        bool taken = !chance(walk, 30) && shoot(walk, volume, id);
+
+        rows = arena_format(work->arena, "%s%s{\"uid\":\"%s\",\"phase\":\"%s\",\"sizeBytes\":%d}",
+                            rows, *rows ? "," : "", id, taken ? "Ready" : "Pending", 1 << 20);
+    }
+    return rows;
+}
+
 static const char *status_of(struct walk *walk, struct work *work, const struct document *volume,
-                             const struct target *target, bool done) {
+                             const struct target *target, bool done, bool wanted) {
     const char *running =
         arena_format(work->arena,
                      ",\"target\":{\"nodeId\":\"%s\",\"state\":\"Serving\",\"epoch\":%jd},"
-                     "\"replicaStatuses\":[%s],\"conditions\":[%s]",
+                     "\"replicaStatuses\":[%s],\"snapshots\":[%s],\"conditions\":[%s]",
                      target->node, epoch_of(volume), modes_of(walk, work, volume),
+                     wanted ? taken_of(walk, work, volume) : "",
                      target->fails ? "{\"type\":\"VolumeResizeFailed\",\"status\":\"True\","
                                      "\"message\":\"no\"}"
                                    : "");
@@ -352,7 +509,7 @@ static void node_volume(struct walk *walk, struct work *work, const struct docum
     if (wanted)
         run_target(walk, volume);
     if (!chance(walk, 20))
-        say(work, volume, status_of(walk, work, volume, target, !target->fails));
+        say(work, volume, status_of(walk, work, volume, target, !target->fails, wanted));
 }
 
 /* One document of a node that is there. */
@@ -498,7 +655,50 @@ static void check_removing(struct work *work, const struct document *volume, con
     ck_assert_msg(!counts || !sick, "a replica leaves while another is not healthy");
 }
 
-static void check_volume(struct work *work, const struct document *volume) {
+/* What a replica is stays; what it is to hold comes and goes. */
+static void check_spec(struct walk *walk, struct work *work, const struct document *replica) {
+    json_t *spec = json_keep(work->arena, json_deep_copy(spec_of(replica)));
+    struct file *file = file_of(walk, replica->id);
+    uint64_t body = UINT64_C(0xcbf29ce484222325);
+
+    json_object_del(spec, "snapshots");
+    for (const char *text = json_text(work->arena, spec); *text; text++)
+        body = (body ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    ck_assert(!file->body || file->body == body);
+    file->body = body;
+}
+
+/* What is Ready is the same everywhere, and so is what a clone was made with. */
+static void check_contents(struct walk *walk, struct work *work, void *arg) {
+    struct document *all = NULL, *replicas = NULL;
+    unsigned count = all_of(work, &kind_volume_config_snapshot, &all);
+
+    (void)arg;
+    for (unsigned i = 0; i < count; i++) {
+        bool is_taken = *text_at(all[i].status, "creationTime") != '\0';
+        unsigned content = 0;
+
+        for (unsigned k = 0; k < walk->file_count && is_taken; k++) {
+            const struct held *held = held_of(&walk->files[k], all[i].id);
+
+            ck_assert(!held || !content || held->content == content);
+            content = held ? held->content : content;
+        }
+    }
+    count = all_of(work, &kind_replicated_volume, &all);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned of = owned_by(work, all[i].id, &kind_volume_replica, &replicas), origin = 0;
+
+        for (unsigned k = 0; k < of; k++) {
+            const struct file *file = file_of(walk, replicas[k].id);
+
+            ck_assert(!file->origin || !origin || file->origin == origin);
+            origin = file->origin ? file->origin : origin;
+        }
+    }
+}
+
+static void check_volume(struct walk *walk, struct work *work, const struct document *volume) {
     const json_t *spec = spec_of(volume);
     json_int_t factor = json_integer_value(json_object_get(spec, "replicationFactor"));
     size_t listed = json_array_size(json_object_get(spec, "replicas"));
@@ -509,7 +709,7 @@ static void check_volume(struct work *work, const struct document *volume) {
     ck_assert_int_eq(json_integer_value(json_object_get(spec, "consistencyFactor")),
                      factor / 2 + 1);
     for (unsigned i = 0; i < count; i++) {
-        ck_assert_int_eq(replicas[i].generation, 1);
+        check_spec(walk, work, &replicas[i]);
         for (unsigned k = 0; k < i; k++)
             ck_assert_str_ne(text_at(spec_of(&replicas[i]), "poolName"),
                              text_at(spec_of(&replicas[k]), "poolName"));
@@ -530,7 +730,7 @@ static void check_volumes(struct walk *walk, struct work *work, const struct pic
         const struct document *volume = &volumes[i];
         const char *removing = text_at(spec_of(volume), "removing");
 
-        check_volume(work, volume);
+        check_volume(walk, work, volume);
         snprintf(ret->volumes[i].id, UUID_SIZE, "%s", volume->id);
         snprintf(ret->volumes[i].node, 16, "%s", volume->node ? volume->node : "");
         snprintf(ret->volumes[i].removing, UUID_SIZE, "%s", removing);
@@ -564,6 +764,7 @@ static void check(struct walk *walk, struct work *work, void *arg) {
     for (unsigned i = 0; i < now.count; i++)
         check_phase(picture, &configs[i], &now.configs[i]);
     check_volumes(walk, work, picture, &now);
+    check_contents(walk, work, NULL);
     *picture = now;
 }
 
@@ -571,14 +772,14 @@ static void check(struct walk *walk, struct work *work, void *arg) {
 
 static void step(struct walk *walk) {
     static void (*const clients[])(struct walk *, struct work *, void *) = {
-        client_declares, client_edits, client_edits,
-        client_edits,    client_drops, client_makes_policy,
+        client_declares,     client_edits,  client_edits,  client_edits,          client_drops,
+        client_makes_policy, client_shoots, client_shoots, client_drops_snapshot, client_clones,
     };
     unsigned what = draw(walk, 100);
 
-    if (what < 15)
+    if (what < 20)
         act(walk, clients[draw(walk, LENGTH(clients))], NULL, chance(walk, 5));
-    else if (what < 20)
+    else if (what < 25)
         act(walk, pools_change, NULL, false);
     else if (what < 60)
         act(walk, node_acts, NULL, false);
@@ -689,6 +890,57 @@ static void all_are_true(struct walk *walk, struct work *work, void *arg) {
     }
 }
 
+static void snapshots_are_true(struct walk *walk, struct work *work, void *arg) {
+    struct document *all = NULL;
+    unsigned count = all_of(work, &kind_volume_config_snapshot, &all);
+
+    (void)arg;
+    for (unsigned i = 0; i < count; i++) {
+        const json_t *pools = json_object_get(all[i].status, "poolInfo");
+        unsigned held = 0;
+
+        ck_assert_int_eq(all[i].deleted_at, 0);
+        for (unsigned k = 0; k < walk->file_count; k++)
+            held += held_of(&walk->files[k], all[i].id) != NULL;
+        if (strcmp(text_at(all[i].status, "phase"), "Failed") == 0)
+            continue;
+        ck_assert_str_eq(text_at(all[i].status, "phase"), "Ready");
+        ck_assert_uint_eq(json_array_size(pools), held);
+    }
+}
+
+static void drop_clones(struct walk *walk, struct work *work, void *arg) {
+    struct document *configs = NULL, after;
+    unsigned count;
+    struct error err = { 0 };
+
+    (void)arg;
+    each_config(walk, work, "{\"publish\":{\"nodeId\":\"\"}}");
+    count = all_of(work, &kind_volume_config, &configs);
+    for (unsigned i = count; i > 0; i--) /* a clone is younger than what it is of */
+        (void)document_delete(work, &configs[i - 1], false, &after, &err);
+}
+
+static void drop_snapshots(struct walk *walk, struct work *work, void *arg) {
+    struct document *all = NULL, after;
+    unsigned count = all_of(work, &kind_volume_config_snapshot, &all);
+    struct error err = { 0 };
+
+    (void)walk;
+    (void)arg;
+    for (unsigned i = 0; i < count; i++)
+        ck_assert_msg(document_delete(work, &all[i], false, &after, &err) == 0, "%s", err.message);
+}
+
+static void no_snapshot_is_left(struct walk *walk, struct work *work, void *arg) {
+    struct document *all = NULL;
+
+    (void)arg;
+    ck_assert_uint_eq(all_of(work, &kind_volume_config_snapshot, &all), 0);
+    for (unsigned i = 0; i < walk->file_count; i++)
+        ck_assert_uint_eq(walk->files[i].held_count, 0);
+}
+
 static void drop_all(struct walk *walk, struct work *work, void *arg) {
     struct document *configs = NULL, after;
     unsigned count = all_of(work, &kind_volume_config, &configs);
@@ -729,6 +981,14 @@ static void walk_once(uint64_t seed, struct db *db) {
     act(walk, publish_all, NULL, false);
     settle_wholly(walk, picture);
     act(walk, all_are_true, NULL, false);
+    act(walk, snapshots_are_true, NULL, false);
+    act(walk, drop_snapshots, NULL, false);
+    settle_wholly(walk, picture);
+    act(walk, no_snapshot_is_left, NULL, false);
+    for (unsigned i = 0; i < CONFIGS; i++) {
+        act(walk, drop_clones, NULL, false);
+        settle_wholly(walk, picture);
+    }
     act(walk, drop_all, NULL, false);
     settle_wholly(walk, picture);
     act(walk, nothing_is_left, NULL, false);
