@@ -25,11 +25,30 @@ static void print_note(void *arg, const char *text) {
     fprintf(findings->json ? stderr : stdout, "note  %s\n", text);
 }
 
+/* Those of this node; ended with a NULL name. */
+static const struct check_pool *pools_of(const struct config *config, struct arena *arena) {
+    struct check_pool *pools;
+    size_t count = 0;
+
+    while (config_item(config, "storage", "enabled_pools", count))
+        count++;
+    pools = arena_alloc(arena, (count + 1) * sizeof *pools);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = config_item(config, "storage", "enabled_pools", i);
+        const char *path = config_text(config, name, "path");
+
+        pools[i] = (struct check_pool){ name, path ? path : "" };
+    }
+    return pools;
+}
+
 static int check(const struct config *config, struct settings *settings, struct findings *findings,
                  struct error *err) {
+    autoarena struct arena *arena = arena_new();
     struct check check = {
         .settings = settings,
         .node = parts_node(config),
+        .pools = pools_of(config, arena),
         .wrong = print_finding,
         .note = print_note,
         .arg = findings,

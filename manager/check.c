@@ -24,10 +24,11 @@ void round_found(struct round *round, const char *promise, const char *format, .
     round->findings++;
 }
 
-__attribute__((format(printf, 2, 3))) static void note(struct round *round, const char *format,
-                                                       ...) {
+void round_note(struct round *round, const char *format, ...) {
     va_list values;
 
+    if (!round->check->note)
+        return;
     va_start(values, format);
     round->check->note(round->check->arg, arena_vformat(round->arena, format, values));
     va_end(values);
@@ -170,7 +171,7 @@ static int read_rows(struct work *work, void *arg, struct error *err) {
         check_target(round, &round->operations[i]);
     if (round_read_snapshots(round, work, err) < 0 || round_check_groups(round, work, err) < 0 ||
         round_read_group_snapshots(round, work, err) < 0 ||
-        round_check_documents(round, work, err) < 0 ||
+        round_check_documents(round, work, err) < 0 || round_note_nodes(round, work, err) < 0 ||
         quota_recount(work, volume_quota_in_use, quota_wrong, round, err) < 0 ||
         check_pools(round, work, err) < 0)
         return -1;
@@ -308,7 +309,7 @@ static int check_object(struct backend_round *objects, const struct manager_back
                     volume->id, (intmax_t)volume->size_gb, (intmax_t)volume->largest_gb,
                     (intmax_t)bytes);
     else
-        note(
+        round_note(
             round,
             "volume %s has %jd GiB, its object %jd bytes: an extend that was given up has grown it "
             "all the same; another one to that size finds it large enough",
@@ -383,6 +384,9 @@ int check_run(const struct check *check, struct error *err) {
     for (const struct manager_backend *backend = check->backends; backend && backend->name;
          backend++)
         if (check_backend(&round, *backend, &base, err) < 0)
+            return -1;
+    for (const struct check_pool *pool = check->pools; pool && pool->name; pool++)
+        if (round_check_pool(&round, pool, &base, err) < 0)
             return -1;
     return round.findings;
 }

@@ -13,6 +13,10 @@
 
 #include "manager/settings.h"
 
+struct check_pool {
+    const char *name, *path;
+};
+
 struct check {
     struct db *db;
     const struct settings *settings;
@@ -20,8 +24,9 @@ struct check {
      * the look; one whose storage is not there is one finding, whatever it should hold. */
     const struct manager_backend *backends;
     const char *node;
+    const struct check_pool *pools; /* of replicas, on this node; ended with a NULL name, or NULL */
     void (*wrong)(void *arg, const char *promise, const char *text); /* called for each finding */
-    void (*note)(void *arg, const char *text);                       /* no finding, but odd */
+    void (*note)(void *arg, const char *text); /* no finding, but odd; NULL: unheard */
     void *arg;
 };
 

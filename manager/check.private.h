@@ -21,6 +21,7 @@ struct round {
 
 __attribute__((format(printf, 3, 4))) void round_found(struct round *round, const char *promise,
                                                        const char *format, ...);
+__attribute__((format(printf, 2, 3))) void round_note(struct round *round, const char *format, ...);
 const struct operation *round_operation_at(const struct round *round, const char *target_id);
 
 /* What rows say of each other, and no status: ids that should not be. */
@@ -31,6 +32,11 @@ int round_check_agree(struct round *round, struct work *work, const struct disag
                       size_t count, struct error *err);
 /* What must hold among documents (P5). */
 int round_check_documents(struct round *round, struct work *work, struct error *err);
+/* Nodes that are silent, and what waits for them: notes. */
+int round_note_nodes(struct round *round, struct work *work, struct error *err);
+/* Documents of replicas and snapshots against what lies in a pool of this node (P3). */
+int round_check_pool(struct round *round, const struct check_pool *pool, const struct work *base,
+                     struct error *err);
 /* Reads the rows of snapshots, and what must hold among rows (P1, P5). */
 int round_read_snapshots(struct round *round, struct work *work, struct error *err);
 /* What must hold among rows of groups and volumes (P1, P5). */

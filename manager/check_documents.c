@@ -40,6 +40,14 @@ static const struct disagreement disagreements[] = {
       "d.metadata LIKE '%\"finalizers\":[]%' AND NOT EXISTS (SELECT 1 FROM documents o "
       "WHERE o.owner_id = d.id)",
       "document", "is deleted and waits for nothing" },
+    { "P5",
+      "SELECT id FROM documents WHERE kind = 'CStorVolume' AND node IS NULL "
+      "AND status LIKE '%\"target\":{%'",
+      "volume", "is said to have a target, and is no node's matter" },
+    { "P5",
+      "SELECT d.id FROM documents d WHERE d.kind = 'CStorVolume' AND d.node IS NOT NULL "
+      "AND d.deleted_at IS NOT NULL",
+      "volume", "is being deleted, and still a node's matter" },
 };
 
 int round_check_documents(struct round *round, struct work *work, struct error *err) {

@@ -6,6 +6,7 @@ libscoria_a_SOURCES += \
 	manager/check.h \
 	manager/check.private.h \
 	manager/check_documents.c \
+	manager/check_replicas.c \
 	manager/check_groups.c \
 	manager/check_group_snapshots.c \
 	manager/check_drafts.c \

@@ -54,6 +54,7 @@ static int release(struct reconcile *r, struct error *err) {
     const char *how = is_claimed(r) ? "serves the volume no more" : "had not taken the volume yet";
 
     r->volume.after.node = NULL;
+    side_put_status(r, &r->volume, "target", NULL); /* of an epoch that is over */
     return reconcile_tell(r, "Normal", "Unpublished",
                           arena_format(r->work->arena, "Node %s %s.", node, how), err);
 }

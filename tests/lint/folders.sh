@@ -17,7 +17,7 @@ engine      common json
 ledger      common json config policy db
 volume      common json config policy db rpc drivers ledger
 provision   common json config policy db ledger
-manager     common json config policy client db rpc drivers ledger volume
+manager     common json config policy client db rpc drivers ledger volume provision
 api         common json config http policy identity db rpc drivers ledger volume provision
 compute     common json config http identity client
 storage     common json config http identity client engine

@@ -216,6 +216,11 @@ START_TEST(documents_and_what_belongs_to_them_agree) {
         { "UPDATE documents SET deleted_at = 1, metadata = '{\"finalizers\":[]}' "
           "WHERE kind = 'CStorVolumeReplica'",
           "is deleted and waits for nothing" },
+        { "UPDATE documents SET status = '{\"target\":{\"state\":\"Serving\"}}', node = NULL "
+          "WHERE kind = 'CStorVolume'",
+          "is said to have a target, and is no node's matter" },
+        { "UPDATE documents SET deleted_at = 1 WHERE kind = 'CStorVolume'",
+          "is being deleted, and still a node's matter" },
         { "UPDATE documents SET size_gb = 2 WHERE kind = 'CStorVolumeConfig'",
           "P2 quota gigabytes of project" },
         { "UPDATE documents SET size_gb = NULL", "P2 quota volumes of project" },
@@ -247,6 +252,106 @@ START_TEST(documents_and_what_belongs_to_them_agree) {
 END_TEST
 
 /* ---- snapshots ---- */
+
+static void put_file(struct bench *bench, const char *name, const char *text) {
+    FILE *file = fopen(bench_path(bench, arena_format(bench->arena, "volumes/%s", name)), "we");
+
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static void hear_note(void *arg, const char *text) {
+    struct heard *heard = arg;
+    size_t length = strlen(heard->text);
+
+    snprintf(heard->text + length, sizeof heard->text - length, "%s\n", text);
+}
+
+START_TEST(nodes_that_are_silent_are_told_with_what_waits_for_them) {
+    autoworld struct world *world = world_new(NULL);
+    struct heard notes = { 0 };
+    const struct check check = { .db = world->db,
+                                 .settings = &world->settings,
+                                 .node = WORLD_NODE,
+                                 .wrong = hear,
+                                 .note = hear_note,
+                                 .arg = &notes };
+    const char *config = documents_make(world, "volume_configs", "volume_config",
+                                        DOCUMENTS_CONFIG("\"name\": \"db\"", "1Gi", "1"));
+    struct error err;
+
+    documents_replica(world, documents_volume(world, config));
+    world_sql(world, "INSERT INTO replica_pools (name, node, path, labels, read_only, total_bytes, "
+                     "free_bytes, state, seen_at, created_at) SELECT 'pool-a', 'host-a', '/p', "
+                     "'{}', 0, 1, 1, 'Online', 1, 1");
+    ck_assert_msg(check_run(&check, &err) == 0, "%s", notes.text);
+    ck_assert_msg(strstr(notes.text, "pool pool-a: node host-a has not told of it for ") &&
+                      strstr(notes.text, "node host-a is silent, and has replicas: 1\n") &&
+                      strstr(notes.text, "that are published there no more: 1\n"),
+                  "%s", notes.text);
+    ck_assert_msg(!strstr(notes.text, "is to serve") && !strstr(notes.text, "data are gone"), "%s",
+                  notes.text);
+    notes = (struct heard){ 0 };
+    ck_assert_int_eq(world_call(world, "PATCH", "/volume_configs/db",
+                                "{\"volume_config\": {\"publish\": {\"nodeId\": \"host-a\"}}}"),
+                     200);
+    ck_assert_int_eq(check_run(&check, &err), 0);
+    ck_assert_msg(strstr(notes.text, "node host-a is silent, and is to serve volumes: 1\n"), "%s",
+                  notes.text);
+    notes = (struct heard){ 0 };
+    world_sql(world, "UPDATE replica_pools SET seen_at = 9000000000000000000");
+    ck_assert_int_eq(check_run(&check, &err), 0);
+    ck_assert_str_eq(notes.text, "");
+}
+END_TEST
+
+START_TEST(what_lies_in_a_pool_is_held_against_documents) {
+    static const char stranger[] = "00000000-0000-4000-8000-00000000000f";
+    autoworld struct world *world = world_new(NULL);
+    autobench struct bench bench;
+    struct heard heard = { 0 };
+    const char *replica = documents_replica(
+        world,
+        documents_volume(world, documents_make(world, "volume_configs", "volume_config",
+                                               DOCUMENTS_CONFIG("\"name\": \"db\"", "1Gi", "1"))));
+    struct check_pool pools[3] = { { "pool-a", NULL } };
+    const struct check check = { .db = world->db,
+                                 .settings = &world->settings,
+                                 .pools = pools,
+                                 .node = WORLD_NODE,
+                                 .wrong = hear,
+                                 .note = hear_note,
+                                 .arg = &heard };
+    struct error err;
+
+    BENCH_OPEN(&bench, &file_driver, NULL);
+    pools[0].path = bench_path(&bench, "volumes");
+    put_file(&bench, "scoria-pool", "");
+    ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
+    /* Its node says that it is healthy. */
+    world_sql(world, "UPDATE documents SET status = '{\"phase\":\"Healthy\"}' "
+                     "WHERE kind = 'CStorVolumeReplica'");
+    ck_assert_int_eq(check_run(&check, &err), 1);
+    ck_assert_msg(strstr(heard.text, "is said to be healthy, and pool pool-a has no "), "%s",
+                  heard.text);
+    ck_assert_int_eq(mkdir(arena_join(bench.arena, pools[0].path, "/", replica, NULL), 0700), 0);
+    put_file(&bench, arena_join(bench.arena, replica, "/data", NULL), "");
+    ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
+
+    heard = (struct heard){ 0 };
+    put_file(&bench, arena_join(bench.arena, replica, "/snapshot-", stranger, NULL), "");
+    ck_assert_int_eq(check_run(&check, &err), 1);
+    ck_assert_ptr_nonnull(strstr(heard.text, "which is no snapshot's"));
+    ck_assert_int_eq(mkdir(arena_join(bench.arena, pools[0].path, "/", stranger, NULL), 0700), 0);
+    ck_assert_int_eq(check_run(&check, &err), 2);
+    ck_assert_ptr_nonnull(strstr(heard.text, "which is no replica's"));
+
+    heard = (struct heard){ 0 };
+    pools[1] = (struct check_pool){ "pool-b", "/nowhere/at/all" };
+    ck_assert_int_eq(check_run(&check, &err), 3);
+    ck_assert_ptr_nonnull(strstr(heard.text, "P3 pool pool-b: /nowhere/at/all: No such file"));
+}
+END_TEST
 
 START_TEST(what_is_recorded_of_a_snapshot_can_be_true) {
     static const struct {
@@ -281,13 +386,6 @@ START_TEST(what_is_recorded_of_a_snapshot_can_be_true) {
 END_TEST
 
 /* ---- files ---- */
-
-static void put_file(struct bench *bench, const char *name, const char *text) {
-    FILE *file = fopen(bench_path(bench, arena_format(bench->arena, "volumes/%s", name)), "we");
-
-    fputs(text, file);
-    ck_assert_int_eq(fclose(file), 0);
-}
 
 START_TEST(an_info_that_is_no_volumes_is_found) {
     static const char *const infos[] = {
@@ -430,5 +528,7 @@ END_TEST
 CHECK_MAIN("manager/check", a_share_that_is_missing_is_told_once,
            many_volumes_with_details_are_read, groups_and_their_volumes_agree,
            group_snapshots_and_their_snapshots_agree, documents_and_what_belongs_to_them_agree,
+           nodes_that_are_silent_are_told_with_what_waits_for_them,
+           what_lies_in_a_pool_is_held_against_documents,
            what_is_recorded_of_a_snapshot_can_be_true, an_info_that_is_no_volumes_is_found,
            a_half_made_file_that_nobody_works_on_is_found, a_file_that_is_just_made_is_no_finding)
