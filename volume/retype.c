@@ -47,14 +47,42 @@ static int check_type(struct work *work, const struct volume *volume,
     return volume_type_check_size(type, volume->size_gb, err);
 }
 
+static bool is_same(const char *one, const char *other) {
+    return one == other || (one && other && strcmp(one, other) == 0);
+}
+
+/* What its driver reads of a type it reads when it makes the volume. */
+static int check_own_specs(struct work *work, const struct volume *volume, const struct pool *pool,
+                           const struct volume_type *type, struct error *err) {
+    const json_t *own = json_object_get(pool_reported(work, pool), POOL_EXTRA_SPECS);
+    struct volume_type before = { .id = NULL };
+
+    if (json_array_size(own) > 0 && volume->type_id &&
+        volume_type_row(work, volume->type_id, &before, err) < 0)
+        return -1;
+    for (size_t i = 0; i < json_array_size(own); i++) {
+        const char *key = json_string_value(json_array_get(own, i));
+
+        if (key &&
+            !is_same(pairs_get(&before.extra_specs, key), pairs_get(&type->extra_specs, key)))
+            return refuse(
+                volume, arena_format(work->arena, "what %s says counts when a volume is made", key),
+                err);
+    }
+    return 0;
+}
+
 static int check_place(struct work *work, const struct volume *volume,
                        const struct volume_type *type, struct error *err) {
     struct pool pool;
     int found = pool_find(work, volume->host, &pool, err);
 
-    if (found < 0 || (found > 0 && placement_may_have(work, &pool, type)))
-        return found < 0 ? -1 : 0;
-    return refuse(volume, "the new type does not fit where it is, and volumes are not moved", err);
+    if (found < 0)
+        return -1;
+    if (found == 0 || !placement_may_have(work, &pool, type))
+        return refuse(volume, "the new type does not fit where it is, and volumes are not moved",
+                      err);
+    return check_own_specs(work, volume, &pool, type, err);
 }
 
 static int write_row(struct work *work, const struct volume *volume, const struct volume_type *type,

@@ -74,6 +74,20 @@ START_TEST(each_project_counts_what_is_its_own) {
 }
 END_TEST
 
+START_TEST(what_its_driver_has_read_of_a_type_stays) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    world_sql(world, "UPDATE pools SET capabilities = '{\"extra_specs\": [\"policy\"]}'");
+    make_type(world, "gold", "{}");
+    make_type(world, "fast", "{\"policy\": \"fast\"}");
+    ck_assert_int_eq(world_action(world, id, RETYPE("fast")), 400);
+    assert_is(world, id, "__DEFAULT__", "available");
+    ck_assert_int_eq(world_action(world, id, RETYPE("gold")), 202);
+    assert_is(world, id, "gold", "available");
+}
+END_TEST
+
 START_TEST(one_in_use_stays_with_its_guest) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
@@ -191,7 +205,7 @@ START_TEST(listeners_are_told_of_the_new_type) {
 END_TEST
 
 CHECK_MAIN("retype", it_has_the_new_type_and_all_that_counts_by_it,
-           each_project_counts_what_is_its_own, one_in_use_stays_with_its_guest,
-           whether_several_may_attach_it_follows_the_type,
+           each_project_counts_what_is_its_own, what_its_driver_has_read_of_a_type_stays,
+           one_in_use_stays_with_its_guest, whether_several_may_attach_it_follows_the_type,
            one_that_several_may_attach_needs_a_right_of_its_own, what_cannot_be_changes_nothing,
            one_in_a_group_or_at_work_keeps_its_type, listeners_are_told_of_the_new_type)
