@@ -37,7 +37,7 @@ struct parts {
     struct api *api;
     struct controller *controller; /* beside the API */
     struct http_server *http;
-    const char *volume_url; /* atomic: root of the API when it listens; NULL before */
+    const char *volume_url; /* atomic: root of the API while it listens; else NULL */
     struct own_user *agent_user;
     struct hypervisor *hypervisor;
     struct agent *agent;

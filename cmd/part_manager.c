@@ -69,6 +69,8 @@ int part_manager_start(struct parts *parts, struct error *err) {
 void part_manager_drain(struct parts *parts) {
     if (parts->manager)
         manager_drain(parts->manager);
+    /* Now that nobody's failure counts: who waits for the API waits no longer. */
+    __atomic_store_n(&parts->volume_url, NULL, __ATOMIC_RELEASE);
 }
 
 void part_manager_stop(struct parts *parts) {

@@ -169,8 +169,8 @@ struct driver_backend {
                  const char *name_id);
     void *knows_arg;
     bool only_looks; /* who opens it leaves nothing there */
-    /* Root of the volume API of this process, and NULL as long as it does not listen.  For any
-     * thread.  NULL: this process has none. */
+    /* Root of the volume API of this process; NULL before it listens, and when the process ends.
+     * For any thread.  NULL: this process has none. */
     const char *(*volume_url)(const struct driver_backend *backend);
     const void *volume_url_arg;
 };

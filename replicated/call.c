@@ -174,8 +174,8 @@ static int give_up(struct replicated_call *call, struct error *err) {
 /* A failure after which the step may come again: 1. */
 static bool is_passing(const struct replicated_call *call, const struct error *failure,
                        int64_t away_us) {
-    if (call->over)
-        return false;
+    if (call->over || replicated_is_early(call->backend))
+        return false; /* or it is too late: this process ends */
     return failure->kind == ERROR_CONFLICT ||
            (failure->kind == ERROR_UNAVAILABLE && away_us < AWAY_US);
 }

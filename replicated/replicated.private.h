@@ -39,7 +39,7 @@ struct replicated_call {
 
 extern const struct remote_documents replicated_configs, replicated_policies;
 
-/* The API is this process's own, and does not listen yet. */
+/* The API is this process's own, and does not listen: not yet, or nevermore. */
 bool replicated_is_early(const struct replicated *backend);
 int replicated_api(const struct replicated *backend, struct client *ret, struct error *err);
 int replicated_begin(struct replicated *backend, struct arena *arena,

@@ -132,9 +132,12 @@ int replicated_create_volume(void *handle, struct arena *arena, const struct dri
     if (replicated_begin(handle, arena, volume, &call, err) < 0 ||
         read_wish(&call, volume, &making, err) < 0)
         return -1;
-    if (volume->multiattach)
+    if (volume->multiattach || volume->encrypted)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "A replicated volume is served on one host at a time: no multiattach.");
+                         volume->encrypted
+                             ? "Nobody here could encrypt a replicated volume."
+                             : "A replicated volume is served on one host at a time: no "
+                               "multiattach.");
     if (replicated_walk(&call, create_step, &making, &failure) < 0)
         return take_back(&call, &failure, err);
     *ret = (struct driver_created){ .provider_location = call.name, .format = "raw" };

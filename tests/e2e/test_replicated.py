@@ -63,13 +63,14 @@ class ReplicatedCase(ServiceCase):
     def type_of(self, **specs):
         name = f"type-{uuid.uuid4().hex[:8]}"
         made = self.api.ask("POST", "/types", {"volume_type": {"name": name, "extra_specs": specs}})
-        self.addCleanup(self.api.ask, "DELETE", f"/types/{made['volume_type']['id']}")
+        # The service may have been started again by then.
+        self.addCleanup(lambda: self.api.ask("DELETE", f"/types/{made['volume_type']['id']}"))
         return name
 
     def policy(self, name, **spec):
         self.api.ask("POST", "/volume_policies", {"volume_policy": {
             "metadata": {"name": name}, "spec": spec}})
-        self.addCleanup(self.api.ask, "DELETE", f"/volume_policies/{name}")
+        self.addCleanup(lambda: self.api.ask("DELETE", f"/volume_policies/{name}"))
 
     def config(self, volume_id):
         return self.api.ask("GET", f"/volume_configs/volume-{volume_id}")["volume_config"]
@@ -148,6 +149,17 @@ class Replicated(ReplicatedCase):
             Disk(attachment["connection_info"]["socket"]).connected().close()
             self.api.detach(attachment["id"])
         until(lambda: self.published(volume_id) == "", 60, "the end of the connection")
+
+    def test_the_end_of_the_service_fails_nothing(self):
+        volume_id = self.api.create(1, volume_type=self.type_of(replicaCount="5"))["id"]
+        until(self.configs, 60, "the config")
+        self.assertEqual(self.service.stop(), 0)
+        self.service.start()
+        self.api = self.connect()
+        self.assertEqual(self.api.show(volume_id)["status"], "creating")
+        self.api.reset(volume_id, "error")
+        self.discard(volume_id)
+        self.assertEqual(self.configs(), [])
 
     def test_a_config_goes_on_where_the_service_was_killed(self):
         volume_ids = [self.api.create(1)["id"] for _ in range(3)]
