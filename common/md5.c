@@ -4,13 +4,18 @@
 #include <nettle/md5.h>
 
 /* By nettle and not by GnuTLS, which may refuse MD5 altogether: these are names, no secrets. */
-void md5_hex(const void *bytes, size_t size, char ret[MD5_HEX_SIZE]) {
-    unsigned char digest[MD5_DIGEST_SIZE];
+void md5_bytes(const void *bytes, size_t size, unsigned char ret[MD5_SIZE]) {
     struct md5_ctx state;
 
     md5_init(&state);
     md5_update(&state, size, bytes);
-    md5_digest(&state, sizeof(digest), digest);
+    md5_digest(&state, MD5_SIZE, ret);
+}
+
+void md5_hex(const void *bytes, size_t size, char ret[MD5_HEX_SIZE]) {
+    unsigned char digest[MD5_SIZE];
+
+    md5_bytes(bytes, size, digest);
     base16_encode_update(ret, sizeof(digest), digest);
     ret[MD5_HEX_SIZE - 1] = '\0';
 }

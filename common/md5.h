@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#define MD5_SIZE     16
 #define MD5_HEX_SIZE 33 /* 32 lower-case digits and the end */
 
+void md5_bytes(const void *bytes, size_t size, unsigned char ret[MD5_SIZE]);
 void md5_hex(const void *bytes, size_t size, char ret[MD5_HEX_SIZE]);

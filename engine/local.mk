@@ -8,6 +8,7 @@ libscoria_a_SOURCES += \
 	engine/replica.c engine/replica.h engine/replica.private.h \
 	engine/replica_access.h engine/replica_here.c \
 	engine/replica_epoch.c engine/replica_epoch.h \
+	engine/replica_sums.c engine/replica_sums.h \
 	engine/replica_snapshot.c engine/replica_snapshot.h \
 	engine/target.c engine/target.h engine/target.private.h \
 	engine/target_file.c engine/target_graph.c engine/target_level.c engine/target_member.c \

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "engine/replica_epoch.h"
+#include "engine/replica_sums.h"
 
 #include <stdio.h>
 
@@ -51,6 +52,20 @@ static int flush_here(void *arg, const struct replica *replica, int64_t epoch, s
     return replica_flush(replica, err);
 }
 
+static int sums_here(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
+                     int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
+                     struct error *err) {
+    int64_t highest = replica_epoch(replica, err);
+
+    (void)arg;
+    if (highest < 0)
+        return -1;
+    if (highest > epoch)
+        return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
+                         replica->uid);
+    return replica_sums(replica, at, end, count, ret, err);
+}
+
 const struct replica_access replica_here = {
     .open = open_here,
     .close = close_here,
@@ -58,4 +73,5 @@ const struct replica_access replica_here = {
     .write_state = write_state_here,
     .reset = reset_here,
     .flush = flush_here,
+    .sums = sums_here,
 };

@@ -69,6 +69,16 @@ int member_flush(struct target *target, const struct member *member, struct erro
     return access->flush(access->arg, &member->replica, target->epoch, err);
 }
 
+int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t end,
+                unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err) {
+    const struct replica_access *access = access_of(member);
+
+    if (!access->sums)
+        return error_set(err, ERROR_CONFLICT, "The replica %s is not compared with others.",
+                         member->replica.uid);
+    return access->sums(access->arg, &member->replica, epoch, at, end, count, ret, err);
+}
+
 int target_open_replicas(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];

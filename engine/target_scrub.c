@@ -9,6 +9,7 @@
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/md5.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +23,14 @@
 #define LOOKS    50 /* of so many, */
 #define PAUSE_MS 20 /* with this between them */
 
+/* With a replica at another host it is not the bytes that are compared, but their sums: one of each
+ * block stands in the pieces then. */
 struct copies {
+    bool sums;
+    int64_t epoch;
     unsigned count;
     struct member *members[REPLICAS_MOST];
-    int fds[REPLICAS_MOST];
+    int fds[REPLICAS_MOST];      /* -1: sums */
     char *pieces[REPLICAS_MOST]; /* in `buffer` */
     char *buffer;
     size_t block; /* how long the block is that is looked at */
@@ -35,18 +40,20 @@ struct copies {
 static int open_copies(struct target *target, struct copies *copies, struct error *err) {
     autoarena struct arena *arena = arena_new();
 
+    copies->epoch = target->epoch;
+    for (unsigned i = 0; i < target->count; i++)
+        copies->sums |= target->members[i].votes && !member_is_here(&target->members[i]);
     copies->buffer = heap_new(REPLICAS_MOST * PIECE);
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
-        int fd;
+        int fd = -1;
 
         if (!member->votes || member->failing)
             continue;
-        if (!member_is_here(member))
-            return error_set(err, ERROR_CONFLICT, "The replica %s is at another host.",
-                             member->replica.uid);
-        fd = open(replica_data_path(arena, &member->replica), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
+        if (!copies->sums)
+            fd =
+                open(replica_data_path(arena, &member->replica), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 && !copies->sums)
             return error_errno(err, ERROR_BACKEND, "opening the data of %s", member->replica.uid);
         copies->pieces[copies->count] = copies->buffer + copies->count * PIECE;
         copies->members[copies->count] = member;
@@ -57,8 +64,17 @@ static int open_copies(struct target *target, struct copies *copies, struct erro
 
 static void close_copies(struct copies *copies) {
     for (unsigned i = 0; i < copies->count; i++)
-        close(copies->fds[i]);
+        cleanup_close(&copies->fds[i]);
     free(copies->buffer);
+}
+
+/* -1: it cannot be told. */
+static int64_t next_summed(const struct copies *copies, unsigned i, int64_t from, int64_t end) {
+    unsigned char sum[1][REPLICA_SUM_SIZE];
+    struct error ignored;
+    int64_t at = from;
+
+    return member_sums(copies->members[i], copies->epoch, &at, end, 1, sum, &ignored) < 0 ? -1 : at;
 }
 
 /* The first byte from there on that is no hole in all of them. */
@@ -66,18 +82,58 @@ static int64_t find_data(const struct copies *copies, int64_t from, int64_t end)
     int64_t first = end;
 
     for (unsigned i = 0; i < copies->count; i++) {
-        off_t at = lseek(copies->fds[i], from, SEEK_DATA);
+        int64_t at = copies->sums ? next_summed(copies, i, from, end)
+                                  : lseek(copies->fds[i], from, SEEK_DATA);
 
         if (at < 0)
-            at = errno == ENXIO ? end : from;
+            at = errno == ENXIO && !copies->sums ? end : from;
         if (at < first)
             first = at;
     }
     return first - first % (int64_t)BLOCK > from ? first - first % (int64_t)BLOCK : from;
 }
 
+/* As those of bytes that are zero where it is a hole. */
+static int sum_one(const struct copies *copies, unsigned i, int64_t from, size_t size,
+                   struct error *err) {
+    static const char zeros[BLOCK];
+    unsigned char(*sums)[REPLICA_SUM_SIZE] = (void *)copies->pieces[i];
+    int64_t end = from + (int64_t)size, at = from;
+
+    while (at < end) {
+        unsigned first = (unsigned)((at - from) / (int64_t)BLOCK);
+        unsigned left = (unsigned)((end - at + (int64_t)BLOCK - 1) / (int64_t)BLOCK);
+        int64_t next = at;
+        int got =
+            member_sums(copies->members[i], copies->epoch, &next, end, left, sums + first, err);
+        unsigned char(*hole)[REPLICA_SUM_SIZE] = sums + first;
+        unsigned skipped = (unsigned)((next - at + (int64_t)BLOCK - 1) / (int64_t)BLOCK);
+
+        if (got < 0)
+            return -1;
+        if (next < at || next > end || skipped + (unsigned)got > left || (got == 0 && next < end))
+            return error_set(err, ERROR_BACKEND, "the sums of %s make no sense",
+                             copies->members[i]->replica.uid);
+        memmove(hole + skipped, hole, (unsigned)got * sizeof(*hole));
+        for (unsigned j = 0; j < skipped; j++, at += (int64_t)BLOCK)
+            md5_bytes(zeros, end - at < (int64_t)BLOCK ? (size_t)(end - at) : BLOCK, hole[j]);
+        at += got * (int64_t)BLOCK;
+    }
+    return 0;
+}
+
+static int sum_all(const struct copies *copies, int64_t at, size_t size, struct error *err) {
+    for (unsigned i = 0; i < copies->count; i++) {
+        if (sum_one(copies, i, at, size, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* From the disk, as far as nobody has just written there. */
 static int read_all(const struct copies *copies, int64_t at, size_t size, struct error *err) {
+    if (copies->sums)
+        return sum_all(copies, at, size, err);
     for (unsigned i = 0; i < copies->count; i++) {
         size_t done = 0;
 
@@ -97,11 +153,18 @@ static int read_all(const struct copies *copies, int64_t at, size_t size, struct
     return 0;
 }
 
+/* What stands in the pieces for one block. */
+static size_t width(const struct copies *copies, size_t size) {
+    return copies->sums ? REPLICA_SUM_SIZE : size;
+}
+
 static bool differs(const struct copies *copies, size_t at, size_t size) {
+    size_t from = copies->sums ? at / BLOCK * REPLICA_SUM_SIZE : at;
     bool differs = false;
 
     for (unsigned i = 1; i < copies->count; i++)
-        differs |= memcmp(copies->pieces[0] + at, copies->pieces[i] + at, size) != 0;
+        differs |=
+            memcmp(copies->pieces[0] + from, copies->pieces[i] + from, width(copies, size)) != 0;
     return differs;
 }
 
@@ -124,8 +187,8 @@ static int look_again(const struct copies *copies, int64_t at, bool *ret_busy, s
         if (!differs(copies, 0, copies->block))
             return 0;
         for (unsigned i = 0; i < copies->count; i++) {
-            changed |= memcmp(before[i], copies->pieces[i], copies->block) != 0;
-            memcpy(before[i], copies->pieces[i], copies->block);
+            changed |= memcmp(before[i], copies->pieces[i], width(copies, copies->block)) != 0;
+            memcpy(before[i], copies->pieces[i], width(copies, copies->block));
         }
         same = changed ? 0 : same + 1;
     }
@@ -142,7 +205,8 @@ static unsigned find_winner(const struct copies *copies, unsigned *ret_votes) {
         unsigned votes = 0;
 
         for (unsigned j = 0; j < copies->count; j++)
-            votes += memcmp(copies->pieces[i], copies->pieces[j], copies->block) == 0;
+            votes +=
+                memcmp(copies->pieces[i], copies->pieces[j], width(copies, copies->block)) == 0;
         if (votes > *ret_votes) {
             *ret_votes = votes;
             winner = i;
@@ -167,7 +231,7 @@ static void judge(struct target *target, const struct copies *copies, int64_t at
     for (unsigned i = 0; i < copies->count; i++) {
         struct member *member = copies->members[i];
 
-        if (memcmp(copies->pieces[winner], copies->pieces[i], copies->block) == 0)
+        if (memcmp(copies->pieces[winner], copies->pieces[i], width(copies, copies->block)) == 0)
             continue;
         if (member->mismatches++ == 0)
             log_warning(NULL, "replica is damaged", "volume_id", target->volume, "replica_id",

@@ -172,6 +172,14 @@ static int far_flush(void *arg, const struct replica *replica, int64_t epoch, st
     return refuse_away(arg, err) < 0 ? -1 : replica_here.flush(NULL, replica, epoch, err);
 }
 
+static int far_sums(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
+                    int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
+                    struct error *err) {
+    return refuse_away(arg, err) < 0
+               ? -1
+               : replica_here.sums(NULL, replica, epoch, at, end, count, ret, err);
+}
+
 /* ---- for the test ---- */
 
 void far_begin(struct far_host *host, const char *directory, const char *tls_directory) {
@@ -183,6 +191,7 @@ void far_begin(struct far_host *host, const char *directory, const char *tls_dir
                                            .write_state = far_write_state,
                                            .reset = far_reset,
                                            .flush = far_flush,
+                                           .sums = far_sums,
                                            .arg = host } };
 }
 

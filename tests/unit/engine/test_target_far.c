@@ -4,6 +4,7 @@
 #include "tests/unit/engine/target_test.h"
 
 #include "engine/replica_epoch.h"
+#include "tests/lib/far_certificates.h"
 #include "tests/lib/far_host.h"
 
 #define SILENCE_MS 400
@@ -286,14 +287,95 @@ START_TEST(one_session_of_two_is_not_enough_to_take_over) {
 }
 END_TEST
 
-START_TEST(what_needs_files_here_is_refused) {
+static const char *certificates(const char *name) {
+    static char paths[2][80];
+    char *path = paths[strcmp(name, "ours") == 0];
+
+    snprintf(path, sizeof(paths[0]), "%s/%s", top, name);
+    ck_assert(mkdir(path, 0700) == 0 && make_certificates(path));
+    return path;
+}
+
+START_TEST(both_sides_know_each_other_by_their_certificates) {
+    const char *ours = certificates("ours"), *theirs = certificates("theirs");
+
+    far.tls_directory = settings.tls_directory = ours;
+    reopen();
+    serve();
+    assert_voters(3);
+    write_some(50);
+    stop();
+    settings.tls_directory = theirs; /* one of us is not who it says that it is */
+    reopen();
+    ck_assert_int_eq(start(), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    settings.tls_directory = NULL;
+    reopen();
+    ck_assert_int_eq(start(), -1);
+    settings.tls_directory = ours;
+    reopen();
+    serve();
+    assert_voters(3);
+    read_all();
+    far.tls_directory = NULL; /* nor is anything told to one without TLS */
+    far_kill(&far, uids[1]);
+    write_some(20);
+    watch_until(2);
+    ck_assert_int_eq(target_rebuild(target, &settings.replicas[1], NULL, 0, &err), -1);
+    assert_voters(2);
+    write_some(20);
+}
+END_TEST
+
+/* Between two blocks of the checker. */
+static void damage_hole(unsigned i, unsigned block) {
+    autoclose int fd = open(file_of(i, "data"), O_WRONLY);
+
+    ck_assert_int_eq(pwrite(fd, "junk", 4, block * STRIDE + 9000), 4);
+}
+
+static struct target_scrub scrub_all(void) {
     struct target_scrub scrub = { 0 };
+    int outcome;
+
+    do {
+        outcome = target_scrub(target, &scrub, SIZE / 7, &err);
+        ck_assert_msg(outcome >= 0, "%s", err.message);
+        checker_send(&checker, 4);
+        watch();
+        ck_assert(checker_wait(&checker));
+    } while (outcome > 0);
+    return scrub;
+}
+
+/* By sums of what stands on each host's disk: the bytes stay there. */
+START_TEST(replicas_of_other_hosts_are_compared) {
+    struct target_scrub scrub;
 
     serve();
-    write_some(20);
+    write_some(100);
+    scrub = scrub_all();
+    ck_assert_int_eq(scrub.at_bytes, SIZE);
+    ck_assert_int_eq(scrub.damaged + scrub.undecided, 0);
+    damage_hole(2, 5);
+    damage_hole(0, 9);
+    scrub = scrub_all();
+    ck_assert_int_eq(scrub.damaged, 2);
+    ck_assert_int_eq(scrub.undecided, 0);
+    watch();
+    ck_assert_int_eq(status.replicas[0].mismatches, 1);
+    ck_assert_int_eq(status.replicas[1].mismatches, 0);
+    ck_assert_int_eq(status.replicas[2].mismatches, 1);
+    far.away = true;
+    scrub = (struct target_scrub){ 0 };
     ck_assert_int_eq(target_scrub(target, &scrub, SIZE, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     ck_assert_int_eq(scrub.at_bytes, 0);
+}
+END_TEST
+
+START_TEST(what_needs_files_here_is_refused) {
+    serve();
+    write_some(20);
     ck_assert_int_eq(target_snapshot(target, VOLUME, 0, &err), -1);
     ck_assert_int_eq(target_repair(target, uids[1], 0, &err), -1);
     watch();
@@ -327,5 +409,7 @@ CHECK_MAIN_WITH("target far", adopt_daemons(), begin_far, end_far,
                 one_that_runs_is_taken_over_with_its_sessions,
                 the_next_target_fences_the_one_before,
                 what_the_one_before_wrote_alone_is_thrown_away,
-                one_session_of_two_is_not_enough_to_take_over, what_needs_files_here_is_refused,
+                one_session_of_two_is_not_enough_to_take_over,
+                both_sides_know_each_other_by_their_certificates,
+                replicas_of_other_hosts_are_compared, what_needs_files_here_is_refused,
                 it_grows_and_changes_its_replicas)
