@@ -143,6 +143,9 @@ int graph_do(struct target *target, struct arena *arena, const char *command, js
     })
 int graph_add_replica(struct target *target, const struct member *member, int64_t size_bytes,
                       struct error *err);
+/* Another connection to one of another host, which this target has opened. */
+int graph_add_connection(struct target *target, const struct member *member, const char *node,
+                         int64_t size_bytes, struct error *err);
 int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, struct error *err);
 int graph_add_export(struct target *target, struct error *err);
 int graph_set_qos(struct target *target, struct error *err);

@@ -58,8 +58,8 @@ static int remove_credentials(struct target *target, struct error *err) {
 
 /* reconnect-delay=0: a connection that is lost stays so, and what was missed is told.  How long a
  * peer may say nothing is up to the relay. */
-static int add_client(struct target *target, const struct member *member, const char *path,
-                      int64_t size_bytes, struct error *err) {
+static int add_client(struct target *target, const struct member *member, const char *node,
+                      const char *path, int64_t size_bytes, struct error *err) {
     const struct replica_data *data = &member->data;
     bool tls = target->tls_directory != NULL;
     json_t *nbd =
@@ -71,12 +71,12 @@ static int add_client(struct target *target, const struct member *member, const 
                                       : data->host);
 
     return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:o}", "driver", "raw",
-                    "node-name", member->node, "size", (json_int_t)size_bytes, "discard", "unmap",
-                    "file", nbd);
+                    "node-name", node, "size", (json_int_t)size_bytes, "discard", "unmap", "file",
+                    nbd);
 }
 
-static int add_remote(struct target *target, const struct member *member, int64_t size_bytes,
-                      struct error *err) {
+int graph_add_connection(struct target *target, const struct member *member, const char *node,
+                         int64_t size_bytes, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = daemon_path(arena, target->run, "peer");
     bool tls = target->tls_directory != NULL;
@@ -86,7 +86,7 @@ static int add_remote(struct target *target, const struct member *member, int64_
     if (relay_start(path, member->data.host, member->data.port, target->silence_ms, err) < 0 ||
         (tls && add_credentials(target, err) < 0))
         return -1;
-    result = add_client(target, member, path, size_bytes, err);
+    result = add_client(target, member, node, path, size_bytes, err);
     unlink(path);
     return tls && remove_credentials(target, result < 0 ? &ignored : err) < 0 ? -1 : result;
 }
@@ -94,7 +94,7 @@ static int add_remote(struct target *target, const struct member *member, int64_
 int graph_add_replica(struct target *target, const struct member *member, int64_t size_bytes,
                       struct error *err) {
     if (member->data.host[0])
-        return add_remote(target, member, size_bytes, err);
+        return graph_add_connection(target, member, member->node, size_bytes, err);
     return graph_add_file(target, member->node, member->data.export, size_bytes, err);
 }
 

@@ -11,13 +11,16 @@
 
 #define REPAIR "repair"
 
-/* The file is open already: only the lock that keeps others away would keep this one away, too. */
+/* A file is open already: only the lock that keeps others away would keep this one away, too. */
 static int add_file(struct target *target, const struct member *member, struct error *err) {
     autoarena struct arena *arena = arena_new();
 
-    if (!member_is_here(member))
-        return error_set(err, ERROR_CONFLICT, "The replica %s is at another host: it is rebuilt.",
+    if (!member_is_here(member) && !member->data.host[0])
+        return error_set(err, ERROR_CONFLICT,
+                         "Who has opened the replica %s at another host has ended: it is rebuilt.",
                          member->replica.uid);
+    if (!member_is_here(member))
+        return graph_add_connection(target, member, REPAIR, target->size_bytes, err);
     return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:{s:s, s:s, s:s, s:s}}",
                     "driver", "raw", "node-name", REPAIR, "size", (json_int_t)target->size_bytes,
                     "discard", "unmap", "file", "driver", "file", "filename",

@@ -349,7 +349,7 @@ static struct target_scrub scrub_all(void) {
 }
 
 /* By sums of what stands on each host's disk: the bytes stay there. */
-START_TEST(replicas_of_other_hosts_are_compared) {
+START_TEST(replicas_of_other_hosts_are_compared_and_mended) {
     struct target_scrub scrub;
 
     serve();
@@ -366,6 +366,20 @@ START_TEST(replicas_of_other_hosts_are_compared) {
     ck_assert_int_eq(status.replicas[0].mismatches, 1);
     ck_assert_int_eq(status.replicas[1].mismatches, 0);
     ck_assert_int_eq(status.replicas[2].mismatches, 1);
+    assert_done(target_repair(target, uids[2], 0, &err));
+    do {
+        checker_send(&checker, 8);
+        watch();
+        ck_assert(checker_wait(&checker));
+    } while (status.job == TARGET_REPAIR);
+    ck_assert_msg(status.job == TARGET_REPAIRED, "%s", status.job_error.message);
+    scrub = scrub_all();
+    ck_assert_int_eq(scrub.damaged, 1);
+    reopen(); /* who comes next does not know the session's name */
+    ck_assert_int_eq(target_repair(target, uids[2], 0, &err), -1);
+    target_status(target, &status);
+    ck_assert_int_eq(status.job, TARGET_REPAIR_FAILED);
+    assert_voters(3);
     far.away = true;
     scrub = (struct target_scrub){ 0 };
     ck_assert_int_eq(target_scrub(target, &scrub, SIZE, &err), -1);
@@ -373,11 +387,10 @@ START_TEST(replicas_of_other_hosts_are_compared) {
 }
 END_TEST
 
-START_TEST(what_needs_files_here_is_refused) {
+START_TEST(a_snapshot_needs_files_here) {
     serve();
     write_some(20);
     ck_assert_int_eq(target_snapshot(target, VOLUME, 0, &err), -1);
-    ck_assert_int_eq(target_repair(target, uids[1], 0, &err), -1);
     watch();
     assert_voters(3);
     write_some(20);
@@ -411,5 +424,5 @@ CHECK_MAIN_WITH("target far", adopt_daemons(), begin_far, end_far,
                 what_the_one_before_wrote_alone_is_thrown_away,
                 one_session_of_two_is_not_enough_to_take_over,
                 both_sides_know_each_other_by_their_certificates,
-                replicas_of_other_hosts_are_compared, what_needs_files_here_is_refused,
+                replicas_of_other_hosts_are_compared_and_mended, a_snapshot_needs_files_here,
                 it_grows_and_changes_its_replicas)
