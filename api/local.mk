@@ -67,6 +67,7 @@ libscoria_a_SOURCES += \
 	api/view.c api/view.h \
 	api/view_pairs.c api/view_pairs.h \
 	api/volume_actions.c \
+	api/volume_limits.c \
 	api/volume_resource.c api/volume_resource.h \
 	api/volume_summary.c api/volume_summary.h \
 	api/volumes.c \

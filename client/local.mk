@@ -7,6 +7,7 @@ libscoria_a_SOURCES += \
 	client/compute_trims.c client/compute_trims.h \
 	client/documents.c client/documents.h \
 	client/groups.c client/groups.h \
+	client/limits.c client/limits.h \
 	client/messages.c client/messages.h \
 	client/pools.c client/pools.h \
 	client/replica_pools.c client/replica_pools.h \

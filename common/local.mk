@@ -9,6 +9,7 @@ libscoria_a_SOURCES += \
 	common/gib.h \
 	common/heap.c common/heap.h \
 	common/image_lock.c common/image_lock.h \
+	common/io_limits.c common/io_limits.h \
 	common/log.c common/log.h \
 	common/md5.c common/md5.h \
 	common/mountinfo.c common/mountinfo.h \

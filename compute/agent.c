@@ -8,6 +8,7 @@
 #include "compute/event.h"
 #include "compute/guard.h"
 #include "compute/job.h"
+#include "compute/limits.h"
 #include "compute/reply.h"
 #include "compute/report.h"
 #include "compute/tidy.h"
@@ -84,7 +85,8 @@ const struct option agent_options[] = {
       .fallback = "10",
       .min = 1,
       .max = 3600,
-      .help = "Seconds between two heartbeats to the volume API." },
+      .help = "Seconds between two heartbeats to the volume API, and between two looks at what the "
+              "disks of this host are to be limited to." },
     OPTIONS_END,
 };
 
@@ -121,6 +123,7 @@ struct agent {
     struct trims *trims;
     struct reporter *reporter;
     struct tidier *tidier;
+    struct limiter *limiter;
     pthread_mutex_t lock; /* guards `waiting` */
     LIST_HEAD(waiting_list, waiting)
     waiting; /* every exchange must be answered, also at the end */
@@ -334,6 +337,12 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
         .heartbeat_ms = or_default(settings->heartbeat_s, 10) * 1000,
         .retry_ms = retry_ms,
     };
+    struct limiter_settings limiter_settings = {
+        .hypervisor = settings->hypervisor,
+        .api = api,
+        .host = settings->host,
+        .pause_ms = reporter_settings.heartbeat_ms,
+    };
     struct agent *agent;
 
     if (!settings->host || (!settings->volume_url && !own_user_is_known(settings->user)) ||
@@ -359,6 +368,7 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
     reporter_settings.jobs = agent->jobs;
     agent->reporter = reporter_new(&reporter_settings);
     agent->tidier = tidier_new(settings->hypervisor, retry_ms);
+    agent->limiter = limiter_new(&limiter_settings);
     *ret = agent;
     return 0;
 }
@@ -384,6 +394,7 @@ void agent_stop(struct agent *agent) {
     refuse_waiting(agent);
     reporter_free(agent->reporter);
     tidier_free(agent->tidier);
+    limiter_free(agent->limiter);
     jobs_stop(agent->jobs);
     assists_free(agent->assists);
     trims_free(agent->trims);

@@ -1,8 +1,11 @@
 #include "compute/domain_xml.h"
 
+#include "common/clock.h"
+#include "compute/iotune.h"
 #include "compute/virt_library.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SIZE_MOST  ((size_t)16 * 1024 * 1024)
@@ -168,6 +171,56 @@ int domain_xml_list_chain(const char *xml, const char *serial, struct arena *are
     }
     *ret = paths;
     return count > 0 ? 1 : 0;
+}
+
+static int64_t read_limit(const xmlNode *tune, const char *name) {
+    const xmlNode *node = find_child(tune, name);
+    autotext xmlChar *text = node ? virt.xmlNodeGetContent(node) : NULL;
+
+    return text ? strtoll((const char *)text, NULL, 10) : 0;
+}
+
+static void read_limits(const xmlNode *disk, struct disk_limits *ret) {
+    const xmlNode *tune = find_child(disk, "iotune"), *group = find_child(tune, "group_name");
+    autotext xmlChar *text = group ? virt.xmlNodeGetContent(group) : NULL;
+    char ours[sizeof IOTUNE_GROUP + sizeof ret->disk.serial];
+
+    for (int i = 0; i < IO_LIMITS; i++)
+        ret->limits.of[i] = read_limit(tune, io_limit_names[i]);
+    snprintf(ours, sizeof ours, IOTUNE_GROUP "%s", ret->disk.serial);
+    ret->ours = text && strcmp((const char *)text, ours) == 0;
+}
+
+/* 1; 0: it is no volume's. */
+static int read_limited(const xmlNode *node, struct disk_limits *ret, struct error *err) {
+    const xmlNode *serial = find_child(node, "serial");
+    autotext xmlChar *text = serial ? virt.xmlNodeGetContent(serial) : NULL;
+
+    if (!is_element(node, "disk") || !text || !uuid_parse((const char *)text, ret->disk.serial))
+        return 0;
+    if (read_disk(node, &ret->disk, err) < 0)
+        return -1;
+    read_limits(node, ret);
+    return 1;
+}
+
+int domain_xml_list_limits(const char *xml, struct arena *arena, struct disk_limits **list,
+                           struct error *err) {
+    autodocument xmlDocPtr document = NULL;
+    const xmlNode *devices;
+
+    if (parse_domain(xml, &document, &devices, err) < 0)
+        return -1;
+    for (const xmlNode *node = devices ? devices->children : NULL; node; node = node->next) {
+        struct disk_limits one = { .next = *list };
+        int found = read_limited(node, &one, err);
+
+        if (found < 0)
+            return -1;
+        if (found > 0)
+            *list = arena_copy(arena, &one, sizeof one);
+    }
+    return 0;
 }
 
 static int dump_node(const xmlNode *node, struct arena *arena, const char **ret,

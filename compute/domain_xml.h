@@ -25,6 +25,10 @@ int domain_xml_list_chain(const char *xml, const char *serial, struct arena *are
 int domain_xml_without_chain(const char *xml, const char *serial, const char *source,
                              struct arena *arena, const char **ret, struct error *err);
 
+/* Puts the disks that have a UUID as their serial, with their limits, in front of the list. */
+int domain_xml_list_limits(const char *xml, struct arena *arena, struct disk_limits **list,
+                           struct error *err);
+
 /*
  * What to ask libvirt for, XML in the arena: that the disks with these serials go on in their
  * overlays and all others stay as they are.  Each is named by its source, as what it is in.  1, or

@@ -9,6 +9,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
+#include "common/io_limits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,6 +42,14 @@ struct disk {
 struct disk_overlay {
     const struct disk *disk;
     const char *path;
+};
+
+/* What the user of a disk may take. */
+struct disk_limits {
+    struct disk_limits *next;
+    struct disk disk; /* its instance, serial, target and source */
+    struct io_limits limits;
+    bool ours; /* set by limit_disk() */
 };
 
 struct hypervisor {
@@ -79,6 +88,13 @@ struct hypervisor {
      * patience.h says this, libvirt's own returns at the end.  ERROR_BAD_REQUEST: it cannot. */
     int (*trim_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                      const char *id, struct error *err);
+    /* Disks of running guests that have the id of a volume; NULL ends the list.  No guest is
+     * asked. */
+    int (*list_limits)(struct hypervisor *hypervisor, struct arena *arena, struct disk_limits **ret,
+                       struct error *err);
+    /* From now on, for as long as the guest runs.  All of it is settled (io_limits.h). */
+    int (*limit_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                      const struct io_limits *limits, struct error *err);
     /* UUIDs of the guests in which an agent that died may have left something; NULL ends them. */
     int (*list_used)(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
                      struct error *err);

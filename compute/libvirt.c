@@ -7,11 +7,13 @@
 #include "compute/fence.h"
 #include "compute/guest_agent.h"
 #include "compute/guest_process.h"
+#include "compute/iotune.h"
 #include "compute/network_disk.h"
 #include "compute/virt.h"
 #include "compute/virt_link.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Refuses to shrink, under the lock of the domain; since libvirt 12.3, older ones refuse the flag
  * and have a fence instead. */
@@ -241,6 +243,7 @@ struct act {
     const char *top, *base;
     const struct disk_overlay *overlays;
     unsigned count;
+    const struct io_limits *limits;
     const char *const **ret;
 };
 
@@ -345,6 +348,55 @@ static int libvirt_trim_disk(struct hypervisor *hypervisor, struct arena *arena,
     return act_on_guest(hypervisor, arena, &act, err);
 }
 
+static int act_limit(const struct guest *guest, const struct act *act, struct error *err) {
+    return iotune_set(guest, act->disk, act->limits, err);
+}
+
+static int libvirt_limit_disk(struct hypervisor *hypervisor, struct arena *arena,
+                              const struct disk *disk, const struct io_limits *limits,
+                              struct error *err) {
+    const struct act act = { .run = act_limit, .disk = disk, .limits = limits };
+
+    return act_on_guest(hypervisor, arena, &act, err);
+}
+
+/* Puts the domain's in front of the list; one that has gone has none. */
+static int list_domain(virConnectPtr connection, virDomainPtr domain, struct arena *arena,
+                       struct disk_limits **list, struct error *err) {
+    autofree char *xml = virt.virDomainGetXMLDesc(domain, 0);
+    const struct disk_limits *before = *list;
+    struct error failure = { 0 };
+    char uuid[VIR_UUID_STRING_BUFLEN];
+
+    if (!xml)
+        return unless_gone(virt_fail(connection, "reading the domain", &failure), &failure, err);
+    if (domain_xml_list_limits(xml, arena, list, err) < 0)
+        return -1;
+    if (virt.virDomainGetUUIDString(domain, uuid) < 0)
+        return virt_fail(connection, "reading the domain's UUID", err);
+    for (struct disk_limits *disk = *list; disk != before; disk = disk->next)
+        strcpy(disk->disk.instance_uuid, uuid);
+    return 0;
+}
+
+static int libvirt_list_limits(struct hypervisor *hypervisor, struct arena *arena,
+                               struct disk_limits **ret, struct error *err) {
+    autoconnection virConnectPtr connection = virt_link_share(link_of(hypervisor), err);
+    autodomains virDomainPtr *domains = NULL;
+    int count;
+
+    if (!connection)
+        return -1;
+    count = virt.virConnectListAllDomains(connection, &domains, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+    if (count < 0)
+        return virt_fail(connection, "listing the domains", err);
+    *ret = NULL;
+    for (int i = 0; i < count; i++)
+        if (list_domain(connection, domains[i], arena, ret, err) < 0)
+            return -1;
+    return 0;
+}
+
 static int libvirt_list_used(struct hypervisor *hypervisor, struct arena *arena,
                              const char *const **ret, struct error *err) {
     autoconnection virConnectPtr connection = virt_link_share(link_of(hypervisor), err);
@@ -405,6 +457,8 @@ int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct erro
         .merge_disk = libvirt_merge_disk,
         .forget_chain = libvirt_forget_chain,
         .trim_disk = libvirt_trim_disk,
+        .list_limits = libvirt_list_limits,
+        .limit_disk = libvirt_limit_disk,
         .list_used = libvirt_list_used,
         .tidy = libvirt_tidy,
         .free = libvirt_free,

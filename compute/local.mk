@@ -17,6 +17,7 @@ libscoria_a_SOURCES += \
 	compute/report.c compute/report.h \
 	compute/resize.c compute/resize.h \
 	compute/round.c compute/round.h \
+	compute/limits.c compute/limits.h \
 	compute/tidy.c compute/tidy.h \
 	compute/together.c compute/together.h \
 	compute/trim.c compute/trim.h \
@@ -30,6 +31,7 @@ libscoria_a_SOURCES += \
 	compute/fence.c compute/fence.h \
 	compute/guest_agent.c compute/guest_agent.h \
 	compute/guest_process.c compute/guest_process.h \
+	compute/iotune.c compute/iotune.h \
 	compute/libvirt.c \
 	compute/monitor.c compute/monitor.h \
 	compute/network_disk.c compute/network_disk.h \
@@ -51,6 +53,7 @@ check_PROGRAMS += \
 	tests/unit/compute/test_report \
 	tests/unit/compute/test_resize \
 	tests/unit/compute/test_round \
+	tests/unit/compute/test_limits \
 	tests/unit/compute/test_tidy \
 	tests/unit/compute/test_together \
 	tests/unit/compute/test_trim \

@@ -150,6 +150,45 @@ static int forget_chain(struct hypervisor *hypervisor, struct arena *arena, cons
     return errand ? errand_end(errand, err) : -1;
 }
 
+static void run_limit_disk(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
+
+    errand->result =
+        inner->limit_disk(inner, errand->arena, &errand->disk, &errand->limits, &errand->err);
+}
+
+static int limit_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
+                      const struct io_limits *limits, struct error *err) {
+    struct errand *errand = errand_on_disk(hypervisor, run_limit_disk, disk, NULL, NULL);
+
+    (void)arena;
+    errand->limits = *limits;
+    errand = errand_run(errand, err);
+    return errand ? errand_end(errand, err) : -1;
+}
+
+static void run_list_limits(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
+
+    errand->result = inner->list_limits(inner, errand->arena, &errand->limited, &errand->err);
+}
+
+static int list_limits(struct hypervisor *hypervisor, struct arena *arena, struct disk_limits **ret,
+                       struct error *err) {
+    struct errand *errand = errand_run(errand_new(hypervisor, run_list_limits, NULL, NULL), err);
+
+    if (!errand)
+        return -1;
+    *ret = NULL;
+    for (const struct disk_limits *one = errand->limited; one; one = one->next) {
+        struct disk_limits *copy = arena_copy(arena, one, sizeof *one);
+
+        copy->next = *ret;
+        *ret = copy;
+    }
+    return errand_end(errand, err);
+}
+
 static void run_list_used(struct errand *errand) {
     struct hypervisor *inner = errand->patience->inner;
 
@@ -201,6 +240,8 @@ struct hypervisor *patience_new(struct hypervisor *inner, int64_t patience_ms) {
         .merge_disk = merge_disk,
         .forget_chain = forget_chain,
         .trim_disk = patience_trim_disk,
+        .list_limits = list_limits,
+        .limit_disk = limit_disk,
         .list_used = list_used,
         .tidy = tidy,
         .free = patience_free,

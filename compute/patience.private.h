@@ -26,6 +26,8 @@ struct errand {
     struct disk_overlay *overlays;
     unsigned count;
     const char *const *list;
+    struct io_limits limits;
+    struct disk_limits *limited;
     const char *trim; /* the id of one, which nobody waits for: its end is fetched; NULL: no trim */
     int64_t ended_us; /* that of a trim */
     int result;

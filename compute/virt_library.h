@@ -26,7 +26,8 @@
     ONE(virDomainGetMessages) ONE(virDomainGetState) ONE(virDomainGetUUIDString)                 \
     ONE(virDomainGetXMLDesc) ONE(virDomainIsActive) ONE(virDomainIsPersistent)                   \
     ONE(virDomainLookupByUUIDString) ONE(virDomainQemuMonitorCommand)                            \
-    ONE(virDomainResume) ONE(virDomainSnapshotCreateXML) ONE(virDomainSnapshotFree) ONE(virDomainUpdateDeviceFlags)   \
+    ONE(virDomainResume) ONE(virDomainSetBlockIoTune) ONE(virDomainSnapshotCreateXML)            \
+    ONE(virDomainSnapshotFree) ONE(virDomainUpdateDeviceFlags)                                   \
     ONE(virEventRegisterDefaultImpl) ONE(virEventRunDefaultImpl) ONE(virFreeError)               \
     ONE(virGetLastErrorCode) ONE(virInitialize) ONE(virSaveLastError) ONE(virSetErrorFunc)       \
     ONE(xmlBufferContent) ONE(xmlBufferCreate) ONE(xmlBufferFree) ONE(xmlDocDumpMemory)          \

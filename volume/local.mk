@@ -43,6 +43,7 @@ libscoria_a_SOURCES += \
 	volume/pool.c volume/pool.h \
 	volume/qos.c volume/qos.h \
 	volume/qos_front_end.c volume/qos_front_end.h \
+	volume/qos_limits.c volume/qos_limits.h \
 	volume/qos_scale.c volume/qos_scale.h \
 	volume/reclaim.c volume/reclaim.h \
 	volume/reclaim_trim.c volume/reclaim_trim.h \
@@ -87,6 +88,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_placement \
 	tests/unit/volume/test_pool \
 	tests/unit/volume/test_qos_front_end \
+	tests/unit/volume/test_qos_limits \
 	tests/unit/volume/test_reclaim \
 	tests/unit/volume/test_reclaim_attach \
 	tests/unit/volume/test_reclaim_trim \

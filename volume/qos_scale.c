@@ -1,15 +1,11 @@
 #include "volume/qos_scale.h"
 
+#include "common/io_limits.h"
 #include "json/json.h"
 
 #include <stdio.h>
 
 #define NAME_ROOM 64
-
-const char *const qos_limit_names[QOS_LIMITS] = {
-    "total_iops_sec",  "read_iops_sec",  "write_iops_sec",
-    "total_bytes_sec", "read_bytes_sec", "write_bytes_sec",
-};
 
 static bool read_number(const json_t *object, const char *name, const char *ending, int64_t *ret) {
     char key[NAME_ROOM];
@@ -51,7 +47,7 @@ json_t *qos_scaled(const struct pairs *specs, int64_t size_gb) {
         json_object_set_new(object, specs->items[i].key,
                             specs->items[i].value ? json_string(specs->items[i].value)
                                                   : json_null());
-    for (unsigned i = 0; i < QOS_LIMITS; i++)
-        scale(object, qos_limit_names[i], size_gb);
+    for (unsigned i = 0; i < IO_PEAKS; i++)
+        scale(object, io_limit_names[i], size_gb);
     return object;
 }

@@ -11,8 +11,5 @@
 
 #include <jansson.h>
 
-#define QOS_LIMITS 6
-extern const char *const qos_limit_names[QOS_LIMITS];
-
 /* The specs as an object of its own; what is no number is told as it is. */
 json_t *qos_scaled(const struct pairs *specs, int64_t size_gb);

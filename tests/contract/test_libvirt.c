@@ -393,6 +393,96 @@ START_TEST(an_image_that_another_guest_holds_is_busy) {
 }
 END_TEST
 
+static struct disk_limits *limits_of(struct scene *scene) {
+    struct disk_limits *list = NULL;
+
+    ck_assert_msg(
+        scene->hypervisor->list_limits(scene->hypervisor, scene->arena, &list, &scene->err) == 0,
+        "%s", scene->err.message);
+    return list;
+}
+
+static void limit(struct scene *scene, const struct disk *disk, const struct io_limits *limits) {
+    ck_assert_msg(scene->hypervisor->limit_disk(scene->hypervisor, scene->arena, disk, limits,
+                                                &scene->err) == 0,
+                  "%s", scene->err.message);
+}
+
+static void assert_limits(struct scene *scene, const struct io_limits *limits, bool ours) {
+    const struct disk_limits *has = limits_of(scene);
+
+    ck_assert_ptr_nonnull(has);
+    ck_assert_ptr_null(has->next);
+    ck_assert_str_eq(has->disk.serial, VOLUME);
+    ck_assert_str_eq(has->disk.instance_uuid, INSTANCE);
+    for (int i = 0; i < IO_LIMITS; i++)
+        ck_assert_msg(has->limits.of[i] == limits->of[i], "%s is %jd, not %jd", io_limit_names[i],
+                      (intmax_t)has->limits.of[i], (intmax_t)limits->of[i]);
+    ck_assert(has->ours == ours);
+}
+
+START_TEST(a_disk_is_held_to_limits_while_its_guest_runs) {
+    static const struct io_limits none;
+    static const struct io_limits some[] = {
+        { { [IO_TOTAL_REQUESTS] = 500, [IO_TOTAL_BYTES] = 1000000 } },
+        { { [IO_READ_REQUESTS] = 500,
+            [IO_WRITE_REQUESTS] = 100,
+            [IO_PEAKS + IO_READ_REQUESTS] = 700 } },
+        { { [IO_TOTAL_BYTES] = IO_LIMIT_MOST } },
+        { { [IO_WRITE_BYTES] = 1, [IO_READ_BYTES] = 7 } },
+    };
+    struct scene *scene = scene_new("raw");
+    struct disk disk;
+
+    ck_assert_ptr_null(limits_of(scene));
+    guest_start_plain(scene, "raw");
+    assert_limits(scene, &none, false);
+    disk = limits_of(scene)->disk;
+    for (size_t i = 0; i < LENGTH(some); i++) {
+        limit(scene, &disk, &some[i]);
+        assert_limits(scene, &some[i], true);
+    }
+    limit(scene, &disk, &none);
+    assert_limits(scene, &none, false);
+    limit(scene, &disk, &none);
+    limit(scene, &disk, &some[0]);
+    guest_remove(scene, INSTANCE);
+    ck_assert_ptr_null(limits_of(scene));
+    ck_assert_int_eq(
+        scene->hypervisor->limit_disk(scene->hypervisor, scene->arena, &disk, &none, &scene->err),
+        -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_CONFLICT);
+    guest_start_plain(scene, "raw");
+    assert_limits(scene, &none, false);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(limits_of_others_are_told_apart_and_taken_over) {
+    static const struct io_limits theirs = { { [IO_READ_BYTES] = 5000 } };
+    static const struct io_limits ours = { { [IO_TOTAL_BYTES] = 6000 } };
+    static const struct io_limits none;
+    virTypedParameter parameter = { .field = "read_bytes_sec", .type = VIR_TYPED_PARAM_ULLONG };
+    struct scene *scene = scene_new("raw");
+    virDomainPtr domain;
+    struct disk disk;
+
+    guest_start_plain(scene, "raw");
+    disk = limits_of(scene)->disk;
+    domain = virDomainLookupByUUIDString(scene->control, INSTANCE);
+    parameter.value.ul = 5000;
+    ck_assert_int_eq(virDomainSetBlockIoTune(domain, "vda", &parameter, 1, VIR_DOMAIN_AFFECT_LIVE),
+                     0);
+    assert_limits(scene, &theirs, false);
+    limit(scene, &disk, &ours);
+    assert_limits(scene, &ours, true);
+    limit(scene, &disk, &none);
+    assert_limits(scene, &none, false);
+    virDomainFree(domain);
+    scene_end(scene);
+}
+END_TEST
+
 /* clang-format off */
 GUESTS_MAIN("libvirt", "",
             { a_running_disk_is_found_and_grows, 2 },
@@ -410,6 +500,8 @@ GUESTS_MAIN("libvirt", "",
             { a_read_only_disk_is_seen_and_refused, 1 },
             { a_block_job_is_seen, 1 },
             { a_size_beyond_qemu_is_refused_untouched, 1 },
+            { a_disk_is_held_to_limits_while_its_guest_runs, 1 },
+            { limits_of_others_are_told_apart_and_taken_over, 1 },
             { an_extend_reaches_a_running_guest, 1 },
             { an_extend_reaches_a_guest_that_is_off, 1 },
             { an_event_reaches_a_guest_and_its_end_is_reported, 1 },

@@ -14,7 +14,9 @@ struct fake_disk {
     char chain[MOST][200]; /* the present one first */
     unsigned chain_length;
     unsigned merged_at, merged; /* what the job takes out of the chain */
-    char alone[200];            /* the image that its guest is started from, and no other named */
+    struct io_limits limits;
+    bool ours;
+    char alone[200]; /* the image that its guest is started from, and no other named */
 };
 
 struct fake_fault {
@@ -273,6 +275,47 @@ static int fake_trim_disk(struct hypervisor *hypervisor, struct arena *arena,
     return fault.times > 0 ? fail(&fault, err) : goes_on;
 }
 
+static int fake_list_limits(struct hypervisor *hypervisor, struct arena *arena,
+                            struct disk_limits **ret, struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct fake_fault fault;
+
+    *ret = NULL;
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_LIST_LIMITS);
+    for (unsigned i = 0; i < fake->disk_count; i++) {
+        const struct fake_disk *disk = &fake->disks[i];
+        struct disk_limits one = {
+            .next = *ret, .disk = disk->disk, .limits = disk->limits, .ours = disk->ours
+        };
+
+        strcpy(one.disk.serial, disk->volume_id);
+        if (disk->disk.state == DISK_RUNNING)
+            *ret = arena_copy(arena, &one, sizeof one);
+    }
+    pthread_mutex_unlock(&fake->lock);
+    return fault.times > 0 ? fail(&fault, err) : 0;
+}
+
+static int fake_limit_disk(struct hypervisor *hypervisor, struct arena *arena,
+                           const struct disk *disk, const struct io_limits *limits,
+                           struct error *err) {
+    struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
+    struct fake_fault fault;
+    struct fake_disk *found;
+
+    (void)arena;
+    pthread_mutex_lock(&fake->lock);
+    fault = begin_call(fake, FAKE_LIMIT_DISK);
+    found = find(fake, disk->instance_uuid, disk->serial);
+    if (found && fault.times == 0) {
+        found->limits = *limits;
+        found->ours = io_limits_any(limits);
+    }
+    pthread_mutex_unlock(&fake->lock);
+    return fault.times > 0 ? fail(&fault, err) : 0;
+}
+
 static int fake_list_used(struct hypervisor *hypervisor, struct arena *arena,
                           const char *const **ret, struct error *err) {
     struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
@@ -321,6 +364,8 @@ struct fake_hypervisor *fake_hypervisor_new(void) {
         .merge_disk = fake_merge_disk,
         .forget_chain = fake_forget_chain,
         .trim_disk = fake_trim_disk,
+        .list_limits = fake_list_limits,
+        .limit_disk = fake_limit_disk,
         .list_used = fake_list_used,
         .tidy = fake_tidy,
         .free = fake_free,
@@ -519,4 +564,27 @@ unsigned fake_hypervisor_count(struct fake_hypervisor *fake, enum fake_call call
     count = fake->counts[call];
     pthread_mutex_unlock(&fake->lock);
     return count;
+}
+
+int64_t fake_hypervisor_limit(struct fake_hypervisor *fake, const char *volume_id,
+                              enum io_limit limit) {
+    const struct fake_disk *disk;
+    int64_t value;
+
+    pthread_mutex_lock(&fake->lock);
+    disk = find(fake, NULL, volume_id);
+    value = disk ? disk->limits.of[limit] : -1;
+    pthread_mutex_unlock(&fake->lock);
+    return value;
+}
+
+void fake_hypervisor_set_limit(struct fake_hypervisor *fake, const char *volume_id,
+                               enum io_limit limit, int64_t value) {
+    struct fake_disk *disk;
+
+    pthread_mutex_lock(&fake->lock);
+    disk = find(fake, NULL, volume_id);
+    disk->limits.of[limit] = value;
+    disk->ours = false;
+    pthread_mutex_unlock(&fake->lock);
 }

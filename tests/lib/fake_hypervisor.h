@@ -15,6 +15,8 @@ enum fake_call {
     FAKE_MERGE_DISK,
     FAKE_FORGET_CHAIN,
     FAKE_TRIM_DISK,
+    FAKE_LIST_LIMITS,
+    FAKE_LIMIT_DISK,
     FAKE_LIST_USED,
     FAKE_TIDY,
     FAKE_CALLS
@@ -76,5 +78,11 @@ void fake_hypervisor_release(struct fake_hypervisor *fake);
 
 /* Does what its guest is started from name no image below the one that the disk has now? */
 bool fake_hypervisor_forgot_chain(struct fake_hypervisor *fake, const char *volume_id);
+
+/* What the disk is held to: -1 when there is none; and that somebody else holds it to this. */
+int64_t fake_hypervisor_limit(struct fake_hypervisor *fake, const char *volume_id,
+                              enum io_limit limit);
+void fake_hypervisor_set_limit(struct fake_hypervisor *fake, const char *volume_id,
+                               enum io_limit limit, int64_t value);
 
 unsigned fake_hypervisor_count(struct fake_hypervisor *fake, enum fake_call call);

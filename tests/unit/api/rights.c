@@ -514,6 +514,7 @@ static const struct row replica_pool_rows[] = {
 #define QOS(rule) "volume_extension:qos_specs_manage:" rule
 
 static const struct row qos_rows[] = {
+    { ADMIN, "GET", "/os-volume-limits?host=h", NULL, 200, "volume_limits:get_all", NULL },
     { ADMIN, "GET", "/qos-specs", NULL, 200, QOS("get_all"), NULL },
     { ADMIN, "GET", "/qos-specs?marker=%s", NULL, 200, QOS("get_all"), NULL },
     { ADMIN, "POST", "/qos-specs", "{\"qos_specs\": {\"name\": \"new\"}}", 200, QOS("create"), NULL },

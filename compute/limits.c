@@ -1,0 +1,96 @@
+#include "compute/limits.h"
+
+#include "client/limits.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "common/worker.h"
+
+#include <stdlib.h>
+
+/* Touched only by its own work item, which never runs twice at a time. */
+struct limiter {
+    struct limiter_settings settings;
+    struct worker_pool *pool; /* of one thread */
+    struct work_item item;
+    bool clean;  /* no disk has limits of ours: while there are none, nobody has to look */
+    bool failed; /* and the log has said so */
+};
+
+/* 1: the disk has limits of ours now; 0: it has none. */
+static int settle_disk(const struct limiter *limiter, const struct disk_limits *has,
+                       const struct io_limits *said, struct error *err) {
+    struct hypervisor *hypervisor = limiter->settings.hypervisor;
+    const struct io_limits wanted = said ? io_limits_settled(said) : (struct io_limits){ 0 };
+    bool any = io_limits_any(&wanted);
+    autoarena struct arena *arena = arena_new();
+
+    if (!has->ours && !any)
+        return 0;
+    if (has->ours && io_limits_same(&has->limits, &wanted))
+        return 1;
+    if (hypervisor->limit_disk(hypervisor, arena, &has->disk, &wanted, err) < 0)
+        return -1;
+    log_info(NULL, any ? "disk is limited" : "disk is limited no more", "volume_id",
+             has->disk.serial, "instance_uuid", has->disk.instance_uuid, NULL);
+    return any;
+}
+
+static int settle_disks(struct limiter *limiter, struct arena *arena,
+                        const struct remote_limits *said, unsigned count, struct error *err) {
+    struct hypervisor *hypervisor = limiter->settings.hypervisor;
+    struct disk_limits *disks = NULL;
+    bool clean = true;
+    int result = hypervisor->list_limits(hypervisor, arena, &disks, err);
+
+    if (result < 0)
+        return -1;
+    for (const struct disk_limits *disk = disks; disk; disk = disk->next) {
+        int settled = settle_disk(limiter, disk, limits_find(said, count, disk->disk.serial), err);
+
+        clean = clean && settled == 0;
+        if (settled < 0)
+            result = -1; /* the others all the same */
+    }
+    limiter->clean = clean;
+    return result;
+}
+
+static int run_round(struct limiter *limiter, struct error *err) {
+    const struct limiter_settings *settings = &limiter->settings;
+    autoarena struct arena *arena = arena_new();
+    struct remote_limits *said = NULL;
+    int count = limits_list(&settings->api, arena, settings->host, &said, err);
+
+    if (count <= 0 && (count < 0 || limiter->clean))
+        return count;
+    return settle_disks(limiter, arena, said, (unsigned)count, err);
+}
+
+static void run(void *arg) {
+    struct limiter *limiter = arg;
+    struct error err = { 0 };
+    int result = run_round(limiter, &err);
+
+    if (result < 0 && !limiter->failed)
+        log_warning(NULL, "limits of volumes are not all set", "reason", err.message, NULL);
+    if (result == 0 && limiter->failed)
+        log_info(NULL, "limits of volumes are set again", NULL);
+    limiter->failed = result < 0;
+    worker_pool_put_later(limiter->pool, &limiter->item, limiter->settings.pause_ms);
+}
+
+struct limiter *limiter_new(const struct limiter_settings *settings) {
+    struct limiter *limiter = heap_new(sizeof *limiter);
+
+    limiter->settings = *settings;
+    limiter->settings.api.repeats = 0; /* the next look is the repetition */
+    limiter->item = (struct work_item){ .run = run, .arg = limiter };
+    limiter->pool = worker_pool_new("limits", 1);
+    worker_pool_put(limiter->pool, &limiter->item);
+    return limiter;
+}
+
+void limiter_free(struct limiter *limiter) {
+    worker_pool_stop(limiter->pool);
+    free(limiter);
+}

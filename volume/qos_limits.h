@@ -1,0 +1,17 @@
+/*
+ * QoS specs for the back-end, which the service itself holds users to: on the host that has the
+ * volume attached, by whoever of us is there and asks for them again and again.
+ */
+#pragma once
+
+#include "common/io_limits.h"
+#include "volume/qos.h"
+
+struct qos_limits {
+    const char *volume_id;
+    struct io_limits limits;
+};
+
+/* Of the volumes attached to this host whose types have any; how many. */
+int qos_limits_on_host(struct work *work, const char *host, struct qos_limits **ret,
+                       struct error *err);
