@@ -99,6 +99,15 @@ static const struct schema_field snapshot_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+static const struct schema_field scrub_fields[] = {
+    { "damagedBlocks", SCHEMA_INT, .about = "Blocks of 4096 bytes in which one was outvoted." },
+    { "undecidedBlocks", SCHEMA_INT, .about = "Those about which no majority agreed." },
+    { "doneBytes", SCHEMA_INT, .about = "How much is compared." },
+    { "totalBytes", SCHEMA_INT, .about = "How much there is to compare; nothing when none goes on." },
+    { "finishedAt", SCHEMA_TEXT, .about = "When the last one ended." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field status_fields[] = {
     { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = phases, .about = "How it is." },
     { "capacity", SCHEMA_QUANTITY, .about = "Its real size." },
@@ -110,6 +119,7 @@ static const struct schema_field status_fields[] = {
       .about = "Each replica as the target sees it." },
     { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
       .about = "Each that is to be taken." },
+    { "scrub", SCHEMA_OBJECT, .of = scrub_fields, .about = "How the replicas compare." },
     { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "conditions", SCHEMA_LIST, .max = CONDITIONS_MOST, .also = "condition", .about = "What goes on." },
     SCHEMA_FIELDS_END,

@@ -31,7 +31,7 @@ struct storage_agent {
     int64_t until_us; /* calls to the API end then; 0: not yet */
     struct client api;
     struct reports *reports;
-    struct rebuilds *rebuilds;
+    struct rebuilds *rebuilds, *scrubs;
     struct remote *remote;
     struct pools *pools;
     struct targets *targets;
@@ -159,6 +159,9 @@ static void make_targets(struct storage_agent *agent,
         .reports = agent->reports,
         .rebuilds = agent->rebuilds,
         .rebuild_speed = config_int(config, SECTION, "rebuild_speed") * MIB,
+        .scrubs = agent->scrubs,
+        .scrub_speed = config_int(config, SECTION, "scrub_speed") * MIB,
+        .scrub_interval_s = config_int(config, SECTION, "scrub_interval"),
         .timeout_ms = config_int(config, SECTION, "daemon_timeout") * 1000,
     };
 
@@ -185,6 +188,7 @@ static int start(struct storage_agent *agent, const struct storage_agent_setting
         return -1;
     agent->reports = reports_new(&reports, err);
     agent->rebuilds = rebuilds_new((unsigned)config_int(settings->config, SECTION, "rebuilds"));
+    agent->scrubs = rebuilds_new(1);
     if (!agent->reports || open_remote(agent, settings, err) < 0 ||
         start_pools(agent, settings, err) < 0)
         return -1;
@@ -229,6 +233,7 @@ bool storage_agent_stop(struct storage_agent *agent) {
     }
     reports_free(agent->reports);
     rebuilds_free(agent->rebuilds);
+    rebuilds_free(agent->scrubs);
     cleanup_close(&agent->lock);
     arena_free(agent->arena);
     free(agent);

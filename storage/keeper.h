@@ -24,11 +24,13 @@ struct keeper_settings { /* what they point to outlives every keeper */
     const char *tls_directory;
     const char *program; /* NULL: qemu-storage-daemon */
     struct reports *reports;
-    struct rebuilds *rebuilds;
-    int64_t rebuild_speed; /* bytes a second; 0: as fast as it can */
-    int64_t timeout_ms;    /* of one answer of the daemon; 0: the engine's */
-    int64_t watch_ms;      /* between two looks at one that is well; 0: 1 000 */
-    int64_t retry_ms;      /* before the first repetition of what failed; 0: 1 000 */
+    struct rebuilds *rebuilds, *scrubs;
+    int64_t rebuild_speed;    /* bytes a second; 0: as fast as it can */
+    int64_t scrub_speed;      /* the same of comparing replicas, */
+    int64_t scrub_interval_s; /* from the end of one time to the next; 0: when it is found again */
+    int64_t timeout_ms;       /* of one answer of the daemon; 0: the engine's */
+    int64_t watch_ms;         /* between two looks at one that is well; 0: 1 000 */
+    int64_t retry_ms;         /* before the first repetition of what failed; 0: 1 000 */
 };
 
 /* Holds the wish. */

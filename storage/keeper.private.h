@@ -1,10 +1,13 @@
 /*
  * A keeper from inside: keeper.c has its thread and what it is told, keeper_work.c does what its
- * wish says, keeper_mend.c sees to the replicas of a volume that is served.
+ * wish says, keeper_mend.c sees to the replicas of a volume that is served, keeper_scrub.c compares
+ * them.
  */
 #pragma once
 
 #include "storage/keeper.h"
+
+#define SCRUB_TIME_SIZE 24
 
 struct keeper {
     const struct keeper_settings *settings;
@@ -28,7 +31,11 @@ struct keeper {
     int64_t retry_us; /* nothing is opened and started before that */
     bool rebuilding;  /* counts among the rebuilds */
     unsigned rebuild_failures;
-    int64_t rebuild_us; /* no rebuild before that */
+    int64_t rebuild_us;                  /* no rebuild before that */
+    bool scrubbing;                      /* counts among the scrubs */
+    int64_t scrub_us;                    /* no scrub before that */
+    struct target_scrub scrub, scrubbed; /* that goes on, and the last that ended, */
+    char scrubbed_at[SCRUB_TIME_SIZE];   /* then; "": none has */
 };
 
 /* One step towards what the wish says; how long to wait until the next, at most. */
@@ -47,5 +54,11 @@ void keeper_look(struct keeper *keeper);
 /* The next step towards replicas that are those of the wish, and well: one at a time, and as many
  * on this node as `rebuilds` says. */
 void keeper_mend(struct keeper *keeper);
+/* The next step of comparing them, if that is due; `soon`, or an interval from now on. */
+void keeper_scrub(struct keeper *keeper);
+void keeper_scrub_soon(struct keeper *keeper);
+void keeper_scrub_later(struct keeper *keeper);
+/* It makes room for others, and goes on when it can. */
+void keeper_scrub_end(struct keeper *keeper);
 /* The daemon copies something. */
 bool keeper_has_job(const struct keeper *keeper);

@@ -76,6 +76,11 @@ static int open_target(struct keeper *keeper, struct error *err) {
         return -1;
     paper_write(keeper->run, wanted->text);
     keeper->opened = wish_hold(keeper->wish);
+    keeper_look(keeper);
+    if (keeper->status.state == TARGET_SERVING) /* found again */
+        keeper_scrub_soon(keeper);
+    else
+        keeper_scrub_later(keeper);
     return 0;
 }
 
@@ -83,6 +88,8 @@ void keeper_let_go(struct keeper *keeper) {
     if (keeper->rebuilding)
         rebuilds_end(keeper->settings->rebuilds);
     keeper->rebuilding = false;
+    keeper_scrub_end(keeper);
+    keeper->scrub = (struct target_scrub){ 0 };
     target_close(keeper->target);
     keeper->target = NULL;
     wish_release(keeper->opened);
@@ -152,6 +159,7 @@ static int settle(struct keeper *keeper, int outcome, struct error *err) {
     if (keeper->status.state != TARGET_SERVING)
         return outcome < 0 ? -1 : 1;
     keeper_mend(keeper);
+    keeper_scrub(keeper);
     return outcome < 0 ? -1 : 0;
 }
 
@@ -226,6 +234,9 @@ static void report(struct keeper *keeper) {
         .status = &keeper->status,
         .generation = keeper->generation,
         .epoch = keeper->wish->volume.epoch,
+        .scrub = keeper->scrubbing ? &keeper->scrub : &keeper->scrubbed,
+        .scrubs = keeper->scrubbing,
+        .scrubbed_at = keeper->scrubbed_at,
         .message = keeper->trouble.kind != ERROR_NONE ? keeper->trouble.message : "",
     };
 
@@ -260,7 +271,8 @@ static void note_trouble(struct keeper *keeper, const struct error *err) {
 }
 
 static bool is_busy(const struct keeper *keeper, int outcome) {
-    return outcome > 0 || keeper->status.state == TARGET_LEVELLING || keeper_has_job(keeper);
+    return outcome > 0 || keeper->status.state == TARGET_LEVELLING || keeper_has_job(keeper) ||
+           keeper->scrubbing;
 }
 
 static bool is_served(const struct keeper *keeper) {

@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	storage/agent.c storage/agent.h \
 	storage/keeper.c storage/keeper.h storage/keeper.private.h storage/keeper_mend.c \
+	storage/keeper_scrub.c \
 	storage/keeper_paper.c storage/keeper_paper.h \
 	storage/keeper_work.c \
 	storage/options.c \

@@ -84,6 +84,22 @@ static int64_t size_of(const struct target_text *text) {
     return wanted->had_bytes > 0 ? wanted->had_bytes : wanted->size_bytes;
 }
 
+/* How far it is, and when the last one ended; with what it has found. */
+static json_t *scrub_json(const struct target_text *text, bool figures) {
+    const struct target_scrub *scrub = text->scrub;
+    json_t *object = json_pack("{s:o, s:o}", "damagedBlocks", count_json(scrub->damaged, figures),
+                               "undecidedBlocks", count_json(scrub->undecided, figures));
+
+    if (text->scrubs) {
+        json_object_set_new(object, "doneBytes", json_integer(figures ? scrub->at_bytes : 0));
+        json_object_set_new(object, "totalBytes",
+                            json_integer(figures ? text->status->size_bytes : 0));
+    }
+    if (*text->scrubbed_at)
+        json_object_set_new(object, "finishedAt", json_string(text->scrubbed_at));
+    return object;
+}
+
 const char *target_text(struct arena *arena, const struct target_text *text, bool figures) {
     json_t *status = json_keep(arena, json_pack("{s:s, s:I, s:o}", "phase", text->phase,
                                                 "observedGeneration", (json_int_t)text->generation,
@@ -98,5 +114,7 @@ const char *target_text(struct arena *arena, const struct target_text *text, boo
         json_array_append_new(replicas, replica_json(text, &text->status->replicas[i], figures));
     json_object_set_new(status, "replicaStatuses", replicas);
     json_object_set_new(status, "target", target_json(arena, text));
+    if (text->scrubs || *text->scrubbed_at)
+        json_object_set_new(status, "scrub", scrub_json(text, figures));
     return json_text(arena, status);
 }

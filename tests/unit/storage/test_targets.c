@@ -41,6 +41,8 @@ static void begin(void) {
                                          .run_directory = run_directory,
                                          .reports = reports,
                                          .rebuilds = rebuilds_new(1),
+                                         .scrubs = rebuilds_new(1),
+                                         .scrub_speed = INT64_C(64) << 20,
                                          .watch_ms = 20,
                                          .retry_ms = 20 };
     for (unsigned i = 0; i < POOLS; i++) {
@@ -57,6 +59,7 @@ static void end(void) {
     daemon_kill(run, 10000, &err);
     checker_free(&checker);
     rebuilds_free(settings.rebuilds);
+    rebuilds_free(settings.scrubs);
     end_storage();
 }
 
@@ -367,6 +370,68 @@ START_TEST(a_replica_that_is_damaged_is_mended) {
 }
 END_TEST
 
+/* Behind everybody's back, where nobody reads. */
+static void damage(unsigned i, int64_t at, size_t size) {
+    autoclose int fd = open(arena_join(arena, paths[i], "/", uids[i], "/data", NULL), O_WRONLY);
+    char junk[700];
+
+    ck_assert_uint_le(size, sizeof(junk));
+    memset(junk, 'X', size);
+    ck_assert_int_eq(pwrite(fd, junk, size, at), (ssize_t)size);
+}
+
+static void await_mended(unsigned i, int64_t at, const char *right, size_t size) {
+    char now[700];
+
+    do {
+        poll(NULL, 0, 5);
+        read_block(i, at, now, size);
+    } while (memcmp(now, right, size) != 0);
+}
+
+static int64_t scrub_told(const char *key) {
+    return json_integer_value(json_object_get(json_object_get(told(VOLUME), "scrub"), key));
+}
+
+/* One has other data than the rest, and the daemon told it to nobody. */
+START_TEST(what_a_replica_missed_while_no_agent_was_there_is_found) {
+    const int64_t at = 5 * STRIDE + 100;
+    char right[700];
+
+    serve();
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert(checker_write(&checker, 100));
+    ck_assert(targets_stop(targets, 60000));
+    read_block(0, at, right, sizeof(right));
+    damage(1, at, sizeof(right));
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    await_mended(1, at, right, sizeof(right));
+    while (!json_text_of(json_object_get(told(VOLUME), "scrub"), "finishedAt"))
+        poll(NULL, 0, 5);
+    ck_assert_int_gt(scrub_told("damagedBlocks"), 0);
+    ck_assert_int_eq(scrub_told("undecidedBlocks"), 0);
+    assert_well();
+}
+END_TEST
+
+START_TEST(replicas_are_compared_again_and_again) {
+    const int64_t at = 3 * STRIDE;
+    char right[700];
+
+    settings.scrub_interval_s = 1;
+    ck_assert(targets_stop(targets, 60000));
+    targets = targets_new(&settings);
+    serve();
+    for (unsigned round = 0; round < 2; round++) {
+        read_block(0, at, right, sizeof(right));
+        damage(round, at, sizeof(right));
+        await_mended(round, at, right, sizeof(right));
+    }
+    assert_well();
+}
+END_TEST
+
 START_TEST(a_replica_leaves_and_comes_back) {
     json_t *document = volume_document(NODE, "64Mi", 2);
 
@@ -510,5 +575,7 @@ CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end,
                 one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt, a_volume_grows,
                 a_volume_is_a_file_when_that_is_wanted_and_after_every_death,
                 clients_may_take_what_is_wanted, a_replica_that_is_damaged_is_mended,
-                a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
-                one_that_hangs_holds_up_no_other, what_a_machine_that_went_down_has_left_goes)
+                what_a_replica_missed_while_no_agent_was_there_is_found,
+                replicas_are_compared_again_and_again, a_replica_leaves_and_comes_back,
+                too_few_replicas_are_waited_for, one_that_hangs_holds_up_no_other,
+                what_a_machine_that_went_down_has_left_goes)
