@@ -66,6 +66,15 @@ int child_place_fds(int *fds, int count) {
     return (int)syscall(SYS_close_range, count, ~0U, 0);
 }
 
+void child_spare_from_oom(void) {
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        (void)!write(fd, "-900", 4);
+        close(fd);
+    }
+}
+
 _Noreturn void child_fail(int report) {
     int code = errno;
     ssize_t written = write(report, &code, sizeof(code));

@@ -23,5 +23,7 @@ void child_reset_signals(void);
 /* fds[i] becomes number i, and every other is closed; the last, for the report, ends with the exec.
  * 0, or -1 with errno. */
 int child_place_fds(int *fds, int count);
+/* When memory is short others go first; without the right to say so it is like any process. */
+void child_spare_from_oom(void);
 /* Reports errno, and ends. */
 _Noreturn void child_fail(int report);

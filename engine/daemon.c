@@ -77,16 +77,6 @@ struct launch {
     int fds[CHILD_FDS];
 };
 
-/* When memory is short others go first; without the right to say so it is like any process. */
-static void spare_from_oom(void) {
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-    if (fd >= 0) {
-        (void)!write(fd, "-900", 4);
-        close(fd);
-    }
-}
-
 static int write_pid(int fd) {
     char digits[20];
     size_t first = sizeof(digits);
@@ -113,7 +103,7 @@ static void run_child(void *arg) {
     if (pid == 0 && chdir("/") == 0 && child_place_fds(launch->fds, CHILD_FDS) == 0) {
         report = REPORT_FD;
         umask(0077);
-        spare_from_oom();
+        child_spare_from_oom();
         if (write_pid(LOCK_FD) == 0)
             execvp(launch->arguments[0], launch->arguments);
     }

@@ -125,6 +125,7 @@ static void run_relay(void *arg) {
         _exit(0);
     if (chdir("/") < 0 || child_place_fds(relay->fds, RELAY_FDS) < 0)
         _exit(1);
+    child_spare_from_oom();
     prctl(PR_SET_NAME, "replica relay");
     if (poll(&client, 1, (int)(relay->silence_us / 1000)) <= 0)
         _exit(1);

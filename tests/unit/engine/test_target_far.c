@@ -61,6 +61,13 @@ static void fill_again(unsigned i) {
     ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
 }
 
+/* Between two blocks of the checker. */
+static void damage_hole(unsigned i, unsigned block) {
+    autoclose int fd = open(file_of(i, "data"), O_WRONLY);
+
+    ck_assert_int_eq(pwrite(fd, "junk", 4, block * STRIDE + 9000), 4);
+}
+
 /* The same volume, from where the replica that was here cannot be reached. */
 static void open_other(int64_t epoch) {
     its = settings;
@@ -271,6 +278,26 @@ START_TEST(what_the_one_before_wrote_alone_is_thrown_away) {
 }
 END_TEST
 
+/* The two that are left differ, and each may be the one that an answered write is missing on. */
+START_TEST(what_was_on_its_way_when_a_host_died_is_not_guessed) {
+    serve();
+    write_some(50);
+    kill_daemon();
+    damage_hole(1, 5);
+    open_other(2);
+    ck_assert_int_eq(start_other(), -1);
+    ck_assert_int_eq(why.kind, ERROR_UNAVAILABLE);
+    ck_assert(!daemon_runs(other_run));
+    dead.away = false;
+    ck_assert_msg(start_other() == 0, "%s", why.message);
+    become_other();
+    assert_voters(3);
+    read_all();
+    stop();
+    assert_equal(1, 2);
+}
+END_TEST
+
 START_TEST(one_session_of_two_is_not_enough_to_take_over) {
     serve();
     write_some(50);
@@ -326,13 +353,6 @@ START_TEST(both_sides_know_each_other_by_their_certificates) {
     write_some(20);
 }
 END_TEST
-
-/* Between two blocks of the checker. */
-static void damage_hole(unsigned i, unsigned block) {
-    autoclose int fd = open(file_of(i, "data"), O_WRONLY);
-
-    ck_assert_int_eq(pwrite(fd, "junk", 4, block * STRIDE + 9000), 4);
-}
 
 static struct target_scrub scrub_all(void) {
     struct target_scrub scrub = { 0 };
@@ -422,6 +442,7 @@ CHECK_MAIN_WITH("target far", adopt_daemons(), begin_far, end_far,
                 one_that_runs_is_taken_over_with_its_sessions,
                 the_next_target_fences_the_one_before,
                 what_the_one_before_wrote_alone_is_thrown_away,
+                what_was_on_its_way_when_a_host_died_is_not_guessed,
                 one_session_of_two_is_not_enough_to_take_over,
                 both_sides_know_each_other_by_their_certificates,
                 replicas_of_other_hosts_are_compared_and_mended, a_snapshot_needs_files_here,
