@@ -89,8 +89,11 @@ EXTRA_DIST += \
 	tests/conformance/kubernetes/go.mod \
 	tests/conformance/kubernetes/go.sum \
 	tests/conformance/kubernetes/images.py \
+	tests/conformance/kubernetes/kubelet.py \
 	tests/conformance/kubernetes/livenessprobe/main.go \
+	tests/conformance/kubernetes/mount.nfs \
 	tests/conformance/kubernetes/node.py \
+	tests/conformance/kubernetes/nodes.py \
 	tests/conformance/kubernetes/programs.py \
 	tests/conformance/kubernetes/recorder/main.go \
 	tests/conformance/kubernetes/recording.py \

@@ -20,16 +20,16 @@ from block_storage import BlockStorage, until
 from csi_client import Driver
 from cluster import ADDRESS, NODE, PATIENCE_S
 from declared import Declared
+from nodes import VOLUMES, Nodes
 from programs import read
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(program.REPOSITORY, "docs/kubernetes.md")
-VOLUMES = "/var/lib/scoria/volumes"  # of etc/kubernetes/local-directory
 NAMESPACE = "scoria-csi"
 WRITE = "echo hello >/claim/file; sleep 1000000"
 EXAMPLES = "etc/kubernetes/examples"
-OPTIONS = (f"--host={NODE}", "--quota_volumes=-1", "--quota_gigabytes=-1", "--quota_snapshots=-1",
-           f"--file.file_volume_directory={VOLUMES}")
+OPTIONS = (f"--host={NODE}", "--quota_volumes=-1", "--quota_gigabytes=-1", "--quota_snapshots=-1")
+DIRECTORY = f"--file.file_volume_directory={VOLUMES}"
 
 
 def commands(step):
@@ -39,15 +39,16 @@ def commands(step):
     return "\n".join(re.findall(r"^       (.*)$", found[1], re.M))
 
 
-class Claims(Declared, unittest.TestCase):
+class Claims(Declared, Nodes, unittest.TestCase):
     cluster = None
     service = None
+    disks = ()  # the devices that volumes are on
 
     # ---- what all tests have ----
 
     @classmethod
     def start(cls, images):
-        cluster = cls.cluster
+        cluster, cls.images = cls.cluster, images
         cluster.start(images)
         cls.start_service()
         cls.tree = cluster.path("tree")  # what somebody has who follows the page
@@ -59,19 +60,40 @@ class Claims(Declared, unittest.TestCase):
                 cls.server_side(os.path.join(cluster.programs.snapshot_definitions, name))
         cls.server_side(os.path.join(cluster.programs.addons, "crds.yaml"))
         cls.start_controllers()
+        cls.deploy()
+
+    @classmethod
+    def deploy(cls):
         cls.bash(commands("Go."))
 
     @classmethod
     def start_service(cls):
-        os.makedirs(VOLUMES)
-        disk = cls.cluster.path("disk")
-        for words in (("truncate", "--size=16G", disk), ("mkfs.xfs", "-q", disk),
-                      ("mount", "-o", "loop", disk, VOLUMES)):
+        cls.disks = [cls.new_disk("disk", VOLUMES), cls.new_disk("share", cls.cluster.path("export"))]
+        subprocess.run(["mount", "--bind", cls.cluster.path("mount.nfs"), "/usr/sbin/mount.nfs"],
+                       check=True)
+        cls.serve()
+
+    @classmethod
+    def new_disk(cls, name, point):
+        """Its device."""
+        os.makedirs(point)
+        for words in (("truncate", "--size=16G", cls.cluster.path(name)),
+                      ("mkfs.xfs", "-q", cls.cluster.path(name)),
+                      ("mount", "-o", "loop", cls.cluster.path(name), point)):
             subprocess.run(words, check=True)
+        return os.stat(point).st_dev
+
+    @classmethod
+    def serve(cls, *backends):
+        """With these options of backends, else with a directory."""
         cls.service = program.Program(
             "serve", cls.cluster.path("logs", "serve.log"),
             "--state-dir", cls.cluster.path("state"), "--listen", f"{ADDRESS}:8776",
-            "--allow_insecure_listen=true", *cls.options()).start()
+            "--allow_insecure_listen=true", *cls.options(), *(backends or [DIRECTORY])).start()
+
+    @classmethod
+    def new_api(cls):
+        return BlockStorage(cls.service.endpoint)
 
     @classmethod
     def options(cls):
@@ -129,9 +151,9 @@ patches:
     @classmethod
     def end(cls):
         """Whatever became of it: no process of a container is left, no mount and no device."""
-        cls.cluster.kill()
-        devices = node.devices(VOLUMES)  # found by files, which have their names while mounted
-        for point in reversed(node.mounts()):
+        cls.cluster.end()
+        devices = node.devices(cls.disks)
+        for point in reversed(cls.cluster.node.mounts()):
             subprocess.run(["umount", "--lazy", point], check=False)
         for device in devices:
             subprocess.run(["losetup", "--detach", device], check=False)
@@ -140,18 +162,25 @@ patches:
 
     def left(self):
         """What is not there when there are no claims."""
-        api, cluster = BlockStorage(self.service.endpoint), self.cluster
+        api, cluster = self.new_api(), self.cluster
         found = {kind: [row["metadata"]["name"] for row in cluster.list(kind)] for kind in (
             "pv", "volumeattachment", "volumesnapshotcontent", "volumegroupsnapshotcontent")}
         found |= {"volumes": api.list_all(), "snapshots": api.snapshots(),
-                  "devices": node.devices(VOLUMES), "mounts": node.mounts(),
-                  "files": glob.glob(f"{VOLUMES}/*"), "documents": list(self.documents())}
+                  "devices": node.devices(self.disks), "mounts": self.mounts(),
+                  "files": self.files(), "documents": list(self.documents())}
         api.close()
         return {what: rows for what, rows in found.items() if rows}
 
+    def files(self):
+        return [path for place in (VOLUMES, self.cluster.path("export"))
+                for path in glob.glob(f"{place}/**", recursive=True) if os.path.isfile(path)]
+
+    def mounts(self):
+        return [point for one in (self.cluster.node, *self.cluster.others) for point in one.mounts()]
+
     def setUp(self):
         self.addCleanup(self.clean)
-        self.api = BlockStorage(self.service.endpoint)
+        self.api = self.new_api()
         self.addCleanup(lambda: self.api.close())
 
     def clean(self):
@@ -177,11 +206,12 @@ patches:
         return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
                 "spec": spec}
 
-    def pod(self, name, claims, script="sleep 1000000", block=False):
+    def pod(self, name, claims, script="sleep 1000000", block=False, on=None):
         key, path = ("volumeDevices", "devicePath") if block else ("volumeMounts", "mountPath")
         image = manifests.documents("examples/pod.yaml")[1]["spec"]["containers"][0]["image"]
+        place = {"nodeSelector": {"kubernetes.io/hostname": on}} if on else {}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {
-            "containers": [{"name": "shell", "image": image, "command": ["sh", "-c", script],
+            **place, "containers": [{"name": "shell", "image": image, "command": ["sh", "-c", script],
                             key: [{"name": claim, path: f"/{claim}"} for claim in claims]}],
             "volumes": [{"name": claim, "persistentVolumeClaim": {"claimName": claim}}
                         for claim in claims]}}
@@ -195,6 +225,11 @@ patches:
 
     def wait_bound(self, *names):
         self.wait("jsonpath={.status.phase}=Bound", *(f"pvc/{name}" for name in names))
+
+    def events_of(self, uid):
+        """Their reasons."""
+        return [row["reason"] for row in self.cluster.list(
+            "event", "--field-selector", f"involvedObject.uid={uid}")]
 
     def run_in(self, pod, script):
         return self.cluster.kubectl("exec", pod, "--", "sh", "-c", script).stdout
@@ -219,7 +254,7 @@ patches:
     def kill_service(self):
         self.service.kill()
         self.service.start()
-        self.api = BlockStorage(self.service.endpoint)
+        self.api = self.new_api()
 
     def attachments(self):
         return [len(self.api.show(row["id"])["attachments"]) for row in self.api.list_all()]
@@ -232,12 +267,15 @@ patches:
                          [("csi.scoria.io", NODE)])
 
     def test_a_volume_that_waits_for_its_pod_stays_when_its_claim_goes(self):
-        self.cluster.apply(self.claim("claim", storageClassName="scoria-retain"),
-                           self.pod("pod", ["claim"], WRITE))
+        self.cluster.apply(self.claim("claim", storageClassName="scoria-retain"))
+        uid = self.cluster.get("pvc", "claim")["metadata"]["uid"]
+        until(lambda: "WaitForFirstConsumer" in self.events_of(uid), PATIENCE_S, "waiting")
+        self.assertEqual(self.api.list_all(), [])
+        self.cluster.apply(self.pod("pod", ["claim"], WRITE))
         self.wait_ready("pod")
         volume = self.volume_of("claim")
         self.cluster.kubectl("delete", "pod/pod", "pvc/claim", "--grace-period=1")
-        until(lambda: not node.mounts() + self.cluster.list("volumeattachment"), PATIENCE_S, "gone")
+        until(lambda: not self.mounts() + self.cluster.list("volumeattachment"), PATIENCE_S, "gone")
         self.assertEqual(self.api.show(volume)["status"], "available")
         self.cluster.kubectl("delete", "pv", "--all")
         self.api.delete_and_wait(volume)
@@ -274,7 +312,8 @@ patches:
     def group_of(self, *claims):
         """Asked of the controller as the operator of groups would, whose module is not served."""
         pod = self.cluster.list("pod", "-n", NAMESPACE, "-l",
-                                "app.kubernetes.io/component=controller")
+                                "app.kubernetes.io/component=controller",
+                                f"--field-selector=spec.nodeName={NODE}")
         path = f"/var/lib/kubelet/pods/{pod[0]['metadata']['uid']}/volumes/kubernetes.io~empty-dir"
         driver = Driver(f"{path}/socket/csi.sock")
         try:
@@ -318,9 +357,7 @@ patches:
     def test_a_device_grows(self):
         self.bash(f"kubectl apply -f {EXAMPLES}/block.yaml")
         self.wait_ready("reader")
-        self.cluster.kubectl("patch", "pvc", "device", "-p",
-                             '{"spec": {"resources": {"requests": {"storage": "2Gi"}}}}')
-        self.wait("jsonpath={.status.capacity.storage}=2Gi", "pvc/device")
+        self.grow("device")
         self.assertEqual(int(self.run_in("reader", "cat /dev/volume | wc -c")), 2 << 30)
 
     def several(self):
@@ -363,8 +400,8 @@ patches:
     def test_pods_go_on_while_the_kubelet_is_away(self):
         self.cluster.apply(self.claim("claim"), self.pod("pod", ["claim"], WRITE))
         self.wait_ready("pod")
-        self.cluster.stop_program("kubelet")
-        self.cluster.start_kubelet()
+        self.cluster.node.stop_kubelet()
+        self.cluster.node.start_kubelet()
         read_it = ("exec", "pod", "--", "cat", "/claim/file")
         self.cluster.wait("the pod again", lambda: self.cluster.kubectl(
             *read_it, check=False).stdout == "hello\n")
@@ -376,5 +413,5 @@ patches:
         cls.bash("kubectl delete -k etc/kubernetes")
         status = cls.service.stop()
         assert status == 0, f"scoria serve ended with {status}"
-        found = program.check(cls.cluster.path("state"), *cls.options())
+        found = program.check(cls.cluster.path("state"), *cls.options(), DIRECTORY)
         assert not found, f"manage check: {found}"

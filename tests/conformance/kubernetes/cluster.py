@@ -1,63 +1,30 @@
 """
-A cluster of one node in namespaces of its own (mounts, network, processes, host name): etcd, the
-control plane, containerd and a kubelet. All of it is gone when the first process of the namespaces
-ends.
+A cluster in namespaces of its own (mounts, network, processes, host name): etcd, the control plane, and
+a node with it. All of it is gone when the first process of the namespaces ends.
 """
 
 import json
 import os
+import shutil
 import signal
 import subprocess
-import time
 
 from block_storage import until
-from programs import PAUSE
+from kubelet import PATIENCE_S, Node
 
 NODE = "node-1"
 ADDRESS = "192.0.2.10"  # where etc/kubernetes/scoria.conf says that the volume API is
 SERVICES = "10.96.0.0/24"
 API = "10.96.0.1"  # the first of them, where pods look for the API server
-PODS = "198.51.100.0/24"
 TOKEN = "administrator"
-PATIENCE_S = 180  # that only a hang reaches
-# Everything that a program may find or leave there is of this cluster.
-OWN_FOLDERS = ("/var/lib", "/var/log", "/run")
-
-CONTAINERD = """\
-version = 2
-root = '{place}/containerd/root'
-state = '/run/containerd'
-[grpc]
-address = '{socket}'
-[plugins."io.containerd.grpc.v1.cri"]
-sandbox_image = '{pause}'
-restrict_oom_score_adj = true
-[plugins."io.containerd.grpc.v1.cri".cni]
-bin_dir = '/usr/lib/cni'
-conf_dir = '{place}/cni'
-"""
-
-KUBELET = {
-    "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-    "failCgroupV1": False, "failSwapOn": False, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": False,
-    "enforceNodeAllocatable": [], "protectKernelDefaults": True, "makeIPTablesUtilChains": False,
-    "localStorageCapacityIsolation": False, "imageGCHighThresholdPercent": 100,
-    "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
-    "authorization": {"mode": "AlwaysAllow"}, "address": ADDRESS, "volumeStatsAggPeriod": "10s",
-}
-
-
-def quietly(*words):
-    return subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                          check=False).returncode == 0
 
 
 class Cluster:
     def __init__(self, place, programs):
         self.place, self.programs = place, programs
-        self.socket = "/run/containerd/containerd.sock"
         self.configuration = os.path.join(place, "kubeconfig")
         self.processes = {}
+        self.node, self.others = Node(self, 1), []
 
     def path(self, *names):
         return os.path.join(self.place, *names)
@@ -93,36 +60,22 @@ class Cluster:
     # ---- what the machine has ----
 
     def own_machine(self):
-        """Nothing of what the kubelet writes or mounts is of the machine outside."""
-        subprocess.run(["mount", "--make-rshared", "/"], check=True)
-        for folder in OWN_FOLDERS:
-            subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "own", folder], check=True)
-        for folder in ("/var/lib/kubelet", "/var/log/pods", "/run/lock", self.path("logs")):
-            os.makedirs(folder)
+        self.node.own_machine()
+        os.makedirs(self.path("logs"))
         # The kubelet wants these, and they are for the whole machine.
         for name, value in (("vm/overcommit_memory", 1), ("kernel/panic", 10),
                             ("kernel/panic_on_oops", 1)):
             path = self.write(f"sysctl/{name}", f"{value}\n")
             subprocess.run(["mount", "--bind", path, f"/proc/sys/{name}"], check=True)
-        for words in ("link set lo up", f"address add {API}/32 dev lo",
-                      "link add node0 type veth peer name node1",
-                      f"address add {ADDRESS}/24 dev node0", "link set node0 up",
-                      "link set node1 up", "route add default dev node0"):
+        for words in "link set lo up", f"address add {API}/32 dev lo":
             subprocess.run(["ip", *words.split()], check=True)
-        subprocess.run(["hostname", NODE], check=True)
-
-    def network_of_pods(self):
-        return json.dumps({"cniVersion": "0.4.0", "name": "pods", "plugins": [
-            {"type": "ptp", "ipam": {"type": "host-local", "dataDir": self.path("addresses"),
-                                     "ranges": [[{"subnet": PODS}]],
-                                     "routes": [{"dst": "0.0.0.0/0"}]}}]})
 
     # ---- what runs ----
 
     def start(self, images):
         self.own_machine()
         self.start_control_plane()
-        self.start_node(images)
+        self.node.start(images)
 
     def start_control_plane(self):
         etcd = "http://127.0.0.1:2379"
@@ -160,34 +113,32 @@ class Cluster:
     def ready(self):
         return self.kubectl("get", "--raw", "/readyz", check=False).returncode == 0
 
-    def start_node(self, images):
-        settings = self.write("containerd.toml", CONTAINERD.format(
-            place=self.place, socket=self.socket, pause=PAUSE))
-        self.write("cni/10-pods.conflist", self.network_of_pods())
-        self.start_program("containerd", "containerd", "-c", settings)
-        control = ("ctr", "-a", self.socket)
-        self.wait("containerd", lambda: quietly(*control, "version"))
-        subprocess.run([*control, "-n", "k8s.io", "images", "import", images], check=True,
-                       stdout=subprocess.DEVNULL)
-        self.write("kubelet.json", json.dumps({
-            **KUBELET, "containerRuntimeEndpoint": f"unix://{self.socket}",
-            "volumePluginDir": self.path("plugins")}))
-        self.start_kubelet()
-        self.wait("the node", lambda: self.condition("node", NODE, "Ready"))
+    def add_node(self, images, shared):
+        """One more, which has a directory of the first, too."""
+        node = Node(self, 2)
+        node.another_machine(shared, self.node)
+        self.others.append(node)
+        node.start(images)
+        return node
 
-    def start_kubelet(self):
-        self.start_kubernetes("kubelet", f"--config={self.path('kubelet.json')}",
-                              f"--kubeconfig={self.configuration}", f"--node-ip={ADDRESS}",
-                              f"--hostname-override={NODE}")
+    def forget_node(self, node):
+        """One that is off: nobody expects it back."""
+        self.others.remove(node)
+        self.kubectl("delete", "node", node.name)
+        self.kubectl("delete", "pod", "-A", "--force", "--grace-period=0",
+                     f"--field-selector=spec.nodeName={node.name}")
 
-    def kill(self):
-        """Every process of the namespace but this one and the first."""
+    def end(self):
+        """Every process of the namespace but this one and the first is killed; what the pods said stays."""
+        assert os.getppid() == 1, "every process of the machine would be killed"
         try:
             os.kill(-1, signal.SIGKILL)
         except ProcessLookupError:
             pass
-        for process in self.processes.values():
+        for process in (*self.processes.values(), *(node.first for node in self.others)):
             process.wait()
+        if os.path.isdir("/var/log/pods"):
+            shutil.copytree("/var/log/pods", self.path("logs", "pods"))
 
     # ---- what is asked of it ----
 

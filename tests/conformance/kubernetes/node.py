@@ -1,28 +1,35 @@
-"""What the driver has on the node, which is this machine: devices, mounts, processes."""
+"""What the driver has on this machine, for all its nodes: devices and processes."""
 
+import fcntl
 import glob
-import re
+import os
+import struct
 
 from programs import read
 
-
-def devices(directory):
-    """Of images there, and those that the kubelet lays over the devices of pods."""
-    found = []
-    for path in glob.glob("/sys/block/loop*/loop/backing_file"):
-        try:
-            backing = read(path)
-        except FileNotFoundError:
-            continue  # gone meanwhile
-        if directory in backing or "kubernetes.io" in backing:
-            found.append(f"/dev/{path.split('/')[3]}")
-    return found
+LOOP_GET_STATUS64, STATUS_SIZE = 0x4C05, 232
 
 
-def mounts():
-    """Of volumes, in the kubelet's directory."""
-    points = [line.split()[4] for line in read("/proc/self/mountinfo").splitlines()]
-    return [point for point in points if re.search("/kubelet/.*/?kubernetes.io[/~]csi/", point)]
+def backing(device):
+    """Of a loop device: on which device its file lies, and which device the file is."""
+    try:
+        with open(device, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
+            status = fcntl.ioctl(file, LOOP_GET_STATUS64, bytes(STATUS_SIZE))
+    except OSError:
+        return 0, 0  # gone meanwhile
+    return struct.unpack_from("=Q8xQ", status)
+
+
+def devices(disks):
+    """
+    Over files of file systems, told by their devices, and those that the kubelet lays over them for its
+    pods. Loop devices are the whole machine's: by names of files there would be those of others, too.
+    """
+    rows = {device: backing(device) for device in
+            (f"/dev/{path.split('/')[3]}" for path in glob.glob("/sys/block/loop*/loop"))}
+    found = [device for device, (place, _) in rows.items() if place in disks]
+    numbers = {os.stat(device).st_rdev for device in found}
+    return found + [device for device, (_, over) in rows.items() if over in numbers]
 
 
 def pids_of(*words):

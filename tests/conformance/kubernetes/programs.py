@@ -43,6 +43,10 @@ def read(path):
         return file.read()
 
 
+def executable(path, flags):
+    return os.open(path, flags, 0o755)
+
+
 def install():
     """Packages that are not there."""
     known = subprocess.run(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n",
@@ -154,7 +158,11 @@ class Programs:
                                {f"bin/{name}": "busybox" for name in applets if name != "busybox"})
         stripped = f"{place}/scoria"
         subprocess.run(["strip", "-o", stripped, program.BINARY], check=True)
-        own = images.layer(f"{place}/own.tar", {"usr/bin/scoria": stripped})
+        mount = f"{place}/mount.nfs"  # the kernel may have no NFS
+        with open(mount, "w", encoding="utf-8", opener=executable) as file:
+            file.write(read(os.path.join(HERE, "mount.nfs")).replace("DISK", f"{place}/share"))
+        own = images.layer(f"{place}/own.tar", {"usr/bin/scoria": stripped,
+                                                "usr/sbin/mount.nfs": mount})
         archive = images.Archive(f"{place}/images.tar")
         top = manifests.documents("kustomization.yaml")[0]["images"][0]
         archive.image(f"{top['newName']}:{top['newTag']}", [f"{self.base}/base.tar", own],

@@ -39,11 +39,6 @@ class Story(claims.Claims):
     def save(self, name):
         recording.save(self.cluster.path("logs", f"{name}.calls"), self.names.put(self.rows))
 
-    def grow(self, claim):
-        self.cluster.kubectl("patch", "pvc", claim, "-p",
-                             '{"spec": {"resources": {"requests": {"storage": "2Gi"}}}}')
-        self.wait("jsonpath={.status.capacity.storage}=2Gi", f"pvc/{claim}")
-
     def start_pod(self, *pods):
         self.cluster.apply(*pods)
         names = [pod["metadata"]["name"] for pod in pods]
@@ -64,8 +59,8 @@ class Story(claims.Claims):
         self.tell("it grows")
         self.kill_driver("--node")
         self.kill_driver("--controller")
-        self.cluster.stop_program("kubelet")
-        self.cluster.start_kubelet()
+        self.cluster.node.stop_kubelet()
+        self.cluster.node.start_kubelet()
         self.cluster.wait("the node", lambda: self.cluster.condition("node", NODE, "Ready"))
         for kind in "deployment/scoria-csi-controller", "daemonset/scoria-csi-node":
             self.cluster.kubectl("rollout", "status", "-n", claims.NAMESPACE, kind)
