@@ -58,6 +58,10 @@ const struct option settings_options[] = {
       .help = "Seconds without a report after which a service counts as down." },
     { .section = "DEFAULT", .key = "replica_pool_down_time", .type = OPTION_SECONDS, .fallback = "30", .min = 2, .max = 86400,
       .help = "Seconds without a report after which a pool of replicas counts as offline." },
+    { .section = "DEFAULT", .key = "target_takeover_time", .type = OPTION_SECONDS, .fallback = "60", .min = 0, .max = 86400,
+      .help = "Seconds without a report of any pool of a node after which a declared volume that is published on another "
+              "node is taken from it, if it has three replicas or more and most of them can keep the silent node from "
+              "writing; 0: never." },
     { .section = "DEFAULT", .key = "max_over_subscription_ratio", .type = OPTION_FLOAT, .fallback = "20.0",
       .help = "How many times the real room of a thin pool may be promised to volumes." },
     { .section = "DEFAULT", .key = "osapi_max_limit", .type = OPTION_INT, .fallback = "1000", .min = 1, .max = 100000,
@@ -115,6 +119,7 @@ void settings_load(const struct config *config, const struct clock *clock, struc
         .message_ttl_s = config_int(config, section, "message_ttl"),
         .service_down_s = config_int(config, section, "service_down_time"),
         .replica_pool_down_s = config_int(config, section, "replica_pool_down_time"),
+        .target_takeover_s = config_int(config, section, "target_takeover_time"),
         .max_over_subscription_ratio = config_float(config, section, "max_over_subscription_ratio"),
         .max_limit = config_int(config, section, "osapi_max_limit"),
         .page_bytes = (size_t)config_int(config, section, "osapi_max_page_mb") * 1024 * 1024,

@@ -46,5 +46,6 @@ check_PROGRAMS += \
 	tests/unit/provision/test_replica_placement \
 	tests/unit/provision/test_replica_pool \
 	tests/unit/provision/test_schema \
+	tests/unit/provision/test_takeover \
 	tests/unit/provision/test_volume_config_snapshot
 endif

@@ -39,7 +39,7 @@ const struct option storage_options[] = {
       .help = "Most MiB a second of each replica that are read to compare them." },
     { .section = SECTION, .key = "daemon_timeout", .type = OPTION_SECONDS, .fallback = "10", .min = 1, .max = 600,
       .help = "Seconds that a storage daemon has for one answer; one that is silent for longer is ended and started "
-              "again." },
+              "again. Other nodes have half of it." },
     { .section = SECTION, .key = "listen", .type = OPTION_TEXT,
       .help = "HOST:PORT where targets of other nodes reach the replicas of this one, with cert_file and ca_file. Unset: "
               "nowhere, and only this node serves volumes with replicas here." },

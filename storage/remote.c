@@ -108,6 +108,7 @@ static void make_parts(struct remote *remote, const char *run_directory) {
         .cert_file = remote->cert_file,
         .key_file = remote->key_file,
         .ca_file = remote->ca_file,
+        .timeout_ms = config_int(remote->config, SECTION, "daemon_timeout") * 1000 / 2,
         .until_us = &remote->until_us,
     };
 

@@ -239,7 +239,8 @@ struct replica_client *replica_client_new(const struct replica_client_settings *
         .ca_file = settings->ca_file,
         .cert_file = settings->cert_file,
         .key_file = settings->key_file,
-        .connect_timeout_ms = CONNECT_MS,
+        .connect_timeout_ms =
+            client->settings.timeout_ms < CONNECT_MS ? client->settings.timeout_ms : CONNECT_MS,
     };
     client->access = (struct replica_access){
         .open = open_session,

@@ -128,6 +128,7 @@ EXTRA_DIST += \
 	tests/e2e/test_replicated.py \
 	tests/e2e/test_reclaim.py \
 	tests/e2e/test_hanging.py \
+	tests/e2e/test_hosts.py \
 	tests/e2e/test_claim.py \
 	tests/e2e/test_kubernetes.py \
 	tests/e2e/test_environment.py \

@@ -41,7 +41,7 @@ static void set_places(const json_t *document) {
 
 static void make_sessions(void) {
     const struct sessions_settings settings = {
-        .run_directory = run, .host = "127.0.0.1", .first_port = 20000, .last_port = 30000
+        .run_directory = run, .host = "127.0.0.1", .first_port = 9000, .last_port = 9999
     };
 
     sessions = sessions_new(&settings);

@@ -1,0 +1,223 @@
+"""
+A declared volume whose replicas are at three nodes, reached over TLS: written to while services,
+daemons and whole nodes die in turn, taken over from a node that stands still and wakes up again.
+"""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import ssl
+import tempfile
+import uuid
+
+import program
+from block_storage import until
+from certificates import Certificates
+from nbd import BLOCK, Disk, Gone
+from ports import free_ports
+from test_provisioning import MIB, POOLS, DeclaredCase
+
+BLOCKS = range(0, 64 * MIB // BLOCK, 512)
+HOSTS = ("host-a", "host-b", "host-c")
+
+
+class Hosts(DeclaredCase):
+    """Agents of three nodes with a pool each, and a service without any."""
+
+    @classmethod
+    def more_options(cls):
+        return ("--replica_pool_down_time=2", "--target_takeover_time=3",
+                "--document_resync_interval=1")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        directory = os.path.join(cls.place, "certificates")
+        os.mkdir(directory)
+        cls.certificates = Certificates(directory)
+        cls.ports = free_ports(len(HOSTS))
+
+    def setUp(self):
+        super().setUp()
+        self.agents = [self.agent(i) for i in range(len(HOSTS))]
+
+    def agent(self, i):
+        agent = program.role(
+            self.place, HOSTS[i], "storage",
+            f"--storage.volume_endpoint={self.service.endpoint}",
+            "--storage.heartbeat_interval=1", "--storage.daemon_timeout=3",
+            f"--storage.listen=127.0.0.1:{self.ports[i]}", "--storage.replica_ports=9000-9999",
+            f"--storage.cert_file={self.certificates.path('server.pem')}",
+            f"--storage.key_file={self.certificates.path('server.key')}",
+            f"--storage.ca_file={self.certificates.path('ca.pem')}",
+            *self.storage(f"run-{i}", POOLS[i]))
+        self.addCleanup(agent.kill)
+        return agent.start()
+
+    def stop_agents(self):
+        for agent in self.agents:
+            self.assertEqual(agent.stop(), 0)
+
+    # ---- what runs on a node ----
+
+    def daemons(self, i):
+        """Pids of the storage daemons of a node, by the names of their directories."""
+        found = {}
+        for name in os.listdir(self.path(f"run-{i}")):
+            try:
+                with open(os.path.join(self.path(f"run-{i}"), name, "daemon"),
+                          encoding="ascii") as file:
+                    found[name] = int(file.read())
+            except (OSError, ValueError):
+                pass
+        return found
+
+    def sessions(self, i):
+        return {name: pid for name, pid in self.daemons(i).items() if name.startswith("s")}
+
+    def modes(self, name):
+        return {replica["poolName"]: replica["mode"]
+                for replica in self.volume_of(name)["status"].get("replicaStatuses", [])}
+
+    def signal_node(self, i, number):
+        """All that runs there."""
+        for pid in (self.agents[i].process.pid, *self.daemons(i).values()):
+            os.kill(pid, number)
+
+    # ---- tests ----
+
+    def test_replicas_of_other_nodes_come_and_go(self):
+        self.declare("far")
+        disk = self.publish("far", "host-a")
+        self.assertEqual([len(self.sessions(i)) for i in range(3)], [0, 1, 1])
+        disk.write(BLOCKS)
+
+        self.agents[1].kill()  # its session serves on
+        disk.write(BLOCKS)
+        self.assertEqual(len(self.sessions(1)), 1)
+        for pid in self.sessions(1).values():  # and now the whole node has gone
+            os.kill(pid, signal.SIGKILL)
+        disk.write(BLOCKS)
+        disk.check()
+        until(lambda: self.modes("far")["pool-b"] != "Healthy", 60, "a replica less")
+        disk.write(BLOCKS)
+        self.agents[1].start()
+        self.await_phase("far", "Healthy", "host-a")
+
+        for pid in self.sessions(2).values():  # so what was rebuilt has all that counts
+            os.kill(pid, signal.SIGKILL)
+        disk.write(BLOCKS)
+        disk.check()
+        self.await_phase("far", "Healthy", "host-a")
+
+        least, most = disk.least, disk.most
+        disk.close()
+        self.change("far", publish={"nodeId": "host-b"})
+        disk = self.publish("far", "host-b")
+        disk.least, disk.most = least, most
+        disk.check()
+        self.assertEqual([len(self.sessions(i)) for i in range(3)], [1, 0, 1])
+        self.end("far", disk)
+        self.stop_agents()
+
+    def test_a_node_that_stands_still_loses_the_volume(self):
+        self.declare("near")
+        old = self.publish("near", "host-a")
+        old.write(BLOCKS)
+        epoch = self.volume_of("near")["spec"]["epoch"]
+        self.signal_node(0, signal.SIGSTOP)
+        try:
+            disk = self.publish_degraded("near", "host-b")
+            disk.least, disk.most = dict(old.least), dict(old.most)
+            disk.check()
+            disk.write(BLOCKS)
+            self.assertEqual(self.volume_of("near")["spec"]["epoch"], epoch + 1)
+        finally:
+            self.signal_node(0, signal.SIGCONT)
+        with self.assertRaises((Gone, OSError)):  # whatever it says: nothing is written there
+            old.write(BLOCKS)
+        disk.check()
+        disk.write(BLOCKS)
+        uid = self.volume_of("near")["metadata"]["uid"]
+        until(lambda: uid not in os.listdir(self.path("run-0")), 60, "the old target to end")
+        self.await_phase("near", "Healthy", "host-b")
+        disk.check()
+        for pid in self.sessions(2).values():  # what was thrown away and filled has everything
+            os.kill(pid, signal.SIGKILL)
+        disk.check()
+        reasons = [event["reason"] for event in
+                   self.api.ask("GET", "/volume_configs/near/events")["events"]]
+        self.assertIn("TakenOver", reasons)
+        self.end("near", disk)
+        self.stop_agents()
+
+    def publish_degraded(self, name, node):
+        self.change(name, publish={"nodeId": node})
+        def served():
+            target = self.volume_of(name)["status"].get("target", {})
+            return target.get("address") if target.get("nodeId") == node else None
+        disk = Disk(until(served, 120, f"{node} to serve {name}").partition("socket=")[2])
+        self.addCleanup(disk.close)
+        return disk.connected()
+
+    def test_strangers_reach_nothing(self):
+        self.declare("closed")
+        disk = self.publish("closed", "host-a")
+        disk.write(BLOCKS)
+        volume = self.volume_of("closed")
+        replica = next(replica for replica in volume["spec"]["replicas"]
+                       if replica["poolName"] == "pool-b")
+        good = {"volume": volume["metadata"]["uid"], "epoch": 2}
+
+        directory = tempfile.mkdtemp(dir=self.place)
+        self.addCleanup(shutil.rmtree, directory)
+        foreign = Certificates(directory)
+        for context in (self.certificates.context(), self.foreign_context(foreign)):
+            try:
+                self.assertEqual(self.ask_node(context, replica["uid"], "open", good), 403)
+            except (ssl.SSLError, OSError, http.client.HTTPException):
+                pass
+        node = self.certificates.context("client")
+        self.assertEqual(self.ask_node(node, str(uuid.uuid4()), "open", good), 404)
+        self.assertEqual(self.ask_node(node, replica["uid"], "open", {**good, "epoch": 0}), 400)
+        self.assertEqual(self.ask_node(node, replica["uid"], "open", {
+            **good, "volume": str(uuid.uuid4())}), 404)
+        self.assertEqual(self.ask_node(node, replica["uid"], "open", {
+            **good, "pool": "/etc"}), 400)
+        self.assertEqual(self.ask_node(node, replica["uid"], "open", "x" * 200000), 413)
+        self.assertEqual(self.modes("closed")["pool-b"], "Healthy")
+        disk.write(BLOCKS)
+
+        # Who has the volume later keeps out who had it.
+        sessions = self.sessions(1)
+        disk.close()
+        self.change("closed", publish={"nodeId": "host-c"})
+        disk = self.publish("closed", "host-c")
+        self.assertEqual(self.ask_node(node, replica["uid"], "open", {**good, "epoch": 1}), 409)
+        self.assertEqual(self.ask_node(node, replica["uid"], "close", {"epoch": 1}), 200)
+        self.assertNotEqual(self.sessions(1), sessions)
+        disk.write(BLOCKS)
+        disk.check()
+        self.assertEqual(self.modes("closed")["pool-b"], "Healthy")
+        self.end("closed", disk)
+        self.stop_agents()
+
+    def foreign_context(self, foreign):
+        """Of a client that trusts our authority and has a certificate of another."""
+        context = self.certificates.context()
+        context.load_cert_chain(foreign.path("client.pem"), foreign.path("client.key"))
+        return context
+
+    def ask_node(self, context, uid, call, body):
+        """Of host-b: the status."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self.ports[1], context=context,
+                                                 timeout=60)
+        try:
+            connection.request("POST", f"/v1/replicas/{uid}/{call}",
+                               body if isinstance(body, str) else json.dumps(body),
+                               {"Content-Type": "application/json"})
+            return connection.getresponse().status
+        finally:
+            connection.close()

@@ -1,0 +1,193 @@
+/*
+ * The controller and nodes that are silent while they serve a volume.
+ */
+#include "tests/lib/declared.h"
+
+/* Of three replicas on pools a to c, served by host-a. */
+static const char *served(struct work *work) {
+    struct error err = { 0 };
+    const char *id;
+
+    put_pools(work, 4);
+    id = declare(
+        work, &kind_volume_config,
+        DECLARED("db", "10Gi", 3, POOLS(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c"))));
+    settle(work, id);
+    say_made(work, id);
+    settle(work, id);
+    ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", &err), 0);
+    settle(work, id);
+    say_served(work, id, -1, NULL);
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    return id;
+}
+
+static void assert_moving(struct work *work, const char *id, const char *reason,
+                          const char *message) {
+    const char *conditions = config_at(work, id, "status.conditions");
+
+    ck_assert_msg(strstr(conditions, arena_join(work->arena,
+                                                "\"type\":\"Moving\",\"status\":"
+                                                "\"False\"",
+                                                NULL)) &&
+                      strstr(conditions, arena_join(work->arena, "\"", reason, "\"", NULL)) &&
+                      strstr(conditions, arena_join(work->arena, "\"", message, "\"", NULL)),
+                  "%s", conditions);
+}
+
+static void put_addressed_pool(struct work *work, char letter, bool addressed) {
+    struct error err = { 0 };
+    const char *node = arena_format(work->arena, "host-%c", letter);
+    struct replica_pool pool, said = { .id = arena_format(work->arena, "pool-%c", letter),
+                                       .node = node,
+                                       .path = "/pool",
+                                       .labels = json_keep(work->arena, json_object()),
+                                       .state = "Online" };
+
+    if (addressed)
+        said.address = arena_join(work->arena, node, ":10810", NULL);
+    ck_assert_int_eq(replica_pool_report(work, &said, &pool, &err), 0);
+}
+
+/* Served by host-a, and wanted on host-b; host-a is silent since then. */
+static const char *moving(struct work *work, bool addressed) {
+    const char *id = served(work);
+    struct error err = { 0 };
+
+    for (char letter = 'a'; letter <= 'c'; letter++)
+        put_addressed_pool(work, letter, addressed);
+    settle(work, id);
+    say_served(work, id, -1, NULL);
+    ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", &err), 0);
+    settle(work, id);
+    return id;
+}
+
+static void pass(struct work *work, int64_t seconds, const char *told) {
+    work->clock_us += seconds * SECOND_US;
+    work->now_us += seconds * SECOND_US;
+    for (; *told; told++)
+        put_addressed_pool(work, *told, true);
+}
+
+WORK_TEST(a_silent_node_loses_the_volume_to_another_with_a_higher_epoch) {
+    const char *id = moving(work, true);
+    struct document old = volume_of(work, id), after;
+
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    pass(work, 60, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    assert_moving(work, id, "NodeSilent",
+                  "Node host-a is silent: node host-b gets the volume after 60 seconds.");
+    pass(work, 1, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-b\"");
+    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "2");
+    ck_assert_str_eq(volume_at(work, id, "status.target"), "null");
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(
+        last_event(work, id),
+        "Warning TakenOver 1: Node host-a is silent; node host-b is to serve the volume.");
+    /* It is back, and has no say in it any more. */
+    REFUSED(document_status_put(work, &(struct document[]){ volume_of(work, id) }[0], old.node,
+                                tree(work, "{\"phase\":\"Healthy\"}"), &after, err),
+            CONFLICT);
+    pass(work, 1, "abc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "2");
+}
+
+WORK_TEST(a_node_that_is_heard_again_has_time_to_stop) {
+    const char *id = moving(work, true);
+
+    pass(work, 50, "bc");
+    OK(settle(work, id));
+    ck_assert_str_ne(config_at(work, id, "status.conditions"), "null");
+    pass(work, 5, "abc");
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    pass(work, 30, "abc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    say_stopped(work, id);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "2");
+}
+
+WORK_TEST(nobody_takes_over_whom_it_cannot_keep_from_writing) {
+    const char *id = moving(work, true);
+
+    pass(work, 61, "b"); /* one of two that are needed */
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    assert_moving(work, id, "CannotFence",
+                  "Node host-a is silent and has to be kept from writing: 1 of the 2 replicas that "
+                  "are needed to are on nodes that answer. An administrator says when it has "
+                  "stopped.");
+    ck_assert_int_eq(reconcile_look(work, id, err), RECONCILE_SETTLED);
+    say_stopped(work, id); /* an administrator, in its place */
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+}
+
+WORK_TEST(replicas_that_no_service_keeps_fence_nobody) {
+    const char *id = moving(work, false);
+
+    pass(work, 61, "");
+    put_addressed_pool(work, 'b', false);
+    put_addressed_pool(work, 'c', false);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    put_addressed_pool(work, 'c', true); /* that of the new node's own pool needs none */
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    (void)err;
+}
+
+WORK_TEST(a_volume_of_two_replicas_is_never_taken_over) {
+    const char *id;
+
+    put_pools(work, 3);
+    id = declare(work, &kind_volume_config,
+                 DECLARED("db", "10Gi", 2, POOLS(POOL("pool-b") "," POOL("pool-c"))));
+    settle(work, id);
+    say_made(work, id);
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
+    settle(work, id);
+    say_served(work, id, -1, NULL);
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
+    pass(work, 3600, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    ck_assert_ptr_nonnull(strstr(config_at(work, id, "status.conditions"),
+                                 "with fewer than 3 replicas nobody could."));
+}
+
+WORK_TEST(nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for) {
+    const char *id = moving(work, true);
+    struct settings never = *work->settings;
+
+    never.target_takeover_s = 0;
+    work->settings = &never;
+    pass(work, 3600, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    never.target_takeover_s = 60;
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+}
+
+CHECK_MAIN("takeover", a_silent_node_loses_the_volume_to_another_with_a_higher_epoch,
+           a_node_that_is_heard_again_has_time_to_stop,
+           nobody_takes_over_whom_it_cannot_keep_from_writing,
+           replicas_that_no_service_keeps_fence_nobody,
+           a_volume_of_two_replicas_is_never_taken_over,
+           nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for)
