@@ -2,7 +2,8 @@
 
 #include "http/exchange.h"
 
-#define PAGE_MOST 1000
+#define PAGE_MOST    1000
+#define FETCHES_MOST 5
 
 static const char *place_of(struct arena *arena, const struct remote_documents *kind,
                             const char *name, bool changes) {
@@ -49,8 +50,9 @@ static const char *uid_of(const json_t *document) {
     return json_text_of(json_object_get(document, "metadata"), "uid");
 }
 
-const json_t *documents_fetch(const struct client *client, struct arena *arena,
-                              const struct remote_documents *kind, struct error *err) {
+/* 1: the document that a page ended with has gone, and nobody knows any more where that was. */
+static int fetch_all(const struct client *client, struct arena *arena,
+                     const struct remote_documents *kind, const json_t **ret, struct error *err) {
     json_t *all = json_keep(arena, json_array());
     const char *query = arena_join(arena, "sort=id:asc", kind->node ? "&node=" : "",
                                    kind->node ? http_encode(arena, kind->node) : "", NULL);
@@ -66,12 +68,24 @@ const json_t *documents_fetch(const struct client *client, struct arena *arena,
         const json_t *page = client_ask_for(client, arena, &call, kind->collection, err);
 
         if (!page)
-            return NULL;
+            return marker && (err->kind == ERROR_BAD_REQUEST || err->kind == ERROR_NOT_FOUND) ? 1
+                                                                                              : -1;
         count = json_array_size(page);
         marker = count > 0 ? uid_of(json_array_get(page, count - 1)) : NULL;
         json_array_extend(all, (json_t *)(uintptr_t)page);
     } while (marker);
-    return all;
+    *ret = all;
+    return 0;
+}
+
+const json_t *documents_fetch(const struct client *client, struct arena *arena,
+                              const struct remote_documents *kind, struct error *err) {
+    const json_t *all = NULL;
+    int outcome = 1;
+
+    for (unsigned tries = 0; outcome > 0 && tries < FETCHES_MOST; tries++)
+        outcome = fetch_all(client, arena, kind, &all, err);
+    return outcome == 0 ? all : NULL;
 }
 
 const json_t *document_send(const struct client *client, struct arena *arena,

@@ -173,8 +173,25 @@ START_TEST(one_that_the_api_does_not_know_is_left_alone) {
 }
 END_TEST
 
+/* The last one of a page has gone before the next page was asked for. */
+START_TEST(a_list_whose_place_is_lost_is_read_anew) {
+    script_server_add(server, &(struct script_rule){ .method = "GET",
+                                                     .path = VOLUMES_PATH "&marker=*",
+                                                     .status = 404,
+                                                     .body = "{}",
+                                                     .times = 2 });
+    answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", volume_document(NODE, "64Mi", 1), NULL);
+    begin_with(60000); /* one round, and no other */
+    await_calls(&volumes.calls, 1);
+    ck_assert_uint_eq(atomic_load(&volumes.count), 1);
+    ck_assert_uint_eq(script_server_count(server, "GET", VOLUMES_PATH), 3);
+}
+END_TEST
+
 CHECK_MAIN_WITH("wanted", true, begin_storage, end, what_has_not_changed_is_not_handed_over_again,
                 what_cannot_be_asked_or_understood_changes_nothing,
                 what_is_told_of_is_asked_for_at_once,
                 a_volume_that_is_left_here_is_asked_for_by_itself,
-                one_that_the_api_does_not_know_is_left_alone)
+                one_that_the_api_does_not_know_is_left_alone,
+                a_list_whose_place_is_lost_is_read_anew)
