@@ -122,6 +122,12 @@ static int open_log(const char *run) {
     return take_fd(fd);
 }
 
+void daemon_trim_log(const char *run) {
+    autoclose int fd = open_log(run);
+
+    (void)fd;
+}
+
 static int launch_daemon(const char *run, const char *const *arguments, struct error *err) {
     autoclose int lock = open_in(run, "daemon", O_RDWR | O_CREAT);
     autoclose int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC), log = open_log(run);

@@ -35,6 +35,8 @@ int daemon_kill(const char *run, int64_t timeout_ms, struct error *err);
 
 /* Waits for its end. ERROR_UNAVAILABLE: it still runs. */
 int daemon_await_end(const char *run, int64_t timeout_ms, struct error *err);
+/* What it has said is taken away where that has become much: clients can make it say more. */
+void daemon_trim_log(const char *run);
 
 const char *daemon_path(struct arena *arena, const char *run, const char *name);
 

@@ -158,6 +158,7 @@ static int settle(struct keeper *keeper, int outcome, struct error *err) {
     keeper_look(keeper);
     if (keeper->status.state != TARGET_SERVING)
         return outcome < 0 ? -1 : 1;
+    daemon_trim_log(keeper->run);
     keeper_mend(keeper);
     keeper_scrub(keeper);
     return outcome < 0 ? -1 : 0;
