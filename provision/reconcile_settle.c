@@ -46,6 +46,31 @@ static void put_scaling(struct reconcile *r) {
         side_put_conditions(r, conditions);
 }
 
+/* P45: its data cannot be removed, and so its document stays.  NULL: there is none such. */
+static const char *stuck_pool(const struct reconcile *r) {
+    for (unsigned i = 0; i < r->count; i++)
+        if (r->replicas[i].deleted_at && text_is(replica_phase(&r->replicas[i]), "DeletionFailed"))
+            return replica_pool_of(&r->replicas[i]);
+    return NULL;
+}
+
+/* Told once; its node tries again and again. */
+static int put_stuck(struct reconcile *r, struct error *err) {
+    json_t *conditions = side_conditions(r);
+    const json_t *old = condition_find(conditions, CONDITION_NOT_REMOVED);
+    const char *pool = stuck_pool(r);
+    const char *message =
+        pool ? arena_format(r->work->arena, "The data in pool %s cannot be removed yet.", pool)
+             : "";
+    const struct condition now = { CONDITION_NOT_REMOVED, "True", "DeletionFailed", message };
+    bool is_new = pool && !(old && text_is(tree_text(old, "message"), message));
+
+    if (pool ? condition_put(conditions, &now, r->work->now_us)
+             : condition_drop(conditions, CONDITION_NOT_REMOVED))
+        side_put_conditions(r, conditions);
+    return is_new ? reconcile_tell(r, "Warning", CONDITION_NOT_REMOVED, message, err) : 0;
+}
+
 int reconcile_settle(struct reconcile *r, struct error *err) {
     bool is_bound = text_is(side_phase(&r->config), "Bound");
 
@@ -54,6 +79,8 @@ int reconcile_settle(struct reconcile *r, struct error *err) {
         r->scaling_message = "A replica is being filled, or its data go.";
     }
     put_scaling(r);
+    if (put_stuck(r, err) < 0)
+        return -1;
     if (r->scaling) { /* P20 */
         side_put_status(r, &r->config, "phase", json_string("Reconciling"));
         return 0;
@@ -93,7 +120,7 @@ int reconcile_delete(struct reconcile *r, struct error *err) {
     json_t *finalizers = reconcile_others_finalizers(r, &r->config.before);
 
     if (r->has_volume) {
-        if (reconcile_target(r, "", err) < 0)
+        if (reconcile_target(r, "", err) < 0 || put_stuck(r, err) < 0)
             return -1;
         return r->volume.after.node ? 0 : delete_volume(r, err);
     }

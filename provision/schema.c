@@ -410,6 +410,8 @@ static int compare_one(struct arena *arena, const struct schema_field *field, co
     if ((field->flags & SCHEMA_GROWS) && quantity_of(after) < quantity_of(before))
         return error_set(err, ERROR_BAD_REQUEST, "%s can only grow: it is %s.", path,
                          show_value(arena, before));
+    if ((field->flags & SCHEMA_KEPT) && !before)
+        return 0; /* it is given for the first time */
     if (field->type == SCHEMA_OBJECT && field->of)
         return schema_compare(arena, field->of, path, before, after, err);
     return 0;

@@ -90,19 +90,27 @@ static const char *node_of(const struct document *config) {
     return node && *node ? node : NULL;
 }
 
-/* P10: the first size is the one asked for.  P36: who names pools names one for each replica. */
+/* P36: who names pools before there are any names one for each replica. */
+static int check_pool_count(const struct document *config, struct error *err) {
+    const json_t *spec = spec_of(config), *provision = json_object_get(spec, "provision");
+    json_int_t replicas = json_integer_value(json_object_get(provision, "replicaCount"));
+    size_t pools = pool_list_count(json_object_get(spec, "policy"));
+
+    if (pools == 0 || pools == (size_t)replicas)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "spec.policy.replicaPoolInfo names %zu pools for %" JSON_INTEGER_FORMAT
+                     " replicas.",
+                     pools, replicas);
+}
+
+/* P10: the first size is the one asked for. */
 static int check_config(struct work *work, struct document *config, struct error *err) {
     json_t *spec = spec_of(config);
     json_t *provision = json_object_get(spec, "provision");
-    const json_t *policy = json_object_get(spec, "policy");
-    json_int_t replicas = json_integer_value(json_object_get(provision, "replicaCount"));
-    size_t pools = pool_list_count(policy);
 
-    if (pools > 0 && pools != (size_t)replicas)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "spec.policy.replicaPoolInfo names %zu pools for %" JSON_INTEGER_FORMAT
-                         " replicas.",
-                         pools, replicas);
+    if (check_pool_count(config, err) < 0)
+        return -1;
     if (!json_object_get(provision, "capacity"))
         json_object_set_new(provision, "capacity",
                             json_deep_copy(json_object_get(spec, "capacity")));
@@ -110,7 +118,7 @@ static int check_config(struct work *work, struct document *config, struct error
         return error_set(err, ERROR_BAD_REQUEST,
                          "spec.capacity.storage: it is less than "
                          "spec.provision.capacity.storage.");
-    if (pool_list_check(policy, "spec.policy", err) < 0)
+    if (pool_list_check(json_object_get(spec, "policy"), "spec.policy", err) < 0)
         return -1;
     return snapshot_source_check(work, config, err);
 }
@@ -142,8 +150,11 @@ static const json_t *pools_of(struct arena *arena, const struct document *config
 }
 
 /* P53: replicas come and go only while all is settled; what cannot come true can be taken back. */
-static int check_pools(struct arena *arena, const struct document *before, const json_t *old_policy,
-                       const json_t *policy, struct error *err) {
+static int check_pools(struct arena *arena, const struct document *before,
+                       const struct document *after, struct error *err) {
+    const json_t *old_policy = json_object_get(spec_of(before), "policy");
+    const json_t *policy = json_object_get(spec_of(after), "policy");
+
     if (pool_list_check(policy, "spec.policy", err) < 0)
         return -1;
     if (pool_list_is_same(old_policy, policy))
@@ -151,6 +162,8 @@ static int check_pools(struct arena *arena, const struct document *before, const
     if (strcmp(phase_of(before), "Reconciling") == 0 &&
         pool_list_names_same(used_pools(arena, before), policy))
         return 0;
+    if (!old_policy && strcmp(phase_of(before), "Pending") == 0)
+        return check_pool_count(after, err);
     if (!is_bound(before))
         return error_set(err, ERROR_CONFLICT,
                          "spec.policy.replicaPoolInfo can be changed while the config is Bound; it "
@@ -178,7 +191,7 @@ static int check_config_edit(struct work *work, const struct document *before,
     const json_t *policy = json_object_get(spec_of(after), "policy");
 
     snapshot_source_keep_label(work, after);
-    if (check_pools(work->arena, before, old_policy, policy, err) < 0 ||
+    if (check_pools(work->arena, before, after, err) < 0 ||
         check_size(work->arena, before, after, err) < 0)
         return -1;
     if (is_bound(before) && old_policy && !json_equal(old_policy, policy))

@@ -245,6 +245,23 @@ WORK_TEST(what_cannot_be_changed_is_told_by_its_name) {
 #define POOLS(list) "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[" list "]}}}"
 #define POOL(name)  "{\"poolName\":\"" name "\"}"
 
+/* Nothing was chosen for it yet. */
+WORK_TEST(one_that_is_pending_without_a_policy_may_be_given_one) {
+    struct document config, after;
+
+    config = made(work, "{\"metadata\":{\"name\":\"db\"},\"spec\":{\"capacity\":{\"storage\":"
+                        "\"1Gi\"},\"provision\":{\"replicaCount\":2}}}");
+    REFUSED(document_patch(work, &config, parse(work, POOLS(POOL("a"))), false, &after, err),
+            BAD_REQUEST);
+    ck_assert_str_eq(err->message, "spec.policy.replicaPoolInfo names 1 pools for 2 replicas.");
+    OK(document_patch(work, &config, parse(work, POOLS(POOL("a") "," POOL("b"))), false, &after,
+                      err));
+    config = found(work, "db");
+    REFUSED(document_patch(work, &config, parse(work, POOLS(POOL("a") "," POOL("c"))), false,
+                           &after, err),
+            CONFLICT);
+}
+
 WORK_TEST(pools_come_and_go_as_replicas_can) {
     static const char *const cases[][2] = {
         { POOLS(POOL("a") "," POOL("b") "," POOL("d")),
@@ -681,7 +698,7 @@ CHECK_MAIN("document_edit", a_policy_is_taken_as_it_is_written_and_shown_with_it
            what_a_document_may_not_say_is_refused_and_nothing_is_there, a_name_is_there_once,
            an_edit_by_a_number_that_is_not_the_last_is_refused,
            an_edit_that_changes_nothing_has_no_number, what_cannot_be_changed_is_told_by_its_name,
-           pools_come_and_go_as_replicas_can,
+           one_that_is_pending_without_a_policy_may_be_given_one, pools_come_and_go_as_replicas_can,
            pools_that_were_chosen_are_the_configs_as_if_it_had_named_them, the_last_pool_stays,
            a_second_size_waits_for_the_first, what_the_service_wrote_into_a_spec_is_not_the_clients,
            what_has_finalizers_is_deleted_and_stays_until_they_are_gone,

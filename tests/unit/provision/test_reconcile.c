@@ -627,6 +627,35 @@ WORK_TEST(data_go_when_nobody_serves_them_any_more) {
     ck_assert_int_ne(replicas[0].deleted_at, 0);
 }
 
+WORK_TEST(data_that_cannot_be_removed_are_told_once) {
+    const char *id = bound(work);
+    struct document *replicas = NULL;
+    int64_t events;
+
+    drop(work, id);
+    OK(settle(work, id));
+    replicas_of(work, id, &replicas);
+    say(work, &replicas[1], "{\"phase\":\"DeletionFailed\",\"message\":\"/srv: busy\"}");
+    OK(settle(work, id));
+    ck_assert_str_eq(
+        last_event(work, id),
+        arena_format(work->arena,
+                     "Warning ReplicaDeletionFailed 1: The data in pool %s cannot be "
+                     "removed yet.",
+                     json_text_of(json_object_get(replicas[1].body, "spec"), "poolName")));
+    events = sql_int(work, "SELECT SUM(times) FROM document_events");
+    OK(settle(work, id));
+    replicas_of(work, id, &replicas);
+    say(work, &replicas[1], "{\"phase\":\"DeletionFailed\",\"message\":\"/srv: gone\"}");
+    OK(settle(work, id));
+    ck_assert_int_eq(sql_int(work, "SELECT SUM(times) FROM document_events"), events);
+    replicas_of(work, id, &replicas);
+    say(work, &replicas[1], "{\"phase\":\"Deleted\"}");
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 2);
+}
+
 WORK_TEST(a_config_that_never_had_a_volume_goes_at_once) {
     const char *id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 3, ""));
 
@@ -691,5 +720,6 @@ CHECK_MAIN("reconcile", a_config_gets_a_volume_and_replicas_and_is_bound_when_th
            no_replica_leaves_while_another_is_not_healthy_or_nobody_serves,
            what_was_asked_of_the_pools_can_be_taken_back,
            a_deleted_config_leaves_nothing_when_the_data_are_gone,
-           data_go_when_nobody_serves_them_any_more, a_config_that_never_had_a_volume_goes_at_once,
-           a_replica_has_the_address_of_its_pool, nothing_outlives_its_owner)
+           data_that_cannot_be_removed_are_told_once, data_go_when_nobody_serves_them_any_more,
+           a_config_that_never_had_a_volume_goes_at_once, a_replica_has_the_address_of_its_pool,
+           nothing_outlives_its_owner)
