@@ -4,6 +4,9 @@
 
 #include "client/volumes.h"
 #include "common/cleanup.h"
+#include "common/log.h"
+#include "csi/holder.h"
+#include "csi/throttle.h"
 #include "http/exchange.h"
 #include "identity/own_user.h"
 
@@ -76,9 +79,34 @@ static struct csi_driver *driver_new(const struct csi_settings *settings) {
     return driver;
 }
 
+/* ---- limits ---- */
+
+#define HOLD_MS 10000
+
+static int hold(struct csi_driver *driver, struct error *err) {
+    const char *given = config_text(driver->config, SECTION, "throttle_group");
+    struct holder_settings settings = {
+        .api = driver->api,
+        .group = given ? given : throttle_find_group(driver->arena),
+        .pause_ms = HOLD_MS,
+    };
+
+    if (!driver->node || !csi_node_knows_api(driver))
+        return 0;
+    if (!settings.group) {
+        log_info(NULL, "pods are not held to limits of volumes: there is no group of them", NULL);
+        return 0;
+    }
+    if (csi_node_name(driver->config, driver->arena, &settings.host, err) < 0)
+        return -1;
+    driver->holder = holder_new(&settings);
+    return 0;
+}
+
 /* ---- start and stop ---- */
 
 static void driver_free(struct csi_driver *driver) {
+    holder_free(driver->holder);
     if (driver->lock >= 0)
         close(driver->lock);
     arena_free(driver->arena);
@@ -137,7 +165,7 @@ int csi_driver_start(const struct csi_settings *settings, struct csi_driver **re
 
     if (check_name(driver->name, err) < 0 ||
         (driver->node && csi_node_lock(driver->places, driver->name, &driver->lock, err) < 0) ||
-        serve(driver, settings, err) < 0) {
+        hold(driver, err) < 0 || serve(driver, settings, err) < 0) {
         driver_free(driver);
         return -1;
     }

@@ -24,9 +24,16 @@ struct csi_driver {
     const struct node *places; /* of the node (node.h) */
     int lock;                  /* of the kubelet's directory; -1: none */
     struct grpc_server *server;
+    struct holder *holder; /* of the node; NULL: nobody is held to anything */
 };
 
 struct node *csi_node_new(struct arena *arena, const struct config *config);
+/* Is there an API that the node was told of?  One that is alone needs none, and what answers at the
+ * usual place may be anybody's. */
+bool csi_node_knows_api(const struct csi_driver *driver);
+/* This node, as volumes are attached to it; in the arena. */
+int csi_node_name(const struct config *config, struct arena *arena, const char **ret,
+                  struct error *err);
 /* Which segments count. */
 void csi_topology_read(struct csi_driver *driver, const struct config *config);
 /*

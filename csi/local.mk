@@ -63,7 +63,9 @@ tests_unit_csi_test_identity_SOURCES = tests/unit/csi/driver_test.h tests/unit/c
 endif
 libscoria_a_SOURCES += \
 	csi/filesystem.c csi/filesystem.h \
+	csi/holder.c csi/holder.h \
 	csi/kubelet_path.c csi/kubelet_path.h \
+	csi/label.h \
 	csi/loop.c csi/loop.h \
 	csi/mount.c csi/mount.h \
 	csi/mount_flags.c csi/mount_flags.h \
@@ -77,12 +79,14 @@ libscoria_a_SOURCES += \
 	csi/node_stage.c \
 	csi/node_usage.c \
 	csi/node_volume.c csi/node_volume.private.h \
+	csi/throttle.c csi/throttle.h \
 	csi/turn.c csi/turn.h
 
 if HAVE_CHECK
 slow_tests += tests/unit/csi/test_filesystem tests/unit/csi/test_node_death \
 	tests/unit/csi/test_node_publish tests/unit/csi/test_node_stage
 check_PROGRAMS += \
+	tests/unit/csi/test_holder \
 	tests/unit/csi/test_kubelet_path \
 	tests/unit/csi/test_loop \
 	tests/unit/csi/test_mount_flags \

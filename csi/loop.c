@@ -220,6 +220,40 @@ int loop_find_label(loop_label *is, const char *of, struct loop *ret, struct err
     return control < 0 ? -1 : search(has_label, &wanted, ret, &info, err);
 }
 
+#define LISTED_MOST 4096
+
+struct listing {
+    const char *begins;
+    struct loop_name *names;
+    int count;
+};
+
+static bool list_one(const struct loop_info64 *info, const void *arg) {
+    struct listing *listing = (struct listing *)(uintptr_t)arg;
+    struct loop_name *name = &listing->names[listing->count];
+
+    if (listing->count == LISTED_MOST ||
+        strncmp((const char *)info->lo_file_name, listing->begins, strlen(listing->begins)) != 0)
+        return false;
+    *name = (struct loop_name){ .number = info->lo_number };
+    memcpy(name->label, info->lo_file_name, LOOP_LABEL_SIZE);
+    listing->count++;
+    return false;
+}
+
+int loop_list(struct arena *arena, const char *begins, struct loop_name **ret, struct error *err) {
+    struct listing listing = { .begins = begins,
+                               .names = arena_alloc(arena, LISTED_MOST * sizeof *listing.names) };
+    autoclose int control = open_control(err);
+    struct loop_info64 info;
+    struct loop none;
+
+    if (control < 0 || search(list_one, &listing, &none, &info, err) < 0)
+        return -1;
+    *ret = listing.names;
+    return listing.count;
+}
+
 /* ---- making and ending ---- */
 
 /* 1: somebody else has taken this one meanwhile. */

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/error.h"
 
@@ -51,6 +52,13 @@ int loop_find(int file, const char *begins, struct loop *ret, struct error *err)
 /* A device whose label is said to be `of` it: 1 found, 0 there is none. */
 typedef bool loop_label(const char *label, const char *of);
 int loop_find_label(loop_label *is, const char *of, struct loop *ret, struct error *err);
+
+/* All devices whose label begins so.  Returns how many. */
+struct loop_name {
+    unsigned number;
+    char label[LOOP_LABEL_SIZE + 1];
+};
+int loop_list(struct arena *arena, const char *begins, struct loop_name **ret, struct error *err);
 
 /* Makes the device, with sectors of 512 bytes as a guest has them, and direct I/O where the file
  * can that with these.  0, or -1 with ERROR_CONFLICT when somebody has put the file behind a device

@@ -4,6 +4,7 @@
  */
 #include "csi/node.h"
 
+#include "csi/holder.h"
 #include "csi/topology.private.h"
 
 #include "client/attachments.h"
@@ -114,17 +115,27 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
     return 0;
 }
 
+int csi_node_name(const struct config *config, struct arena *arena, const char **ret,
+                  struct error *err) {
+    const char *id = config_text(config, SECTION, "node_id");
+    char name[HOST_NAME_MAX + 1] = "";
+
+    if (!id && gethostname(name, sizeof(name) - 1) < 0)
+        return error_errno(err, ERROR_BACKEND, "asking for the machine's name");
+    *ret = arena_text(arena, id ? id : name);
+    return 0;
+}
+
 static int get_info(struct grpc_call *call, const void *request, void *response,
                     struct error *err) {
     const struct config *config = csi_driver_of(call)->config;
-    const char *id = config_text(config, SECTION, "node_id");
     Csi__V1__NodeGetInfoResponse *info = response;
-    char name[HOST_NAME_MAX + 1] = "";
+    const char *name;
 
     (void)request;
-    if (!id && gethostname(name, sizeof(name) - 1) < 0)
-        return error_errno(err, ERROR_BACKEND, "asking for the machine's name");
-    info->node_id = arena_text(call->arena, id ? id : name);
+    if (csi_node_name(config, call->arena, &name, err) < 0)
+        return -1;
+    info->node_id = (char *)(uintptr_t)name;
     info->max_volumes_per_node = config_int(config, SECTION, "max_volumes");
     info->accessible_topology = topology_of_node(csi_driver_of(call), call->arena, info->node_id);
     return 0;
@@ -149,8 +160,7 @@ static const char *attachment_of(const struct node_stage *stage) {
     return NULL;
 }
 
-/* A node alone needs none, and what answers at the usual place may be anybody's. */
-static bool knows_api(const struct csi_driver *driver) {
+bool csi_node_knows_api(const struct csi_driver *driver) {
     return driver->controller || config_given(driver->config, SECTION, "volume_endpoint") ||
            own_user_is_known(driver->api.user);
 }
@@ -168,7 +178,7 @@ static int check_attached(struct grpc_call *call, const struct node_stage *stage
     struct remote_connection connection;
     struct error failure;
 
-    if (!id || !knows_api(csi_driver_of(call)))
+    if (!id || !csi_node_knows_api(csi_driver_of(call)))
         return 0;
     api.timeout_ms = CHECK_MS;
     api.repeats = 0;
@@ -198,7 +208,10 @@ static int stage(struct grpc_call *call, const void *message, void *response, st
         read_capability(request->volume_capability, &capability, err) < 0 ||
         check_attached(call, &ask, err) < 0)
         return -1;
-    return answered(node_stage(node_of(call), call->arena, &ask, err), err);
+    if (answered(node_stage(node_of(call), call->arena, &ask, err), err) < 0)
+        return -1;
+    holder_wake(csi_driver_of(call)->holder);
+    return 0;
 }
 
 static int unstage(struct grpc_call *call, const void *message, void *response, struct error *err) {
@@ -208,8 +221,11 @@ static int unstage(struct grpc_call *call, const void *message, void *response, 
     if (need(request->volume_id, "volume_id", err) < 0 ||
         need(request->staging_target_path, "staging_target_path", err) < 0)
         return -1;
-    return node_unstage(node_of(call), call->arena, request->volume_id,
-                        request->staging_target_path, err);
+    if (node_unstage(node_of(call), call->arena, request->volume_id, request->staging_target_path,
+                     err) < 0)
+        return -1;
+    holder_wake(csi_driver_of(call)->holder);
+    return 0;
 }
 
 static int publish(struct grpc_call *call, const void *message, void *response, struct error *err) {

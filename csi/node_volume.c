@@ -78,11 +78,7 @@ int node_check_capability(const char *volume_id, const struct node_capability *c
 }
 
 bool node_owns(const char *label, const char *volume_id) {
-    const char *id = strncmp(label, NODE_LABEL, strlen(NODE_LABEL)) == 0
-                         ? strchr(label + strlen(NODE_LABEL), ':')
-                         : NULL;
-
-    return id && strcmp(id + 1, volume_id) == 0;
+    return *volume_id && strcmp(label_volume(label), volume_id) == 0;
 }
 
 int node_take_turn(struct turn *turn, const char *volume_id, struct error *err) {

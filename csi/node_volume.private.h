@@ -4,12 +4,11 @@
 #pragma once
 
 #include "csi/kubelet_path.h"
+#include "csi/label.h"
 #include "csi/loop.h"
 #include "csi/mount_flags.h"
 #include "csi/node.h"
 #include "csi/turn.h"
-
-#define NODE_LABEL "scoria:"
 
 /* Can it be a volume of ours?  ERROR_NOT_FOUND. */
 int node_check_id(const char *volume_id, struct error *err);

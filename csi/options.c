@@ -41,6 +41,10 @@ const struct option csi_options[] = {
               "more to any one node. 0: as many as the orchestrator decides." },
     { .section = SECTION, .key = "kubelet_directory", .type = OPTION_TEXT, .fallback = "/var/lib/kubelet",
       .help = "Directory of the kubelet: volumes are mounted below it and nowhere else." },
+    { .section = SECTION, .key = "throttle_group", .type = OPTION_TEXT,
+      .help = "Directory of the cgroup that holds the node's pods: QoS specs of volumes for the back-end are its "
+              "limits of their devices (io.max, or blkio.throttle of cgroup v1). Unset: that of the kubelet's pods "
+              "below /sys/fs/cgroup, if there is one; else nobody is held to them." },
     { .section = SECTION, .key = "share_directory", .type = OPTION_TEXT, .fallback = "/run/scoria-csi",
       .help = "Directory below which a node mounts the shares of its volumes; made when it is missing." },
     { .section = SECTION, .key = "local_directories", .type = OPTION_LIST,

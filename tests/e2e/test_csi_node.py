@@ -10,6 +10,7 @@ import unittest
 import uuid
 
 import program
+from block_storage import until
 from case import GIB, ServiceCase
 from csi_client import (Code, Driver, Modes, Refused, capability, csi, identity, reclaimspace, sizes)
 from mounts import can_mount, own_mounts
@@ -38,12 +39,17 @@ class Node(ServiceCase):
         cls.images = os.path.join(cls.state, "volumes")
         os.makedirs(cls.staging)
         os.mkdir(os.path.join(cls.directory, "csi"))
+        os.mkdir(os.path.join(cls.directory, "pods"))
+        cls.limits = os.path.join(cls.directory, "pods", "io.max")
+        with open(cls.limits, "w", encoding="utf-8"):
+            pass
         cls.socket = os.path.join(cls.directory, "csi", "csi.sock")
         cls.csi = program.Program("csi", cls.socket + ".log", "--endpoint", f"unix://{cls.socket}",
                                   "--api", cls.service.endpoint, "--csi.node_id=node-1",
                                   "--csi.topology=example.com/zone=a",
                                   f"--csi.kubelet_directory={cls.kubelet}",
                                   f"--csi.share_directory={cls.directory}/shares",
+                                  f"--csi.throttle_group={cls.directory}/pods",
                                   f"--csi.local_directories={cls.images}").start()
         cls.addClassCleanup(cls.csi.kill)
 
@@ -134,6 +140,32 @@ class Node(ServiceCase):
                                  "--csi.node_id=node-1", *options)
         self.addCleanup(driver.kill)
         return driver
+
+    def limited(self, text):
+        def is_so():
+            with open(self.limits, encoding="utf-8") as file:
+                return file.read().partition(" ")[2].strip() == text
+        until(is_so, 60, text, pause=0.2)
+
+    def test_pods_are_held_to_the_specs_of_a_volumes_type(self):
+        def specs(name, **members):
+            made = self.api.ask("POST", "/types", {"volume_type": {"name": name}})["volume_type"]
+            qos = self.api.ask("POST", "/qos-specs", {"qos_specs": {"name": name, **members}})
+            self.api.ask("GET", f"/qos-specs/{qos['qos_specs']['id']}/associate"
+                                f"?vol_type_id={made['id']}")
+
+        specs("slow", total_iops_sec="50", write_bytes_sec="1000000")
+        specs("fast", read_iops_sec="9000")
+        volume_id = self.create(PLAIN)
+        self.driver.controller("ControllerModifyVolume", volume_id=volume_id,
+                               mutable_parameters={"type": "slow"})
+        self.stage(volume_id, PLAIN, self.attach(volume_id, PLAIN))
+        self.limited("rbps=max wbps=1000000 riops=50 wiops=50")
+        self.driver.controller("ControllerModifyVolume", volume_id=volume_id,
+                               mutable_parameters={"type": "fast"})
+        self.limited("rbps=max wbps=max riops=9000 wiops=max")
+        self.unstage(volume_id)
+        self.limited("rbps=max wbps=max riops=max wiops=max")
 
     def test_a_kubelet_has_one_driver_of_a_name(self):
         here = f"--csi.kubelet_directory={self.kubelet}"
