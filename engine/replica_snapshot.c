@@ -137,6 +137,14 @@ bool replica_snapshot_is_there(const struct replica *replica, const char *name) 
     return fd >= 0;
 }
 
+int64_t replica_snapshot_size(const struct replica *replica, const char *name) {
+    struct error ignored;
+    autoclose int fd = open_whole(replica, name, &ignored);
+    struct stat facts;
+
+    return fd >= 0 && fstat(fd, &facts) == 0 ? facts.st_size : 0;
+}
+
 /* ---- deletion ---- */
 
 int replica_snapshot_delete(const struct replica *replica, const char *name, struct error *err) {
@@ -171,11 +179,20 @@ static int write_piece(int fd, const char *bytes, size_t size, off_t at) {
     return 0;
 }
 
-static int copy_extent(int from, int to, off_t at, off_t end, char *buffer) {
+struct source {
+    int fd;
+    const atomic_bool *ends;
+};
+
+static int copy_extent(const struct source *source, int to, off_t at, off_t end, char *buffer) {
     while (at < end) {
         size_t size = end - at < (off_t)PIECE ? (size_t)(end - at) : PIECE;
-        ssize_t got = pread(from, buffer, size, at);
+        ssize_t got = pread(source->fd, buffer, size, at);
 
+        if (source->ends && atomic_load(source->ends)) {
+            errno = ECANCELED;
+            return -1;
+        }
         if (got == 0)
             errno = EIO; /* it was longer a moment ago */
         if (got == 0 || (got < 0 && errno != EINTR) ||
@@ -187,13 +204,13 @@ static int copy_extent(int from, int to, off_t at, off_t end, char *buffer) {
 }
 
 /* What is a hole stays one. */
-static int copy_data(int from, int to) {
+static int copy_data(const struct source *source, int to) {
     autofree char *buffer = heap_new(PIECE);
     off_t at = 0, end;
 
-    while ((at = lseek(from, at, SEEK_DATA)) >= 0) {
-        end = lseek(from, at, SEEK_HOLE);
-        if (end < 0 || copy_extent(from, to, at, end, buffer) < 0)
+    while ((at = lseek(source->fd, at, SEEK_DATA)) >= 0) {
+        end = lseek(source->fd, at, SEEK_HOLE);
+        if (end < 0 || copy_extent(source, to, at, end, buffer) < 0)
             return -1;
         at = end;
     }
@@ -201,18 +218,20 @@ static int copy_data(int from, int to) {
 }
 
 static int fill(void *arg, int fd, struct error *err) {
-    const int *from = arg;
+    const struct source *source = arg;
 
-    if (ioctl(fd, FICLONE, *from) == 0 || copy_data(*from, fd) == 0)
+    if (ioctl(fd, FICLONE, source->fd) == 0 || copy_data(source, fd) == 0)
         return 0;
     return error_errno(err, ERROR_BACKEND, "copying a snapshot");
 }
 
 int replica_snapshot_clone(const struct replica *source, const char *name,
                            const struct replica *replica, const char *volume, int64_t maximum_bytes,
-                           const struct generation *first, struct error *err) {
+                           const struct generation *first, const atomic_bool *ends,
+                           struct error *err) {
     autoclose int from = open_whole(source, name, err);
-    const struct replica_content content = { maximum_bytes, fill, &from };
+    struct source filled = { from, ends };
+    const struct replica_content content = { maximum_bytes, fill, &filled };
     struct stat facts;
 
     if (from < 0)
@@ -227,9 +246,11 @@ int replica_snapshot_clone(const struct replica *source, const char *name,
 }
 
 int replica_snapshot_copy(const struct replica *source, const char *name,
-                          const struct replica *replica, struct error *err) {
+                          const struct replica *replica, const atomic_bool *ends,
+                          struct error *err) {
     autoarena struct arena *arena = arena_new();
     autoclose int from = open_whole(source, name, err), to = -1;
+    struct source filled = { from, ends };
     const char *path;
     struct stat facts;
 
@@ -244,5 +265,5 @@ int replica_snapshot_copy(const struct replica *source, const char *name,
     to = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     if (to < 0)
         return say(err, replica, "opening a snapshot");
-    return fill(&from, to, err) < 0 ? -1 : replica_snapshot_end(replica, name, err);
+    return fill(&filled, to, err) < 0 ? -1 : replica_snapshot_end(replica, name, err);
 }

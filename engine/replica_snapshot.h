@@ -10,6 +10,8 @@
 
 #include "engine/replica.h"
 
+#include <stdatomic.h>
+
 struct replica_snapshot {
     char name[UUID_SIZE];
     int64_t size_bytes, used_bytes;
@@ -18,6 +20,8 @@ struct replica_snapshot {
 /* How many there are; the first `most` of them in *ret. ERROR_NOT_FOUND: the replica is away. */
 int replica_snapshot_list(const struct replica *replica, struct replica_snapshot *ret,
                           unsigned most, struct error *err);
+/* What the volume had then; 0: it is not there, or cannot be looked at. */
+int64_t replica_snapshot_size(const struct replica *replica, const char *name);
 bool replica_snapshot_is_there(const struct replica *replica, const char *name);
 
 /* 0: it is gone, or was never there. */
@@ -26,16 +30,19 @@ int replica_snapshot_delete(const struct replica *replica, const char *name, str
 /*
  * replica_create() with the content of the snapshot that stands beside the replica `source`: blocks
  * are shared where the file system can, else copied with their holes, which takes its time.  All
- * replicas in the first generation of a volume must be made so, of one snapshot.
+ * replicas in the first generation of a volume must be made so, of one snapshot.  It ends soon (-1)
+ * when another thread sets *ends; NULL: nobody does.
  */
 int replica_snapshot_clone(const struct replica *source, const char *name,
                            const struct replica *replica, const char *volume, int64_t maximum_bytes,
-                           const struct generation *first, struct error *err);
+                           const struct generation *first, const atomic_bool *ends,
+                           struct error *err);
 
 /* Makes it beside `replica`, too, which did not vote when it was made: 0 also if it is there.
  * Takes its time, as replica_snapshot_clone() does. */
 int replica_snapshot_copy(const struct replica *source, const char *name,
-                          const struct replica *replica, struct error *err);
+                          const struct replica *replica, const atomic_bool *ends,
+                          struct error *err);
 
 /* ---- for target_snapshot() ---- */
 

@@ -69,7 +69,7 @@ static void serve_clone(struct target_settings *cloned, int64_t size_bytes) {
         cloned->replicas[i] = (struct replica){ .pool = pools[i], .uid = clone_uids[i] };
         for (int twice = 0; twice < 2; twice++)
             assert_done(replica_snapshot_clone(&source, NAME, &cloned->replicas[i], CLONE, MAXIMUM,
-                                               &first, &err));
+                                               &first, NULL, &err));
     }
     strcpy(run, place);
     assert_done(target_open(cloned, &target, &err));
@@ -161,7 +161,7 @@ START_TEST(a_snapshot_is_the_same_whatever_becomes_of_the_volume) {
     generation_first(CLONE, SIZE - 512, clone_uids, 1, &small);
     ck_assert_int_eq(replica_snapshot_clone(
                          &second, NAME, &(struct replica){ .pool = pools[1], .uid = clone_uids[1] },
-                         CLONE, MAXIMUM, &small, &err),
+                         CLONE, MAXIMUM, &small, NULL, &err),
                      -1);
     ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
     serve_clone(&cloned, SIZE * 2);
@@ -175,9 +175,10 @@ START_TEST(a_snapshot_is_the_same_whatever_becomes_of_the_volume) {
         assert_done(replica_snapshot_delete(&second, NAME, &err));
     ck_assert(!replica_snapshot_is_there(&second, NAME));
     for (int twice = 0; twice < 2; twice++) /* as beside one that did not vote then */
-        assert_done(replica_snapshot_copy(&settings.replicas[0], NAME, &second, &err));
+        assert_done(replica_snapshot_copy(&settings.replicas[0], NAME, &second, NULL, &err));
     ck_assert(are_equal(0, 1));
-    ck_assert_int_eq(replica_snapshot_copy(&second, OTHER_NAME, &settings.replicas[0], &err), -1);
+    ck_assert_int_eq(replica_snapshot_copy(&second, OTHER_NAME, &settings.replicas[0], NULL, &err),
+                     -1);
     ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
     assert_done(replica_snapshot_delete(&second, NAME, &err));
     ck_assert_int_eq(replica_snapshot_list(&second, found, 2, &err), 0);
