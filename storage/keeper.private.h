@@ -36,6 +36,11 @@ struct keeper {
     int64_t scrub_us;                    /* no scrub before that */
     struct target_scrub scrub, scrubbed; /* that goes on, and the last that ended, */
     char scrubbed_at[SCRUB_TIME_SIZE];   /* then; "": none has */
+    char snapshot[UUID_SIZE];            /* that is being taken; "": none */
+    bool gives_up;                       /* one that is being taken was told to end */
+    unsigned snapshot_failures;
+    struct error snapshot_trouble;
+    int64_t snapshot_us; /* none is taken before that */
 };
 
 /* One step towards what the wish says; how long to wait until the next, at most. */
@@ -60,5 +65,11 @@ void keeper_scrub_soon(struct keeper *keeper);
 void keeper_scrub_later(struct keeper *keeper);
 /* It makes room for others, and goes on when it can. */
 void keeper_scrub_end(struct keeper *keeper);
+/* The next snapshot that is wanted and that no replica holds. */
+void keeper_snap(struct keeper *keeper);
+/* 0: none is being taken that is wanted no more; 1: one ends, come again. */
+int keeper_give_up_snapshot(struct keeper *keeper, struct error *err);
+/* Those that are wanted, for the status; the caller's. */
+json_t *keeper_snapshots_json(const struct keeper *keeper);
 /* The daemon copies something. */
 bool keeper_has_job(const struct keeper *keeper);

@@ -8,6 +8,7 @@
 #include "storage/rebuilds.h"
 #include "storage/sessions.h"
 #include "storage/target_text.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -131,9 +132,13 @@ static bool same_qos(const struct target_qos *a, const struct target_qos *b) {
     return a->iops == b->iops && a->bytes_per_second == b->bytes_per_second;
 }
 
+/* 1: something of what was wanted before ends yet. */
 static int adjust(struct keeper *keeper, struct error *err) {
     const struct wish_volume *wanted = &keeper->wish->volume, *had = &keeper->opened->volume;
+    int ends = keeper_give_up_snapshot(keeper, err);
 
+    if (ends < 0)
+        return -1;
     if (!same_qos(&wanted->qos, &had->qos) && target_set_qos(keeper->target, &wanted->qos, err) < 0)
         return -1;
     if (wanted->export != had->export && target_set_export(keeper->target, wanted->export, err) < 0)
@@ -146,22 +151,24 @@ static int adjust(struct keeper *keeper, struct error *err) {
         wish_release(keeper->opened);
         keeper->opened = wish_hold(keeper->wish);
     }
-    return 0;
+    return ends;
 }
 
 /* What could not be done for it keeps nothing else from being done: the next may be what helps. */
 static int settle(struct keeper *keeper, int outcome, struct error *err) {
     struct error reason;
+    int adjusted = adjust(keeper, &reason);
 
-    if (adjust(keeper, &reason) < 0 && outcome == 0)
-        outcome = error_pass(err, &reason);
+    if (outcome == 0)
+        outcome = adjusted < 0 ? error_pass(err, &reason) : adjusted;
     keeper_look(keeper);
     if (keeper->status.state != TARGET_SERVING)
         return outcome < 0 ? -1 : 1;
     daemon_trim_log(keeper->run);
+    keeper_snap(keeper);
     keeper_mend(keeper);
     keeper_scrub(keeper);
-    return outcome < 0 ? -1 : 0;
+    return outcome;
 }
 
 /* What was opened otherwise than it is wanted is opened anew: a target that has lost the volume to
@@ -239,6 +246,7 @@ static void report(struct keeper *keeper) {
         .scrubs = keeper->scrubbing,
         .scrubbed_at = keeper->scrubbed_at,
         .message = keeper->trouble.kind != ERROR_NONE ? keeper->trouble.message : "",
+        .snapshots = json_keep(arena, keeper_snapshots_json(keeper)),
     };
 
     keeper->phase = text.phase;

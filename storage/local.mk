@@ -1,8 +1,11 @@
 libscoria_a_SOURCES += \
 	storage/agent.c storage/agent.h \
+	storage/copies.c storage/copies.h \
+	storage/held.c storage/held.h \
 	storage/keeper.c storage/keeper.h storage/keeper.private.h storage/keeper_mend.c \
 	storage/keeper_scrub.c \
 	storage/keeper_paper.c storage/keeper_paper.h \
+	storage/keeper_snapshots.c \
 	storage/keeper_work.c \
 	storage/options.c \
 	storage/places.c storage/places.h \

@@ -165,6 +165,7 @@ static void *run(void *arg) {
             ;
     }
     pthread_mutex_unlock(&pool->lock);
+    replicas_end(pool->replicas);
     return NULL;
 }
 

@@ -5,6 +5,8 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/quantity.h"
+#include "storage/copies.h"
+#include "storage/held.h"
 #include "storage/sessions.h"
 #include "json/json.h"
 
@@ -12,6 +14,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#define COPY_MS 100  /* while something is copied */
 #define SOON_MS 1000 /* between two looks at one that is not well */
 #define SCRAP   4096 /* as much may stand in a file that nobody has written to */
 
@@ -21,12 +24,16 @@ struct file {
     bool named; /* by the last wishes */
     bool made;  /* was there once, as its document or we have seen */
     const char *phase;
+    json_t *snapshots; /* what was seen of them; NULL: nothing */
+    bool copies;       /* something is copied to it */
+    bool waits;        /* a snapshot is not as it is to be */
     int64_t due_us;
 };
 
 struct replicas {
     struct replicas_settings settings;
     LIST_HEAD(file_list, file) files;
+    struct copies *copies;
     unsigned strangers; /* as the log has it */
 };
 
@@ -45,6 +52,8 @@ static const char *status_text(struct arena *arena, const struct file *file,
 
     if (look)
         json_object_set_new(status, "capacity", capacity_json(arena, look, figures));
+    if (file->snapshots)
+        json_object_set(status, "snapshots", file->snapshots);
     return json_text(arena, json_keep(arena, status));
 }
 
@@ -89,6 +98,7 @@ static void remove_file(struct replicas *replicas, struct file *file,
     autoarena struct arena *arena = arena_new();
     struct error err = { 0 };
 
+    copies_stop(replicas->copies, file->wish->uid, NULL);
     if (end_session(replicas, file, &err) == 0 && replica_delete(&place, &err) == 0 &&
         !is_same_pool(replicas, pool))
         error_set(&err, ERROR_UNAVAILABLE, "%s was exchanged meanwhile", replicas->settings.path);
@@ -103,7 +113,25 @@ static void remove_file(struct replicas *replicas, struct file *file,
                      status_text(arena, file, NULL, "", false));
 }
 
-static int make_file(const struct replicas *replicas, const struct file *file, struct error *err) {
+/* A clone's begins with its source's snapshot in this pool: 0 made, 1 under way, -1. */
+static int make_clone(struct replicas *replicas, struct file *file, const struct generation *first,
+                      struct error *err) {
+    const struct wish_replica *wanted = &file->wish->replica;
+    const struct copy copy = {
+        .source = { .pool = replicas->settings.path, .uid = wanted->source },
+        .snapshot = wanted->source_snapshot,
+        .target = place_of(replicas, file),
+        .volume = wanted->volume,
+        .maximum_bytes = wanted->maximum_bytes,
+        .first = first,
+    };
+    int outcome = copies_make(replicas->copies, &copy, err);
+
+    file->copies = outcome > 0;
+    return outcome;
+}
+
+static int make_file(struct replicas *replicas, struct file *file, struct error *err) {
     const struct wish_replica *wanted = &file->wish->replica;
     const struct replica place = place_of(replicas, file);
     struct generation first;
@@ -111,6 +139,8 @@ static int make_file(const struct replicas *replicas, const struct file *file, s
     if (file->made || wanted->count == 0)
         return replica_create(&place, wanted->volume, wanted->maximum_bytes, NULL, err);
     generation_first(wanted->volume, wanted->size_bytes, wanted->members, wanted->count, &first);
+    if (wanted->source)
+        return make_clone(replicas, file, &first, err);
     return replica_create(&place, wanted->volume, wanted->maximum_bytes, &first, err);
 }
 
@@ -135,6 +165,11 @@ static bool has_stray_data(const struct replica_look *look) {
     return look->health == REPLICA_GONE && look->used_bytes > SCRAP;
 }
 
+/* Of a clone that never was anything but being made, it is a part of what it is made of. */
+static bool is_half_made(const struct file *file) {
+    return file->wish->replica.source && !file->made;
+}
+
 static void keep_file(struct replicas *replicas, struct file *file) {
     const struct replica place = place_of(replicas, file);
     const char *volume = file->wish->replica.volume;
@@ -142,7 +177,7 @@ static void keep_file(struct replicas *replicas, struct file *file) {
     struct error err = { 0 };
 
     replica_look(&place, volume, &look);
-    if (has_stray_data(&look)) {
+    if (has_stray_data(&look) && !is_half_made(file)) {
         file->made = true;
         say(replicas, file, "Error", &look, &look.why);
         return;
@@ -152,12 +187,36 @@ static void keep_file(struct replicas *replicas, struct file *file) {
     else if (err.kind == ERROR_NONE && look.health != REPLICA_GOOD)
         err = look.why;
     if (look.health == REPLICA_GONE && !file->made) {
-        say(replicas, file, "Init", NULL, &err);
+        say(replicas, file, "Init", NULL, file->copies ? NULL : &err);
         return;
     }
     file->made = true;
     say(replicas, file, phase_of(&look), look.bytes > 0 ? &look : NULL,
         err.kind == ERROR_NONE ? NULL : &err);
+}
+
+/* ---- snapshots ---- */
+
+static void forget_snapshots(struct file *file) {
+    json_decref(file->snapshots);
+    file->snapshots = NULL;
+    file->copies = file->waits = false;
+}
+
+/* Nothing is told of a pool that was exchanged meanwhile. */
+static void keep_snapshots(struct replicas *replicas, struct file *file,
+                           const struct pool_look *pool) {
+    const struct replica place = place_of(replicas, file);
+    struct held_look seen;
+
+    if (file->wish->replica.snapshot_count == 0)
+        return;
+    held_keep(replicas->copies, &place, file->wish, &seen);
+    file->snapshots = seen.list;
+    file->copies = seen.copies;
+    file->waits = seen.waits;
+    if (!is_same_pool(replicas, pool))
+        forget_snapshots(file);
 }
 
 static bool is_here(const struct replicas *replicas, const struct file *file, struct error *err) {
@@ -168,24 +227,31 @@ static bool is_here(const struct replicas *replicas, const struct file *file, st
     return false;
 }
 
+static bool is_well(const struct file *file) {
+    return strcmp(file->phase, "Deleted") == 0 ||
+           (strcmp(file->phase, "Healthy") == 0 && !file->waits);
+}
+
 static void work_on(struct replicas *replicas, struct file *file, const struct pool_look *pool,
                     bool ours) {
     const char *away = file->made ? "Offline" : "Init";
     struct error err = pool->why;
-    bool well;
+    int64_t pause_ms;
 
     if (pool_is_marked(pool) && !ours)
         error_set(&err, ERROR_UNAVAILABLE, "The API has not taken the pool %s for ours.",
                   replicas->settings.pool);
+    forget_snapshots(file);
     if (!is_here(replicas, file, &err) || !pool_is_marked(pool) || !ours)
         say(replicas, file, away, NULL, &err);
     else if (file->wish->going)
         remove_file(replicas, file, pool);
-    else
+    else {
+        keep_snapshots(replicas, file, pool);
         keep_file(replicas, file);
-    well = strcmp(file->phase, "Healthy") == 0 || strcmp(file->phase, "Deleted") == 0;
-    file->due_us =
-        clock_monotonic_us() + (well ? replicas->settings.look_ms : (int64_t)SOON_MS) * 1000;
+    }
+    pause_ms = is_well(file) ? replicas->settings.look_ms : SOON_MS;
+    file->due_us = clock_monotonic_us() + (file->copies ? COPY_MS : pause_ms) * 1000;
 }
 
 int64_t replicas_work(struct replicas *replicas, const struct pool_look *pool, bool ours) {
@@ -214,6 +280,7 @@ static struct file *find(const struct replicas *replicas, const char *uid) {
 }
 
 static void drop(struct file *file) {
+    forget_snapshots(file);
     LIST_REMOVE(file, next);
     wish_release(file->wish);
     free(file);
@@ -271,10 +338,15 @@ void replicas_look_for_strangers(struct replicas *replicas) {
     replicas->strangers = count;
 }
 
+void replicas_end(struct replicas *replicas) {
+    copies_end(replicas->copies);
+}
+
 struct replicas *replicas_new(const struct replicas_settings *settings) {
     struct replicas *replicas = heap_new(sizeof(*replicas));
 
     replicas->settings = *settings;
+    replicas->copies = copies_new();
     LIST_INIT(&replicas->files);
     return replicas;
 }
@@ -282,5 +354,6 @@ struct replicas *replicas_new(const struct replicas_settings *settings) {
 void replicas_free(struct replicas *replicas) {
     while (!LIST_EMPTY(&replicas->files))
         drop(LIST_FIRST(&replicas->files));
+    copies_free(replicas->copies);
     free(replicas);
 }

@@ -25,6 +25,8 @@ struct replicas_settings {
 };
 
 struct replicas *replicas_new(const struct replicas_settings *settings);
+/* What is under way ends soon; nothing is called any more but replicas_free(). */
+void replicas_end(struct replicas *replicas);
 void replicas_free(struct replicas *replicas);
 
 /* All that are wanted in this pool; those that are named no more are left as they are. */

@@ -3,6 +3,7 @@
 #include "common/quantity.h"
 #include "json/json.h"
 
+#include <stdint.h>
 #include <string.h>
 
 static const char *mode_of(const struct target_status *status,
@@ -54,7 +55,7 @@ static json_t *replica_json(const struct target_text *text, const struct target_
 
 /* NULL: clients cannot find it. */
 static const char *address_of(struct arena *arena, const struct target_text *text) {
-    if (text->status->state != TARGET_SERVING)
+    if (text->status->state != TARGET_SERVING || text->wish->volume.closed)
         return NULL;
     if (text->wish->volume.export == TARGET_EXPORT_NBD)
         return arena_format(arena, "nbd+unix:///%s?socket=%s/nbd", TARGET_EXPORT, text->run);
@@ -116,5 +117,7 @@ const char *target_text(struct arena *arena, const struct target_text *text, boo
     json_object_set_new(status, "target", target_json(arena, text));
     if (text->scrubs || *text->scrubbed_at)
         json_object_set_new(status, "scrub", scrub_json(text, figures));
+    if (json_array_size(text->snapshots) > 0)
+        json_object_set(status, "snapshots", (json_t *)(uintptr_t)text->snapshots);
     return json_text(arena, status);
 }

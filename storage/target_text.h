@@ -16,6 +16,7 @@ struct target_text {
     bool scrubs;
     const char *scrubbed_at; /* "": none has ended */
     const char *message;
+    const json_t *snapshots; /* those that are to be taken; NULL: none */
 };
 
 /* `figures`: also what changes all the time. */

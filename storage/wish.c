@@ -63,6 +63,38 @@ static int64_t count_of(const json_t *object, const char *key) {
     return value > 0 ? value : 0;
 }
 
+/* ---- snapshots ---- */
+
+static int read_snapshot(struct held *held, const json_t *entry, struct wish_snapshot *ret,
+                         struct error *err) {
+    *ret = (struct wish_snapshot){
+        .uid = uid_of(held->arena, entry, "uid"),
+        .source = { .uid = uid_of(held->arena, entry, "source"),
+                    .pool = text_of(held->arena, entry, "sourcePath") },
+        .remove = json_is_true(json_object_get(entry, "remove")),
+    };
+    if (!ret->uid || (ret->source.uid && (!ret->source.pool || ret->source.pool[0] != '/')))
+        return refuse(err, &held->wish, "one of its snapshots");
+    return 0;
+}
+
+static int read_snapshots(struct held *held, const json_t *spec, const struct wish_snapshot **ret,
+                          unsigned *ret_count, struct error *err) {
+    const json_t *list = json_object_get(spec, "snapshots");
+    size_t count = json_array_size(list);
+    struct wish_snapshot *all = arena_alloc(held->arena, (count + 1) * sizeof(*all));
+
+    if (count > WISH_SNAPSHOTS_MOST)
+        return refuse(err, &held->wish, "it has too many snapshots");
+    for (size_t i = 0; i < count; i++) {
+        if (read_snapshot(held, json_array_get(list, i), &all[i], err) < 0)
+            return -1;
+    }
+    *ret = all;
+    *ret_count = (unsigned)count;
+    return 0;
+}
+
 /* ---- a replica ---- */
 
 static int read_members(struct held *held, const json_t *spec, struct error *err) {
@@ -89,7 +121,8 @@ static bool was_made(const json_t *document) {
 }
 
 static int read_replica(struct held *held, const json_t *document, struct error *err) {
-    const json_t *spec = json_object_get(document, "spec");
+    const json_t *spec = json_object_get(document, "spec"),
+                 *source = json_object_get(spec, "source");
     struct wish_replica *replica = &held->wish.replica;
 
     *replica = (struct wish_replica){
@@ -98,13 +131,19 @@ static int read_replica(struct held *held, const json_t *document, struct error 
         .path = text_of(held->arena, spec, "path"),
         .size_bytes = bytes_of(spec, "capacity"),
         .maximum_bytes = bytes_of(spec, "maximum"),
+        .source = uid_of(held->arena, source, "replicaId"),
+        .source_snapshot = uid_of(held->arena, source, "snapshotId"),
         .made = was_made(document),
     };
+    if (source && (!replica->source || !replica->source_snapshot))
+        return refuse(err, &held->wish, "what it is made of");
     if (!replica->volume || !replica->pool || !replica->path || replica->path[0] != '/')
         return refuse(err, &held->wish, "it names no volume, pool and path");
     if (replica->size_bytes <= 0 || replica->size_bytes > replica->maximum_bytes)
         return refuse(err, &held->wish, "its capacity");
-    return read_members(held, spec, err);
+    if (read_members(held, spec, err) < 0)
+        return -1;
+    return read_snapshots(held, spec, &replica->snapshots, &replica->snapshot_count, err);
 }
 
 /* ---- a volume ---- */
@@ -167,10 +206,13 @@ static int read_volume(struct held *held, const json_t *document, struct error *
         .epoch = count_of(spec, "epoch"),
         .claimed = is_claimed(document),
         .removing = uid_of(held->arena, spec, "removing"),
+        .closed = json_is_false(json_object_get(spec, "serve")),
     };
     if (volume->size_bytes <= 0 || volume->size_bytes > volume->maximum_bytes)
         return refuse(err, &held->wish, "its capacity");
-    return read_places(held, spec, err);
+    if (read_places(held, spec, err) < 0)
+        return -1;
+    return read_snapshots(held, spec, &volume->snapshots, &volume->snapshot_count, err);
 }
 
 /* ---- the whole ---- */

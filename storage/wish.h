@@ -12,6 +12,15 @@
 
 enum wish_kind { WISH_VOLUME, WISH_REPLICA };
 
+#define WISH_SNAPSHOTS_MOST 64
+
+struct wish_snapshot {
+    const char *uid;
+    /* Of a replica: the one that it is copied from, and the path of its pool; NULL: none. */
+    struct replica source;
+    bool remove;
+};
+
 struct wish_volume {
     int64_t size_bytes, maximum_bytes;
     const char *node;  /* where its target is to be; "": nowhere */
@@ -28,9 +37,12 @@ struct wish_volume {
     const char *nodes[REPLICAS_MOST]; /* of the pools; NULL: it is not said */
     /* Where other nodes than that reach it, host:port; NULL: by its path alone. */
     const char *addresses[REPLICAS_MOST];
-    int64_t epoch;        /* replicas obey the highest that they have seen; 0: none */
-    bool claimed;         /* nobody else gets it before we have said that we have it no more */
-    const char *removing; /* uid of a replica; NULL: none */
+    int64_t epoch;           /* replicas obey the highest that they have seen; 0: none */
+    bool claimed;            /* nobody else gets it before we have said that we have it no more */
+    const char *removing;    /* uid of a replica; NULL: none */
+    bool closed;             /* clients are not told where it is */
+    unsigned snapshot_count; /* that are to be taken */
+    const struct wish_snapshot *snapshots;
 };
 
 struct wish_replica {
@@ -39,6 +51,9 @@ struct wish_replica {
     int64_t size_bytes, maximum_bytes;
     unsigned count; /* of members; 0: it is made empty */
     const char *members[REPLICAS_MOST];
+    const char *source, *source_snapshot; /* uids: what a clone's begins with; NULL: nothing */
+    unsigned snapshot_count;              /* that it is to hold, or to remove */
+    const struct wish_snapshot *snapshots;
     /* Its file was there once: it is never made with the volume's first generation again, as it
      * would pass for one that has all that was written. */
     bool made;

@@ -123,6 +123,7 @@ EXTRA_DIST += \
 	tests/e2e/test_documents.py tests/e2e/test_domains.py tests/e2e/test_watch.py \
 	tests/e2e/test_overlays.py \
 	tests/e2e/test_provisioning.py \
+	tests/e2e/test_provisioning_snapshots.py \
 	tests/e2e/test_provisioning_page.py \
 	tests/e2e/pages.py \
 	tests/e2e/test_replicated.py \

@@ -1,5 +1,7 @@
 #include "storage/pools.h"
 
+#include "engine/replica_snapshot.h"
+
 #include "tests/unit/storage/storage_test.h"
 
 #define POOL_PATH "/v3/replica_pools/pool-a"
@@ -283,6 +285,153 @@ START_TEST(one_of_another_path_or_volume_is_not_made) {
 }
 END_TEST
 
+/* ---- snapshots and clones ---- */
+
+#define SNAPSHOT "00000000-0000-4000-8000-0000000000e1"
+#define OTHER    "00000000-0000-4000-8000-0000000000e2"
+#define CONTENT  "what it held"
+
+static struct replica place_in(unsigned pool, const char *uid) {
+    return (struct replica){ .pool = paths[pool], .uid = uid };
+}
+
+/* A replica of another volume in that pool, and a snapshot of it. */
+static void make_source(unsigned pool, const char *snapshot) {
+    const struct replica replica = place_in(pool, uids[2]);
+    const char *path;
+    autoclose int fd = -1;
+
+    ck_assert_int_eq(replica_create(&replica, uids[2], SIZE, NULL, &err), 0);
+    ck_assert_int_eq(replica_snapshot_begin(&replica, snapshot, SIZE, arena, &path, &err), 0);
+    fd = open(path, O_WRONLY);
+    for (int part = 2; part <= 16; part *= 2) /* more than a file that nobody has written to */
+        ck_assert_int_eq(pwrite(fd, CONTENT, sizeof(CONTENT), SIZE / part), sizeof(CONTENT));
+    ck_assert_int_eq(replica_snapshot_end(&replica, snapshot, &err), 0);
+}
+
+static void assert_content(const char *path) {
+    char content[sizeof(CONTENT)] = "";
+    autoclose int fd = open(path, O_RDONLY);
+
+    ck_assert_int_eq(pread(fd, content, sizeof(content), SIZE / 2), sizeof(content));
+    ck_assert_str_eq(content, CONTENT);
+}
+
+/* Of the replica: {"uid": …, "phase": …}; NULL: nothing is told of that one. */
+static const json_t *snapshot_told(const char *uid) {
+    const json_t *list = json_object_get(told(uids[0]), "snapshots");
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (strcmp(json_text_of(json_array_get(list, i), "uid"), uid) == 0)
+            return json_array_get(list, i);
+    }
+    return NULL;
+}
+
+static int64_t generation_told(void) {
+    return json_integer_value(json_object_get(told(uids[0]), "observedGeneration"));
+}
+
+static void want_snapshots(int version, json_t *list) {
+    json_t *document = replica_document(0, version);
+
+    json_object_set_new(json_object_get(document, "spec"), "snapshots", list);
+    want(document);
+    while (generation_told() < version)
+        poll(NULL, 0, 5);
+}
+
+static void await_snapshot(const char *uid, const char *phase) {
+    const json_t *one;
+
+    while (!(one = snapshot_told(uid)) || strcmp(json_text_of(one, "phase"), phase) != 0)
+        poll(NULL, 0, 5);
+}
+
+START_TEST(a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left) {
+    json_t *document = replica_document(0, 1);
+    char scrap[65536] = "half";
+    struct replica_look seen;
+    autoclose int fd = -1;
+
+    answer_all(404, 200);
+    start();
+    await_state("Online");
+    make_source(0, SNAPSHOT);
+    ck_assert_int_eq(mkdir(file(0, ""), 0700), 0);
+    fd = open(file(0, "data"), O_WRONLY | O_CREAT, 0600);
+    ck_assert_int_eq(pwrite(fd, scrap, sizeof(scrap), 0), sizeof(scrap));
+    json_object_set_new(json_object_get(document, "spec"), "source",
+                        json_pack("{s:s, s:s}", "replicaId", uids[2], "snapshotId", SNAPSHOT));
+    want(document);
+    await_phase(uids[0], "Healthy");
+    look(&seen);
+    ck_assert_int_eq(seen.state.generation.id.number, 1);
+    ck_assert_int_eq(seen.bytes, INT64_C(1) << 30);
+    assert_content(file(0, "data"));
+
+    ck_assert_int_eq(unlink(file(0, "state")), 0); /* now it is one that may have been written to */
+    json_object_set_new(json_object_get(document, "metadata"), "generation", json_integer(2));
+    want(document);
+    await_phase(uids[0], "Error");
+}
+END_TEST
+
+START_TEST(a_clone_of_what_is_not_there_is_not_made) {
+    json_t *document = replica_document(0, 1);
+
+    answer_all(404, 200);
+    start();
+    json_object_set_new(json_object_get(document, "spec"), "source",
+                        json_pack("{s:s, s:s}", "replicaId", uids[2], "snapshotId", SNAPSHOT));
+    want(document);
+    await_phase(uids[0], "Init");
+    while (!*json_text_of(told(uids[0]), "message"))
+        poll(NULL, 0, 5);
+    ck_assert(!exists(file(0, "data")));
+}
+END_TEST
+
+START_TEST(a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said) {
+    answer_all(404, 200);
+    start();
+    await_state("Online");
+    make_source(1, SNAPSHOT);
+    want_snapshots(1, json_pack("[{s:s}]", "uid", SNAPSHOT));
+    await_snapshot(SNAPSHOT, "Pending"); /* nobody says from where */
+    want_snapshots(2, json_pack("[{s:s, s:s, s:s}]", "uid", SNAPSHOT, "source", uids[2],
+                                "sourcePath", paths[1]));
+    await_snapshot(SNAPSHOT, "Ready");
+    assert_content(file(0, "snapshot-" SNAPSHOT));
+    ck_assert_int_eq(json_integer_value(json_object_get(snapshot_told(SNAPSHOT), "sizeBytes")),
+                     SIZE);
+
+    want(replica_document(0, 3)); /* named no more: it is left alone */
+    while (generation_told() < 3)
+        poll(NULL, 0, 5);
+    ck_assert(exists(file(0, "snapshot-" SNAPSHOT)));
+    want_snapshots(4, json_pack("[{s:s, s:b}, {s:s}]", "uid", SNAPSHOT, "remove", 1, "uid", OTHER));
+    await_snapshot(OTHER, "Pending");
+    ck_assert_ptr_null(snapshot_told(SNAPSHOT));
+    ck_assert(!exists(file(0, "snapshot-" SNAPSHOT)));
+    ck_assert(exists(arena_join(arena, paths[1], "/", uids[2], "/snapshot-" SNAPSHOT, NULL)));
+}
+END_TEST
+
+START_TEST(nothing_is_told_of_snapshots_in_a_pool_that_is_away) {
+    answer_all(404, 200);
+    start();
+    await_state("Online");
+    want_snapshots(1, json_pack("[{s:s}]", "uid", SNAPSHOT));
+    await_snapshot(SNAPSHOT, "Pending");
+    ck_assert_int_eq(rename(paths[0], arena_join(arena, top, "/away", NULL)), 0);
+    await_state("Gone");
+    want_snapshots(2, json_pack("[{s:s, s:b}]", "uid", SNAPSHOT, "remove", 1));
+    await_phase(uids[0], "Offline");
+    ck_assert_ptr_null(json_object_get(told(uids[0]), "snapshots"));
+}
+END_TEST
+
 CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_told,
                 an_empty_directory_of_a_known_pool_is_not_mounted,
                 nobody_knows_while_the_api_is_silent, what_is_not_the_pool_is_not_touched,
@@ -290,4 +439,8 @@ CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_m
                 one_that_was_made_before_is_made_empty, a_later_one_is_made_empty,
                 data_go_only_when_the_document_says_so,
                 data_stay_while_the_pool_is_another_or_not_ours,
-                one_of_another_path_or_volume_is_not_made)
+                one_of_another_path_or_volume_is_not_made,
+                a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left,
+                a_clone_of_what_is_not_there_is_not_made,
+                a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said,
+                nothing_is_told_of_snapshots_in_a_pool_that_is_away)

@@ -2,6 +2,7 @@
 
 #include "engine/daemon.h"
 #include "engine/qmp.h"
+#include "engine/replica_snapshot.h"
 #include "storage/pool_look.h"
 #include "storage/rebuilds.h"
 #include "tests/lib/checker.h"
@@ -432,6 +433,82 @@ START_TEST(replicas_are_compared_again_and_again) {
 }
 END_TEST
 
+#define SNAPSHOT "00000000-0000-4000-8000-0000000000e1"
+
+static void want_snapshot(const char *uid) {
+    json_t *document = volume_document(NODE, "64Mi", version++);
+
+    json_object_set_new(json_object_get(document, "spec"), "snapshots",
+                        json_pack("[{s:s, s:s}]", "uid", uid, "name", "s"));
+    set(document);
+}
+
+static const json_t *snapshot_told(void) {
+    return json_array_get(json_object_get(told(VOLUME), "snapshots"), 0);
+}
+
+static bool holds(unsigned i, const char *uid) {
+    const struct replica replica = place(i);
+
+    return replica_snapshot_is_there(&replica, uid);
+}
+
+START_TEST(a_snapshot_is_taken_once_while_clients_write) {
+    struct replica replica;
+
+    serve();
+    want_snapshot(SNAPSHOT);
+    while (!snapshot_told() || strcmp(json_text_of(snapshot_told(), "phase"), "Ready") != 0)
+        ck_assert(checker_write(&checker, 1));
+    ck_assert_int_eq(json_integer_value(json_object_get(snapshot_told(), "sizeBytes")), SIZE);
+    for (unsigned i = 0; i < POOLS; i++)
+        ck_assert(holds(i, SNAPSHOT));
+    replica = place(0);
+    ck_assert_int_eq(replica_snapshot_delete(&replica, SNAPSHOT, &err), 0);
+    want_snapshot(SNAPSHOT); /* others hold it: it is not taken anew */
+    assert_well();
+    ck_assert(!holds(0, SNAPSHOT));
+    ck_assert_str_eq(json_text_of(snapshot_told(), "phase"), "Ready");
+}
+END_TEST
+
+START_TEST(what_is_wanted_no_more_is_not_taken_when_the_document_is_true) {
+    json_t *document;
+
+    settings.rebuild_speed = STRIDE;
+    ck_assert(targets_stop(targets, 60000));
+    targets = targets_new(&settings);
+    serve();
+    want_snapshot(SNAPSHOT);
+    while (!snapshot_told())
+        poll(NULL, 0, 5);
+    document = volume_document(NODE, "64Mi", version++);
+    set(document);
+    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < version - 1)
+        poll(NULL, 0, 5);
+    for (unsigned i = 0; i < POOLS; i++)
+        ck_assert_int_ne(
+            access(arena_join(arena, paths[i], "/", uids[i], "/snapshot-" SNAPSHOT ".new", NULL),
+                   F_OK),
+            0);
+    ck_assert_ptr_null(snapshot_told());
+    assert_well();
+}
+END_TEST
+
+START_TEST(who_serves_for_nobody_does_not_say_where) {
+    json_t *document = volume_document(NODE, "64Mi", version++);
+
+    json_object_set_new(json_object_get(document, "spec"), "serve", json_false());
+    set(document);
+    await_phase(VOLUME, "Healthy");
+    ck_assert_ptr_null(json_object_get(json_object_get(told(VOLUME), "target"), "address"));
+    want(NODE, "64Mi");
+    while (!json_object_get(json_object_get(told(VOLUME), "target"), "address"))
+        poll(NULL, 0, 5);
+}
+END_TEST
+
 START_TEST(a_replica_leaves_and_comes_back) {
     json_t *document = volume_document(NODE, "64Mi", 2);
 
@@ -576,6 +653,8 @@ CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end,
                 a_volume_is_a_file_when_that_is_wanted_and_after_every_death,
                 clients_may_take_what_is_wanted, a_replica_that_is_damaged_is_mended,
                 what_a_replica_missed_while_no_agent_was_there_is_found,
-                replicas_are_compared_again_and_again, a_replica_leaves_and_comes_back,
+                replicas_are_compared_again_and_again, a_snapshot_is_taken_once_while_clients_write,
+                what_is_wanted_no_more_is_not_taken_when_the_document_is_true,
+                who_serves_for_nobody_does_not_say_where, a_replica_leaves_and_comes_back,
                 too_few_replicas_are_waited_for, one_that_hangs_holds_up_no_other,
                 what_a_machine_that_went_down_has_left_goes)

@@ -1,0 +1,33 @@
+/*
+ * Copies of snapshots on their way into a pool: a thread of its own for each, so that the pool is
+ * looked at meanwhile; one at a time.
+ *
+ * Belongs to the thread of the pool.
+ */
+#pragma once
+
+#include "engine/generation.h"
+#include "engine/replica.h"
+
+struct copies;
+
+struct copy { /* what it points to is copied */
+    struct replica source;
+    const char *snapshot;
+    struct replica target;
+    /* Of a clone: its volume, and the first generation.  NULL: the snapshot itself is copied. */
+    const char *volume;
+    int64_t maximum_bytes;
+    const struct generation *first;
+};
+
+struct copies *copies_new(void);
+void copies_free(struct copies *copies); /* after copies_end(); NULL is fine */
+
+/* 1: under way, or another is: come again; 0: it is there; -1: it failed. */
+int copies_make(struct copies *copies, const struct copy *wanted, struct error *err);
+/* Nothing is written beside that replica, or to that snapshot of it, any more when this returns.
+ * NULL: to any. */
+void copies_stop(struct copies *copies, const char *replica, const char *snapshot);
+/* The one that is under way ends soon, and is forgotten. */
+void copies_end(struct copies *copies);
