@@ -190,7 +190,9 @@ static int check_config_edit(struct work *work, const struct document *before,
     const json_t *old_policy = json_object_get(spec_of(before), "policy");
     const json_t *policy = json_object_get(spec_of(after), "policy");
 
-    snapshot_source_keep_label(work, after);
+    /* One that is whole needs nothing of its source: it may be let go of. */
+    if (!is_bound(before) || json_object_get(after->labels, LABEL_SOURCE))
+        snapshot_source_keep_label(work, after);
     if (check_pools(work->arena, before, after, err) < 0 ||
         check_size(work->arena, before, after, err) < 0)
         return -1;

@@ -74,20 +74,19 @@ const char *replicated_node(const struct replicated_call *call) {
     return node ? node : "";
 }
 
-static int64_t size_in(const struct replicated_call *call, const char *part) {
-    const json_t *capacity = json_object_get(json_object_get(call->config, part), "capacity");
-    const char *text = json_text_of(capacity, "storage");
+int64_t replicated_bytes(const json_t *part) {
+    const char *text = json_text_of(json_object_get(part, "capacity"), "storage");
     int64_t bytes;
 
     return text && quantity_read(text, &bytes) ? bytes : 0;
 }
 
 int64_t replicated_size(const struct replicated_call *call) {
-    return size_in(call, "status");
+    return replicated_bytes(json_object_get(call->config, "status"));
 }
 
 int64_t replicated_size_wanted(const struct replicated_call *call) {
-    return size_in(call, "spec");
+    return replicated_bytes(json_object_get(call->config, "spec"));
 }
 
 bool replicated_is_going(const struct replicated_call *call) {
@@ -197,7 +196,7 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
             return error_pass(err, &failure);
         if (now_us - begun_us >= call->backend->patience_us)
             return done < 0 ? error_pass(err, &failure) : give_up(call, err);
-        if (replicated_may(call, err) < 0)
+        if (replicated_may(call, err) < 0 || driver_progress_tell(call->progress, 0, 1, err) < 0)
             return -1;
         sleep_us(pause_us);
         pause_us = pause_us * 3 / 2 < PAUSE_MOST_US ? pause_us * 3 / 2 : PAUSE_MOST_US;

@@ -5,7 +5,6 @@
 #include "common/cleanup.h"
 #include "common/gib.h"
 #include "common/heap.h"
-#include "common/quantity.h"
 #include "identity/own_user.h"
 #include "replicated/replicated.private.h"
 #include "json/json.h"
@@ -136,22 +135,16 @@ static int replicated_get_pools(void *handle, struct arena *arena, struct driver
 
 /* ---- the list ---- */
 
-static void tell(const struct replicated *opened, const json_t *config,
-                 void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg) {
-    const json_t *metadata = json_object_get(config, "metadata");
+void replicated_tell(const struct replicated *backend, const json_t *document, const char *label,
+                     void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg) {
+    const json_t *metadata = json_object_get(document, "metadata");
     const json_t *labels = json_object_get(metadata, "labels");
-    const json_t *capacity = json_object_get(json_object_get(config, "status"), "capacity");
-    const char *backend = json_text_of(labels, LABEL_BACKEND);
-    const char *name_id = json_text_of(labels, LABEL_VOLUME);
-    const char *size = json_text_of(capacity, "storage");
-    int64_t bytes = -1;
+    const char *whose = json_text_of(labels, LABEL_BACKEND), *name_id = json_text_of(labels, label);
+    int64_t bytes = replicated_bytes(json_object_get(document, "status"));
 
-    if (!name_id || !backend || strcmp(backend, opened->backend->name) != 0 ||
-        json_text_of(metadata, "deletionTimestamp"))
-        return;
-    if (size)
-        quantity_read(size, &bytes);
-    found(arg, name_id, bytes);
+    if (name_id && whose && strcmp(whose, backend->backend->name) == 0 &&
+        !json_text_of(metadata, "deletionTimestamp"))
+        found(arg, name_id, bytes > 0 ? bytes : -1);
 }
 
 static int replicated_list_volumes(void *handle, struct arena *arena,
@@ -165,7 +158,7 @@ static int replicated_list_volumes(void *handle, struct arena *arena,
         return -1;
     configs = documents_fetch(&api, arena, &replicated_configs, err);
     for (size_t i = 0; i < json_array_size(configs); i++)
-        tell(opened, json_array_get(configs, i), found, arg);
+        replicated_tell(opened, json_array_get(configs, i), LABEL_VOLUME, found, arg);
     return configs ? 0 : -1;
 }
 
@@ -173,7 +166,7 @@ const struct driver replicated_driver = {
     .name = "replicated",
     .vendor_name = "Open Source",
     .storage_protocol = "nbd",
-    .features = DRIVER_ONLINE_EXTEND | DRIVER_THIN,
+    .features = DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_SNAPSHOT | DRIVER_CLONE,
     .options = options,
     .open = replicated_open,
     .close = replicated_close,
@@ -186,4 +179,9 @@ const struct driver replicated_driver = {
     .connect = replicated_connect,
     .disconnect = replicated_disconnect,
     .list_volumes = replicated_list_volumes,
+    .create_snapshot = replicated_create_snapshot,
+    .delete_snapshot = replicated_delete_snapshot,
+    .list_snapshots = replicated_list_snapshots,
+    .clone_volume = replicated_clone_volume,
+    .clone_snapshot = replicated_clone_snapshot,
 };

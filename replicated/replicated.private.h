@@ -27,13 +27,17 @@ struct replicated_call {
     const char *name;    /* of the config */
     const char *name_id; /* by which the volume is known */
     const struct driver_fence *fence;
-    const json_t *config; /* at the last look */
-    bool over;            /* the fence has said so */
+    const struct driver_progress *progress; /* who waits; NULL: nobody */
+    const json_t *config;                   /* at the last look; NULL: it is not there */
+    bool over;                              /* the fence has said so */
 };
 
 /* "metadata.labels" of each config. */
-#define LABEL_VOLUME  "scoria.io/volume"  /* the name_id */
-#define LABEL_BACKEND "scoria.io/backend" /* the backend's section */
+#define LABEL_VOLUME   "scoria.io/volume"         /* the name_id */
+#define LABEL_BACKEND  "scoria.io/backend"        /* the backend's section */
+#define LABEL_SNAPSHOT "scoria.io/snapshot"       /* the same of a snapshot */
+#define LABEL_CLONES   "scoria.io/clones"         /* of a snapshot that is there to clone by */
+#define LABEL_SOURCE   "openebs.io/source-volume" /* as the API puts it */
 /* Written anew whenever a connection begins or ends, so that whoever decided before is refused. */
 #define ANNOTATION_CONNECTION "scoria.io/connection"
 
@@ -69,6 +73,35 @@ int64_t replicated_size(const struct replicated_call *call);     /* 0: it has no
 int64_t replicated_size_wanted(const struct replicated_call *call);
 bool replicated_is_going(const struct replicated_call *call);
 
+int64_t replicated_bytes(const json_t *part); /* "capacity" in its spec, or its status; 0: none */
+/* Tells of a document of the backend by its label, unless it is on its way out. */
+void replicated_tell(const struct replicated *backend, const json_t *document, const char *label,
+                     void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg);
+
+/* What a volume is to be. */
+struct replicated_making {
+    const char *policy; /* NULL: none */
+    int64_t replicas;
+    bool replicas_said; /* by type or policy: so many, or none */
+    int64_t bytes;
+    const char *volume_id;
+    const char *source; /* "config@snapshot"; NULL: it is empty */
+};
+
+/* What its type says, else the policy, else the backend. */
+int replicated_read_wish(const struct replicated_call *call, const struct driver_volume *volume,
+                         struct replicated_making *ret, struct error *err);
+/* In steps: call->config is there, and whole (1).  ERROR_CONFLICT for good when that is not this
+ * volume's.  And sends it: 0. */
+int replicated_look_made(struct replicated_call *call, struct error *err);
+int replicated_make(struct replicated_call *call, const struct replicated_making *making,
+                    struct error *err);
+/* Walks until it is made. */
+int replicated_made(struct replicated_call *call, replicated_step *step, void *arg,
+                    struct driver_created *ret, struct error *err);
+/* Snapshots of the config that were there to clone by go. */
+int replicated_drop_clones(struct replicated_call *call, struct error *err);
+
 /* Members of the struct driver. */
 int replicated_create_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                              struct driver_created *ret, struct error *err);
@@ -85,3 +118,24 @@ int replicated_connect(void *handle, struct arena *arena, const struct driver_vo
                        const json_t *connector, json_t **ret, struct error *err);
 int replicated_disconnect(void *handle, struct arena *arena, const struct driver_volume *volume,
                           struct error *err);
+enum driver_outcome replicated_create_snapshot(void *handle, struct arena *arena,
+                                               const struct driver_volume *volume,
+                                               const struct driver_snapshot *snapshot,
+                                               const struct driver_progress *progress,
+                                               struct driver_created *ret, struct error *err);
+enum driver_outcome replicated_delete_snapshot(void *handle, struct arena *arena,
+                                               const struct driver_volume *volume,
+                                               const struct driver_snapshot *snapshot,
+                                               const struct driver_progress *progress,
+                                               struct error *err);
+int replicated_list_snapshots(void *handle, struct arena *arena,
+                              void (*found)(void *arg, const char *name_id, int64_t bytes),
+                              void *arg, struct error *err);
+int replicated_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                            const struct driver_volume *source,
+                            const struct driver_progress *progress, struct driver_created *ret,
+                            struct error *err);
+int replicated_clone_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              const struct driver_snapshot *source,
+                              const struct driver_progress *progress, struct driver_created *ret,
+                              struct error *err);

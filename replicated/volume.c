@@ -12,13 +12,6 @@
 
 /* ---- create ---- */
 
-struct making {
-    const char *policy; /* NULL: none */
-    int64_t replicas;
-    int64_t bytes;
-    const char *volume_id;
-};
-
 static const char *spec_of(const struct driver_volume *volume, const char *key) {
     const char *text = json_text_of(volume->extra_specs, key);
 
@@ -53,14 +46,19 @@ static int read_count(const char *text, int64_t *ret, struct error *err) {
     return 0;
 }
 
-/* What the type says, else its policy, else the backend. */
-static int read_wish(const struct replicated_call *call, const struct driver_volume *volume,
-                     struct making *ret, struct error *err) {
+int replicated_read_wish(const struct replicated_call *call, const struct driver_volume *volume,
+                         struct replicated_making *ret, struct error *err) {
     const char *policy = spec_of(volume, DRIVER_SPEC_POLICY);
     const char *count = spec_of(volume, DRIVER_SPEC_REPLICAS);
     const json_t *document = NULL, *pools;
 
-    *ret = (struct making){
+    if (volume->multiattach || volume->encrypted)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         volume->encrypted
+                             ? "Nobody here could encrypt a replicated volume."
+                             : "A replicated volume is served on one host at a time: no "
+                               "multiattach.");
+    *ret = (struct replicated_making){
         .policy = policy ? policy : call->backend->policy,
         .replicas = call->backend->replicas,
         .bytes = volume->size_gb * GIB,
@@ -69,12 +67,14 @@ static int read_wish(const struct replicated_call *call, const struct driver_vol
     if (ret->policy && !(document = find_policy(call, ret->policy, err)))
         return -1;
     pools = json_object_get(json_object_get(document, "spec"), "replicaPoolInfo");
+    ret->replicas_said = count || json_array_size(pools) > 0;
     if (json_array_size(pools) > 0)
         ret->replicas = (int64_t)json_array_size(pools);
     return count ? read_count(count, &ret->replicas, err) : 0;
 }
 
-static json_t *new_config(const struct replicated_call *call, const struct making *making) {
+static json_t *new_config(const struct replicated_call *call,
+                          const struct replicated_making *making) {
     json_t *config =
         json_pack("{s:{s:s, s:{s:s, s:s}, s:{s:s, s:s}}, s:{s:{s:s}, s:{s:I}}}", "metadata", "name",
                   call->name, "labels", LABEL_VOLUME, call->name_id, LABEL_BACKEND,
@@ -86,6 +86,9 @@ static json_t *new_config(const struct replicated_call *call, const struct makin
     if (making->policy)
         json_object_set_new(json_object_get(json_object_get(config, "metadata"), "annotations"),
                             "openebs.io/volume-policy", json_string(making->policy));
+    if (making->source)
+        json_object_set_new(json_object_get(config, "spec"), "cstorVolumeSource",
+                            json_string(making->source));
     return json_keep(call->arena, config);
 }
 
@@ -96,22 +99,30 @@ static int refuse_name(struct replicated_call *call, struct error *err) {
                      "Volume config %s is there already and not this volume's.", call->name);
 }
 
-static int create_step(struct replicated_call *call, void *arg, struct error *err) {
-    const struct making *making = arg;
+int replicated_look_made(struct replicated_call *call, struct error *err) {
     int found = replicated_look(call, err);
 
     if (found < 0)
         return -1;
     if (call->config && (found == 0 || replicated_is_going(call)))
         return refuse_name(call, err);
-    if (found > 0)
-        return replicated_size(call) > 0;
+    return found > 0 && replicated_size(call) > 0;
+}
+
+int replicated_make(struct replicated_call *call, const struct replicated_making *making,
+                    struct error *err) {
     if (replicated_may(call, err) < 0)
         return -1;
     return document_send(&call->api, call->arena, &replicated_configs, new_config(call, making),
                          err)
                ? 0
                : -1;
+}
+
+static int create_step(struct replicated_call *call, void *arg, struct error *err) {
+    int there = replicated_look_made(call, err);
+
+    return there < 0 || call->config ? there : replicated_make(call, arg, err);
 }
 
 /* What could not be made in time is not made later. */
@@ -123,25 +134,25 @@ static int take_back(struct replicated_call *call, const struct error *failure, 
     return error_pass(err, failure);
 }
 
+int replicated_made(struct replicated_call *call, replicated_step *step, void *arg,
+                    struct driver_created *ret, struct error *err) {
+    struct error failure;
+
+    if (replicated_walk(call, step, arg, &failure) < 0)
+        return take_back(call, &failure, err);
+    *ret = (struct driver_created){ .provider_location = call->name, .format = "raw" };
+    return 0;
+}
+
 int replicated_create_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                              struct driver_created *ret, struct error *err) {
     struct replicated_call call;
-    struct making making;
-    struct error failure;
+    struct replicated_making making;
 
     if (replicated_begin(handle, arena, volume, &call, err) < 0 ||
-        read_wish(&call, volume, &making, err) < 0)
+        replicated_read_wish(&call, volume, &making, err) < 0)
         return -1;
-    if (volume->multiattach || volume->encrypted)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         volume->encrypted
-                             ? "Nobody here could encrypt a replicated volume."
-                             : "A replicated volume is served on one host at a time: no "
-                               "multiattach.");
-    if (replicated_walk(&call, create_step, &making, &failure) < 0)
-        return take_back(&call, &failure, err);
-    *ret = (struct driver_created){ .provider_location = call.name, .format = "raw" };
-    return 0;
+    return replicated_made(&call, create_step, &making, ret, err);
 }
 
 /* ---- delete ---- */
@@ -160,7 +171,7 @@ static int delete_step(struct replicated_call *call, void *arg, struct error *er
     if (*replicated_node(call))
         return replicated_change(call, json_pack("{s:{s:s}}", "publish", "nodeId", ""), err);
     version = json_text_of(json_object_get(call->config, "metadata"), "resourceVersion");
-    if (replicated_may(call, err) < 0)
+    if (replicated_drop_clones(call, err) < 0 || replicated_may(call, err) < 0)
         return -1;
     return document_drop_version(&call->api, call->arena, &replicated_configs, call->name, version,
                                  err);

@@ -142,6 +142,44 @@ class Replicated(ReplicatedCase):
         disk.close()
         self.api.detach(again["id"])
 
+    def serve(self, volume_id):
+        """Its attachment, and a client."""
+        attachment = self.api.attach(volume_id, str(uuid.uuid4()), NODE)
+        self.api.attach_complete(attachment["id"])
+        disk = Disk(attachment["connection_info"]["socket"]).connected()
+        self.addCleanup(disk.close)
+        return attachment["id"], disk
+
+    def assert_holds(self, volume_id, byte):
+        attachment_id, disk = self.serve(volume_id)
+        self.assertEqual(disk.read(7), bytes([byte]) * BLOCK)
+        disk.close()
+        self.api.detach(attachment_id)
+
+    def test_snapshots_and_clones(self):
+        volume_id = self.volume(volume_type=self.type_of(replicaCount="1"))
+        attachment_id, disk = self.serve(volume_id)
+        disk.put(7, bytes([1]) * BLOCK)
+        below = self.api.snapshot(volume_id)
+        disk.put(7, bytes([2]) * BLOCK)
+        disk.close()
+        self.api.detach(attachment_id)
+        until(lambda: self.published(volume_id) == "", 60, "the end of the connection")
+        beside = self.api.snapshot(volume_id)
+        old = self.volume(snapshot_id=below)
+        new = self.volume(size_gb=2, snapshot_id=beside)
+        clone = self.volume(source_volid=volume_id)
+        for snapshot_id in (below, beside):
+            self.api.ask("DELETE", f"/snapshots/{snapshot_id}")
+        until(lambda: not self.api.snapshots(), 60, "the snapshots to go")
+        self.api.delete_and_wait(volume_id)
+        self.assertEqual(self.api.ask("GET", "/volume_config_snapshots")[
+            "volume_config_snapshots"], [])
+        self.assert_holds(old, 1)
+        self.assert_holds(new, 2)
+        self.assert_holds(clone, 2)
+        self.assert_volume(new, "available", 2)
+
     def test_it_comes_back_at_once_after_it_was_taken_away(self):
         volume_id = self.volume()
         for _ in range(5):

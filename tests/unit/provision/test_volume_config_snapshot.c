@@ -148,6 +148,21 @@ WORK_TEST(a_clone_keeps_the_label_that_holds_its_source) {
     ck_assert_str_eq(err->message, "Volume config db has 1 clones, which have to go first.");
 }
 
+WORK_TEST(a_clone_that_is_whole_may_let_go_of_its_source) {
+    struct document snapshot = snapshot_of(work, ready(work)), after;
+    const char *clone = declare(work, &kind_volume_config, CLONE("c", "2Gi", 1, "db@s"));
+    struct document config = config_of(work, snapshot.owner_id);
+
+    set_status(work, clone, "{\"phase\":\"Bound\"}");
+    OK(edit(work, clone, "{\"metadata\":{\"labels\":{\"openebs.io/source-volume\":\"x\"}}}", err));
+    ck_assert_str_eq(config_at(work, clone, "metadata.labels"),
+                     "{\"openebs.io/source-volume\":\"db\"}");
+    OK(document_delete(work, &snapshot, false, &after, err));
+    REFUSED(document_delete(work, &config, false, &after, err), CONFLICT);
+    OK(edit(work, clone, "{\"metadata\":{\"labels\":{\"openebs.io/source-volume\":null}}}", err));
+    ck_assert_str_eq(config_at(work, clone, "metadata.labels"), "{}");
+}
+
 WORK_TEST(a_snapshot_stays_while_a_volume_is_made_of_it) {
     struct document snapshot = snapshot_of(work, ready(work)), after, other;
     const char *clone;
@@ -166,4 +181,5 @@ CHECK_MAIN("volume_config_snapshot", a_snapshot_belongs_to_its_config_and_waits,
            a_config_with_snapshots_stays, a_clone_is_never_of_nothing,
            a_clone_has_room_for_its_source_and_pools_that_have_it,
            a_clone_keeps_the_label_that_holds_its_source,
+           a_clone_that_is_whole_may_let_go_of_its_source,
            a_snapshot_stays_while_a_volume_is_made_of_it)

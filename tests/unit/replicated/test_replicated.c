@@ -28,6 +28,20 @@
 #define NONE     "{\"itemNotFound\":{\"code\":404,\"message\":\"none\"}}"
 #define CHANGED  "{\"conflictingRequest\":{\"code\":409,\"message\":\"changed\"}}"
 
+#define SNAPSHOT_PATH(name) "/v3/volume_config_snapshots/" name
+#define SNAPSHOTS           "/v3/volume_config_snapshots?*"
+#define SNAPSHOT(name, config, label, value, more)                                          \
+    "{\"metadata\":{\"name\":\"" name "\",\"uid\":\"" UID                                   \
+    "\",\"resourceVersion\":\"5\",\"labels\":{\"" label "\":\"" value "\"}" more            \
+    "},\"spec\":{\"volumeName\":\"" config                                                  \
+    "\"},\"status\":{\"phase\":\"Ready\",\"capacity\":{\"storage\":\"2Gi\"},\"poolInfo\":[" \
+    "\"pool-a\",\"pool-b\"]}}"
+#define SNAPSHOT_ANSWER(name, config, phase)                           \
+    "{\"volume_config_snapshot\":{\"metadata\":{\"name\":\"" name      \
+    "\",\"resourceVersion\":\"5\"},\"spec\":{\"volumeName\":\"" config \
+    "\"},\"status\":{\"phase\":\"" phase                               \
+    "\",\"capacity\":{\"storage\":\"2Gi\"},\"poolInfo\":[\"pool-a\",\"pool-b\"]}}}"
+
 static struct script_server *server;
 static struct bench bench;
 
@@ -189,6 +203,15 @@ START_TEST(what_is_deleted_is_what_was_looked_at) {
     answers("GET", PATH, 200, CONFIG(ID, "7", AT("one")), 1);
     answers("PATCH", PATH, 200, CONFIG(ID, "8", AT("")), 0);
     answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 1);
+    answers("GET", SNAPSHOTS, 200,
+            "{\"volume_config_snapshots\":[" SNAPSHOT(
+                "mine", "other", "scoria.io/clones", "true",
+                "") "," SNAPSHOT("theirs", FILE_NAME, "app", "db",
+                                 "") "," SNAPSHOT("left", FILE_NAME, "scoria.io/clones", "true",
+                                                  "") "]}",
+            1);
+    answers("GET", SNAPSHOTS, 200, "{\"volume_config_snapshots\":[]}", 0);
+    answers("DELETE", SNAPSHOT_PATH("left"), 202, NULL, 0);
     answers("DELETE", PATH "?resourceVersion=8", 409, CHANGED, 0);
     answers("GET", PATH, 200, CONFIG(ID, "9", AT("")), 1);
     answers("DELETE", PATH "?resourceVersion=9", 202, NULL, 0);
@@ -197,9 +220,9 @@ START_TEST(what_is_deleted_is_what_was_looked_at) {
     ck_assert_msg(bench_delete(&bench, &volume) == 0, "%s", bench.err.message);
     assert_says("PATCH", 0, "\"nodeId\":\"\"");
     assert_says("PATCH", 0, "\"resourceVersion\":\"7\"");
-    ck_assert_uint_eq(asked("DELETE"), 2);
+    ck_assert_uint_eq(asked("DELETE"), 3);
     ck_assert_int_eq(bench_delete(&bench, &volume), 0);
-    ck_assert_uint_eq(asked("DELETE"), 2);
+    ck_assert_uint_eq(asked("DELETE"), 3);
     end();
 }
 END_TEST
@@ -315,6 +338,144 @@ START_TEST(an_api_that_begins_anew_is_waited_for) {
 }
 END_TEST
 
+/* ---- snapshots and clones ---- */
+
+#define SNAP_ID   "3c3c3c3c-2d6b-4f0e-9c86-3d5e7f0a9b11"
+#define SNAP_NAME "snapshot-" SNAP_ID
+#define SOURCE    "volume-" OTHERS
+
+static const struct driver_snapshot a_snapshot = { .id = SNAP_ID,
+                                                   .name_id = SNAP_ID,
+                                                   .size_gb = 1 };
+
+static enum driver_outcome take_snapshot(const struct driver_snapshot *snapshot) {
+    const struct driver_volume volume = A_VOLUME;
+    struct driver_created created = { 0 };
+    enum driver_outcome outcome = bench.driver->create_snapshot(
+        bench.handle, bench.arena, &volume, snapshot, NULL, &created, &bench.err);
+
+    if (outcome == DRIVER_DONE)
+        ck_assert_str_eq(created.provider_location, SNAP_NAME);
+    return outcome;
+}
+
+START_TEST(a_snapshot_is_a_document_of_its_own) {
+    struct driver_snapshot fenced = a_snapshot;
+
+    begin();
+    fenced.fence = &gone;
+    ck_assert_int_eq(take_snapshot(&fenced), DRIVER_FAILED);
+    answers("GET", SNAPSHOT_PATH(SNAP_NAME), 404, NONE, 1);
+    answers("POST", "/v3/volume_config_snapshots", 201,
+            SNAPSHOT_ANSWER(SNAP_NAME, FILE_NAME, "Pending"), 0);
+    answers("GET", SNAPSHOT_PATH(SNAP_NAME), 200, SNAPSHOT_ANSWER(SNAP_NAME, FILE_NAME, "Pending"),
+            1);
+    answers("GET", SNAPSHOT_PATH(SNAP_NAME), 200, SNAPSHOT_ANSWER(SNAP_NAME, FILE_NAME, "Ready"),
+            2);
+    ck_assert_msg(take_snapshot(&a_snapshot) == DRIVER_DONE, "%s", bench.err.message);
+    assert_says("POST", 0, "\"volumeName\":\"" FILE_NAME "\"");
+    assert_says("POST", 0, "\"scoria.io/snapshot\":\"" SNAP_ID "\"");
+    ck_assert_int_eq(take_snapshot(&a_snapshot), DRIVER_DONE); /* the second does nothing */
+    ck_assert_uint_eq(asked("POST"), 1);
+    answers("GET", SNAPSHOT_PATH(SNAP_NAME), 200, SNAPSHOT_ANSWER(SNAP_NAME, FILE_NAME, "Failed"),
+            1);
+    ck_assert_int_eq(take_snapshot(&a_snapshot), DRIVER_FAILED);
+    ck_assert_int_eq(bench.err.kind, ERROR_BACKEND);
+    answers("GET", SNAPSHOT_PATH(SNAP_NAME), 200, SNAPSHOT_ANSWER(SNAP_NAME, "other", "Ready"), 0);
+    ck_assert_int_eq(take_snapshot(&a_snapshot), DRIVER_FAILED);
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    ck_assert_uint_eq(asked("POST"), 1);
+    end();
+}
+END_TEST
+
+START_TEST(a_snapshot_goes_with_its_document) {
+    const struct driver_volume volume = A_VOLUME;
+
+    begin();
+    answers("GET", SNAPSHOT_PATH(SNAP_NAME), 200, SNAPSHOT_ANSWER(SNAP_NAME, FILE_NAME, "Ready"),
+            1);
+    answers("DELETE", SNAPSHOT_PATH(SNAP_NAME) "?resourceVersion=5", 202, NULL, 0);
+    answers("GET", SNAPSHOT_PATH(SNAP_NAME), 404, NONE, 0);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(bench.driver->delete_snapshot(bench.handle, bench.arena, &volume,
+                                                       &a_snapshot, NULL, &bench.err),
+                         DRIVER_DONE);
+    ck_assert_uint_eq(asked("DELETE"), 1);
+    end();
+}
+END_TEST
+
+/* As large as the source really is, on no more pools than have it, and on its own feet at last. */
+static void assert_clone(const char *source) {
+    assert_says("POST", asked("POST") - 1, source);
+    assert_says("POST", asked("POST") - 1, "\"storage\":\"2Gi\"");
+    assert_says("POST", asked("POST") - 1, "\"replicaCount\":2");
+    ck_assert_uint_eq(asked("PATCH"), 1);
+    assert_says("PATCH", 0, "\"openebs.io/source-volume\":null");
+}
+
+static void answer_the_clone(void) {
+    answers("GET", PATH, 404, NONE, 1);
+    answers("POST", "/v3/volume_configs", 201, CONFIG(ID, "1", "}"), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "1", "}"), 1);
+    answers("GET", PATH, 200,
+            CONFIG(ID "\",\"openebs.io/source-volume\":\"" SOURCE, "2", BOUND("2Gi")), 1);
+    answers("PATCH", PATH, 200, CONFIG(ID, "3", BOUND("2Gi")), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "3", BOUND("2Gi")), 0);
+}
+
+START_TEST(a_volume_is_made_of_a_snapshot) {
+    struct driver_volume volume = A_VOLUME;
+    struct driver_created created;
+    struct driver_snapshot larger = a_snapshot;
+
+    begin();
+    answers("GET", SNAPSHOT_PATH(SNAP_NAME), 200, SNAPSHOT_ANSWER(SNAP_NAME, SOURCE, "Ready"), 0);
+    larger.size_gb = 2;
+    ck_assert_int_eq(bench.driver->clone_snapshot(bench.handle, bench.arena, &volume, &larger, NULL,
+                                                  &created, &bench.err),
+                     -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_BAD_REQUEST);
+    answer_the_clone();
+    ck_assert_msg(bench.driver->clone_snapshot(bench.handle, bench.arena, &volume, &a_snapshot,
+                                               NULL, &created, &bench.err) == 0,
+                  "%s", bench.err.message);
+    assert_clone("\"cstorVolumeSource\":\"" SOURCE "@" SNAP_NAME "\"");
+    ck_assert_uint_eq(asked("DELETE"), 0);
+    end();
+}
+END_TEST
+
+START_TEST(a_volume_is_made_of_another_by_a_snapshot_that_goes) {
+    static const char name[] = "clone-" ID;
+    struct driver_volume volume = A_VOLUME;
+    const struct driver_volume source = {
+        .id = OTHERS, .name_id = OTHERS, .provider_location = SOURCE, .size_gb = 1
+    };
+    struct driver_created created;
+
+    begin();
+    answers("GET", PATH, 404, NONE, 1);
+    answers("GET", SNAPSHOT_PATH("clone-" ID), 404, NONE, 1);
+    answers("POST", "/v3/volume_config_snapshots", 201,
+            SNAPSHOT_ANSWER("clone-" ID, SOURCE, "Pending"), 0);
+    answers("GET", SNAPSHOT_PATH("clone-" ID), 200, SNAPSHOT_ANSWER("clone-" ID, SOURCE, "Ready"),
+            2);
+    answers("DELETE", SNAPSHOT_PATH("clone-" ID) "?resourceVersion=5", 202, NULL, 0);
+    answers("GET", SNAPSHOT_PATH("clone-" ID), 404, NONE, 0);
+    answer_the_clone();
+    ck_assert_msg(bench.driver->clone_volume(bench.handle, bench.arena, &volume, &source, NULL,
+                                             &created, &bench.err) == 0,
+                  "%s", bench.err.message);
+    assert_says("POST", 0, "\"scoria.io/clones\":\"true\"");
+    assert_says("POST", 0, name);
+    assert_clone("\"cstorVolumeSource\":\"" SOURCE "@clone-" ID "\"");
+    ck_assert_uint_eq(asked("DELETE"), 1);
+    end();
+}
+END_TEST
+
 /* ---- pools ---- */
 
 #define POOL(up, read_only, state)                                                        \
@@ -379,5 +540,8 @@ CHECK_MAIN("replicated", a_volume_is_a_config_of_its_own, a_type_that_cannot_be_
            a_late_create_makes_nothing, who_is_fenced_off_changes_nothing,
            what_is_deleted_is_what_was_looked_at, what_has_another_name_is_not_there,
            a_name_is_a_label, it_grows_to_one_size_after_the_other, it_is_served_to_one_host,
-           an_api_that_begins_anew_is_waited_for, the_room_is_that_of_pools_that_take_replicas,
+           an_api_that_begins_anew_is_waited_for, a_snapshot_is_a_document_of_its_own,
+           a_snapshot_goes_with_its_document, a_volume_is_made_of_a_snapshot,
+           a_volume_is_made_of_another_by_a_snapshot_that_goes,
+           the_room_is_that_of_pools_that_take_replicas,
            before_the_api_listens_there_is_nothing_to_tell)

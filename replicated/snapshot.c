@@ -1,0 +1,296 @@
+/*
+ * Snapshots are documents beside the config, and a clone is a config that is made of one.  What a
+ * volume is cloned by is a snapshot of its own, which goes when the clone is whole; one that a
+ * crash leaves goes with its volume.
+ */
+#include "common/gib.h"
+#include "common/log.h"
+#include "replicated/replicated.private.h"
+#include "json/json.h"
+
+#include <string.h>
+
+static const struct remote_documents snapshots = { .collection = "volume_config_snapshots",
+                                                   .word = "volume_config_snapshot" };
+
+/* ---- one ---- */
+
+struct taking {
+    const char *name;    /* of the snapshot */
+    const char *name_id; /* by which it is known; NULL: it is to clone by */
+    const char *config;  /* of what it is; NULL: as it says */
+    const json_t *found; /* at the last look; NULL: it is not there */
+    bool begun;          /* its end */
+};
+
+static int look(const struct replicated_call *call, struct taking *taking, struct error *err) {
+    struct error failure;
+
+    taking->found = document_fetch(&call->api, call->arena, &snapshots, taking->name, &failure);
+    return taking->found || failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
+}
+
+static const char *config_of(const struct taking *taking) {
+    return json_text_of(json_object_get(taking->found, "spec"), "volumeName");
+}
+
+static bool is_going(const struct taking *taking) {
+    return json_text_of(json_object_get(taking->found, "metadata"), "deletionTimestamp") != NULL;
+}
+
+static json_t *new_snapshot(const struct replicated_call *call, const struct taking *taking) {
+    json_t *document = json_pack("{s:{s:s, s:{s:s}}, s:{s:s}}", "metadata", "name", taking->name,
+                                 "labels", LABEL_BACKEND, call->backend->backend->name, "spec",
+                                 "volumeName", taking->config);
+    json_t *labels = json_object_get(json_object_get(document, "metadata"), "labels");
+
+    json_object_set_new(labels, taking->name_id ? LABEL_SNAPSHOT : LABEL_CLONES,
+                        json_string(taking->name_id ? taking->name_id : "true"));
+    return json_keep(call->arena, document);
+}
+
+/* As it is found: 1 ready, 0 not yet. */
+static int judge(struct replicated_call *call, const struct taking *taking, struct error *err) {
+    const json_t *status = json_object_get(taking->found, "status");
+    const char *phase = json_text_of(status, "phase"), *message = json_text_of(status, "message");
+    const char *config = config_of(taking);
+
+    if (is_going(taking) || !config || strcmp(config, taking->config) != 0) {
+        call->over = true;
+        return error_set(err, ERROR_CONFLICT, "Snapshot %s is there already and not this one.",
+                         taking->name);
+    }
+    if (phase && strcmp(phase, "Failed") == 0)
+        return error_set(err, ERROR_BACKEND, "Snapshot %s: %s", taking->name,
+                         message ? message : "it could not be taken");
+    return phase && strcmp(phase, "Ready") == 0;
+}
+
+static int take_one(struct replicated_call *call, struct taking *taking, struct error *err) {
+    if (look(call, taking, err) < 0)
+        return -1;
+    if (taking->found)
+        return judge(call, taking, err);
+    if (replicated_may(call, err) < 0)
+        return -1;
+    return document_send(&call->api, call->arena, &snapshots, new_snapshot(call, taking), err) ? 0
+                                                                                               : -1;
+}
+
+static int drop_one(struct replicated_call *call, struct taking *taking, struct error *err) {
+    const char *version;
+
+    if (look(call, taking, err) < 0)
+        return -1;
+    if (!taking->found)
+        return 1;
+    if (is_going(taking)) {
+        taking->begun = true;
+        return 0;
+    }
+    version = json_text_of(json_object_get(taking->found, "metadata"), "resourceVersion");
+    if (replicated_may(call, err) < 0)
+        return -1;
+    return document_drop_version(&call->api, call->arena, &snapshots, taking->name, version, err);
+}
+
+static int take_step(struct replicated_call *call, void *arg, struct error *err) {
+    return take_one(call, arg, err);
+}
+
+static int drop_step(struct replicated_call *call, void *arg, struct error *err) {
+    return drop_one(call, arg, err);
+}
+
+/* ---- snapshots of the service ---- */
+
+static struct taking taking_of(struct arena *arena, const struct driver_snapshot *snapshot) {
+    return (struct taking){
+        .name = snapshot->provider_location ? snapshot->provider_location
+                                            : arena_format(arena, "snapshot-%s", snapshot->name_id),
+        .name_id = snapshot->name_id,
+    };
+}
+
+enum driver_outcome replicated_create_snapshot(void *handle, struct arena *arena,
+                                               const struct driver_volume *volume,
+                                               const struct driver_snapshot *snapshot,
+                                               const struct driver_progress *progress,
+                                               struct driver_created *ret, struct error *err) {
+    struct taking taking = taking_of(arena, snapshot);
+    struct replicated_call call;
+
+    if (driver_fence_check(snapshot->fence, err) < 0 ||
+        replicated_begin(handle, arena, volume, &call, err) < 0)
+        return DRIVER_FAILED;
+    taking.config = call.name;
+    call.fence = snapshot->fence;
+    call.progress = progress;
+    if (replicated_walk(&call, take_step, &taking, err) < 0)
+        return DRIVER_FAILED;
+    *ret = (struct driver_created){ .provider_location = taking.name, .format = "raw" };
+    return DRIVER_DONE;
+}
+
+enum driver_outcome replicated_delete_snapshot(void *handle, struct arena *arena,
+                                               const struct driver_volume *volume,
+                                               const struct driver_snapshot *snapshot,
+                                               const struct driver_progress *progress,
+                                               struct error *err) {
+    struct taking taking = taking_of(arena, snapshot);
+    struct replicated_call call;
+    struct error failure;
+
+    if (driver_fence_check(snapshot->fence, err) < 0 ||
+        replicated_begin(handle, arena, volume, &call, err) < 0)
+        return DRIVER_FAILED;
+    call.fence = snapshot->fence;
+    call.progress = progress;
+    if (replicated_walk(&call, drop_step, &taking, &failure) == 0)
+        return DRIVER_DONE;
+    if (!taking.begun || failure.kind != ERROR_BACKEND)
+        return (enum driver_outcome)error_pass(err, &failure);
+    log_warning(NULL, "data of a deleted snapshot go later", "snapshot_id", snapshot->id, "reason",
+                failure.message, NULL);
+    return DRIVER_DONE;
+}
+
+int replicated_list_snapshots(void *handle, struct arena *arena,
+                              void (*found)(void *arg, const char *name_id, int64_t bytes),
+                              void *arg, struct error *err) {
+    const struct replicated *opened = handle;
+    const json_t *all;
+    struct client api;
+
+    if (replicated_api(opened, &api, err) < 0)
+        return -1;
+    all = documents_fetch(&api, arena, &snapshots, err);
+    for (size_t i = 0; i < json_array_size(all); i++)
+        replicated_tell(opened, json_array_get(all, i), LABEL_SNAPSHOT, found, arg);
+    return all ? 0 : -1;
+}
+
+/* ---- clones ---- */
+
+struct cloning {
+    struct replicated_making making;
+    struct taking taking;
+    bool own; /* the snapshot is there for this alone */
+};
+
+/* Somebody's clone keeps what it was made of, and a volume of the service does not need that. */
+static int let_go_of_source(struct replicated_call *call, struct error *err) {
+    const json_t *labels = json_object_get(json_object_get(call->config, "metadata"), "labels");
+
+    if (!json_text_of(labels, LABEL_SOURCE))
+        return 1;
+    return replicated_change(call, json_pack("{s:{s:{s:n}}}", "metadata", "labels", LABEL_SOURCE),
+                             err);
+}
+
+/* All of a source that has outgrown its record, on the pools that have it. */
+static void fit(struct replicated_making *making, const struct taking *taking) {
+    const json_t *status = json_object_get(taking->found, "status");
+    int64_t pools = (int64_t)json_array_size(json_object_get(status, "poolInfo"));
+
+    if (making->bytes < replicated_bytes(status))
+        making->bytes = replicated_bytes(status);
+    if (!making->replicas_said && pools > 0 && making->replicas > pools)
+        making->replicas = pools;
+}
+
+static int make(struct replicated_call *call, struct cloning *cloning, struct error *err) {
+    struct replicated_making *making = &cloning->making;
+    int ready;
+
+    if (cloning->own) {
+        ready = take_one(call, &cloning->taking, err);
+        if (ready <= 0)
+            return ready;
+    } else if (look(call, &cloning->taking, err) < 0) {
+        return -1;
+    }
+    if (!cloning->taking.found)
+        return error_set(err, ERROR_NOT_FOUND, "There is no snapshot %s.", cloning->taking.name);
+    fit(making, &cloning->taking);
+    making->source =
+        arena_join(call->arena, config_of(&cloning->taking), "@", cloning->taking.name, NULL);
+    return replicated_make(call, making, err);
+}
+
+static int clone_step(struct replicated_call *call, void *arg, struct error *err) {
+    struct cloning *cloning = arg;
+    int there = replicated_look_made(call, err), gone;
+
+    if (there < 0)
+        return -1;
+    if (!call->config)
+        return make(call, cloning, err);
+    if (there == 0)
+        return 0;
+    gone = let_go_of_source(call, err);
+    if (gone <= 0 || !cloning->own)
+        return gone;
+    /* From here on the snapshot is the controller's, which sees to its end. */
+    gone = drop_one(call, &cloning->taking, err);
+    return gone < 0 ? -1 : gone > 0 || cloning->taking.begun;
+}
+
+static int clone(struct replicated *backend, struct arena *arena,
+                 const struct driver_volume *volume, int64_t source_gb, struct cloning *cloning,
+                 const struct driver_progress *progress, struct driver_created *ret,
+                 struct error *err) {
+    struct replicated_call call;
+
+    if (volume->size_gb < source_gb)
+        return error_set(err, ERROR_BAD_REQUEST, "Volume %s is smaller than what it is made of.",
+                         volume->id);
+    if (driver_fence_check(volume->fence, err) < 0 ||
+        replicated_begin(backend, arena, volume, &call, err) < 0 ||
+        replicated_read_wish(&call, volume, &cloning->making, err) < 0)
+        return -1;
+    call.progress = progress;
+    return replicated_made(&call, clone_step, cloning, ret, err);
+}
+
+int replicated_clone_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              const struct driver_snapshot *source,
+                              const struct driver_progress *progress, struct driver_created *ret,
+                              struct error *err) {
+    struct cloning cloning = { .taking = taking_of(arena, source) };
+
+    return clone(handle, arena, volume, source->size_gb, &cloning, progress, ret, err);
+}
+
+int replicated_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                            const struct driver_volume *source,
+                            const struct driver_progress *progress, struct driver_created *ret,
+                            struct error *err) {
+    struct cloning cloning = {
+        .taking = { .name = arena_format(arena, "clone-%s", volume->name_id),
+                    .config = source->provider_location },
+        .own = true,
+    };
+
+    if (!source->provider_location)
+        return error_set(err, ERROR_NOT_FOUND, "Volume %s was never made.", source->id);
+    return clone(handle, arena, volume, source->size_gb, &cloning, progress, ret, err);
+}
+
+int replicated_drop_clones(struct replicated_call *call, struct error *err) {
+    const json_t *all = documents_fetch(&call->api, call->arena, &snapshots, err);
+
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const json_t *snapshot = json_array_get(all, i);
+        const json_t *metadata = json_object_get(snapshot, "metadata");
+        const char *config = json_text_of(json_object_get(snapshot, "spec"), "volumeName");
+
+        if (!config || strcmp(config, call->name) != 0 ||
+            !json_text_of(json_object_get(metadata, "labels"), LABEL_CLONES))
+            continue;
+        if (replicated_may(call, err) < 0 || document_drop(&call->api, call->arena, &snapshots,
+                                                           json_text_of(metadata, "name"), err) < 0)
+            return -1;
+    }
+    return all ? 0 : -1;
+}
