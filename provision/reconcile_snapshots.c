@@ -423,11 +423,28 @@ static const char *best_node(const struct reconcile *r) {
     return best;
 }
 
+/* 1: who has the volume answers; 0: nobody has it, or he is silent, and another may take it. */
+static int holder_answers(struct reconcile *r, struct error *err) {
+    const char *holder = r->volume.after.node;
+    int64_t silent_us = 0;
+
+    if (!holder)
+        return 0;
+    if (replica_pool_silence(r->work, holder, &silent_us, err) < 0)
+        return -1;
+    return silent_us <= r->work->settings->replica_pool_down_s * SECOND_US;
+}
+
 int reconcile_snapshot_node(struct reconcile *r, const char **ret, struct error *err) {
+    int answers;
+
     *ret = "";
     if (!reconcile_wants_snapshot(r))
         return 0;
-    *ret = r->volume.after.node ? r->volume.after.node : best_node(r);
+    answers = holder_answers(r, err);
+    if (answers < 0)
+        return -1;
+    *ret = answers ? r->volume.after.node : best_node(r);
     if (*ret)
         return 0;
     *ret = "";

@@ -218,6 +218,43 @@ WORK_TEST(the_same_node_lets_clients_in_when_it_is_published_there) {
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"host-a\"");
 }
 
+/* Pools of these nodes tell of themselves, and where others reach them. */
+static void put_reached(struct work *work, const char *letters) {
+    struct error err = { 0 };
+    struct replica_pool pool;
+
+    for (; *letters; letters++) {
+        const char *node = arena_format(work->arena, "host-%c", *letters);
+        struct replica_pool said = { .id = arena_format(work->arena, "pool-%c", *letters),
+                                     .node = node,
+                                     .path = "/pool",
+                                     .address = arena_join(work->arena, node, ":1", NULL),
+                                     .labels = json_keep(work->arena, json_object()),
+                                     .state = "Online" };
+
+        ck_assert_int_eq(replica_pool_report(work, &said, &pool, &err), 0);
+    }
+}
+
+WORK_TEST(a_node_that_is_silent_holds_up_no_snapshot) {
+    const char *config = bound(work, false), *id = shoot(work, SNAPSHOT("s"));
+
+    (void)err;
+    put_reached(work, "abc");
+    settle(work, config);
+    say_served(work, config, -1, NULL);
+    settle(work, config);
+    ck_assert_str_eq(volume_of(work, config).node, "host-a");
+    work->clock_us += 1000 * SECOND_US;
+    put_reached(work, "bc");
+    settle(work, config);
+    ck_assert_str_eq(volume_of(work, config).node, "host-b");
+    ck_assert_str_eq(volume_at(work, config, "spec.serve"), "false");
+    say_taken(work, config, id, NULL);
+    settle(work, config);
+    ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
+}
+
 WORK_TEST(a_replica_that_missed_a_snapshot_copies_it_from_one_of_its_node) {
     const char *config = publish(work, bound(work, true), "host-a");
     const char *id = shoot(work, SNAPSHOT("s")), *copying;
@@ -371,6 +408,7 @@ CHECK_MAIN("reconcile_snapshots", a_snapshot_is_taken_once_and_ready_when_most_h
            a_volume_that_nobody_serves_is_opened_for_a_snapshot_and_let_go,
            who_publishes_meanwhile_gets_the_volume_and_takes_the_snapshot,
            the_same_node_lets_clients_in_when_it_is_published_there,
+           a_node_that_is_silent_holds_up_no_snapshot,
            a_replica_that_missed_a_snapshot_copies_it_from_one_of_its_node,
            a_snapshot_that_too_few_hold_fails_when_nobody_can_copy_it,
            a_snapshot_goes_when_each_replica_has_said_so,
