@@ -23,6 +23,7 @@ struct keeper {
     const char *run;
     struct wish *wish, *opened; /* what the target was opened with; held */
     struct target *target;
+    bool elsewhere; /* replicas are reached otherwise from its next start on */
     struct target_status status;
     const char *phase;
     int64_t generation; /* that has been made true */

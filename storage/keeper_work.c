@@ -29,8 +29,8 @@ bool keeper_is_done(const struct keeper *keeper) {
 static bool is_remote(const struct keeper *keeper, unsigned i) {
     const struct wish_volume *wanted = &keeper->wish->volume;
 
-    return keeper->settings->remote && wanted->addresses[i] && wanted->nodes[i] &&
-           strcmp(wanted->nodes[i], keeper->settings->node) != 0;
+    return keeper->settings->remote && wanted->epoch > 0 && wanted->addresses[i] &&
+           wanted->nodes[i] && strcmp(wanted->nodes[i], keeper->settings->node) != 0;
 }
 
 struct replica keeper_replica(const struct keeper *keeper, unsigned i) {
@@ -77,6 +77,7 @@ static int open_target(struct keeper *keeper, struct error *err) {
         return -1;
     paper_write(keeper->run, wanted->text);
     keeper->opened = wish_hold(keeper->wish);
+    keeper->elsewhere = false;
     keeper_look(keeper);
     if (keeper->status.state == TARGET_SERVING) /* found again */
         keeper_scrub_soon(keeper);
@@ -97,18 +98,24 @@ void keeper_let_go(struct keeper *keeper) {
     keeper->opened = NULL;
 }
 
-static bool same_text(const char *a, const char *b) {
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
+enum move { STAYED, HAS_MOVED, IS_REACHED_OTHERWISE };
 
-/* All are where they were. */
-static bool same_addresses(const struct wish_volume *a, const struct wish_volume *b) {
+/* What has become of replicas of both: another address can be called instead of the one before,
+ * but what the daemon has open by its path it has until it ends. */
+static enum move find_move(const struct wish_volume *a, const struct wish_volume *b) {
+    enum move move = STAYED;
+
     for (unsigned i = 0; i < a->count && i < b->count; i++) {
-        if (strcmp(a->replicas[i].uid, b->replicas[i].uid) == 0 &&
-            !same_text(a->addresses[i], b->addresses[i]))
-            return false;
+        const char *before = b->addresses[i], *now = a->addresses[i];
+
+        if (strcmp(a->replicas[i].uid, b->replicas[i].uid) != 0)
+            continue;
+        if (!before != !now)
+            return IS_REACHED_OTHERWISE;
+        if (now && strcmp(before, now) != 0)
+            move = HAS_MOVED;
     }
-    return true;
+    return move;
 }
 
 static bool same_replicas(const struct wish_volume *a, const struct wish_volume *b) {
@@ -182,9 +189,14 @@ static int reopen(struct keeper *keeper, struct error *err) {
         if (target_stop(keeper->target, err) < 0)
             return -1;
         keeper_let_go(keeper);
-    } else if (opened && (!same_addresses(wanted, opened) || (keeper->status.state == TARGET_DOWN &&
-                                                              !same_replicas(wanted, opened)))) {
-        keeper_let_go(keeper);
+    } else if (opened) {
+        enum move move = find_move(wanted, opened);
+
+        keeper->elsewhere |= move == IS_REACHED_OTHERWISE;
+        if (keeper->status.state == TARGET_DOWN
+                ? keeper->elsewhere || move == HAS_MOVED || !same_replicas(wanted, opened)
+                : move == HAS_MOVED && !keeper->elsewhere)
+            keeper_let_go(keeper);
     }
     if (keeper->target)
         return 0;

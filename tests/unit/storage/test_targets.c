@@ -128,6 +128,39 @@ static pid_t daemon_pid(void) {
     return (pid_t)strtol(text, NULL, 10);
 }
 
+/* What the daemon has open by its path it has until it ends. */
+START_TEST(an_address_that_comes_disturbs_nobody) {
+    json_t *document = volume_document(NODE, "64Mi", 1);
+    json_t *spec = json_object_get(document, "spec");
+    json_t *place = json_array_get(json_object_get(spec, "replicas"), 1);
+    const struct replica_access *remote = (const void *)&settings; /* is never called */
+    pid_t pid;
+
+    ck_assert(targets_stop(targets, 60000));
+    settings.remote = remote;
+    targets = targets_new(&settings);
+    json_object_set_new(spec, "epoch", json_integer(1));
+    json_object_set_new(place, "nodeId", json_string("host-x"));
+    json_object_set_new(document, "status", json_pack("{s:i}", "claimedEpoch", 1));
+    set(document);
+    await_phase(VOLUME, "Healthy");
+    connect_checker();
+    pid = daemon_pid();
+    document = json_keep(arena, json_deep_copy(document));
+    json_object_set_new(json_object_get(document, "metadata"), "resourceVersion", json_string("2"));
+    json_object_set_new(json_object_get(document, "metadata"), "generation", json_integer(2));
+    spec = json_object_get(document, "spec");
+    json_object_set_new(json_array_get(json_object_get(spec, "replicas"), 1), "address",
+                        json_string("192.0.2.1:1"));
+    set(document);
+    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < 2)
+        poll(NULL, 0, 5);
+    ck_assert(checker_write(&checker, 10));
+    ck_assert_int_eq(daemon_pid(), pid);
+    await_phase(VOLUME, "Healthy");
+}
+END_TEST
+
 START_TEST(a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then) {
     const json_t *target;
 
@@ -642,7 +675,7 @@ START_TEST(a_volume_is_a_file_when_that_is_wanted_and_after_every_death) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end,
+CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end, an_address_that_comes_disturbs_nobody,
                 a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
                 what_was_taken_back_before_it_was_seen_is_told,
                 nothing_begins_before_the_document_says_that_it_is_to,
