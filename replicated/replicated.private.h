@@ -99,6 +99,8 @@ int replicated_make(struct replicated_call *call, const struct replicated_making
 /* Walks until it is made. */
 int replicated_made(struct replicated_call *call, replicated_step *step, void *arg,
                     struct driver_created *ret, struct error *err);
+/* The snapshot that the volume was to be cloned by goes: 1 it is on its way, 0 not yet. */
+int replicated_drop_clone(struct replicated_call *call, struct error *err);
 /* Snapshots of the config that were there to clone by go. */
 int replicated_drop_clones(struct replicated_call *call, struct error *err);
 

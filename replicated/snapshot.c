@@ -172,6 +172,10 @@ int replicated_list_snapshots(void *handle, struct arena *arena,
 
 /* ---- clones ---- */
 
+static const char *clone_name(struct arena *arena, const char *name_id) {
+    return arena_format(arena, "clone-%s", name_id);
+}
+
 struct cloning {
     struct replicated_making making;
     struct taking taking;
@@ -267,7 +271,7 @@ int replicated_clone_volume(void *handle, struct arena *arena, const struct driv
                             const struct driver_progress *progress, struct driver_created *ret,
                             struct error *err) {
     struct cloning cloning = {
-        .taking = { .name = arena_format(arena, "clone-%s", volume->name_id),
+        .taking = { .name = clone_name(arena, volume->name_id),
                     .config = source->provider_location },
         .own = true,
     };
@@ -275,6 +279,13 @@ int replicated_clone_volume(void *handle, struct arena *arena, const struct driv
     if (!source->provider_location)
         return error_set(err, ERROR_NOT_FOUND, "Volume %s was never made.", source->id);
     return clone(handle, arena, volume, source->size_gb, &cloning, progress, ret, err);
+}
+
+int replicated_drop_clone(struct replicated_call *call, struct error *err) {
+    struct taking taking = { .name = clone_name(call->arena, call->name_id) };
+    int gone = drop_one(call, &taking, err);
+
+    return gone < 0 ? -1 : gone > 0 || taking.begun;
 }
 
 int replicated_drop_clones(struct replicated_call *call, struct error *err) {

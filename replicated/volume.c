@@ -157,15 +157,22 @@ int replicated_create_volume(void *handle, struct arena *arena, const struct dri
 
 /* ---- delete ---- */
 
+struct ending {
+    bool made;  /* as far as anybody has recorded */
+    bool begun; /* the end of its config */
+};
+
 static int delete_step(struct replicated_call *call, void *arg, struct error *err) {
-    bool *begun = arg;
+    struct ending *ending = arg;
     int found = replicated_look(call, err);
     const char *version;
 
-    if (found <= 0)
-        return found < 0 ? -1 : 1;
+    if (found < 0)
+        return -1;
+    if (found == 0)
+        return ending->made ? 1 : replicated_drop_clone(call, err);
     if (replicated_is_going(call)) {
-        *begun = true;
+        ending->begun = true;
         return 0;
     }
     if (*replicated_node(call))
@@ -182,15 +189,15 @@ int replicated_delete_volume(void *handle, struct arena *arena, const struct dri
                              struct error *err) {
     struct replicated_call call;
     struct error failure;
-    bool begun = false;
+    struct ending ending = { .made = volume->provider_location != NULL };
 
     if (volume->attached)
         return error_set(err, ERROR_BACKEND, "Volume %s is in use.", volume->id);
     if (replicated_begin(handle, arena, volume, &call, err) < 0)
         return -1;
-    if (replicated_walk(&call, delete_step, &begun, &failure) == 0)
+    if (replicated_walk(&call, delete_step, &ending, &failure) == 0)
         return 0;
-    if (!begun || failure.kind != ERROR_BACKEND)
+    if (!ending.begun || failure.kind != ERROR_BACKEND)
         return error_pass(err, &failure);
     log_warning(NULL, "data of a deleted volume go later", "volume_id", volume->id, "reason",
                 failure.message, NULL);

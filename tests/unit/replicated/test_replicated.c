@@ -200,6 +200,7 @@ START_TEST(what_is_deleted_is_what_was_looked_at) {
     struct driver_volume volume = A_VOLUME;
 
     begin();
+    volume.provider_location = FILE_NAME;
     answers("GET", PATH, 200, CONFIG(ID, "7", AT("one")), 1);
     answers("PATCH", PATH, 200, CONFIG(ID, "8", AT("")), 0);
     answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 1);
@@ -231,6 +232,7 @@ START_TEST(what_has_another_name_is_not_there) {
     struct driver_volume volume = A_VOLUME;
 
     begin();
+    volume.provider_location = FILE_NAME;
     answers("GET", PATH, 200, CONFIG(OTHERS, "7", BOUND("1Gi")), 0);
     ck_assert_int_eq(bench_delete(&bench, &volume), 0);
     ck_assert_int_eq(
@@ -476,6 +478,22 @@ START_TEST(a_volume_is_made_of_another_by_a_snapshot_that_goes) {
 }
 END_TEST
 
+START_TEST(what_a_clone_that_failed_has_left_goes_with_it) {
+    struct driver_volume volume = A_VOLUME;
+
+    begin();
+    answers("GET", PATH, 404, NONE, 0);
+    answers("GET", SNAPSHOT_PATH("clone-" ID), 200, SNAPSHOT_ANSWER("clone-" ID, SOURCE, "Ready"),
+            1);
+    answers("DELETE", SNAPSHOT_PATH("clone-" ID) "?resourceVersion=5", 202, NULL, 0);
+    answers("GET", SNAPSHOT_PATH("clone-" ID), 404, NONE, 0);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_msg(bench_delete(&bench, &volume) == 0, "%s", bench.err.message);
+    ck_assert_uint_eq(asked("DELETE"), 1);
+    end();
+}
+END_TEST
+
 /* ---- pools ---- */
 
 #define POOL(up, read_only, state)                                                        \
@@ -543,5 +561,6 @@ CHECK_MAIN("replicated", a_volume_is_a_config_of_its_own, a_type_that_cannot_be_
            an_api_that_begins_anew_is_waited_for, a_snapshot_is_a_document_of_its_own,
            a_snapshot_goes_with_its_document, a_volume_is_made_of_a_snapshot,
            a_volume_is_made_of_another_by_a_snapshot_that_goes,
+           what_a_clone_that_failed_has_left_goes_with_it,
            the_room_is_that_of_pools_that_take_replicas,
            before_the_api_listens_there_is_nothing_to_tell)
