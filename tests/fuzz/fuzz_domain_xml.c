@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const struct disk_overlay overlay = { &source, "/overlay" };
     struct arena *arena = arena_new();
     const char *const *paths;
+    struct disk_limits *limited = NULL;
     const char *wish = NULL;
     struct error err = { 0 };
     char *xml = malloc(size + 1);
@@ -34,6 +35,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     if (domain_xml_snapshot(xml, &overlay, 1, arena, &wish, NULL) == 1 && !wish)
         abort();
+    if (domain_xml_list_limits(xml, arena, &limited, NULL) == 0)
+        for (; limited; limited = limited->next)
+            if (!limited->disk.target[0] || strlen(limited->disk.serial) != 36)
+                abort();
     arena_free(arena);
     free(xml);
     return 0;
