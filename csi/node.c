@@ -201,6 +201,7 @@ static int stage(struct grpc_call *call, const void *message, void *response, st
                                     .capability = &capability,
                                     .context = read_context(call->arena, request),
                                     .context_count = request->n_publish_context };
+    int result;
 
     (void)response;
     if (need(request->volume_id, "volume_id", err) < 0 ||
@@ -208,10 +209,10 @@ static int stage(struct grpc_call *call, const void *message, void *response, st
         read_capability(request->volume_capability, &capability, err) < 0 ||
         check_attached(call, &ask, err) < 0)
         return -1;
-    if (answered(node_stage(node_of(call), call->arena, &ask, err), err) < 0)
-        return -1;
-    holder_wake(csi_driver_of(call)->holder);
-    return 0;
+    result = answered(node_stage(node_of(call), call->arena, &ask, err), err);
+    if (result == 0)
+        holder_wake(csi_driver_of(call)->holder);
+    return result;
 }
 
 static int unstage(struct grpc_call *call, const void *message, void *response, struct error *err) {
