@@ -1,13 +1,25 @@
 #include "storage/copies.h"
 
 #include "common/arena.h"
+#include "common/clock.h"
 #include "common/heap.h"
 #include "common/thread.h"
 #include "engine/replica_snapshot.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define RETRY_FIRST_S 2
+#define RETRY_MOST    7 /* doublings */
+
+struct failure { /* the last one */
+    char replica[UUID_SIZE], snapshot[UUID_SIZE];
+    struct error err;
+    unsigned times;
+    int64_t retry_us; /* not tried again before that */
+};
 
 struct copies {
     struct arena *arena; /* of the one that is under way; NULL: none */
@@ -17,6 +29,7 @@ struct copies {
     atomic_bool ends, done;
     int outcome; /* once it is done */
     struct error err;
+    struct failure failure;
 };
 
 struct copies *copies_new(void) {
@@ -74,8 +87,28 @@ static int start(struct copies *copies, const struct copy *wanted, struct error 
 
 /* ---- the pool's thread ---- */
 
+static bool has_failed(const struct copies *copies, const char *replica, const char *snapshot) {
+    return strcmp(copies->failure.replica, replica) == 0 &&
+           strcmp(copies->failure.snapshot, snapshot) == 0;
+}
+
+/* A pool that is full is not filled again and again. */
+static void note_failure(struct copies *copies) {
+    struct failure *failure = &copies->failure;
+    bool again = has_failed(copies, copies->copy.target.uid, copies->copy.snapshot);
+    unsigned doubled = !again ? 0 : failure->times < RETRY_MOST ? failure->times : RETRY_MOST;
+
+    failure->times = again ? failure->times + 1 : 1;
+    failure->retry_us = clock_monotonic_us() + (RETRY_FIRST_S << doubled) * SECOND_US;
+    failure->err = copies->err;
+    snprintf(failure->replica, UUID_SIZE, "%s", copies->copy.target.uid);
+    snprintf(failure->snapshot, UUID_SIZE, "%s", copies->copy.snapshot);
+}
+
 static int collect(struct copies *copies, struct error *err) {
     pthread_join(copies->thread, NULL);
+    if (copies->outcome < 0)
+        note_failure(copies);
     arena_free(copies->arena);
     copies->arena = NULL;
     return copies->outcome < 0 ? error_pass(err, &copies->err) : 0;
@@ -95,6 +128,9 @@ int copies_make(struct copies *copies, const struct copy *wanted, struct error *
         return collect(copies, err);
     if (copies->arena)
         (void)collect(copies, &ignored); /* nobody asks for it any more */
+    if (has_failed(copies, wanted->target.uid, wanted->snapshot) &&
+        clock_monotonic_us() < copies->failure.retry_us)
+        return error_pass(err, &copies->failure.err);
     return start(copies, wanted, err);
 }
 

@@ -24,7 +24,8 @@ struct copy { /* what it points to is copied */
 struct copies *copies_new(void);
 void copies_free(struct copies *copies); /* after copies_end(); NULL is fine */
 
-/* 1: under way, or another is: come again; 0: it is there; -1: it failed. */
+/* 1: under way, or another is: come again; 0: it is there; -1: it failed, and is not tried again
+ * at once. */
 int copies_make(struct copies *copies, const struct copy *wanted, struct error *err);
 /* Nothing is written beside that replica, or to that snapshot of it, any more when this returns.
  * NULL: to any. */

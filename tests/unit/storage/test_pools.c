@@ -1,6 +1,7 @@
 #include "storage/pools.h"
 
 #include "engine/replica_snapshot.h"
+#include "storage/copies.h"
 
 #include "tests/unit/storage/storage_test.h"
 
@@ -392,6 +393,31 @@ START_TEST(a_clone_of_what_is_not_there_is_not_made) {
 }
 END_TEST
 
+START_TEST(a_copy_that_fails_is_told_and_not_tried_again_at_once) {
+    const struct replica source = place_in(1, uids[2]), target = place_in(0, uids[0]);
+    const struct copy copy = { .source = source, .snapshot = SNAPSHOT, .target = target };
+    struct copies *copies = copies_new();
+    int64_t begun_us = clock_monotonic_us();
+    int outcome;
+
+    ck_assert_int_eq(replica_create(&target, VOLUME, SIZE, NULL, &err), 0);
+    while ((outcome = copies_make(copies, &copy, &err)) > 0)
+        poll(NULL, 0, 1);
+    ck_assert_int_eq(outcome, -1);
+    ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+    make_source(1, SNAPSHOT);
+    outcome = copies_make(copies, &copy, &err);
+    ck_assert(outcome == -1 || clock_monotonic_us() - begun_us > SECOND_US);
+    while ((outcome = copies_make(copies, &copy, &err)) != 0)
+        poll(NULL, 0, 5);
+    ck_assert(exists(file(0, "snapshot-" SNAPSHOT)));
+    copies_end(copies);
+    copies_free(copies);
+    answer_all(404, 200);
+    start();
+}
+END_TEST
+
 START_TEST(a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said) {
     answer_all(404, 200);
     start();
@@ -442,5 +468,6 @@ CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_m
                 one_of_another_path_or_volume_is_not_made,
                 a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left,
                 a_clone_of_what_is_not_there_is_not_made,
+                a_copy_that_fails_is_told_and_not_tried_again_at_once,
                 a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said,
                 nothing_is_told_of_snapshots_in_a_pool_that_is_away)
