@@ -34,7 +34,13 @@ bool loop_is(dev_t device, unsigned *ret_number) {
 
 /* ---- one device ---- */
 
-/* 1 opened, and *ret_info says what is behind it; 0 nothing is. */
+/* As the one of a server that has ended: nobody reads or writes through it any more. */
+static bool is_dead_file(int number) {
+    return number == ENOTCONN || number == ESTALE;
+}
+
+/* 1 opened, and *ret_info says what is behind it; 0 nothing is; -1 with ERROR_UNAVAILABLE: a file
+ * that is dead. */
 static int open_device(unsigned number, struct loop *ret, struct loop_info64 *ret_info,
                        struct error *err) {
     char path[LOOP_PATH_SIZE];
@@ -47,7 +53,10 @@ static int open_device(unsigned number, struct loop *ret, struct loop_info64 *re
     if (fd < 0)
         return error_errno(err, ERROR_BACKEND, "opening %s", path);
     if (ioctl(fd, LOOP_GET_STATUS64, ret_info) < 0)
-        return errno == ENXIO ? 0 : error_errno(err, ERROR_BACKEND, "asking %s", path);
+        return errno == ENXIO
+                   ? 0
+                   : error_errno(err, is_dead_file(errno) ? ERROR_UNAVAILABLE : ERROR_BACKEND,
+                                 "asking %s", path);
     *ret = (struct loop){ .fd = take_fd(fd),
                           .number = number,
                           .read_only = (ret_info->lo_flags & LO_FLAGS_READ_ONLY) != 0,
@@ -134,7 +143,8 @@ static void cleanup_dir(DIR *const *dir) {
         closedir(*dir);
 }
 
-/* The first device for which matches() says so. */
+/* The first device for which matches() says so.  Devices are the whole machine's: one over a dead
+ * file keeps nobody from another. */
 static int search(bool (*matches)(const struct loop_info64 *info, const void *arg), const void *arg,
                   struct loop *ret, struct loop_info64 *ret_info, struct error *err) {
     __attribute__((cleanup(cleanup_dir))) DIR *devices = opendir(DEVICES);
@@ -152,7 +162,7 @@ static int search(bool (*matches)(const struct loop_info64 *info, const void *ar
             read_backing(entry->d_name, backing, sizeof(backing)) < 0)
             continue;
         found = open_device(number, &loop, ret_info, err);
-        if (found < 0)
+        if (found < 0 && err->kind != ERROR_UNAVAILABLE)
             return -1;
         if (found > 0 && matches(ret_info, arg)) {
             *ret = loop;

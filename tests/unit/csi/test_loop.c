@@ -7,6 +7,8 @@
 #include <linux/fs.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define LABEL "scoria:00000000:volume-1"
@@ -68,6 +70,67 @@ START_TEST(a_device_that_somebody_else_made_is_refused) {
     ck_assert_int_eq(err.kind, ERROR_PRECONDITION);
     ck_assert_int_eq(shell("losetup -d $(losetup -nO NAME -j %s)", path_of("image")), 0);
     assert_none(file);
+}
+END_TEST
+
+/* QEMU shows `name` as a file of its own over "shown"; its process. */
+static pid_t show_file(const char *name) {
+    autoclose int place = image_make("shown", 0);
+    struct stat before, now;
+    pid_t process = fork();
+
+    ck_assert_int_eq(fstat(place, &before), 0);
+    if (process == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        execlp("qemu-storage-daemon", "qemu-storage-daemon", "--blockdev",
+               arena_format(arena, "driver=file,node-name=image,locking=off,filename=%s",
+                            path_of(name)),
+               "--export",
+               arena_format(arena, "type=fuse,id=shown,node-name=image,writable=on,mountpoint=%s",
+                            path_of("shown")),
+               NULL);
+        _exit(127);
+    }
+    do {
+        ck_assert_int_eq(waitpid(process, NULL, WNOHANG), 0);
+        ck_assert_int_eq(stat(path_of("shown"), &now), 0);
+    } while (now.st_dev == before.st_dev);
+    return process;
+}
+
+/* A device that lasts as long as its descriptor. */
+static int open_over(const char *name) {
+    int fd;
+
+    ck_assert_int_eq(shell("losetup -f %s", path_of(name)), 0);
+    ck_assert_int_eq(shell("ln -s $(losetup -nO NAME -j %s) %s", path_of(name), path_of("over")),
+                     0);
+    fd = open(path_of("over"), O_RDONLY | O_CLOEXEC);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(shell("losetup -d %s", path_of("over")), 0);
+    return fd;
+}
+
+START_TEST(one_over_a_dead_file_keeps_nobody_from_another) {
+    autoimage int file = image_make("image", 8 * MIB), behind = image_make("behind", 8 * MIB);
+    pid_t server = show_file("behind");
+    autoclose int dead = open_over("shown");
+    struct loop_info64 info;
+    struct loop loop, other;
+
+    ck_assert_int_eq(ioctl(dead, LOOP_GET_STATUS64, &info), 0);
+    ck_assert_int_eq(kill(server, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(server, NULL, 0), server);
+    while (ioctl(dead, LOOP_GET_STATUS64, &info) == 0) /* the kernel believes for a while */
+        usleep(10000);
+    ck_assert_int_eq(errno, ENOTCONN);
+
+    assert_none(file);
+    ck_assert_int_eq(loop_find_label(is, LABEL, &other, &err), 0);
+    assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+    assert_found(file, loop.number);
+    close(loop.fd);
+    ck_assert_int_eq(shell("umount -l %s", path_of("shown")), 0);
 }
 END_TEST
 
@@ -326,7 +389,8 @@ START_TEST(of_many_that_want_one_a_device_is_made_once) {
 END_TEST
 
 NODE_MAIN("loop", a_device_is_found_by_its_file_whatever_the_name,
-          a_device_that_somebody_else_made_is_refused, what_is_not_kept_ends_with_its_last_user,
+          a_device_that_somebody_else_made_is_refused,
+          one_over_a_dead_file_keeps_nobody_from_another, what_is_not_kept_ends_with_its_last_user,
           a_device_in_use_is_told_and_ends_later, it_grows_with_its_file_and_never_by_itself,
           sectors_are_those_of_the_first_time_whatever_the_image_shares,
           a_read_only_device_takes_no_write, locks_live_as_long_as_the_device,
