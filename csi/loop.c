@@ -254,11 +254,10 @@ static bool list_one(const struct loop_info64 *info, const void *arg) {
 int loop_list(struct arena *arena, const char *begins, struct loop_name **ret, struct error *err) {
     struct listing listing = { .begins = begins,
                                .names = arena_alloc(arena, LISTED_MOST * sizeof *listing.names) };
-    autoclose int control = open_control(err);
     struct loop_info64 info;
     struct loop none;
 
-    if (control < 0 || search(list_one, &listing, &none, &info, err) < 0)
+    if (search(list_one, &listing, &none, &info, err) < 0)
         return -1;
     *ret = listing.names;
     return listing.count;

@@ -53,7 +53,7 @@ int loop_find(int file, const char *begins, struct loop *ret, struct error *err)
 typedef bool loop_label(const char *label, const char *of);
 int loop_find_label(loop_label *is, const char *of, struct loop *ret, struct error *err);
 
-/* All devices whose label begins so.  Returns how many. */
+/* All devices whose label begins so, as they are just now: without the lock.  Returns how many. */
 struct loop_name {
     unsigned number;
     char label[LOOP_LABEL_SIZE + 1];
