@@ -157,6 +157,21 @@ def _manage(verb, state_directory, options):
         raise AssertionError(f"manage {verb} said {result.stdout!r}, {result.stderr!r}") from None
 
 
+def processes_with(text):
+    """Those that have it in their arguments, and are not this one."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as arguments:
+                if text.encode() in arguments.read():
+                    found.append(int(name))
+        except OSError:
+            pass  # it has ended
+    return found
+
+
 def check(state_directory, *options):
     """What `scoria manage check` finds: a list of {promise, text}."""
     status, found = _manage("check", state_directory, options)
