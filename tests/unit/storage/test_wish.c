@@ -102,6 +102,15 @@ START_TEST(what_makes_no_sense_is_refused) {
     assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "members", many());
     assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "members",
                    json_pack("[s]", "nobody"));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "source",
+                   json_pack("{s:s}", "replicaId", uids[1]));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "snapshots",
+                   json_pack("[{s:s, s:b}]", "uid", "../data", "remove", 1));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "snapshots",
+                   json_pack("[{s:s, s:s, s:s}]", "uid", uids[1], "source", uids[2], "sourcePath",
+                             "relative"));
+    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "snapshots",
+                   json_pack("[{s:s}]", "uid", "nobody"));
     assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "maximum",
                    json_string("1Mi"));
     assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "replicas", many());
