@@ -47,18 +47,41 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
     return 0;
 }
 
+/* A volume that is made from a policy is another kind behind the same calls. */
+static int create_volume(struct grpc_call *call, const void *request, void *response,
+                         struct error *err) {
+    return config_is_wanted(request) ? config_create(call, request, response, err)
+                                     : controller_create_volume(call, request, response, err);
+}
+
+#define EITHER(name_, type_, config_, other_)                                           \
+    static int name_(struct grpc_call *call, const void *message, void *response,       \
+                     struct error *err) {                                               \
+        const type_ *request = message;                                                 \
+                                                                                        \
+        return config_is_id(request->volume_id) ? config_(call, message, response, err) \
+                                                : other_(call, message, response, err); \
+    }
+EITHER(delete_volume, Csi__V1__DeleteVolumeRequest, config_delete, controller_delete_volume)
+EITHER(get_volume, Csi__V1__ControllerGetVolumeRequest, config_get, controller_get_volume)
+EITHER(validate, Csi__V1__ValidateVolumeCapabilitiesRequest, config_validate, controller_validate)
+EITHER(publish, Csi__V1__ControllerPublishVolumeRequest, config_publish, controller_publish)
+EITHER(unpublish, Csi__V1__ControllerUnpublishVolumeRequest, config_unpublish, controller_unpublish)
+EITHER(expand, Csi__V1__ControllerExpandVolumeRequest, config_expand, controller_expand)
+EITHER(modify, Csi__V1__ControllerModifyVolumeRequest, config_modify, controller_modify)
+
 const struct grpc_method csi_controller_methods[] = {
     { "ControllerGetCapabilities", get_capabilities },
-    { "CreateVolume", controller_create_volume },
-    { "DeleteVolume", controller_delete_volume },
-    { "ControllerGetVolume", controller_get_volume },
+    { "CreateVolume", create_volume },
+    { "DeleteVolume", delete_volume },
+    { "ControllerGetVolume", get_volume },
     { "ListVolumes", controller_list_volumes },
-    { "ValidateVolumeCapabilities", controller_validate },
+    { "ValidateVolumeCapabilities", validate },
     { "GetCapacity", controller_get_capacity },
-    { "ControllerPublishVolume", controller_publish },
-    { "ControllerUnpublishVolume", controller_unpublish },
-    { "ControllerExpandVolume", controller_expand },
-    { "ControllerModifyVolume", controller_modify },
+    { "ControllerPublishVolume", publish },
+    { "ControllerUnpublishVolume", unpublish },
+    { "ControllerExpandVolume", expand },
+    { "ControllerModifyVolume", modify },
     { "CreateSnapshot", controller_create_snapshot },
     { "DeleteSnapshot", controller_delete_snapshot },
     { "ListSnapshots", controller_list_snapshots },

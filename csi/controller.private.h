@@ -136,6 +136,9 @@ const struct remote_attachment *controller_attached_to(const struct remote_volum
                                                        const char *node_id);
 /* Nodes that have it, in the arena. */
 char **controller_nodes(struct arena *arena, const struct remote_volume *volume, size_t *ret_count);
+/* What was asked, as an answer that says yes to it. */
+Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *
+controller_confirm(struct arena *arena, const Csi__V1__ValidateVolumeCapabilitiesRequest *request);
 /* How many volumes a node may have; 0: any number. */
 int64_t controller_room(const struct grpc_call *call);
 /* Does the node take the volume beside the others that it has?  GRPC_RESOURCE_EXHAUSTED. */
@@ -156,6 +159,13 @@ int controller_read_mutable(struct arena *arena, const controller_mutable *const
 /* ---- snapshots ---- */
 
 Csi__V1__Snapshot *controller_snapshot(struct arena *arena, const struct remote_snapshot *snapshot);
+
+/* ---- volumes that are made from a policy (controller_configs.private.h) ---- */
+
+bool config_is_id(const char *id);
+bool config_is_wanted(const Csi__V1__CreateVolumeRequest *request);
+grpc_handler config_create, config_delete, config_get, config_publish, config_unpublish,
+    config_expand, config_validate, config_modify;
 
 /* ---- the calls ---- */
 

@@ -79,8 +79,8 @@ static int check(const struct client *api, struct arena *arena, const struct rem
 }
 
 /* What was asked, again. */
-static Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *confirm(struct arena *arena,
-                                                                       asked *request) {
+Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *controller_confirm(struct arena *arena,
+                                                                           asked *request) {
     Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *confirmed =
         CSI_NEW(arena, Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed,
                 csi__v1__validate_volume_capabilities_response__confirmed);
@@ -121,7 +121,7 @@ int controller_validate(struct grpc_call *call, const void *message, void *respo
     if (result < 0)
         return error_pass(err, &why);
     if (result == 0)
-        answer->confirmed = confirm(call->arena, request);
+        answer->confirmed = controller_confirm(call->arena, request);
     else
         answer->message = arena_text(call->arena, why.message);
     return 0;

@@ -1,7 +1,7 @@
 /*
  * Volumes as they are: shown, listed and deleted; and the room for more.
  */
-#include "csi/controller.private.h"
+#include "csi/controller_configs.private.h"
 #include "csi/topology.private.h"
 
 #include "common/cleanup.h"
@@ -183,6 +183,51 @@ static int keep(void *arg, const void *row, struct error *err) {
     return 0;
 }
 
+static int keep_config(void *arg, const void *row, struct error *err) {
+    const struct volumes_answer *to = arg;
+    const struct volume_config *config = row;
+    Csi__V1__ListVolumesResponse__Entry *entry = CSI_NEW(
+        to->arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry);
+
+    (void)err;
+    entry->volume = config_shown(to->arena, config);
+    entry->status = CSI_NEW(to->arena, Csi__V1__ListVolumesResponse__VolumeStatus,
+                            csi__v1__list_volumes_response__volume_status);
+    entry->status->published_node_ids = arena_alloc(to->arena, sizeof(char *));
+    if (*config->node)
+        entry->status->published_node_ids[entry->status->n_published_node_ids++] =
+            arena_text(to->arena, config->node);
+    entry->status->volume_condition =
+        CSI_NEW(to->arena, Csi__V1__VolumeCondition, csi__v1__volume_condition);
+    entry->status->volume_condition->message =
+        arena_format(to->arena, "The volume is %s.", config->status);
+    to->answer->entries[to->answer->n_entries++] = entry;
+    return 0;
+}
+
+/* Those that are made from a policy come behind all others. */
+static int list_configs(const struct client *api, const Csi__V1__ListVolumesRequest *request,
+                        struct volumes_answer *to, struct error *err) {
+    Csi__V1__ListVolumesResponse *answer = to->answer;
+    unsigned left = controller_most(request->max_entries) - (unsigned)answer->n_entries;
+    const struct controller_list list = {
+        .kind = &config_kind,
+        .max_entries = (int32_t)left,
+        .token = config_is_id(request->starting_token) ? request->starting_token : "",
+        .keep = keep_config,
+        .arg = to,
+    };
+    void *rows = NULL;
+    int more;
+
+    if (left > 0)
+        return controller_collect(api, to->arena, &list, &answer->next_token, err);
+    more = config_kind.page(api, to->arena, NULL, NULL, 1, &rows, err);
+    if (more > 0)
+        answer->next_token = arena_text(to->arena, CONFIG_PREFIX);
+    return more < 0 ? -1 : 0;
+}
+
 int controller_list_volumes(struct grpc_call *call, const void *message, void *response,
                             struct error *err) {
     const Csi__V1__ListVolumesRequest *request = message;
@@ -194,12 +239,15 @@ int controller_list_volumes(struct grpc_call *call, const void *message, void *r
                                           .keep = keep,
                                           .arg = &to };
     struct client api = csi_api(call);
+    int result = 0;
 
     if (places_read(call, &api, NULL, &to.places, err) < 0)
         return -1;
     answer->entries =
         arena_alloc(call->arena, controller_most(list.max_entries) * sizeof(*answer->entries));
-    return controller_collect(&api, call->arena, &list, &answer->next_token, err);
+    if (!config_is_id(request->starting_token))
+        result = controller_collect(&api, call->arena, &list, &answer->next_token, err);
+    return result != 0 || *answer->next_token ? result : list_configs(&api, request, &to, err);
 }
 
 /* ---- room ---- */

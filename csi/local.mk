@@ -10,6 +10,8 @@ libscoria_a_SOURCES += \
 	csi/controller.c \
 	csi/controller.private.h \
 	csi/controller_common.c \
+	csi/controller_config_create.c csi/controller_config_use.c \
+	csi/controller_configs.c csi/controller_configs.private.h \
 	csi/controller_create.c \
 	csi/controller_expand.c \
 	csi/controller_group_create.c \

@@ -72,6 +72,26 @@ int loop_open(unsigned number, struct loop *ret, struct error *err) {
     return open_device(number, ret, &info, err);
 }
 
+bool loop_is_dead(unsigned number) {
+    char path[LOOP_PATH_SIZE];
+    struct loop_info64 info;
+    autoclose int fd = -1;
+
+    loop_path(number, path);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    return fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, &info) < 0 && errno == ENOTCONN;
+}
+
+void loop_bury(unsigned number) {
+    char path[LOOP_PATH_SIZE];
+    autoclose int fd = -1;
+
+    loop_path(number, path);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd >= 0)
+        ioctl(fd, LOOP_CLR_FD, 0);
+}
+
 int loop_keep(const struct loop *loop, bool keep, struct error *err) {
     struct loop_info64 info;
 
@@ -266,47 +286,48 @@ int loop_list(struct arena *arena, const char *begins, struct loop_name **ret, s
 /* ---- making and ending ---- */
 
 /* 1: somebody else has taken this one meanwhile. */
-static int configure(unsigned number, int file, const char *label, bool read_only, struct loop *ret,
-                     struct error *err) {
+static int configure(unsigned number, int file, const char *label, const struct loop_how *how,
+                     struct loop *ret, struct error *err) {
     struct loop_config config = {
         .fd = (uint32_t)file,
-        .block_size = LOOP_SECTOR,
-        .info.lo_flags =
-            LO_FLAGS_DIRECT_IO | LO_FLAGS_AUTOCLEAR | (read_only ? LO_FLAGS_READ_ONLY : 0U),
+        .block_size = how->sector > 0 ? how->sector : LOOP_SECTOR,
+        .info.lo_flags = LO_FLAGS_AUTOCLEAR | (how->one_by_one ? 0U : LO_FLAGS_DIRECT_IO) |
+                         (how->read_only ? LO_FLAGS_READ_ONLY : 0U),
     };
     char path[LOOP_PATH_SIZE];
     autoclose int fd = -1;
 
     snprintf((char *)config.info.lo_file_name, LOOP_LABEL_SIZE, "%s", label);
     loop_path(number, path);
-    fd = open(path, (read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+    fd = open(path, (how->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
     if (fd < 0 && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
         return 1;
     if (fd < 0)
         return error_errno(err, ERROR_BACKEND, "opening %s", path);
     if (ioctl(fd, LOOP_CONFIGURE, &config) < 0)
         return errno == EBUSY ? 1 : error_errno(err, ERROR_BACKEND, "attaching to %s", path);
-    *ret = (struct loop){ .fd = take_fd(fd), .number = number, .read_only = read_only };
+    *ret = (struct loop){ .fd = take_fd(fd), .number = number, .read_only = how->read_only };
     memcpy(ret->label, config.info.lo_file_name, sizeof(ret->label));
     return 0;
 }
 
 /* Losing devices to other programs that many times in a row means that there is another reason. */
-static int take_free(int control, int file, const char *label, bool read_only, struct loop *ret,
-                     struct error *err) {
+static int take_free(int control, int file, const char *label, const struct loop_how *how,
+                     struct loop *ret, struct error *err) {
     for (int i = 0; i < MOST_ATTEMPTS; i++) {
         int number = ioctl(control, LOOP_CTL_GET_FREE), result;
 
         if (number < 0)
             return error_errno(err, ERROR_BACKEND, "looking for a free loop device");
-        result = configure((unsigned)number, file, label, read_only, ret, err);
+        result = configure((unsigned)number, file, label, how, ret, err);
         if (result <= 0)
             return result;
     }
     return error_set(err, ERROR_UNAVAILABLE, "Other programs take every free loop device.");
 }
 
-int loop_attach(int file, const char *label, bool read_only, struct loop *ret, struct error *err) {
+int loop_attach(int file, const char *label, const struct loop_how *how, struct loop *ret,
+                struct error *err) {
     autoclose int control = open_control(err);
     autoloop struct loop other = LOOP_NONE;
     int found = control < 0 ? -1 : find(file, "", &other, err);
@@ -315,7 +336,7 @@ int loop_attach(int file, const char *label, bool read_only, struct loop *ret, s
         return -1;
     if (found > 0)
         return error_set(err, ERROR_CONFLICT, "The image has been attached meanwhile.");
-    return take_free(control, file, label, read_only, ret, err);
+    return take_free(control, file, label, how, ret, err);
 }
 
 /* 1 it is there, and has been told to end with its last user; 0 it is not. */

@@ -60,13 +60,25 @@ struct loop_name {
 };
 int loop_list(struct arena *arena, const char *begins, struct loop_name **ret, struct error *err);
 
-/* Makes the device, with sectors of 512 bytes as a guest has them, and direct I/O where the file
- * can that with these.  0, or -1 with ERROR_CONFLICT when somebody has put the file behind a device
+struct loop_how {
+    bool read_only;
+    unsigned sector; /* bytes; 0: 512, as a guest has them */
+    /* Without direct I/O, which is used otherwise where the file can that with these sectors: then
+     * one write goes to the file at a time. */
+    bool one_by_one;
+};
+
+/* Makes the device. 0, or -1 with ERROR_CONFLICT when somebody has put the file behind a device
  * meanwhile. */
-int loop_attach(int file, const char *label, bool read_only, struct loop *ret, struct error *err);
+int loop_attach(int file, const char *label, const struct loop_how *how, struct loop *ret,
+                struct error *err);
 
 /* 1 opened, 0 there is no file behind it. */
 int loop_open(unsigned number, struct loop *ret, struct error *err);
+/* The file behind it is of a process that has died: all fails, and nobody knows whose it was. */
+bool loop_is_dead(unsigned number);
+/* Ends such a one, with its last user. */
+void loop_bury(unsigned number);
 /* `keep`: it stays until loop_release(), also when nobody has it open. */
 int loop_keep(const struct loop *loop, bool keep, struct error *err);
 /* The file has grown: so does the device. */

@@ -44,7 +44,8 @@ struct node *csi_node_new(struct arena *arena, const struct config *config) {
     *node = (struct node){
         .root = config_text(config, SECTION, "kubelet_directory"),
         .places = { .share_directory = config_text(config, SECTION, "share_directory"),
-                    .local_directories = list_of(arena, config, "local_directories") },
+                    .local_directories = list_of(arena, config, "local_directories"),
+                    .target_directory = config_text(config, SECTION, "target_directory") },
     };
     return node;
 }

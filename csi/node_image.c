@@ -1,5 +1,6 @@
 #include "csi/node_image.h"
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/md5.h"
 #include "common/process.h"
@@ -9,12 +10,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#define BLOCK_MOST        4096
 #define MOUNT_MS          60000
 #define TURN_MS           10000
 #define SHARE_OPTIONS     "nosuid,nodev,noexec"
@@ -158,6 +163,23 @@ static int check_kind(const struct text_pair *context, size_t count, struct erro
     return 0;
 }
 
+/* Larger blocks than a page no device has everywhere. */
+static int parse_target(struct arena *arena, const struct text_pair *context, size_t count,
+                        struct node_image *ret, struct error *err) {
+    const char *target = find(context, count, "target");
+    const char *size = find(context, count, "block_size");
+    unsigned long bytes = size ? strtoul(size, NULL, 10) : 0;
+    char uid[UUID_SIZE];
+
+    if (!target || !uuid_parse(target, uid))
+        return error_set(err, ERROR_BAD_REQUEST, "target is no volume.");
+    ret->target = arena_text(arena, uid);
+    if (bytes & (bytes - 1))
+        return error_set(err, ERROR_BAD_REQUEST, "block_size is no power of two.");
+    ret->block_size = bytes > BLOCK_MOST ? BLOCK_MOST : (unsigned)bytes;
+    return 0;
+}
+
 int node_image_parse(struct arena *arena, const struct text_pair *context, size_t count,
                      struct node_image *ret, struct error *err) {
     const char *type = find(context, count, "driver_volume_type");
@@ -168,6 +190,8 @@ int node_image_parse(struct arena *arena, const struct text_pair *context, size_
         return error_set(err, ERROR_BAD_REQUEST, "publish_context has no driver_volume_type.");
     if (check_kind(context, count, err) < 0)
         return -1;
+    if (strcmp(type, "replicated") == 0)
+        return parse_target(arena, context, count, ret, err);
     if (strcmp(type, "nfs") == 0)
         return parse_share(context, count, ret, err);
     if (strcmp(type, "local") != 0)
@@ -294,10 +318,41 @@ static int open_local(const struct node_places *places, const struct node_image 
                      "The volume's image is in no directory that this node may take images from.");
 }
 
+/* The file is the root of a mount, and where nothing is mounted it is nothing. */
+static int open_mounted(int directory, const char *name, bool read_only, struct error *err) {
+    const struct open_how how = {
+        .flags = (read_only ? (uint64_t)O_RDONLY : (uint64_t)O_RDWR) | O_NONBLOCK | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+    };
+    autoclose int fd = (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
+    struct statfs system;
+    struct stat status;
+
+    if (fd < 0 || fstatfs(fd, &system) < 0 || fstat(fd, &status) < 0)
+        return error_errno(err, ERROR_UNAVAILABLE, "opening the volume's file");
+    if (system.f_type != FUSE_SUPER_MAGIC || !S_ISREG(status.st_mode))
+        return error_set(err, ERROR_UNAVAILABLE, "The volume is not served on this node yet.");
+    return take_fd(fd);
+}
+
+static int open_target(const struct node_places *places, struct arena *arena,
+                       const struct node_image *image, bool read_only, int *ret_directory,
+                       struct error *err) {
+    if (!places->target_directory)
+        return error_set(err, ERROR_PRECONDITION, "This node has no storage agent.");
+    *ret_directory = open(places->target_directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return *ret_directory < 0
+               ? error_errno(err, ERROR_UNAVAILABLE, "opening %s", places->target_directory)
+               : open_mounted(*ret_directory, arena_join(arena, image->target, "/volume", NULL),
+                              read_only, err);
+}
+
 int node_image_open(const struct node_places *places, struct arena *arena,
                     const struct node_image *image, bool read_only, int *ret_directory,
                     struct error *err) {
     *ret_directory = -1;
+    if (image->target)
+        return open_target(places, arena, image, read_only, ret_directory, err);
     return image->share ? open_shared(places, arena, image, read_only, ret_directory, err)
                         : open_local(places, image, read_only, ret_directory, err);
 }

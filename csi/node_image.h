@@ -23,12 +23,15 @@ struct node_places {
     const char *share_directory;          /* shares are mounted below it; made when it is missing */
     const char *const *local_directories; /* ended with NULL: images of drivers without shares */
     const char *mount_program;            /* NULL: mount */
+    const char *target_directory;         /* of this node's storage agent; NULL: it has none */
 };
 
 struct node_image {
     const char *share, *options; /* NULL without a share; what follows -o */
     const char *path;            /* of a file without a share */
     const char *name;            /* below the share */
+    const char *target;          /* uid of a replicated volume that is served here as a file */
+    unsigned block_size;         /* 0: as of any device */
     bool read_only;
 };
 

@@ -13,6 +13,7 @@
 #include <linux/major.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
 /* Other nodes and guests have locks, and so does a device of ours: which goes on with them. */
 static int lock_image(int file, int mode, bool read_only, struct error *err) {
@@ -31,6 +32,10 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
                   const struct node_capability *capability, const char *label, struct loop *ret,
                   struct error *err) {
     bool read_only = image->read_only || node_reads_only(capability->mode);
+    /* QEMU's FUSE exports (to this day) confuse the data of writes that are under way at once. */
+    const struct loop_how how = { .read_only = read_only,
+                                  .sector = image->block_size,
+                                  .one_by_one = image->target != NULL };
     autoclose int directory = -1, file = -1;
     int found;
 
@@ -44,10 +49,12 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
     }
     if (found > 0)
         return 0;
+    if (image->target) /* who serves it keeps others away */
+        return loop_attach(file, label, &how, ret, err);
     if (lock_image(file, capability->mode, read_only, err) < 0 ||
         node_image_check(arena, image, file, directory, err) < 0)
         return -1;
-    return loop_attach(file, label, read_only, ret, err);
+    return loop_attach(file, label, &how, ret, err);
 }
 
 /* ---- a file system ---- */
@@ -142,6 +149,35 @@ static int stage_block(const struct node_stage *stage, const struct loop *loop,
     return place.is_mount ? 0 : show_device(loop, path, err);
 }
 
+/* The kernel believes for a second what it has heard of a file. */
+static void await_death(const struct kubelet_place *place) {
+    const struct timespec pause = { .tv_nsec = 50000000 };
+
+    for (int i = 0; i < 40 && !node_is_dead(place); i++)
+        nanosleep(&pause, NULL);
+}
+
+/* What stands on a device of a file that there is no more is good for nothing. */
+static int drop_dead(const struct node *node, struct arena *arena, const struct node_stage *stage,
+                     const struct node_image *image, const struct kubelet_path *path,
+                     struct error *err) {
+    autoloop struct loop loop = LOOP_NONE;
+    autoclose int directory = -1, file = -1;
+    struct kubelet_place place;
+    int found;
+
+    if (kubelet_path_look(path, &place, err) < 0)
+        return -1;
+    if (!place.is_mount)
+        return 0;
+    file = node_image_open(&node->places, arena, image, true, &directory, err);
+    found = file < 0 ? -1 : loop_find(file, NODE_LABEL, &loop, err);
+    if (found != 0)
+        return found < 0 ? -1 : 0;
+    await_death(&place);
+    return node_is_dead(&place) ? node_unmount(path, stage->volume_id, err) : 0;
+}
+
 static int stage_image(const struct node *node, struct arena *arena, const struct node_stage *stage,
                        const struct node_image *image, struct error *err) {
     const struct node_capability *capability = stage->capability;
@@ -153,6 +189,8 @@ static int stage_image(const struct node *node, struct arena *arena, const struc
 
     if (node_check_capability(stage->volume_id, capability, &flags, label, err) < 0 ||
         node_open_staging(node, stage->path, capability->block, &path, err) < 0)
+        return -1;
+    if (image->target && drop_dead(node, arena, stage, image, &path, err) < 0)
         return -1;
     result = attach(node, arena, image, capability, label, &loop, err);
     if (result != 0)

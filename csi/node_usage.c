@@ -58,10 +58,16 @@ int node_usage(const struct node *node, const char *volume_id, const char *path,
     autopath struct kubelet_path at = PATH_NONE;
     autoloop struct loop loop = LOOP_NONE;
     autoclose int mount = -1;
-    struct kubelet_place place;
+    struct kubelet_place place = { 0 };
 
-    if (node_find(node, volume_id, path, &at, &place, &loop, err) < 0)
-        return -1;
+    if (node_find(node, volume_id, path, &at, &place, &loop, err) < 0) {
+        if (!node_is_dead(&place))
+            return -1;
+        *ret =
+            (struct node_usage){ .block = S_ISBLK(place.mode),
+                                 .fault = "The volume's file is dead: it is to be staged anew." };
+        return 0;
+    }
     *ret =
         (struct node_usage){ .block = S_ISBLK(place.mode), .fault = fault_of_image(node, &loop) };
     if (ret->block)
@@ -87,8 +93,11 @@ static int grow_device(const struct node *node, const struct loop *loop, int64_t
                        struct error *err) {
     struct error ignored;
     autoclose int image = node_backing_open(&node->places, loop, &ignored);
+    struct statx facts;
 
-    (void)image; /* a local file, or a kernel that asks itself, needs it not */
+    /* A local file, or a kernel that asks itself, needs it not. */
+    if (image >= 0)
+        statx(image, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &facts);
     return loop_grow(loop, err) < 0 ? -1 : loop_size(loop, ret_bytes, err);
 }
 

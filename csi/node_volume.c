@@ -6,9 +6,10 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #define ID_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
-#define LONGEST_ID    40 /* with the rest it fits into a label */
+#define LONGEST_ID    47 /* with the rest it fits into a label */
 #define LONGEST_FLAGS 4096
 
 int node_check_id(const char *volume_id, struct error *err) {
@@ -103,6 +104,12 @@ static bool number_at(const struct kubelet_place *place, unsigned *ret) {
     return place->exists && loop_is(place->device, ret);
 }
 
+bool node_is_dead(const struct kubelet_place *place) {
+    unsigned number;
+
+    return place->is_mount && number_at(place, &number) && loop_is_dead(number);
+}
+
 int node_device_at(const struct kubelet_place *place, const char *volume_id, struct loop *ret,
                    struct error *err) {
     unsigned number;
@@ -112,6 +119,8 @@ int node_device_at(const struct kubelet_place *place, const char *volume_id, str
         return 0;
     if (!number_at(place, &number))
         return error_set(err, ERROR_PRECONDITION, "Something else is mounted there.");
+    if (loop_is_dead(number))
+        return 0;
     found = loop_open(number, ret, err);
     if (found <= 0 || node_owns(ret->label, volume_id))
         return found;
@@ -141,13 +150,17 @@ int node_unmount(const struct kubelet_path *path, const char *volume_id, struct 
 
     for (;;) {
         autoloop struct loop loop = LOOP_NONE;
+        bool dead;
 
         if (kubelet_path_look(path, &place, err) < 0 ||
             node_device_at(&place, volume_id, &loop, err) < 0)
             return -1;
         if (!place.is_mount)
             return 0;
+        dead = S_ISBLK(place.mode) && node_is_dead(&place);
         if (mount_remove(path, err) < 0)
             return -1;
+        if (dead) /* one that was kept ends not by itself */
+            loop_bury(minor(place.device));
     }
 }

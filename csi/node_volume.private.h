@@ -38,5 +38,7 @@ int node_device_at(const struct kubelet_place *place, const char *volume_id, str
 int node_find(const struct node *node, const char *volume_id, const char *path,
               struct kubelet_path *ret_path, struct kubelet_place *ret_place, struct loop *ret,
               struct error *err);
+/* Is a device that is dead (loop.h) mounted or shown there? */
+bool node_is_dead(const struct kubelet_place *place);
 /* Takes away every mount of the volume at the place. */
 int node_unmount(const struct kubelet_path *path, const char *volume_id, struct error *err);

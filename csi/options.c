@@ -49,6 +49,9 @@ const struct option csi_options[] = {
       .help = "Directory below which a node mounts the shares of its volumes; made when it is missing." },
     { .section = SECTION, .key = "local_directories", .type = OPTION_LIST,
       .help = "Directories of this node from which images of volumes without a share are taken. Unset: none." },
+    { .section = SECTION, .key = "target_directory", .type = OPTION_TEXT,
+      .help = "Directory where the storage agent of this node serves volumes that are made from a policy: its "
+              "[storage] run_directory. Unset: such volumes are not used on this node." },
     { .section = SECTION, .key = "driver_name", .type = OPTION_TEXT, .fallback = "csi.scoria.io",
       .help = "Name of the driver, as CSIDriver and StorageClass have it: letters, digits, dots and hyphens, 63 at "
               "most, with a letter at both ends." },

@@ -116,6 +116,7 @@ EXTRA_DIST += \
 	tests/e2e/test_clients.py \
 	tests/e2e/test_csi_names.py \
 	tests/e2e/test_csi_node.py \
+	tests/e2e/test_csi_policy.py \
 	tests/e2e/test_csi_topology.py \
 	tests/e2e/test_cluster.py \
 	tests/e2e/test_conformity.py \

@@ -13,7 +13,8 @@ static struct loop loop = LOOP_NONE;
 static int attach(int64_t bytes, bool read_only) {
     int file = image_make("image", bytes);
 
-    assert_ok(loop_attach(file, "scoria:00000000:v", read_only, &loop, &err));
+    assert_ok(loop_attach(file, "scoria:00000000:v", &(struct loop_how){ .read_only = read_only },
+                          &loop, &err));
     loop_path(loop.number, device);
     return file;
 }

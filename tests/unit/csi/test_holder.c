@@ -111,7 +111,7 @@ START_TEST(a_device_is_held_to_what_is_said_of_its_volume) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
-    assert_ok(loop_attach(file, label, false, &loop, &err));
+    assert_ok(loop_attach(file, label, &(struct loop_how){ 0 }, &loop, &err));
     say(200, ANSWER(ROW(OTHER, "\"read_iops_sec\": 1") "," OURS(
                  "\"total_iops_sec\": 100, \"read_iops_sec\": 40, \"write_bytes_sec\": 7")));
     begin_holder(1);
@@ -141,7 +141,7 @@ START_TEST(whoever_stages_is_looked_at_soon) {
 
     say(200, ANSWER(OURS("\"read_bytes_sec\": 9")));
     begin_holder(3600000);
-    assert_ok(loop_attach(file, label, false, &loop, &err));
+    assert_ok(loop_attach(file, label, &(struct loop_how){ 0 }, &loop, &err));
     wake_until(loop.number, "rbps=9 wbps=max riops=max wiops=max");
     close(loop.fd);
     wait_for_devices(0);
@@ -154,11 +154,11 @@ START_TEST(devices_of_others_are_left_alone) {
     struct loop loop, second;
     const char *theirs;
 
-    assert_ok(loop_attach(file, "somebody's", false, &loop, &err));
+    assert_ok(loop_attach(file, "somebody's", &(struct loop_how){ 0 }, &loop, &err));
     theirs = arena_format(arena, "7:%u rbps=5 wbps=max riops=max wiops=max\n", loop.number);
     write_file(path_in(group, "io.max"), theirs);
     say(200, ANSWER(""));
-    assert_ok(loop_attach(ours, label, false, &second, &err));
+    assert_ok(loop_attach(ours, label, &(struct loop_how){ 0 }, &second, &err));
     begin_holder(1);
     await_looks();
     ck_assert_str_eq(text_of(path_in(group, "io.max")), theirs);
@@ -189,7 +189,7 @@ START_TEST(groups_of_cgroup_v1_are_limited_with_all_below) {
     child = path_in(v1_group, "pod");
     ck_assert_int_eq(mkdir(child, 0755), 0);
     if (access(path_in(child, "blkio.throttle.read_bps_device"), W_OK) == 0) {
-        assert_ok(loop_attach(file, label, false, &loop, &err));
+        assert_ok(loop_attach(file, label, &(struct loop_how){ 0 }, &loop, &err));
         assert_ok(throttle_set(v1_group, makedev(LOOP_MAJOR, loop.number), &some, &err));
         for (int i = 0; i < 2; i++) {
             const char *place = i ? child : v1_group;

@@ -37,7 +37,7 @@ START_TEST(a_device_is_found_by_its_file_whatever_the_name) {
     int64_t bytes;
 
     assert_none(file);
-    assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
     assert_ok(loop_size(&loop, &bytes, &err));
     ck_assert_int_eq(bytes, 8 * MIB);
     ck_assert(!loop.read_only);
@@ -52,7 +52,7 @@ START_TEST(a_device_is_found_by_its_file_whatever_the_name) {
     autoclose int impostor = image_make("image", 8 * MIB);
 
     assert_none(impostor);
-    ck_assert_int_eq(loop_attach(again, LABEL, false, &other, &err), -1);
+    ck_assert_int_eq(loop_attach(again, LABEL, &(struct loop_how){ 0 }, &other, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     close(other.fd);
     close(loop.fd);
@@ -127,7 +127,7 @@ START_TEST(one_over_a_dead_file_keeps_nobody_from_another) {
 
     assert_none(file);
     ck_assert_int_eq(loop_find_label(is, LABEL, &other, &err), 0);
-    assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
     assert_found(file, loop.number);
     close(loop.fd);
     ck_assert_int_eq(shell("umount -l %s", path_of("shown")), 0);
@@ -138,7 +138,7 @@ START_TEST(what_is_not_kept_ends_with_its_last_user) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
-    assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
     assert_ok(loop_keep(&loop, true, &err));
     close(loop.fd);
     assert_found(file, loop.number);
@@ -154,7 +154,7 @@ START_TEST(a_device_in_use_is_told_and_ends_later) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
-    assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
     assert_ok(loop_keep(&loop, true, &err));
     assert_ok(loop_release(loop.number, "scoria:00000000:volume-2", &err));
     assert_found(file, loop.number);
@@ -163,7 +163,7 @@ START_TEST(a_device_in_use_is_told_and_ends_later) {
     wait_for_devices(0);
     assert_ok(loop_release(loop.number, LABEL, &err));
 
-    assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
     assert_ok(loop_keep(&loop, true, &err));
     close(loop.fd);
     assert_ok(loop_release(loop.number, LABEL, &err));
@@ -176,7 +176,7 @@ START_TEST(it_grows_with_its_file_and_never_by_itself) {
     autoloop struct loop loop = LOOP_NONE;
     int64_t bytes;
 
-    assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
     ck_assert_int_eq(ftruncate(file, 16 * MIB), 0);
     assert_ok(loop_size(&loop, &bytes, &err));
     ck_assert_int_eq(bytes, 8 * MIB);
@@ -209,7 +209,7 @@ START_TEST(sectors_are_those_of_the_first_time_whatever_the_image_shares) {
             open(path_of(i == 0 ? "storage/image" : "storage/clone"), O_RDWR | O_CLOEXEC);
         autoloop struct loop loop = LOOP_NONE;
 
-        assert_ok(loop_attach(file, LABEL, false, &loop, &err));
+        assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
         ck_assert_int_eq(ioctl(loop.fd, BLKSSZGET, &sector), 0);
         ck_assert_int_eq(sector, 512);
     }
@@ -223,7 +223,7 @@ START_TEST(a_read_only_device_takes_no_write) {
     autoloop struct loop loop = LOOP_NONE;
     char path[LOOP_PATH_SIZE];
 
-    assert_ok(loop_attach(file, LABEL, true, &loop, &err));
+    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ .read_only = true }, &loop, &err));
     loop_path(loop.number, path);
     ck_assert(loop.read_only);
     device = open(path, O_RDWR | O_CLOEXEC); /* some kernels let it be opened all the same */
@@ -241,7 +241,7 @@ static void attach_and_die(bool keep) {
         struct loop loop;
 
         if (image_lock_writer(file, true, &err) != IMAGE_LOCKED ||
-            loop_attach(file, LABEL, false, &loop, &err) < 0 ||
+            loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err) < 0 ||
             (keep && loop_keep(&loop, true, &err) < 0))
             _exit(1);
         kill(getpid(), SIGKILL);
@@ -361,7 +361,7 @@ static int contend(int file) {
 
         if (found < 0)
             return 1;
-        if (found == 0 && loop_attach(file, LABEL, false, &loop, &err) < 0 &&
+        if (found == 0 && loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err) < 0 &&
             err.kind != ERROR_CONFLICT)
             return 1;
         if (count_devices() > 1)

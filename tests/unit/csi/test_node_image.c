@@ -204,7 +204,7 @@ static void attach_as_one_that_has_gone(const char *name, struct loop *ret) {
     ck_assert_int_eq(shell("mkdir -p %1$s/window && mount --bind %1$s/images %1$s/window", base),
                      0);
     file = open(path, O_RDWR | O_CLOEXEC);
-    assert_ok(loop_attach(file, "scoria:00000000:volume-1", false, ret, &err));
+    assert_ok(loop_attach(file, "scoria:00000000:volume-1", &(struct loop_how){ 0 }, ret, &err));
     close(file);
     file = -1;
     ck_assert_int_eq(shell("umount --lazy %s/window", base), 0);

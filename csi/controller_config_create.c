@@ -1,0 +1,262 @@
+/*
+ * CreateVolume with a policy: a config is written down, and nothing waited for (P28).
+ */
+#include "csi/controller_configs.private.h"
+
+#include "common/clock.h"
+#include "common/md5.h"
+#include "common/quantity.h"
+#include "json/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REPLICAS_USUAL 3
+#define NAME_MOST      200
+#define GIB_MOST       1024
+#define NAME_LETTERS   "abcdefghijklmnopqrstuvwxyz0123456789-."
+#define SNAP_PREFIX    "configsnap-"
+
+struct wanted {
+    const Csi__V1__CreateVolumeRequest *request;
+    const char *name, *policy;
+    const char *source;        /* "": none */
+    int64_t size_gb, replicas; /* 0: as its policy says, or it is usual */
+};
+
+bool config_is_wanted(const Csi__V1__CreateVolumeRequest *request) {
+    for (size_t i = 0; i < request->n_parameters; i++)
+        if (strcmp(request->parameters[i]->key, POLICY_KEY) == 0)
+            return true;
+    return false;
+}
+
+/* ---- what is asked for ---- */
+
+static bool is_name(const char *text) {
+    size_t length = strlen(text);
+
+    return length > 0 && length <= NAME_MOST && strspn(text, NAME_LETTERS) == length &&
+           !strchr("-.", text[0]) && !strchr("-.", text[length - 1]) && !strstr(text, "..") &&
+           !strstr(text, ".-") && !strstr(text, "-.");
+}
+
+static const char *name_of(struct arena *arena, const char *csi_name) {
+    char hex[MD5_HEX_SIZE];
+
+    if (is_name(csi_name))
+        return csi_name;
+    md5_hex(csi_name, strlen(csi_name), hex);
+    return arena_join(arena, "csi-", hex, NULL);
+}
+
+static int read_count(const char *value, int64_t *ret, struct error *err) {
+    char *end;
+    long count = strtol(value, &end, 10);
+
+    if (!*value || *end || count < 1 || count > 7)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "replicaCount is %.20s, not 1 to 7.", value);
+    *ret = count;
+    return 0;
+}
+
+static int read_parameter(struct wanted *wanted, const char *key, const char *value,
+                          struct error *err) {
+    if (controller_is_told(key))
+        return 0;
+    if (strcmp(key, "replicaCount") == 0)
+        return read_count(value, &wanted->replicas, err);
+    if (strcmp(key, POLICY_KEY) != 0)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                           "There is no parameter %s of a volume that is made from a policy.", key);
+    if (*value && !is_name(value))
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%.64s can be no policy's name.", value);
+    wanted->policy = value;
+    return 0;
+}
+
+static int read_request(struct arena *arena, struct wanted *ret, struct error *err) {
+    const Csi__V1__CreateVolumeRequest *request = ret->request;
+    int result = controller_need(request->name, "name", err);
+
+    if (result == 0)
+        result = config_check_capabilities(request->volume_capabilities,
+                                           request->n_volume_capabilities, err);
+    for (size_t i = 0; i < request->n_parameters && result == 0; i++)
+        result =
+            read_parameter(ret, request->parameters[i]->key, request->parameters[i]->value, err);
+    if (result == 0 && request->n_mutable_parameters > 0)
+        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                             "What can be modified of a volume with a policy is modified when it "
+                             "is there.");
+    ret->name = name_of(arena, request->name);
+    return result;
+}
+
+/* ---- its source ---- */
+
+static const struct remote_documents snapshots = { .collection = "volume_config_snapshots",
+                                                   .word = "volume_config_snapshot" };
+
+static int no_source(const char *id, struct error *err) {
+    return grpc_refuse(err, GRPC_NOT_FOUND, "There is no snapshot %.64s of such a volume.", id);
+}
+
+static int read_snapshot(const struct client *api, struct arena *arena, const char *id,
+                         struct wanted *wanted, int64_t *ret_gb, struct error *err) {
+    char uid[UUID_SIZE];
+    const json_t *document;
+    const char *volume, *name, *phase, *size;
+    int64_t bytes;
+
+    if (strncmp(id, SNAP_PREFIX, strlen(SNAP_PREFIX)) != 0 ||
+        !uuid_parse(id + strlen(SNAP_PREFIX), uid))
+        return no_source(id, err);
+    document = document_fetch(api, arena, &snapshots, uid, err);
+    if (!document)
+        return err->kind == ERROR_NOT_FOUND ? no_source(id, err) : -1;
+    volume = json_text_of(json_object_get(document, "spec"), "volumeName");
+    name = json_text_of(json_object_get(document, "metadata"), "name");
+    phase = json_text_of(json_object_get(document, "status"), "phase");
+    size = json_text_of(json_object_get(document, "status"), "capacity");
+    if (!phase || strcmp(phase, "Ready") != 0)
+        return grpc_refuse(err, GRPC_UNAVAILABLE, "The snapshot %s is not ready.", id);
+    wanted->source = arena_join(arena, volume ? volume : "", "@", name ? name : "", NULL);
+    if (size && quantity_read(size, &bytes))
+        *ret_gb = bytes / GIB + (bytes % GIB > 0);
+    return 0;
+}
+
+static int read_source(const struct client *api, struct arena *arena, struct wanted *wanted,
+                       int64_t *ret_gb, struct error *err) {
+    const Csi__V1__VolumeContentSource *source = wanted->request->volume_content_source;
+
+    *ret_gb = 1;
+    if (!source)
+        return 0;
+    if (source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT)
+        return read_snapshot(api, arena, source->snapshot->snapshot_id, wanted, ret_gb, err);
+    return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                       "A volume with a policy is made from a snapshot, not from a volume.");
+}
+
+/* ---- the one that has the name ---- */
+
+static int differs(const struct volume_config *config, const char *what, struct error *err) {
+    return grpc_refuse(err, GRPC_ALREADY_EXISTS, "Volume %s has the name already, with another %s.",
+                       config->id, what);
+}
+
+static int check_same(const struct wanted *wanted, const struct volume_config *config,
+                      struct error *err) {
+    const Csi__V1__CapacityRange *range = wanted->request->capacity_range;
+
+    if (strcmp(config->status, "deleting") == 0)
+        return grpc_refuse(err, GRPC_ABORTED, "The volume of this name is being deleted.");
+    if (strcmp(config->csi_name, wanted->request->name) != 0)
+        return differs(config, "owner", err);
+    if (range && (config->bytes < range->required_bytes ||
+                  (range->limit_bytes > 0 && config->bytes > range->limit_bytes)))
+        return differs(config, "size", err);
+    if (strcmp(config->policy, wanted->policy) != 0)
+        return differs(config, "policy", err);
+    if (wanted->replicas > 0 && config->replicas != wanted->replicas)
+        return differs(config, "number of replicas", err);
+    return strcmp(config->source, wanted->source) == 0 ? 0 : differs(config, "source", err);
+}
+
+/* ---- making it ---- */
+
+/* P36, P41: as many as the policy names pools, if it is there already. */
+static int count_replicas(const struct client *api, struct arena *arena,
+                          const struct wanted *wanted, int64_t *ret, struct error *err) {
+    static const struct remote_documents policies = { .collection = "volume_policies",
+                                                      .word = "volume_policy" };
+    const json_t *policy = NULL;
+    size_t pools;
+
+    *ret = wanted->replicas > 0 ? wanted->replicas : REPLICAS_USUAL;
+    if (wanted->replicas > 0 || !*wanted->policy)
+        return 0;
+    policy = document_fetch(api, arena, &policies, wanted->policy, err);
+    if (!policy)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    pools = json_array_size(json_object_get(json_object_get(policy, "spec"), "replicaPoolInfo"));
+    if (pools > 0)
+        *ret = (int64_t)pools;
+    return 0;
+}
+
+static json_t *document_of(struct arena *arena, const struct wanted *wanted, int64_t replicas) {
+    json_t *annotations = json_pack("{s:s}", "csi.scoria.io/name", wanted->request->name);
+
+    if (*wanted->policy)
+        json_object_set_new(annotations, "openebs.io/volume-policy", json_string(wanted->policy));
+    return json_keep(arena,
+                     json_pack("{s:{s:s, s:o}, s:{s:{s:s}, s:{s:I}, s:s*}}", "metadata", "name",
+                               wanted->name, "annotations", annotations, "spec", "capacity",
+                               "storage", arena_format(arena, "%jdGi", (intmax_t)wanted->size_gb),
+                               "provision", "replicaCount", (json_int_t)replicas,
+                               "cstorVolumeSource", *wanted->source ? wanted->source : NULL));
+}
+
+/* Another call may have made it, or this one before its answer was lost. */
+static int make(const struct client *api, struct arena *arena, const struct wanted *wanted,
+                struct volume_config *ret, struct error *err) {
+    const json_t *made = NULL;
+    int64_t replicas;
+    struct error refusal;
+
+    if (count_replicas(api, arena, wanted, &replicas, err) < 0)
+        return -1;
+    made = document_send(api, arena, &config_documents, document_of(arena, wanted, replicas), err);
+    if (made)
+        return config_take(arena, made, ret, err);
+    refusal = *err;
+    if (err->kind != ERROR_CONFLICT)
+        return config_refused(err);
+    made = document_fetch(api, arena, &config_documents, wanted->name, err);
+    if (!made)
+        return grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message);
+    return config_take(arena, made, ret, err) < 0 ? -1 : check_same(wanted, ret, err);
+}
+
+static int size_of(struct wanted *wanted, int64_t least_gb, struct error *err) {
+    int result = controller_size(wanted->request->capacity_range, least_gb, &wanted->size_gb, err);
+
+    if (result == 0 && wanted->size_gb > GIB_MOST)
+        return grpc_refuse(err, GRPC_OUT_OF_RANGE,
+                           "A volume that is made from a policy has at most %d GiB.", GIB_MOST);
+    return result;
+}
+
+int config_create(struct grpc_call *call, const void *message, void *response, struct error *err) {
+    Csi__V1__CreateVolumeResponse *answer = response;
+    struct wanted wanted = { .request = message, .policy = "", .source = "" };
+    struct client api = csi_api(call);
+    struct volume_config config;
+    int64_t least_gb;
+    const json_t *there;
+    int result = read_request(call->arena, &wanted, err);
+
+    if (result == 0)
+        result = read_source(&api, call->arena, &wanted, &least_gb, err);
+    if (result == 0)
+        result = size_of(&wanted, least_gb, err);
+    if (result != 0)
+        return result;
+    there = document_fetch(&api, call->arena, &config_documents, wanted.name, err);
+    if (!there && err->kind != ERROR_NOT_FOUND)
+        return controller_unsure(-1, err);
+    if (there)
+        result = config_take(call->arena, there, &config, err) < 0
+                     ? -1
+                     : check_same(&wanted, &config, err);
+    else
+        result = make(&api, call->arena, &wanted, &config, err);
+    if (result != 0)
+        return result;
+    answer->volume = config_shown(call->arena, &config);
+    answer->volume->content_source = wanted.request->volume_content_source;
+    return 0;
+}

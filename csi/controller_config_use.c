@@ -1,0 +1,308 @@
+/*
+ * A volume that is made from a policy, in use: on one node at a time, which has it as a file; and
+ * its size, and what its clients may take.
+ */
+#include "csi/controller_configs.private.h"
+
+#include "config/config.h"
+#include "json/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- publish ---- */
+
+static int check_node(const struct csi_driver *driver, const char *node_id, struct error *err) {
+    const char *node = config_item(driver->config, "csi", "nodes", 0);
+
+    for (size_t i = 1; node && strcmp(node, node_id) != 0; i++) {
+        node = config_item(driver->config, "csi", "nodes", i);
+        if (!node)
+            return grpc_refuse(err, GRPC_NOT_FOUND, "There is no node %s.", node_id);
+    }
+    return 0;
+}
+
+static int check_request(const struct grpc_call *call,
+                         const Csi__V1__ControllerPublishVolumeRequest *request,
+                         struct error *err) {
+    int result = controller_need(request->node_id, "node_id", err);
+
+    if (result == 0 && !request->volume_capability)
+        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capability is missing.");
+    if (result == 0)
+        result = config_check_capabilities(&request->volume_capability, 1, err);
+    return result == 0 ? check_node(csi_driver_of(call), request->node_id, err) : result;
+}
+
+/* The node is its own from the moment in which this is written down. */
+static int take(const struct grpc_call *call, const struct client *api,
+                struct volume_config *config, const char *node_id, struct error *err) {
+    if (strcmp(config->status, "deleting") == 0)
+        return grpc_refuse(err, GRPC_NOT_FOUND, "Volume %s is being deleted.", config->id);
+    if (*config->node && strcmp(config->node, node_id) != 0)
+        return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
+                           "Volume %s is published on node %s already.", config->id, config->node);
+    return *config->node ? 0 : config_publish_on(call, api, config, node_id, err);
+}
+
+static int not_served(const struct volume_config *config, const struct config_volume *volume,
+                      struct error *err) {
+    const char *why = config->trouble ? config->trouble : volume->message;
+
+    return grpc_refuse(err, GRPC_UNAVAILABLE, "Volume %s is %s and not served on node %s yet%s%s",
+                       config->id, config->status, config->node, *why ? ": " : ".", why);
+}
+
+/* P40: whoever is too early hears that it may come again. */
+static int await_served(const struct grpc_call *call, const struct client *api,
+                        struct volume_config *config, const char *node_id,
+                        struct config_volume *ret, struct error *err) {
+    struct patience patience = patience_of(call);
+
+    for (;;) {
+        int result = config_read_volume(api, call->arena, config, ret, err);
+
+        if (result != 0)
+            return result;
+        if (ret->serves && strcmp(ret->node, node_id) == 0)
+            return 0;
+        if (!patience_again(call, &patience))
+            return not_served(config, ret, err);
+        result = config_read(api, call->arena, config->id, config, err);
+        if (result != 0)
+            return result;
+        if (strcmp(config->node, node_id) != 0)
+            return grpc_refuse(err, GRPC_ABORTED, "Volume %s is being unpublished.", config->id);
+    }
+}
+
+static void put(struct arena *arena, Csi__V1__ControllerPublishVolumeResponse *answer,
+                const char *key, const char *value) {
+    Csi__V1__ControllerPublishVolumeResponse__PublishContextEntry *entry =
+        CSI_NEW(arena, Csi__V1__ControllerPublishVolumeResponse__PublishContextEntry,
+                csi__v1__controller_publish_volume_response__publish_context_entry);
+
+    entry->key = arena_text(arena, key);
+    entry->value = arena_text(arena, value);
+    answer->publish_context[answer->n_publish_context++] = entry;
+}
+
+int config_publish(struct grpc_call *call, const void *message, void *response, struct error *err) {
+    const Csi__V1__ControllerPublishVolumeRequest *request = message;
+    Csi__V1__ControllerPublishVolumeResponse *answer = response;
+    struct client api = csi_api(call);
+    struct config_volume volume;
+    struct volume_config config;
+    int result = check_request(call, request, err);
+
+    if (result == 0)
+        result = config_read(&api, call->arena, request->volume_id, &config, err);
+    if (result == 0)
+        result = take(call, &api, &config, request->node_id, err);
+    if (result == 0)
+        result = await_served(call, &api, &config, request->node_id, &volume, err);
+    if (result != 0)
+        return result;
+    answer->publish_context = arena_alloc(call->arena, 5 * sizeof(*answer->publish_context));
+    put(call->arena, answer, "driver_volume_type", "replicated");
+    put(call->arena, answer, "format", "raw");
+    put(call->arena, answer, "target", volume.uid);
+    put(call->arena, answer, "block_size",
+        arena_format(call->arena, "%jd", (intmax_t)config.block_size));
+    put(call->arena, answer, "access_mode", request->readonly ? "ro" : "rw");
+    return 0;
+}
+
+/* ---- unpublish ---- */
+
+static int await_released(const struct grpc_call *call, const struct client *api,
+                          const struct volume_config *config, const char *node_id,
+                          struct error *err) {
+    struct patience patience = patience_of(call);
+    struct config_volume volume;
+
+    for (;;) {
+        if (config_read_volume(api, call->arena, config, &volume, err) < 0)
+            return -1;
+        if (volume.released || (*volume.node && strcmp(volume.node, node_id) != 0))
+            return 0;
+        if (!patience_again(call, &patience))
+            return grpc_refuse(err, GRPC_ABORTED, "Node %s has not given volume %s back yet.",
+                               node_id, config->id);
+    }
+}
+
+int config_unpublish(struct grpc_call *call, const void *message, void *response,
+                     struct error *err) {
+    const Csi__V1__ControllerUnpublishVolumeRequest *request = message;
+    struct client api = csi_api(call);
+    struct volume_config config;
+    const char *node_id;
+    int result = config_read(&api, call->arena, request->volume_id, &config, err);
+
+    (void)response;
+    if (result != 0)
+        return result == GRPC_NOT_FOUND ? 0 : result;
+    node_id = *request->node_id ? request->node_id : config.node;
+    if (*config.node && strcmp(config.node, node_id) == 0)
+        result = config_publish_on(call, &api, &config, "", err);
+    if (result != 0)
+        return result == GRPC_NOT_FOUND ? 0 : result;
+    return *config.node ? 0 : await_released(call, &api, &config, node_id, err);
+}
+
+/* ---- expand ---- */
+
+static int check_range(const Csi__V1__ControllerExpandVolumeRequest *request, int64_t *ret_gb,
+                       struct error *err) {
+    const Csi__V1__CapacityRange *range = request->capacity_range;
+    int result = 0;
+
+    if (!range || (range->required_bytes == 0 && range->limit_bytes == 0))
+        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "capacity_range is missing.");
+    if (result == 0)
+        result = controller_size(range, 1, ret_gb, err);
+    if (result == 0 && request->volume_capability)
+        result = controller_check_capability(request->volume_capability, true, err);
+    return result;
+}
+
+static int want_size(const struct client *api, struct arena *arena, struct volume_config *config,
+                     int64_t gb, struct error *err) {
+    int result = config_change(api, arena, config,
+                               json_pack("{s:{s:{s:s}}}", "spec", "capacity", "storage",
+                                         arena_format(arena, "%jdGi", (intmax_t)gb)),
+                               err);
+
+    return result == GRPC_INVALID_ARGUMENT ? grpc_refuse(err, GRPC_OUT_OF_RANGE, "%s", err->message)
+                                           : result;
+}
+
+/* P60: one that nobody serves is as large as soon as it is said. */
+static int await_size(const struct grpc_call *call, const struct client *api,
+                      struct volume_config *config, struct error *err) {
+    struct patience patience = patience_of(call);
+
+    while (config->has_bytes < config->bytes) {
+        int result;
+
+        if (!patience_again(call, &patience))
+            return grpc_refuse(err, GRPC_ABORTED, "Volume %s still grows%s%s", config->id,
+                               config->trouble ? ": " : ".",
+                               config->trouble ? config->trouble : "");
+        result = config_read(api, call->arena, config->id, config, err);
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+int config_expand(struct grpc_call *call, const void *message, void *response, struct error *err) {
+    const Csi__V1__ControllerExpandVolumeRequest *request = message;
+    Csi__V1__ControllerExpandVolumeResponse *answer = response;
+    struct client api = csi_api(call);
+    struct volume_config config = { 0 };
+    int64_t gb = 0;
+    int result = check_range(request, &gb, err);
+
+    if (result == 0)
+        result = config_read(&api, call->arena, request->volume_id, &config, err);
+    if (result == 0 && request->capacity_range->limit_bytes > 0 &&
+        config.bytes > request->capacity_range->limit_bytes)
+        result = grpc_refuse(err, GRPC_OUT_OF_RANGE, "Volume %s has %jd bytes and does not shrink.",
+                             config.id, (intmax_t)config.bytes);
+    if (result == 0 && config.bytes < gb * GIB)
+        result = want_size(&api, call->arena, &config, gb, err);
+    if (result == 0)
+        result = await_size(call, &api, &config, err);
+    if (result != 0)
+        return result;
+    answer->capacity_bytes = config.has_bytes;
+    answer->node_expansion_required = true;
+    return 0;
+}
+
+/* ---- validate ---- */
+
+static int check_parameters(const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
+                            const struct volume_config *config, struct error *err) {
+    for (size_t i = 0; i < request->n_parameters; i++) {
+        const char *key = request->parameters[i]->key, *value = request->parameters[i]->value;
+        bool fits =
+            controller_is_told(key) ||
+            (strcmp(key, POLICY_KEY) == 0 && strcmp(value, config->policy) == 0) ||
+            (strcmp(key, "replicaCount") == 0 && strtoll(value, NULL, 10) == config->replicas);
+
+        if (!fits)
+            return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                               "Volume %s was not made with %.64s %.64s.", config->id, key, value);
+    }
+    for (size_t i = 0; i < request->n_volume_context; i++)
+        if (!strchr(request->volume_context[i]->key, '/'))
+            return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                               "Volumes of this driver have no context %.255s.",
+                               request->volume_context[i]->key);
+    return 0;
+}
+
+int config_validate(struct grpc_call *call, const void *message, void *response,
+                    struct error *err) {
+    const Csi__V1__ValidateVolumeCapabilitiesRequest *request = message;
+    Csi__V1__ValidateVolumeCapabilitiesResponse *answer = response;
+    struct client api = csi_api(call);
+    struct volume_config config;
+    struct error why = { 0 };
+    int result = config_read(&api, call->arena, request->volume_id, &config, err);
+
+    if (result != 0)
+        return result;
+    if (request->n_volume_capabilities == 0)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capabilities is missing.");
+    result = config_check_capabilities(request->volume_capabilities, request->n_volume_capabilities,
+                                       &why);
+    if (result == 0)
+        result = check_parameters(request, &config, &why);
+    if (result == 0)
+        answer->confirmed = controller_confirm(call->arena, request);
+    else
+        answer->message = arena_text(call->arena, why.message);
+    return 0;
+}
+
+/* ---- modify ---- */
+
+static int read_limit(const char *key, const char *value, json_t *qos, struct error *err) {
+    char *end;
+    long long limit = strtoll(value, &end, 10);
+
+    if (strcmp(key, "iops") != 0 && strcmp(key, "bytesPerSecond") != 0)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                           "Of a volume with a policy iops and bytesPerSecond can be modified, %s "
+                           "cannot.",
+                           key);
+    if (!*value || *end || limit < 0)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is no number: %.40s.", key, value);
+    json_object_set_new(qos, key, json_integer(limit));
+    return 0;
+}
+
+int config_modify(struct grpc_call *call, const void *message, void *response, struct error *err) {
+    const Csi__V1__ControllerModifyVolumeRequest *request = message;
+    struct client api = csi_api(call);
+    json_t *qos = json_keep(call->arena, json_object());
+    struct volume_config config;
+    int result = config_read(&api, call->arena, request->volume_id, &config, err);
+
+    (void)response;
+    for (size_t i = 0; i < request->n_mutable_parameters && result == 0; i++)
+        result = read_limit(request->mutable_parameters[i]->key,
+                            request->mutable_parameters[i]->value, qos, err);
+    if (result != 0 || json_object_size(qos) == 0)
+        return result;
+    if (!config.has_policy) /* one of its own would stand in for what the policy says */
+        return grpc_refuse(err, GRPC_ABORTED, "Volume %s is not made yet.", config.id);
+    return config_change(&api, call->arena, &config,
+                         json_pack("{s:{s:{s:{s:O}}}}", "spec", "policy", "target", "qos", qos),
+                         err);
+}

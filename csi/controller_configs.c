@@ -1,0 +1,292 @@
+#include "csi/controller_configs.private.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/quantity.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define NAME_ANNOTATION   "csi.scoria.io/name"
+#define POLICY_ANNOTATION "openebs.io/volume-policy"
+
+const struct remote_documents config_documents = { .collection = "volume_configs",
+                                                   .word = "volume_config" };
+
+bool config_is_id(const char *id) {
+    return strncmp(id, CONFIG_PREFIX, strlen(CONFIG_PREFIX)) == 0;
+}
+
+/* ---- rows ---- */
+
+static const char *text_in(const json_t *object, const char *key) {
+    const char *text = json_text_of(object, key);
+
+    return text ? text : "";
+}
+
+static int64_t storage_in(const json_t *holder) {
+    const char *text = json_text_of(json_object_get(holder, "capacity"), "storage");
+    int64_t bytes;
+
+    return text && quantity_read(text, &bytes) ? bytes : 0;
+}
+
+/* The condition that says of a failure. */
+static const char *trouble_in(const json_t *status) {
+    const json_t *list = json_object_get(status, "conditions"), *one;
+    size_t i;
+
+    json_array_foreach(list, i, one) {
+        const char *type = text_in(one, "type");
+
+        if (strstr(type, "Failed") && strcmp(text_in(one, "status"), "True") == 0)
+            return text_in(one, "message");
+    }
+    return NULL;
+}
+
+static int64_t int_in(const json_t *object, const char *key) {
+    return json_integer_value(json_object_get(object, key));
+}
+
+int config_take(struct arena *arena, const json_t *document, struct volume_config *ret,
+                struct error *err) {
+    const json_t *metadata = json_object_get(document, "metadata");
+    const json_t *spec = json_object_get(document, "spec");
+    const json_t *status = json_object_get(document, "status");
+    const json_t *annotations = json_object_get(metadata, "annotations");
+    const json_t *policy = json_object_get(spec, "policy");
+    char uid[UUID_SIZE];
+
+    if (!uuid_parse(text_in(metadata, "uid"), uid))
+        return error_set(err, ERROR_BACKEND, "The volume API tells of a config without uid.");
+    *ret = (struct volume_config){
+        .id = arena_join(arena, CONFIG_PREFIX, uid, NULL),
+        .status =
+            json_text_of(metadata, "deletionTimestamp") ? "deleting" : text_in(status, "phase"),
+        .uid = arena_text(arena, uid),
+        .name = text_in(metadata, "name"),
+        .version = text_in(metadata, "resourceVersion"),
+        .csi_name = text_in(annotations, NAME_ANNOTATION),
+        .policy = text_in(annotations, POLICY_ANNOTATION),
+        .source = text_in(spec, "cstorVolumeSource"),
+        .node = text_in(json_object_get(document, "publish"), "nodeId"),
+        .bytes = storage_in(spec),
+        .has_bytes = storage_in(status),
+        .replicas = int_in(json_object_get(spec, "provision"), "replicaCount"),
+        .block_size = int_in(json_object_get(policy, "provision"), "blockSize"),
+        .trouble = trouble_in(status),
+        .has_policy = policy != NULL,
+    };
+    return 0;
+}
+
+static int none(const char *id, struct error *err) {
+    return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %.64s.", id);
+}
+
+int config_read(const struct client *api, struct arena *arena, const char *id,
+                struct volume_config *ret, struct error *err) {
+    char uid[UUID_SIZE];
+    const json_t *document;
+
+    if (!config_is_id(id) || !uuid_parse(id + strlen(CONFIG_PREFIX), uid))
+        return none(id, err);
+    document = document_fetch(api, arena, &config_documents, uid, err);
+    if (!document)
+        return err->kind == ERROR_NOT_FOUND ? none(id, err) : -1;
+    return config_take(arena, document, ret, err);
+}
+
+int config_read_volume(const struct client *api, struct arena *arena,
+                       const struct volume_config *config, struct config_volume *ret,
+                       struct error *err) {
+    const json_t *document = document_fetch_below(api, arena, &config_documents, config->uid,
+                                                  "volume", "replicated_volume", err);
+    const json_t *metadata = json_object_get(document, "metadata");
+    const json_t *spec = json_object_get(document, "spec");
+    const json_t *status = json_object_get(document, "status");
+    const json_t *target = json_object_get(status, "target");
+    bool observed = int_in(status, "observedGeneration") >= int_in(metadata, "generation");
+
+    *ret = (struct config_volume){ .released = true, .phase = "", .node = "", .message = "" };
+    if (!document)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    *ret = (struct config_volume){
+        .there = true,
+        .uid = text_in(metadata, "uid"),
+        .phase = text_in(status, "phase"),
+        .node = text_in(spec, "nodeId"),
+        .message = text_in(status, "message"),
+    };
+    ret->serves = observed && *ret->node && strcmp(text_in(target, "nodeId"), ret->node) == 0 &&
+                  strcmp(text_in(target, "state"), "Serving") == 0 &&
+                  strcmp(text_in(spec, "export"), "file") == 0;
+    /* A node that never took it says nothing of its end, and nobody where there never was one. */
+    ret->released = !*ret->node && !target &&
+                    (observed || int_in(spec, "epoch") == 0 ||
+                     int_in(status, "claimedEpoch") < int_in(spec, "epoch"));
+    return 0;
+}
+
+int config_refused(struct error *err) {
+    if (err->kind == ERROR_CONFLICT)
+        return grpc_refuse(err, GRPC_ABORTED, "%s", err->message);
+    if (err->kind == ERROR_BAD_REQUEST)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message);
+    if (err->kind == ERROR_OVER_QUOTA)
+        return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED, "%s", err->message);
+    return -1;
+}
+
+int config_change(const struct client *api, struct arena *arena, struct volume_config *config,
+                  json_t *patch, struct error *err) {
+    const json_t *document;
+
+    json_keep(arena, patch);
+    document = document_change(api, arena, &config_documents, config->uid, patch, err);
+    if (!document)
+        return err->kind == ERROR_NOT_FOUND ? none(config->id, err) : config_refused(err);
+    return config_take(arena, document, config, err);
+}
+
+int config_publish_on(const struct grpc_call *call, const struct client *api,
+                      struct volume_config *config, const char *node_id, struct error *err) {
+    json_t *publish = *node_id ? json_pack("{s:s, s:s}", "nodeId", node_id, "export", "file")
+                               : json_pack("{s:s, s:n}", "nodeId", node_id, "export");
+    struct patience patience = patience_of(call);
+    const char *had = config->node;
+    int result;
+
+    json_keep(call->arena, publish);
+    do {
+        result = config_change(api, call->arena, config,
+                               json_pack("{s:{s:s}, s:O}", "metadata", "resourceVersion",
+                                         config->version, "publish", publish),
+                               err);
+        if (result != GRPC_ABORTED)
+            return result;
+        result = config_read(api, call->arena, config->id, config, err);
+        if (result != 0)
+            return result;
+    } while (strcmp(config->node, had) == 0 && patience_again(call, &patience));
+    return grpc_refuse(err, GRPC_ABORTED, "Volume %s changes all the time.", config->id);
+}
+
+/* ---- what is said of one ---- */
+
+Csi__V1__Volume *config_shown(struct arena *arena, const struct volume_config *config) {
+    Csi__V1__Volume *shown = CSI_NEW(arena, Csi__V1__Volume, csi__v1__volume);
+
+    shown->volume_id = arena_text(arena, config->id);
+    shown->capacity_bytes = config->has_bytes > 0 ? config->has_bytes : config->bytes;
+    return shown;
+}
+
+/* One that nobody serves is as it was left. */
+Csi__V1__VolumeCondition *config_condition(struct arena *arena, const struct volume_config *config,
+                                           const struct config_volume *volume) {
+    Csi__V1__VolumeCondition *condition =
+        CSI_NEW(arena, Csi__V1__VolumeCondition, csi__v1__volume_condition);
+
+    condition->abnormal = *config->node && volume->there && strcmp(volume->phase, "Init") != 0 &&
+                          strcmp(volume->phase, "Healthy") != 0;
+    condition->message = arena_format(arena, "The volume is %s%s%s%s%s", config->status,
+                                      *config->node && *volume->phase ? ", its target " : "",
+                                      *config->node ? volume->phase : "",
+                                      *volume->message ? ": " : ".", volume->message);
+    return condition;
+}
+
+int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, size_t count,
+                              struct error *err) {
+    int result =
+        count > 0 ? 0 : grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capabilities is missing.");
+
+    for (size_t i = 0; i < count && result == 0; i++) {
+        result = controller_check_capability(capabilities[i], true, err);
+        if (result == 0 && controller_is_multi_node(capabilities[i]))
+            result = grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                                 "A volume that is made from a policy is on one node at a time.");
+    }
+    return result;
+}
+
+int config_get(struct grpc_call *call, const void *message, void *response, struct error *err) {
+    const Csi__V1__ControllerGetVolumeRequest *request = message;
+    Csi__V1__ControllerGetVolumeResponse *answer = response;
+    struct client api = csi_api(call);
+    struct config_volume volume;
+    struct volume_config config;
+    int result = config_read(&api, call->arena, request->volume_id, &config, err);
+
+    if (result == 0)
+        result = config_read_volume(&api, call->arena, &config, &volume, err);
+    if (result != 0)
+        return result;
+    answer->volume = config_shown(call->arena, &config);
+    answer->status = CSI_NEW(call->arena, Csi__V1__ControllerGetVolumeResponse__VolumeStatus,
+                             csi__v1__controller_get_volume_response__volume_status);
+    answer->status->published_node_ids = arena_alloc(call->arena, sizeof(char *));
+    if (*config.node)
+        answer->status->published_node_ids[answer->status->n_published_node_ids++] =
+            arena_text(call->arena, config.node);
+    answer->status->volume_condition = config_condition(call->arena, &config, &volume);
+    return 0;
+}
+
+/* ---- delete ---- */
+
+/* P47: what becomes of the data is the service's matter. */
+int config_delete(struct grpc_call *call, const void *message, void *response, struct error *err) {
+    const Csi__V1__DeleteVolumeRequest *request = message;
+    struct client api = csi_api(call);
+    struct volume_config config;
+    int result = config_read(&api, call->arena, request->volume_id, &config, err);
+
+    (void)response;
+    if (result != 0 || strcmp(config.status, "deleting") == 0)
+        return result == GRPC_NOT_FOUND ? 0 : result;
+    if (document_drop(&api, call->arena, &config_documents, config.uid, err) == 0 ||
+        err->kind == ERROR_NOT_FOUND)
+        return 0;
+    return controller_refused(err);
+}
+
+/* ---- as one kind ---- */
+
+static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
+                    struct error *err) {
+    return config_read(api, arena, id, ret, err);
+}
+
+/* An API that has no configs has none. */
+static int read_page(const struct client *api, struct arena *arena, const char *query,
+                     const char *marker, unsigned limit, void **ret, struct error *err) {
+    const char *after = marker && config_is_id(marker) ? marker + strlen(CONFIG_PREFIX) : "";
+    const struct client_call call = {
+        .method = "GET",
+        .path = client_page(arena, "/volume_configs", query ? query : "sort=id:asc",
+                            *after ? after : NULL, limit),
+    };
+    const json_t *list = client_ask_for(api, arena, &call, "volume_configs", err), *one;
+    size_t count = json_array_size(list), i;
+    struct volume_config *rows = arena_alloc(arena, (count + 1) * sizeof(*rows));
+
+    *ret = rows;
+    if (!list)
+        return err->kind == ERROR_NOT_FOUND && !*after ? 0 : -1;
+    json_array_foreach(list, i, one) {
+        if (config_take(arena, one, &rows[i], err) < 0)
+            return -1;
+    }
+    return (int)count;
+}
+
+const struct controller_kind config_kind = {
+    .label = "volume",
+    .row_size = sizeof(struct volume_config),
+    .read = read_one,
+    .page = read_page,
+};

@@ -1,0 +1,256 @@
+"""
+Volumes that are made from a policy, through the CSI driver: declared, served by a real storage agent and
+its daemons, with the kernel's own FUSE mounts, loop devices and file systems; killed on the way, grown,
+and nothing of them left.
+"""
+
+import glob
+import os
+import signal
+import subprocess
+import unittest
+import uuid
+
+import program
+from block_storage import until
+from case import GIB, NODE
+from csi_client import Code, Driver, Refused, capability, csi, sizes
+from mounts import can_mount, own_mounts
+from test_provisioning import POOLS, DeclaredCase
+
+PLAIN, BLOCK = capability(), capability(block=True)
+XFS = csi.VolumeCapability(mount=csi.VolumeCapability.MountVolume(fs_type="xfs"),
+                           access_mode=PLAIN.access_mode)
+READERS = csi.VolumeCapability(
+    mount=csi.VolumeCapability.MountVolume(),
+    access_mode=csi.VolumeCapability.AccessMode(mode="MULTI_NODE_READER_ONLY"))
+CLASS = {"cstorVolumePolicy": "spread"}
+
+
+def setUpModule():
+    if not can_mount() or not os.path.exists("/dev/fuse"):
+        raise unittest.SkipTest("mounting needs root, loop devices and FUSE")
+    own_mounts()
+
+
+class Policy(DeclaredCase):
+    @classmethod
+    def more_options(cls):
+        return cls.storage("run", *POOLS)
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.kubelet = cls.path("kubelet")
+        cls.staging, cls.target = (os.path.join(cls.kubelet, name) for name in ("staging", "target"))
+        os.makedirs(cls.staging)
+        os.mkdir(cls.path("csi"))
+        cls.socket = os.path.join(cls.path("csi"), "csi.sock")
+        cls.csi = program.Program("csi", cls.socket + ".log", "--endpoint", f"unix://{cls.socket}",
+                                  "--api", cls.service.endpoint, f"--csi.node_id={NODE}",
+                                  f"--csi.kubelet_directory={cls.kubelet}",
+                                  f"--csi.share_directory={cls.path('shares')}",
+                                  f"--csi.target_directory={cls.path('run')}").start()
+        cls.addClassCleanup(cls.csi.kill)
+
+    def setUp(self):
+        super().setUp()
+        if not self.api.ask("GET", "/volume_policies")["volume_policies"]:
+            self.api.ask("POST", "/volume_policies", {"volume_policy": {
+                "metadata": {"name": "spread"},
+                "spec": {"replicaPoolInfo": [{"poolName": pool} for pool in POOLS]}}})
+        self.driver = Driver(self.socket)
+        self.addCleanup(lambda: self.driver.close())
+        self.addCleanup(self.assert_nothing_is_left)
+        self.made = []
+        self.addCleanup(lambda: [self.forget(one) for one in self.made])
+
+    def devices(self):
+        found = []
+        for path in glob.glob("/sys/block/loop*/loop/backing_file"):
+            try:
+                with open(path, encoding="utf-8") as file:
+                    found += [path] if self.place in file.read() else []
+            except FileNotFoundError:
+                pass
+        return found
+
+    def assert_nothing_is_left(self):
+        until(lambda: not self.api.ask("GET", "/volume_configs")["volume_configs"], 60,
+              "the configs to go")
+        self.assertEqual(os.listdir(self.path("run")), ["lock"])
+        with open("/proc/self/mountinfo", encoding="utf-8") as file:
+            self.assertNotIn(self.place, file.read())
+        self.assertEqual(self.devices(), [])
+
+    def refuses(self, code, method, /, **fields):
+        with self.assertRaises(Refused) as caught:
+            self.driver.controller(method, **fields)
+        self.assertEqual(caught.exception.code, code, caught.exception)
+
+    def create(self, mode=PLAIN, name=None, **fields):
+        volume = self.driver.controller(
+            "CreateVolume", name=name or f"pvc-{uuid.uuid4()}", volume_capabilities=[mode],
+            **{"capacity_range": sizes(GIB), "parameters": CLASS, **fields}).volume
+        self.made += [volume.volume_id] if volume.volume_id not in self.made else []
+        return volume
+
+    def forget(self, volume_id):
+        self.down(volume_id)
+        self.driver.controller("ControllerUnpublishVolume", volume_id=volume_id, node_id=NODE)
+        self.driver.controller("DeleteVolume", volume_id=volume_id)
+
+    def down(self, volume_id):
+        self.driver.node("NodeUnpublishVolume", volume_id=volume_id, target_path=self.target)
+        self.driver.node("NodeUnstageVolume", volume_id=volume_id,
+                         staging_target_path=self.staging)
+
+    def attach(self, volume_id, mode=PLAIN, node=NODE):
+        return dict(self.driver.controller("ControllerPublishVolume", volume_id=volume_id,
+                                           node_id=node, volume_capability=mode).publish_context)
+
+    def mount(self, volume_id, mode, context):
+        fields = {"volume_id": volume_id, "staging_target_path": self.staging,
+                  "volume_capability": mode, "publish_context": context}
+        self.driver.node("NodeStageVolume", **fields)
+        self.driver.node("NodePublishVolume", target_path=self.target, **fields)
+
+    def up(self, mode=PLAIN):
+        volume_id = self.create(mode).volume_id
+        context = self.attach(volume_id, mode)
+        self.mount(volume_id, mode, context)
+        return volume_id, context
+
+    def run_of(self, volume_id):
+        uid = self.volume_of(volume_id.removeprefix("config-"))["metadata"]["uid"]
+        return os.path.join(self.path("run"), uid)
+
+    @staticmethod
+    def kill(run):
+        with open(os.path.join(run, "daemon"), encoding="ascii") as file:
+            os.kill(int(file.read()), signal.SIGKILL)
+
+    def condition(self, volume_id):
+        return self.driver.node("NodeGetVolumeStats", volume_id=volume_id,
+                                volume_path=self.target).volume_condition.abnormal
+
+    def write(self, data):
+        with open(os.path.join(self.target, "file"), "wb") as file:
+            file.write(data)
+            os.fsync(file.fileno())
+
+    def read(self):
+        subprocess.run(["sync", "-f", self.target], check=True)
+        with open(os.path.join(self.target, "file"), "rb") as file:
+            return file.read()
+
+    def test_a_pod_notices_nothing_of_the_daemon_and_the_driver_that_die(self):
+        volume_id, context = self.up()
+        data = os.urandom(4 << 20)
+        self.write(data)
+        with open(self.devices()[0].replace("loop/backing_file", "queue/logical_block_size"),
+                  encoding="ascii") as file:
+            self.assertEqual(file.read(), "4096\n")
+        self.kill(self.run_of(volume_id))
+        data += os.urandom(4 << 20)
+        self.write(data)  # waits for the next daemon
+        self.csi.kill()
+        self.csi.start()
+        self.driver.close()
+        self.driver = Driver(self.socket)
+        self.mount(volume_id, PLAIN, context)
+        self.assertEqual(len(self.devices()), 1)
+        self.assertEqual(self.read(), data)
+        self.assertFalse(self.condition(volume_id))
+        self.down(volume_id)
+        self.mount(volume_id, PLAIN, self.attach(volume_id))
+        self.assertEqual(self.read(), data)
+
+    def test_what_the_file_takes_along_is_told_and_made_anew(self):
+        volume_id, context = self.up()
+        self.write(b"data")
+        subprocess.run(["sync", "-f", self.target], check=True)
+        run = self.run_of(volume_id)
+        self.kill(os.path.join(run, "file"))
+        until(lambda: os.path.exists(os.path.join(run, "volume")) and
+              os.stat(os.path.join(run, "volume")).st_size == GIB, 60, "the file to be there again")
+        self.assertTrue(self.condition(volume_id))
+        self.driver.node("NodeUnpublishVolume", volume_id=volume_id, target_path=self.target)
+        self.mount(volume_id, PLAIN, context)  # what is staged is dead, and goes
+        self.assertEqual(self.read(), b"data")
+        self.assertFalse(self.condition(volume_id))
+        self.assertEqual(len(self.devices()), 1)
+
+    def test_it_grows_beneath_a_pod(self):
+        for mode in XFS, BLOCK:
+            with self.subTest(block=mode is BLOCK):
+                volume_id, _ = self.up(mode)
+                grown = self.driver.controller("ControllerExpandVolume", volume_id=volume_id,
+                                               capacity_range=sizes(2 * GIB))
+                self.assertEqual((grown.capacity_bytes, grown.node_expansion_required),
+                                 (2 * GIB, True))
+                self.assertEqual(self.driver.node(
+                    "NodeExpandVolume", volume_id=volume_id, volume_path=self.target,
+                    capacity_range=sizes(2 * GIB)).capacity_bytes, 2 * GIB)
+                total = self.driver.node("NodeGetVolumeStats", volume_id=volume_id,
+                                         volume_path=self.target).usage[0].total
+                self.assertGreater(total, 19 * GIB // 10)
+                self.refuses(Code.OUT_OF_RANGE, "ControllerExpandVolume", volume_id=volume_id,
+                             capacity_range=sizes(GIB // 2, GIB))
+                self.down(volume_id)
+
+    def test_one_name_is_one_config_and_nothing_is_waited_for(self):
+        name = f"A volume {uuid.uuid4()}"
+        first = self.create(name=name)
+        self.assertEqual(self.create(name=name).volume_id, first.volume_id)
+        self.assertTrue(first.volume_id.startswith("config-"))
+        self.assertEqual(first.capacity_bytes, GIB)
+        fields = {"name": name, "volume_capabilities": [PLAIN], "capacity_range": sizes(GIB)}
+        for other in ({"parameters": {"cstorVolumePolicy": "other"}},
+                      {"parameters": {**CLASS, "replicaCount": "1"}},
+                      {"parameters": CLASS, "capacity_range": sizes(2 * GIB)}):
+            self.refuses(Code.ALREADY_EXISTS, "CreateVolume", **{**fields, **other})
+        for wrong in ({"parameters": {"cstorVolumePolicy": "No Policy"}},
+                      {"parameters": {**CLASS, "replicaCount": "8"}},
+                      {"parameters": {**CLASS, "type": "x"}},
+                      {"parameters": CLASS, "volume_capabilities": [READERS]},
+                      {"parameters": CLASS, "name": ""}):
+            self.refuses(Code.INVALID_ARGUMENT, "CreateVolume", **{**fields, **wrong})
+        config = self.config(first.volume_id.removeprefix("config-"))
+        self.assertEqual(config["spec"]["provision"]["replicaCount"], 3)
+        listed = self.driver.controller("ListVolumes").entries
+        self.assertEqual([row.volume.volume_id for row in listed], [first.volume_id])
+        shown = self.driver.controller("ControllerGetVolume", volume_id=first.volume_id)
+        self.assertEqual(shown.volume.capacity_bytes, GIB)
+        self.assertTrue(self.driver.controller(
+            "ValidateVolumeCapabilities", volume_id=first.volume_id, parameters=CLASS,
+            volume_capabilities=[PLAIN]).HasField("confirmed"))
+        waits = self.create(parameters={"cstorVolumePolicy": "later", "replicaCount": "1"})
+        self.refuses(Code.NOT_FOUND, "ControllerGetVolume", volume_id=f"config-{uuid.uuid4()}")
+        pages = self.driver.controller("ListVolumes", max_entries=1)
+        rest = self.driver.controller("ListVolumes", starting_token=pages.next_token)
+        self.assertEqual({row.volume.volume_id for row in [*pages.entries, *rest.entries]},
+                         {first.volume_id, waits.volume_id})
+        for _ in range(2):
+            self.driver.controller("DeleteVolume", volume_id=waits.volume_id)
+
+    def test_it_is_on_one_node_at_a_time(self):
+        volume_id = self.create().volume_id
+        context = self.attach(volume_id)
+        self.assertEqual(self.attach(volume_id), context)
+        self.refuses(Code.FAILED_PRECONDITION, "ControllerPublishVolume", volume_id=volume_id,
+                     node_id="another", volume_capability=PLAIN)
+        self.refuses(Code.FAILED_PRECONDITION, "DeleteVolume", volume_id=volume_id)
+        shown = self.driver.controller("ControllerGetVolume", volume_id=volume_id).status
+        self.assertEqual(list(shown.published_node_ids), [NODE])
+        self.driver.controller("ControllerUnpublishVolume", volume_id=volume_id, node_id="another")
+        self.assertTrue(os.listdir(self.run_of(volume_id)))
+        self.driver.controller("ControllerModifyVolume", volume_id=volume_id,
+                               mutable_parameters={"iops": "1000"})
+        until(lambda: self.volume_of(volume_id.removeprefix("config-"))["spec"]["qos"]["iops"] ==
+              1000, 60, "the limit to be there")
+        self.refuses(Code.INVALID_ARGUMENT, "ControllerModifyVolume", volume_id=volume_id,
+                     mutable_parameters={"type": "x"})
+        for _ in range(2):
+            self.driver.controller("ControllerUnpublishVolume", volume_id=volume_id, node_id=NODE)
+        self.assertFalse(os.path.exists(self.run_of(volume_id)))
