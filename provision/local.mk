@@ -18,7 +18,7 @@ libscoria_a_SOURCES += \
 	provision/reconcile_replicas.c \
 	provision/reconcile_settle.c \
 	provision/reconcile_size.c \
-	provision/reconcile_snapshots.c \
+	provision/reconcile_snapshot_node.c provision/reconcile_snapshots.c \
 	provision/reconcile_target.c \
 	provision/replica_placement.c provision/replica_placement.h \
 	provision/replica_pool.c provision/replica_pool.h \

@@ -1,0 +1,58 @@
+/*
+ * Who takes a snapshot of a volume that nobody has published: the node that can have most of its
+ * replicas.
+ */
+#include "provision/reconcile.private.h"
+
+static bool is_at(const struct document *replica, const char *node) {
+    return !replica->deleted_at &&
+           text_is(tree_text(json_object_get(replica->body, "spec"), "nodeId"), node);
+}
+
+/* The node with most of the replicas; NULL: none is up. */
+static const char *best_node(const struct reconcile *r) {
+    const char *best = NULL;
+    unsigned most = 0;
+
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct replica_pool *pool = reconcile_pool(r, &r->replicas[i]);
+        unsigned count = 0;
+
+        if (r->replicas[i].deleted_at || !pool || !pool->up)
+            continue;
+        for (unsigned k = 0; k < r->count; k++)
+            count += is_at(&r->replicas[k], pool->node);
+        if (count > most)
+            best = pool->node;
+        most = count > most ? count : most;
+    }
+    return best;
+}
+
+/* 1: who has the volume answers; 0: nobody has it, or he is silent, and another may take it. */
+static int holder_answers(struct reconcile *r, struct error *err) {
+    const char *holder = r->volume.after.node;
+    int64_t silent_us = 0;
+
+    if (!holder)
+        return 0;
+    if (replica_pool_silence(r->work, holder, &silent_us, err) < 0)
+        return -1;
+    return silent_us <= r->work->settings->replica_pool_down_s * SECOND_US;
+}
+
+int reconcile_snapshot_node(struct reconcile *r, const char **ret, struct error *err) {
+    int answers;
+
+    *ret = "";
+    if (!reconcile_wants_snapshot(r))
+        return 0;
+    answers = holder_answers(r, err);
+    if (answers < 0)
+        return -1;
+    *ret = answers ? r->volume.after.node : best_node(r);
+    if (*ret)
+        return 0;
+    *ret = "";
+    return reconcile_fail(r, "Snapshot", "No node of a replica is up to take a snapshot.", err);
+}
