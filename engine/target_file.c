@@ -8,6 +8,10 @@
  * up to PATIENCE_S, and are sent again.  They wait for no other owner of the replicas: what
  * somebody else may have written since would be written over.
  *
+ * QEMU takes the next request while it waits for the one before, into the same buffer: of two
+ * writes that are under way at once one may get the other's data.  The kernel sends one at a time
+ * as long as nobody opens the file with O_DIRECT.
+ *
  * From the bottom: the client, a raw node of the visible size, the export.  A client keeps the size
  * that it found: the volume grows by another one below the same raw node.
  */
