@@ -410,6 +410,7 @@ patches:
 
     @classmethod
     def tearDownClass(cls):
+        cls.cluster.keep_logs()
         cls.bash("kubectl delete -k etc/kubernetes")
         status = cls.service.stop()
         assert status == 0, f"scoria serve ended with {status}"

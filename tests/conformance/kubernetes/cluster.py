@@ -5,12 +5,11 @@ a node with it. All of it is gone when the first process of the namespaces ends.
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 
 from block_storage import until
-from kubelet import PATIENCE_S, Node
+from kubelet import PATIENCE_S, Node, quietly
 
 NODE = "node-1"
 ADDRESS = "192.0.2.10"  # where etc/kubernetes/scoria.conf says that the volume API is
@@ -128,6 +127,10 @@ class Cluster:
         self.kubectl("delete", "pod", "-A", "--force", "--grace-period=0",
                      f"--field-selector=spec.nodeName={node.name}")
 
+    def keep_logs(self):
+        """What pods said: the kubelet removes it with each, perhaps just now."""
+        quietly("cp", "--recursive", "/var/log/pods", self.path("logs"))
+
     def end(self):
         """Every process of the namespace but this one and the first is killed; what the pods said stays."""
         assert os.getppid() == 1, "every process of the machine would be killed"
@@ -137,8 +140,7 @@ class Cluster:
             pass
         for process in (*self.processes.values(), *(node.first for node in self.others)):
             process.wait()
-        if os.path.isdir("/var/log/pods"):
-            shutil.copytree("/var/log/pods", self.path("logs", "pods"))
+        self.keep_logs()
 
     # ---- what is asked of it ----
 
