@@ -273,21 +273,26 @@ int reconcile_create(struct reconcile *r, struct error *err) {
 
 /* ---- bound ---- */
 
+/* Why is the node's own word, and for those who look after it (SCHEMA_HOSTS). */
+static int tell_pool(struct reconcile *r, const char *pool, struct error *err) {
+    const char *message =
+        arena_format(r->work->arena, "Pool %s has not made its replica, and tries again.", pool);
+
+    return reconcile_fail(r, REASON, message, err);
+}
+
+static bool has_trouble(const struct document *replica) {
+    return text_is(replica_phase(replica), "Error") || *tree_text(replica->status, "message");
+}
+
 /* 1: each is made; 0: one is not. */
 static int all_are_made(struct reconcile *r, struct error *err) {
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
-        const char *phase = replica_phase(replica);
 
-        if (text_is(phase, "Healthy"))
+        if (text_is(replica_phase(replica), "Healthy"))
             continue;
-        return text_is(phase, "Error")
-                   ? reconcile_fail(r, REASON,
-                                    arena_format(r->work->arena, "Pool %s: %s",
-                                                 replica_pool_of(replica),
-                                                 tree_text(replica->status, "message")),
-                                    err)
-                   : 0;
+        return has_trouble(replica) ? tell_pool(r, replica_pool_of(replica), err) : 0;
     }
     return r->count > 0;
 }

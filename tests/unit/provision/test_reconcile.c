@@ -144,19 +144,32 @@ WORK_TEST(too_few_pools_make_nothing_and_are_told) {
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
 }
 
+/* Without the words of its node, which are not the project's. */
 WORK_TEST(a_replica_that_cannot_be_made_is_told) {
+    static const char *const phases[] = { "Init", "Error" };
     struct document *replicas = NULL;
     const char *id;
 
     put_pools(work, 1);
     id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 1, ""));
     settle(work, id);
+    for (int i = 0; i < 2; i++) {
+        replicas_of(work, id, &replicas);
+        say(work, &replicas[0],
+            arena_format(work->arena, "{\"phase\":\"%s\",\"message\":\"/srv/a: no space\"}",
+                         phases[i]));
+        ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
+        ck_assert_str_eq(
+            last_event(work, id),
+            arena_format(work->arena,
+                         "Warning Provisioning %d: Pool pool-a has not made its replica, and "
+                         "tries again.",
+                         i + 1));
+        ck_assert_str_eq(config_at(work, id, "status.phase"), PENDING);
+    }
     replicas_of(work, id, &replicas);
-    say(work, &replicas[0], "{\"phase\":\"Error\",\"message\":\"No space left on device\"}");
-    ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
-    ck_assert_str_eq(last_event(work, id),
-                     "Warning Provisioning 1: Pool pool-a: No space left on device");
-    ck_assert_str_eq(config_at(work, id, "status.phase"), PENDING);
+    say(work, &replicas[0], "{\"phase\":\"Init\"}");
+    ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_SETTLED);
 }
 
 WORK_TEST(a_bound_config_stays_bound_whatever_becomes_of_its_replicas) {
