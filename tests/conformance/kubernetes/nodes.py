@@ -118,6 +118,9 @@ class Nodes:
             self.assertEqual(self.run_in("heir", "cat /claim/file"), "hello\n")
             self.assert_on("claim", NODE)
             self.cluster.forget_node(second)
+            # CSI-Addons asks it in vain before any other, and every job fails.
+            self.cluster.kubectl("delete", "csiaddonsnode", "-n", "scoria-csi",
+                                 f"{second.name}-scoria-csi-daemonset-scoria-csi-node")
 
     def test_a_claim_of_hosts_is_bound_where_its_pod_runs(self):
         with self.two_nodes() as second:
