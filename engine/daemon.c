@@ -113,8 +113,8 @@ static void run_child(void *arg) {
 /* ---- start ---- */
 
 /* The log says what happened since the last start but one. */
-static int open_log(const char *run) {
-    autoclose int fd = open_in(run, "log", O_WRONLY | O_CREAT | O_APPEND);
+static int open_log(const char *run, int flags) {
+    autoclose int fd = open_in(run, "log", O_WRONLY | O_APPEND | flags);
     struct stat facts;
 
     if (fd < 0 || fstat(fd, &facts) < 0 || (facts.st_size > LOG_MOST && ftruncate(fd, 0) < 0))
@@ -122,15 +122,16 @@ static int open_log(const char *run) {
     return take_fd(fd);
 }
 
+/* None is made: the directory may be about to go. */
 void daemon_trim_log(const char *run) {
-    autoclose int fd = open_log(run);
+    autoclose int fd = open_log(run, 0);
 
     (void)fd;
 }
 
 static int launch_daemon(const char *run, const char *const *arguments, struct error *err) {
     autoclose int lock = open_in(run, "daemon", O_RDWR | O_CREAT);
-    autoclose int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC), log = open_log(run);
+    autoclose int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC), log = open_log(run, O_CREAT);
     struct launch launch = { .arguments = (char *const *)(uintptr_t)arguments };
     autoclose int reader = -1, writer = -1;
     int ends[2], held = lock < 0 ? -1 : try_lock(lock);

@@ -242,6 +242,8 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
         error_set(&err, ERROR_UNAVAILABLE, "The API has not taken the pool %s for ours.",
                   replicas->settings.pool);
     forget_snapshots(file);
+    if (replicas->settings.sessions)
+        sessions_trim_log(replicas->settings.sessions, file->wish->uid);
     if (!is_here(replicas, file, &err) || !pool_is_marked(pool) || !ours)
         say(replicas, file, away, NULL, &err);
     else if (file->wish->going)

@@ -73,6 +73,12 @@ bool sessions_find(struct sessions *sessions, struct arena *arena, const char *u
     return read_paper(arena, run, ret) && daemon_runs(run);
 }
 
+void sessions_trim_log(struct sessions *sessions, const char *uid) {
+    autoarena struct arena *arena = arena_new();
+
+    daemon_trim_log(run_of(arena, sessions, uid));
+}
+
 /* ---- the daemon ---- */
 
 struct launch {

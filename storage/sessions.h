@@ -51,3 +51,6 @@ int sessions_end(struct sessions *sessions, const char *uid, int64_t epoch, stru
 /* Is there one that serves?  Its texts are in the arena. */
 bool sessions_find(struct sessions *sessions, struct arena *arena, const char *uid,
                    struct replica_session *ret);
+
+/* Strangers that knock make its daemon say more: that is cut where it has become much. */
+void sessions_trim_log(struct sessions *sessions, const char *uid);

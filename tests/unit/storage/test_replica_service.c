@@ -278,6 +278,41 @@ START_TEST(data_go_when_nobody_is_served_any_more) {
 }
 END_TEST
 
+/* Its directory is that of the replica's uid without dashes. */
+static const char *session_log(void) {
+    return arena_join(arena, run, "/s0000000000004000800000000000000a/log", NULL);
+}
+
+START_TEST(what_strangers_make_a_session_say_is_cut) {
+    const struct pool_look look = { .state = POOL_FAILING }; /* whatever becomes of the pool */
+    struct replicas_settings settings = { .pool = names[0], .path = paths[0], .look_ms = 1000 };
+    struct wish *wish = wish_of(WISH_REPLICA, replica_document(0, 1));
+    struct replicas *replicas;
+    struct stat facts;
+    autoclose int fd = -1;
+
+    begin_reports(1);
+    settings.reports = reports;
+    settings.sessions = sessions;
+    replicas = replicas_new(&settings);
+    replicas_set(replicas, &wish, 1);
+    wish_release(wish);
+    replicas_work(replicas, &look, true);
+    ck_assert_int_ne(access(session_log(), F_OK), 0); /* where there is none, none is made */
+    assert_done(try_open(1));
+    fd = connect_to(&data);
+    ck_assert_int_eq(truncate(session_log(), 100 * 1024), 0);
+    wish = wish_of(WISH_REPLICA, replica_document(0, 2));
+    replicas_set(replicas, &wish, 1);
+    wish_release(wish);
+    replicas_work(replicas, &look, true);
+    ck_assert_int_eq(stat(session_log(), &facts), 0);
+    ck_assert_int_eq(facts.st_size, 0);
+    ck_assert_int_eq(write_block(fd, 'a'), 0);
+    replicas_free(replicas);
+}
+END_TEST
+
 START_TEST(what_documents_do_not_name_is_not_there) {
     json_t *going = replica_document(0, 2);
 
@@ -399,6 +434,6 @@ CHECK_MAIN_WITH("replica_service", adopt_daemons(), begin, end,
                 a_session_serves_the_file_until_it_is_closed, another_session_ends_the_one_before,
                 a_lower_epoch_changes_nothing, a_reset_throws_the_data_away_when_nobody_is_served,
                 a_session_outlives_the_agent, data_go_when_nobody_is_served_any_more,
-                who_decides_here_is_not_disturbed, what_documents_do_not_name_is_not_there,
-                nonsense_is_refused, a_state_is_of_this_replica,
-                a_node_that_hangs_costs_no_more_than_the_time_of_a_call)
+                what_strangers_make_a_session_say_is_cut, who_decides_here_is_not_disturbed,
+                what_documents_do_not_name_is_not_there, nonsense_is_refused,
+                a_state_is_of_this_replica, a_node_that_hangs_costs_no_more_than_the_time_of_a_call)
