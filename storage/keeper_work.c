@@ -55,13 +55,21 @@ static int end_sessions(const struct keeper *keeper, struct error *err) {
     return 0;
 }
 
+/* What is left here of a volume that is given to another node has an epoch that nobody knows: it is
+ * adopted in none, least of all in the other's, whose sessions it would end. */
+static int64_t epoch_of(const struct keeper *keeper) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+
+    return strcmp(wanted->node, keeper->settings->node) == 0 ? wanted->epoch : 0;
+}
+
 static int open_target(struct keeper *keeper, struct error *err) {
     const struct wish_volume *wanted = &keeper->wish->volume;
     struct target_settings settings = {
         .run = keeper->run,
         .program = keeper->settings->program,
         .volume = keeper->uid,
-        .epoch = wanted->epoch,
+        .epoch = epoch_of(keeper),
         .tls_directory = keeper->settings->tls_directory,
         .size_bytes = wanted->size_bytes,
         .maximum_bytes = wanted->maximum_bytes,

@@ -2,6 +2,7 @@
 
 #include "engine/daemon.h"
 #include "engine/qmp.h"
+#include "engine/replica_epoch.h"
 #include "engine/replica_snapshot.h"
 #include "storage/pool_look.h"
 #include "storage/rebuilds.h"
@@ -269,6 +270,30 @@ START_TEST(a_daemon_outlives_the_agent_and_is_found_without_the_api) {
         poll(NULL, 0, 5);
     assert_well();
     ck_assert_int_eq(daemon_pid(), pid);
+}
+END_TEST
+
+/* The last agent could not write down what it served. */
+START_TEST(what_is_left_takes_no_epoch_of_another_node) {
+    json_t *document = volume_document("other", "64Mi", 9);
+
+    set(of_epoch(1, 1));
+    assert_well();
+    ck_assert(targets_stop(targets, 60000));
+    ck_assert_int_eq(unlink(arena_join(arena, run, "/document", NULL)), 0);
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    json_object_set_new(json_object_get(document, "spec"), "epoch", json_integer(2));
+    set(document);
+    await_end();
+    for (unsigned i = 0; i < POOLS; i++) {
+        const struct replica here = place(i);
+
+        ck_assert_int_eq(replica_epoch(&here, &err), 1);
+    }
+    version = 10;
+    set(of_epoch(3, 3));
+    assert_well();
 }
 END_TEST
 
@@ -681,7 +706,8 @@ CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end, an_address_that_comes_di
                 nothing_begins_before_the_document_says_that_it_is_to,
                 what_was_never_ours_is_waited_for_no_longer,
                 a_daemon_outlives_the_agent_and_is_found_without_the_api,
-                a_daemon_that_died_is_started_again, a_replica_that_was_lost_is_rebuilt,
+                what_is_left_takes_no_epoch_of_another_node, a_daemon_that_died_is_started_again,
+                a_replica_that_was_lost_is_rebuilt,
                 one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt, a_volume_grows,
                 a_volume_is_a_file_when_that_is_wanted_and_after_every_death,
                 clients_may_take_what_is_wanted, a_replica_that_is_damaged_is_mended,
