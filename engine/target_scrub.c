@@ -23,6 +23,12 @@
 #define LOOKS    50 /* of so many, */
 #define PAUSE_MS 20 /* with this between them */
 
+/* With replicas at other hosts a write may be on its way as long as a relay waits for a peer: only
+ * what shows the same for longer is judged.  What shows something else so often is left. */
+#define FAR_MOVES    10
+#define FAR_PAUSE_MS 50
+#define FAR_SLACK_US (SECOND_US / 5)
+
 /* With a replica at another host it is not the bytes that are compared, but their sums: one of each
  * block stands in the pieces then. */
 struct copies {
@@ -35,6 +41,8 @@ struct copies {
     char *buffer;
     size_t block; /* how long the block is that is looked at */
     int64_t until_us;
+    int64_t quiet_us; /* so long it shows the same; 0: QUIET looks are enough */
+    bool patient;     /* one block has had the time that it needs */
 };
 
 static int open_copies(struct target *target, struct copies *copies, struct error *err) {
@@ -43,6 +51,7 @@ static int open_copies(struct target *target, struct copies *copies, struct erro
     copies->epoch = target->epoch;
     for (unsigned i = 0; i < target->count; i++)
         copies->sums |= target->members[i].votes && !member_is_here(&target->members[i]);
+    copies->quiet_us = copies->sums ? target->silence_ms * 1000 + FAR_SLACK_US : 0;
     copies->buffer = heap_new(REPLICAS_MOST * PIECE);
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
@@ -168,20 +177,43 @@ static bool differs(const struct copies *copies, size_t at, size_t size) {
     return differs;
 }
 
+/* How a block that differs shows itself. */
+struct sight {
+    unsigned looks, same, moves;
+    int64_t since_us; /* it has shown the same */
+};
+
+static bool is_quiet(const struct copies *copies, const struct sight *sight) {
+    return sight->same >= QUIET && clock_boottime_us() >= sight->since_us + copies->quiet_us;
+}
+
+static bool is_given_up(const struct copies *copies, const struct sight *sight) {
+    return clock_boottime_us() >= copies->until_us ||
+           (copies->sums ? sight->moves > FAR_MOVES : sight->looks >= LOOKS);
+}
+
+static void note_look(struct sight *sight, bool changed) {
+    sight->looks++;
+    sight->same = changed ? 0 : sight->same + 1;
+    sight->moves += changed;
+    if (changed)
+        sight->since_us = clock_boottime_us();
+}
+
 /* Of one block, at the beginning of the pieces: 1 it differs and nobody writes, 0 it does not, -1;
  * *ret_busy: that cannot be told, or not in the time that there is. */
 static int look_again(const struct copies *copies, int64_t at, bool *ret_busy, struct error *err) {
     char before[REPLICAS_MOST][BLOCK] = { { 0 } };
-    unsigned same = 0;
+    struct sight sight = { 0 };
 
     *ret_busy = false;
-    for (unsigned look = 0; look < LOOKS && same < QUIET; look++) {
-        bool changed = look == 0;
+    while (!is_quiet(copies, &sight)) {
+        bool changed = sight.looks == 0;
 
-        if (look > 0 && clock_boottime_us() >= copies->until_us)
+        if (sight.looks > 0 && is_given_up(copies, &sight))
             break;
-        if (look > 0)
-            poll(NULL, 0, PAUSE_MS);
+        if (sight.looks > 0)
+            poll(NULL, 0, copies->sums ? FAR_PAUSE_MS : PAUSE_MS);
         if (read_all(copies, at, copies->block, err) < 0)
             return -1;
         if (!differs(copies, 0, copies->block))
@@ -190,9 +222,9 @@ static int look_again(const struct copies *copies, int64_t at, bool *ret_busy, s
             changed |= memcmp(before[i], copies->pieces[i], width(copies, copies->block)) != 0;
             memcpy(before[i], copies->pieces[i], width(copies, copies->block));
         }
-        same = changed ? 0 : same + 1;
+        note_look(&sight, changed);
     }
-    *ret_busy = same < QUIET;
+    *ret_busy = !is_quiet(copies, &sight);
     return *ret_busy ? 0 : 1;
 }
 
@@ -239,14 +271,31 @@ static void judge(struct target *target, const struct copies *copies, int64_t at
     }
 }
 
-static int compare_block(struct target *target, const struct copies *copies, int64_t at,
+/* Who missed a write was told of by now: it is stale, and nobody has damaged it. */
+static bool is_stale(struct target *target, const struct copies *copies) {
+    struct error ignored;
+    bool stale = false;
+
+    (void)watch_events(target, &ignored);
+    for (unsigned i = 0; i < copies->count; i++)
+        stale |= copies->members[i]->failing;
+    return stale;
+}
+
+static int compare_block(struct target *target, struct copies *copies, int64_t at,
                          struct target_scrub *scrub, struct error *err) {
     bool busy;
-    int outcome = look_again(copies, at, &busy, err);
+    int outcome;
 
-    scrub->busy += busy;
-    if (outcome > 0)
+    if (copies->sums && !copies->patient)
+        copies->until_us = clock_boottime_us() + copies->quiet_us + target->timeout_ms * 1000;
+    copies->patient = true;
+    outcome = look_again(copies, at, &busy, err);
+    if (outcome > 0 && is_stale(target, copies))
+        busy = true;
+    else if (outcome > 0)
         judge(target, copies, at, scrub);
+    scrub->busy += busy;
     return outcome < 0 ? -1 : 0;
 }
 

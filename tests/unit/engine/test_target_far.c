@@ -407,6 +407,33 @@ START_TEST(replicas_of_other_hosts_are_compared_and_mended) {
 }
 END_TEST
 
+/* As long as a relay waits for it, and where that is too long it is stale. */
+START_TEST(one_that_lags_is_not_damaged) {
+    struct target_scrub scrub = { 0 };
+    pid_t lagging, waker;
+
+    serve();
+    write_some(100);
+    lagging = far_server(&far, uids[2]);
+    ck_assert_int_eq(kill(lagging, SIGSTOP), 0);
+    checker_send(&checker, 4);
+    waker = fork();
+    if (waker == 0) {
+        poll(NULL, 0, SILENCE_MS / 2);
+        kill(lagging, SIGCONT);
+        _exit(0);
+    }
+    while (target_scrub(target, &scrub, SIZE, &err) > 0)
+        ;
+    ck_assert_int_eq(scrub.at_bytes, SIZE);
+    ck_assert_int_eq(scrub.damaged + scrub.undecided, 0);
+    ck_assert_int_eq(waitpid(waker, NULL, 0), waker);
+    ck_assert(checker_wait(&checker));
+    watch();
+    ck_assert_int_eq(status.replicas[2].mismatches, 0);
+}
+END_TEST
+
 START_TEST(a_snapshot_needs_files_here) {
     serve();
     write_some(20);
@@ -445,5 +472,5 @@ CHECK_MAIN_WITH("target far", adopt_daemons(), begin_far, end_far,
                 what_was_on_its_way_when_a_host_died_is_not_guessed,
                 one_session_of_two_is_not_enough_to_take_over,
                 both_sides_know_each_other_by_their_certificates,
-                replicas_of_other_hosts_are_compared_and_mended, a_snapshot_needs_files_here,
-                it_grows_and_changes_its_replicas)
+                replicas_of_other_hosts_are_compared_and_mended, one_that_lags_is_not_damaged,
+                a_snapshot_needs_files_here, it_grows_and_changes_its_replicas)
