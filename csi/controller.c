@@ -54,21 +54,32 @@ static int create_volume(struct grpc_call *call, const void *request, void *resp
                                      : controller_create_volume(call, request, response, err);
 }
 
-#define EITHER(name_, type_, config_, other_)                                           \
-    static int name_(struct grpc_call *call, const void *message, void *response,       \
-                     struct error *err) {                                               \
-        const type_ *request = message;                                                 \
-                                                                                        \
-        return config_is_id(request->volume_id) ? config_(call, message, response, err) \
-                                                : other_(call, message, response, err); \
+/* `is_`: what is true of a request for such a volume, or a snapshot of one. */
+#define EITHER(name_, type_, is_, config_, other_)                                \
+    static int name_(struct grpc_call *call, const void *message, void *response, \
+                     struct error *err) {                                         \
+        const type_ *request = message;                                           \
+                                                                                  \
+        return (is_) ? config_(call, message, response, err)                      \
+                     : other_(call, message, response, err);                      \
     }
-EITHER(delete_volume, Csi__V1__DeleteVolumeRequest, config_delete, controller_delete_volume)
-EITHER(get_volume, Csi__V1__ControllerGetVolumeRequest, config_get, controller_get_volume)
-EITHER(validate, Csi__V1__ValidateVolumeCapabilitiesRequest, config_validate, controller_validate)
-EITHER(publish, Csi__V1__ControllerPublishVolumeRequest, config_publish, controller_publish)
-EITHER(unpublish, Csi__V1__ControllerUnpublishVolumeRequest, config_unpublish, controller_unpublish)
-EITHER(expand, Csi__V1__ControllerExpandVolumeRequest, config_expand, controller_expand)
-EITHER(modify, Csi__V1__ControllerModifyVolumeRequest, config_modify, controller_modify)
+#define EITHER_VOLUME(name_, type_, config_, other_) \
+    EITHER(name_, type_, config_is_id(request->volume_id), config_, other_)
+EITHER_VOLUME(delete_volume, Csi__V1__DeleteVolumeRequest, config_delete, controller_delete_volume)
+EITHER_VOLUME(get_volume, Csi__V1__ControllerGetVolumeRequest, config_get, controller_get_volume)
+EITHER_VOLUME(validate, Csi__V1__ValidateVolumeCapabilitiesRequest, config_validate,
+              controller_validate)
+EITHER_VOLUME(publish, Csi__V1__ControllerPublishVolumeRequest, config_publish, controller_publish)
+EITHER_VOLUME(unpublish, Csi__V1__ControllerUnpublishVolumeRequest, config_unpublish,
+              controller_unpublish)
+EITHER_VOLUME(expand, Csi__V1__ControllerExpandVolumeRequest, config_expand, controller_expand)
+EITHER_VOLUME(modify, Csi__V1__ControllerModifyVolumeRequest, config_modify, controller_modify)
+EITHER(create_snapshot, Csi__V1__CreateSnapshotRequest, config_is_id(request->source_volume_id),
+       config_create_snapshot, controller_create_snapshot)
+EITHER(delete_snapshot, Csi__V1__DeleteSnapshotRequest, config_is_snapshot_id(request->snapshot_id),
+       config_delete_snapshot, controller_delete_snapshot)
+EITHER(get_snapshot, Csi__V1__GetSnapshotRequest, config_is_snapshot_id(request->snapshot_id),
+       config_get_snapshot, controller_get_snapshot)
 
 const struct grpc_method csi_controller_methods[] = {
     { "ControllerGetCapabilities", get_capabilities },
@@ -82,9 +93,9 @@ const struct grpc_method csi_controller_methods[] = {
     { "ControllerUnpublishVolume", unpublish },
     { "ControllerExpandVolume", expand },
     { "ControllerModifyVolume", modify },
-    { "CreateSnapshot", controller_create_snapshot },
-    { "DeleteSnapshot", controller_delete_snapshot },
+    { "CreateSnapshot", create_snapshot },
+    { "DeleteSnapshot", delete_snapshot },
     { "ListSnapshots", controller_list_snapshots },
-    { "GetSnapshot", controller_get_snapshot },
+    { "GetSnapshot", get_snapshot },
     { NULL, NULL },
 };

@@ -159,13 +159,20 @@ int controller_read_mutable(struct arena *arena, const controller_mutable *const
 /* ---- snapshots ---- */
 
 Csi__V1__Snapshot *controller_snapshot(struct arena *arena, const struct remote_snapshot *snapshot);
+/* Is the request whole? */
+int controller_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct error *err);
 
 /* ---- volumes that are made from a policy (controller_configs.private.h) ---- */
 
-bool config_is_id(const char *id);
+bool config_is_id(const char *id), config_is_snapshot_id(const char *id);
 bool config_is_wanted(const Csi__V1__CreateVolumeRequest *request);
 grpc_handler config_create, config_delete, config_get, config_publish, config_unpublish,
-    config_expand, config_validate, config_modify;
+    config_expand, config_validate, config_modify, config_create_snapshot, config_delete_snapshot,
+    config_get_snapshot;
+/* Puts what the request asks for behind what the answer has: one, or all that is taken. */
+int config_list_snapshots(const struct client *api, struct arena *arena,
+                          const Csi__V1__ListSnapshotsRequest *request,
+                          Csi__V1__ListSnapshotsResponse *answer, struct error *err);
 
 /* ---- the calls ---- */
 

@@ -3,9 +3,7 @@
  */
 #include "csi/controller_configs.private.h"
 
-#include "common/clock.h"
 #include "common/md5.h"
-#include "common/quantity.h"
 #include "json/json.h"
 
 #include <stdlib.h>
@@ -15,7 +13,6 @@
 #define NAME_MOST      200
 #define GIB_MOST       1024
 #define NAME_LETTERS   "abcdefghijklmnopqrstuvwxyz0123456789-."
-#define SNAP_PREFIX    "configsnap-"
 
 struct wanted {
     const Csi__V1__CreateVolumeRequest *request;
@@ -41,7 +38,7 @@ static bool is_name(const char *text) {
            !strstr(text, ".-") && !strstr(text, "-.");
 }
 
-static const char *name_of(struct arena *arena, const char *csi_name) {
+const char *config_name_of(struct arena *arena, const char *csi_name) {
     char hex[MD5_HEX_SIZE];
 
     if (is_name(csi_name))
@@ -89,41 +86,31 @@ static int read_request(struct arena *arena, struct wanted *ret, struct error *e
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT,
                              "What can be modified of a volume with a policy is modified when it "
                              "is there.");
-    ret->name = name_of(arena, request->name);
+    ret->name = config_name_of(arena, request->name);
     return result;
 }
 
 /* ---- its source ---- */
 
-static const struct remote_documents snapshots = { .collection = "volume_config_snapshots",
-                                                   .word = "volume_config_snapshot" };
-
-static int no_source(const char *id, struct error *err) {
-    return grpc_refuse(err, GRPC_NOT_FOUND, "There is no snapshot %.64s of such a volume.", id);
+static int not_ready(const struct config_snapshot *snapshot, struct error *err) {
+    if (strcmp(snapshot->status, "Failed") == 0)
+        return grpc_refuse(err, GRPC_FAILED_PRECONDITION, "The snapshot %s has failed.",
+                           snapshot->id);
+    return grpc_refuse(err, GRPC_UNAVAILABLE, "The snapshot %s is %s.", snapshot->id,
+                       snapshot->status);
 }
 
 static int read_snapshot(const struct client *api, struct arena *arena, const char *id,
                          struct wanted *wanted, int64_t *ret_gb, struct error *err) {
-    char uid[UUID_SIZE];
-    const json_t *document;
-    const char *volume, *name, *phase, *size;
-    int64_t bytes;
+    struct config_snapshot snapshot;
+    int result = controller_read(api, arena, &config_snapshot_kind, id, &snapshot, err);
 
-    if (strncmp(id, SNAP_PREFIX, strlen(SNAP_PREFIX)) != 0 ||
-        !uuid_parse(id + strlen(SNAP_PREFIX), uid))
-        return no_source(id, err);
-    document = document_fetch(api, arena, &snapshots, uid, err);
-    if (!document)
-        return err->kind == ERROR_NOT_FOUND ? no_source(id, err) : -1;
-    volume = json_text_of(json_object_get(document, "spec"), "volumeName");
-    name = json_text_of(json_object_get(document, "metadata"), "name");
-    phase = json_text_of(json_object_get(document, "status"), "phase");
-    size = json_text_of(json_object_get(document, "status"), "capacity");
-    if (!phase || strcmp(phase, "Ready") != 0)
-        return grpc_refuse(err, GRPC_UNAVAILABLE, "The snapshot %s is not ready.", id);
-    wanted->source = arena_join(arena, volume ? volume : "", "@", name ? name : "", NULL);
-    if (size && quantity_read(size, &bytes))
-        *ret_gb = bytes / GIB + (bytes % GIB > 0);
+    if (result != 0)
+        return result;
+    if (strcmp(snapshot.status, "Ready") != 0)
+        return not_ready(&snapshot, err);
+    wanted->source = arena_join(arena, snapshot.volume, "@", snapshot.name, NULL);
+    *ret_gb = snapshot.bytes / GIB + (snapshot.bytes % GIB > 0);
     return 0;
 }
 
@@ -188,7 +175,7 @@ static int count_replicas(const struct client *api, struct arena *arena,
 }
 
 static json_t *document_of(struct arena *arena, const struct wanted *wanted, int64_t replicas) {
-    json_t *annotations = json_pack("{s:s}", "csi.scoria.io/name", wanted->request->name);
+    json_t *annotations = json_pack("{s:s}", NAME_ANNOTATION, wanted->request->name);
 
     if (*wanted->policy)
         json_object_set_new(annotations, "openebs.io/volume-policy", json_string(wanted->policy));

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-#define NAME_ANNOTATION   "csi.scoria.io/name"
 #define POLICY_ANNOTATION "openebs.io/volume-policy"
 
 const struct remote_documents config_documents = { .collection = "volume_configs",
@@ -19,13 +18,13 @@ bool config_is_id(const char *id) {
 
 /* ---- rows ---- */
 
-static const char *text_in(const json_t *object, const char *key) {
+const char *config_says(const json_t *object, const char *key) {
     const char *text = json_text_of(object, key);
 
     return text ? text : "";
 }
 
-static int64_t storage_in(const json_t *holder) {
+int64_t config_storage(const json_t *holder) {
     const char *text = json_text_of(json_object_get(holder, "capacity"), "storage");
     int64_t bytes;
 
@@ -38,10 +37,10 @@ static const char *trouble_in(const json_t *status) {
     size_t i;
 
     json_array_foreach(list, i, one) {
-        const char *type = text_in(one, "type");
+        const char *type = config_says(one, "type");
 
-        if (strstr(type, "Failed") && strcmp(text_in(one, "status"), "True") == 0)
-            return text_in(one, "message");
+        if (strstr(type, "Failed") && strcmp(config_says(one, "status"), "True") == 0)
+            return config_says(one, "message");
     }
     return NULL;
 }
@@ -59,21 +58,21 @@ int config_take(struct arena *arena, const json_t *document, struct volume_confi
     const json_t *policy = json_object_get(spec, "policy");
     char uid[UUID_SIZE];
 
-    if (!uuid_parse(text_in(metadata, "uid"), uid))
+    if (!uuid_parse(config_says(metadata, "uid"), uid))
         return error_set(err, ERROR_BACKEND, "The volume API tells of a config without uid.");
     *ret = (struct volume_config){
         .id = arena_join(arena, CONFIG_PREFIX, uid, NULL),
         .status =
-            json_text_of(metadata, "deletionTimestamp") ? "deleting" : text_in(status, "phase"),
+            json_text_of(metadata, "deletionTimestamp") ? "deleting" : config_says(status, "phase"),
         .uid = arena_text(arena, uid),
-        .name = text_in(metadata, "name"),
-        .version = text_in(metadata, "resourceVersion"),
-        .csi_name = text_in(annotations, NAME_ANNOTATION),
-        .policy = text_in(annotations, POLICY_ANNOTATION),
-        .source = text_in(spec, "cstorVolumeSource"),
-        .node = text_in(json_object_get(document, "publish"), "nodeId"),
-        .bytes = storage_in(spec),
-        .has_bytes = storage_in(status),
+        .name = config_says(metadata, "name"),
+        .version = config_says(metadata, "resourceVersion"),
+        .csi_name = config_says(annotations, NAME_ANNOTATION),
+        .policy = config_says(annotations, POLICY_ANNOTATION),
+        .source = config_says(spec, "cstorVolumeSource"),
+        .node = config_says(json_object_get(document, "publish"), "nodeId"),
+        .bytes = config_storage(spec),
+        .has_bytes = config_storage(status),
         .replicas = int_in(json_object_get(spec, "provision"), "replicaCount"),
         .block_size = int_in(json_object_get(policy, "provision"), "blockSize"),
         .trouble = trouble_in(status),
@@ -115,14 +114,14 @@ int config_read_volume(const struct client *api, struct arena *arena,
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     *ret = (struct config_volume){
         .there = true,
-        .uid = text_in(metadata, "uid"),
-        .phase = text_in(status, "phase"),
-        .node = text_in(spec, "nodeId"),
-        .message = text_in(status, "message"),
+        .uid = config_says(metadata, "uid"),
+        .phase = config_says(status, "phase"),
+        .node = config_says(spec, "nodeId"),
+        .message = config_says(status, "message"),
     };
-    ret->serves = observed && *ret->node && strcmp(text_in(target, "nodeId"), ret->node) == 0 &&
-                  strcmp(text_in(target, "state"), "Serving") == 0 &&
-                  strcmp(text_in(spec, "export"), "file") == 0;
+    ret->serves = observed && *ret->node && strcmp(config_says(target, "nodeId"), ret->node) == 0 &&
+                  strcmp(config_says(target, "state"), "Serving") == 0 &&
+                  strcmp(config_says(spec, "export"), "file") == 0;
     /* A node that never took it says nothing of its end, and nobody where there never was one. */
     ret->released = !*ret->node && !target &&
                     (observed || int_in(spec, "epoch") == 0 ||

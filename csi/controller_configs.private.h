@@ -5,15 +5,17 @@
  *
  * Of those with one name there is one: the API itself has no second.  The volume's id is "config-"
  * and the uid of the config; its name is the orchestrator's, or where that cannot be one, follows
- * from it.
+ * from it.  So it is with their snapshots, whose ids are "configsnap-" and the uid.
  */
 #pragma once
 
 #include "client/documents.h"
 #include "csi/controller.private.h"
 
-#define CONFIG_PREFIX "config-"
-#define POLICY_KEY    "cstorVolumePolicy"
+#define CONFIG_PREFIX   "config-"
+#define SNAPSHOT_PREFIX "configsnap-"
+#define POLICY_KEY      "cstorVolumePolicy"
+#define NAME_ANNOTATION "csi.scoria.io/name" /* as the orchestrator said it */
 
 /* A row: its id and its status first. */
 struct volume_config {
@@ -36,8 +38,22 @@ struct config_volume {
     bool released; /* or nowhere any more */
 };
 
+/* A row: its id and its status first. */
+struct config_snapshot {
+    const char *id, *status; /* phase; "deleting" */
+    const char *name, *csi_name, *message;
+    const char *volume, *volume_id; /* the config's name, and the volume's id */
+    int64_t bytes, taken_us;        /* 0: not taken yet */
+};
+
 extern const struct remote_documents config_documents;
-extern const struct controller_kind config_kind;
+extern const struct controller_kind config_kind, config_snapshot_kind;
+
+/* "" and 0 for what is not there. */
+const char *config_says(const json_t *object, const char *key);
+int64_t config_storage(const json_t *holder);
+/* The name of a document for this one of an orchestrator. */
+const char *config_name_of(struct arena *arena, const char *csi_name);
 
 /* From its document; texts are the document's. */
 int config_take(struct arena *arena, const json_t *document, struct volume_config *ret,

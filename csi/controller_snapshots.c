@@ -121,12 +121,16 @@ static int ready(const struct grpc_call *call, const struct client *api,
                : 0;
 }
 
-static int check_parameters(const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
-    for (size_t i = 0; i < request->n_parameters; i++)
+int controller_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
+    int result = controller_need(request->name, "name", err);
+
+    if (result == 0)
+        result = controller_need(request->source_volume_id, "source_volume_id", err);
+    for (size_t i = 0; i < request->n_parameters && result == 0; i++)
         if (!controller_is_told(request->parameters[i]->key))
-            return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.",
-                               request->parameters[i]->key);
-    return 0;
+            result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.",
+                                 request->parameters[i]->key);
+    return result;
 }
 
 int controller_create_snapshot(struct grpc_call *call, const void *message, void *response,
@@ -135,12 +139,8 @@ int controller_create_snapshot(struct grpc_call *call, const void *message, void
     Csi__V1__CreateSnapshotResponse *answer = response;
     struct client api = csi_api(call);
     struct remote_snapshot snapshot;
-    int result = controller_need(request->name, "name", err);
+    int result = controller_check_snapshot(request, err);
 
-    if (result == 0)
-        result = controller_need(request->source_volume_id, "source_volume_id", err);
-    if (result == 0)
-        result = check_parameters(request, err);
     if (result != 0)
         return result;
     result = controller_find(&api, call->arena, &snapshot_kind, request->name, &snapshot, err);
@@ -222,6 +222,12 @@ static int list_many(const struct client *api, const Csi__V1__ListSnapshotsReque
     return controller_collect(api, to->arena, &list, &to->answer->next_token, err);
 }
 
+/* Those of volumes that are made from a policy come behind all others. */
+static bool begins_with_configs(const Csi__V1__ListSnapshotsRequest *request) {
+    return config_is_snapshot_id(request->starting_token) ||
+           config_is_id(request->source_volume_id);
+}
+
 int controller_list_snapshots(struct grpc_call *call, const void *message, void *response,
                               struct error *err) {
     const Csi__V1__ListSnapshotsRequest *request = message;
@@ -229,10 +235,19 @@ int controller_list_snapshots(struct grpc_call *call, const void *message, void 
     struct snapshots_answer to = { call->arena, answer };
     struct client api = csi_api(call);
     unsigned most = *request->snapshot_id ? 1 : controller_most(request->max_entries);
+    int result = 0;
 
     answer->entries = arena_alloc(call->arena, most * sizeof(*answer->entries));
-    return *request->snapshot_id ? list_one(&api, request, &to, err)
-                                 : list_many(&api, request, &to, err);
+    if (config_is_snapshot_id(request->snapshot_id))
+        return config_list_snapshots(&api, call->arena, request, answer, err);
+    if (*request->snapshot_id)
+        return list_one(&api, request, &to, err);
+    if (!begins_with_configs(request))
+        result = list_many(&api, request, &to, err);
+    if (result != 0 || *answer->next_token ||
+        (*request->source_volume_id && !config_is_id(request->source_volume_id)))
+        return result;
+    return config_list_snapshots(&api, call->arena, request, answer, err);
 }
 
 /* ---- as one kind ---- */

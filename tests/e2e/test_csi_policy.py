@@ -8,6 +8,7 @@ import glob
 import os
 import signal
 import subprocess
+import time
 import unittest
 import uuid
 
@@ -78,6 +79,7 @@ class Policy(DeclaredCase):
     def assert_nothing_is_left(self):
         until(lambda: not self.api.ask("GET", "/volume_configs")["volume_configs"], 60,
               "the configs to go")
+        self.assertEqual(self.api.ask("GET", "/volume_config_snapshots")["volume_config_snapshots"], [])
         self.assertEqual(os.listdir(self.path("run")), ["lock"])
         with open("/proc/self/mountinfo", encoding="utf-8") as file:
             self.assertNotIn(self.place, file.read())
@@ -233,6 +235,106 @@ class Policy(DeclaredCase):
                          {first.volume_id, waits.volume_id})
         for _ in range(2):
             self.driver.controller("DeleteVolume", volume_id=waits.volume_id)
+
+    # ---- snapshots ----
+
+    def shoot(self, volume_id, name=None):
+        """One that is ready."""
+        fields = {"name": name or f"snapshot-{uuid.uuid4()}", "source_volume_id": volume_id,
+                  "parameters": {"csi.storage.k8s.io/volumesnapshot/name": "x"}}
+        def ready():
+            shot = self.driver.controller("CreateSnapshot", **fields).snapshot
+            return shot if shot.ready_to_use else None
+        shot = until(ready, 60, "the snapshot to be ready")
+        self.addCleanup(self.driver.controller, "DeleteSnapshot", snapshot_id=shot.snapshot_id)
+        return shot
+
+    def listed(self, **fields):
+        answer = self.driver.controller("ListSnapshots", **fields)
+        return [row.snapshot.snapshot_id for row in answer.entries], answer.next_token
+
+    def restore(self, snapshot_id, **fields):
+        return self.create(volume_content_source=csi.VolumeContentSource(
+            snapshot=csi.VolumeContentSource.SnapshotSource(snapshot_id=snapshot_id)), **fields)
+
+    def test_a_claim_of_a_snapshot_has_what_was_there_then(self):
+        source, _ = self.up()
+        then, now = os.urandom(4 << 20), os.urandom(4 << 20)
+        self.write(then)
+        subprocess.run(["sync", "-f", self.target], check=True)
+        before = time.time()
+        shot = self.shoot(source)
+        self.assertRegex(shot.snapshot_id, "^configsnap-")
+        self.assertEqual((shot.source_volume_id, shot.size_bytes), (source, GIB))
+        self.assertLess(abs(shot.creation_time.seconds - before), 60)
+        self.write(now)
+        self.assertEqual(self.driver.controller(
+            "GetSnapshot", snapshot_id=shot.snapshot_id).snapshot, shot)
+        self.refuses(Code.OUT_OF_RANGE, "CreateVolume", name="small", parameters=CLASS,
+                     volume_capabilities=[PLAIN], capacity_range=sizes(GIB // 2, GIB // 2),
+                     volume_content_source={"snapshot": {"snapshot_id": shot.snapshot_id}})
+        self.down(source)
+        clone = self.restore(shot.snapshot_id, capacity_range=sizes(0))
+        self.assertEqual(clone.content_source.snapshot.snapshot_id, shot.snapshot_id)
+        self.assertEqual(clone.capacity_bytes, GIB)
+        self.mount(clone.volume_id, PLAIN, self.attach(clone.volume_id))
+        self.assertEqual(self.read(), then)
+        self.forget(clone.volume_id)
+        self.mount(source, PLAIN, self.attach(source))
+        self.assertEqual(self.read(), now)
+
+    def test_a_name_has_one_snapshot_and_lists_have_those_of_both_kinds(self):
+        first, second = self.create().volume_id, self.create().volume_id
+        name = f"A snapshot {uuid.uuid4()}"
+        shots = [self.shoot(first, name), self.shoot(first), self.shoot(second)]
+        ids = sorted(shot.snapshot_id for shot in shots)
+        self.assertEqual(self.shoot(first, name), shots[0])
+        self.refuses(Code.ALREADY_EXISTS, "CreateSnapshot", name=name, source_volume_id=second)
+        self.refuses(Code.INVALID_ARGUMENT, "CreateSnapshot", name="", source_volume_id=second)
+        self.refuses(Code.INVALID_ARGUMENT, "CreateSnapshot", name="n", source_volume_id=second,
+                     parameters={"x": "y"})
+        plain = self.driver.controller("CreateVolume", name=f"pvc-{uuid.uuid4()}",
+                                       volume_capabilities=[PLAIN]).volume.volume_id
+        self.addCleanup(self.driver.controller, "DeleteVolume", volume_id=plain)
+        other = self.shoot(plain).snapshot_id
+        self.assertEqual(self.listed(), ([other, *ids], ""))
+        self.assertEqual(self.listed(max_entries=4), ([other, *ids], ""))
+        found, token = [], ""
+        for _ in range(4):
+            page, token = self.listed(max_entries=1, starting_token=token)
+            found += page
+        self.assertEqual((found, token), ([other, *ids], ""))
+        self.assertEqual(self.listed(source_volume_id=plain), ([other], ""))
+        self.assertEqual(self.listed(source_volume_id=second), ([shots[2].snapshot_id], ""))
+        page, token = self.listed(source_volume_id=first, max_entries=1)
+        rest, end = self.listed(source_volume_id=first, starting_token=token)
+        self.assertEqual(([*page, *rest], end),
+                         (sorted(shot.snapshot_id for shot in shots[:2]), ""))
+        self.assertEqual(self.listed(snapshot_id=ids[0]), ([ids[0]], ""))
+        self.assertEqual(self.listed(snapshot_id=shots[0].snapshot_id, source_volume_id=second),
+                         ([], ""))
+        self.refuses(Code.FAILED_PRECONDITION, "DeleteVolume", volume_id=second)
+        self.refuses(Code.ABORTED, "ListSnapshots", starting_token="configsnap-x")
+        self.refuses(Code.INVALID_ARGUMENT, "ListSnapshots", source_volume_id=first, max_entries=-1)
+        for _ in range(2):
+            self.driver.controller("DeleteSnapshot", snapshot_id=shots[2].snapshot_id)
+        self.assertEqual(self.listed(source_volume_id=second), ([], ""))
+        self.assertEqual(len(self.listed()[0]), 3)
+
+    def test_there_is_no_snapshot_of_what_is_not_there(self):
+        for none in f"configsnap-{uuid.uuid4()}", "configsnap-x":
+            self.refuses(Code.NOT_FOUND, "GetSnapshot", snapshot_id=none)
+            self.refuses(Code.NOT_FOUND, "CreateVolume", name="n", volume_capabilities=[PLAIN],
+                         parameters=CLASS,
+                         volume_content_source={"snapshot": {"snapshot_id": none}})
+            self.driver.controller("DeleteSnapshot", snapshot_id=none)
+            self.assertEqual(self.listed(snapshot_id=none), ([], ""))
+        for none in f"config-{uuid.uuid4()}", "config-x":
+            self.refuses(Code.NOT_FOUND, "CreateSnapshot", name="n", source_volume_id=none)
+            self.assertEqual(self.listed(source_volume_id=none), ([], ""))
+        volume_id = self.create().volume_id
+        self.refuses(Code.INVALID_ARGUMENT, "CreateVolume", name="n", volume_capabilities=[PLAIN],
+                     parameters=CLASS, volume_content_source={"volume": {"volume_id": volume_id}})
 
     def test_it_is_on_one_node_at_a_time(self):
         volume_id = self.create().volume_id

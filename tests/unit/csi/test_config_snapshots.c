@@ -1,0 +1,158 @@
+/*
+ * Snapshots of volumes that are made from a policy, in front of an API that has them in whatever
+ * state.
+ */
+#include "tests/unit/csi/driver_test.h"
+
+#define VOLUME "6a1f4b1e-0000-4000-8000-000000000001"
+#define SHOT   "6a1f4b1e-0000-4000-8000-00000000000"
+#define CONFIG                                                                        \
+    "{\"volume_config\": {\"metadata\": {\"name\": \"v\", \"uid\": \"" VOLUME "\"}, " \
+    "\"spec\": {}, \"status\": {\"phase\": \"Bound\"}}}"
+#define TAKEN ", \"creationTime\": \"2024-01-02T03:04:05Z\", \"capacity\": {\"storage\": \"1Gi\"}"
+#define ROW(number_, name_, metadata_, phase_, status_)                        \
+    "{\"metadata\": {\"name\": \"" name_ "\", \"uid\": \"" SHOT number_ "\", " \
+    "\"annotations\": {\"csi.scoria.io/name\": \"" name_ "\"}" metadata_ "}, " \
+    "\"spec\": {\"volumeName\": \"v\"}, \"status\": {\"phase\": \"" phase_ "\"" status_ "}}"
+#define THE(row_)   "{\"volume_config_snapshot\": " row_ "}"
+#define CALL(name_) "/csi.v1.Controller/" name_
+#define ALL         "/v3/volume_config_snapshots"
+#define GONE        ", \"deletionTimestamp\": \"2024-01-02T03:04:05Z\""
+
+static void answer(struct scene *scene, const char *method, const char *path, int status,
+                   const char *body, unsigned times) {
+    script_server_add(
+        scene->api,
+        &(struct script_rule){
+            .method = method, .path = path, .status = status, .body = body, .times = times });
+}
+
+static struct scene *scene_with_volume(void) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", "/v3/volume_configs/" VOLUME, 200, CONFIG, 0);
+    answer(scene, "GET", "/v3/volume_configs/v", 200, CONFIG, 0);
+    return scene;
+}
+
+static struct wire_answer *ask(struct scene *scene, const char *path, const void *message) {
+    size_t size = protobuf_c_message_get_packed_size(message);
+    autofree uint8_t *bytes = malloc(size + 1);
+
+    protobuf_c_message_pack(message, bytes);
+    return scene_call(scene, path, bytes, size);
+}
+
+static struct wire_answer *create(struct scene *scene) {
+    Csi__V1__CreateSnapshotRequest request = CSI__V1__CREATE_SNAPSHOT_REQUEST__INIT;
+
+    request.name = (char[]){ "n" };
+    request.source_volume_id = (char[]){ "config-" VOLUME };
+    return ask(scene, CALL("CreateSnapshot"), &request);
+}
+
+static void check_refused(struct wire_answer *got, const char *code, const char *part) {
+    ck_assert_msg(strcmp(got->status, code) == 0, "%s instead of %s: %s", got->status, code,
+                  got->message);
+    ck_assert_ptr_nonnull(strstr(got->message, part));
+    free(got);
+}
+
+/* Before it is taken nothing is said, and then at once, whoever holds it. */
+START_TEST(whoever_makes_one_hears_of_it_when_it_is_taken) {
+    struct scene *scene = scene_with_volume();
+    autofree struct wire_answer *got = NULL;
+    Csi__V1__CreateSnapshotResponse *made;
+
+    answer(scene, "GET", ALL "/n", 404, "{}", 0);
+    answer(scene, "POST", ALL, 409, "{}", 1); /* the volume is not made yet */
+    answer(scene, "POST", ALL, 201, THE(ROW("1", "n", "", "Pending", "")), 0);
+    answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", "", "Pending", "")), 2);
+    answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", "", "Pending", TAKEN)), 0);
+    got = create(scene);
+    made = scene_message(got, &csi__v1__create_snapshot_response__descriptor);
+    ck_assert_str_eq(made->snapshot->snapshot_id, "configsnap-" SHOT "1");
+    ck_assert_str_eq(made->snapshot->source_volume_id, "config-" VOLUME);
+    ck_assert_int_eq(made->snapshot->size_bytes, 1 << 30);
+    ck_assert_int_eq(made->snapshot->creation_time->seconds, 1704164645);
+    ck_assert(!made->snapshot->ready_to_use);
+    protobuf_c_message_free_unpacked(&made->base, NULL);
+    ck_assert_uint_eq(script_server_count(scene->api, "POST", ALL), 2);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(one_that_has_failed_is_told_and_stays_until_it_is_deleted) {
+    struct scene *scene = scene_with_volume();
+
+    answer(scene, "GET", ALL "/n", 200, THE(ROW("1", "n", "", "Failed", TAKEN)), 0);
+    check_refused(create(scene), "13", SHOT "1");
+    ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), 0);
+    ck_assert_uint_eq(script_server_count(scene->api, "POST", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(what_the_service_refuses_has_its_code) {
+    static const struct {
+        int status;
+        const char *code;
+    } rows[] = { { 404, "5" }, { 413, "8" }, { 500, "14" } };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct scene *scene = scene_with_volume();
+
+        answer(scene, "GET", ALL "/n", 404, "{}", 0);
+        answer(scene, "POST", ALL, rows[i].status, "{}", 0);
+        check_refused(create(scene), rows[i].code, "");
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(one_that_a_volume_is_being_made_of_is_not_deleted) {
+    Csi__V1__DeleteSnapshotRequest request = CSI__V1__DELETE_SNAPSHOT_REQUEST__INIT;
+    struct scene *scene = scene_with_volume();
+
+    request.snapshot_id = (char[]){ "configsnap-" SHOT "1" };
+    answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", "", "Ready", TAKEN)), 3);
+    answer(scene, "DELETE", ALL "/" SHOT "1", 409, "{}", 1);
+    check_refused(ask(scene, CALL("DeleteSnapshot"), &request), "9", "");
+    answer(scene, "DELETE", ALL "/" SHOT "1", 202, NULL, 0);
+    answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", GONE, "Ready", TAKEN)), 2);
+    answer(scene, "GET", ALL "/" SHOT "1", 404, "{}", 0);
+    check_refused(ask(scene, CALL("DeleteSnapshot"), &request), "0", "");
+    ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), 2);
+    scene_end(scene);
+}
+END_TEST
+
+/* A page may have none of those that are listed, and others come behind it. */
+START_TEST(what_is_not_taken_or_has_gone_is_not_listed) {
+    static const char first[] = "{\"volume_config_snapshots\": [" ROW(
+        "1", "a", "", "Pending", "") ", " ROW("2", "b", GONE, "Ready", TAKEN) "]}";
+    static const char second[] = "{\"volume_config_snapshots\": [" ROW(
+        "3", "c", "", "Failed", TAKEN) ", " ROW("4", "d", "", "Ready", TAKEN) "]}";
+    Csi__V1__ListSnapshotsRequest request = CSI__V1__LIST_SNAPSHOTS_REQUEST__INIT;
+    struct scene *scene = scene_with_volume();
+    autofree struct wire_answer *got = NULL;
+    Csi__V1__ListSnapshotsResponse *all;
+
+    answer(scene, "GET", "/v3/snapshots/detail*", 200, "{\"snapshots\": []}", 0);
+    answer(scene, "GET", ALL "?sort=id:asc&limit=1000", 200, first, 0);
+    answer(scene, "GET", ALL "?sort=id:asc&limit=1000&marker=" SHOT "2", 200, second, 0);
+    answer(scene, "GET", ALL "?*", 200, "{\"volume_config_snapshots\": []}", 0);
+    got = ask(scene, CALL("ListSnapshots"), &request);
+    all = scene_message(got, &csi__v1__list_snapshots_response__descriptor);
+    ck_assert_uint_eq(all->n_entries, 1);
+    ck_assert_str_eq(all->entries[0]->snapshot->snapshot_id, "configsnap-" SHOT "4");
+    ck_assert_str_eq(all->next_token, "");
+    protobuf_c_message_free_unpacked(&all->base, NULL);
+    scene_end(scene);
+}
+END_TEST
+
+CHECK_MAIN("csi snapshots of configs", whoever_makes_one_hears_of_it_when_it_is_taken,
+           one_that_has_failed_is_told_and_stays_until_it_is_deleted,
+           what_the_service_refuses_has_its_code, one_that_a_volume_is_being_made_of_is_not_deleted,
+           what_is_not_taken_or_has_gone_is_not_listed)
