@@ -17,6 +17,7 @@ EXTRA_DIST += \
 	etc/kubernetes/examples/block.yaml \
 	etc/kubernetes/examples/group-snapshot.yaml \
 	etc/kubernetes/examples/pod.yaml \
+	etc/kubernetes/examples/policy.yaml \
 	etc/kubernetes/examples/reclaim.yaml \
 	etc/kubernetes/examples/snapshot.yaml \
 	etc/kubernetes/examples/volume-group.yaml \
