@@ -141,7 +141,7 @@ WORK_TEST(what_the_service_writes_is_held_to_its_table) {
     ck_assert_str_eq(json_text(work->arena, volume.body),
                      "{\"spec\":{\"capacity\":\"10Gi\",\"maximum\":\"1Ti\",\"blockSize\":4096,"
                      "\"replicationFactor\":3,\"consistencyFactor\":2,\"nodeId\":\"\","
-                     "\"serve\":true,\"queueDepth\":\"32\",\"luWorkers\":6,"
+                     "\"serve\":true,\"queueDepth\":\"32\",\"luWorkers\":6,\"export\":\"nbd\","
                      "\"qos\":{\"iops\":0,\"bytesPerSecond\":0},\"replicas\":[]}}");
 }
 
