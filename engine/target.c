@@ -64,7 +64,6 @@ static struct target *new_target(const struct target_settings *settings) {
         settings->silence_ms > 0 ? settings->silence_ms : target->timeout_ms * 3 / 4;
     target->trust = settings->trust;
     target->qos = settings->qos;
-    target->reads = settings->reads;
     target->export = settings->export;
     target->lock = -1;
     for (unsigned i = 0; i < settings->count; i++)
@@ -451,12 +450,6 @@ int target_resize(struct target *target, int64_t size_bytes, struct error *err) 
 
 int target_restart(struct target *target, struct error *err) {
     return stop_serving(target, err) < 0 ? -1 : target_start(target, err);
-}
-
-int target_set_reads(struct target *target, enum target_reads reads, struct error *err) {
-    target->reads = reads;
-    return target->state == TARGET_SERVING && target->serves != reads ? target_restart(target, err)
-                                                                      : 0;
 }
 
 int target_set_export(struct target *target, enum target_export export, struct error *err) {

@@ -28,14 +28,6 @@ struct target_qos { /* 0: no limit */
     int64_t iops, bytes_per_second;
 };
 
-enum target_reads {
-    TARGET_READS_VOTE, /* all copies are read and compared: damage is outvoted and told at once */
-    /* One copy, another where that cannot be read: damage in it is served, rebuilt from and copied
-     * into snapshots until target_scrub() finds it.  Where it missed a write that the others have,
-     * so is what was there before, until target_watch() leaves it out, if anybody watches. */
-    TARGET_READS_FIRST,
-};
-
 struct target_settings {
     const char *run;     /* absolute path of a directory of its own; clients' socket is RUN/nbd */
     const char *program; /* NULL: qemu-storage-daemon */
@@ -51,7 +43,6 @@ struct target_settings {
     unsigned count;        /* its replicas: all that it has, and those that it is to have */
     struct replica replicas[REPLICAS_MOST];
     struct target_qos qos;
-    enum target_reads reads; /* from the next start on */
     enum target_export export;
     bool trust;         /* see quorum_plan() */
     int64_t timeout_ms; /* for one answer of the daemon; 0: 10 000 */
@@ -139,8 +130,6 @@ void target_sweep(const char *run);
 int target_resize(struct target *target, int64_t size_bytes, struct error *err);
 
 int target_set_qos(struct target *target, const struct target_qos *qos, struct error *err);
-/* As target_start(): clients lose their connection if it is another than before. */
-int target_set_reads(struct target *target, enum target_reads reads, struct error *err);
 /* At once if it serves; target_watch() sees to it that there is a file, or none. */
 int target_set_export(struct target *target, enum target_export export, struct error *err);
 

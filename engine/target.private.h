@@ -66,7 +66,6 @@ struct target {
     bool joins;       /* it has everything, and votes from the next start on, */
     struct generation_id joins_after; /* if that is the next but this one */
     unsigned threshold;               /* of the quorum that runs: for its life */
-    enum target_reads reads, serves;  /* wanted, and as the quorum that runs does */
     enum target_export export;
     struct qmp *file;   /* of the daemon that serves the file; NULL: not known */
     int64_t file_bytes; /* its size; 0: there is none */

@@ -22,7 +22,6 @@
 /* The daemon does not tell of a quorum how it votes: the export's id does. */
 #define CREDENTIALS "credentials"
 #define EXPORT      "needs-"
-#define FIRST       "-first"
 
 int graph_do(struct target *target, struct arena *arena, const char *command, json_t *arguments,
              json_t **ret, struct error *err) {
@@ -98,13 +97,9 @@ int graph_add_replica(struct target *target, const struct member *member, int64_
     return graph_add_file(target, member->node, member->data.export, size_bytes, err);
 }
 
-/* An only one has nobody to vote with, and is read more quickly without. */
-static const char *read_pattern(struct target *target, unsigned threshold) {
-    target->serves = target->reads;
-    return target->reads == TARGET_READS_FIRST || threshold == 1 ? "fifo" : "quorum";
-}
-
 int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, struct error *err) {
+    /* An only one has nobody to vote with, and is read more quickly without. */
+    const char *pattern = threshold == 1 && !rewrite ? "fifo" : "quorum";
     json_t *children = json_array();
 
     for (unsigned i = 0; i < target->count; i++) {
@@ -114,8 +109,8 @@ int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, st
     target->threshold = threshold;
     return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:s, s:b, s:s, s:o}", "driver",
                     "quorum", "node-name", QUORUM, "vote-threshold", (int)threshold, "read-pattern",
-                    rewrite ? "quorum" : read_pattern(target, threshold), "rewrite-corrupted",
-                    rewrite, "discard", "unmap", "children", children);
+                    pattern, "rewrite-corrupted", rewrite, "discard", "unmap", "children",
+                    children);
 }
 
 /* A limit that is not named stays as it was: all are named. */
@@ -131,8 +126,7 @@ int graph_set_qos(struct target *target, struct error *err) {
 }
 
 static const char *export_id(const struct target *target, char text[NODE_SIZE]) {
-    snprintf(text, NODE_SIZE, EXPORT "%u%s", target->threshold,
-             target->serves == TARGET_READS_FIRST ? FIRST : "");
+    snprintf(text, NODE_SIZE, EXPORT "%u", target->threshold);
     return text;
 }
 
@@ -288,7 +282,6 @@ int graph_adopt_export(struct target *target, struct error *err) {
     if (found <= 0 || !id || strncmp(id, EXPORT, strlen(EXPORT)) != 0)
         return found;
     target->threshold = (unsigned)strtoul(id + strlen(EXPORT), NULL, 10);
-    target->serves = strstr(id, FIRST) ? TARGET_READS_FIRST : TARGET_READS_VOTE;
     return 1;
 }
 

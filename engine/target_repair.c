@@ -51,9 +51,6 @@ int target_repair(struct target *target, const char *replica, int64_t speed, str
                          replica);
     if (target_is_busy(target))
         return target_refuse_busy(target, err);
-    if (target->serves == TARGET_READS_FIRST)
-        return error_set(err, ERROR_CONFLICT, "Nobody votes about what the volume %s reads.",
-                         target->volume);
     if (target->threshold < 2)
         return error_set(err, ERROR_CONFLICT, "The volume %s has no other replica.",
                          target->volume);

@@ -45,12 +45,6 @@ static void repair_while_writing(unsigned i) {
     ck_assert_str_eq(status.job_replica, uids[i]);
 }
 
-static void rebuild_second(void) {
-    assert_done(target_drop(target, uids[1], &err));
-    rebuild(1);
-    assert_voters(3);
-}
-
 START_TEST(replicas_that_are_equal_have_no_damage) {
     struct target_scrub scrub;
 
@@ -135,42 +129,6 @@ START_TEST(what_has_no_majority_is_told_and_not_repaired) {
 }
 END_TEST
 
-/* What nobody compares when it is read is compared on demand; then there is a vote again. */
-START_TEST(with_one_copy_read_damage_is_found_all_the_same) {
-    target_close(target);
-    settings.reads = TARGET_READS_FIRST;
-    open_target();
-    serve();
-    write_some(96);
-    damage_behind(0, 3);
-    damage_behind(1, 5);
-    read_all();
-    assert_mismatches(0, 0, 0);
-    target_close(target); /* who finds it knows how it reads */
-    open_target();
-    ck_assert_int_eq(scrub_all().damaged, 2);
-    assert_mismatches(1, 1, 0);
-    ck_assert_int_eq(target_repair(target, uids[0], 0, &err), -1);
-    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
-
-    checker_disconnect(&checker);
-    ck_assert_int_eq(target_set_reads(target, TARGET_READS_VOTE, &err), 1); /* made level first */
-    serve();
-    ck_assert_int_eq(scrub_all().damaged, 0);
-    assert_done(target_set_reads(target, TARGET_READS_VOTE, &err));
-    read_all();
-    checker_disconnect(&checker);
-    ck_assert_int_eq(target_set_reads(target, TARGET_READS_FIRST, &err), 0);
-    ck_assert(connect_checker());
-    write_some(20);
-    rebuild_second();
-    read_all();
-    stop();
-    assert_equal(0, 1);
-    assert_equal(0, 2);
-}
-END_TEST
-
 START_TEST(a_repair_that_is_interrupted_is_begun_anew) {
     serve();
     write_some(96);
@@ -223,6 +181,5 @@ END_TEST
 CHECK_MAIN_WITH("target scrub", adopt_daemons(), begin, end, replicas_that_are_equal_have_no_damage,
                 damage_is_found_told_and_repaired_in_use, it_is_gone_on_with_by_whoever_comes_next,
                 what_has_no_majority_is_told_and_not_repaired,
-                with_one_copy_read_damage_is_found_all_the_same,
                 a_repair_that_is_interrupted_is_begun_anew,
                 who_writes_without_end_holds_up_nobody_for_long)
