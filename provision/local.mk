@@ -24,6 +24,7 @@ libscoria_a_SOURCES += \
 	provision/replica_pool.c provision/replica_pool.h \
 	provision/replicated_volume.c \
 	provision/schema.c provision/schema.h \
+	provision/snapshot_node.c provision/snapshot_node.h \
 	provision/snapshot_source.c provision/snapshot_source.h \
 	provision/volume_config.c \
 	provision/volume_config_snapshot.c \

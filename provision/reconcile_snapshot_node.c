@@ -4,12 +4,14 @@
  */
 #include "provision/reconcile.private.h"
 
+#include "provision/snapshot_node.h"
+
 static bool is_at(const struct document *replica, const char *node) {
     return !replica->deleted_at &&
            text_is(tree_text(json_object_get(replica->body, "spec"), "nodeId"), node);
 }
 
-/* The node with most of the replicas; NULL: none is up. */
+/* The node with most of the replicas, if it can; NULL: none is up that can. */
 static const char *best_node(const struct reconcile *r) {
     const char *best = NULL;
     unsigned most = 0;
@@ -18,7 +20,8 @@ static const char *best_node(const struct reconcile *r) {
         const struct replica_pool *pool = reconcile_pool(r, &r->replicas[i]);
         unsigned count = 0;
 
-        if (r->replicas[i].deleted_at || !pool || !pool->up)
+        if (r->replicas[i].deleted_at || !pool || !pool->up ||
+            !snapshot_node_can(side_spec(&r->volume), pool->node))
             continue;
         for (unsigned k = 0; k < r->count; k++)
             count += is_at(&r->replicas[k], pool->node);
@@ -29,12 +32,13 @@ static const char *best_node(const struct reconcile *r) {
     return best;
 }
 
-/* 1: who has the volume answers; 0: nobody has it, or he is silent, and another may take it. */
+/* 1: who has the volume answers, and can; 0: nobody has it, he cannot, or he is silent, and another
+ * may take it. */
 static int holder_answers(struct reconcile *r, struct error *err) {
     const char *holder = r->volume.after.node;
     int64_t silent_us = 0;
 
-    if (!holder)
+    if (!holder || !snapshot_node_can(side_spec(&r->volume), holder))
         return 0;
     if (replica_pool_silence(r->work, holder, &silent_us, err) < 0)
         return -1;
@@ -45,7 +49,8 @@ int reconcile_snapshot_node(struct reconcile *r, const char **ret, struct error 
     int answers;
 
     *ret = "";
-    if (!reconcile_wants_snapshot(r))
+    if (!reconcile_wants_snapshot(r) ||
+        snapshot_node_obstacle(r->work->arena, side_spec(&r->volume), ""))
         return 0;
     answers = holder_answers(r, err);
     if (answers < 0)

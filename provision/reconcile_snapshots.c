@@ -11,6 +11,7 @@
 #include "provision/reconcile.private.h"
 
 #include "common/quantity.h"
+#include "provision/snapshot_node.h"
 #include "json/json.h"
 
 enum holding { HOLDS_UNKNOWN, HOLDS_NOT, HOLDS };
@@ -127,17 +128,29 @@ static void note_taken(struct reconcile *r, struct side *snapshot, const json_t 
     side_put_status(r, snapshot, "message", NULL);
 }
 
-/* What kept the node from it is for those who look after the node. */
-static int note_trouble(struct reconcile *r, struct side *snapshot, const json_t *told,
-                        struct error *err) {
-    const char *node = r->volume.after.node ? r->volume.after.node : "-", *message;
+/* Why it is not taken yet; NULL: it is about to be.  What kept the node from it in its own words is
+ * for those who look after the node. */
+static const char *find_trouble(const struct reconcile *r, const struct side *snapshot,
+                                const json_t *told) {
+    const json_t *publish = json_object_get(r->config.before.body, "publish");
+    const char *name = snapshot->before.name, *node = r->volume.after.node;
+    const char *obstacle =
+        snapshot_node_obstacle(r->work->arena, side_spec(&r->volume), tree_text(publish, "nodeId"));
 
-    if (!*tree_text(told, "message") || *tree_text(side_status(snapshot), "message"))
+    if (obstacle)
+        return arena_format(r->work->arena, "Snapshot %s is not taken yet: %s.", name, obstacle);
+    if (!*tree_text(told, "message"))
+        return NULL;
+    return arena_format(r->work->arena, "Node %s has not taken snapshot %s, and tries again.",
+                        node ? node : "-", name);
+}
+
+static int note_trouble(struct reconcile *r, struct side *snapshot, const char *trouble,
+                        struct error *err) {
+    if (text_is(tree_text(side_status(snapshot), "message"), trouble))
         return 0;
-    message = arena_format(r->work->arena, "Node %s has not taken snapshot %s, and tries again.",
-                           node, snapshot->before.name);
-    side_put_status(r, snapshot, "message", json_string(message));
-    return reconcile_tell(r, "Warning", "SnapshotFailed", message, err);
+    side_put_status(r, snapshot, "message", trouble ? json_string(trouble) : NULL);
+    return trouble ? reconcile_tell(r, "Warning", "SnapshotFailed", trouble, err) : 0;
 }
 
 static int hear_volume(struct reconcile *r, struct error *err) {
@@ -147,11 +160,11 @@ static int hear_volume(struct reconcile *r, struct error *err) {
         struct side *snapshot = &r->snapshots[i];
         const json_t *told = entry_of(list, id_of(snapshot));
 
-        if (!told || !is_wanted(snapshot))
+        if (!is_wanted(snapshot))
             continue;
         if (text_is(tree_text(told, "phase"), "Ready"))
             note_taken(r, snapshot, told);
-        else if (note_trouble(r, snapshot, told, err) < 0)
+        else if (note_trouble(r, snapshot, find_trouble(r, snapshot, told), err) < 0)
             return -1;
     }
     return 0;

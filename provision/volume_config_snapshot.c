@@ -4,6 +4,7 @@
  */
 #include "provision/document_store.h"
 #include "provision/name.h"
+#include "provision/snapshot_node.h"
 #include "provision/snapshot_source.h"
 #include "json/json.h"
 
@@ -37,6 +38,22 @@ static int check_room(struct work *work, const struct document *config, struct e
     return count < 0 ? -1 : 0;
 }
 
+/* Where it is published now, it would wait for ever. */
+static int check_node(struct work *work, const struct document *config, struct error *err) {
+    const char *published = json_text_of(json_object_get(config->body, "publish"), "nodeId");
+    struct document *volume = NULL;
+    int found = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
+    const char *obstacle =
+        found > 0 ? snapshot_node_obstacle(work->arena, json_object_get(volume->body, "spec"),
+                                           published ? published : "")
+                  : NULL;
+
+    if (obstacle)
+        return error_set(err, ERROR_CONFLICT, "spec.volumeName: Volume config %s: %s.",
+                         config->name, obstacle);
+    return found < 0 ? -1 : 0;
+}
+
 static int check_snapshot(struct work *work, struct document *snapshot, struct error *err) {
     struct document config;
     const char *phase;
@@ -52,7 +69,7 @@ static int check_snapshot(struct work *work, struct document *snapshot, struct e
         return error_set(err, ERROR_CONFLICT, "spec.volumeName: Volume config %s is %s.",
                          config.name, config.deleted_at ? "being deleted" : "not Bound yet");
     snapshot->owner_id = config.id;
-    return check_room(work, &config, err);
+    return check_room(work, &config, err) < 0 ? -1 : check_node(work, &config, err);
 }
 
 /* Its files are what a clone is made of. */

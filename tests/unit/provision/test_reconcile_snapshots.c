@@ -218,41 +218,132 @@ WORK_TEST(the_same_node_lets_clients_in_when_it_is_published_there) {
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"host-a\"");
 }
 
-/* Pools of these nodes tell of themselves, and where others reach them. */
-static void put_reached(struct work *work, const char *letters) {
+/* Pools a, b, c tell of themselves, and where others reach them; `nodes`: whose each is, '-': it is
+ * silent. */
+static void put_reached(struct work *work, const char *nodes) {
     struct error err = { 0 };
     struct replica_pool pool;
 
-    for (; *letters; letters++) {
-        const char *node = arena_format(work->arena, "host-%c", *letters);
-        struct replica_pool said = { .id = arena_format(work->arena, "pool-%c", *letters),
+    for (unsigned i = 0; i < 3; i++) {
+        const char *node = arena_format(work->arena, "host-%c", nodes[i]);
+        struct replica_pool said = { .id = arena_format(work->arena, "pool-%c", 'a' + i),
                                      .node = node,
                                      .path = "/pool",
                                      .address = arena_join(work->arena, node, ":1", NULL),
                                      .labels = json_keep(work->arena, json_object()),
+                                     .total_bytes = 1000 * GIB,
+                                     .free_bytes = 900 * GIB,
                                      .state = "Online" };
 
-        ck_assert_int_eq(replica_pool_report(work, &said, &pool, &err), 0);
+        if (nodes[i] != '-')
+            ck_assert_int_eq(replica_pool_report(work, &said, &pool, &err), 0);
     }
 }
 
+/* "db", Bound on three pools of these nodes. */
+static const char *bound_at(struct work *work, const char *nodes) {
+    const char *id;
+
+    put_reached(work, nodes);
+    id = declare(
+        work, &kind_volume_config,
+        DECLARED("db", "1Gi", 3, POOLS(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c"))));
+    settle(work, id);
+    say_made(work, id);
+    settle(work, id);
+    return id;
+}
+
 WORK_TEST(a_node_that_is_silent_holds_up_no_snapshot) {
-    const char *config = bound(work, false), *id = shoot(work, SNAPSHOT("s"));
+    const char *config = publish(work, bound_at(work, "abb"), "host-a"), *id;
 
     (void)err;
-    put_reached(work, "abc");
-    settle(work, config);
     say_served(work, config, -1, NULL);
-    settle(work, config);
-    ck_assert_str_eq(volume_of(work, config).node, "host-a");
+    publish(work, config, "");
     work->clock_us += 1000 * SECOND_US;
-    put_reached(work, "bc");
+    put_reached(work, "-bb");
+    id = shoot(work, SNAPSHOT("s"));
     settle(work, config);
     ck_assert_str_eq(volume_of(work, config).node, "host-b");
     ck_assert_str_eq(volume_at(work, config, "spec.serve"), "false");
     say_taken(work, config, id, NULL);
     settle(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
+}
+
+static void expect_refused(struct work *work, const char *why) {
+    struct error err = { 0 };
+    struct document document;
+    int64_t before = last_version(work);
+
+    ck_assert_int_lt(document_create(work, &kind_volume_config_snapshot, tree(work, SNAPSHOT("no")),
+                                     false, &document, &err),
+                     0);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_str_eq(err.message, why);
+    ck_assert_int_eq(last_version(work), before);
+}
+
+WORK_TEST(where_no_node_has_most_replicas_a_snapshot_is_refused) {
+    const char *config = bound_at(work, "abc");
+
+    (void)err;
+    expect_refused(work, "spec.volumeName: Volume config db: no node has 2 of the volume's "
+                         "replicas, as one that takes a snapshot needs.");
+    publish(work, config, "host-b");
+    expect_refused(work, "spec.volumeName: Volume config db: node host-b, where the volume is "
+                         "published, has 1 of its replicas, and a snapshot is taken by a node "
+                         "that has 2.");
+    ck_assert_uint_eq(rows(work, &kind_volume_config_snapshot), 0);
+}
+
+WORK_TEST(a_snapshot_is_refused_where_it_is_published_alone) {
+    const char *config = publish(work, bound_at(work, "abb"), "host-a"), *id;
+
+    (void)err;
+    expect_refused(work, "spec.volumeName: Volume config db: node host-a, where the volume is "
+                         "published, has 1 of its replicas, and a snapshot is taken by a node "
+                         "that has 2.");
+    say_served(work, config, -1, NULL);
+    publish(work, config, "");
+    id = shoot(work, SNAPSHOT("s"));
+    settle(work, config);
+    ck_assert_str_eq(volume_of(work, config).node, "host-a");
+    say_stopped(work, config);
+    settle(work, config);
+    ck_assert_str_eq(volume_of(work, config).node, "host-b"); /* not who had it */
+    ck_assert_str_eq(snapshot_at(work, id, "status.message"), "null");
+}
+
+static bool was_told(struct work *work, const char *config, const char *message) {
+    struct document_event *events;
+    struct error err = { 0 };
+    int count = document_events(work, config, &events, &err);
+
+    for (int i = 0; i < count; i++)
+        if (strcmp(events[i].message, message) == 0)
+            return events[i].times == 1 && strcmp(events[i].reason, "SnapshotFailed") == 0;
+    return false;
+}
+
+WORK_TEST(what_a_snapshot_waits_for_is_told_while_it_does) {
+    const char *config = publish(work, bound_at(work, "abb"), "host-b");
+    const char *id = shoot(work, SNAPSHOT("s"));
+    const char *why = "Snapshot s is not taken yet: node host-a, where the volume is published, "
+                      "has 1 of its replicas, and a snapshot is taken by a node that has 2.";
+
+    (void)err;
+    publish(work, config, "host-a");
+    ck_assert_str_eq(snapshot_at(work, id, "status.message"),
+                     arena_format(work->arena, "\"%s\"", why));
+    ck_assert(was_told(work, config, why));
+    ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Pending\"");
+    publish(work, config, "host-b");
+    ck_assert_str_eq(snapshot_at(work, id, "status.message"), "null");
+    ck_assert_str_ne(volume_at(work, config, "spec.snapshots"), "null");
+    say_taken(work, config, id, NULL);
+    settle(work, config);
+    ck_assert_str_ne(snapshot_at(work, id, "status.creationTime"), "null");
 }
 
 WORK_TEST(a_replica_that_missed_a_snapshot_copies_it_from_one_of_its_node) {
@@ -409,6 +500,9 @@ CHECK_MAIN("reconcile_snapshots", a_snapshot_is_taken_once_and_ready_when_most_h
            who_publishes_meanwhile_gets_the_volume_and_takes_the_snapshot,
            the_same_node_lets_clients_in_when_it_is_published_there,
            a_node_that_is_silent_holds_up_no_snapshot,
+           where_no_node_has_most_replicas_a_snapshot_is_refused,
+           a_snapshot_is_refused_where_it_is_published_alone,
+           what_a_snapshot_waits_for_is_told_while_it_does,
            a_replica_that_missed_a_snapshot_copies_it_from_one_of_its_node,
            a_snapshot_that_too_few_hold_fails_when_nobody_can_copy_it,
            a_snapshot_goes_when_each_replica_has_said_so,
