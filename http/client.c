@@ -251,13 +251,14 @@ static int judge_failure(CURL *handle, const struct http_call *call, const char 
                          const struct receipt *receipt, struct error *err) {
     long sent = 0;
 
-    curl_easy_getinfo(handle, CURLINFO_REQUEST_SIZE, &sent);
-    if (receipt->overflow)
+    if (receipt->overflow) {
         error_set(err, ERROR_UNAVAILABLE, "%s %s: %s is larger than %zu bytes", call->method,
                   call->url, call->lines ? "a line of the answer" : "the answer",
                   call->lines ? call->lines->most : ANSWER_MOST);
-    else
-        error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", call->method, call->url, reason);
+        return HTTP_TOO_LARGE;
+    }
+    error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", call->method, call->url, reason);
+    curl_easy_getinfo(handle, CURLINFO_REQUEST_SIZE, &sent);
     return sent > 0 ? HTTP_NO_ANSWER : HTTP_NOT_SENT;
 }
 

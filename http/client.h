@@ -67,6 +67,7 @@ struct http_answer {
 enum {
     HTTP_NOT_SENT = -1, /* nothing reached the peer (name, route, refused, TLS): err says why */
     HTTP_NO_ANSWER = 1, /* the request may have arrived, no whole answer came: err says why */
+    HTTP_TOO_LARGE = 2, /* the same: it is larger than any that is read */
 };
 
 int http_call(struct arena *arena, const struct http_call *call, struct http_answer *ret,

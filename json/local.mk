@@ -3,6 +3,7 @@ libscoria_a_SOURCES += \
 	json/field_schema.c json/field_schema.h \
 	json/json.c json/json.h \
 	json/out.c json/out.h \
+	json/span.c json/span.h \
 	json/word.c json/word.h \
 	json/yaml.c json/yaml.h \
 	json/yaml_print.c json/yaml_print.h
@@ -13,6 +14,7 @@ check_PROGRAMS += \
 	tests/unit/json/test_field_schema \
 	tests/unit/json/test_json \
 	tests/unit/json/test_out \
+	tests/unit/json/test_span \
 	tests/unit/json/test_yaml \
 	tests/unit/json/test_yaml_print
 endif

@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "json/json.h"
+#include "json/span.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +12,8 @@
 
 #define CALL_MS     10000
 #define PAGE        500
-#define LINE_MOST   ((size_t)4 * 1024 * 1024) /* an object of etcd has 1.5 MiB */
+#define PAGE_PARTS  8                          /* of one that was too large */
+#define LINE_MOST   ((size_t)16 * 1024 * 1024) /* 1.5 MiB of etcd, each byte as six */
 #define TOKEN_MOST  16384
 #define GONE_STATUS 410
 
@@ -31,28 +33,23 @@ static int read_token(const struct cluster *cluster, struct arena *arena, const 
     return 0;
 }
 
-/* What a Status says, or all of it. */
+/* What a Status says. */
 static int judge(const struct http_call *call, struct arena *arena,
-                 const struct http_answer *answer, const json_t **ret, struct error *err) {
-    struct error failure = { 0 };
-    const json_t *root = json_parse(arena, answer->body, answer->body_size, &failure);
-    const char *message = json_text_of(root, "message");
+                 const struct http_answer *answer, struct error *err) {
+    const char *message;
 
-    if (answer->status < 200 || answer->status > 299)
-        return error_set(err, client_kind_of(answer->status),
-                         "%s %s: Kubernetes answered %d: %.300s", call->method, call->url,
-                         answer->status, message ? message : answer->body);
-    if (!root && !call->lines)
-        return error_set(err, ERROR_UNAVAILABLE, "%s %s: Kubernetes' answer is no JSON: %s",
-                         call->method, call->url, failure.message);
-    *ret = root;
-    return 0;
+    if (answer->status >= 200 && answer->status <= 299)
+        return 0;
+    message = json_text_of(json_parse(arena, answer->body, answer->body_size, NULL), "message");
+    return error_set(err, client_kind_of(answer->status), "%s %s: Kubernetes answered %d: %.300s",
+                     call->method, call->url, answer->status, message ? message : answer->body);
 }
 
+/* ERROR_TOO_LARGE: the answer is larger than what is read of any. */
 static int send_call(const struct cluster *cluster, struct arena *arena, struct http_call *call,
-                     const char *path, const json_t **ret, struct error *err) {
+                     const char *path, struct http_answer *ret, struct error *err) {
     struct http_header headers[2] = { { .name = NULL } };
-    struct http_answer answer;
+    int outcome;
 
     if (cluster->token_file) {
         headers[0].name = "Authorization";
@@ -63,11 +60,12 @@ static int send_call(const struct cluster *cluster, struct arena *arena, struct 
     call->headers = headers;
     call->peer = &cluster->peer;
     call->until_us = cluster->until_us;
-    if (http_call(arena, call, &answer, err) != 0) {
-        err->kind = ERROR_UNAVAILABLE;
+    outcome = http_call(arena, call, ret, err);
+    if (outcome != 0) {
+        err->kind = outcome == HTTP_TOO_LARGE ? ERROR_TOO_LARGE : ERROR_UNAVAILABLE;
         return -1;
     }
-    return judge(call, arena, &answer, ret, err);
+    return judge(call, arena, ret, err);
 }
 
 int cluster_call(const struct cluster *cluster, struct arena *arena, const char *method,
@@ -77,9 +75,43 @@ int cluster_call(const struct cluster *cluster, struct arena *arena, const char 
         .body = body ? json_text(arena, body) : NULL,
         .timeout_ms = CALL_MS,
     };
+    struct http_answer answer;
+    struct error failure;
     const json_t *said;
 
-    return send_call(cluster, arena, &call, path, ret ? ret : &said, err);
+    if (send_call(cluster, arena, &call, path, &answer, err) < 0)
+        return -1;
+    said = json_parse(arena, answer.body, answer.body_size, &failure);
+    if (!said)
+        return error_set(err, ERROR_UNAVAILABLE, "%s %s: Kubernetes' answer is no JSON: %s", method,
+                         call.url, failure.message);
+    if (ret)
+        *ret = said;
+    return 0;
+}
+
+/* ---- what is told of objects ---- */
+
+static struct json_span span_of(const char *text, size_t size) {
+    return (struct json_span){ text, text + size };
+}
+
+static const char *text_below(struct arena *arena, struct json_span object, const char *name) {
+    struct json_span found;
+
+    return json_span_member(object, name, &found) ? json_span_text(arena, found) : NULL;
+}
+
+/* Its name and its version, and nothing else: whatever somebody has written into an object of his
+ * (however deep, numbers of any size, NUL) keeps no other from being heard of. */
+static const json_t *read_object(struct arena *arena, struct json_span object) {
+    struct json_span metadata = { "", "" };
+
+    json_span_member(object, "metadata", &metadata);
+    return json_keep(arena, json_pack("{s:{s:s*, s:s*, s:s*}}", "metadata", "namespace",
+                                      text_below(arena, metadata, "namespace"), "name",
+                                      text_below(arena, metadata, "name"), "resourceVersion",
+                                      text_below(arena, metadata, "resourceVersion")));
 }
 
 /* ---- lists ---- */
@@ -97,28 +129,50 @@ static bool keep_version(struct cluster_version *version, const json_t *object) 
     return true;
 }
 
+/* A page; *more: where the next one begins, in the arena. */
+static int read_page(const struct cluster *cluster, struct arena *arena, const char *path,
+                     cluster_object *each, void *arg, const char **more,
+                     struct cluster_version *ret, struct error *err) {
+    struct http_call call = { .method = "GET", .timeout_ms = CALL_MS };
+    struct json_span list, items, item;
+    struct http_answer answer;
+
+    if (send_call(cluster, arena, &call, path, &answer, err) < 0)
+        return -1;
+    list = span_of(answer.body, answer.body_size);
+    if (!keep_version(ret, read_object(arena, list)))
+        return error_set(err, ERROR_UNAVAILABLE, "GET %s: the list has no version", path);
+    for (bool any = json_span_member(list, "items", &items);
+         any && json_span_next(&items, &item);) {
+        autoarena struct arena *own = arena_new();
+
+        each(arg, read_object(own, item));
+    }
+    if (json_span_member(list, "metadata", &item))
+        *more = text_below(arena, item, "continue");
+    return 0;
+}
+
 int cluster_list(const struct cluster *cluster, const char *path, cluster_object *each, void *arg,
                  struct cluster_version *ret, struct error *err) {
     autoarena struct arena *kept = arena_new();
     const char *more = "";
+    int limit = PAGE;
 
     for (;;) {
         autoarena struct arena *arena = arena_new();
-        const char *page = arena_format(arena, "%s?limit=%d%s%s", path, PAGE,
+        const char *page = arena_format(arena, "%s?limit=%d%s%s", path, limit,
                                         *more ? "&continue=" : "", http_encode(arena, more));
-        const json_t *list, *items;
+        const char *next = NULL;
 
-        if (cluster_call(cluster, arena, "GET", page, NULL, &list, err) < 0)
+        if (read_page(cluster, arena, page, each, arg, &next, ret, err) == 0) {
+            if (!next || !*next)
+                return 0;
+            more = arena_text(kept, next);
+        } else if (err->kind == ERROR_TOO_LARGE && limit > 1)
+            limit = limit > PAGE_PARTS ? limit / PAGE_PARTS : 1;
+        else
             return -1;
-        items = json_object_get(list, "items");
-        for (size_t i = 0; i < json_array_size(items); i++)
-            each(arg, json_array_get(items, i));
-        if (!keep_version(ret, list))
-            return error_set(err, ERROR_UNAVAILABLE, "GET %s: the list has no version", path);
-        more = json_text_of(metadata_of(list), "continue");
-        if (!more || !*more)
-            return 0;
-        more = arena_text(kept, more);
     }
 }
 
@@ -135,7 +189,9 @@ struct watch {
 };
 
 /* The server's own words: its version is too old, or something has broken. */
-static bool take_failure(struct watch *watch, const json_t *status) {
+static bool take_failure(struct watch *watch, struct json_span text) {
+    const json_t *status =
+        json_parse(watch->arena, text.begin, (size_t)(text.end - text.begin), NULL);
     const char *message = json_text_of(status, "message");
 
     watch->gone = json_integer_value(json_object_get(status, "code")) == GONE_STATUS;
@@ -145,12 +201,15 @@ static bool take_failure(struct watch *watch, const json_t *status) {
     return false;
 }
 
-static bool take_event(struct watch *watch, const json_t *event) {
-    const char *type = json_text_of(event, "type");
-    const json_t *object = json_object_get(event, "object");
+static bool take_event(struct watch *watch, struct json_span event) {
+    const char *type = text_below(watch->arena, event, "type");
+    struct json_span text = { "", "" };
+    const json_t *object;
 
+    json_span_member(event, "object", &text);
     if (type && strcmp(type, "ERROR") == 0)
-        return take_failure(watch, object);
+        return take_failure(watch, text);
+    object = read_object(watch->arena, text);
     if (!type || !keep_version(watch->version, object)) {
         watch->failed = true;
         error_set(watch->err, ERROR_UNAVAILABLE, "Kubernetes tells an event that makes no sense");
@@ -163,7 +222,7 @@ static bool take_event(struct watch *watch, const json_t *event) {
 
 static bool take_line(void *arg, const char *line, size_t size) {
     struct watch *watch = arg;
-    bool goes_on = size == 0 || take_event(watch, json_parse(watch->arena, line, size, watch->err));
+    bool goes_on = size == 0 || take_event(watch, span_of(line, size));
 
     arena_reset(watch->arena);
     return goes_on;
@@ -182,14 +241,14 @@ int cluster_watch(const struct cluster *cluster, const char *path, int64_t lasts
                               .timeout_ms = (lasts_s + 30) * 1000,
                               .lines = &lines };
     struct error failure = { 0 };
-    const json_t *said;
+    struct http_answer answer;
     int result;
 
     path = arena_format(arena,
                         "%s?watch=true&allowWatchBookmarks=true&timeoutSeconds=%" PRId64
                         "&resourceVersion=%s",
                         path, lasts_s, http_encode(arena, version->text));
-    result = send_call(cluster, arena, &call, path, &said, &failure);
+    result = send_call(cluster, arena, &call, path, &answer, &failure);
     if (watch.failed)
         return -1;
     if (watch.gone || failure.kind == ERROR_GONE)

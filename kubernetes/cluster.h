@@ -3,8 +3,8 @@
  * happens to them as it happens.
  *
  * A failure's kind is the one of the answer's status; ERROR_UNAVAILABLE for all from 500 on, and
- * when no whole answer came.  Thread-safe; calls block for some seconds at most, and end soon when
- * *until_us is over.
+ * when no whole answer came; ERROR_TOO_LARGE when it has more than is read of any.  Thread-safe;
+ * calls block for some seconds at most, and end soon when *until_us is over.
  */
 #pragma once
 
@@ -33,6 +33,7 @@ struct cluster_version {
     char text[CLUSTER_VERSION_SIZE]; /* empty: none */
 };
 
+/* Of the object: its metadata's namespace, name and resourceVersion. */
 typedef void cluster_object(void *arg, const json_t *object);
 
 /* Every object that is there; *ret: the version from which a watch goes on. */

@@ -1,11 +1,12 @@
 /*
  * Any bytes: json_parse() and json_decode() refuse with a message or give a tree that json_out
- * writes back as the same tree.
+ * writes back as the same tree; json_span_next() finds each item of a list, and an end in any text.
  */
 #include "common/clock.h"
 #include "common/utf8.h"
 #include "json/json.h"
 #include "json/out.h"
+#include "json/span.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -90,11 +91,27 @@ static void write_and_read(struct arena *arena, const json_t *tree) {
     require(again && json_equal(tree, again));
 }
 
+/* A list has as many pieces as items, and a piece is what the item is. */
+static void cut(struct arena *arena, const uint8_t *bytes, size_t size, const json_t *tree) {
+    struct json_span rest = { (const char *)bytes, (const char *)bytes + size }, item;
+    const char *end = rest.end;
+    size_t count = 0;
+
+    json_span_member(rest, "name1", &item);
+    while (json_span_next(&rest, &item)) {
+        require(item.begin <= item.end && item.end == rest.begin && rest.end == end);
+        json_span_text(arena, item);
+        count++;
+    }
+    require(!json_is_array(tree) || count == json_array_size(tree));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     autoarena struct arena *arena = arena_new();
     struct error err = { 0 };
     const json_t *tree = json_parse(arena, (const char *)bytes, size, &err);
 
+    cut(arena, bytes, size, tree);
     if (!tree) {
         require_message(&err);
         return 0;

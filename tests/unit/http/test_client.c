@@ -345,7 +345,7 @@ START_TEST(answer_is_bounded) {
     ck_assert_uint_eq(got.body_size, 16 * 1024 * 1024);
     ck_assert_uint_eq(strlen(got.body), got.body_size);
     peer.filler++;
-    ck_assert_int_eq(CALL(&peer, "/"), HTTP_NO_ANSWER);
+    ck_assert_int_eq(CALL(&peer, "/"), HTTP_TOO_LARGE);
     assert_has(err.message, "larger than 16777216 bytes");
     peer_stop(&peer);
 }

@@ -169,6 +169,85 @@ START_TEST(a_version_that_is_too_old_is_told_by_the_answer_or_within_it) {
 }
 END_TEST
 
+/* Kubernetes takes each of them, from whoever may write objects in one namespace. */
+#define DEEP   "[[[[[[[[[[[[[[[["
+#define DEPTHS "]]]]]]]]]]]]]]]]"
+static const char *const contents[] = {
+    "100000000000000000000000",
+    "'\\u0000'",
+    "{'a\\u0000b':1}",
+    DEEP DEEP DEEP DEEP DEEP DEPTHS DEPTHS DEPTHS DEPTHS DEPTHS,
+};
+
+START_TEST(what_is_in_an_object_keeps_no_other_from_being_heard_of) {
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
+        struct scene *scene = scene_new();
+
+        answer(scene, "/things*", 200,
+               arena_join(scene->arena, "{'items':[{'metadata':{'annotations':{'a':", contents[i],
+                          "},'name':'x'},'spec':", contents[i],
+                          "},{'metadata':{'name':'y'}}],'metadata':{'resourceVersion':'7'}}",
+                          NULL));
+        ck_assert_int_eq(list(scene), 0);
+        ck_assert_str_eq(scene->told, "x;y;");
+        ck_assert_str_eq(scene->version.text, "7");
+        answer(scene, WATCH, 200,
+               arena_join(scene->arena, "{'type':'ADDED','object':{'spec':", contents[i],
+                          ",'metadata':{'name':'z','resourceVersion':'8'}}}\n",
+                          EVENT("DELETED", "y", "9"), NULL));
+        ck_assert_int_eq(watch(scene), 0);
+        ck_assert_str_eq(scene->told, "x;y;z;y;");
+        ck_assert_str_eq(scene->version.text, "9");
+        scene_end(scene);
+    }
+}
+END_TEST
+
+/* One of `size` bytes. */
+static char *large_page(struct arena *arena, size_t size, const char *more) {
+    char *page = arena_format(arena,
+                              "{'metadata':{'resourceVersion':'7','continue':'%s'},"
+                              "'items':[{'metadata':{'name':'x'},'spec':'",
+                              more);
+    char *whole = arena_alloc(arena, size + 1);
+    size_t length = strlen(page);
+
+    memcpy(whole, page, length);
+    memset(whole + length, 's', size - length);
+    strcpy(whole + size - 4, "'}]}");
+    return whole;
+}
+
+START_TEST(a_page_that_is_too_large_is_read_in_parts) {
+    const size_t most = (size_t)16 * 1024 * 1024;
+    struct scene *scene = scene_new();
+
+    answer(scene, "/things?limit=500", 200, large_page(scene->arena, most + 1, ""));
+    answer(scene, "/things?limit=62", 200, large_page(scene->arena, most, "m"));
+    answer(scene, "/things?limit=62&continue=m", 200, large_page(scene->arena, most + 1, ""));
+    answer(scene, "/things?limit=7&continue=m", 200,
+           "{'metadata':{'resourceVersion':'7'},'items':[{'metadata':{'name':'y'}}]}");
+    ck_assert_int_eq(list(scene), 0);
+    ck_assert_str_eq(scene->told, "x;y;");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(one_object_that_is_too_large_is_told) {
+    struct scene *scene = scene_new();
+    char *page = large_page(scene->arena, (size_t)16 * 1024 * 1024 + 1, "");
+
+    answer(scene, "/things?limit=500", 200, page);
+    answer(scene, "/things?limit=62", 200, page);
+    answer(scene, "/things?limit=7", 200, page);
+    answer(scene, "/things?limit=1", 200, page);
+    ck_assert_int_eq(list(scene), -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_TOO_LARGE);
+    ck_assert_str_eq(scene->told, "");
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(what_makes_no_sense_ends_a_watch) {
     static const char *const lines[] = {
         "no JSON\n", "{'type':'ADDED','object':{}}\n", "{'object':{}}\n",
@@ -192,4 +271,6 @@ CHECK_MAIN("cluster", a_token_that_was_written_anew_is_shown,
            a_failure_is_of_its_kind_with_the_servers_words, a_list_is_read_page_by_page,
            a_watch_tells_what_happens_and_where_to_go_on,
            a_version_that_is_too_old_is_told_by_the_answer_or_within_it,
+           what_is_in_an_object_keeps_no_other_from_being_heard_of,
+           a_page_that_is_too_large_is_read_in_parts, one_object_that_is_too_large_is_told,
            what_makes_no_sense_ends_a_watch)

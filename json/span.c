@@ -1,0 +1,118 @@
+#include "json/span.h"
+
+#include <jansson.h>
+#include <string.h>
+
+/* ---- what stands behind; NULL: the text has ended before ---- */
+
+static const char *behind_blanks(const char *at, const char *end) {
+    while (at < end && memchr(" \t\r\n", *at, 4))
+        at++;
+    return at;
+}
+
+static const char *behind_string(const char *at, const char *end) {
+    for (at++; at < end; at++) {
+        if (*at == '\\')
+            at++;
+        else if (*at == '"')
+            return at + 1;
+    }
+    return NULL;
+}
+
+static const char *behind_word(const char *at, const char *end) {
+    while (at < end && !memchr(",]} \t\r\n", *at, 7))
+        at++;
+    return at;
+}
+
+static const char *behind_value(const char *at, const char *end) {
+    size_t depth = 0;
+
+    while (at && at < end) {
+        if (*at == '"')
+            at = behind_string(at, end);
+        else if (*at == '{' || *at == '[')
+            depth++, at++;
+        else if (*at != '}' && *at != ']')
+            at = depth > 0 ? at + 1 : behind_word(at, end);
+        else if (depth-- > 0)
+            at++;
+        else
+            return NULL;
+        if (depth == 0)
+            return at;
+    }
+    return NULL;
+}
+
+/* Of a list or an object: where its next value begins; NULL: that was the last. */
+static const char *next_begin(struct json_span rest, const char *signs) {
+    const char *at = behind_blanks(rest.begin, rest.end);
+
+    if (at >= rest.end || !memchr(signs, *at, 2))
+        return NULL;
+    at = behind_blanks(at + 1, rest.end);
+    return at < rest.end ? at : NULL;
+}
+
+/* ---- finding ---- */
+
+bool json_span_next(struct json_span *list, struct json_span *ret) {
+    const char *begin = next_begin(*list, "[,"), *end;
+
+    end = begin && *begin != ']' ? behind_value(begin, list->end) : NULL;
+    if (!end)
+        return false;
+    *ret = (struct json_span){ begin, end };
+    list->begin = end;
+    return true;
+}
+
+/* The next member: its name, and its value. */
+static bool next_member(struct json_span *object, struct json_span *ret_name,
+                        struct json_span *ret) {
+    const char *begin = next_begin(*object, "{,"), *end;
+
+    end = begin && *begin == '"' ? behind_string(begin, object->end) : NULL;
+    if (!end)
+        return false;
+    *ret_name = (struct json_span){ begin, end };
+    begin = next_begin((struct json_span){ end, object->end }, "::");
+    end = begin ? behind_value(begin, object->end) : NULL;
+    if (!end)
+        return false;
+    *ret = (struct json_span){ begin, end };
+    object->begin = end;
+    return true;
+}
+
+static bool is_named(struct json_span quoted, const char *name) {
+    size_t length = (size_t)(quoted.end - quoted.begin) - 2;
+
+    return strlen(name) == length && memcmp(quoted.begin + 1, name, length) == 0;
+}
+
+bool json_span_member(struct json_span object, const char *name, struct json_span *ret) {
+    struct json_span found, value;
+
+    while (next_member(&object, &found, &value)) {
+        if (!is_named(found, name))
+            continue;
+        *ret = value;
+        return true;
+    }
+    return false;
+}
+
+const char *json_span_text(struct arena *arena, struct json_span value) {
+    json_t *read =
+        value.begin < value.end
+            ? json_loadb(value.begin, (size_t)(value.end - value.begin), JSON_DECODE_ANY, NULL)
+            : NULL;
+    const char *text = arena_text(arena, json_string_value(read));
+
+    json_decref(read);
+    return text;
+}
