@@ -16,6 +16,7 @@
 #define CONDITION_RESIZE_FAILED     "VolumeResizeFailed"
 #define CONDITION_RESIZE_SUCCESSFUL "VolumeResizeSuccessful"
 #define CONDITION_MOVING            "Moving" /* False: another node is to serve it, and cannot yet */
+#define CONDITION_STOPPING          "Stopping" /* False: its node has to say that it serves it no more */
 #define CONDITION_NOT_REMOVED       "ReplicaDeletionFailed"
 #define CONDITION_SCALING           "Scaling" /* replicas come or go; the message says what it waits for */
 

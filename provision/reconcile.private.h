@@ -24,7 +24,7 @@ struct reconcile {
     unsigned count;
     struct side *snapshots; /* of the config, deleted ones too */
     unsigned snapshot_count;
-    struct replica_pool *pools; /* of the replicas, those that are known; once it is bound */
+    struct replica_pool *pools; /* of the replicas, those that are known, once they are read */
     unsigned pool_count;
     /* What a change of the pools waits for; NULL: there is none. */
     const char *scaling, *scaling_message;
@@ -77,6 +77,8 @@ json_t *reconcile_others_finalizers(struct reconcile *r, const struct document *
 json_t *replica_entry(const char *id, const struct replica_pool *pool);
 /* What clients of a volume with this policy may take. */
 json_t *reconcile_qos(const json_t *policy);
+/* Those of the replicas, for reconcile_pool(). */
+int reconcile_read_pools(struct reconcile *r, struct error *err);
 /* Of a replica; NULL: nobody tells of it, or it is another node's now. */
 const struct replica_pool *reconcile_pool(const struct reconcile *r,
                                           const struct document *replica);

@@ -291,7 +291,7 @@ static int scale_up(struct reconcile *r, struct error *err) {
 
 /* ---- the volume's list ---- */
 
-static int read_pools(struct reconcile *r, struct error *err) {
+int reconcile_read_pools(struct reconcile *r, struct error *err) {
     const char **names = arena_alloc(r->work->arena, r->count * sizeof(*names) + 1);
     int count;
 
@@ -356,7 +356,7 @@ static void put_policy(struct reconcile *r) {
 }
 
 int reconcile_replicas(struct reconcile *r, struct error *err) {
-    if (read_pools(r, err) < 0 || scale_down(r, err) < 0 || scale_up(r, err) < 0)
+    if (reconcile_read_pools(r, err) < 0 || scale_down(r, err) < 0 || scale_up(r, err) < 0)
         return -1;
     put_replicas(r);
     put_policy(r);

@@ -46,29 +46,53 @@ static void put_scaling(struct reconcile *r) {
         side_put_conditions(r, conditions);
 }
 
-/* P45: its data cannot be removed, and so its document stays.  NULL: there is none such. */
-static const char *stuck_pool(const struct reconcile *r) {
-    for (unsigned i = 0; i < r->count; i++)
-        if (r->replicas[i].deleted_at && text_is(replica_phase(&r->replicas[i]), "DeletionFailed"))
-            return replica_pool_of(&r->replicas[i]);
-    return NULL;
+/* P45: of a replica that goes: its data cannot be removed, and so its document stays. */
+static bool is_stuck(const struct document *replica) {
+    return replica->deleted_at && text_is(replica_phase(replica), "DeletionFailed");
+}
+
+/* The same, of one whose node nobody hears of. */
+static bool is_away(const struct reconcile *r, const struct document *replica) {
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return replica->deleted_at && !(pool && pool->up);
+}
+
+static struct condition find_stuck(const struct reconcile *r) {
+    struct condition found = { CONDITION_NOT_REMOVED, "True", NULL, NULL };
+
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+        const char *pool = replica_pool_of(replica);
+
+        if (is_stuck(replica)) {
+            found.reason = "DeletionFailed";
+            found.message =
+                arena_format(r->work->arena, "The data in pool %s cannot be removed yet.", pool);
+            return found;
+        }
+        if (found.reason || !is_away(r, replica))
+            continue;
+        found.reason = "PoolSilent";
+        found.message = arena_format(r->work->arena,
+                                     "Pool %s is silent. Its data go when it is back, or an "
+                                     "administrator says that they have gone.",
+                                     pool);
+    }
+    return found;
 }
 
 /* Told once; its node tries again and again. */
 static int put_stuck(struct reconcile *r, struct error *err) {
     json_t *conditions = side_conditions(r);
     const json_t *old = condition_find(conditions, CONDITION_NOT_REMOVED);
-    const char *pool = stuck_pool(r);
-    const char *message =
-        pool ? arena_format(r->work->arena, "The data in pool %s cannot be removed yet.", pool)
-             : "";
-    const struct condition now = { CONDITION_NOT_REMOVED, "True", "DeletionFailed", message };
-    bool is_new = pool && !(old && text_is(tree_text(old, "message"), message));
+    const struct condition now = find_stuck(r);
+    bool is_new = now.message && !(old && text_is(tree_text(old, "message"), now.message));
 
-    if (pool ? condition_put(conditions, &now, r->work->now_us)
-             : condition_drop(conditions, CONDITION_NOT_REMOVED))
+    if (now.message ? condition_put(conditions, &now, r->work->now_us)
+                    : condition_drop(conditions, CONDITION_NOT_REMOVED))
         side_put_conditions(r, conditions);
-    return is_new ? reconcile_tell(r, "Warning", CONDITION_NOT_REMOVED, message, err) : 0;
+    return is_new ? reconcile_tell(r, "Warning", CONDITION_NOT_REMOVED, now.message, err) : 0;
 }
 
 int reconcile_settle(struct reconcile *r, struct error *err) {
@@ -120,7 +144,8 @@ int reconcile_delete(struct reconcile *r, struct error *err) {
     json_t *finalizers = reconcile_others_finalizers(r, &r->config.before);
 
     if (r->has_volume) {
-        if (reconcile_target(r, "", err) < 0 || put_stuck(r, err) < 0)
+        if (reconcile_read_pools(r, err) < 0 || reconcile_target(r, "", err) < 0 ||
+            put_stuck(r, err) < 0)
             return -1;
         return r->volume.after.node ? 0 : delete_volume(r, err);
     }

@@ -10,8 +10,11 @@
  */
 #include "provision/reconcile.private.h"
 
+#include "common/cleanup.h"
 #include "provision/condition.h"
 #include "json/json.h"
+
+#include <string.h>
 
 /* Its node has nothing of it any more. */
 static bool is_released(const struct reconcile *r) {
@@ -73,14 +76,26 @@ static int release(struct reconcile *r, struct error *err) {
 
 #define FENCE_LEAST 3 /* with two, the silent node alone might be as many */
 
-static void put_moving(struct reconcile *r, const char *reason, const char *message) {
+/* What is waited for; there is one of both at most.  Without a message: nothing. */
+static void put_waiting(struct reconcile *r, const char *type, const char *reason,
+                        const char *message) {
+    static const char *const types[] = { CONDITION_MOVING, CONDITION_STOPPING };
     json_t *conditions = side_conditions(r);
-    const struct condition now = { CONDITION_MOVING, "False", reason, message };
-    bool changed = message ? condition_put(conditions, &now, r->work->now_us)
-                           : condition_drop(conditions, CONDITION_MOVING);
+    const struct condition now = { type, "False", reason, message };
+    bool changed = false;
 
+    for (size_t i = 0; i < LENGTH(types); i++) {
+        bool stands = message && strcmp(types[i], type) == 0;
+
+        changed |= stands ? condition_put(conditions, &now, r->work->now_us)
+                          : condition_drop(conditions, types[i]);
+    }
     if (changed)
         side_put_conditions(r, conditions);
+}
+
+static void put_nothing_waits(struct reconcile *r) {
+    put_waiting(r, CONDITION_MOVING, NULL, NULL);
 }
 
 /* Replicas that can keep the node that has the volume from writing, when `node` opens them. */
@@ -118,40 +133,69 @@ static int take_over(struct reconcile *r, const char *node, struct error *err) {
         arena_format(r->work->arena, "Node %s is silent; node %s is to serve the volume.",
                      r->volume.before.node, node);
 
-    put_moving(r, NULL, NULL);
+    put_nothing_waits(r);
     set_node(r, node);
     side_put_status(r, &r->volume, "phase", json_string("Offline"));
     side_put_status(r, &r->volume, "target", NULL);
     return reconcile_tell(r, "Warning", "TakenOver", message, err);
 }
 
-/* It was asked to stop, and has not said that it has. */
-static int wait_for_node(struct reconcile *r, const char *node, struct error *err) {
-    const struct settings *settings = r->work->settings;
-    const char *holder = r->volume.before.node, *obstacle;
-    int64_t silent_us = 0;
+/* How long nothing was heard of a node that has pools, or of what it serves. */
+static int find_silence(struct reconcile *r, int64_t *ret_pools_us, int64_t *ret_us,
+                        struct error *err) {
+    const struct document *volume = &r->volume.before;
+    int has_pools;
 
-    if (replica_pool_silence(r->work, holder, &silent_us, err) < 0)
-        return -1;
-    if (!*node || settings->target_takeover_s == 0 ||
-        silent_us <= settings->replica_pool_down_s * SECOND_US) {
-        put_moving(r, NULL, NULL);
-        return 0;
-    }
-    obstacle = find_obstacle(r, node);
+    *ret_pools_us = 0;
+    has_pools = replica_pool_silence(r->work, volume->node, ret_pools_us, err);
+    *ret_us = has_pools ? *ret_pools_us : r->work->now_us - volume->updated_at;
+    return has_pools < 0 ? -1 : 0;
+}
+
+/* Nobody takes it from the node, whatever becomes of that. */
+static void wait_for_word(struct reconcile *r) {
+    put_waiting(r, CONDITION_STOPPING, "NodeSilent",
+                arena_format(r->work->arena,
+                             "Node %s may still serve the volume, and is silent. It has to say "
+                             "that it has stopped, or an administrator does in its place.",
+                             r->volume.before.node));
+}
+
+static int wait_to_move(struct reconcile *r, const char *node, int64_t silent_us,
+                        struct error *err) {
+    const struct settings *settings = r->work->settings;
+    const char *holder = r->volume.before.node, *obstacle = find_obstacle(r, node);
+
     if (!obstacle && silent_us > settings->target_takeover_s * SECOND_US)
         return take_over(r, node, err);
     if (obstacle)
-        put_moving(r, "CannotFence",
-                   arena_format(r->work->arena,
-                                "Node %s is silent and has to be kept from writing: %s. An "
-                                "administrator says when it has stopped.",
-                                holder, obstacle));
+        put_waiting(r, CONDITION_MOVING, "CannotFence",
+                    arena_format(r->work->arena,
+                                 "Node %s is silent and has to be kept from writing: %s. An "
+                                 "administrator says when it has stopped.",
+                                 holder, obstacle));
     else
-        put_moving(r, "NodeSilent",
-                   arena_format(r->work->arena,
-                                "Node %s is silent: node %s gets the volume after %jd seconds.",
-                                holder, node, (intmax_t)settings->target_takeover_s));
+        put_waiting(r, CONDITION_MOVING, "NodeSilent",
+                    arena_format(r->work->arena,
+                                 "Node %s is silent: node %s gets the volume after %jd seconds.",
+                                 holder, node, (intmax_t)settings->target_takeover_s));
+    return 0;
+}
+
+/* It was asked to stop, and has not said that it has. */
+static int wait_for_node(struct reconcile *r, const char *node, struct error *err) {
+    const struct settings *settings = r->work->settings;
+    const int64_t down_us = settings->replica_pool_down_s * SECOND_US;
+    int64_t pools_us, silent_us;
+
+    if (find_silence(r, &pools_us, &silent_us, err) < 0)
+        return -1;
+    if (*node && settings->target_takeover_s > 0 && pools_us > down_us)
+        return wait_to_move(r, node, pools_us, err);
+    if (silent_us > down_us)
+        wait_for_word(r);
+    else
+        put_nothing_waits(r);
     return 0;
 }
 
@@ -167,7 +211,7 @@ int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
         if (is_claimed(r) && !is_released(r))
             return wait_for_node(r, node, err);
     }
-    put_moving(r, NULL, NULL);
+    put_nothing_waits(r);
     if (holder && text_is(holder, node)) {
         side_put_spec(r, &r->volume, "nodeId", json_string(node));
         return 0;

@@ -22,16 +22,44 @@ static const char *served(struct work *work) {
     return id;
 }
 
+/* It is the one condition that there is. */
+static void assert_waits(struct work *work, const char *id, const char *type, const char *reason,
+                         const char *message) {
+    struct document config = config_of(work, id);
+    const json_t *conditions = json_object_get(config.status, "conditions");
+    const json_t *found = json_array_get(conditions, 0);
+
+    ck_assert_msg(json_array_size(conditions) == 1, "%s", config_at(work, id, "status.conditions"));
+    ck_assert_str_eq(json_text_of(found, "type"), type);
+    ck_assert_str_eq(json_text_of(found, "status"), "False");
+    ck_assert_str_eq(json_text_of(found, "reason"), reason);
+    ck_assert_str_eq(json_text_of(found, "message"), message);
+}
+
 static void assert_moving(struct work *work, const char *id, const char *reason,
                           const char *message) {
+    assert_waits(work, id, "Moving", reason, message);
+}
+
+static void assert_stopping(struct work *work, const char *id, const char *node) {
+    assert_waits(work, id, "Stopping", "NodeSilent",
+                 arena_format(work->arena,
+                              "Node %s may still serve the volume, and is silent. It has to say "
+                              "that it has stopped, or an administrator does in its place.",
+                              node));
+}
+
+/* Its data are to go, and its node is silent. */
+static void assert_away(struct work *work, const char *id, const char *pool) {
     const char *conditions = config_at(work, id, "status.conditions");
 
-    ck_assert_msg(strstr(conditions, arena_join(work->arena,
-                                                "\"type\":\"Moving\",\"status\":"
-                                                "\"False\"",
-                                                NULL)) &&
-                      strstr(conditions, arena_join(work->arena, "\"", reason, "\"", NULL)) &&
-                      strstr(conditions, arena_join(work->arena, "\"", message, "\"", NULL)),
+    ck_assert_msg(strstr(conditions, "\"ReplicaDeletionFailed\",\"status\":\"True\"") != NULL &&
+                      strstr(conditions, arena_format(work->arena,
+                                                      "Pool %s is silent. Its data go when it is "
+                                                      "back, or an administrator says that they "
+                                                      "have gone.",
+                                                      pool)) != NULL &&
+                      strstr(conditions, "Stopping") == NULL,
                   "%s", conditions);
 }
 
@@ -177,11 +205,63 @@ WORK_TEST(nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for) {
     pass(work, 3600, "bc");
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    assert_stopping(work, id, "host-a");
     never.target_takeover_s = 60;
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    assert_stopping(work, id, "host-a");
+}
+
+WORK_TEST(whom_a_deletion_waits_for_is_told_until_it_has_stopped) {
+    const char *id = served(work);
+    struct document config, after, *replicas = NULL;
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null"); /* it has time to */
+    config = config_of(work, id);
+    OK(document_delete(work, &config, false, &after, err));
+    pass(work, 31, "bc");
+    OK(settle(work, id));
+    assert_stopping(work, id, "host-a");
+    ck_assert_int_eq(replicas_of(work, id, &replicas), 3);
+    ck_assert_int_eq(replicas[0].deleted_at, 0);
+    pass(work, 1, "abc"); /* it is heard of again */
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    pass(work, 31, "bc");
+    OK(settle(work, id));
+    say_stopped(work, id); /* an administrator, in its place */
+    OK(settle(work, id));
+    replicas_of(work, id, &replicas);
+    ck_assert_int_ne(replicas[0].deleted_at, 0);
+    assert_away(work, id, "pool-a");
+    pass(work, 1, "abc");
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+}
+
+WORK_TEST(a_node_without_pools_is_silent_when_nothing_of_the_volume_changes) {
+    const char *id = served(work);
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-x\"}}", err));
+    settle(work, id);
+    say_stopped(work, id);
+    settle(work, id);
+    say_served(work, id, -1, NULL);
+    ck_assert_str_eq(volume_of(work, id).node, "host-x");
+    pass(work, 3600, "abc");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    pass(work, 31, "abc");
+    OK(settle(work, id));
+    assert_stopping(work, id, "host-x");
+    ck_assert_str_eq(volume_of(work, id).node, "host-x"); /* it is never taken over */
+    say_stopped(work, id);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
     ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
 }
 
@@ -190,4 +270,6 @@ CHECK_MAIN("takeover", a_silent_node_loses_the_volume_to_another_with_a_higher_e
            nobody_takes_over_whom_it_cannot_keep_from_writing,
            replicas_that_no_service_keeps_fence_nobody,
            a_volume_of_two_replicas_is_never_taken_over,
-           nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for)
+           nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for,
+           whom_a_deletion_waits_for_is_told_until_it_has_stopped,
+           a_node_without_pools_is_silent_when_nothing_of_the_volume_changes)
