@@ -13,6 +13,24 @@ static const char *const resize_types[] = {
     CONDITION_RESIZE_SUCCESSFUL,
 };
 
+#define MESSAGE_MOST 4096
+
+/* clang-format off */
+static const char *const states[] = { "True", "False", "Unknown", NULL };
+
+const struct schema_field condition_fields[] = {
+    { "type", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "What goes on." },
+    { "status", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "Does it?" },
+    { "reason", SCHEMA_TEXT, .about = "Why, in one word." },
+    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST,
+      .instead = "Its node has told administrators why.", .about = "Why, for people." },
+    { "lastProbeTime", SCHEMA_TEXT, .about = "When it was looked at." },
+    { "lastUpdateTime", SCHEMA_TEXT, .about = "When it was written." },
+    { "lastTransitionTime", SCHEMA_TEXT, .about = "When its status became what it is." },
+    SCHEMA_FIELDS_END,
+};
+/* clang-format on */
+
 static bool says(const json_t *object, const char *key, const char *text) {
     const char *value = json_string_value(json_object_get(object, key));
 

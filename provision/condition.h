@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#include "provision/schema.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -25,6 +27,11 @@ struct condition {
     const char *reason;        /* in CamelCase */
     const char *message;
 };
+
+#define CONDITIONS_MOST 16
+
+/* Of one, as a status has it; its message in the words of a node is for administrators. */
+extern const struct schema_field condition_fields[];
 
 /* NULL: there is none. */
 const json_t *condition_find(const json_t *conditions, const char *type);

@@ -1,12 +1,10 @@
 #include "provision/definition.h"
 
 #include "common/arena.h"
+#include "provision/condition.h"
 
 #include <ctype.h>
 #include <string.h>
-
-#define CONDITIONS_MOST 16
-#define MESSAGE_MOST    4096
 
 /* ---- names ---- */
 
@@ -70,19 +68,6 @@ static json_t *columns_of(const struct document_kind *kind) {
 /* ---- the schema ---- */
 
 /* clang-format off */
-static const char *const states[] = { "True", "False", "Unknown", NULL };
-
-static const struct schema_field condition_fields[] = {
-    { "type", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "What goes on." },
-    { "status", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "Does it?" },
-    { "reason", SCHEMA_TEXT, .about = "Why, in one word." },
-    { "message", SCHEMA_TEXT, .max = MESSAGE_MOST, .about = "Why, for people." },
-    { "lastProbeTime", SCHEMA_TEXT, .about = "When it was looked at." },
-    { "lastUpdateTime", SCHEMA_TEXT, .about = "When it was written." },
-    { "lastTransitionTime", SCHEMA_TEXT, .about = "When its status became what it is." },
-    SCHEMA_FIELDS_END,
-};
-
 static const struct schema_field status_fields[] = {
     { "phase", SCHEMA_TEXT, .about = "How it is." },
     { "observedGeneration", SCHEMA_INT, .about = "The generation that the service was told of." },

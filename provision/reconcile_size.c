@@ -41,12 +41,16 @@ static void take_effect(struct reconcile *r) {
                         json_incref(json_object_get(side_spec(&r->volume), "capacity")));
 }
 
-/* What its node says of a change that failed; it is tried again (P58). */
+/* A change that failed is tried again (P58); why is the node's own word, and for those who look
+ * after it (SCHEMA_HOSTS).  NULL: none has. */
 static const char *failure_of(const struct reconcile *r) {
     const json_t *conditions = json_object_get(side_status(&r->volume), "conditions");
+    const char *node = r->volume.after.node;
 
     return condition_is(conditions, CONDITION_RESIZE_FAILED, "True")
-               ? tree_text(condition_find(conditions, CONDITION_RESIZE_FAILED), "message")
+               ? arena_format(r->work->arena,
+                              "Node %s has not made the volume larger, and tries again.",
+                              node ? node : "-")
                : NULL;
 }
 

@@ -1,14 +1,14 @@
 /*
  * CStorVolume: what a config has become; its node serves it from replicas on pools.
  */
+#include "provision/condition.h"
 #include "provision/document.h"
 
 #include "json/json.h"
 
-#define PATH_MOST       4096
-#define MESSAGE_MOST    1024
-#define LISTED_MOST     (2 * REPLICAS_MOST) /* those that come and those that go, too */
-#define CONDITIONS_MOST 16
+#define PATH_MOST    4096
+#define MESSAGE_MOST 1024
+#define LISTED_MOST  (2 * REPLICAS_MOST) /* those that come and those that go, too */
 
 const char *const volume_export_words[] = { "nbd", "file", NULL };
 
@@ -121,7 +121,8 @@ static const struct schema_field status_fields[] = {
       .about = "Each that is to be taken." },
     { "scrub", SCHEMA_OBJECT, .of = scrub_fields, .about = "How the replicas compare." },
     { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
-    { "conditions", SCHEMA_LIST, .max = CONDITIONS_MOST, .also = "condition", .about = "What goes on." },
+    { "conditions", SCHEMA_LIST, .of = condition_fields, .max = CONDITIONS_MOST, .also = "condition",
+      .about = "What goes on." },
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */

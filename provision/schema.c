@@ -363,7 +363,10 @@ static void hide(const struct schema_field *fields, json_t *object) {
         json_t *below = json_object_get(object, fields->name);
 
         if (fields->flags & SCHEMA_HOSTS) {
-            json_object_del(object, fields->name);
+            if (below && fields->instead)
+                json_object_set_new(object, fields->name, json_string(fields->instead));
+            else
+                json_object_del(object, fields->name);
             continue;
         }
         for (size_t i = 0; fields->of && i < json_array_size(below); i++)

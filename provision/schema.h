@@ -51,6 +51,7 @@ struct schema_field {
     const char *const *words;         /* ended with NULL */
     bool (*allows)(const char *text); /* of a text, or the names of a map; NULL: any */
     const char *initial;              /* JSON of what counts when it is not given; or NULL */
+    const char *instead;              /* of SCHEMA_HOSTS: what all others are told; or NULL */
     const char *also;                 /* another spelling that is taken for this one; or NULL */
     const char *about;                /* one sentence */
 };

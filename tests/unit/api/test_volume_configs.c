@@ -216,11 +216,14 @@ END_TEST
     "{\"spec\": {\"volumeId\": \"v\", \"poolName\": \"pool-a\", \"nodeId\": \"host-a\", " \
     "\"path\": \"" SECRET "\", \"capacity\": \"1Gi\", \"maximum\": \"1Ti\", "             \
     "\"replicationFactor\": 1}}"
-#define SECRET_VOLUME_STATUS                                                                \
-    "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Degraded\", \"message\": \"" SECRET \
-    " is away\", \"target\": {\"nodeId\": \"host-a\", \"state\": \"Serving\", "             \
-    "\"address\": \"" SECRET "/nbd\"}, \"replicaStatuses\": [{\"replicaId\": \"r\", "       \
-    "\"mode\": \"Offline\", \"message\": \"" SECRET " is away\"}]}}"
+#define SECRET_TEXT "\"message\": \"" SECRET " is away\""
+#define SECRET_VOLUME_STATUS                                                                    \
+    "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Degraded\", " SECRET_TEXT               \
+    ", \"target\": {\"nodeId\": \"host-a\", \"state\": \"Serving\", \"address\": \"" SECRET     \
+    "/nbd\"}, \"replicaStatuses\": [{\"replicaId\": \"r\", \"mode\": \"Offline\", " SECRET_TEXT \
+    "}], \"conditions\": [{\"type\": \"VolumeResizeFailed\", \"status\": "                      \
+    "\"True\", " SECRET_TEXT                                                                    \
+    "}], \"snapshots\": [{\"uid\": \"s\", \"phase\": \"Pending\", " SECRET_TEXT "}]}}"
 #define SECRET_REPLICA_STATUS                                                              \
     "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Offline\", \"message\": \"" SECRET \
     " is away\"}}"

@@ -246,25 +246,29 @@ WORK_TEST(a_status_that_is_none_is_refused_with_its_place) {
 WORK_TEST(conditions_are_taken_by_either_name) {
     struct document volume = served_volume(work, "host-a"), after;
 
-    OK(put(work, &volume, "host-a", "{\"phase\":\"Init\",\"condition\":[{\"type\":\"x\"}]}", &after,
+    OK(put(work, &volume, "host-a",
+           "{\"phase\":\"Init\",\"condition\":[{\"type\":\"x\",\"status\":\"True\"}]}", &after,
            err));
     ck_assert_str_eq(json_text(work->arena, after.status),
-                     "{\"phase\":\"Init\",\"conditions\":[{\"type\":\"x\"}]}");
+                     "{\"phase\":\"Init\",\"conditions\":[{\"type\":\"x\",\"status\":\"True\"}]}");
     REFUSED(put(work, &after, "host-a", "{\"phase\":\"Init\",\"condition\":[],\"conditions\":[]}",
                 &volume, err),
             BAD_REQUEST);
 }
 
-/* A list of anything has no bound of its own. */
 WORK_TEST(a_status_has_a_size) {
     struct document volume = served_volume(work, "host-a"), after;
-    char *long_text = arena_alloc(work->arena, DOCUMENT_STATUS_BYTES_MOST + 1);
+    char *message = arena_alloc(work->arena, 4097);
+    const char *rows = "";
 
-    memset(long_text, 'x', DOCUMENT_STATUS_BYTES_MOST);
-    long_text[DOCUMENT_STATUS_BYTES_MOST] = '\0';
+    memset(message, 'x', 4096);
+    message[4096] = '\0';
+    for (int i = 0; i < 16; i++)
+        rows = arena_format(work->arena,
+                            "%s%s{\"type\":\"t%d\",\"status\":\"True\",\"message\":\"%s\"}", rows,
+                            i ? "," : "", i, message);
     REFUSED(put(work, &volume, "host-a",
-                arena_join(work->arena, "{\"phase\":\"Init\",\"conditions\":[\"", long_text, "\"]}",
-                           NULL),
+                arena_join(work->arena, "{\"phase\":\"Init\",\"conditions\":[", rows, "]}", NULL),
                 &after, err),
             TOO_LARGE);
 }
@@ -369,6 +373,44 @@ WORK_TEST(a_document_has_so_many_events_and_each_is_so_long) {
     ck_assert_int_eq(events[0].times, 1);
 }
 
+/* Texts of a status that are no words of a node's own. */
+static bool is_plain(const char *name) {
+    static const char *const plain[] = {
+        "uid",      "replicaId", "poolName",      "nodeId",         "finishedAt",
+        "type",     "reason",    "lastProbeTime", "lastUpdateTime", "lastTransitionTime",
+        "volumeId", "name",      "removing",      "source",         "snapshotId",
+    };
+
+    for (size_t i = 0; i < LENGTH(plain); i++)
+        if (strcmp(plain[i], name) == 0)
+            return true;
+    return false;
+}
+
+static void assert_no_hosts(const struct document_kind *kind, const struct schema_field *fields) {
+    for (; fields->type != SCHEMA_END; fields++) {
+        bool is_of_anything = (fields->type == SCHEMA_OBJECT || fields->type == SCHEMA_LIST) &&
+                              !fields->of && strcmp(fields->name, "members") != 0; /* uids */
+
+        if (fields->flags & SCHEMA_HOSTS)
+            continue;
+        ck_assert_msg(!is_of_anything && (fields->type != SCHEMA_TEXT || is_plain(fields->name)),
+                      "%s: %s", kind->name, fields->name);
+        if (fields->of)
+            assert_no_hosts(kind, fields->of);
+    }
+}
+
+WORK_TEST(what_nodes_say_in_their_own_words_is_for_administrators) {
+    (void)work, (void)err;
+    for (const struct document_kind *const *kind = document_kinds; *kind; kind++) {
+        if ((*kind)->status_fields)
+            assert_no_hosts(*kind, (*kind)->status_fields);
+        if ((*kind)->ours)
+            assert_no_hosts(*kind, (*kind)->fields);
+    }
+}
+
 CHECK_MAIN("document_own", what_belongs_to_a_document_is_of_its_project_and_found_by_it,
            replicas_of_two_volumes_may_have_one_name, nothing_is_made_for_what_is_being_deleted,
            what_the_service_writes_is_held_to_its_table,
@@ -379,4 +421,5 @@ CHECK_MAIN("document_own", what_belongs_to_a_document_is_of_its_project_and_foun
            a_replica_stays_until_its_data_are_gone_and_takes_what_waited_with_it,
            a_config_goes_behind_its_volume, how_many_there_are_is_known_without_counting,
            what_happens_again_is_told_once_with_how_often,
-           a_document_has_so_many_events_and_each_is_so_long)
+           a_document_has_so_many_events_and_each_is_so_long,
+           what_nodes_say_in_their_own_words_is_for_administrators)

@@ -391,10 +391,12 @@ WORK_TEST(a_growth_that_failed_is_told_once_and_goes_on) {
     say(work, &volume,
         "{\"phase\":\"Healthy\",\"capacity\":\"10Gi\",\"target\":{\"nodeId\":\"host-a\","
         "\"state\":\"Serving\"},\"conditions\":[{\"type\":\"VolumeResizeFailed\",\"status\":"
-        "\"True\",\"message\":\"no answer\"}]}");
+        "\"True\",\"message\":\"/srv/pool-a: no answer\"}]}");
     OK(settle(work, id));
     OK(settle(work, id));
-    ck_assert_str_eq(last_event(work, id), "Warning VolumeResizeFailed 1: no answer");
+    ck_assert_str_eq(last_event(work, id), "Warning VolumeResizeFailed 1: Node host-a has not made "
+                                           "the volume larger, and tries again.");
+    ck_assert_ptr_null(strstr(config_at(work, id, "status"), "/srv"));
     ck_assert_ptr_nonnull(strstr(config_at(work, id, "status.conditions"), "\"Resizing\""));
     ck_assert_ptr_nonnull(
         strstr(config_at(work, id, "status.conditions"), "\"VolumeResizeFailed\""));

@@ -482,7 +482,7 @@ static const char *status_of(struct walk *walk, struct work *work, const struct 
                      target->node, epoch_of(volume), modes_of(walk, work, volume),
                      wanted ? taken_of(walk, work, volume) : "",
                      target->fails ? "{\"type\":\"VolumeResizeFailed\",\"status\":\"True\","
-                                     "\"message\":\"no\"}"
+                                     "\"message\":\"/srv/secret: no\"}"
                                    : "");
 
     return arena_format(work->arena,
@@ -755,6 +755,16 @@ static void check_volumes(struct walk *walk, struct work *work, const struct pic
     }
 }
 
+/* What a node says in its own words tells of its hosts. */
+static void check_words(struct work *work) {
+    ck_assert_int_eq(sql_int(work,
+                             "SELECT COUNT(*) FROM documents WHERE status LIKE '%%/srv/%%' AND "
+                             "kind IN ('CStorVolumeConfig', 'CStorVolumeSnapshot')"),
+                     0);
+    ck_assert_int_eq(
+        sql_int(work, "SELECT COUNT(*) FROM document_events WHERE message LIKE '%%/srv/%%'"), 0);
+}
+
 static void check(struct walk *walk, struct work *work, void *arg) {
     static const struct picture empty;
     struct picture *picture = arg, now = empty;
@@ -765,6 +775,7 @@ static void check(struct walk *walk, struct work *work, void *arg) {
         check_phase(picture, &configs[i], &now.configs[i]);
     check_volumes(walk, work, picture, &now);
     check_contents(walk, work, NULL);
+    check_words(work);
     *picture = now;
 }
 
