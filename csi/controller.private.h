@@ -169,6 +169,12 @@ bool config_is_wanted(const Csi__V1__CreateVolumeRequest *request);
 grpc_handler config_create, config_delete, config_get, config_publish, config_unpublish,
     config_expand, config_validate, config_modify, config_create_snapshot, config_delete_snapshot,
     config_get_snapshot;
+/* Has one of them the name?  GRPC_ALREADY_EXISTS, GRPC_ABORTED. */
+int config_check_name(const struct client *api, struct arena *arena, const char *csi_name,
+                      struct error *err);
+/* A volume without policy is to be made of this: GRPC_INVALID_ARGUMENT if it is of one with it. */
+int config_check_source(const struct client *api, struct arena *arena, const char *volume_id,
+                        const char *snapshot_id, struct error *err);
 /* Puts what the request asks for behind what the answer has: one, or all that is taken. */
 int config_list_snapshots(const struct client *api, struct arena *arena,
                           const Csi__V1__ListSnapshotsRequest *request,

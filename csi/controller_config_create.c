@@ -18,6 +18,7 @@ struct wanted {
     const Csi__V1__CreateVolumeRequest *request;
     const char *name, *policy;
     const char *source;        /* "": none */
+    struct config_clone clone; /* of a volume: .snapshot */
     int64_t size_gb, replicas; /* 0: as its policy says, or it is usual */
 };
 
@@ -103,7 +104,9 @@ static int not_ready(const struct config_snapshot *snapshot, struct error *err) 
 static int read_snapshot(const struct client *api, struct arena *arena, const char *id,
                          struct wanted *wanted, int64_t *ret_gb, struct error *err) {
     struct config_snapshot snapshot;
-    int result = controller_read(api, arena, &config_snapshot_kind, id, &snapshot, err);
+    int result = config_is_snapshot_id(id)
+                     ? controller_read(api, arena, &config_snapshot_kind, id, &snapshot, err)
+                     : config_refuse_plain_snapshot(api, arena, id, err);
 
     if (result != 0)
         return result;
@@ -114,6 +117,7 @@ static int read_snapshot(const struct client *api, struct arena *arena, const ch
     return 0;
 }
 
+/* Of a volume only what its snapshot is called: it may have gone since, when this one is there. */
 static int read_source(const struct client *api, struct arena *arena, struct wanted *wanted,
                        int64_t *ret_gb, struct error *err) {
     const Csi__V1__VolumeContentSource *source = wanted->request->volume_content_source;
@@ -123,8 +127,19 @@ static int read_source(const struct client *api, struct arena *arena, struct wan
         return 0;
     if (source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT)
         return read_snapshot(api, arena, source->snapshot->snapshot_id, wanted, ret_gb, err);
-    return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                       "A volume with a policy is made from a snapshot, not from a volume.");
+    if (source->type_case != CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "The content source is of no known kind.");
+    wanted->clone.source_id = source->volume->volume_id;
+    wanted->clone.csi_name = wanted->request->name;
+    return config_clone_name(api, arena, &wanted->clone, err);
+}
+
+static bool is_same_source(const struct wanted *wanted, const char *source) {
+    const char *at = strchr(source, '@');
+
+    if (!wanted->clone.snapshot)
+        return strcmp(source, wanted->source) == 0;
+    return at && strcmp(at + 1, wanted->clone.snapshot) == 0;
 }
 
 /* ---- the one that has the name ---- */
@@ -138,8 +153,6 @@ static int check_same(const struct wanted *wanted, const struct volume_config *c
                       struct error *err) {
     const Csi__V1__CapacityRange *range = wanted->request->capacity_range;
 
-    if (strcmp(config->status, "deleting") == 0)
-        return grpc_refuse(err, GRPC_ABORTED, "The volume of this name is being deleted.");
     if (strcmp(config->csi_name, wanted->request->name) != 0)
         return differs(config, "owner", err);
     if (range && (config->bytes < range->required_bytes ||
@@ -149,7 +162,15 @@ static int check_same(const struct wanted *wanted, const struct volume_config *c
         return differs(config, "policy", err);
     if (wanted->replicas > 0 && config->replicas != wanted->replicas)
         return differs(config, "number of replicas", err);
-    return strcmp(config->source, wanted->source) == 0 ? 0 : differs(config, "source", err);
+    return is_same_source(wanted, config->source) ? 0 : differs(config, "source", err);
+}
+
+/* One that is being deleted keeps the name until it has gone, and is helped to go. */
+static int check_found(const struct grpc_call *call, const struct client *api,
+                       const struct wanted *wanted, struct volume_config *config,
+                       struct error *err) {
+    return strcmp(config->status, "deleting") == 0 ? config_clone_finish(call, api, config, err)
+                                                   : check_same(wanted, config, err);
 }
 
 /* ---- making it ---- */
@@ -176,36 +197,37 @@ static int count_replicas(const struct client *api, struct arena *arena,
 
 static json_t *document_of(struct arena *arena, const struct wanted *wanted, int64_t replicas) {
     json_t *annotations = json_pack("{s:s}", NAME_ANNOTATION, wanted->request->name);
+    json_t *finalizers = wanted->clone.snapshot ? json_pack("[s]", CLONE_FINALIZER) : json_array();
 
     if (*wanted->policy)
         json_object_set_new(annotations, "openebs.io/volume-policy", json_string(wanted->policy));
     return json_keep(arena,
-                     json_pack("{s:{s:s, s:o}, s:{s:{s:s}, s:{s:I}, s:s*}}", "metadata", "name",
-                               wanted->name, "annotations", annotations, "spec", "capacity",
-                               "storage", arena_format(arena, "%jdGi", (intmax_t)wanted->size_gb),
-                               "provision", "replicaCount", (json_int_t)replicas,
-                               "cstorVolumeSource", *wanted->source ? wanted->source : NULL));
+                     json_pack("{s:{s:s, s:o, s:o}, s:{s:{s:s}, s:{s:I}, s:s*}}", "metadata",
+                               "name", wanted->name, "annotations", annotations, "finalizers",
+                               finalizers, "spec", "capacity", "storage",
+                               arena_format(arena, "%jdGi", (intmax_t)wanted->size_gb), "provision",
+                               "replicaCount", (json_int_t)replicas, "cstorVolumeSource",
+                               *wanted->source ? wanted->source : NULL));
 }
 
 /* Another call may have made it, or this one before its answer was lost. */
-static int make(const struct client *api, struct arena *arena, const struct wanted *wanted,
-                struct volume_config *ret, struct error *err) {
-    const json_t *made = NULL;
-    int64_t replicas;
-    struct error refusal;
+static int send(const struct grpc_call *call, const struct client *api, const struct wanted *wanted,
+                int64_t replicas, struct volume_config *ret, struct error *err) {
+    struct arena *arena = call->arena;
+    const json_t *made =
+        document_send(api, arena, &config_documents, document_of(arena, wanted, replicas), err);
+    struct error refusal = *err;
 
-    if (count_replicas(api, arena, wanted, &replicas, err) < 0)
-        return -1;
-    made = document_send(api, arena, &config_documents, document_of(arena, wanted, replicas), err);
     if (made)
         return config_take(arena, made, ret, err);
-    refusal = *err;
+    if (err->kind == ERROR_NOT_FOUND && wanted->clone.snapshot)
+        return grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message); /* it is taken again */
     if (err->kind != ERROR_CONFLICT)
         return config_refused(err);
     made = document_fetch(api, arena, &config_documents, wanted->name, err);
     if (!made)
         return grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message);
-    return config_take(arena, made, ret, err) < 0 ? -1 : check_same(wanted, ret, err);
+    return config_take(arena, made, ret, err) < 0 ? -1 : check_found(call, api, wanted, ret, err);
 }
 
 static int size_of(struct wanted *wanted, int64_t least_gb, struct error *err) {
@@ -217,30 +239,75 @@ static int size_of(struct wanted *wanted, int64_t least_gb, struct error *err) {
     return result;
 }
 
+static int make(const struct grpc_call *call, const struct client *api, struct wanted *wanted,
+                int64_t least_gb, struct volume_config *ret, struct error *err) {
+    int result = config_check_plain_name(api, call->arena, wanted->request->name, err);
+    int64_t replicas;
+
+    if (result == 0)
+        result = count_replicas(api, call->arena, wanted, &replicas, err);
+    if (result != 0)
+        return result;
+    wanted->clone.replicas = replicas;
+    if (wanted->clone.snapshot)
+        result = config_clone_prepare(call, api, &wanted->clone, wanted->request->capacity_range,
+                                      &wanted->source, &least_gb, err);
+    if (result == 0)
+        result = size_of(wanted, least_gb, err);
+    if (result == 0)
+        result = send(call, api, wanted, replicas, ret, err);
+    return result != 0 && wanted->clone.snapshot
+               ? config_clone_undo(api, call->arena, &wanted->clone, result, err)
+               : result;
+}
+
+/* ---- the call ---- */
+
+/* Nobody was told of it if another one has the name (controller_config_plain.c); one that was there
+ * before may be older than that. */
+static int check_alone(const struct grpc_call *call, const struct client *api,
+                       const struct wanted *wanted, const struct volume_config *config, bool is_new,
+                       struct error *err) {
+    int result = config_check_plain_name(api, call->arena, wanted->request->name, err);
+    struct error ignored;
+
+    if (result == GRPC_ALREADY_EXISTS && is_new)
+        config_remove(call, api, config->id, &ignored);
+    return result;
+}
+
+static int find(const struct client *api, struct arena *arena, const struct wanted *wanted,
+                struct volume_config *ret, bool *ret_found, struct error *err) {
+    const json_t *there = document_fetch(api, arena, &config_documents, wanted->name, err);
+
+    *ret_found = there != NULL;
+    if (!there)
+        return err->kind == ERROR_NOT_FOUND ? 0 : controller_unsure(-1, err);
+    return config_take(arena, there, ret, err);
+}
+
 int config_create(struct grpc_call *call, const void *message, void *response, struct error *err) {
     Csi__V1__CreateVolumeResponse *answer = response;
     struct wanted wanted = { .request = message, .policy = "", .source = "" };
     struct client api = csi_api(call);
-    struct volume_config config;
-    int64_t least_gb;
-    const json_t *there;
+    struct volume_config config = { 0 };
+    int64_t least_gb = 1;
+    bool found = false;
     int result = read_request(call->arena, &wanted, err);
 
     if (result == 0)
         result = read_source(&api, call->arena, &wanted, &least_gb, err);
     if (result == 0)
         result = size_of(&wanted, least_gb, err);
-    if (result != 0)
-        return result;
-    there = document_fetch(&api, call->arena, &config_documents, wanted.name, err);
-    if (!there && err->kind != ERROR_NOT_FOUND)
-        return controller_unsure(-1, err);
-    if (there)
-        result = config_take(call->arena, there, &config, err) < 0
-                     ? -1
-                     : check_same(&wanted, &config, err);
-    else
-        result = make(&api, call->arena, &wanted, &config, err);
+    if (result == 0)
+        result = find(&api, call->arena, &wanted, &config, &found, err);
+    if (result == 0)
+        result = found ? check_found(call, &api, &wanted, &config, err)
+                       : make(call, &api, &wanted, least_gb, &config, err);
+    if (result == 0)
+        result = check_alone(call, &api, &wanted, &config, !found, err);
+    if (result == 0)
+        result = config_clone_finish(call, &api, &config, err);
     if (result != 0)
         return result;
     answer->volume = config_shown(call->arena, &config);

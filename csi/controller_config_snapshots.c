@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-static const struct remote_documents documents = { .collection = "volume_config_snapshots",
-                                                   .word = "volume_config_snapshot" };
+const struct remote_documents config_snapshot_documents = { .collection = "volume_config_snapshots",
+                                                            .word = "volume_config_snapshot" };
 
 bool config_is_snapshot_id(const char *id) {
     return strncmp(id, SNAPSHOT_PREFIX, strlen(SNAPSHOT_PREFIX)) == 0;
@@ -27,6 +27,7 @@ static int read_row(struct arena *arena, const json_t *document, struct config_s
                     struct error *err) {
     const json_t *metadata = json_object_get(document, "metadata");
     const json_t *status = json_object_get(document, "status");
+    const json_t *annotations = json_object_get(metadata, "annotations");
     const char *taken = config_says(status, "creationTime");
     char uid[UUID_SIZE];
 
@@ -34,10 +35,13 @@ static int read_row(struct arena *arena, const json_t *document, struct config_s
         .status =
             json_text_of(metadata, "deletionTimestamp") ? "deleting" : config_says(status, "phase"),
         .name = config_says(metadata, "name"),
-        .csi_name = config_says(json_object_get(metadata, "annotations"), NAME_ANNOTATION),
+        .csi_name = config_says(annotations, NAME_ANNOTATION),
+        .clone = config_says(annotations, CLONE_ANNOTATION),
         .message = config_says(status, "message"),
         .volume = config_says(json_object_get(document, "spec"), "volumeName"),
         .bytes = config_storage(status),
+        .pools = json_array_size(json_object_get(status, "poolInfo")),
+        .pending = json_array_size(json_object_get(status, "pendingPoolInfo")),
     };
     if (!uuid_parse(config_says(metadata, "uid"), uid) ||
         (*taken && clock_parse(taken, &ret->taken_us) < 0))
@@ -65,7 +69,7 @@ static int read_one(const struct client *api, struct arena *arena, const char *i
 
     if (!config_is_snapshot_id(id) || !uuid_parse(id + strlen(SNAPSHOT_PREFIX), uid))
         return error_set(err, ERROR_NOT_FOUND, "There is no such snapshot.");
-    document = document_fetch(api, arena, &documents, uid, err);
+    document = document_fetch(api, arena, &config_snapshot_documents, uid, err);
     if (!document || read_row(arena, document, ret, err) < 0)
         return -1;
     return find_volume(api, arena, ret, err);
@@ -73,7 +77,7 @@ static int read_one(const struct client *api, struct arena *arena, const char *i
 
 static int destroy(const struct client *api, struct arena *arena, const char *id,
                    struct error *err) {
-    return document_drop(api, arena, &documents, id + strlen(SNAPSHOT_PREFIX), err);
+    return document_drop(api, arena, &config_snapshot_documents, id + strlen(SNAPSHOT_PREFIX), err);
 }
 
 /* ---- pages ---- */
@@ -105,10 +109,16 @@ static int find_volume_again(const struct client *api, struct arena *arena,
     return err->kind == ERROR_NOT_FOUND ? 1 : -1;
 }
 
-/* Those that are taken, of this volume (NULL: of any): how many. */
-static int keep_taken(const struct client *api, struct arena *arena, const json_t *list,
-                      const char *volume, struct config_snapshot *rows, const char **ret_last,
-                      struct error *err) {
+/* There, and a user's. */
+static bool is_listed(const struct config_snapshot *snapshot) {
+    return snapshot->taken_us != 0 && !is(snapshot, "deleting") && !is(snapshot, "Failed") &&
+           !*snapshot->clone;
+}
+
+/* Those of this volume (NULL: of any): how many. */
+static int keep_listed(const struct client *api, struct arena *arena, const json_t *list,
+                       const char *volume, struct config_snapshot *rows, const char **ret_last,
+                       struct error *err) {
     const json_t *one;
     int count = 0, gone;
     size_t i;
@@ -119,8 +129,7 @@ static int keep_taken(const struct client *api, struct arena *arena, const json_
         if (read_row(arena, one, row, err) < 0)
             return -1;
         *ret_last = row->id + strlen(SNAPSHOT_PREFIX);
-        if (row->taken_us == 0 || is(row, "deleting") || is(row, "Failed") ||
-            (volume && strcmp(row->volume, volume) != 0))
+        if (!is_listed(row) || (volume && strcmp(row->volume, volume) != 0))
             continue;
         gone = find_volume_again(api, arena, count > 0 ? row - 1 : NULL, row, err);
         if (gone < 0)
@@ -143,7 +152,7 @@ static int read_page(const struct client *api, struct arena *arena, const char *
         if (!list)
             return -1;
         *ret = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(struct config_snapshot));
-        count = keep_taken(api, arena, list, query, *ret, &after, err);
+        count = keep_listed(api, arena, list, query, *ret, &after, err);
     } while (count == 0 && json_array_size(list) > 0);
     return count;
 }
@@ -162,26 +171,27 @@ const struct controller_kind config_snapshot_kind = {
 
 /* ---- create ---- */
 
-static int check_same(const Csi__V1__CreateSnapshotRequest *request,
-                      const struct volume_config *config, const struct config_snapshot *snapshot,
+static int check_same(const struct config_shot *shot, const struct config_snapshot *snapshot,
                       struct error *err) {
-    if (strcmp(snapshot->csi_name, request->name) != 0)
+    const char *name = shot->is_for_clone ? snapshot->clone : snapshot->csi_name;
+
+    if (strcmp(name, shot->csi_name) != 0)
         return grpc_refuse(err, GRPC_ALREADY_EXISTS,
                            "Snapshot %s has the name already, with another owner.", snapshot->id);
-    if (strcmp(snapshot->volume, config->name) != 0)
+    if (strcmp(snapshot->volume, shot->config->name) != 0)
         return grpc_refuse(err, GRPC_ALREADY_EXISTS,
                            "Snapshot %s has the name already, of another volume.", snapshot->id);
     return 0;
 }
 
-static const json_t *make(const struct client *api, struct arena *arena, const char *name,
-                          const char *csi_name, const struct volume_config *config,
-                          struct error *err) {
+static const json_t *make(const struct client *api, struct arena *arena,
+                          const struct config_shot *shot, struct error *err) {
     json_t *document =
-        json_pack("{s:{s:s, s:{s:s}}, s:{s:s}}", "metadata", "name", name, "annotations",
-                  NAME_ANNOTATION, csi_name, "spec", "volumeName", config->name);
+        json_pack("{s:{s:s, s:{s:s}}, s:{s:s}}", "metadata", "name", shot->name, "annotations",
+                  shot->is_for_clone ? CLONE_ANNOTATION : NAME_ANNOTATION, shot->csi_name, "spec",
+                  "volumeName", shot->config->name);
 
-    return document_send(api, arena, &documents, json_keep(arena, document), err);
+    return document_send(api, arena, &config_snapshot_documents, json_keep(arena, document), err);
 }
 
 static int refused(const struct volume_config *config, struct error *err) {
@@ -192,25 +202,21 @@ static int refused(const struct volume_config *config, struct error *err) {
 
 /* A conflict is a volume that is not made yet, or another call that was faster. */
 static int find_or_make(const struct grpc_call *call, const struct client *api,
-                        const Csi__V1__CreateSnapshotRequest *request,
-                        const struct volume_config *config, struct config_snapshot *ret,
+                        const struct config_shot *shot, struct config_snapshot *ret,
                         struct error *err) {
-    const char *name = config_name_of(call->arena, request->name);
     struct patience patience = patience_of(call);
     const json_t *document;
 
     do {
-        document = document_fetch(api, call->arena, &documents, name, err);
+        document = document_fetch(api, call->arena, &config_snapshot_documents, shot->name, err);
         if (!document && err->kind != ERROR_NOT_FOUND)
             return controller_unsure(-1, err);
         if (!document)
-            document = make(api, call->arena, name, request->name, config, err);
+            document = make(api, call->arena, shot, err);
         if (document)
-            return read_row(call->arena, document, ret, err) < 0
-                       ? -1
-                       : check_same(request, config, ret, err);
+            return read_row(call->arena, document, ret, err) < 0 ? -1 : check_same(shot, ret, err);
     } while (err->kind == ERROR_CONFLICT && patience_again(call, &patience));
-    return refused(config, err);
+    return refused(shot->config, err);
 }
 
 static int await_taken(const struct grpc_call *call, const struct client *api,
@@ -239,6 +245,14 @@ static int await_taken(const struct grpc_call *call, const struct client *api,
                : grpc_refuse(err, GRPC_ABORTED, "The snapshot of this name is being deleted.");
 }
 
+int config_snapshot_take(const struct grpc_call *call, const struct client *api,
+                         const struct config_shot *shot, struct config_snapshot *ret,
+                         struct error *err) {
+    int result = find_or_make(call, api, shot, ret, err);
+
+    return result == 0 ? await_taken(call, api, ret, err) : result;
+}
+
 static Csi__V1__Snapshot *shown(struct arena *arena, const struct config_snapshot *snapshot) {
     Csi__V1__Snapshot *all = CSI_NEW(arena, Csi__V1__Snapshot, csi__v1__snapshot);
 
@@ -264,9 +278,12 @@ int config_create_snapshot(struct grpc_call *call, const void *message, void *re
     if (result == 0 && strcmp(config.status, "deleting") == 0)
         result = grpc_refuse(err, GRPC_NOT_FOUND, "Volume %s is being deleted.", config.id);
     if (result == 0)
-        result = find_or_make(call, &api, request, &config, &snapshot, err);
-    if (result == 0)
-        result = await_taken(call, &api, &snapshot, err);
+        result = config_snapshot_take(
+            call, &api,
+            &(struct config_shot){ .name = config_name_of(call->arena, request->name),
+                                   .csi_name = request->name,
+                                   .config = &config },
+            &snapshot, err);
     if (result != 0)
         return result;
     snapshot.volume_id = config.id;
@@ -324,8 +341,7 @@ static int list_one(const struct client *api, struct snapshots_answer *to,
 
     if (result != 0)
         return result == GRPC_NOT_FOUND ? 0 : result;
-    return snapshot.taken_us != 0 && !is(&snapshot, "deleting") && !is(&snapshot, "Failed") &&
-                   (!*volume_id || strcmp(snapshot.volume_id, volume_id) == 0)
+    return is_listed(&snapshot) && (!*volume_id || strcmp(snapshot.volume_id, volume_id) == 0)
                ? keep(to, &snapshot, err)
                : 0;
 }

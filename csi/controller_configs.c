@@ -45,6 +45,13 @@ static const char *trouble_in(const json_t *status) {
     return NULL;
 }
 
+static bool has_word(const json_t *list, const char *word) {
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_string_value(json_array_get(list, i)), word) == 0)
+            return true;
+    return false;
+}
+
 static int64_t int_in(const json_t *object, const char *key) {
     return json_integer_value(json_object_get(object, key));
 }
@@ -56,6 +63,7 @@ int config_take(struct arena *arena, const json_t *document, struct volume_confi
     const json_t *status = json_object_get(document, "status");
     const json_t *annotations = json_object_get(metadata, "annotations");
     const json_t *policy = json_object_get(spec, "policy");
+    const json_t *finalizers = json_object_get(metadata, "finalizers");
     char uid[UUID_SIZE];
 
     if (!uuid_parse(config_says(metadata, "uid"), uid))
@@ -77,6 +85,9 @@ int config_take(struct arena *arena, const json_t *document, struct volume_confi
         .block_size = int_in(json_object_get(policy, "provision"), "blockSize"),
         .trouble = trouble_in(status),
         .has_policy = policy != NULL,
+        .finalizers = finalizers,
+        .is_clone = has_word(finalizers, CLONE_FINALIZER),
+        .keeps_source = json_text_of(json_object_get(metadata, "labels"), SOURCE_LABEL) != NULL,
     };
     return 0;
 }
@@ -237,20 +248,50 @@ int config_get(struct grpc_call *call, const void *message, void *response, stru
 
 /* ---- delete ---- */
 
+/* Snapshots that nobody has heard of keep it for a while. */
+static int drop(const struct grpc_call *call, const struct client *api,
+                const struct volume_config *config, struct error *err) {
+    struct patience patience = patience_of(call);
+    struct error refusal;
+    int swept;
+
+    do {
+        if (document_drop(api, call->arena, &config_documents, config->uid, err) == 0 ||
+            err->kind == ERROR_NOT_FOUND)
+            return 0;
+        refusal = *err;
+        swept =
+            refusal.kind == ERROR_CONFLICT ? config_clone_sweep(api, call->arena, config, err) : 0;
+        if (swept < 0)
+            return -1;
+    } while (swept > 0 && patience_again(call, &patience));
+    *err = refusal;
+    return swept > 0 ? grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message)
+                     : controller_refused(err);
+}
+
 /* P47: what becomes of the data is the service's matter. */
+int config_remove(const struct grpc_call *call, const struct client *api, const char *id,
+                  struct error *err) {
+    struct volume_config config;
+    int result = config_read(api, call->arena, id, &config, err);
+
+    if (result == 0 && strcmp(config.status, "deleting") != 0) {
+        result = drop(call, api, &config, err);
+        if (result == 0 && config.is_clone)
+            result = config_read(api, call->arena, id, &config, err);
+    }
+    if (result == 0 && config.is_clone)
+        result = config_clone_let_go(call, api, &config, err);
+    return result == GRPC_NOT_FOUND ? 0 : result;
+}
+
 int config_delete(struct grpc_call *call, const void *message, void *response, struct error *err) {
     const Csi__V1__DeleteVolumeRequest *request = message;
     struct client api = csi_api(call);
-    struct volume_config config;
-    int result = config_read(&api, call->arena, request->volume_id, &config, err);
 
     (void)response;
-    if (result != 0 || strcmp(config.status, "deleting") == 0)
-        return result == GRPC_NOT_FOUND ? 0 : result;
-    if (document_drop(&api, call->arena, &config_documents, config.uid, err) == 0 ||
-        err->kind == ERROR_NOT_FOUND)
-        return 0;
-    return controller_refused(err);
+    return config_remove(call, &api, request->volume_id, err);
 }
 
 /* ---- as one kind ---- */

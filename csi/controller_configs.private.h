@@ -12,10 +12,13 @@
 #include "client/documents.h"
 #include "csi/controller.private.h"
 
-#define CONFIG_PREFIX   "config-"
-#define SNAPSHOT_PREFIX "configsnap-"
-#define POLICY_KEY      "cstorVolumePolicy"
-#define NAME_ANNOTATION "csi.scoria.io/name" /* as the orchestrator said it */
+#define CONFIG_PREFIX    "config-"
+#define SNAPSHOT_PREFIX  "configsnap-"
+#define POLICY_KEY       "cstorVolumePolicy"
+#define NAME_ANNOTATION  "csi.scoria.io/name"       /* as the orchestrator said it */
+#define CLONE_ANNOTATION "csi.scoria.io/clone"      /* of a snapshot: whose name is made of it */
+#define SOURCE_LABEL     "openebs.io/source-volume" /* the service keeps that for this one */
+#define CLONE_FINALIZER  "csi.scoria.io/clone"      /* of a config: its snapshot is to go first */
 
 /* A row: its id and its status first. */
 struct volume_config {
@@ -28,6 +31,8 @@ struct volume_config {
     int64_t replicas, block_size;
     const char *trouble; /* what its conditions say; NULL: nothing */
     bool has_policy;     /* its own copy */
+    const json_t *finalizers;
+    bool is_clone, keeps_source; /* a clone that is not done; its source stays for it */
 };
 
 /* What its node says of the volume. */
@@ -42,11 +47,13 @@ struct config_volume {
 struct config_snapshot {
     const char *id, *status; /* phase; "deleting" */
     const char *name, *csi_name, *message;
+    const char *clone; /* name of the volume that it is taken for; "": it is a user's */
     const char *volume, *volume_id; /* the config's name, and the volume's id */
     int64_t bytes, taken_us;        /* 0: not taken yet */
+    size_t pools, pending;          /* that hold it, and that are to */
 };
 
-extern const struct remote_documents config_documents;
+extern const struct remote_documents config_documents, config_snapshot_documents;
 extern const struct controller_kind config_kind, config_snapshot_kind;
 
 /* "" and 0 for what is not there. */
@@ -71,11 +78,64 @@ int config_change(const struct client *api, struct arena *arena, struct volume_c
  * has become another's meanwhile. */
 int config_publish_on(const struct grpc_call *call, const struct client *api,
                       struct volume_config *config, const char *node_id, struct error *err);
+/* What has no policy is no source: GRPC_INVALID_ARGUMENT, or GRPC_NOT_FOUND. */
+int config_refuse_plain_volume(const struct client *api, struct arena *arena, const char *id,
+                               struct error *err);
+int config_refuse_plain_snapshot(const struct client *api, struct arena *arena, const char *id,
+                                 struct error *err);
+
+/* ---- snapshots (controller_config_snapshots.c) ---- */
+
+struct config_shot {
+    const char *name,
+        *csi_name; /* of the document; of the snapshot, or of the clone that it is for */
+    bool is_for_clone;
+    const struct volume_config *config;
+};
+/* The one of this name, made if there is none, and taken. */
+int config_snapshot_take(const struct grpc_call *call, const struct client *api,
+                         const struct config_shot *shot, struct config_snapshot *ret,
+                         struct error *err);
+
+/* ---- clones (controller_config_clone.c) ---- */
+
+struct config_clone {
+    const char *source_id; /* volume that it is made of */
+    const char *csi_name;
+    const char *snapshot; /* name of the one that it is made by */
+    int64_t replicas;
+};
+/* GRPC_NOT_FOUND for what can be no source. */
+int config_clone_name(const struct client *api, struct arena *arena, struct config_clone *clone,
+                      struct error *err);
+/* *ret: what its document names as source, when that is ready. */
+int config_clone_prepare(const struct grpc_call *call, const struct client *api,
+                         const struct config_clone *clone, const Csi__V1__CapacityRange *range,
+                         const char **ret, int64_t *ret_gb, struct error *err);
+/* The clone was not made: if that is over, nothing of it stays. `result`, or why it stays. */
+int config_clone_undo(const struct client *api, struct arena *arena,
+                      const struct config_clone *clone, int result, struct error *err);
+/* When it is a volume of its own its snapshot goes. */
+int config_clone_finish(const struct grpc_call *call, const struct client *api,
+                        struct volume_config *config, struct error *err);
+/* The same for one that is being deleted. */
+int config_clone_let_go(const struct grpc_call *call, const struct client *api,
+                        struct volume_config *config, struct error *err);
+/* Snapshots of the volume that clones were to be made by go: how many there are still. -1. */
+int config_clone_sweep(const struct client *api, struct arena *arena,
+                       const struct volume_config *source, struct error *err);
+
 /* As the API has refused something: what it said, in CSI's words. */
 int config_refused(struct error *err);
 
 Csi__V1__Volume *config_shown(struct arena *arena, const struct volume_config *config);
 Csi__V1__VolumeCondition *config_condition(struct arena *arena, const struct volume_config *config,
                                            const struct config_volume *volume);
+/* Deletes it, and what it was being made by. */
+int config_remove(const struct grpc_call *call, const struct client *api, const char *id,
+                  struct error *err);
+/* Has a volume without policy the name?  GRPC_ALREADY_EXISTS, GRPC_ABORTED while it may go. */
+int config_check_plain_name(const struct client *api, struct arena *arena, const char *csi_name,
+                            struct error *err);
 int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, size_t count,
                               struct error *err);

@@ -162,6 +162,9 @@ static int size_of_source(const struct client *api, struct arena *arena,
     int result;
 
     *ret_gb = 1;
+    result = config_check_source(api, arena, volume->source_volid, volume->snapshot_id, err);
+    if (result != 0)
+        return result;
     if (volume->snapshot_id) {
         result = controller_read(api, arena, &snapshot_kind, volume->snapshot_id, &snapshot, err);
         if (result != 0)
@@ -234,19 +237,47 @@ static int make(const struct grpc_call *call, const struct client *api, struct w
     return result != 0 ? result : check_same(api, call->arena, wanted, ret, err);
 }
 
-/* It could not be made, or not there, and nobody has heard of it. */
+static int make_alone(const struct grpc_call *call, const struct client *api, struct wanted *wanted,
+                      struct remote_volume *ret, struct error *err) {
+    int result = config_check_name(api, call->arena, wanted->request->name, err);
+
+    return result == 0 ? make(call, api, wanted, ret, err) : result;
+}
+
+/* When nobody has heard of it. */
+static int drop_untold(const struct grpc_call *call, const struct client *api,
+                       const struct remote_volume *volume, struct error *err) {
+    return controller_is_untold(volume->metadata)
+               ? controller_unsure(controller_delete(call, api, &volume_kind, volume->id, err), err)
+               : 0;
+}
+
+/* It could not be made, or not there. */
 static int throw_away(const struct grpc_call *call, const struct client *api,
                       const struct remote_volume *volume, struct error *err) {
     const char *id = volume->id;
-    int result = 0;
+    int result = drop_untold(call, api, volume, err);
 
-    if (controller_is_untold(volume->metadata))
-        result = controller_unsure(controller_delete(call, api, &volume_kind, id, err), err);
     return result != 0 ? result
                        : grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
                                      "Volume %s could not be made where the type and the zone say; "
                                      "its messages and the service's log say why.",
                                      id);
+}
+
+/* From now on somebody has heard of it, unless one with a policy has the name. */
+static int tell(const struct grpc_call *call, const struct client *api, const struct wanted *wanted,
+                const struct remote_volume *volume, struct error *err) {
+    int result = config_check_name(api, call->arena, wanted->request->name, err);
+    struct error refusal = *err;
+
+    if (result == 0)
+        return controller_unsure(controller_tell(api, call->arena, "volumes", volume->id, err),
+                                 err);
+    if (result != GRPC_ALREADY_EXISTS)
+        return result;
+    result = drop_untold(call, api, volume, err);
+    return result != 0 ? result : grpc_refuse(err, GRPC_ALREADY_EXISTS, "%s", refusal.message);
 }
 
 static int ready(const struct grpc_call *call, const struct client *api,
@@ -265,10 +296,7 @@ static int ready(const struct grpc_call *call, const struct client *api,
     if (!places_suit(&wanted->places, wanted->request->accessibility_requirements, volume))
         return controller_is_untold(volume->metadata) ? throw_away(call, api, volume, err)
                                                       : differs(volume, "topology", err);
-    return controller_is_untold(volume->metadata)
-               ? controller_unsure(controller_tell(api, call->arena, "volumes", volume->id, err),
-                                   err)
-               : 0;
+    return controller_is_untold(volume->metadata) ? tell(call, api, wanted, volume, err) : 0;
 }
 
 int controller_create_volume(struct grpc_call *call, const void *message, void *response,
@@ -287,7 +315,7 @@ int controller_create_volume(struct grpc_call *call, const void *message, void *
         return result;
     result = controller_find(&api, call->arena, &volume_kind, request->name, &volume, err);
     if (result == 0)
-        result = make(call, &api, &wanted, &volume, err);
+        result = make_alone(call, &api, &wanted, &volume, err);
     else if (result == FOUND)
         result = strcmp(volume.status, "deleting") == 0
                      ? 0

@@ -332,9 +332,33 @@ class Policy(DeclaredCase):
         for none in f"config-{uuid.uuid4()}", "config-x":
             self.refuses(Code.NOT_FOUND, "CreateSnapshot", name="n", source_volume_id=none)
             self.assertEqual(self.listed(source_volume_id=none), ([], ""))
-        volume_id = self.create().volume_id
-        self.refuses(Code.INVALID_ARGUMENT, "CreateVolume", name="n", volume_capabilities=[PLAIN],
-                     parameters=CLASS, volume_content_source={"volume": {"volume_id": volume_id}})
+            self.refuses(Code.NOT_FOUND, "CreateVolume", name="n", volume_capabilities=[PLAIN],
+                         parameters=CLASS, volume_content_source={"volume": {"volume_id": none}})
+
+    def test_a_claim_of_a_claim_is_a_volume_of_its_own(self):
+        source, _ = self.up()
+        then, now = os.urandom(4 << 20), os.urandom(4 << 20)
+        self.write(then)
+        subprocess.run(["sync", "-f", self.target], check=True)
+        fields = {"name": f"pvc-{uuid.uuid4()}",
+                  "volume_content_source": {"volume": {"volume_id": source}}}
+        self.refuses(Code.OUT_OF_RANGE, "CreateVolume", parameters=CLASS,
+                     volume_capabilities=[PLAIN], capacity_range=sizes(GIB // 2, GIB // 2), **fields)
+        self.refuses(Code.INVALID_ARGUMENT, "CreateVolume", volume_capabilities=[PLAIN], **fields)
+        clone = self.create(capacity_range=sizes(0), **fields)
+        self.assertEqual(clone.content_source.volume.volume_id, source)
+        self.assertEqual(clone.capacity_bytes, GIB)
+        self.write(now)
+        self.down(source)
+        self.mount(clone.volume_id, PLAIN, self.attach(clone.volume_id))
+        self.assertEqual(self.read(), then)
+        self.assertEqual(self.listed(), ([], ""))
+        self.driver.controller("ControllerUnpublishVolume", volume_id=source, node_id=NODE)
+        self.driver.controller("DeleteVolume", volume_id=source)
+        self.assertEqual(self.create(capacity_range=sizes(0), **fields), clone)
+        self.refuses(Code.ALREADY_EXISTS, "CreateVolume", volume_capabilities=[PLAIN],
+                     name=fields["name"])
+        self.forget(clone.volume_id)
 
     def test_it_is_on_one_node_at_a_time(self):
         volume_id = self.create().volume_id

@@ -56,6 +56,7 @@ static void create_volume(struct scene *scene, const char *code) {
     request.name = (char[]){ "n" };
     request.n_volume_capabilities = 1;
     request.volume_capabilities = &one;
+    answer(scene, "GET", "/v3/volume_configs/n", 404, "{}");
     expect(scene, "/csi.v1.Controller/CreateVolume", &request, code);
 }
 

@@ -1,0 +1,419 @@
+/*
+ * Volumes with a policy that are made of another one, in front of an API that is at any step of it;
+ * and names and sources of volumes with and without a policy.
+ */
+#include "tests/unit/csi/driver_test.h"
+
+#define SOURCE "6a1f4b1e-0000-4000-8000-000000000001"
+#define CLONE  "6a1f4b1e-0000-4000-8000-000000000002"
+#define SHOT   "6a1f4b1e-0000-4000-8000-000000000003"
+#define PLAIN  "6a1f4b1e-0000-4000-8000-000000000004"
+#define SNAP   "6a1f4b1e-0000-4000-8000-0000000000a5"
+/* Of the source's uid and the name "n": who comes after an upgrade has to find it, too. */
+#define NAME        "clone-471bdae95e34c4460d4d0557209182b7"
+#define CONFIGS     "/v3/volume_configs"
+#define SHOTS       "/v3/volume_config_snapshots"
+#define CALL(name_) "/csi.v1.Controller/" name_
+#define GONE        ", \"deletionTimestamp\": \"2024-01-02T03:04:05Z\""
+
+#define THE_SOURCE(metadata_)                                                                \
+    "{\"volume_config\": {\"metadata\": {\"name\": \"s\", \"uid\": \"" SOURCE "\"" metadata_ \
+    "}, \"spec\": {}, \"status\": {\"phase\": \"Bound\", \"capacity\": {\"storage\": \"2Gi\"}}}}"
+
+/* As its finalizers, what else its metadata have, and its phase are. */
+#define THE_CLONE(finalizers_, metadata_, phase_)                                                \
+    "{\"volume_config\": {\"metadata\": {\"name\": \"n\", \"uid\": \"" CLONE                     \
+    "\", \"resourceVersion\": \"7\", \"annotations\": {\"csi.scoria.io/name\": \"n\", "          \
+    "\"openebs.io/volume-policy\": \"p\"}, \"finalizers\": [" finalizers_ "]" metadata_          \
+    "}, \"spec\": {\"capacity\": {\"storage\": \"2Gi\"}, \"provision\": {\"replicaCount\": 3}, " \
+    "\"cstorVolumeSource\": \"s@" NAME "\"}, \"status\": {\"phase\": \"" phase_                  \
+    "\", \"capacity\": {\"storage\": \"2Gi\"}}}}"
+#define BEGUN   "\"cvc.openebs.io/finalizer\", \"csi.scoria.io/clone\""
+#define ENDED   "\"cvc.openebs.io/finalizer\""
+#define LABEL   ", \"labels\": {\"openebs.io/source-volume\": \"s\"}"
+#define PENDING THE_CLONE(BEGUN, LABEL, "Pending")
+#define BOUND   THE_CLONE(BEGUN, LABEL, "Bound")
+#define DONE    THE_CLONE(ENDED, "", "Bound")
+
+#define SHOT_ROW(annotation_, metadata_, phase_, pools_)                                        \
+    "{\"metadata\": {\"name\": \"" NAME "\", \"uid\": \"" SHOT                                  \
+    "\", \"annotations\": {" annotation_ "}" metadata_ "}, \"spec\": {\"volumeName\": \"s\"}, " \
+    "\"status\": {\"phase\": \"" phase_ "\", \"creationTime\": \"2024-01-02T03:04:05Z\", "      \
+    "\"capacity\": {\"storage\": \"2Gi\"}, " pools_ "}}"
+#define THE_SHOT(...) "{\"volume_config_snapshot\": " SHOT_ROW(__VA_ARGS__) "}"
+#define OURS          "\"csi.scoria.io/clone\": \"n\""
+#define ALL_POOLS     "\"poolInfo\": [\"a\", \"b\", \"c\"]"
+#define READY         THE_SHOT(OURS, "", "Ready", ALL_POOLS)
+
+static void answer(struct scene *scene, const char *method, const char *path, int status,
+                   const char *body, unsigned times) {
+    script_server_add(
+        scene->api,
+        &(struct script_rule){
+            .method = method, .path = path, .status = status, .body = body, .times = times });
+}
+
+static struct scene *scene_with_source(void) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", CONFIGS "/" SOURCE, 200, THE_SOURCE(""), 0);
+    answer(scene, "GET", CONFIGS "/s", 200, THE_SOURCE(""), 0);
+    answer(scene, "GET", "/v3/volume_policies/p", 404, "{}", 0);
+    return scene;
+}
+
+static void nobody_has_the_name(struct scene *scene) {
+    answer(scene, "GET", "/v3/volumes/detail*", 200, "{\"volumes\": []}", 0);
+}
+
+static unsigned count(struct scene *scene, const char *method, const char *path) {
+    return script_server_count(scene->api, method, path);
+}
+
+static void expect(struct scene *scene, const char *path, const void *message, const char *code) {
+    size_t size = protobuf_c_message_get_packed_size(message);
+    autofree uint8_t *bytes = malloc(size + 1);
+    autofree struct wire_answer *got = NULL;
+
+    protobuf_c_message_pack(message, bytes);
+    got = scene_call(scene, path, bytes, size);
+    ck_assert_msg(strcmp(got->status, code) == 0, "%s: %s instead of %s: %s", path, got->status,
+                  code, got->message);
+}
+
+/* "n", of a volume or of a snapshot, with the policy "p" or none. */
+static void create(struct scene *scene, const char *of, bool with_policy, const char *code) {
+    Csi__V1__VolumeCapability__AccessMode mode = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__INIT;
+    Csi__V1__VolumeCapability__BlockVolume block = CSI__V1__VOLUME_CAPABILITY__BLOCK_VOLUME__INIT;
+    Csi__V1__VolumeCapability capability = CSI__V1__VOLUME_CAPABILITY__INIT, *one = &capability;
+    Csi__V1__CreateVolumeRequest__ParametersEntry
+        policy = CSI__V1__CREATE_VOLUME_REQUEST__PARAMETERS_ENTRY__INIT,
+        *parameters = &policy;
+    Csi__V1__VolumeContentSource__VolumeSource volume =
+        CSI__V1__VOLUME_CONTENT_SOURCE__VOLUME_SOURCE__INIT;
+    Csi__V1__VolumeContentSource__SnapshotSource snapshot =
+        CSI__V1__VOLUME_CONTENT_SOURCE__SNAPSHOT_SOURCE__INIT;
+    Csi__V1__VolumeContentSource source = CSI__V1__VOLUME_CONTENT_SOURCE__INIT;
+    Csi__V1__CreateVolumeRequest request = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
+    bool is_snapshot = of && (strstr(of, "snap") || strstr(of, "a5"));
+    char id[64];
+
+    snprintf(id, sizeof(id), "%s", of ? of : "");
+    mode.mode = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__SINGLE_NODE_WRITER;
+    capability.access_mode = &mode;
+    capability.access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+    capability.block = &block;
+    policy.key = (char[]){ "cstorVolumePolicy" };
+    policy.value = (char[]){ "p" };
+    volume.volume_id = snapshot.snapshot_id = id;
+    source.type_case = is_snapshot ? CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT
+                                   : CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
+    if (is_snapshot)
+        source.snapshot = &snapshot;
+    else
+        source.volume = &volume;
+    request.name = (char[]){ "n" };
+    request.n_volume_capabilities = 1;
+    request.volume_capabilities = &one;
+    request.n_parameters = with_policy;
+    request.parameters = &parameters;
+    request.volume_content_source = of ? &source : NULL;
+    expect(scene, CALL("CreateVolume"), &request, code);
+}
+
+static void clone(struct scene *scene, const char *code) {
+    create(scene, "config-" SOURCE, true, code);
+}
+
+static void delete (struct scene *scene, const char *id, const char *code) {
+    Csi__V1__DeleteVolumeRequest request = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+    char text[64];
+
+    snprintf(text, sizeof(text), "%s", id);
+    request.volume_id = text;
+    expect(scene, CALL("DeleteVolume"), &request, code);
+}
+
+static void check_sent(struct scene *scene, const char *method, const char *path,
+                       const char *part) {
+    const struct script_request *sent = script_server_request(scene->api, method, path, 0);
+
+    ck_assert_ptr_nonnull(sent);
+    ck_assert_msg(strstr(sent->body, part) != NULL, "%s is not in %s", part, sent->body);
+}
+
+/* The snapshot goes, and then what held the config and its source. */
+static void expect_end(struct scene *scene, const char *shown) {
+    answer(scene, "GET", SHOTS "/" NAME, 200, READY, 0);
+    answer(scene, "DELETE", SHOTS "/" SHOT, 202, NULL, 0);
+    answer(scene, "PATCH", CONFIGS "/" CLONE, 200, shown, 0);
+}
+
+static void check_end(struct scene *scene) {
+    ck_assert_uint_eq(count(scene, "DELETE", SHOTS "/" SHOT), 1);
+    ck_assert_uint_eq(count(scene, "DELETE", CONFIGS "/*"), 0);
+    ck_assert_uint_eq(count(scene, "PATCH", NULL), 1);
+    check_sent(scene, "PATCH", NULL, "\"finalizers\":[\"cvc.openebs.io/finalizer\"]");
+    check_sent(scene, "PATCH", NULL, "\"openebs.io/source-volume\":null");
+    check_sent(scene, "PATCH", NULL, "\"resourceVersion\":\"7\"");
+}
+
+START_TEST(a_clone_is_made_by_a_snapshot_that_goes) {
+    struct scene *scene = scene_with_source();
+
+    nobody_has_the_name(scene);
+    answer(scene, "GET", CONFIGS "/n", 404, "{}", 0);
+    answer(scene, "GET", SHOTS "/" NAME, 404, "{}", 1);
+    answer(scene, "POST", SHOTS, 201, THE_SHOT(OURS, "", "Pending", "\"poolInfo\": []"), 0);
+    answer(
+        scene, "GET", SHOTS "/" SHOT, 200,
+        THE_SHOT(OURS, "", "Ready", "\"poolInfo\": [\"a\", \"b\"], \"pendingPoolInfo\": [\"c\"]"),
+        1); /* the third replica is on its way */
+    answer(scene, "GET", SHOTS "/" SHOT, 200, READY, 0);
+    answer(scene, "POST", CONFIGS, 201, PENDING, 0);
+    answer(scene, "GET", CONFIGS "/" CLONE, 200, PENDING, 1);
+    answer(scene, "GET", CONFIGS "/" CLONE, 200, BOUND, 0);
+    expect_end(scene, DONE);
+    clone(scene, "0");
+    check_sent(scene, "POST", SHOTS, "\"csi.scoria.io/clone\":\"n\"");
+    check_sent(scene, "POST", CONFIGS, "\"cstorVolumeSource\":\"s@" NAME "\"");
+    check_sent(scene, "POST", CONFIGS, "\"finalizers\":[\"csi.scoria.io/clone\"]");
+    check_sent(scene, "POST", CONFIGS, "\"storage\":\"2Gi\"");
+    ck_assert_uint_eq(count(scene, "GET", SHOTS "/" SHOT), 2);
+    check_end(scene);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(whoever_comes_again_goes_on_where_it_was_left) {
+    struct scene *scene = scene_with_source(); /* the snapshot is there */
+
+    nobody_has_the_name(scene);
+    answer(scene, "GET", CONFIGS "/n", 404, "{}", 0);
+    answer(scene, "POST", CONFIGS, 201, BOUND, 0);
+    expect_end(scene, DONE);
+    clone(scene, "0");
+    ck_assert_uint_eq(count(scene, "POST", SHOTS), 0);
+    check_end(scene);
+    scene_end(scene);
+
+    scene = scene_new(NULL); /* the config is there; its source need not be any more */
+    nobody_has_the_name(scene);
+    answer(scene, "GET", CONFIGS "/n", 200, BOUND, 0);
+    expect_end(scene, DONE);
+    clone(scene, "0");
+    ck_assert_uint_eq(count(scene, "POST", NULL), 0);
+    check_end(scene);
+    scene_end(scene);
+
+    scene = scene_new(NULL); /* the snapshot has gone; somebody changes the config meanwhile */
+    nobody_has_the_name(scene);
+    answer(scene, "GET", CONFIGS "/n", 200, BOUND, 0);
+    answer(scene, "GET", SHOTS "/" NAME, 404, "{}", 0);
+    answer(scene, "PATCH", CONFIGS "/" CLONE, 409, "{}", 1);
+    answer(scene, "GET", CONFIGS "/" CLONE, 200, BOUND, 0);
+    answer(scene, "PATCH", CONFIGS "/" CLONE, 200, DONE, 0);
+    clone(scene, "0");
+    ck_assert_uint_eq(count(scene, "PATCH", NULL), 2);
+    ck_assert_uint_eq(count(scene, "DELETE", NULL), 0);
+    scene_end(scene);
+
+    scene = scene_new(NULL); /* all is done */
+    nobody_has_the_name(scene);
+    answer(scene, "GET", CONFIGS "/n", 200, DONE, 0);
+    clone(scene, "0");
+    ck_assert_uint_eq(count(scene, NULL, NULL), 2);
+    scene_end(scene);
+}
+END_TEST
+
+/* When it is over nothing stays of it; while it may go on, all of it. */
+START_TEST(what_could_not_be_made_leaves_no_snapshot) {
+    static const struct {
+        int status;
+        const char *code;
+        unsigned drops;
+    } rows[] = { { 400, "3", 1 }, { 413, "8", 1 }, { 404, "10", 0 }, { 500, "14", 0 } };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct scene *scene = scene_with_source();
+
+        nobody_has_the_name(scene);
+        answer(scene, "GET", CONFIGS "/n", 404, "{}", 0);
+        answer(scene, "POST", CONFIGS, rows[i].status, "{}", 0);
+        expect_end(scene, DONE);
+        clone(scene, rows[i].code);
+        ck_assert_uint_eq(count(scene, "DELETE", SHOTS "/" SHOT), rows[i].drops);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(a_snapshot_of_another_owner_is_left_alone) {
+    struct scene *scene = scene_with_source();
+
+    nobody_has_the_name(scene);
+    answer(scene, "GET", CONFIGS "/n", 404, "{}", 0);
+    answer(scene, "GET", SHOTS "/" NAME, 200, THE_SHOT("", "", "Ready", ALL_POOLS), 0);
+    clone(scene, "6");
+    ck_assert_uint_eq(count(scene, "POST", NULL), 0);
+    ck_assert_uint_eq(count(scene, "DELETE", NULL), 0);
+    answer(scene, "GET", CONFIGS "/" CLONE, 200, THE_CLONE(BEGUN, GONE, "Pending"), 0);
+    answer(scene, "PATCH", CONFIGS "/" CLONE, 200, THE_CLONE(ENDED, GONE, "Pending"), 0);
+    delete (scene, "config-" CLONE, "0");
+    ck_assert_uint_eq(count(scene, "DELETE", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(one_that_is_never_finished_takes_its_snapshot_along) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", CONFIGS "/" CLONE, 200, PENDING, 1);
+    answer(scene, "DELETE", CONFIGS "/" CLONE, 202, NULL, 0);
+    answer(scene, "GET", CONFIGS "/" CLONE, 200, THE_CLONE(BEGUN, LABEL GONE, "Pending"), 0);
+    answer(scene, "GET", SHOTS "/" NAME, 200, READY, 0);
+    answer(scene, "DELETE", SHOTS "/" SHOT, 500, "{}", 1);
+    delete (scene, "config-" CLONE, "14");
+    answer(scene, "DELETE", SHOTS "/" SHOT, 202, NULL, 0);
+    answer(scene, "PATCH", CONFIGS "/" CLONE, 200, THE_CLONE(ENDED, LABEL GONE, "Pending"), 0);
+    delete (scene, "config-" CLONE, "0");
+    ck_assert_uint_eq(count(scene, "DELETE", CONFIGS "/" CLONE), 1);
+    ck_assert_uint_eq(count(scene, "DELETE", SHOTS "/" SHOT), 2);
+    ck_assert_uint_eq(count(scene, "PATCH", NULL), 1);
+    scene_end(scene);
+}
+END_TEST
+
+/* A user's keep it; those that a clone was to be made by, and never was, do not. */
+START_TEST(a_source_goes_with_what_was_left_of_its_clones) {
+    static const char theirs[] =
+        "{\"volume_config_snapshots\": [" SHOT_ROW("", "", "Ready", ALL_POOLS) "]}";
+    static const char left[] =
+        "{\"volume_config_snapshots\": [" SHOT_ROW(OURS, "", "Ready", ALL_POOLS) "]}";
+    static const char none[] = "{\"volume_config_snapshots\": []}";
+    struct scene *scene = scene_with_source();
+
+    answer(scene, "DELETE", CONFIGS "/" SOURCE, 409, "{}", 2);
+    answer(scene, "DELETE", CONFIGS "/" SOURCE, 202, NULL, 0);
+    answer(scene, "GET", SHOTS "?*", 200, theirs, 1);
+    answer(scene, "GET", SHOTS "?*", 200, none, 1);
+    answer(scene, "GET", SHOTS "?*", 200, left, 1);
+    answer(scene, "GET", SHOTS "?*", 200, none, 0);
+    answer(scene, "DELETE", SHOTS "/" SHOT, 202, NULL, 0);
+    delete (scene, "config-" SOURCE, "9");
+    ck_assert_uint_eq(count(scene, "DELETE", SHOTS "/*"), 0);
+    delete (scene, "config-" SOURCE, "0");
+    ck_assert_uint_eq(count(scene, "DELETE", SHOTS "/" SHOT), 1);
+    ck_assert_uint_eq(count(scene, "DELETE", CONFIGS "/" SOURCE), 3);
+    scene_end(scene);
+}
+END_TEST
+
+/* ---- with a policy and without ---- */
+
+#define PLAIN_ROW(more_)                                                                    \
+    "{\"id\": \"" PLAIN "\", \"status\": \"available\", \"size\": 1, \"attachments\": [], " \
+    "\"metadata\": {\"csi.name\": \"n\"" more_ "}}"
+#define PLAINS(more_)    "{\"volumes\": [" PLAIN_ROW(more_) "]}"
+#define THE_PLAIN(more_) "{\"volume\": " PLAIN_ROW(more_) "}"
+#define UNTOLD           ", \"csi.untold\": \"yes\""
+#define LISTED           "/v3/volumes/detail*"
+
+START_TEST(a_name_is_one_volumes_with_or_without_a_policy) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", CONFIGS "/n", 404, "{}", 1);
+    answer(scene, "GET", LISTED, 200, PLAINS(""), 1);
+    create(scene, NULL, true, "6");
+    answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 1);
+    answer(scene, "GET", CONFIGS "/n", 200, DONE, 1);
+    create(scene, NULL, false, "6");
+    answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 1);
+    answer(scene, "GET", CONFIGS "/n", 200, THE_CLONE(ENDED, GONE, "Bound"), 1);
+    create(scene, NULL, false, "10");
+    ck_assert_uint_eq(count(scene, "POST", NULL), 0);
+    ck_assert_uint_eq(count(scene, "DELETE", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+/* Both are there when the first one looks again. */
+START_TEST(of_two_kinds_at_once_the_one_without_a_policy_goes) {
+    struct scene *scene = scene_with_source();
+
+    answer(scene, "GET", CONFIGS "/n", 404, "{}", 1);
+    answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 1);
+    answer(scene, "POST", CONFIGS, 201, DONE, 0);
+    answer(scene, "GET", LISTED, 200, PLAINS(UNTOLD), 1);
+    create(scene, NULL, true, "10");
+    ck_assert_uint_eq(count(scene, "DELETE", NULL), 0);
+    answer(scene, "GET", LISTED, 200, PLAINS(UNTOLD), 1);
+    answer(scene, "GET", CONFIGS "/n", 200, DONE, 0);
+    answer(scene, "GET", "/v3/volumes/" PLAIN, 200, THE_PLAIN(UNTOLD), 1);
+    answer(scene, "DELETE", "/v3/volumes/" PLAIN, 202, NULL, 0);
+    answer(scene, "GET", "/v3/volumes/" PLAIN, 404, "{}", 0);
+    create(scene, NULL, false, "6");
+    ck_assert_uint_eq(count(scene, "DELETE", "/v3/volumes/" PLAIN), 1);
+    ck_assert_uint_eq(count(scene, "DELETE", NULL), 1);
+    scene_end(scene);
+}
+END_TEST
+
+/* One that was there before this call may be somebody's. */
+START_TEST(one_that_somebody_heard_of_is_not_taken_back) {
+    struct scene *scene = scene_with_source();
+
+    answer(scene, "GET", CONFIGS "/n", 404, "{}", 1);
+    answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 1);
+    answer(scene, "GET", LISTED, 200, PLAINS(""), 0);
+    answer(scene, "POST", CONFIGS, 201, THE_CLONE(ENDED, "", "Pending"), 0);
+    answer(scene, "GET", CONFIGS "/" CLONE, 200, THE_CLONE(ENDED, "", "Pending"), 0);
+    answer(scene, "DELETE", CONFIGS "/" CLONE, 202, NULL, 0);
+    create(scene, NULL, true, "6");
+    ck_assert_uint_eq(count(scene, "DELETE", NULL), 1);
+    scene_end(scene);
+
+    scene = scene_new(NULL);
+    answer(scene, "GET", CONFIGS "/n", 200, DONE, 0);
+    answer(scene, "GET", LISTED, 200, PLAINS(""), 0);
+    clone(scene, "6");
+    ck_assert_uint_eq(count(scene, "DELETE", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(neither_kind_is_made_of_the_other) {
+    struct scene *scene = scene_with_source();
+
+    nobody_has_the_name(scene);
+    answer(scene, "GET", CONFIGS "/n", 404, "{}", 0);
+    answer(scene, "GET", "/v3/volumes/" PLAIN, 200, THE_PLAIN(""), 0);
+    answer(scene, "GET", "/v3/snapshots/" SNAP, 200,
+           "{\"snapshot\": {\"id\": \"" SNAP "\", \"status\": \"available\", \"size\": 1, "
+           "\"volume_id\": \"" PLAIN "\"}}",
+           0);
+    answer(scene, "GET", SHOTS "/" SHOT, 200, READY, 0);
+    create(scene, PLAIN, true, "3");
+    create(scene, SNAP, true, "3");
+    create(scene, "config-" SOURCE, false, "3");
+    create(scene, "configsnap-" SHOT, false, "3");
+    answer(scene, "GET", NULL, 404, "{}", 0);
+    create(scene, CLONE, true, "5");
+    create(scene, "snap-other", true, "5");
+    create(scene, "config-" CLONE, true, "5");
+    create(scene, "config-" CLONE, false, "5");
+    create(scene, "configsnap-" CLONE, false, "5");
+    ck_assert_uint_eq(count(scene, "POST", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+CHECK_MAIN("csi clones of configs", a_clone_is_made_by_a_snapshot_that_goes,
+           whoever_comes_again_goes_on_where_it_was_left, what_could_not_be_made_leaves_no_snapshot,
+           a_snapshot_of_another_owner_is_left_alone,
+           one_that_is_never_finished_takes_its_snapshot_along,
+           a_source_goes_with_what_was_left_of_its_clones,
+           a_name_is_one_volumes_with_or_without_a_policy,
+           of_two_kinds_at_once_the_one_without_a_policy_goes,
+           one_that_somebody_heard_of_is_not_taken_back, neither_kind_is_made_of_the_other)
