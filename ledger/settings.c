@@ -60,8 +60,8 @@ const struct option settings_options[] = {
       .help = "Seconds without a report after which a pool of replicas counts as offline." },
     { .section = "DEFAULT", .key = "target_takeover_time", .type = OPTION_SECONDS, .fallback = "60", .min = 0, .max = 86400,
       .help = "Seconds without a report of any pool of a node after which a declared volume that is published on another "
-              "node is taken from it, if it has three replicas or more and most of them can keep the silent node from "
-              "writing; 0: never." },
+              "node, or nowhere, is taken from it, if it has three replicas or more and most of them can keep the silent "
+              "node from writing, and are told of as long; 0: never." },
     { .section = "DEFAULT", .key = "max_over_subscription_ratio", .type = OPTION_FLOAT, .fallback = "20.0",
       .help = "How many times the real room of a thin pool may be promised to volumes." },
     { .section = "DEFAULT", .key = "osapi_max_limit", .type = OPTION_INT, .fallback = "1000", .min = 1, .max = 100000,

@@ -4,9 +4,11 @@
  * more.  So there are never two.  A node begins nothing before it has said so (claimedEpoch); from
  * one that has not, if there is such a node at all, it is taken without its word.
  *
- * A node that is silent says nothing.  It loses the volume to another one when that one, with a
- * higher epoch, can have more than half of three or more replicas from nodes that answer: these
- * obey the silent one no more, and alone it can neither write nor make others believe that it has.
+ * A node that is silent says nothing.  It loses the volume, to another one or to nobody, when
+ * whoever has it next, with a higher epoch, can have more than half of three or more replicas from
+ * nodes that answer: these obey the silent one no more then, and alone it can neither write nor
+ * make others believe that it has.  Its silence counts while those are heard: an API that was away
+ * has heard nobody.
  */
 #include "provision/reconcile.private.h"
 
@@ -52,7 +54,7 @@ static void put_export(struct reconcile *r) {
 static void set_node(struct reconcile *r, const char *node) {
     begin_epoch(r);
     side_put_spec(r, &r->volume, "nodeId", json_string(node));
-    r->volume.after.node = node;
+    r->volume.after.node = *node ? node : NULL;
 }
 
 static int give(struct reconcile *r, const char *node, struct error *err) {
@@ -98,40 +100,48 @@ static void put_nothing_waits(struct reconcile *r) {
     put_waiting(r, CONDITION_MOVING, NULL, NULL);
 }
 
-/* Replicas that can keep the node that has the volume from writing, when `node` opens them. */
-static unsigned count_fences(const struct reconcile *r, const char *node) {
-    unsigned count = 0;
+/* Replicas that can keep the node that has the volume from writing, when `node` opens them; of
+ * pools that were told of for so long. */
+static json_int_t count_fences(const struct reconcile *r, const char *node, int64_t up_us) {
+    json_int_t count = 0;
 
     for (unsigned i = 0; i < r->count; i++) {
         const struct replica_pool *pool =
             r->replicas[i].deleted_at ? NULL : reconcile_pool(r, &r->replicas[i]);
 
-        count += pool && pool->up && (pool->address || text_is(pool->node, node));
+        count += pool && pool->up && pool->up_us >= up_us &&
+                 (pool->address || text_is(pool->node, node));
     }
     return count;
+}
+
+static json_int_t count_needed(const struct reconcile *r) {
+    return json_integer_value(json_object_get(side_spec(&r->volume), "consistencyFactor"));
 }
 
 /* Why it cannot be taken away; NULL: it can. */
 static const char *find_obstacle(const struct reconcile *r, const char *node) {
     const json_t *spec = side_spec(&r->volume);
     json_int_t wanted = json_integer_value(json_object_get(spec, "replicationFactor"));
-    json_int_t needed = json_integer_value(json_object_get(spec, "consistencyFactor"));
-    unsigned fences = count_fences(r, node);
+    json_int_t fences = count_fences(r, node, 0);
 
     if (wanted < FENCE_LEAST)
         return arena_format(r->work->arena, "with fewer than %d replicas nobody could",
                             FENCE_LEAST);
-    if ((json_int_t)fences < needed)
+    if (fences < count_needed(r))
         return arena_format(r->work->arena,
-                            "%u of the %jd replicas that are needed to are on nodes that answer",
-                            fences, (intmax_t)needed);
+                            "%jd of the %jd replicas that are needed to are on nodes that answer",
+                            (intmax_t)fences, (intmax_t)count_needed(r));
     return NULL;
 }
 
 static int take_over(struct reconcile *r, const char *node, struct error *err) {
+    const char *holder = r->volume.before.node;
     const char *message =
-        arena_format(r->work->arena, "Node %s is silent; node %s is to serve the volume.",
-                     r->volume.before.node, node);
+        *node
+            ? arena_format(r->work->arena, "Node %s is silent; node %s is to serve the volume.",
+                           holder, node)
+            : arena_format(r->work->arena, "Node %s is silent; it has the volume no more.", holder);
 
     put_nothing_waits(r);
     set_node(r, node);
@@ -161,24 +171,43 @@ static void wait_for_word(struct reconcile *r) {
                              r->volume.before.node));
 }
 
-static int wait_to_move(struct reconcile *r, const char *node, int64_t silent_us,
-                        struct error *err) {
-    const struct settings *settings = r->work->settings;
-    const char *holder = r->volume.before.node, *obstacle = find_obstacle(r, node);
+static void tell_obstacle(struct reconcile *r, const char *obstacle) {
+    put_waiting(r, CONDITION_MOVING, "CannotFence",
+                arena_format(r->work->arena,
+                             "Node %s is silent and has to be kept from writing: %s. An "
+                             "administrator says when it has stopped.",
+                             r->volume.before.node, obstacle));
+}
 
-    if (!obstacle && silent_us > settings->target_takeover_s * SECOND_US)
-        return take_over(r, node, err);
-    if (obstacle)
-        put_waiting(r, CONDITION_MOVING, "CannotFence",
-                    arena_format(r->work->arena,
-                                 "Node %s is silent and has to be kept from writing: %s. An "
-                                 "administrator says when it has stopped.",
-                                 holder, obstacle));
-    else
+static void tell_wait(struct reconcile *r, const char *node) {
+    const char *holder = r->volume.before.node;
+    intmax_t seconds = (intmax_t)r->work->settings->target_takeover_s;
+
+    if (*node)
         put_waiting(r, CONDITION_MOVING, "NodeSilent",
                     arena_format(r->work->arena,
                                  "Node %s is silent: node %s gets the volume after %jd seconds.",
-                                 holder, node, (intmax_t)settings->target_takeover_s));
+                                 holder, node, seconds));
+    else
+        put_waiting(r, CONDITION_STOPPING, "NodeSilent",
+                    arena_format(r->work->arena,
+                                 "Node %s is silent: it loses the volume after %jd seconds.",
+                                 holder, seconds));
+}
+
+static int wait_to_move(struct reconcile *r, const char *node, int64_t silent_us,
+                        struct error *err) {
+    int64_t enough_us = r->work->settings->target_takeover_s * SECOND_US;
+    const char *obstacle = find_obstacle(r, node);
+
+    if (!obstacle && silent_us > enough_us && count_fences(r, node, enough_us) >= count_needed(r))
+        return take_over(r, node, err);
+    if (!obstacle)
+        tell_wait(r, node);
+    else if (*node)
+        tell_obstacle(r, obstacle);
+    else
+        wait_for_word(r);
     return 0;
 }
 
@@ -190,7 +219,7 @@ static int wait_for_node(struct reconcile *r, const char *node, struct error *er
 
     if (find_silence(r, &pools_us, &silent_us, err) < 0)
         return -1;
-    if (*node && settings->target_takeover_s > 0 && pools_us > down_us)
+    if (settings->target_takeover_s > 0 && pools_us > down_us)
         return wait_to_move(r, node, pools_us, err);
     if (silent_us > down_us)
         wait_for_word(r);

@@ -11,12 +11,13 @@
 
 #define POOL_SELECT                                                                         \
     "SELECT name, node, path, labels, read_only, total_bytes, free_bytes, state, seen_at, " \
-    "created_at, address FROM replica_pools"
+    "created_at, address, up_since FROM replica_pools"
 
 static int read_pool(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
     struct arena *arena = work->arena;
     const char *labels = db_text(rows, 3);
     int64_t silent_us = work->clock_us - db_int(rows, 8);
+    bool up = silent_us <= work->settings->replica_pool_down_s * SECOND_US;
 
     *(struct replica_pool *)item = (struct replica_pool){
         .id = db_copy(rows, 0, arena),
@@ -31,7 +32,8 @@ static int read_pool(struct work *work, const struct db_rows *rows, void *item, 
         .created_at = db_int(rows, 9),
         .address = db_copy(rows, 10, arena),
         .silent_us = silent_us,
-        .up = silent_us <= work->settings->replica_pool_down_s * SECOND_US,
+        .up = up,
+        .up_us = up && !db_is_null(rows, 11) ? work->clock_us - db_int(rows, 11) : 0,
     };
     return ((struct replica_pool *)item)->labels ? 0 : -1;
 }
@@ -105,17 +107,21 @@ int replica_pool_report(struct work *work, const struct replica_pool *said,
     if (check_said(said, err) < 0 || check_owner(work, said, err) < 0 ||
         db_change(work->tx, err,
                   "INSERT INTO replica_pools (name, node, path, labels, read_only, total_bytes, "
-                  "free_bytes, state, seen_at, created_at, address) "
-                  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
+                  "free_bytes, state, seen_at, created_at, address, up_since) "
+                  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $9) "
                   "ON CONFLICT (name) DO UPDATE "
                   "SET node = excluded.node, path = excluded.path, labels = excluded.labels, "
                   "read_only = excluded.read_only, total_bytes = excluded.total_bytes, "
                   "free_bytes = excluded.free_bytes, state = excluded.state, "
-                  "seen_at = excluded.seen_at, address = excluded.address",
+                  "seen_at = excluded.seen_at, address = excluded.address, "
+                  "up_since = CASE WHEN replica_pools.seen_at < $12 OR "
+                  "replica_pools.node <> excluded.node OR replica_pools.up_since IS NULL "
+                  "THEN excluded.up_since ELSE replica_pools.up_since END",
                   DB_TEXT(said->id), DB_TEXT(said->node), DB_TEXT(said->path),
                   DB_TEXT(json_text(work->arena, said->labels)), DB_BOOL(said->read_only),
                   DB_INT(said->total_bytes), DB_INT(said->free_bytes), DB_TEXT(said->state),
-                  DB_INT(work->clock_us), DB_INT(work->now_us), DB_TEXT(said->address)) < 0)
+                  DB_INT(work->clock_us), DB_INT(work->now_us), DB_TEXT(said->address),
+                  DB_INT(work->clock_us - work->settings->replica_pool_down_s * SECOND_US)) < 0)
         return -1;
     found = replica_pool_find(work, said->id, ret, err);
     return error_if_none(found, err, ERROR_INTERNAL, "Pool %s is not there.", said->id);

@@ -22,7 +22,8 @@ struct replica_pool {
     int64_t seen_at;    /* shown */
     int64_t created_at; /* shown */
     int64_t silent_us;  /* since it was seen */
-    bool up;            /* seen lately */
+    bool up;            /* seen lately, */
+    int64_t up_us;      /* and for so long without a pause */
 };
 
 /* What its node says of it, from now on; *ret: as it stands.  ERROR_BAD_REQUEST; ERROR_CONFLICT:

@@ -260,9 +260,11 @@ WORK_TEST(a_node_that_is_silent_holds_up_no_snapshot) {
     (void)err;
     say_served(work, config, -1, NULL);
     publish(work, config, "");
-    work->clock_us += 1000 * SECOND_US;
-    put_reached(work, "-bb");
     id = shoot(work, SNAPSHOT("s"));
+    for (int i = 0; i < 7; i++) {
+        work->clock_us += 10 * SECOND_US;
+        put_reached(work, "-bb");
+    }
     settle(work, config);
     ck_assert_str_eq(volume_of(work, config).node, "host-b");
     ck_assert_str_eq(volume_at(work, config, "spec.serve"), "false");

@@ -91,11 +91,23 @@ static const char *moving(struct work *work, bool addressed) {
     return id;
 }
 
-static void pass(struct work *work, int64_t seconds, const char *told) {
+static void wait_s(struct work *work, int64_t seconds) {
     work->clock_us += seconds * SECOND_US;
     work->now_us += seconds * SECOND_US;
-    for (; *told; told++)
-        put_addressed_pool(work, *told, true);
+}
+
+static void tell(struct work *work, const char *pools) {
+    for (; *pools; pools++)
+        put_addressed_pool(work, *pools, true);
+}
+
+/* These are told of all the time. */
+static void pass(struct work *work, int64_t seconds, const char *told) {
+    for (int64_t step; seconds > 0; seconds -= step) {
+        step = seconds > 10 ? 10 : seconds;
+        wait_s(work, step);
+        tell(work, told);
+    }
 }
 
 WORK_TEST(a_silent_node_loses_the_volume_to_another_with_a_higher_epoch) {
@@ -166,9 +178,11 @@ WORK_TEST(nobody_takes_over_whom_it_cannot_keep_from_writing) {
 WORK_TEST(replicas_that_no_service_keeps_fence_nobody) {
     const char *id = moving(work, false);
 
-    pass(work, 61, "");
-    put_addressed_pool(work, 'b', false);
-    put_addressed_pool(work, 'c', false);
+    for (int i = 0; i < 7; i++) {
+        pass(work, 10, "");
+        put_addressed_pool(work, 'b', false);
+        put_addressed_pool(work, 'c', false);
+    }
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
     put_addressed_pool(work, 'c', true); /* that of the new node's own pool needs none */
@@ -196,6 +210,79 @@ WORK_TEST(a_volume_of_two_replicas_is_never_taken_over) {
                                  "with fewer than 3 replicas nobody could."));
 }
 
+/* All are silent when nobody was there to hear them. */
+WORK_TEST(silence_while_nobody_was_heard_counts_from_when_others_are) {
+    const char *id = moving(work, true);
+
+    wait_s(work, 3600);
+    tell(work, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    assert_moving(work, id, "NodeSilent",
+                  "Node host-a is silent: node host-b gets the volume after 60 seconds.");
+    pass(work, 59, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    tell(work, "a");
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+
+    wait_s(work, 3600);
+    tell(work, "bc");
+    pass(work, 40, "b"); /* one more pause, of a node that is needed */
+    tell(work, "c");
+    pass(work, 59, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    pass(work, 1, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+}
+
+WORK_TEST(a_volume_that_nobody_wants_is_taken_from_a_silent_node_too) {
+    const char *id = moving(work, true);
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    pass(work, 60, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    assert_waits(work, id, "Stopping", "NodeSilent",
+                 "Node host-a is silent: it loses the volume after 60 seconds.");
+    pass(work, 1, "bc");
+    OK(settle(work, id));
+    ck_assert_ptr_null(volume_of(work, id).node);
+    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "2");
+    ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "1");
+    ck_assert_str_eq(volume_at(work, id, "status.target"), "null");
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(last_event(work, id),
+                     "Warning TakenOver 1: Node host-a is silent; it has the volume no more.");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "2");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "3");
+}
+
+WORK_TEST(a_silent_node_keeps_nobody_from_deleting) {
+    const char *id = moving(work, true);
+    struct document config, gone;
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    config = config_of(work, id);
+    OK(document_delete(work, &config, false, &gone, err));
+    pass(work, 60, "bc");
+    OK(settle(work, id));
+    ck_assert_int_eq(volume_of(work, id).deleted_at, 0);
+    pass(work, 1, "bc");
+    OK(settle(work, id));
+    ck_assert_int_ne(volume_of(work, id).deleted_at, 0);
+}
+
 WORK_TEST(nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for) {
     const char *id = moving(work, true);
     struct settings never = *work->settings;
@@ -206,11 +293,15 @@ WORK_TEST(nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for) {
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
     assert_stopping(work, id, "host-a");
-    never.target_takeover_s = 60;
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
     assert_stopping(work, id, "host-a");
+    never.target_takeover_s = 60;
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
 }
 
 WORK_TEST(whom_a_deletion_waits_for_is_told_until_it_has_stopped) {
@@ -222,7 +313,7 @@ WORK_TEST(whom_a_deletion_waits_for_is_told_until_it_has_stopped) {
     ck_assert_str_eq(config_at(work, id, "status.conditions"), "null"); /* it has time to */
     config = config_of(work, id);
     OK(document_delete(work, &config, false, &after, err));
-    pass(work, 31, "bc");
+    pass(work, 31, "b"); /* one of two that are needed */
     OK(settle(work, id));
     assert_stopping(work, id, "host-a");
     ck_assert_int_eq(replicas_of(work, id, &replicas), 3);
@@ -230,7 +321,7 @@ WORK_TEST(whom_a_deletion_waits_for_is_told_until_it_has_stopped) {
     pass(work, 1, "abc"); /* it is heard of again */
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
-    pass(work, 31, "bc");
+    pass(work, 31, "b");
     OK(settle(work, id));
     say_stopped(work, id); /* an administrator, in its place */
     OK(settle(work, id));
@@ -270,6 +361,9 @@ CHECK_MAIN("takeover", a_silent_node_loses_the_volume_to_another_with_a_higher_e
            nobody_takes_over_whom_it_cannot_keep_from_writing,
            replicas_that_no_service_keeps_fence_nobody,
            a_volume_of_two_replicas_is_never_taken_over,
+           silence_while_nobody_was_heard_counts_from_when_others_are,
+           a_volume_that_nobody_wants_is_taken_from_a_silent_node_too,
+           a_silent_node_keeps_nobody_from_deleting,
            nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for,
            whom_a_deletion_waits_for_is_told_until_it_has_stopped,
            a_node_without_pools_is_silent_when_nothing_of_the_volume_changes)
