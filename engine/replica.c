@@ -1,6 +1,7 @@
 #include "engine/replica.h"
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/image_lock.h"
 #include "engine/epoch.h"
 #include "engine/replica.private.h"
@@ -8,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -21,6 +23,8 @@
 #define LOCK       "lock"
 #define STATE_MOST 8192
 #define BLOCK      512
+#define PAUSE_MS   5
+#define MOMENT_US  SECOND_US
 #define SCRAP      4096 /* as much may stand in a file that nobody has written to */
 
 const char *replica_data_path(struct arena *arena, const struct replica *replica) {
@@ -63,20 +67,25 @@ int replica_open(const struct replica *replica, struct error *err) {
 }
 
 /* A file of its own that is open for writing: of a directory, and of what is open for reading,
- * other machines do not see the lock. */
+ * other machines do not see the lock.  Who makes the replica, or empties it, has it for a moment
+ * that is waited for. */
 static int lock_directory(int directory, const struct replica *replica, struct error *err) {
     autoclose int fd =
         openat(directory, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    int64_t until_us = clock_monotonic_us() + MOMENT_US;
+    struct stat facts = { 0 };
+    bool held;
 
     if (fd < 0)
         return say(err, replica, "opening the lock");
-    while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-        if (errno == EWOULDBLOCK)
-            return error_set(err, ERROR_CONFLICT, "Somebody else works on the replica %s in %s.",
-                             replica->uid, replica->pool);
-        if (errno != EINTR)
+    while ((held = flock(fd, LOCK_EX | LOCK_NB) < 0) && clock_monotonic_us() < until_us) {
+        if (errno != EINTR && errno != EWOULDBLOCK)
             return say(err, replica, "locking the directory");
+        poll(NULL, 0, PAUSE_MS);
     }
+    if (held || (fstat(fd, &facts) == 0 && facts.st_nlink == 0)) /* or who had it has removed it */
+        return error_set(err, ERROR_CONFLICT, "Somebody else works on the replica %s in %s.",
+                         replica->uid, replica->pool);
     return take_fd(fd);
 }
 

@@ -67,7 +67,8 @@ int replica_flush(const struct replica *replica, struct error *err);
 int replica_delete(const struct replica *replica, struct error *err);
 
 /* Keeps every other lock of the replica away, on this machine and others that share the pool, until
- * the descriptor *ret is closed: who decides about it holds this.  ERROR_CONFLICT: another does. */
+ * the descriptor *ret is closed: who decides about it holds this.  ERROR_CONFLICT: another does,
+ * for more than a moment. */
 int replica_lock(const struct replica *replica, int *ret, struct error *err);
 
 const char *replica_data_path(struct arena *arena, const struct replica *replica);

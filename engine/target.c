@@ -315,7 +315,8 @@ static int serve(struct target *target, struct error *err) {
 
     if (target_launch(target, err) < 0)
         return -1;
-    target->suspect = target->disputed = target->dispute_marked = false;
+    target->suspect = NULL;
+    target->disputed = target->dispute_marked = false;
     new = let_join(target);
     add_replicas(target, err);
     if (new &&new->votes)
@@ -366,21 +367,32 @@ int target_start(struct target *target, struct error *err) {
 
 /* ---- stop ---- */
 
-/* All that voted have everything, and it is on their disks. */
-static bool is_settled(struct target *target) {
-    struct error reason;
-    bool settled = !target->suspect;
+static int check_member(const struct target *target, const struct member *member,
+                        struct error *err) {
+    if (member->failing)
+        return error_set(err, ERROR_CONFLICT, "the replica %s: %.300s", member->replica.uid,
+                         member->why.message);
+    if (!member->votes || member->errors > 0 ||
+        !generation_same(&member->look.state.generation.id, &target->current.id))
+        return error_set(err, ERROR_CONFLICT, "the replica %s lags behind", member->replica.uid);
+    return 0;
+}
 
-    for (unsigned i = 0; i < target->count && settled; i++) {
-        struct member *member = &target->members[i];
+/* 0: all that voted have everything, and it is on their disks. */
+static int check_settled(struct target *target, struct error *err) {
+    int result = 0;
 
-        if (!generation_has(&target->current, member->replica.uid))
-            continue;
-        settled = member->votes && !member->failing && member->errors == 0 &&
-                  generation_same(&member->look.state.generation.id, &target->current.id) &&
-                  member_flush(target, member, &reason) == 0;
+    for (unsigned i = 0; i < target->count && result == 0; i++) {
+        if (generation_has(&target->current, target->members[i].replica.uid))
+            result = check_member(target, &target->members[i], err);
     }
-    return settled;
+    if (result == 0 && target->suspect)
+        result = error_set(err, ERROR_CONFLICT, "%s", target->suspect);
+    for (unsigned i = 0; i < target->count && result == 0; i++) {
+        if (generation_has(&target->current, target->members[i].replica.uid))
+            result = member_flush(target, &target->members[i], err);
+    }
+    return result;
 }
 
 /* The file stays, and waits for the next start. */
@@ -396,9 +408,9 @@ static int stop_serving(struct target *target, struct error *err) {
     if (target_kill(target, err) < 0)
         return -1;
     target_unlock_replicas(target);
-    if (served && (!orderly || !is_settled(target)))
-        log_warning(NULL, "volume not left in good order", "volume_id", target->volume, "reason",
-                    reason.message, NULL);
+    if (served && (!orderly || check_settled(target, &reason) < 0))
+        log_warning(NULL, "volume not left in good order, its next start makes the replicas equal",
+                    "volume_id", target->volume, "reason", reason.message, NULL);
     else if (served && generation_mark(target, REPLICA_CLEAN, &reason) < 0)
         log_warning(NULL, "replica not marked clean", "volume_id", target->volume, "reason",
                     reason.message, NULL);

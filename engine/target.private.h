@@ -26,9 +26,9 @@ struct member {
     int64_t look_us;          /* it was not reached: no look before that */
     struct replica_look look;
     bool votes;
-    bool shunned; /* could not be opened in this start, */
-    struct error why;
-    bool failing; /* missed a write, or its file is not what the daemon has open */
+    bool shunned;     /* could not be opened in this start, */
+    bool failing;     /* missed a write, or its file is not what the daemon has open: */
+    struct error why; /* of either */
     char copy_node[NODE_SIZE];
     bool copied; /* into a snapshot that is being made, with every write */
     int64_t mismatches, errors;
@@ -50,7 +50,7 @@ struct target {
     struct generation current; /* while serving */
     unsigned count;
     struct member members[REPLICAS_MOST + 1]; /* one more while a replica is replaced */
-    bool suspect;
+    const char *suspect;           /* why the replicas may differ; NULL: nothing was seen */
     bool disputed, dispute_marked; /* a read found no majority, and the replicas say so */
     int64_t failures;
     bool fine;              /* levelling, or a rebuild, reads single blocks */
@@ -114,6 +114,9 @@ void target_look(struct target *target, struct quorum_plan *ret);
 /* Locks all that are there. ERROR_CONFLICT: another works on one, or a daemon that is not ours. */
 int target_lock_replicas(struct target *target, struct error *err);
 void target_unlock_replicas(struct target *target);
+
+/* The first reason stays. */
+void target_suspect(struct target *target, const char *why);
 
 struct change {
     const char *without, *with; /* uids; NULL: none */

@@ -296,7 +296,8 @@ int rebuild_look(struct target *target, struct error *err) {
         return join_anew(target, err);
     if (strcmp(job.status, "ready") == 0 && !target->completing &&
         take_place(target, &reason) < 0) {
-        log_warning(NULL, "replica does not take its place", "volume_id", target->volume, "reason",
+        log_warning(NULL, "replica does not take its place", "volume_id", target->volume,
+                    "replica_id", target->members[target->rebuilt].replica.uid, "reason",
                     reason.message, NULL);
         target_rebuild_stop(target, err);
         return error_pass(err, &reason);

@@ -251,7 +251,7 @@ static void judge(struct target *target, const struct copies *copies, int64_t at
                   struct target_scrub *scrub) {
     unsigned votes, winner = find_winner(copies, &votes);
 
-    target->suspect = true;
+    target_suspect(target, "replicas were found to differ on their disks");
     if (votes < target->threshold) {
         target->disputed = true;
         scrub->undecided++;

@@ -118,6 +118,11 @@ int target_lock_replicas(struct target *target, struct error *err) {
     return 0;
 }
 
+void target_suspect(struct target *target, const char *why) {
+    if (!target->suspect)
+        target->suspect = why;
+}
+
 /* ---- generations ---- */
 
 bool target_doubts(const struct target *target, const char *without) {
@@ -167,8 +172,7 @@ static enum replica_mark in_use(const struct target *target) {
 }
 
 /* Who cannot take it is not waited for: the change that follows leaves it out. */
-static unsigned roll(struct target *target) {
-    struct error reason;
+static unsigned roll(struct target *target, struct error *reason) {
     unsigned failed = 0;
 
     for (unsigned i = 0; i < target->count; i++) {
@@ -176,7 +180,7 @@ static unsigned roll(struct target *target) {
 
         if (member->votes && generation_has(&target->current, member->replica.uid) &&
             !generation_same(&member->look.state.generation.id, &target->current.id) &&
-            write_one(target, member, in_use(target), &reason) < 0) {
+            write_one(target, member, in_use(target), reason) < 0) {
             member->votes = false;
             failed++;
         }
@@ -237,8 +241,8 @@ static int too_few(struct target *target, const bool *votes, const struct error 
     for (unsigned i = 0; i < target->count; i++)
         target->members[i].votes = votes[i];
     return error_set(err, ERROR_UNAVAILABLE,
-                     "The volume %s would go on with too few replicas. %.200s", target->volume,
-                     reason->message);
+                     "The volume %s would go on with too few replicas.%s%.200s", target->volume,
+                     reason->message[0] ? " " : "", reason->message);
 }
 
 /*
@@ -255,7 +259,7 @@ int generation_change(struct target *target, struct change change, struct error 
         votes[i] = target->members[i].votes;
     if (change.without && target_doubts(target, change.without))
         target->disputed = true;
-    if (roll(target) > 0 && (change.wanted > 0 || change.with))
+    if (roll(target, &reason) > 0 && (change.wanted > 0 || change.with))
         return too_few(target, votes, &reason, err);
     if (change.with)
         member_find(target, change.with)->votes = true;

@@ -25,14 +25,16 @@ static void take_report(struct target *target, const json_t *data) {
     }
     if (!member)
         return;
-    target->suspect = true;
+    target_suspect(target, "a replica was outvoted, or missed a write");
     if (type && strcmp(type, "read") == 0) {
         member->mismatches++;
         return;
     }
+    error_set(&member->why, ERROR_BACKEND, "it missed a write: %.200s",
+              reason ? reason : "the storage daemon does not say why");
     if (member->errors++ == 0)
         log_warning(NULL, "replica missed a write", "volume_id", target->volume, "replica_id",
-                    member->replica.uid, "reason", reason, NULL);
+                    member->replica.uid, "reason", member->why.message, NULL);
     member->failing = true;
 }
 
@@ -49,10 +51,12 @@ static void take_event(struct target *target, const json_t *event) {
     if (name && strcmp(name, "QUORUM_REPORT_BAD") == 0)
         take_report(target, data);
     else if (name && strcmp(name, "QUORUM_FAILURE") == 0 && is_of_copies(data)) {
-        log_warning(NULL, "snapshot misses a write", "volume_id", target->volume, NULL);
+        log_warning(NULL, "snapshot misses a write", "volume_id", target->volume, "reason",
+                    "too few of its files took it", NULL);
     } else if (name && strcmp(name, "QUORUM_FAILURE") == 0) {
         target->failures++;
-        target->suspect = target->disputed = true;
+        target->disputed = true;
+        target_suspect(target, "a client's request found no majority");
         log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
                   LOG_INT(json_integer_value(json_object_get(data, "sector-num"))), NULL);
     }
@@ -68,28 +72,39 @@ int watch_events(struct target *target, struct error *err) {
     while ((told = qmp_event(target->qmp, arena, &event, err)) > 0)
         take_event(target, event);
     if (qmp_events_lost(target->qmp))
-        target->suspect = true;
+        target_suspect(target, "the storage daemon has told more than was heard");
     return told;
 }
 
 /* ---- what the files tell ---- */
 
+static void fail_file(struct target *target, struct member *member) {
+    const struct replica_look *look = &member->look;
+
+    if (member->failing)
+        return;
+    if (look->health == REPLICA_GOOD)
+        error_set(&member->why, ERROR_BACKEND, "%s",
+                  member_is_here(member) ? "the storage daemon has another file open"
+                                         : "its host serves it to nobody");
+    else
+        member->why = look->why;
+    log_warning(NULL, "replica's file is not what is served", "volume_id", target->volume,
+                "replica_id", member->replica.uid, "reason", member->why.message, NULL);
+    member->failing = true;
+    target_suspect(target, "a replica's file was not what was served");
+}
+
 void watch_files(struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
-        struct replica_look *look = &member->look;
+        const struct replica_look *look = &member->look;
         bool open = member->votes || (target->job == TARGET_REBUILD && target->rebuilt == i);
 
         member_look(target, member);
         if (open && (look->health == REPLICA_GONE || look->health == REPLICA_DAMAGED ||
-                     (look->health == REPLICA_GOOD && !look->held))) {
-            if (!member->failing)
-                log_warning(NULL, "replica's file is not what is served", "volume_id",
-                            target->volume, "replica_id", member->replica.uid, "reason",
-                            look->why.message, NULL);
-            member->failing = true;
-            target->suspect = true;
-        }
+                     (look->health == REPLICA_GOOD && !look->held)))
+            fail_file(target, member);
     }
 }
 
@@ -139,7 +154,7 @@ int target_drop(struct target *target, const char *replica, struct error *err) {
         return target_rebuild_stop(target, err);
     member_close(target, member);
     log_warning(NULL, "replica votes no more", "volume_id", target->volume, "replica_id", replica,
-                NULL);
+                "reason", member->failing ? member->why.message : "it is to be filled anew", NULL);
     return 0;
 }
 
@@ -229,7 +244,7 @@ void target_status(struct target *target, struct target_status *ret) {
                                    .needed = generation_needed(&target->current),
                                    .size_bytes = target->size_bytes,
                                    .failures = target->failures,
-                                   .suspect = target->suspect,
+                                   .suspect = target->suspect != NULL,
                                    .job = target->job,
                                    .job_error = target->job_error,
                                    .done_bytes = target->done_bytes,
@@ -366,6 +381,6 @@ int target_adopt(struct target *target, struct error *err) {
     if (target->threshold != generation_needed(&target->current))
         return error_set(err, ERROR_CONFLICT, "it serves as many replicas as were wanted before");
     target->state = TARGET_SERVING;
-    target->suspect = true; /* what happened meanwhile nobody heard */
+    target_suspect(target, "nobody heard what the storage daemon told before it was found again");
     return 0;
 }

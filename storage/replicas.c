@@ -184,7 +184,7 @@ static void keep_file(struct replicas *replicas, struct file *file) {
     }
     if (look.health == REPLICA_GONE && make_file(replicas, file, &err) == 0)
         replica_look(&place, volume, &look);
-    else if (err.kind == ERROR_NONE && look.health != REPLICA_GOOD)
+    if (err.kind == ERROR_NONE && look.health != REPLICA_GOOD)
         err = look.why;
     if (look.health == REPLICA_GONE && !file->made) {
         say(replicas, file, "Init", NULL, file->copies ? NULL : &err);

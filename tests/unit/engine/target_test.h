@@ -5,12 +5,12 @@
 #pragma once
 
 #include "common/cleanup.h"
-#include "common/log.h"
 #include "engine/daemon.h"
 #include "engine/target.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/checker.h"
 #include "tests/lib/daemons.h"
+#include "tests/lib/reasons.h"
 #include "tests/lib/small_disk.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static inline void open_target(void) {
 }
 
 static inline void begin(void) {
-    log_open(getenv("TARGET_LOG") ? 2 : -1, LOG_INFO, LOG_TEXT);
+    begin_log("TARGET_LOG");
     strcpy(top, "/tmp/test-target-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(top));
     snprintf(run, sizeof(run), "%s/run", top);
@@ -88,6 +88,7 @@ static inline void end(void) {
     checker_free(&checker);
     umount2(pools[REPLICAS], MNT_DETACH); /* if a test has one there */
     nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    assert_reasons();
 }
 
 static inline const char *file_of(unsigned i, const char *name) {

@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -336,6 +338,25 @@ START_TEST(who_works_on_it_does_so_alone) {
 }
 END_TEST
 
+static void *let_go(void *held) {
+    poll(NULL, 0, 20);
+    close(*(int *)held);
+    return NULL;
+}
+
+/* Two who make the same at once both find it made. */
+START_TEST(a_moment_of_another_s_work_is_waited_for) {
+    pthread_t other;
+    int held = -1;
+
+    create();
+    ck_assert_int_eq(replica_lock(&replica, &held, &err), 0);
+    ck_assert_int_eq(pthread_create(&other, NULL, let_go, &held), 0);
+    ck_assert_msg(replica_create(&replica, VOLUME, MAXIMUM, NULL, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(pthread_join(other, NULL), 0);
+}
+END_TEST
+
 START_TEST(a_deleted_replica_is_gone_and_strangers_files_are_not) {
     struct stat facts;
 
@@ -408,5 +429,6 @@ CHECK_MAIN_WITH("replica", true, begin, end, a_new_replica_is_sparse_private_and
                 a_state_of_another_replica_is_not_believed,
                 a_file_in_use_is_neither_emptied_nor_removed,
                 an_emptied_replica_has_nothing_of_before, who_works_on_it_does_so_alone,
+                a_moment_of_another_s_work_is_waited_for,
                 a_deleted_replica_is_gone_and_strangers_files_are_not,
                 a_pool_that_is_away_is_no_deleted_replica, a_state_is_replaced_as_a_whole)

@@ -131,6 +131,8 @@ START_TEST(a_replica_that_is_gone_votes_no_more_and_is_rebuilt_in_use) {
     stop();
     assert_equal(0, 1);
     assert_equal(0, 2);
+    ck_assert(was_logged("WARNING volume not left in good order"));
+    ck_assert(was_logged("reason=\"a replica's file was not what was served\""));
     ck_assert_int_eq(start(), 1); /* suspect once, then no more */
     stop();
     ck_assert_int_eq(start(), 0);

@@ -7,9 +7,9 @@
 #include "client/volumes.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/log.h"
 #include "storage/reports.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/reasons.h"
 #include "tests/lib/script_server.h"
 #include "json/json.h"
 
@@ -42,7 +42,7 @@ static struct reports *reports;
 static struct error err;
 
 static inline void begin_storage(void) {
-    log_open(getenv("STORAGE_LOG") ? 2 : -1, LOG_INFO, LOG_TEXT);
+    begin_log("STORAGE_LOG");
     strcpy(top, "/tmp/test-storage-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(top));
     for (unsigned i = 0; i < POOLS; i++) {
@@ -75,6 +75,7 @@ static inline void end_storage(void) {
     script_server_free(server);
     arena_free(arena);
     nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    assert_reasons();
 }
 
 static inline void answer(const char *method, const char *path, int status, const char *body) {

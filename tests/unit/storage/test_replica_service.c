@@ -284,7 +284,8 @@ static const char *session_log(void) {
 }
 
 START_TEST(what_strangers_make_a_session_say_is_cut) {
-    const struct pool_look look = { .state = POOL_FAILING }; /* whatever becomes of the pool */
+    const struct pool_look look = { .state = POOL_FAILING, /* whatever becomes of the pool */
+                                    .why = { ERROR_UNAVAILABLE, "it fails" } };
     struct replicas_settings settings = { .pool = names[0], .path = paths[0], .look_ms = 1000 };
     struct wish *wish = wish_of(WISH_REPLICA, replica_document(0, 1));
     struct replicas *replicas;
