@@ -3,7 +3,9 @@
 #include "common/child.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "engine/target.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -29,6 +31,8 @@ enum { NULL_FD, OUT_FD, ERR_FD, LISTENER_FD, PEER_FD, RELAY_FDS };
 struct relay {
     int fds[RELAY_FDS];
     int64_t silence_us;
+    struct sockaddr_un volume;
+    int question; /* connection on which was asked last; -1: none */
 };
 
 /* From one side to the other: what was read is written before more is read. */
@@ -76,9 +80,31 @@ static int await_sides(const struct flow *up, const struct flow *down, int64_t u
         { .fd = is_full(down) ? down->to : down->from, .events = is_full(down) ? POLLOUT : POLLIN },
     };
     int64_t left_us = until_us - clock_monotonic_us();
-    int wait_ms = until_us == 0 || is_full(down) ? -1 : left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
+    int wait_ms = is_full(down) ? -1 : left_us > 0 ? (int)(left_us / 1000) + 1 : 0;
 
     return poll(sides, LENGTH(sides), wait_ms);
+}
+
+/* All that a client of NBD says until it has read a sector; nobody listens to what it hears. */
+static const char question[] = "\0\0\0\3" /* fixed newstyle, no zeroes behind the answer */
+                               "IHAVEOPT"
+                               "\0\0\0\1" /* the export's name; what follows are commands */
+                               "\0\0\0\6" TARGET_EXPORT "\x25\x60\x95\x13"
+                               "\0\0\0\0"         /* read */
+                               "\0\0\0\0\0\0\0\0" /* its number, */
+                               "\0\0\0\0\0\0\0\0" /* from where, */
+                               "\0\0\2\0";        /* and how much */
+
+static_assert(sizeof(TARGET_EXPORT) == 6 + 1, "as it says");
+
+static void ask(struct relay *relay) {
+    const struct sockaddr *address = (const struct sockaddr *)&relay->volume;
+
+    if (relay->question >= 0)
+        close(relay->question);
+    relay->question = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    if (relay->question >= 0 && connect(relay->question, address, sizeof(relay->volume)) == 0)
+        send(relay->question, question, sizeof(question) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /*
@@ -86,17 +112,17 @@ static int await_sides(const struct flow *up, const struct flow *down, int64_t u
  * is the server that speaks first.  A process that was stopped hears what has come meanwhile before
  * it judges.
  */
-static void carry(int daemon, int peer, int64_t silence_us) {
+static void carry(struct relay *relay, int daemon) {
     static char bytes[2][ROOM];
-    struct flow up = { .from = daemon, .to = peer, .bytes = bytes[0] };
-    struct flow down = { .from = peer, .to = daemon, .bytes = bytes[1] };
-    int64_t since = clock_monotonic_us();
+    struct flow up = { .from = daemon, .to = PEER_FD, .bytes = bytes[0] };
+    struct flow down = { .from = PEER_FD, .to = daemon, .bytes = bytes[1] };
+    int64_t since = clock_monotonic_us(), ask_us = since + relay->silence_us / 2;
 
     for (;;) {
         bool listens = !is_full(&down);
         ssize_t moved, come;
 
-        await_sides(&up, &down, since ? since + silence_us : 0);
+        await_sides(&up, &down, since ? since + relay->silence_us : ask_us);
         come = listens ? take_bytes(&down) : 0;
         if (come < 0 || (is_full(&down) && give_bytes(&down) < 0))
             return;
@@ -109,8 +135,13 @@ static void carry(int daemon, int peer, int64_t silence_us) {
             since = clock_monotonic_us();
         if (is_full(&up) && give_bytes(&up) < 0)
             return;
-        if (since > 0 && listens && come == 0 && clock_monotonic_us() >= since + silence_us)
+        if (since > 0 && listens && come == 0 && clock_monotonic_us() >= since + relay->silence_us)
             return;
+        if (since == 0 && come == 0 && clock_monotonic_us() >= ask_us)
+            ask(relay);
+        else if (come == 0 && moved == 0)
+            continue;
+        ask_us = clock_monotonic_us() + relay->silence_us / 2;
     }
 }
 
@@ -132,7 +163,7 @@ static void run_relay(void *arg) {
     daemon = accept(LISTENER_FD, NULL, NULL);
     close(LISTENER_FD);
     if (daemon >= 0)
-        carry(daemon, PEER_FD, relay->silence_us);
+        carry(relay, daemon);
     _exit(0);
 }
 
@@ -196,13 +227,20 @@ static int connect_peer(const char *host, const char *port, int64_t silence_ms, 
     return fd;
 }
 
+static int name_socket(const char *path, struct sockaddr_un *ret, struct error *err) {
+    *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    if (strlen(path) >= sizeof(ret->sun_path))
+        return error_set(err, ERROR_BAD_REQUEST, "The path %s is too long for a socket.", path);
+    strcpy(ret->sun_path, path);
+    return 0;
+}
+
 static int listen_at(const char *path, struct error *err) {
     autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct sockaddr_un address;
 
-    if (strlen(path) >= sizeof(address.sun_path))
-        return error_set(err, ERROR_BAD_REQUEST, "The path %s is too long for a socket.", path);
-    strcpy(address.sun_path, path);
+    if (name_socket(path, &address, err) < 0)
+        return -1;
     if (fd < 0 || (unlink(path) < 0 && errno != ENOENT) ||
         bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || chmod(path, 0600) < 0 ||
         listen(fd, 1) < 0)
@@ -210,15 +248,14 @@ static int listen_at(const char *path, struct error *err) {
     return take_fd(fd);
 }
 
-int relay_start(const char *path, const char *host, const char *port, int64_t silence_ms,
-                struct error *err) {
-    autoclose int peer = connect_peer(host, port, silence_ms, err);
-    autoclose int listener = peer < 0 ? -1 : listen_at(path, err);
+int relay_start(const struct relay_settings *settings, struct error *err) {
+    autoclose int peer = connect_peer(settings->host, settings->port, settings->silence_ms, err);
+    autoclose int listener = peer < 0 ? -1 : listen_at(settings->path, err);
     autoclose int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    struct relay relay = { .silence_us = silence_ms * 1000 };
+    struct relay relay = { .silence_us = settings->silence_ms * 1000, .question = -1 };
     pid_t pid;
 
-    if (peer < 0 || listener < 0)
+    if (peer < 0 || listener < 0 || name_socket(settings->volume, &relay.volume, err) < 0)
         return -1;
     for (int i = NULL_FD; i <= ERR_FD; i++)
         relay.fds[i] = null_fd;

@@ -9,8 +9,11 @@
  * kernel's probes, also between requests.  It lives as long as the connection, whatever becomes of
  * who started it, and what it carries is ciphertext to it.
  *
- * What it cannot see: a peer that has answered some requests and never answers the others, when no
- * new one is sent.  Whoever serves replicas to others ends an export that does not answer.
+ * It cannot see which request an answer is for: a peer that has answered some and never answers the
+ * others is silent only when something else is sent.  So where nothing is, it asks for something
+ * itself: as one more client of the volume it has a sector read, which each replica is asked for.
+ *
+ * What it cannot see then: a peer that answers this and not what waits for its disk.
  */
 #pragma once
 
@@ -18,7 +21,12 @@
 
 #include <stdint.h>
 
-/* Connects, and listens at `path` for one client, which is to come within that time, too.
- * ERROR_UNAVAILABLE: nobody is there. */
-int relay_start(const char *path, const char *host, const char *port, int64_t silence_ms,
-                struct error *err);
+struct relay_settings {
+    const char *path; /* to listen at for one client, */
+    const char *host, *port;
+    const char *volume; /* socket of the volume's clients */
+    int64_t silence_ms; /* within which the client is to come, too */
+};
+
+/* Connects, and listens.  ERROR_UNAVAILABLE: nobody is there. */
+int relay_start(const struct relay_settings *settings, struct error *err);

@@ -78,12 +78,16 @@ int graph_add_connection(struct target *target, const struct member *member, con
                          int64_t size_bytes, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = daemon_path(arena, target->run, "peer");
+    const struct relay_settings relay = { .path = path,
+                                          .host = member->data.host,
+                                          .port = member->data.port,
+                                          .volume = daemon_path(arena, target->run, "nbd"),
+                                          .silence_ms = target->silence_ms };
     bool tls = target->tls_directory != NULL;
     struct error ignored;
     int result;
 
-    if (relay_start(path, member->data.host, member->data.port, target->silence_ms, err) < 0 ||
-        (tls && add_credentials(target, err) < 0))
+    if (relay_start(&relay, err) < 0 || (tls && add_credentials(target, err) < 0))
         return -1;
     result = add_client(target, member, node, path, size_bytes, err);
     unlink(path);

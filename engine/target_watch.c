@@ -13,7 +13,8 @@
 
 /* ---- what the daemon tells ---- */
 
-/* A read that it lost says that its data are bad; a write that failed, that it is stale. */
+/* A read that it lost says that its data are bad; a write that failed, that it is stale.  One of
+ * another host whose read failed has lost its session, and hears of no write from now on. */
 static void take_report(struct target *target, const json_t *data) {
     const char *node = json_text_of(data, "node-name");
     struct member *member = member_of_node(target, node);
@@ -26,14 +27,14 @@ static void take_report(struct target *target, const json_t *data) {
     if (!member)
         return;
     target_suspect(target, "a replica was outvoted, or missed a write");
-    if (type && strcmp(type, "read") == 0) {
+    if (type && strcmp(type, "read") == 0 && (!reason || member_is_here(member))) {
         member->mismatches++;
         return;
     }
-    error_set(&member->why, ERROR_BACKEND, "it missed a write: %.200s",
+    error_set(&member->why, ERROR_BACKEND, "a request failed: %.200s",
               reason ? reason : "the storage daemon does not say why");
     if (member->errors++ == 0)
-        log_warning(NULL, "replica missed a write", "volume_id", target->volume, "replica_id",
+        log_warning(NULL, "replica missed a request", "volume_id", target->volume, "replica_id",
                     member->replica.uid, "reason", member->why.message, NULL);
     member->failing = true;
 }

@@ -7,12 +7,12 @@
 #include "tests/lib/far_certificates.h"
 #include "tests/lib/far_host.h"
 
-#define SILENCE_MS 400
+#define SILENCE_MS 2000
 
 static struct far_host far, dead;
 static struct target *other;
 static struct target_settings its;
-static char other_run[64];
+static char first_run[64], other_run[64];
 static struct error why;
 
 static void make_far(unsigned i) {
@@ -25,12 +25,12 @@ static void begin_far(void) {
     far_begin(&far, top, NULL);
     far_begin(&dead, top, NULL);
     dead.away = true;
+    strcpy(first_run, run);
     snprintf(other_run, sizeof(other_run), "%s/other", top);
     target_close(target);
     make_far(1);
     make_far(2);
     settings.epoch = 1;
-    settings.silence_ms = SILENCE_MS;
     open_target();
     other = NULL;
 }
@@ -45,6 +45,12 @@ static void end_far(void) {
 static void reopen(void) {
     target_close(target);
     open_target();
+}
+
+/* Where it is so short, a busy machine may be found silent: only where that is what it is about. */
+static void bear_silence(int64_t ms) {
+    settings.silence_ms = ms;
+    reopen();
 }
 
 static void watch_until(unsigned voters) {
@@ -135,13 +141,15 @@ START_TEST(one_whose_host_dies_is_left_out_and_filled_again) {
 END_TEST
 
 /* It says nothing and its connection stays: each request of the volume would wait for ever. */
-static void stop_server(int rounds) {
-    pid_t server = far_server(&far, uids[1]);
+START_TEST(one_that_says_nothing_is_cut_off) {
+    pid_t server;
 
+    bear_silence(SILENCE_MS);
+    serve();
+    write_some(50);
+    server = far_server(&far, uids[1]);
     checker_send(&checker, CHECKER_DEPTH);
     kill(server, SIGSTOP);
-    while (rounds-- > 0)
-        ck_assert(checker_wait(&checker));
     write_some(20);
     watch_until(2);
     write_some(50);
@@ -153,11 +161,17 @@ static void stop_server(int rounds) {
     stop();
     assert_equal(0, 1);
 }
+END_TEST
 
-START_TEST(one_that_says_nothing_is_cut_off) {
+/* What its clients wait for may be all that they send. */
+START_TEST(one_is_found_silent_while_no_client_sends_anything) {
+    bear_silence(SILENCE_MS);
     serve();
     write_some(50);
-    stop_server(0);
+    kill(far_server(&far, uids[1]), SIGSTOP);
+    watch_until(2);
+    write_some(20);
+    read_all();
 }
 END_TEST
 
@@ -165,6 +179,7 @@ END_TEST
 START_TEST(nobody_needs_to_watch_for_that) {
     pid_t server;
 
+    bear_silence(SILENCE_MS);
     serve();
     write_some(20);
     target_close(target);
@@ -183,6 +198,7 @@ END_TEST
 /* One that says nothing while it is opened keeps nobody from being served. */
 START_TEST(one_that_is_silent_from_the_beginning_is_left_out) {
     far.mute = uids[2];
+    bear_silence(SILENCE_MS);
     serve();
     assert_voters(2);
     write_some(50);
@@ -251,7 +267,7 @@ START_TEST(the_next_target_fences_the_one_before) {
     read_all();
     write_some(50);
     (void)target_watch(other, &why);
-    ck_assert(!daemon_runs(settings.run) || settings.run == run);
+    ck_assert(!daemon_runs(first_run));
 }
 END_TEST
 
@@ -412,6 +428,7 @@ START_TEST(one_that_lags_is_not_damaged) {
     struct target_scrub scrub = { 0 };
     pid_t lagging, waker;
 
+    bear_silence(SILENCE_MS);
     serve();
     write_some(100);
     lagging = far_server(&far, uids[2]);
@@ -464,7 +481,8 @@ END_TEST
 CHECK_MAIN_WITH("target far", adopt_daemons(), begin_far, end_far,
                 replicas_of_other_hosts_have_all_that_one_here_has,
                 one_whose_host_dies_is_left_out_and_filled_again, one_that_says_nothing_is_cut_off,
-                nobody_needs_to_watch_for_that, one_that_is_silent_from_the_beginning_is_left_out,
+                one_is_found_silent_while_no_client_sends_anything, nobody_needs_to_watch_for_that,
+                one_that_is_silent_from_the_beginning_is_left_out,
                 a_host_that_cannot_be_reached_is_left_out,
                 one_that_runs_is_taken_over_with_its_sessions,
                 the_next_target_fences_the_one_before,
