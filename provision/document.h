@@ -25,6 +25,8 @@ struct document {
 };
 
 #define DOCUMENT_NOT_COUNTED (-1)
+#define DOCUMENT_ELSEWHERE   0
+#define DOCUMENT_WITHOUT_GB  (-2) /* one of its kind, with none of the gigabytes */
 
 /* What a client has sent. */
 struct document_form {

@@ -1,13 +1,15 @@
 /*
- * What documents take of their project's quotas: one of a kind that counts is a volume of as many
- * GiB as its size has, rounded up, from the making of its row to its end.
+ * What documents take of their project's quotas: a config is a volume of as many GiB as its size
+ * has, rounded up, and a snapshot of one a snapshot of as many as its config had when it was made
+ * (no GiB at all with no_snapshot_gb_quota), from the making of the row to its end.
  *
  * The row says what was taken for it, and that is given back, in the transaction that changes the
  * row: nothing is counted twice, and nothing stays.  One that is older than its being counted is
  * counted when it is met, whatever the limits say.
  *
  * An administrator may say of a new one that it is counted elsewhere, as the volume that it was
- * made for is: by the annotation DOCUMENT_QUOTA_KEY with the value "none".  It stays so.
+ * made for is: by the annotation DOCUMENT_QUOTA_KEY with the value "none".  It stays so.  Snapshots
+ * that an administrator makes of such a config are counted elsewhere, too.
  */
 #pragma once
 

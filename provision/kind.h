@@ -13,6 +13,12 @@
 struct document;
 struct work;
 
+/* What quotas are to have of a document. */
+struct document_size {
+    int64_t bytes;
+    bool elsewhere; /* what it belongs to is counted elsewhere */
+};
+
 struct document_kind {
     const char *name;       /* "CStorVolumeConfig" */
     const char *collection; /* "volume_configs", in paths */
@@ -31,8 +37,11 @@ struct document_kind {
                       struct error *err);
     /* May it go?  ERROR_CONFLICT. */
     int (*check_delete)(struct work *work, const struct document *document, struct error *err);
-    /* What it takes of its project's quotas; NULL: nothing. */
-    int64_t (*bytes)(const struct document *document);
+    /* What it is in its project's quotas (ledger/quota_limit.h): one of these, and what it takes of
+     * their gigabytes.  NULL: nothing. */
+    const char *counts_as;
+    int (*size)(struct work *work, const struct document *document, struct document_size *ret,
+                struct error *err);
     /* What follows from a status that its node has written. */
     int (*check_status)(struct work *work, const struct document *before, struct document *after,
                         struct error *err);

@@ -162,6 +162,19 @@ static int load(struct reconcile *r, const char *id, struct error *err) {
     return count < 0 ? -1 : 1;
 }
 
+/* It is older than its being counted. */
+static int count_side(struct reconcile *r, struct side *side, struct error *err) {
+    if (!document_quota_is_due(&side->before))
+        return 0;
+    r->writes = true;
+    if (r->looks)
+        return 0;
+    if (document_quota_count(r->work, &side->before, err) < 0)
+        return -1;
+    side->after.size_gb = side->before.size_gb;
+    return 0;
+}
+
 static int load_snapshots(struct reconcile *r, struct error *err) {
     struct document *found = NULL;
     int count =
@@ -171,8 +184,11 @@ static int load_snapshots(struct reconcile *r, struct error *err) {
         return -1;
     r->snapshots = arena_alloc(r->work->arena, ((size_t)count + 1) * sizeof(*r->snapshots));
     r->snapshot_count = (unsigned)count;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         begin_side(&r->snapshots[i], &found[i]);
+        if (count_side(r, &r->snapshots[i], err) < 0)
+            return -1;
+    }
     return 0;
 }
 
@@ -219,19 +235,6 @@ static int write_side(struct reconcile *r, struct side *side, struct error *err)
     return r->looks ? 0 : document_own_write(r->work, &side->before, &side->after, err);
 }
 
-/* It is older than its being counted. */
-static int count(struct reconcile *r, struct error *err) {
-    if (!document_quota_is_due(&r->config.before))
-        return 0;
-    r->writes = true;
-    if (r->looks)
-        return 0;
-    if (document_quota_count(r->work, &r->config.before, err) < 0)
-        return -1;
-    r->config.after.size_gb = r->config.before.size_gb;
-    return 0;
-}
-
 static int write_all(struct reconcile *r, struct error *err) {
     for (unsigned i = 0; i < r->snapshot_count; i++)
         if (write_side(r, &r->snapshots[i], err) < 0)
@@ -245,7 +248,7 @@ static int run(struct reconcile *r, const char *id, struct error *err) {
 
     if (found <= 0)
         return found;
-    if (count(r, err) < 0 || advance(r, err) < 0 || write_all(r, err) < 0)
+    if (count_side(r, &r->config, err) < 0 || advance(r, err) < 0 || write_all(r, err) < 0)
         return error_context(err, "config %s", r->config.before.name);
     return r->again ? RECONCILE_AGAIN : RECONCILE_SETTLED;
 }

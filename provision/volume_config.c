@@ -1,4 +1,5 @@
 #include "common/quantity.h"
+#include "ledger/quota_limit.h"
 #include "provision/document_store.h"
 #include "provision/name.h"
 #include "provision/pool_list.h"
@@ -201,8 +202,11 @@ static int check_config_edit(struct work *work, const struct document *before,
     return 0;
 }
 
-static int64_t wanted_bytes(const struct document *config) {
-    return storage_of(spec_of(config));
+static int size_of(struct work *work, const struct document *config, struct document_size *ret,
+                   struct error *err) {
+    (void)work, (void)err;
+    *ret = (struct document_size){ .bytes = storage_of(spec_of(config)) };
+    return 0;
 }
 
 static int check_snapshots(struct work *work, const struct document *config, struct error *err) {
@@ -246,5 +250,6 @@ const struct document_kind kind_volume_config = {
     .check = check_config,
     .check_edit = check_config_edit,
     .check_delete = check_config_delete,
-    .bytes = wanted_bytes,
+    .counts_as = QUOTA_VOLUMES,
+    .size = size_of,
 };

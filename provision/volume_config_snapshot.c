@@ -2,6 +2,7 @@
  * CStorVolumeSnapshot: what the volume of a config held in one moment.  It belongs to the config,
  * and stays until its files are gone from every pool.
  */
+#include "ledger/quota_limit.h"
 #include "provision/document_store.h"
 #include "provision/name.h"
 #include "provision/snapshot_node.h"
@@ -86,6 +87,21 @@ static int check_snapshot_delete(struct work *work, const struct document *snaps
                      snapshot->name, begun);
 }
 
+/* As of a volume: the size of what it is of, when it was made, whatever becomes of that. */
+static int size_of(struct work *work, const struct document *snapshot, struct document_size *ret,
+                   struct error *err) {
+    struct document config;
+    int found = document_named(work, &kind_volume_config, snapshot->project_id, volume_of(snapshot),
+                               &config, err);
+
+    if (error_if_none(found, err, ERROR_INTERNAL, "Snapshot %s is of nothing.", snapshot->name) < 0)
+        return -1;
+    if (kind_volume_config.size(work, &config, ret, err) < 0)
+        return -1;
+    ret->elsewhere = config.size_gb == DOCUMENT_ELSEWHERE;
+    return 0;
+}
+
 const struct document_kind kind_volume_config_snapshot = {
     .name = "CStorVolumeSnapshot",
     .collection = "volume_config_snapshots",
@@ -97,4 +113,6 @@ const struct document_kind kind_volume_config_snapshot = {
     .finalizer = "cstorvolumesnapshot.openebs.io/finalizer",
     .check = check_snapshot,
     .check_delete = check_snapshot_delete,
+    .counts_as = QUOTA_SNAPSHOTS,
+    .size = size_of,
 };

@@ -174,7 +174,8 @@ const char volume_quota_in_use[] =
     "SELECT s.project_id, 'snapshots_' || t.name, COUNT(*) " SNAPSHOTS_OF_TYPES " UNION ALL "
     "SELECT s.project_id, 'gigabytes_' || t.name, SUM(s.counted_gb) " SNAPSHOTS_OF_TYPES
     " UNION ALL SELECT project_id, 'groups', COUNT(*) FROM volume_groups GROUP BY project_id "
-    "UNION ALL SELECT project_id, 'volumes', COUNT(*) FROM documents "
-    "WHERE size_gb > 0 GROUP BY project_id UNION ALL "
+    "UNION ALL SELECT project_id, CASE kind WHEN 'CStorVolumeSnapshot' THEN 'snapshots' "
+    "ELSE 'volumes' END, COUNT(*) FROM documents WHERE size_gb <> 0 "
+    "GROUP BY project_id, kind UNION ALL "
     "SELECT project_id, 'gigabytes', SUM(size_gb) FROM documents "
     "WHERE size_gb > 0 GROUP BY project_id";

@@ -172,6 +172,140 @@ WORK_TEST(an_administrator_says_of_a_new_one_that_it_is_counted_elsewhere) {
     assert_used(work, 2, 7);
 }
 
+/* ---- snapshots ---- */
+
+#define SNAPSHOT(name, more) \
+    "{\"metadata\":{\"name\":\"" name "\"" more "},\"spec\":{\"volumeName\":\"db\"}}"
+#define NONE ",\"annotations\":{\"scoria.io/quota\":\"none\"}"
+
+static void assert_snapshots(struct work *work, int64_t snapshots, int64_t gigabytes) {
+    ck_assert_int_eq(used(work, QUOTA_SNAPSHOTS), snapshots);
+    assert_used(work, 1, gigabytes);
+}
+
+static int shoot(struct work *work, const char *text, bool tries, struct error *err) {
+    struct document document;
+
+    return document_create(work, &kind_volume_config_snapshot, tree(work, text), tries, &document,
+                           err);
+}
+
+/* "db" of 2.5 GiB, on one pool. */
+static const char *bound(struct work *work) {
+    const char *id = declare(work, &kind_volume_config, DECLARED("db", "2.5Gi", 1, ""));
+
+    put_pools(work, 1);
+    settle(work, id);
+    say_made(work, id);
+    settle(work, id);
+    return id;
+}
+
+WORK_TEST(a_snapshot_takes_what_its_config_had_then_and_gives_it_back) {
+    const char *config = bound(work), *id;
+    struct document snapshot, after, *replicas;
+
+    id = declare(work, &kind_volume_config_snapshot, SNAPSHOT("s", ""));
+    assert_snapshots(work, 1, 6);
+    OK(edit(work, config, SIZE("10Gi"), err));
+    assert_snapshots(work, 1, 13);
+    settle(work, config);
+    snapshot = document_of(work, &kind_volume_config_snapshot, id);
+    OK(document_patch(work, &snapshot, tree(work, "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}"),
+                      false, &after, err));
+    assert_snapshots(work, 1, 13);
+    OK(document_delete(work, &after, false, &snapshot, err));
+    settle(work, config);
+    assert_snapshots(work, 1, 13); /* its files are there */
+    replicas_of(work, config, &replicas);
+    say(work, &replicas[0],
+        arena_format(work->arena,
+                     "{\"phase\":\"Healthy\",\"observedGeneration\":%jd,\"snapshots\":[]}",
+                     (intmax_t)replicas[0].generation));
+    settle(work, config);
+    assert_snapshots(work, 0, 10);
+}
+
+WORK_TEST(a_snapshot_over_a_quota_is_refused_and_nothing_is_there) {
+    bound(work);
+    for (int tries = 0; tries < 2; tries++) {
+        set_limit(work, QUOTA_GIGABYTES, 5);
+        REFUSED(shoot(work, SNAPSHOT("s", ""), tries, err), OVER_QUOTA);
+        set_limit(work, QUOTA_GIGABYTES, -1);
+        set_limit(work, QUOTA_SNAPSHOTS, 0);
+        REFUSED(shoot(work, SNAPSHOT("s", ""), tries, err), OVER_QUOTA);
+        ck_assert_str_eq(err->message, "SnapshotLimitExceeded: Maximum number of snapshots allowed "
+                                       "(0) exceeded for quota 'snapshots'.");
+        assert_snapshots(work, 0, 3);
+    }
+    set_limit(work, QUOTA_SNAPSHOTS, 1);
+    set_limit(work, QUOTA_PER_VOLUME, 1); /* of volumes */
+    OK(shoot(work, SNAPSHOT("s", ""), false, err));
+    assert_snapshots(work, 1, 6);
+}
+
+WORK_TEST(snapshots_take_no_gigabytes_where_the_operator_says_so) {
+    const char *config = bound(work);
+    struct settings settings = *work->settings;
+
+    (void)err;
+    settings.no_snapshot_gb_quota = true;
+    work->settings = &settings;
+    declare(work, &kind_volume_config_snapshot, SNAPSHOT("s", ""));
+    assert_snapshots(work, 1, 3);
+    settings.no_snapshot_gb_quota = false; /* what was counted stays so */
+    settle(work, config);
+    assert_snapshots(work, 1, 3);
+}
+
+WORK_TEST(snapshots_of_what_is_counted_elsewhere_are_when_an_administrator_makes_them) {
+    const char *config = bound(work);
+    struct context member = *work->context, admin = member;
+
+    admin.is_admin = true;
+    member.is_admin = false;
+    work->context = &admin;
+    OK(shoot(work, SNAPSHOT("said", NONE), false, err));
+    assert_snapshots(work, 0, 3);
+    work->context = &member;
+    OK(shoot(work, SNAPSHOT("own", NONE), false, err));
+    assert_snapshots(work, 1, 6);
+    sql(work, "UPDATE documents SET size_gb = 0 WHERE kind = 'CStorVolumeConfig'");
+    sql(work, "UPDATE quota_usages SET used = used - 3 WHERE resource = 'gigabytes'");
+    OK(shoot(work, SNAPSHOT("members", ""), false, err));
+    ck_assert_int_eq(used(work, QUOTA_SNAPSHOTS), 2);
+    work->context = &admin;
+    OK(shoot(work, SNAPSHOT("admins", ""), false, err));
+    ck_assert_int_eq(used(work, QUOTA_SNAPSHOTS), 2);
+    ck_assert_int_eq(used(work, QUOTA_GIGABYTES), 6);
+    (void)config;
+}
+
+WORK_TEST(snapshots_that_are_older_than_their_counting_are_counted_once) {
+    const char *config = bound(work);
+
+    declare(work, &kind_volume_config_snapshot, SNAPSHOT("s", ""));
+    declare(work, &kind_volume_config_snapshot, SNAPSHOT("t", ""));
+    settle(work, config);
+    sql(work, "UPDATE documents SET size_gb = NULL WHERE kind = 'CStorVolumeSnapshot'");
+    sql(work, "UPDATE quota_usages SET used = 0 WHERE resource = 'snapshots'");
+    sql(work, "UPDATE quota_usages SET used = 3 WHERE resource = 'gigabytes'");
+    set_limit(work, QUOTA_SNAPSHOTS, 1);
+    assert_snapshots(work, 0, 3);
+    ck_assert_int_eq(reconcile_look(work, config, err), RECONCILE_WRITES);
+    settle(work, config);
+    assert_snapshots(work, 2, 9);
+    settle(work, config);
+    assert_snapshots(work, 2, 9);
+    /* Of what is counted elsewhere they are, too. */
+    sql(work, "UPDATE documents SET size_gb = NULL WHERE kind = 'CStorVolumeSnapshot'");
+    sql(work, "UPDATE documents SET size_gb = 0 WHERE kind = 'CStorVolumeConfig'");
+    sql(work, "UPDATE quota_usages SET used = 0");
+    settle(work, config);
+    ck_assert_int_eq(used(work, QUOTA_SNAPSHOTS), 0);
+    assert_used(work, 0, 0);
+}
+
 WORK_TEST(a_failure_of_the_database_is_told) {
     if (postgresql_given())
         return; /* there a failed statement ends the transaction */
@@ -190,4 +324,9 @@ CHECK_MAIN("document quota", a_config_is_a_volume_of_its_size_rounded_up,
            what_a_config_took_is_given_back_when_it_has_gone_and_once,
            what_is_older_than_the_counting_is_counted_once_whatever_the_limit,
            an_administrator_says_of_a_new_one_that_it_is_counted_elsewhere,
+           a_snapshot_takes_what_its_config_had_then_and_gives_it_back,
+           a_snapshot_over_a_quota_is_refused_and_nothing_is_there,
+           snapshots_take_no_gigabytes_where_the_operator_says_so,
+           snapshots_of_what_is_counted_elsewhere_are_when_an_administrator_makes_them,
+           snapshots_that_are_older_than_their_counting_are_counted_once,
            a_failure_of_the_database_is_told)

@@ -2,6 +2,7 @@
  * Snapshots of configs, and configs that are clones: what may be declared of them, whatever has
  * been done yet.
  */
+#include "ledger/quota_limit.h"
 #include "provision/snapshot_source.h"
 #include "tests/lib/declared.h"
 
@@ -83,7 +84,7 @@ WORK_TEST(what_has_no_volume_has_no_snapshot) {
 }
 
 WORK_TEST(snapshots_of_one_config_are_counted) {
-    (void)err;
+    OK(quota_limit_set(work, PROJECT, QUOTA_SNAPSHOTS, -1, err));
     declare_bound(work, DECLARED("db", "2Gi", 3, ""));
     declare_bound(work, DECLARED("other", "2Gi", 3, ""));
     for (int i = 0; i < SNAPSHOTS_MOST; i++)
