@@ -58,10 +58,10 @@ slow_tests += \
 	tests/contract/test_driver_snapshots \
 	tests/fault/test_chain_calls \
 	tests/fault/test_reclaim_calls \
+	tests/fault/test_snapshot_calls \
 	tests/unit/drivers/file/test_reclaim
 check_PROGRAMS += \
 	tests/fault/test_driver_calls \
-	tests/fault/test_snapshot_calls \
 	tests/unit/drivers/file/test_chain \
 	tests/unit/drivers/file/test_chain_assist \
 	tests/unit/drivers/file/test_directory \

@@ -40,8 +40,8 @@ libscoria_a_SOURCES += \
 	manager/volume_jobs.c
 
 if HAVE_CHECK
+slow_tests += tests/unit/manager/test_assist_job
 check_PROGRAMS += \
-	tests/unit/manager/test_assist_job \
 	tests/unit/manager/test_call \
 	tests/unit/manager/test_check \
 	tests/unit/manager/test_extend_job \

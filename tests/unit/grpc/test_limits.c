@@ -65,7 +65,7 @@ END_TEST
 
 START_TEST(who_begins_calls_to_reset_them_is_shown_out) {
     const uint8_t code[] = { 0, 0, 0, NGHTTP2_CANCEL };
-    struct scene *scene = SCENE(.workers = 2);
+    struct scene *scene = SCENE(.workers = 2, .answer_ms = SHORT_MS);
     bool taken = true;
 
     for (int32_t stream = 1; taken && stream < 20000; stream += 2)
@@ -79,7 +79,7 @@ END_TEST
 /* The server has to reset these itself, which costs as much. */
 START_TEST(who_makes_the_server_reset_calls_is_shown_out) {
     static const char *const malformed[] = { ":method", "POST", ":path", PROBE, NULL };
-    struct scene *scene = SCENE(.workers = 2);
+    struct scene *scene = SCENE(.workers = 2, .answer_ms = SHORT_MS);
     bool taken = true;
 
     for (int32_t stream = 1; taken && stream < 20000; stream += 2)
@@ -109,7 +109,7 @@ static const struct flood {
 START_TEST(who_sends_frames_that_ask_for_nothing_is_shown_out) {
     for (size_t i = 0; i < LENGTH(floods); i++) {
         const struct flood *flood = &floods[i];
-        struct scene *scene = SCENE(.workers = 2);
+        struct scene *scene = SCENE(.workers = 2, .answer_ms = SHORT_MS);
         bool taken = wire_begin(scene->wire, 1, PROBE, NULL);
 
         for (unsigned k = 0; taken && k < 20000; k++)
@@ -136,7 +136,7 @@ START_TEST(frames_of_unknown_kinds_are_skipped) {
 END_TEST
 
 START_TEST(headers_without_end_are_cut) {
-    struct scene *scene = SCENE(.workers = 2);
+    struct scene *scene = SCENE(.workers = 2, .answer_ms = SHORT_MS);
     const uint8_t entry[] = { 0x10, 1, 'a', 1, 'b' };
     bool taken = wire_send(scene->wire, NGHTTP2_HEADERS, 0, 1, entry, sizeof(entry));
 

@@ -510,7 +510,7 @@ static void do_it_and_report(struct world *world, const struct world_assist *ass
 }
 
 START_TEST(death_at_any_effect_strands_nothing) {
-    for (int64_t effects = 0; effects < 40; effects++) {
+    for (int64_t effects = WALK_FIRST; effects < 40; effects += WALK_STEP) {
         autoworld struct world *world = world_new(NULL);
         const char *volume = busy_volume(world), *id;
 
@@ -537,7 +537,7 @@ START_TEST(death_at_any_effect_strands_nothing) {
 END_TEST
 
 START_TEST(death_at_any_effect_of_a_merge_strands_nothing) {
-    for (int64_t effects = 0; effects < 40; effects++) {
+    for (int64_t effects = WALK_FIRST; effects < 40; effects += WALK_STEP) {
         autoworld struct world *world = world_new(NULL);
         const char *volume, *id = kept_snapshot(world, &volume);
 
@@ -565,7 +565,7 @@ END_TEST
 
 /* Of a host that does nothing. */
 START_TEST(death_at_any_effect_of_an_undoing_strands_nothing) {
-    for (int64_t effects = 0; effects < 40; effects++) {
+    for (int64_t effects = WALK_FIRST; effects < 40; effects += WALK_STEP) {
         autoworld struct world *world = world_new(NULL);
         const char *volume = busy_volume(world), *id;
 
@@ -715,7 +715,7 @@ END_TEST
 
 /* It cannot join: what runs already would be begun once more. */
 START_TEST(a_compute_service_is_asked_once) {
-    for (int64_t effects = 0; effects < 40; effects++) {
+    for (int64_t effects = WALK_FIRST; effects < 40; effects += WALK_STEP) {
         autoworld struct world *world = world_new(NULL);
         const char *volume = busy_volume(world), *id;
 
@@ -801,7 +801,7 @@ START_TEST(a_sign_is_taken_only_while_it_is_waited_for) {
 END_TEST
 
 START_TEST(death_while_it_asks_again_strands_nothing) {
-    for (int64_t effects = 0; effects < 20; effects++) {
+    for (int64_t effects = WALK_FIRST; effects < 20; effects += WALK_STEP) {
         autoworld struct world *world = world_new(NULL);
         const char *volume = busy_volume(world), *id = pending(world, volume);
 

@@ -289,10 +289,12 @@ static void hold_meeting(const struct phase *phase, const struct act *wish, bool
 }
 
 START_TEST(every_phase_meets_every_reset_and_late_reports) {
+    unsigned step = WALK_STEP, number = WALK_FIRST;
+
     for (unsigned p = 0; p < LENGTH(phases); p++)
         for (unsigned a = 0; a < LENGTH(acts); a++)
             for (int host_acts = 0; host_acts <= (int)phases[p].by_host; host_acts++)
-                if (phases[p].copies || !strstr(acts[a].path, "/C"))
+                if ((phases[p].copies || !strstr(acts[a].path, "/C")) && number++ % step == 0)
                     hold_meeting(&phases[p], &acts[a], host_acts);
 }
 END_TEST
