@@ -148,9 +148,36 @@ static void drop_nulls(json_t *object) {
     }
 }
 
+static bool is_deeper(const json_t *value, unsigned levels) {
+    const char *name;
+    json_t *below;
+
+    if (!json_is_object(value) && !json_is_array(value))
+        return false;
+    if (levels == 0)
+        return true;
+    json_object_foreach((json_t *)(uintptr_t)value, name, below) {
+        if (is_deeper(below, levels - 1))
+            return true;
+    }
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (is_deeper(json_array_get(value, i), levels - 1))
+            return true;
+    return false;
+}
+
+static int check_depth(const struct place *place, struct error *err) {
+    if (place->field->of || !is_deeper(place->value, SCHEMA_DEPTH_MOST))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST, "%s: it nests deeper than %d levels.", place->path,
+                     SCHEMA_DEPTH_MOST);
+}
+
 static int read_object(const struct place *place, json_t **ret, struct error *err) {
     if (!json_is_object(place->value))
         return refuse(place, err, "an object");
+    if (check_depth(place, err) < 0)
+        return -1;
     if (place->field->of &&
         schema_accept(place->arena, place->field->of, place->path, place->value, err) < 0)
         return -1;
@@ -168,6 +195,8 @@ static int read_list(const struct place *place, json_t **ret, struct error *err)
         return refuse(place, err,
                       arena_format(place->arena, "a list of at most %" PRId64,
                                    field->max ? field->max : SCHEMA_TEXT_MOST));
+    if (check_depth(place, err) < 0)
+        return -1;
     for (size_t i = 0; field->of && i < json_array_size(place->value); i++) {
         struct place item = *place;
 

@@ -25,8 +25,8 @@ enum schema_type {
     SCHEMA_QUANTITY,   /* common/quantity.h, min…max in value; an integer is taken as its text */
     SCHEMA_QUANTITIES, /* an object of quantities with any names */
     SCHEMA_MAP,        /* an object of texts with any names */
-    SCHEMA_OBJECT,     /* of the fields `of`; without: of anything */
-    SCHEMA_LIST,       /* of objects of the fields `of`, at most max; without: of anything */
+    SCHEMA_OBJECT,     /* of the fields `of`; without: of anything, SCHEMA_DEPTH_MOST levels deep */
+    SCHEMA_LIST,       /* of objects of the fields `of`, at most max; without: as an object */
 };
 
 enum schema_flags {
@@ -41,6 +41,8 @@ enum schema_flags {
 };
 
 #define SCHEMA_TEXT_MOST 255
+/* Half of what json_parse() reads: others have to read it within lists and events. */
+#define SCHEMA_DEPTH_MOST 32
 
 struct schema_field {
     const char *name;

@@ -73,6 +73,42 @@ START_TEST(a_config_lives_from_its_declaration_to_its_deletion) {
 }
 END_TEST
 
+/* A config whose policy nests so deep: what the API answers. */
+static int declare_deep(struct world *world, unsigned levels) {
+    const char *affinity = "1";
+
+    for (unsigned level = 0; level < levels; level++)
+        affinity = arena_join(world->arena, "{\"a\":", affinity, "}", NULL);
+    return world_call(world, "POST", "/volume_configs",
+                      arena_format(world->arena,
+                                   "{\"volume_config\": {\"metadata\": {\"name\": \"deep-%u\"}, "
+                                   "\"spec\": {\"capacity\": {\"storage\": \"1Gi\"}, "
+                                   "\"provision\": {\"replicaCount\": 1}, \"policy\": "
+                                   "{\"target\": {\"affinity\": %s}}}}}",
+                                   levels, affinity));
+}
+
+/* One that our own clients could not read would take all others in their lists from them. */
+START_TEST(what_is_taken_can_be_read_in_any_list) {
+    static const unsigned levels[] = { 1, 16, 30, 40, 57, 58, 59, 60 };
+    autoworld struct world *world = world_new(NULL);
+    unsigned taken = 0;
+    struct error err = { 0 };
+
+    for (size_t i = 0; i < LENGTH(levels); i++) {
+        int status = declare_deep(world, levels[i]);
+
+        ck_assert_msg(status == 201 || (status == 400 && levels[i] > 16), "%u: %d", levels[i],
+                      status);
+        taken += status == 201;
+    }
+    ck_assert_uint_eq(listed(world, "/volume_configs", "volume_configs"), taken);
+    ck_assert_msg(json_parse(world->arena, world->answer_text, strlen(world->answer_text), &err) !=
+                      NULL,
+                  "%s", err.message);
+}
+END_TEST
+
 START_TEST(an_edit_that_must_not_be_is_told_its_place_and_changes_nothing) {
     static const char *const cases[][2] = {
         { PATCH("\"spec\": {\"capacity\": {\"storage\": \"9Gi\"}}"),
@@ -308,6 +344,7 @@ START_TEST(a_config_counts_as_a_volume_of_its_project) {
 END_TEST
 
 CHECK_MAIN("volume_configs", a_config_lives_from_its_declaration_to_its_deletion,
+           what_is_taken_can_be_read_in_any_list,
            an_edit_that_must_not_be_is_told_its_place_and_changes_nothing,
            what_a_config_has_become_is_seen_below_it, another_projects_documents_are_not_there,
            a_node_finds_what_is_its_own_in_all_projects,

@@ -28,6 +28,7 @@ static const struct schema_field fields[] = {
     { "inner", SCHEMA_OBJECT, .of = inner_fields, .about = "Inside." },
     { "free", SCHEMA_OBJECT, .about = "Anything." },
     { "items", SCHEMA_LIST, .of = inner_fields, .max = 2, .about = "Items." },
+    { "list", SCHEMA_LIST, .about = "Anything." },
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */
@@ -117,6 +118,31 @@ START_TEST(a_refusal_names_the_field_and_the_reason) {
 }
 END_TEST
 
+START_TEST(what_is_free_is_so_deep_and_no_deeper) {
+    static const char *const forms[][3] = { { "free", "{\"a\":", "}" }, { "list", "[", "]" } };
+
+    for (size_t i = 0; i < LENGTH(forms); i++) {
+        for (unsigned levels = SCHEMA_DEPTH_MOST; levels <= SCHEMA_DEPTH_MOST + 1; levels++) {
+            autoarena struct arena *arena = arena_new();
+            const char *text = "1";
+            struct error err = { 0 };
+            int result;
+
+            for (unsigned level = 0; level < levels; level++)
+                text = arena_join(arena, forms[i][1], text, forms[i][2], NULL);
+            text = arena_join(arena, "{\"", forms[i][0], "\":", text, "}", NULL);
+            result = schema_accept(arena, fields, "spec", parse(arena, text), &err);
+            ck_assert_int_eq(result, levels > SCHEMA_DEPTH_MOST ? -1 : 0);
+            if (result == 0)
+                continue;
+            ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+            ck_assert_str_eq(err.message, arena_join(arena, "spec.", forms[i][0],
+                                                     ": it nests deeper than 32 levels.", NULL));
+        }
+    }
+}
+END_TEST
+
 START_TEST(an_edit_keeps_what_is_fixed_and_what_is_ours) {
     static const char *const cases[][3] = {
         { "{\"size\":\"1Mi\"}", "{\"size\":\"1024Ki\"}", "" },
@@ -200,6 +226,6 @@ START_TEST(names_are_those_of_kubernetes) {
 END_TEST
 
 CHECK_MAIN("schema", what_is_accepted_is_in_its_normal_form,
-           a_refusal_names_the_field_and_the_reason, an_edit_keeps_what_is_fixed_and_what_is_ours,
-           what_the_service_wrote_stays, what_an_edit_does_not_say_of_what_is_fixed_stays,
-           names_are_those_of_kubernetes)
+           a_refusal_names_the_field_and_the_reason, what_is_free_is_so_deep_and_no_deeper,
+           an_edit_keeps_what_is_fixed_and_what_is_ours, what_the_service_wrote_stays,
+           what_an_edit_does_not_say_of_what_is_fixed_stays, names_are_those_of_kubernetes)
