@@ -1,6 +1,7 @@
 #include "csi/loop.h"
 
 #include "common/clock.h"
+#include "csi/loop_seal.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -45,6 +46,7 @@ static int open_device(unsigned number, struct loop *ret, struct loop_info64 *re
                        struct error *err) {
     char path[LOOP_PATH_SIZE];
     autoclose int fd = -1;
+    uint64_t seal;
 
     loop_path(number, path);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -52,11 +54,14 @@ static int open_device(unsigned number, struct loop *ret, struct loop_info64 *re
         return 0;
     if (fd < 0)
         return error_errno(err, ERROR_BACKEND, "opening %s", path);
+    seal = loop_seal_number(fd);
     if (ioctl(fd, LOOP_GET_STATUS64, ret_info) < 0)
         return errno == ENXIO
                    ? 0
                    : error_errno(err, is_dead_file(errno) ? ERROR_UNAVAILABLE : ERROR_BACKEND,
                                  "asking %s", path);
+    if (loop_seal_number(fd) == seal) /* what was read is of one and the same */
+        loop_seal(number, seal, ret_info->lo_file_name);
     *ret = (struct loop){ .fd = take_fd(fd),
                           .number = number,
                           .read_only = (ret_info->lo_flags & LO_FLAGS_READ_ONLY) != 0,
@@ -306,6 +311,7 @@ static int configure(unsigned number, int file, const char *label, const struct 
         return error_errno(err, ERROR_BACKEND, "opening %s", path);
     if (ioctl(fd, LOOP_CONFIGURE, &config) < 0)
         return errno == EBUSY ? 1 : error_errno(err, ERROR_BACKEND, "attaching to %s", path);
+    loop_seal(number, loop_seal_number(fd), config.info.lo_file_name);
     *ret = (struct loop){ .fd = take_fd(fd), .number = number, .read_only = how->read_only };
     memcpy(ret->label, config.info.lo_file_name, sizeof(ret->label));
     return 0;

@@ -8,6 +8,7 @@
 #include "tests/unit/csi/node_test.h"
 
 #include <linux/major.h>
+#include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 
 #define OTHER "0d5ca6a1-6a0e-4a52-9a38-5a5f0c7ba002"
@@ -127,6 +128,27 @@ START_TEST(a_device_is_held_to_what_is_said_of_its_volume) {
 }
 END_TEST
 
+/* A pod that has it as a block volume may write what it likes on it. */
+START_TEST(whoever_writes_to_a_device_is_held_to_its_limits) {
+    autoimage int file = image_make("image", 8 * MIB);
+    struct loop_info64 info;
+    struct loop loop;
+
+    assert_ok(loop_attach(file, label, &(struct loop_how){ 0 }, &loop, &err));
+    say(200, ANSWER(OURS("\"read_bytes_sec\": 9")));
+    begin_holder(1);
+    await(loop.number, "rbps=9 wbps=max riops=max wiops=max");
+    ck_assert_int_eq(ioctl(loop.fd, LOOP_GET_STATUS64, &info), 0);
+    for (int i = 0; i < 2; i++) {
+        strcpy((char *)info.lo_file_name, i ? "" : "scoria:00000000:" OTHER);
+        ck_assert_int_eq(ioctl(loop.fd, LOOP_SET_STATUS64, &info), 0);
+        await_looks();
+        ck_assert(is_limited(loop.number, "rbps=9 wbps=max riops=max wiops=max"));
+    }
+    close(loop.fd);
+}
+END_TEST
+
 /* By a holder that was killed; there is no such device. */
 START_TEST(what_nobody_has_behind_it_has_no_limits) {
     write_file(path_in(group, "io.max"), "7:1048575 rbps=5 wbps=max riops=max wiops=max\n");
@@ -222,6 +244,7 @@ END_TEST
 
 CHECK_MAIN_WITH("holder", geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0, begin,
                 end, a_device_is_held_to_what_is_said_of_its_volume,
+                whoever_writes_to_a_device_is_held_to_its_limits,
                 what_nobody_has_behind_it_has_no_limits, whoever_stages_is_looked_at_soon,
                 devices_of_others_are_left_alone, groups_of_cgroup_v1_are_limited_with_all_below,
                 what_is_no_group_is_told)

@@ -61,6 +61,59 @@ START_TEST(a_device_is_found_by_its_file_whatever_the_name) {
 }
 END_TEST
 
+/* As a pod may that has it as a block volume. */
+static void write_label(unsigned number, const char *label) {
+    char path[LOOP_PATH_SIZE];
+    struct loop_info64 info;
+    autoclose int fd = -1;
+
+    loop_path(number, path);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    ck_assert_int_eq(ioctl(fd, LOOP_GET_STATUS64, &info), 0);
+    memset(info.lo_file_name, 0, sizeof info.lo_file_name);
+    strcpy((char *)info.lo_file_name, label);
+    ck_assert_int_eq(ioctl(fd, LOOP_SET_STATUS64, &info), 0);
+}
+
+/* Which device has a label, or -1. */
+static int labelled(const char *label) {
+    autoloop struct loop loop = LOOP_NONE;
+
+    return loop_find_label(is, label, &loop, &err) > 0 ? (int)loop.number : -1;
+}
+
+START_TEST(who_writes_to_a_device_gives_it_no_other_volume) {
+    autoimage int file = image_make("image", 8 * MIB), second = image_make("second", 8 * MIB);
+    /* Devices are the machine's: another run of this has volumes of its own. */
+    const char *first = arena_format(arena, "scoria:00000000:a-%d", (int)getpid());
+    const char *victim = arena_format(arena, "scoria:00000000:b-%d", (int)getpid());
+    const char *const written[] = { victim, "nobody's", "" };
+    struct loop_name *names;
+    struct loop loop;
+
+    assert_ok(loop_attach(file, first, &(struct loop_how){ 0 }, &loop, &err));
+    for (size_t i = 0; i < LENGTH(written); i++) {
+        autoloop struct loop found = LOOP_NONE;
+
+        write_label(loop.number, written[i]);
+        ck_assert_int_eq(labelled(first), (int)loop.number);
+        ck_assert_int_eq(labelled(victim), -1);
+        ck_assert_int_eq(loop_find(file, "scoria:", &found, &err), 1);
+        ck_assert_str_eq(found.label, first);
+        ck_assert_int_eq(loop_list(arena, first, &names, &err), 1);
+        ck_assert_str_eq(names[0].label, first);
+    }
+
+    /* What has the number next is what it says. */
+    close(loop.fd);
+    wait_for_devices(0);
+    assert_ok(loop_attach(second, victim, &(struct loop_how){ 0 }, &loop, &err));
+    ck_assert_int_eq(labelled(victim), (int)loop.number);
+    ck_assert_int_eq(labelled(first), -1);
+    close(loop.fd);
+}
+END_TEST
+
 START_TEST(a_device_that_somebody_else_made_is_refused) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
@@ -389,6 +442,7 @@ START_TEST(of_many_that_want_one_a_device_is_made_once) {
 END_TEST
 
 NODE_MAIN("loop", a_device_is_found_by_its_file_whatever_the_name,
+          who_writes_to_a_device_gives_it_no_other_volume,
           a_device_that_somebody_else_made_is_refused,
           one_over_a_dead_file_keeps_nobody_from_another, what_is_not_kept_ends_with_its_last_user,
           a_device_in_use_is_told_and_ends_later, it_grows_with_its_file_and_never_by_itself,

@@ -1,0 +1,16 @@
+/*
+ * What a device was made as.  Whoever may write to one, as a pod with a block volume does, may
+ * write another label on it, too: the first that this process has seen of a device counts until
+ * its end.  The kernel numbers what stands behind devices: of another number it is another one.
+ *
+ * Thread-safe.  A kernel without such numbers (before 5.15) leaves labels as they are found.
+ */
+#pragma once
+
+#include "csi/loop.h"
+
+/* Of what stands behind the device now; 0: nobody knows. */
+uint64_t loop_seal_number(int fd);
+
+/* `label` is what was read while the device had this number: from now on what was read first. */
+void loop_seal(unsigned device, uint64_t number, unsigned char label[LOOP_LABEL_SIZE]);
