@@ -28,6 +28,12 @@ static bool is_ours(const char *host, const struct http_origin *origin) {
     return false;
 }
 
+/* A browser says it of images, too, and of whatever else has no Origin: and GET may change
+ * something.  "none": somebody has typed the address. */
+static bool is_elsewhere(const char *site) {
+    return site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
+}
+
 const char *http_origin_fault(const struct http_exchange *exchange,
                               const struct http_origin *origin) {
     const char *host = http_header(exchange, "Host"), *page = http_header(exchange, "Origin");
@@ -35,7 +41,8 @@ const char *http_origin_fault(const struct http_exchange *exchange,
 
     if (host && !is_ours(http_origin_host(exchange->arena, host), origin))
         return "The Host of the request is none of this service's names.";
-    if (page && (!from || !host || strcasecmp(from + strlen("://"), host) != 0))
+    if ((page && (!from || !host || strcasecmp(from + strlen("://"), host) != 0)) ||
+        is_elsewhere(http_header(exchange, "Sec-Fetch-Site")))
         return "The request comes from a page of somewhere else.";
     return NULL;
 }

@@ -1,8 +1,8 @@
 /*
  * Without identity whoever reaches the service is believed, and only this machine reaches it; but
- * so does every page that a browser on it shows.  Such a page comes from somewhere else (Origin),
- * or it has bent a name of its own to our address (Host): both are seen here.  A page cannot bend
- * an address, so addresses are believed.
+ * so does every page that a browser on it shows.  Such a page comes from somewhere else (Origin,
+ * Sec-Fetch-Site), or it has bent a name of its own to our address (Host): both are seen here.  A
+ * page cannot bend an address, so addresses are believed.
  */
 #pragma once
 

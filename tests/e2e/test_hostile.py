@@ -219,7 +219,8 @@ class Hostile(ServiceCase):
 
     def test_pages_of_somewhere_else_reach_nothing(self):
         for headers in ({"Host": "evil.example"}, {"Host": "127.0.0.1.evil.example:8776"},
-                        {"Origin": "http://evil.example"}, {"Origin": "null"}):
+                        {"Origin": "http://evil.example"}, {"Origin": "null"},
+                        {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "image"}):
             for method, path in (("GET", "/volumes"), ("POST", "/volumes")):
                 answer = self.api.call(method, path, {"volume": {"size": 1}}, headers=headers)
                 self.assertEqual(answer.status, 403, f"{method} {headers}: {answer}")

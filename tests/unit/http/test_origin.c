@@ -2,15 +2,29 @@
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
 
-static bool is_from_here(const char *host, const char *page, const struct http_origin *origin) {
-    const struct http_header headers[] = { { host ? "Host" : "X-A", host ? host : "" },
-                                           { page ? "Origin" : "X-B", page ? page : "" },
-                                           { NULL, NULL } };
+static bool is_taken(const struct http_header *headers, const struct http_origin *origin) {
     struct test_exchange *test = test_exchange_new("GET", "/", headers, NULL);
     bool here = !http_origin_fault(test_exchange_of(test), origin);
 
     test_exchange_free(test);
     return here;
+}
+
+static bool is_from_here(const char *host, const char *page, const struct http_origin *origin) {
+    const struct http_header headers[] = { { host ? "Host" : "X-A", host ? host : "" },
+                                           { page ? "Origin" : "X-B", page ? page : "" },
+                                           { NULL, NULL } };
+
+    return is_taken(headers, origin);
+}
+
+/* As an image or a link in a page, which say no Origin. */
+static bool is_from_site(const char *site, const struct http_origin *origin) {
+    const struct http_header headers[] = { { "Host", "localhost:8776" },
+                                           { "Sec-Fetch-Site", site },
+                                           { NULL, NULL } };
+
+    return is_taken(headers, origin);
 }
 
 static const char *const names[] = { "storage.example", "node1", NULL };
@@ -49,6 +63,11 @@ START_TEST(pages_of_somewhere_else_are_refused) {
     ck_assert(!is_from_here("127.0.0.1:8776", "null", &ours));
     ck_assert(!is_from_here(NULL, "http://localhost", &ours));
     ck_assert(!is_from_here("node:8776", "http://evil.example", &any));
+    ck_assert(is_from_site("same-origin", &ours));
+    ck_assert(is_from_site("none", &ours));
+    ck_assert(!is_from_site("same-site", &ours));
+    ck_assert(!is_from_site("cross-site", &ours));
+    ck_assert(!is_from_site("cross-site", &any));
 }
 END_TEST
 
