@@ -9,7 +9,7 @@
 
 struct seal {
     uint64_t number;
-    unsigned char label[LOOP_LABEL_SIZE];
+    unsigned char label[LO_NAME_SIZE];
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the seals */
@@ -27,17 +27,17 @@ uint64_t loop_seal_number(int fd) {
     return number;
 }
 
-void loop_seal(unsigned device, uint64_t number, unsigned char label[LOOP_LABEL_SIZE]) {
+void loop_seal(unsigned device, uint64_t number, unsigned char label[LO_NAME_SIZE]) {
     struct seal *seal = &seals[device < DEVICES_MOST ? device : 0];
 
     if (number == 0 || device >= DEVICES_MOST)
         return;
     pthread_mutex_lock(&lock);
     if (seal->number == number) {
-        memcpy(label, seal->label, LOOP_LABEL_SIZE);
+        memcpy(label, seal->label, LO_NAME_SIZE);
     } else {
         seal->number = number;
-        memcpy(seal->label, label, LOOP_LABEL_SIZE);
+        memcpy(seal->label, label, LO_NAME_SIZE);
     }
     pthread_mutex_unlock(&lock);
 }

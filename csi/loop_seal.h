@@ -7,10 +7,11 @@
  */
 #pragma once
 
-#include "csi/loop.h"
+#include <linux/loop.h>
+#include <stdint.h>
 
 /* Of what stands behind the device now; 0: nobody knows. */
 uint64_t loop_seal_number(int fd);
 
 /* `label` is what was read while the device had this number: from now on what was read first. */
-void loop_seal(unsigned device, uint64_t number, unsigned char label[LOOP_LABEL_SIZE]);
+void loop_seal(unsigned device, uint64_t number, unsigned char label[LO_NAME_SIZE]);
