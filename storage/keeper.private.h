@@ -23,8 +23,8 @@ struct keeper {
     const char *run;
     struct wish *wish, *opened; /* what the target was opened with; held */
     struct target *target;
-    bool elsewhere; /* replicas are reached otherwise from its next start on */
-    struct target_status status;
+    bool elsewhere;              /* replicas are reached otherwise from its next start on */
+    struct target_status status; /* what it names is the target's */
     const char *phase;
     int64_t generation; /* that has been made true */
     struct error trouble;

@@ -102,6 +102,7 @@ void keeper_let_go(struct keeper *keeper) {
     keeper->scrub = (struct target_scrub){ 0 };
     target_close(keeper->target);
     keeper->target = NULL;
+    keeper->status = (struct target_status){ .state = TARGET_DOWN };
     wish_release(keeper->opened);
     keeper->opened = NULL;
 }

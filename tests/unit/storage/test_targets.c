@@ -235,6 +235,19 @@ START_TEST(nothing_begins_before_the_document_says_that_it_is_to) {
 }
 END_TEST
 
+/* Another node had it in between. */
+START_TEST(what_was_lost_and_given_back_is_not_served_until_it_is) {
+    set(of_epoch(1, 1));
+    assert_well();
+    set(of_epoch(3, 2));
+    await_claim(3);
+    ck_assert_ptr_null(json_object_get(json_object_get(told(VOLUME), "target"), "address"));
+    ck_assert_str_eq(json_text_of(told(VOLUME), "phase"), "Offline");
+    set(of_epoch(3, 3));
+    assert_well();
+}
+END_TEST
+
 /* Its name is in no list of ours any more. */
 START_TEST(what_was_never_ours_is_waited_for_no_longer) {
     set(of_epoch(1, 0));
@@ -704,6 +717,7 @@ CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end, an_address_that_comes_di
                 a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
                 what_was_taken_back_before_it_was_seen_is_told,
                 nothing_begins_before_the_document_says_that_it_is_to,
+                what_was_lost_and_given_back_is_not_served_until_it_is,
                 what_was_never_ours_is_waited_for_no_longer,
                 a_daemon_outlives_the_agent_and_is_found_without_the_api,
                 what_is_left_takes_no_epoch_of_another_node, a_daemon_that_died_is_started_again,
