@@ -2,6 +2,13 @@
 
 #include "ledger/operation.h"
 
+/* Whether it is a refusal that clients read, and which one. */
+static enum error_kind kind_of(const json_t *conflict) {
+    if (!conflict)
+        return ERROR_BACKEND;
+    return json_is_true(conflict) ? ERROR_CONFLICT : ERROR_BAD_REQUEST;
+}
+
 int connect_read_answer(struct request *request, const json_t **ret, struct error *err) {
     struct operation operation;
     const char *failure;
@@ -18,7 +25,7 @@ int connect_read_answer(struct request *request, const json_t **ret, struct erro
                          operation.id);
     failure = json_string_value(json_object_get(answer, "error"));
     if (failure)
-        return error_set(err, ERROR_BACKEND, "%s", failure);
+        return error_set(err, kind_of(json_object_get(answer, "conflict")), "%s", failure);
     *ret = answer;
     return 1;
 }

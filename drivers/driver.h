@@ -141,7 +141,8 @@ struct driver_draft {
 /* In a pool's capabilities: may a snapshot below a guest be left to the guest's host?  Where it is
  * not said nobody knows. */
 #define POOL_SNAPSHOT_OVERLAYS "snapshot_overlays"
-/* And is the end of a connection the backend's business, too (disconnect)? */
+/* And is the end of a connection the backend's business, too (disconnect)?  Then a volume is
+ * connected to one host at a time. */
 #define POOL_ENDS_CONNECTIONS "ends_connections"
 /* A list: keys of extra specs that are the driver's own.  A type with one of them is for such pools
  * alone, whatever the value. */
@@ -211,7 +212,8 @@ struct driver {
                     int64_t *ret_bytes, struct error *err);
     /* connection_info: {"driver_volume_type", "data": {…}} (a new reference).  An object larger
      * than its record is as good as any: a guest may have grown it after its extend was given up
-     * (X24). */
+     * (X24).  ERROR_BAD_REQUEST, ERROR_CONFLICT: not this host, or not now; nothing has begun, and
+     * clients read why. */
     int (*connect)(void *handle, struct arena *arena, const struct driver_volume *volume,
                    const json_t *connector, json_t **ret, struct error *err);
     /* Every object of this backend's naming, for the check of files against rows: calls

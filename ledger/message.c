@@ -82,6 +82,7 @@ static const struct numbered_text details[] = {
     { "910", "The volume is in use, and its storage takes no snapshot of it meanwhile." },
     { "911", "The storage takes the snapshots of the members one after the other." },
     { "912", "The guest has left before the snapshots of the members were taken together." },
+    { "913", "What the volume's type or its source asks for the backend does not have." },
 };
 /* clang-format on */
 

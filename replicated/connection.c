@@ -20,6 +20,7 @@ static int publish(struct replicated_call *call, const char *node, struct error 
 
 struct connecting {
     const char *host; /* NULL: where it is served already */
+    bool known;       /* that it can serve */
     bool said;
     const char *socket;
 };
@@ -50,6 +51,32 @@ static int find_socket(struct replicated_call *call, const char *host, const cha
     return 1;
 }
 
+/* A host without would be waited for until the patience is over. */
+static int check_agent(struct replicated_call *call, const char *host, struct error *err) {
+    const json_t *pools = replicated_pools(&call->api, call->arena, err);
+
+    for (size_t i = 0; i < json_array_size(pools); i++) {
+        const char *node = json_text_of(json_array_get(pools, i), "node");
+
+        if (node && strcmp(node, host) == 0)
+            return 0;
+    }
+    return pools ? error_set(err, ERROR_BAD_REQUEST,
+                             "Host %s has no storage agent with a pool: a replicated volume is "
+                             "served by the host that it is connected to.",
+                             host)
+                 : -1;
+}
+
+/* Nothing has begun. */
+static int refuse_host(struct replicated_call *call, const char *node, struct error *err) {
+    call->over = true;
+    return error_set(err, ERROR_CONFLICT,
+                     "The volume is connected to host %s, and to one at a time: it has to be "
+                     "detached there first.",
+                     node);
+}
+
 static int connect_step(struct replicated_call *call, void *arg, struct error *err) {
     struct connecting *connecting = arg;
     int found = replicated_look(call, err);
@@ -63,7 +90,10 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
     if (!connecting->host)
         connecting->host = node;
     if (*node && strcmp(node, connecting->host) != 0)
-        return error_set(err, ERROR_BACKEND, "The volume is served to host %s.", node);
+        return refuse_host(call, node, err);
+    if (!*node && !connecting->known && check_agent(call, connecting->host, err) < 0)
+        return -1;
+    connecting->known = true;
     if (!connecting->said || !*node) {
         connecting->said = publish(call, connecting->host, err) == 0;
         return connecting->said ? 0 : -1;
@@ -71,17 +101,27 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
     return find_socket(call, connecting->host, &connecting->socket, err);
 }
 
+/* A refusal would say that nothing has begun. */
+static int fail(const struct replicated_call *call, const struct connecting *connecting,
+                struct error *failure, struct error *err) {
+    if (connecting->said && !call->over && failure->kind == ERROR_CONFLICT)
+        failure->kind = ERROR_BACKEND;
+    return error_pass(err, failure);
+}
+
 int replicated_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
                        const json_t *connector, json_t **ret, struct error *err) {
     struct connecting connecting = { .host = json_text_of(connector, "host") };
     struct replicated_call call;
+    struct error failure;
 
     if (connector && !connecting.host)
         return error_set(err, ERROR_BAD_REQUEST, "The connector names no host.");
     if (driver_fence_check(volume->fence, err) < 0 ||
-        replicated_begin(handle, arena, volume, &call, err) < 0 ||
-        replicated_walk(&call, connect_step, &connecting, err) < 0)
+        replicated_begin(handle, arena, volume, &call, err) < 0)
         return -1;
+    if (replicated_walk(&call, connect_step, &connecting, &failure) < 0)
+        return fail(&call, &connecting, &failure, err);
     *ret = json_pack("{s:s, s:{s:s, s:s, s:s, s:s, s:s}}", "driver_volume_type", "nbd", "data",
                      "transport", "unix", "socket", connecting.socket, "export", "volume", "format",
                      "raw", "name", volume->name_id);

@@ -81,7 +81,7 @@ struct room {
     unsigned count;
 };
 
-static const json_t *fetch_pools(const struct client *api, struct arena *arena, struct error *err) {
+const json_t *replicated_pools(const struct client *api, struct arena *arena, struct error *err) {
     const struct client_call call = { .method = "GET", .path = "/replica_pools" };
 
     return client_ask_for(api, arena, &call, "replica_pools", err);
@@ -119,7 +119,7 @@ static int replicated_get_pools(void *handle, struct arena *arena, struct driver
 
     if (replicated_is_early(opened))
         return 0;
-    if (replicated_api(opened, &api, err) < 0 || !(pools = fetch_pools(&api, arena, err)))
+    if (replicated_api(opened, &api, err) < 0 || !(pools = replicated_pools(&api, arena, err)))
         return -1;
     room = room_of(pools);
     *pool = (struct driver_pool){

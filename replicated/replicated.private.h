@@ -46,6 +46,8 @@ extern const struct remote_documents replicated_configs, replicated_policies;
 /* The API is this process's own, and does not listen: not yet, or nevermore. */
 bool replicated_is_early(const struct replicated *backend);
 int replicated_api(const struct replicated *backend, struct client *ret, struct error *err);
+/* An array: what nodes keep replicas in. */
+const json_t *replicated_pools(const struct client *api, struct arena *arena, struct error *err);
 int replicated_begin(struct replicated *backend, struct arena *arena,
                      const struct driver_volume *volume, struct replicated_call *ret,
                      struct error *err);

@@ -42,6 +42,29 @@ static int check_connect(const struct volume *volume, const struct attachment *a
     return 0;
 }
 
+/* Its own attachment is one that it may take elsewhere, as long as it is not complete. */
+static bool is_elsewhere(const struct attachment *other, const char *attachment_id,
+                         const char *host) {
+    bool own = attachment_id && strcmp(other->id, attachment_id) == 0;
+
+    return (own ? strcmp(other->attach_status, "attached") == 0 : attachment_in_use(other)) &&
+           other->attached_host && strcmp(other->attached_host, host) != 0;
+}
+
+/* Also of one instance that moves from host to host while it runs. */
+static int check_host(struct work *work, const struct volume *volume, const char *attachment_id,
+                      const char *host, struct error *err) {
+    int one_host = host ? volume_disconnect_needed(work, volume->host, err) : 0;
+
+    for (unsigned i = 0; one_host > 0 && i < volume->attachment_count; i++)
+        if (is_elsewhere(&volume->attachments[i], attachment_id, host))
+            return error_set(err, ERROR_CONFLICT,
+                             "Volume %s is connected to host %s, and its backend connects a "
+                             "volume to one host at a time: it has to be detached there first.",
+                             volume->id, volume->attachments[i].attached_host);
+    return one_host < 0 ? -1 : 0;
+}
+
 /* A backend that does not answer must not gather questions without end. */
 static int check_questions(struct work *work, const struct operation_kind *kind,
                            const char *volume_id, struct error *err) {
@@ -101,6 +124,7 @@ int attachment_connect(struct work *work, const struct attachment *attachment,
         return -1;
     if (volume_details(work, attachment->volume_id, &volume, err) < 0 ||
         check_connect(&volume, attachment, err) < 0 ||
+        check_host(work, &volume, attachment->id, host, err) < 0 ||
         volume_reclaim_give_way(work, &volume, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
         conflict_settle(work, volume.id, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
         db_run(work->tx, err,
@@ -127,6 +151,8 @@ int volume_initialize_connection(struct work *work, const struct volume *volume,
                          "Invalid volume: Volume %s cannot be connected while its status is %s.",
                          volume->id, status_shown(volume->status));
     if (connector_check(connector, err) < 0 ||
+        check_host(work, volume, NULL, json_string_value(json_object_get(connector, "host")), err) <
+            0 ||
         volume_reclaim_give_way(work, &now, ACTION_INITIALIZE_CONNECTION, err) < 0 ||
         conflict_settle(work, volume->id, ACTION_INITIALIZE_CONNECTION, err) < 0)
         return -1;
@@ -179,9 +205,24 @@ int attachment_refresh(struct work *work, const struct volume *volume, const cha
     return 0;
 }
 
-/* Why, the manager's log says: once, and no client reads it. */
-static int connect_failed(struct work *work, const struct operation *operation, struct error *err) {
-    static const char text[] = "{\"error\": \"The backend cannot connect the volume.\"}";
+/* What the backend refuses it gives a reason for; of anything else no client reads more. */
+static bool is_refusal(const struct error *failure) {
+    return failure->kind == ERROR_BAD_REQUEST || failure->kind == ERROR_CONFLICT;
+}
+
+static const char *tell_failure(struct arena *arena, const struct error *failure) {
+    const char *text = "The backend cannot connect the volume.";
+
+    if (!is_refusal(failure))
+        return json_text(arena, json_keep(arena, json_pack("{s:s}", "error", text)));
+    return json_text(arena,
+                     json_keep(arena, json_pack("{s:s, s:b}", "error", failure->message, "conflict",
+                                                failure->kind == ERROR_CONFLICT)));
+}
+
+static int connect_failed(struct work *work, const struct operation *operation,
+                          const struct error *failure, struct error *err) {
+    const char *text = tell_failure(work->arena, failure);
 
     if (db_run(work->tx, err,
                "UPDATE attachments SET attach_status = 'error_attaching', updated_at = $1 "
@@ -189,7 +230,7 @@ static int connect_failed(struct work *work, const struct operation *operation, 
                DB_INT(work->now_us), DB_TEXT(operation->target_id)) < 0 ||
         attach_status_follow(work, operation->volume_id, err) < 0 ||
         operation_answer(work, operation->id, text, err) < 0 ||
-        volume_disconnect(work, operation->volume_id, err) < 0)
+        (!is_refusal(failure) && volume_disconnect(work, operation->volume_id, err) < 0))
         return -1;
     return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
                        operation->kind->message_action, "021", err);
@@ -202,7 +243,7 @@ static int connect_finish(struct work *work, const struct operation *held, void 
     int changed;
 
     if (ending->failure)
-        return connect_failed(work, held, err);
+        return connect_failed(work, held, ending->failure, err);
     changed = db_run(work->tx, err,
                      "UPDATE attachments SET connection_info = $1, updated_at = $2 WHERE id = $3",
                      DB_TEXT(flatten(work->arena, info, held->target_id)), DB_INT(work->now_us),

@@ -328,13 +328,15 @@ static int made(struct work *work, const struct operation *held, const struct cr
     return notification_of(work, "volume.create.end", held->volume_id, err);
 }
 
-static int not_made(struct work *work, const struct operation *held, struct error *err) {
+static int not_made(struct work *work, const struct operation *held, const struct error *failure,
+                    struct error *err) {
     int left = operation_leave(work, held->volume_id, held->kind, held->kind->on_failure, err);
 
     if (left < 0 || (left > 0 && call_broken(work, held->volume_id, err) < 0))
         return -1;
     return message_put(work, held->project_id, held->request_id, held->volume_id,
-                       held->kind->message_action, "012", err);
+                       held->kind->message_action,
+                       failure->kind == ERROR_BAD_REQUEST ? "913" : "012", err);
 }
 
 static int create_finish(struct work *work, const struct operation *held, void *arg,
@@ -343,7 +345,8 @@ static int create_finish(struct work *work, const struct operation *held, void *
     struct volume volume;
 
     if (operation_end(work, held->id, err) < 0 ||
-        (ending->failure ? not_made(work, held, err) : made(work, held, ending, err)) < 0)
+        (ending->failure ? not_made(work, held, ending->failure, err)
+                         : made(work, held, ending, err)) < 0)
         return -1;
     if (volume_row(work, held->volume_id, &volume, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;

@@ -23,10 +23,11 @@
 #define GROWING                                        \
     "},\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}," \
     "\"status\":{\"phase\":\"Bound\",\"capacity\":{\"storage\":\"1Gi\"}}"
-#define AT(node) BOUND("1Gi") ",\"publish\":{\"nodeId\":\"" node "\"}"
-#define GOING    ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"" BOUND("1Gi")
-#define NONE     "{\"itemNotFound\":{\"code\":404,\"message\":\"none\"}}"
-#define CHANGED  "{\"conflictingRequest\":{\"code\":409,\"message\":\"changed\"}}"
+#define AT(node)    BOUND("1Gi") ",\"publish\":{\"nodeId\":\"" node "\"}"
+#define GOING       ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"" BOUND("1Gi")
+#define POOLS(node) "{\"replica_pools\":[{\"node\":\"" node "\"}]}"
+#define NONE        "{\"itemNotFound\":{\"code\":404,\"message\":\"none\"}}"
+#define CHANGED     "{\"conflictingRequest\":{\"code\":409,\"message\":\"changed\"}}"
 
 #define SNAPSHOT_PATH(name) "/v3/volume_config_snapshots/" name
 #define SNAPSHOTS           "/v3/volume_config_snapshots?*"
@@ -291,8 +292,19 @@ START_TEST(it_is_served_to_one_host) {
     ck_assert_int_eq(
         bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info, &bench.err),
         -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
     ck_assert_uint_eq(asked("PATCH"), 0);
 
+    /* Nor to one that could not serve it. */
+    answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 1);
+    answers("GET", "/v3/replica_pools", 200, POOLS("other"), 1);
+    ck_assert_int_eq(
+        bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info, &bench.err),
+        -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_BAD_REQUEST);
+    ck_assert_uint_eq(asked("PATCH"), 0);
+
+    answers("GET", "/v3/replica_pools", 200, POOLS("one"), 0);
     answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 1);
     answers("PATCH", PATH, 200, CONFIG(ID, "9", AT("one")), 0);
     answers("GET", PATH, 200, CONFIG(ID, "9", AT("one")), 0);

@@ -194,6 +194,12 @@ static struct world *world_holding(void) {
     return world;
 }
 
+static int connect_to(struct world *world, const char *attachment, const char *connector) {
+    return world_call(
+        world, "PUT", arena_format(world->arena, "/attachments/%s", attachment),
+        arena_format(world->arena, "{\"attachment\": {\"connector\": %s}}", connector));
+}
+
 static void assert_connected(struct world *world, const char *id, const char *host) {
     const char *connected = memory_connected(world->memory, id);
 
@@ -238,6 +244,61 @@ START_TEST(a_connection_of_which_one_attachment_is_left_stays) {
     ck_assert_int_eq(detach(world, first), 200);
     world_settle(world);
     assert_connected(world, id, NULL);
+}
+END_TEST
+
+/* One instance, too, that moves while it runs. */
+START_TEST(a_second_host_is_refused_and_nothing_changes) {
+    autoworld struct world *world = world_holding();
+    const char *id = world_volume(world, 1), *first, *second;
+
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, HOST("one")), 200);
+    first = world_answer_id(world, "attachment");
+    world_sql(world, "UPDATE attachments SET attach_status = 'attached'");
+    world_sql(world, "UPDATE volumes SET status = 'in-use'");
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, HOST("two")), 409);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "connected to host one"));
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), 1);
+    ck_assert_int_eq(
+        world_action(world, id, "{\"os-initialize_connection\": {\"connector\": %s}}", HOST("two")),
+        409);
+    ck_assert_int_eq(connect_to(world, first, HOST("two")), 409);
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, NULL), 200);
+    second = world_answer_id(world, "attachment");
+    ck_assert_int_eq(connect_to(world, second, HOST("two")), 409);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments WHERE "
+                                        "attach_status = 'reserved' AND connector IS NULL"),
+                     1);
+    world_settle(world);
+    assert_connected(world, id, "one");
+    ck_assert_str_eq(world_status(world, id), "in-use");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM messages"), 0);
+
+    /* Once the first has gone the other host has it. */
+    ck_assert_int_eq(detach(world, first), 200);
+    world->now_us++;
+    ck_assert_int_eq(connect_to(world, second, HOST("two")), 200);
+    assert_connected(world, id, "two");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* Where no attachment says who is connected. */
+START_TEST(what_the_backend_refuses_it_gives_a_reason_for) {
+    static const char connect[] = "{\"os-initialize_connection\": {\"connector\": %s}}";
+    autoworld struct world *world = world_holding();
+    const char *id = world_volume(world, 1);
+
+    ck_assert_int_eq(world_action(world, id, connect, HOST("one")), 200);
+    ck_assert_int_eq(world_action(world, id, connect, HOST("two")), 409);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "The volume is connected to host one."));
+    world_settle(world);
+    assert_connected(world, id, "one");
+    memory_fail_next(world->memory, "connect", ERROR_BAD_REQUEST);
+    ck_assert_int_eq(world_action(world, id, connect, HOST("one")), 400);
+    world_settle(world);
+    assert_connected(world, id, "one");
+    ck_assert_int_eq(world_check(world), 0);
 }
 END_TEST
 
@@ -425,12 +486,15 @@ END_TEST
 START_TEST(a_failed_create_and_delete_are_told) {
     autoworld struct world *world = world_new(NULL);
     autoarena struct arena *arena = arena_new();
-    const char *id;
+    const char *id, *other;
 
     memory_fail_next(world->memory, "create_volume", ERROR_BACKEND);
     id = world_volume(world, 1);
     ck_assert_str_eq(world_status(world, id), "error");
     ck_assert(world_has_message(world, id, "VOLUME_VOLUME_008_012"));
+    memory_fail_next(world->memory, "create_volume", ERROR_BAD_REQUEST);
+    other = world_volume(world, 1);
+    ck_assert(world_has_message(world, other, "VOLUME_VOLUME_008_913"));
 
     memory_fail_next(world->memory, "delete_volume", ERROR_BACKEND);
     ck_assert_int_eq(world_call(world, "DELETE", arena_format(arena, "/volumes/%s", id), NULL),
@@ -438,7 +502,7 @@ START_TEST(a_failed_create_and_delete_are_told) {
     world_settle(world);
     ck_assert_str_eq(world_status(world, id), "error_deleting");
     ck_assert(world_has_message(world, id, "VOLUME_VOLUME_901_901"));
-    ck_assert_int_eq(world_in_use(world, "volumes"), 1);
+    ck_assert_int_eq(world_in_use(world, "volumes"), 2);
     ck_assert_int_eq(world_check(world), 0);
 }
 END_TEST
@@ -546,10 +610,12 @@ CHECK_MAIN("attach", status_follows_the_attachment, who_may_trim_is_told,
            a_connector_without_a_host_is_refused, a_backend_that_fails_to_connect_is_told,
            a_backend_hears_of_the_end_of_a_connection,
            a_connection_of_which_one_attachment_is_left_stays,
-           a_backend_that_is_away_hears_it_later, whoever_fails_to_connect_leaves_nothing_connected,
-           other_backends_hear_of_no_end, volume_actions_attach_and_detach,
-           a_read_only_volume_attaches_read_only, detach_needs_to_know_which,
-           an_attached_volume_is_not_deleted, a_forced_delete_takes_the_place_of_a_create,
+           a_second_host_is_refused_and_nothing_changes,
+           what_the_backend_refuses_it_gives_a_reason_for, a_backend_that_is_away_hears_it_later,
+           whoever_fails_to_connect_leaves_nothing_connected, other_backends_hear_of_no_end,
+           volume_actions_attach_and_detach, a_read_only_volume_attaches_read_only,
+           detach_needs_to_know_which, an_attached_volume_is_not_deleted,
+           a_forced_delete_takes_the_place_of_a_create,
            a_forced_delete_begins_when_the_create_has_ended, a_failed_create_and_delete_are_told,
            a_delete_that_is_done_but_said_to_have_failed_is_done,
            a_delete_that_failed_leaves_the_object_or_says_that_nobody_knows,
