@@ -55,6 +55,7 @@ int part_agent_start(struct parts *parts, struct error *err) {
         .token = config_text(config, AGENT, "volume_token"),
         .workers = (unsigned)config_int(config, AGENT, "workers"),
         .heartbeat_s = config_int(config, AGENT, "heartbeat_interval"),
+        .resumes = config_bool(config, AGENT, "resume_guests"),
         .authtoken = parts->authtoken,
         .origin = parts->authtoken ? NULL : &parts->origin,
     };

@@ -11,6 +11,7 @@
 #include "compute/limits.h"
 #include "compute/reply.h"
 #include "compute/report.h"
+#include "compute/reviver.h"
 #include "compute/tidy.h"
 #include "compute/trim.h"
 #include "compute/versions.h"
@@ -21,74 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
-
-#define SECTION "compute_agent"
-
-const struct option agent_options[] = {
-    { .section = SECTION,
-      .key = "enabled",
-      .type = OPTION_BOOL,
-      .fallback = "true",
-      .help = "Whether the program in one process (scoria serve) takes compute events itself and "
-              "grows the disks of this machine's domains." },
-    { .section = SECTION,
-      .key = "host",
-      .type = OPTION_TEXT,
-      .help = "Name of this hypervisor host as the connectors of its instances say it. Unset: the "
-              "machine's name." },
-    { .section = SECTION,
-      .key = "libvirt_uri",
-      .type = OPTION_TEXT,
-      .fallback = "qemu:///system",
-      .help = "Where libvirt answers." },
-    { .section = SECTION,
-      .key = "volume_endpoint",
-      .type = OPTION_TEXT,
-      .fallback = "http://127.0.0.1:8776/v3",
-      .help = "Root of the volume API, with /v3. Not given, with a user in section service_user: "
-              "what the catalog says of volumev3 or block-storage." },
-    { .section = SECTION,
-      .key = "volume_token",
-      .type = OPTION_TEXT,
-      .secret = true,
-      .help = "Sent to the volume API as X-Auth-Token, when section service_user has no user. "
-              "Unset: none." },
-    { .section = SECTION,
-      .key = "listen",
-      .type = OPTION_TEXT,
-      .fallback = "127.0.0.1",
-      .help =
-          "Address that takes compute events (scoria compute), or unix:PATH; then endpoint must be "
-          "set, as managers call over the network." },
-    { .section = SECTION,
-      .key = "port",
-      .type = OPTION_INT,
-      .fallback = "8774",
-      .min = 0,
-      .max = 65535,
-      .help = "Port that takes compute events (scoria compute). 0: any free one." },
-    { .section = SECTION,
-      .key = "endpoint",
-      .type = OPTION_TEXT,
-      .help = "URL under which the volume managers reach this agent, with /v2.1; the agent "
-              "registers it. Unset: made from the address and the port." },
-    { .section = SECTION,
-      .key = "workers",
-      .type = OPTION_INT,
-      .fallback = "4",
-      .min = 1,
-      .max = 64,
-      .help = "How many volumes are worked on at once." },
-    { .section = SECTION,
-      .key = "heartbeat_interval",
-      .type = OPTION_SECONDS,
-      .fallback = "10",
-      .min = 1,
-      .max = 3600,
-      .help = "Seconds between two heartbeats to the volume API, and between two looks at what the "
-              "disks of this host are to be limited to." },
-    OPTIONS_END,
-};
 
 /* What a request asks of the hypervisor, which may be slow to answer: the server's thread does not
  * wait for it. */
@@ -124,7 +57,8 @@ struct agent {
     struct reporter *reporter;
     struct tidier *tidier;
     struct limiter *limiter;
-    pthread_mutex_t lock; /* guards `waiting` */
+    struct reviver *reviver; /* NULL: guests stay stopped */
+    pthread_mutex_t lock;    /* guards `waiting` */
     LIST_HEAD(waiting_list, waiting)
     waiting; /* every exchange must be answered, also at the end */
 };
@@ -369,6 +303,8 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
     agent->reporter = reporter_new(&reporter_settings);
     agent->tidier = tidier_new(settings->hypervisor, retry_ms);
     agent->limiter = limiter_new(&limiter_settings);
+    if (settings->resumes)
+        agent->reviver = reviver_new(settings->hypervisor, reporter_settings.heartbeat_ms);
     *ret = agent;
     return 0;
 }
@@ -395,6 +331,8 @@ void agent_stop(struct agent *agent) {
     reporter_free(agent->reporter);
     tidier_free(agent->tidier);
     limiter_free(agent->limiter);
+    if (agent->reviver)
+        reviver_free(agent->reviver);
     jobs_stop(agent->jobs);
     assists_free(agent->assists);
     trims_free(agent->trims);

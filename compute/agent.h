@@ -31,6 +31,7 @@ struct agent_settings {
     const struct http_origin *origin; /* what callers without identity may come from; NULL: any */
     const struct authtoken *authtoken;
     struct hypervisor *hypervisor;
+    bool resumes;        /* guests that an I/O error has stopped go on when it is over */
     unsigned workers;    /* volumes worked on at once; 0: 4 */
     int64_t heartbeat_s; /* 0: 10 */
     int64_t retry_ms;    /* first pause before a failed call is repeated, doubled up to 60 times

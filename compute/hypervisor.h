@@ -101,6 +101,13 @@ struct hypervisor {
     /* Takes away what was left in one of them. */
     int (*tidy)(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
                 struct error *err);
+    /* UUIDs of the guests that an I/O error has stopped; NULL ends them.  No guest is asked. */
+    int (*list_stopped)(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
+                        struct error *err);
+    /* Lets one of them go on, when each of its disks that has failed is a volume over NBD whose
+     * server is there again: 1.  0: it is stopped for another reason, or the server is not. */
+    int (*go_on)(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
+                 struct error *err);
     void (*free)(struct hypervisor *hypervisor);
 };
 

@@ -1,5 +1,6 @@
 libscoria_a_SOURCES += \
 	compute/agent.c compute/agent.h \
+	compute/agent_options.c \
 	compute/assist.c compute/assist.h \
 	compute/assist_job.c compute/assist_job.h compute/assist_job.private.h \
 	compute/assist_others.c \
@@ -18,6 +19,7 @@ libscoria_a_SOURCES += \
 	compute/resize.c compute/resize.h \
 	compute/round.c compute/round.h \
 	compute/limits.c compute/limits.h \
+	compute/reviver.c compute/reviver.h \
 	compute/tidy.c compute/tidy.h \
 	compute/together.c compute/together.h \
 	compute/trim.c compute/trim.h \
@@ -32,9 +34,12 @@ libscoria_a_SOURCES += \
 	compute/guest_agent.c compute/guest_agent.h \
 	compute/guest_process.c compute/guest_process.h \
 	compute/iotune.c compute/iotune.h \
-	compute/libvirt.c \
+	compute/libvirt.c compute/libvirt.private.h \
+	compute/libvirt_find.c \
+	compute/libvirt_guests.c \
 	compute/monitor.c compute/monitor.h \
 	compute/network_disk.c compute/network_disk.h \
+	compute/stopped.c compute/stopped.h \
 	compute/virt.c compute/virt.h \
 	compute/virt_library.c compute/virt_library.h \
 	compute/virt_link.c compute/virt_link.h
@@ -54,6 +59,7 @@ check_PROGRAMS += \
 	tests/unit/compute/test_resize \
 	tests/unit/compute/test_round \
 	tests/unit/compute/test_limits \
+	tests/unit/compute/test_reviver \
 	tests/unit/compute/test_tidy \
 	tests/unit/compute/test_together \
 	tests/unit/compute/test_trim \

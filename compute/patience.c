@@ -215,6 +215,32 @@ static int tidy(struct hypervisor *hypervisor, struct arena *arena, const char *
     return errand ? errand_end(errand, err) : -1;
 }
 
+static void run_list_stopped(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
+
+    errand->result = inner->list_stopped(inner, errand->arena, &errand->list, &errand->err);
+}
+
+static int list_stopped(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
+                        struct error *err) {
+    return end_list(errand_run(errand_new(hypervisor, run_list_stopped, NULL, NULL), err), arena,
+                    ret, err);
+}
+
+static void run_go_on(struct errand *errand) {
+    struct hypervisor *inner = errand->patience->inner;
+
+    errand->result = inner->go_on(inner, errand->arena, errand->instance_uuid, &errand->err);
+}
+
+static int go_on(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
+                 struct error *err) {
+    struct errand *errand = errand_run(errand_new(hypervisor, run_go_on, instance_uuid, NULL), err);
+
+    (void)arena;
+    return errand ? errand_end(errand, err) : -1;
+}
+
 static void patience_free(struct hypervisor *hypervisor) {
     struct patience *patience = (struct patience *)hypervisor;
     bool last;
@@ -244,6 +270,8 @@ struct hypervisor *patience_new(struct hypervisor *inner, int64_t patience_ms) {
         .limit_disk = limit_disk,
         .list_used = list_used,
         .tidy = tidy,
+        .list_stopped = list_stopped,
+        .go_on = go_on,
         .free = patience_free,
     };
     patience->inner = inner;

@@ -22,7 +22,8 @@
     ONE(virConnectSetKeepAlive) ONE(virDomainAgentSetResponseTimeout) ONE(virDomainBlockCommit)  \
     ONE(virDomainBlockRebase) ONE(virDomainBlockResize) ONE(virDomainFSInfoFree)                 \
     ONE(virDomainFSTrim) ONE(virDomainFree) ONE(virDomainGetBlockInfo)                           \
-    ONE(virDomainGetBlockJobInfo) ONE(virDomainGetControlInfo) ONE(virDomainGetFSInfo)           \
+    ONE(virDomainGetBlockJobInfo) ONE(virDomainGetControlInfo) ONE(virDomainGetDiskErrors)       \
+    ONE(virDomainGetFSInfo)                                                                      \
     ONE(virDomainGetMessages) ONE(virDomainGetState) ONE(virDomainGetUUIDString)                 \
     ONE(virDomainGetXMLDesc) ONE(virDomainIsActive) ONE(virDomainIsPersistent)                   \
     ONE(virDomainLookupByUUIDString) ONE(virDomainQemuMonitorCommand)                            \

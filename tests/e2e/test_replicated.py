@@ -217,9 +217,9 @@ class Replicated(ReplicatedCase):
         self.assertEqual(self.configs(), [])
 
 
-
-
 class Domains(ReplicatedCase, DomainCase):
+    options = ("--compute_agent.heartbeat_interval=1",)
+
     def running(self):
         volume_id = self.volume()
         attachment = self.attach(volume_id)
@@ -252,14 +252,20 @@ class Domains(ReplicatedCase, DomainCase):
         self.api.detach(attachment["id"])
 
     def test_a_domain_that_an_error_has_stopped_goes_on(self):
+        _, quiet_attachment, quiet = self.running()
+        quiet.suspend()
         volume_id, attachment, domain = self.running()
         uid = self.api.ask("GET", f"/volume_configs/volume-{volume_id}/volume")[
             "replicated_volume"]["metadata"]["uid"]
         with open(f"{self.place}/run/{uid}/daemon", encoding="ascii") as file:
             os.kill(int(file.read()), signal.SIGKILL)
         virsh("reset", domain.name)  # and the firmware reads where a boot sector might be
-        until(lambda: self.state_of(domain) == "paused", 60, "the error")
+        until(lambda: f"goes on instance_uuid={domain.uuid}" in self.service.log(), 60,
+              "the domain to be resumed")
+        self.assertEqual(self.state_of(domain), "running")
+        domain.write_disk(volume_id, 5, BLOCK)
         self.grow(volume_id, domain, 2)
-        until(lambda: self.state_of(domain) == "running", 60, "the domain to go on")
-        domain.destroy()
-        self.api.detach(attachment["id"])
+        self.assertEqual(self.state_of(quiet), "paused")  # as its owner wants
+        for one, its in ((domain, attachment), (quiet, quiet_attachment)):
+            one.destroy()
+            self.api.detach(its["id"])

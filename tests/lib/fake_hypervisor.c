@@ -316,14 +316,15 @@ static int fake_limit_disk(struct hypervisor *hypervisor, struct arena *arena,
     return fault.times > 0 ? fail(&fault, err) : 0;
 }
 
-static int fake_list_used(struct hypervisor *hypervisor, struct arena *arena,
+/* All of them. */
+static int list_instances(struct hypervisor *hypervisor, enum fake_call call, struct arena *arena,
                           const char *const **ret, struct error *err) {
     struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
     struct fake_fault fault;
     const char **uuids;
 
     pthread_mutex_lock(&fake->lock);
-    fault = begin_call(fake, FAKE_LIST_USED);
+    fault = begin_call(fake, call);
     uuids = arena_alloc(arena, (MOST + 1) * sizeof(*uuids));
     for (unsigned i = 0; i < fake->instance_count; i++)
         uuids[i] = arena_text(arena, fake->instances[i]);
@@ -334,17 +335,37 @@ static int fake_list_used(struct hypervisor *hypervisor, struct arena *arena,
     return 0;
 }
 
-static int fake_tidy(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
-                     struct error *err) {
+static int fake_list_used(struct hypervisor *hypervisor, struct arena *arena,
+                          const char *const **ret, struct error *err) {
+    return list_instances(hypervisor, FAKE_LIST_USED, arena, ret, err);
+}
+
+static int fake_list_stopped(struct hypervisor *hypervisor, struct arena *arena,
+                             const char *const **ret, struct error *err) {
+    return list_instances(hypervisor, FAKE_LIST_STOPPED, arena, ret, err);
+}
+
+static int touch_instance(struct hypervisor *hypervisor, enum fake_call call, int result,
+                          struct error *err) {
     struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
     struct fake_fault fault;
 
-    (void)arena;
-    (void)instance_uuid;
     pthread_mutex_lock(&fake->lock);
-    fault = begin_call(fake, FAKE_TIDY);
+    fault = begin_call(fake, call);
     pthread_mutex_unlock(&fake->lock);
-    return fault.times > 0 ? fail(&fault, err) : 0;
+    return fault.times > 0 ? fail(&fault, err) : result;
+}
+
+static int fake_tidy(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
+                     struct error *err) {
+    (void)arena, (void)instance_uuid;
+    return touch_instance(hypervisor, FAKE_TIDY, 0, err);
+}
+
+static int fake_go_on(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
+                      struct error *err) {
+    (void)arena, (void)instance_uuid;
+    return touch_instance(hypervisor, FAKE_GO_ON, 1, err);
 }
 
 static void fake_free(struct hypervisor *hypervisor) {
@@ -368,6 +389,8 @@ struct fake_hypervisor *fake_hypervisor_new(void) {
         .limit_disk = fake_limit_disk,
         .list_used = fake_list_used,
         .tidy = fake_tidy,
+        .list_stopped = fake_list_stopped,
+        .go_on = fake_go_on,
         .free = fake_free,
     };
     pthread_mutex_init(&fake->lock, NULL);

@@ -19,6 +19,8 @@ enum fake_call {
     FAKE_LIMIT_DISK,
     FAKE_LIST_USED,
     FAKE_TIDY,
+    FAKE_LIST_STOPPED,
+    FAKE_GO_ON,
     FAKE_CALLS
 };
 

@@ -101,6 +101,31 @@ START_TEST(a_network_disk_has_no_path) {
 }
 END_TEST
 
+#define SERVED(target, protocol, transport, serial)                        \
+    "<disk type='network'><source protocol='" protocol                     \
+    "' name='volume'><host transport='" transport "' socket='/run/" target \
+    "/nbd'/></source><target dev='" target "'/>"                           \
+    "<serial>" serial "</serial></disk>"
+
+/* Only what could be ours is asked whether it is there. */
+START_TEST(a_server_is_a_volumes_at_a_socket) {
+    static const char xml[] =
+        DOMAIN(OTHER DISK SERVED("vdb", "nbd", "unix", SERIAL) SERVED("vdc", "nbd", "unix", "root")
+                   SERVED("vdd", "nbd", "tcp", SERIAL) SERVED("vde", "iscsi", "unix", SERIAL));
+    static const char *const others[] = { "sda", "sdb", "vda", "vdc", "vdd", "vde", "vdx" };
+    autoarena struct arena *arena = arena_new();
+    const char *path = NULL;
+    struct error err = { 0 };
+
+    for (size_t i = 0; i < LENGTH(others); i++)
+        ck_assert_int_eq(domain_xml_find_server(xml, others[i], arena, &path, &err), 0);
+    ck_assert_ptr_null(path);
+    ck_assert_int_eq(domain_xml_find_server(xml, "vdb", arena, &path, &err), 1);
+    ck_assert_str_eq(path, "/run/vdb/nbd");
+    ck_assert_int_eq(domain_xml_find_server("<domain", "vdb", arena, &path, &err), -1);
+}
+END_TEST
+
 START_TEST(an_absent_serial_finds_nothing_and_changes_nothing) {
     static const char *const texts[] = { DOMAIN(OTHER), DOMAIN(""), "<domain/>",
                                          "<domain><devices/></domain>" };
@@ -290,6 +315,7 @@ CHECK_MAIN("domain_xml", a_chain_is_listed_from_the_top, a_long_chain_is_listed_
            a_disk_is_described_without_its_chain, a_snapshot_of_several_disks_is_one,
            a_snapshot_is_of_one_disk_and_says_so_of_all_others, a_disk_is_found_by_its_serial,
            a_device_is_a_source_too_and_read_only_is_seen, only_what_is_unmapped_is_given_back,
-           a_network_disk_has_no_path, an_absent_serial_finds_nothing_and_changes_nothing,
+           a_network_disk_has_no_path, a_server_is_a_volumes_at_a_socket,
+           an_absent_serial_finds_nothing_and_changes_nothing,
            a_doubtful_text_is_refused_and_changes_nothing,
            a_text_that_does_not_fit_is_refused_not_cut, an_endless_text_is_refused)
