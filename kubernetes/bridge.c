@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define SECTION          "kubernetes"
-#define KINDS            2
+#define KINDS            3
 #define FIRST_PAUSE_MS   500
 #define LONGEST_PAUSE_MS 60000
 #define LASTING_US       (5 * SECOND_US) /* a watch that lasted so long was one */

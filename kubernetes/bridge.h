@@ -1,7 +1,7 @@
 /*
- * Declared volumes in Kubernetes: the objects of CStorVolumePolicy and CStorVolumeConfig of a
- * cluster are kept as documents of our API, and what becomes of those is written to the objects'
- * statuses.
+ * Declared volumes in Kubernetes: the objects of CStorVolumePolicy, CStorVolumeConfig and
+ * CStorVolumeSnapshot of a cluster are kept as documents of our API, and what becomes of those is
+ * written to the objects' statuses.
  *
  * It keeps nothing itself: everything is read anew when something has changed on either side, when
  * it failed before, and now and then.  Any number of bridges may run and end at any moment

@@ -1,5 +1,6 @@
 #include "kubernetes/sync.h"
 
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "kubernetes/translate.h"
 #include "json/json.h"
@@ -13,6 +14,9 @@ const struct sync_kind sync_kinds[] = {
     { "CStorVolumeConfig",
       "cstorvolumeconfigs",
       { .collection = "volume_configs", .word = "volume_config" } },
+    { "CStorVolumeSnapshot",
+      "cstorvolumesnapshots",
+      { .collection = "volume_config_snapshots", .word = "volume_config_snapshot" } },
     { .name = NULL },
 };
 
@@ -169,22 +173,24 @@ static int replace_ours(struct hand *hand, const json_t *told, struct error *err
     return 0;
 }
 
-/* Never an empty volume in the place of one that had data. */
+/* Never an empty volume in the place of one that had data, nor a snapshot of another moment. */
 static int refuse_lost(struct hand *hand) {
-    hand->verdict = (struct verdict){
-        "False", "Lost",
-        arena_format(hand->arena,
-                     "The service has no document %s any more, and so no volume. Without "
-                     "spec.cstorVolumeRef it is made anew, and empty.",
-                     hand->name)
-    };
+    const char *rest = translate_was_taken(hand->object)
+                           ? "snapshot; another would be of another moment"
+                           : "volume. Without spec.cstorVolumeRef it is made anew, and empty";
+
+    hand->verdict =
+        (struct verdict){ "False", "Lost",
+                          arena_format(hand->arena,
+                                       "The service has no document %s any more, and so no %s.",
+                                       hand->name, rest) };
     return REFUSED;
 }
 
 static int tell_ours(struct hand *hand, struct error *err) {
     json_t *told = translate_document(hand->arena, hand->object, hand->ours);
 
-    if (!hand->ours && translate_was_bound(hand->object))
+    if (!hand->ours && (translate_was_bound(hand->object) || translate_was_taken(hand->object)))
         return refuse_lost(hand);
     if (!hand->ours)
         return create_ours(hand, told, err);
@@ -207,9 +213,13 @@ static int refuse_taken(struct hand *hand, struct error *err) {
 }
 
 static bool is_settled(const json_t *ours) {
+    static const char *const phases[] = { "Active", "Bound", "Ready", "Failed" };
     const char *phase = json_text_of(json_object_get(ours, "status"), "phase");
 
-    return !phase || strcmp(phase, "Bound") == 0 || strcmp(phase, "Active") == 0;
+    for (size_t i = 0; phase && i < LENGTH(phases); i++)
+        if (strcmp(phase, phases[i]) == 0)
+            return true;
+    return !phase;
 }
 
 static int make_true(struct hand *hand, struct error *err) {

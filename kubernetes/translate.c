@@ -5,10 +5,11 @@
 
 #include <string.h>
 
-#define POLICY  "openebs.io/volume-policy" /* names the policy of a config */
-#define SOURCE  "openebs.io/source-volume" /* names the config that one is a clone of */
-#define DOMAIN  "openebs.io/"
-#define APPLIED "Applied"
+#define POLICY   "openebs.io/volume-policy" /* names the policy of a config */
+#define SOURCE   "openebs.io/source-volume" /* names the config that one is a clone of */
+#define DOMAIN   "openebs.io/"
+#define APPLIED  "Applied"
+#define SNAPSHOT "CStorVolumeSnapshot"
 
 #define LABEL_MOST 63
 
@@ -142,14 +143,31 @@ static json_t *labels_for(struct arena *arena, const json_t *object) {
     return labels;
 }
 
-static json_t *spec_for(struct arena *arena, const json_t *object) {
+/* "volume@snapshot": both are of the namespace.  A clone that is there may be of a snapshot that was
+ * made under a name of its own. */
+static const char *source_for(struct arena *arena, const char *namespace, const char *source,
+                              const json_t *ours) {
+    const char *has = json_text_of(json_object_get(ours, "spec"), "cstorVolumeSource");
+    const char *short_name = translate_name(arena, namespace, source), *at = strchr(source, '@');
+
+    if (!at || (has && strcmp(has, short_name) == 0))
+        return short_name;
+    return arena_format(arena, "%s.%.*s@%s.%s", namespace, (int)(at - source), source, namespace,
+                        at + 1);
+}
+
+static json_t *spec_for(struct arena *arena, const json_t *object, const json_t *ours) {
     json_t *spec = copy_of(arena, json_object_get(object, "spec"));
+    const char *namespace = object_text(object, "namespace");
     const char *source = json_text_of(spec, "cstorVolumeSource");
+    const char *volume = json_text_of(spec, "volumeName"); /* a snapshot's */
 
     if (source)
-        json_object_set_new(
-            spec, "cstorVolumeSource",
-            json_string(translate_name(arena, object_text(object, "namespace"), source)));
+        json_object_set_new(spec, "cstorVolumeSource",
+                            json_string(source_for(arena, namespace, source, ours)));
+    if (volume)
+        json_object_set_new(spec, "volumeName",
+                            json_string(translate_name(arena, namespace, volume)));
     return spec;
 }
 
@@ -167,7 +185,7 @@ json_t *translate_document(struct arena *arena, const json_t *object, const json
     set(metadata, "uid", member(ours, "metadata", "uid"));
     set(metadata, "resourceVersion", member(ours, "metadata", "resourceVersion"));
     set(metadata, "finalizers", member(ours, "metadata", "finalizers"));
-    json_object_set(whole, "spec", spec_for(arena, object));
+    json_object_set(whole, "spec", spec_for(arena, object, ours));
     set(whole, "publish", json_object_get(publishes ? object : ours, "publish"));
     set(whole, "versionDetails", json_object_get(object, "versionDetails"));
     return whole;
@@ -253,6 +271,12 @@ static const json_t *condition_of(const json_t *conditions, const char *type) {
 
 bool translate_was_bound(const json_t *object) {
     return member(object, "spec", "cstorVolumeRef") != NULL;
+}
+
+bool translate_was_taken(const json_t *object) {
+    const char *kind = json_text_of(object, "kind");
+
+    return kind && strcmp(kind, SNAPSHOT) == 0 && member(object, "status", "creationTime");
 }
 
 bool translate_is_applied(const json_t *object) {

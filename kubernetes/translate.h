@@ -31,6 +31,8 @@ bool translate_belongs(const json_t *document, const json_t *object);
 json_t *translate_document(struct arena *arena, const json_t *object, const json_t *ours);
 /* Has it had a volume? */
 bool translate_was_bound(const json_t *object);
+/* Was it a snapshot that was there? */
+bool translate_was_taken(const json_t *object);
 /* Was this generation told, and taken? */
 bool translate_is_applied(const json_t *object);
 /* Does `ours` say all that `told` does?  It may say more. */

@@ -15,7 +15,8 @@ from programs import read
 
 PAGE = os.path.join(program.REPOSITORY, "docs/provisioning.md")
 GROUP = "cstor.openebs.io"
-KINDS = ("cstorvolumepolicies", "cstorvolumeconfigs", "cstorvolumes", "cstorvolumereplicas")
+KINDS = ("cstorvolumepolicies", "cstorvolumeconfigs", "cstorvolumesnapshots", "cstorvolumes",
+         "cstorvolumereplicas")
 POOLS = ("pool-a", "pool-b", "pool-c")
 
 
@@ -29,6 +30,11 @@ def config(name, namespace="default", size="1Gi", **more):
     return {"apiVersion": f"{GROUP}/v1", "kind": "CStorVolumeConfig",
             "metadata": {"name": name, "namespace": namespace},
             "spec": {"capacity": {"storage": size}, "provision": {"replicaCount": 3}, **more}}
+
+
+def snapshot(name, volume):
+    return {"apiVersion": f"{GROUP}/v1", "kind": "CStorVolumeSnapshot",
+            "metadata": {"name": name, "namespace": "default"}, "spec": {"volumeName": volume}}
 
 
 class Declared:
@@ -109,6 +115,20 @@ class Declared:
         self.assertEqual(set(self.documents()), {"default.data", "shop.data"})
         self.cluster.kubectl("delete", "-n", "shop", "cvc", "data")
         self.assertEqual(set(self.documents()), {"default.data"})
+
+    def test_a_snapshot_is_an_object_and_clones_are_made_of_it(self):
+        self.cluster.apply(config("data"), snapshot("monday", "data"))  # in whatever order
+        self.wait("jsonpath={.status.phase}=Ready", "cvsnap/monday")
+        self.cluster.apply(config("copy", cstorVolumeSource="data@monday"))
+        self.wait_config_bound("copy")
+        self.cluster.kubectl("delete", "cvc", "data", "copy", "--wait=false")
+        self.wait_config("delete", "copy")
+        until(lambda: self.applied("data")[1] == "DeletionRefused", PATIENCE_S, "a refusal")
+        self.cluster.kubectl("delete", "cvsnap", "monday")
+        self.wait_config("delete", "data")
+        found = self.api.ask("GET", "/volume_config_snapshots")
+        self.assertEqual(found["volume_config_snapshots"], [])
+        self.assertEqual(self.documents(), {})
 
     def test_what_is_published_stays_until_it_is_not(self):
         self.cluster.apply(config("data"))

@@ -75,6 +75,18 @@ static int sync_it(struct scene *scene) {
     return sync_object(&sync, scene->arena, "s", "n", &scene->err);
 }
 
+/* ---- the same of a snapshot ---- */
+
+#define SNAPSHOT "/apis/cstor.openebs.io/v1/namespaces/s/cstorvolumesnapshots/n"
+#define SHOT(more, status) \
+    "{'kind':'CStorVolumeSnapshot'," META(more) ",'spec':{'volumeName':'v'},'status':{" status "}}"
+
+static int sync_snapshot(struct scene *scene) {
+    const struct sync sync = { &scene->cluster, &scene->api, &sync_kinds[2] };
+
+    return sync_object(&sync, scene->arena, "s", "n", &scene->err);
+}
+
 static unsigned writes(struct scene *scene) {
     return script_server_count(scene->server, "PUT", NULL) +
            script_server_count(scene->server, "POST", NULL) +
@@ -173,6 +185,52 @@ START_TEST(a_volume_that_was_lost_is_not_made_anew) {
     ck_assert_int_eq(sync_it(scene), 1);
     assert_applied(scene, "False", "Lost", "s.n");
     ck_assert_uint_eq(script_server_count(scene->server, "POST", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_snapshot_is_made_of_the_config_of_its_namespace) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", SNAPSHOT, 200, SHOT(HELD, ""));
+    answer(scene, "GET", "/volume_config_snapshots/s.n", 404, ABSENT);
+    answer(scene, "GET", "/volume_config_snapshots?name=s.n", 200,
+           "{'volume_config_snapshots':[]}");
+    answer(scene, "POST", "/volume_config_snapshots", 201,
+           "{'volume_config_snapshot':{'metadata':{'name':'s.n','uid':'d','annotations':{"
+           "'kubernetes.scoria.io/uid':'u'}},'spec':{'volumeName':'s.v'},'status':{"
+           "'phase':'Pending'}}}");
+    answer(scene, "GET", SNAPSHOT, 200, SHOT(HELD, ""));
+    answer(scene, "PUT", SNAPSHOT "/status?fieldManager=scoria", 200, SHOT(HELD, ""));
+    ck_assert_int_eq(sync_snapshot(scene), 1); /* it is Pending */
+    ck_assert_str_eq(json_text_of(json_object_get(json_object_get(sent(scene, "POST", NULL),
+                                                                  "volume_config_snapshot"),
+                                                  "spec"),
+                                  "volumeName"),
+                     "s.v");
+    ck_assert_str_eq(
+        json_text_of(
+            json_object_get(sent(scene, "PUT", SNAPSHOT "/status?fieldManager=scoria"), "status"),
+            "phase"),
+        "Pending");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_snapshot_that_was_lost_is_not_one_of_another_moment) {
+    struct scene *scene = scene_new();
+    const char *lost = SHOT(HELD, "'creationTime':'2026-01-01T00:00:00Z'");
+
+    answer(scene, "GET", SNAPSHOT, 200, lost);
+    answer(scene, "GET", "/volume_config_snapshots/s.n", 404, ABSENT);
+    answer(scene, "GET", "/volume_config_snapshots?name=s.n", 200,
+           "{'volume_config_snapshots':[]}");
+    answer(scene, "PUT", SNAPSHOT "/status?fieldManager=scoria", 200, lost);
+    ck_assert_int_eq(sync_snapshot(scene), 1);
+    ck_assert_uint_eq(script_server_count(scene->server, "POST", NULL), 0);
+    ck_assert_ptr_nonnull(
+        strstr(json_text(scene->arena, sent(scene, "PUT", SNAPSHOT "/status?fieldManager=scoria")),
+               "another would be of another moment"));
     scene_end(scene);
 }
 END_TEST
@@ -371,7 +429,9 @@ END_TEST
 CHECK_MAIN("sync", an_object_that_has_gone_is_nobodys,
            a_new_object_is_held_before_its_document_is_made, what_could_not_be_held_is_not_made,
            a_document_of_an_object_that_went_meanwhile_goes_with_it,
-           a_volume_that_was_lost_is_not_made_anew, what_agrees_is_not_written,
+           a_volume_that_was_lost_is_not_made_anew,
+           a_snapshot_is_made_of_the_config_of_its_namespace,
+           a_snapshot_that_was_lost_is_not_one_of_another_moment, what_agrees_is_not_written,
            a_new_generation_is_told_whatever_it_says, a_refused_edit_is_told_once_with_its_field,
            a_document_that_changed_meanwhile_is_no_refusal, what_is_in_the_way_of_an_edit_is_told,
            a_document_of_somebody_else_is_left_alone, a_service_that_does_not_answer_is_no_refusal,

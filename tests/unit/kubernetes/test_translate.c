@@ -40,8 +40,40 @@ START_TEST(what_our_api_is_told_has_names_of_its_own) {
             "{'name':'s.n','labels':{'app':'db','openebs.io/source-volume':'s.v'},'annotations':{"
             "'openebs.io/volume-policy':'s.fast','cas.openebs.io/a':'b',"
             "'kubernetes.scoria.io/uid':'u'}}"));
-    ck_assert_str_eq(of(told, "spec", "cstorVolumeSource"), "s.v@1");
+    ck_assert_str_eq(of(told, "spec", "cstorVolumeSource"), "s.v@s.1");
     ck_assert_ptr_null(json_object_get(told, "status"));
+}
+END_TEST
+
+START_TEST(a_snapshot_is_of_a_config_of_its_namespace) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *object = tree(arena, "{'kind':'CStorVolumeSnapshot','metadata':{'name':'n',"
+                                       "'namespace':'s','uid':'u'},'spec':{'volumeName':'v'},"
+                                       "'status':{'phase':'Pending'}}");
+    const json_t *told = translate_document(arena, object, NULL);
+
+    ck_assert_str_eq(of(told, "metadata", "name"), "s.n");
+    ck_assert_str_eq(of(told, "spec", "volumeName"), "s.v");
+    ck_assert(!translate_was_taken(object));
+    ck_assert(translate_was_taken(tree(arena, "{'kind':'CStorVolumeSnapshot','status':{"
+                                              "'creationTime':'" NOW "'}}")));
+    ck_assert(!translate_was_taken(tree(arena, "{" HEAD "'status':{'creationTime':'x'}}")));
+}
+END_TEST
+
+START_TEST(a_clone_that_is_there_keeps_its_source) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *object = tree(arena, "{" HEAD "'metadata':{'name':'n','namespace':'s','uid':'u'},"
+                                       "'spec':{'cstorVolumeSource':'v@1'}}");
+
+    ck_assert_str_eq(
+        of(translate_document(arena, object, tree(arena, "{'spec':{'cstorVolumeSource':'s.v@1'}}")),
+           "spec", "cstorVolumeSource"),
+        "s.v@1");
+    ck_assert_str_eq(
+        of(translate_document(arena, object, tree(arena, "{'spec':{'cstorVolumeSource':'s.w@1'}}")),
+           "spec", "cstorVolumeSource"),
+        "s.v@s.1");
 }
 END_TEST
 
@@ -185,6 +217,7 @@ START_TEST(our_finalizer_stands_beside_others) {
 END_TEST
 
 CHECK_MAIN("translate", namespaces_never_meet, what_our_api_is_told_has_names_of_its_own,
+           a_snapshot_is_of_a_config_of_its_namespace, a_clone_that_is_there_keeps_its_source,
            what_is_no_clone_may_name_a_volume_that_is_to_stay, a_policy_may_be_named_by_a_label,
            an_edit_names_what_was_read_and_leaves_what_is_ours,
            what_is_told_is_seen_beside_what_more_there_is,
