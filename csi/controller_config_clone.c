@@ -178,6 +178,9 @@ int config_clone_finish(const struct grpc_call *call, const struct client *api,
                                config->id);
         result = config_read(api, call->arena, config->id, config, err);
     }
+    if (result == 0 && strcmp(config->status, "Failed") == 0)
+        return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
+                           "What volume %s was to be made of is lost.", config->id);
     if (result == 0 && config->is_clone)
         result = config_clone_let_go(call, api, config, err);
     if (result == GRPC_NOT_FOUND || (result == 0 && strcmp(config->status, "deleting") == 0))

@@ -207,7 +207,7 @@ static int advance(struct reconcile *r, struct error *err) {
     if (r->config.before.deleted_at)
         return reconcile_delete(r, err);
     if (!r->has_volume)
-        return reconcile_create(r, err);
+        return text_is(side_phase(&r->config), "Failed") ? 0 : reconcile_create(r, err);
     if (text_is(side_phase(&r->config), "Pending") && reconcile_bind(r, err) < 0)
         return -1;
     if (!text_is(side_phase(&r->config), "Bound") &&

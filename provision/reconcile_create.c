@@ -101,6 +101,13 @@ static int find_holders(struct reconcile *r, const struct document *config,
     return 0;
 }
 
+/* P19: what it was to be made of is lost; whatever comes under that name is something else. */
+static int give_up(struct reconcile *r, const char *message, struct error *err) {
+    side_put_status(r, &r->config, "phase", json_string("Failed"));
+    side_put_status(r, &r->config, "message", json_string(message));
+    return reconcile_tell(r, "Warning", "ProvisioningFailed", message, err);
+}
+
 /* 1; or 0, and that was told: never is there an empty volume in its place (P63). */
 static int find_source(struct reconcile *r, const char *name, struct clone_source *ret,
                        struct error *err) {
@@ -108,8 +115,15 @@ static int find_source(struct reconcile *r, const char *name, struct clone_sourc
     struct error failure;
 
     if (snapshot_source_find(r->work, r->config.before.project_id, name, &source, &failure) < 0)
-        return failure.kind == ERROR_NOT_FOUND ? reconcile_fail(r, REASON, failure.message, err)
+        return failure.kind == ERROR_NOT_FOUND ? give_up(r, failure.message, err)
                                                : error_pass(err, &failure);
+    if (text_is(tree_text(source.snapshot.status, "phase"), "Failed"))
+        return give_up(r,
+                       arena_format(r->work->arena,
+                                    "spec.cstorVolumeSource: of snapshot %s too few copies are "
+                                    "left.",
+                                    source.snapshot.name),
+                       err);
     ret->snapshot = source.snapshot.id;
     return find_holders(r, &source.config, ret, err) < 0 ? -1 : 1;
 }

@@ -477,6 +477,53 @@ WORK_TEST(a_clone_of_what_is_lost_waits_and_is_never_empty) {
     ck_assert_uint_eq(rows(work, &kind_volume_replica), 3);
 }
 
+/* P19: it is made of nothing, and later neither. */
+static void assert_given_up(struct work *work, const char *clone, const char *why) {
+    unsigned volumes = rows(work, &kind_replicated_volume);
+
+    ck_assert_int_eq(settle(work, clone), RECONCILE_SETTLED);
+    ck_assert_str_eq(config_at(work, clone, "status.phase"), "\"Failed\"");
+    ck_assert_str_eq(config_at(work, clone, "status.message"),
+                     arena_format(work->arena, "\"%s\"", why));
+    ck_assert_str_eq(last_event(work, clone),
+                     arena_format(work->arena, "Warning ProvisioningFailed 1: %s", why));
+    ck_assert_uint_eq(rows(work, &kind_replicated_volume), volumes);
+}
+
+WORK_TEST(a_clone_of_a_snapshot_that_failed_never_comes) {
+    const char *config = publish(work, bound(work, false), "host-a"), *clone;
+    const char *id = ready(work, config, SNAPSHOT("s"));
+    struct document document, after;
+
+    clone = declare(work, &kind_volume_config,
+                    DECLARED("c", "2Gi", 2, ",\"cstorVolumeSource\":\"db@s\""));
+    for (unsigned i = 0; i < 3; i++)
+        say_holds(work, config, i, id, "");
+    settle(work, config);
+    ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Failed\"");
+    assert_given_up(work, clone, "spec.cstorVolumeSource: of snapshot s too few copies are left.");
+    for (unsigned i = 0; i < 3; i++) /* too late */
+        say_holds(work, config, i, id, "Ready");
+    assert_given_up(work, clone, "spec.cstorVolumeSource: of snapshot s too few copies are left.");
+    drop(work, &kind_volume_config_snapshot, id); /* which nothing holds any more */
+    document = config_of(work, clone);
+    OK(document_delete(work, &document, false, &after, err));
+    settle(work, clone);
+    ck_assert_uint_eq(rows(work, &kind_volume_config), 1);
+}
+
+WORK_TEST(a_clone_of_a_snapshot_that_has_gone_never_comes) {
+    const char *config = publish(work, bound(work, false), "host-a"), *clone;
+
+    ready(work, config, SNAPSHOT("s"));
+    clone = declare(work, &kind_volume_config,
+                    DECLARED("c", "2Gi", 2, ",\"cstorVolumeSource\":\"db@s\""));
+    ck_assert_int_eq(db_run(work->tx, err, "DELETE FROM documents WHERE name = 's'"), 1);
+    assert_given_up(work, clone, "spec.cstorVolumeSource: Snapshot db@s could not be found.");
+    ready(work, config, SNAPSHOT("s")); /* of another moment */
+    assert_given_up(work, clone, "spec.cstorVolumeSource: Snapshot db@s could not be found.");
+}
+
 WORK_TEST(no_replica_leaves_with_the_only_copy_of_a_snapshot) {
     const char *config = publish(work, bound(work, false), "host-a");
     const char *id = ready(work, config, SNAPSHOT("s"));
@@ -511,4 +558,6 @@ CHECK_MAIN("reconcile_snapshots", a_snapshot_is_taken_once_and_ready_when_most_h
            no_file_goes_while_somebody_may_still_make_it,
            a_clone_is_put_where_its_snapshot_is_and_made_of_it,
            a_clone_of_what_is_lost_waits_and_is_never_empty,
+           a_clone_of_a_snapshot_that_failed_never_comes,
+           a_clone_of_a_snapshot_that_has_gone_never_comes,
            no_replica_leaves_with_the_only_copy_of_a_snapshot)
