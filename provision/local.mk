@@ -23,7 +23,7 @@ libscoria_a_SOURCES += \
 	provision/replica_placement.c provision/replica_placement.h \
 	provision/replica_pool.c provision/replica_pool.h \
 	provision/replicated_volume.c \
-	provision/schema.c provision/schema.h \
+	provision/schema.c provision/schema.h provision/schema_edit.c \
 	provision/snapshot_node.c provision/snapshot_node.h \
 	provision/snapshot_source.c provision/snapshot_source.h \
 	provision/volume_config.c \

@@ -4,7 +4,6 @@
 #include "config/option_list.h"
 #include "json/json.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@ struct place {
     json_t *value;
 };
 
-static const char *path_below(struct arena *arena, const char *path, const char *name) {
+const char *schema_path(struct arena *arena, const char *path, const char *name) {
     return *path ? arena_join(arena, path, ".", name, NULL) : name;
 }
 
@@ -238,7 +237,7 @@ static int read_each(const struct place *place, enum schema_type type, json_t **
     if (!json_is_object(place->value))
         return refuse(place, err, "an object");
     json_object_foreach(place->value, name, value) {
-        struct place below = { place->arena, &item, path_below(place->arena, place->path, name),
+        struct place below = { place->arena, &item, schema_path(place->arena, place->path, name),
                                value };
         json_t *accepted;
 
@@ -291,7 +290,7 @@ static int check_names(struct arena *arena, const struct schema_field *fields, c
             return refuse_unknown(arena, fields, path, name, err);
         if (strcmp(field->name, name) != 0 && json_object_get(object, field->name))
             return error_set(err, ERROR_BAD_REQUEST, "%s stands there twice, as %s and as %s.",
-                             path_below(arena, path, field->name), field->name, name);
+                             schema_path(arena, path, field->name), field->name, name);
     }
     return 0;
 }
@@ -319,7 +318,7 @@ int schema_accept(struct arena *arena, const struct schema_field *fields, const 
     if (check_names(arena, fields, path, object, err) < 0)
         return -1;
     for (; fields->type != SCHEMA_END; fields++) {
-        const char *below = path_below(arena, path, fields->name);
+        const char *below = schema_path(arena, path, fields->name);
         json_t *value = take_value(arena, fields, object);
         struct place place = { arena, fields, below, value };
         json_t *accepted;
@@ -333,56 +332,6 @@ int schema_accept(struct arena *arena, const struct schema_field *fields, const 
         json_object_set_new(object, fields->name, accepted);
     }
     return 0;
-}
-
-/* ---- an edit ---- */
-
-/* What of `before` is below the field and has to stay goes into `given`. */
-static void keep_below(const struct schema_field *field, const json_t *before, json_t *given,
-                       void (*keep)(const struct schema_field *fields, const json_t *before,
-                                    json_t *given)) {
-    json_t *old = json_object_get(before, field->name);
-    json_t *new = json_object_get(given, field->name);
-
-    if (old && new && field->type == SCHEMA_OBJECT && field->of)
-        keep(field->of, old, new);
-}
-
-static void put_copy(json_t *into, const char *name, const json_t *value) {
-    if (value)
-        json_object_set_new(into, name, json_deep_copy(value));
-}
-
-/* Nothing is said of the object: what is fixed below it stays all the same. */
-static void keep_unsaid(const struct schema_field *field, const json_t *before, json_t *given) {
-    json_t *kept = json_object();
-
-    if (field->type == SCHEMA_OBJECT && field->of && !(field->flags & SCHEMA_REQUIRED))
-        schema_keep(field->of, json_object_get(before, field->name), kept);
-    if (json_object_size(kept) > 0)
-        json_object_set(given, field->name, kept);
-    json_decref(kept);
-}
-
-void schema_keep(const struct schema_field *fields, const json_t *before, json_t *given) {
-    for (; fields->type != SCHEMA_END; fields++) {
-        const json_t *value = json_object_get(given, fields->name);
-
-        if ((!value || json_is_null(value)) && (fields->flags & (SCHEMA_FIXED | SCHEMA_KEPT)))
-            put_copy(given, fields->name, json_object_get(before, fields->name));
-        else if (!value || json_is_null(value))
-            keep_unsaid(fields, before, given);
-        else
-            keep_below(fields, before, given, schema_keep);
-    }
-}
-
-void schema_keep_ours(const struct schema_field *fields, const json_t *before, json_t *after) {
-    for (; fields->type != SCHEMA_END; fields++)
-        if (fields->flags & SCHEMA_OURS)
-            put_copy(after, fields->name, json_object_get(before, fields->name));
-        else
-            keep_below(fields, before, after, schema_keep_ours);
 }
 
 /* ---- what is shown ---- */
@@ -410,51 +359,4 @@ json_t *schema_shown(struct arena *arena, const struct schema_field *fields, con
 
     hide(fields, shown);
     return shown;
-}
-
-/* ---- edits ---- */
-
-static const char *show_value(struct arena *arena, const json_t *value) {
-    if (!value)
-        return "nothing";
-    return json_is_string(value) ? json_string_value(value) : json_text(arena, value);
-}
-
-static int64_t quantity_of(const json_t *value) {
-    int64_t bytes = 0;
-
-    assert(!value || quantity_read(json_string_value(value), &bytes));
-    return bytes;
-}
-
-static bool same_value(const struct schema_field *field, const json_t *before,
-                       const json_t *after) {
-    if (field->type == SCHEMA_QUANTITY && before && after)
-        return quantity_of(before) == quantity_of(after);
-    return (!before && !after) || (before && after && json_equal(before, after));
-}
-
-static int compare_one(struct arena *arena, const struct schema_field *field, const char *path,
-                       const json_t *before, const json_t *after, struct error *err) {
-    if ((field->flags & SCHEMA_FIXED) && !same_value(field, before, after))
-        return error_set(err, ERROR_BAD_REQUEST, "%s cannot be changed: it is %s.", path,
-                         show_value(arena, before));
-    if ((field->flags & SCHEMA_GROWS) && quantity_of(after) < quantity_of(before))
-        return error_set(err, ERROR_BAD_REQUEST, "%s can only grow: it is %s.", path,
-                         show_value(arena, before));
-    if ((field->flags & SCHEMA_KEPT) && !before)
-        return 0; /* it is given for the first time */
-    if (field->type == SCHEMA_OBJECT && field->of)
-        return schema_compare(arena, field->of, path, before, after, err);
-    return 0;
-}
-
-int schema_compare(struct arena *arena, const struct schema_field *fields, const char *path,
-                   const json_t *before, const json_t *after, struct error *err) {
-    for (; fields->type != SCHEMA_END; fields++)
-        if (compare_one(arena, fields, path_below(arena, path, fields->name),
-                        json_object_get(before, fields->name), json_object_get(after, fields->name),
-                        err) < 0)
-            return -1;
-    return 0;
 }

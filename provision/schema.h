@@ -61,6 +61,9 @@ struct schema_field {
 #define SCHEMA_FIELDS_END \
     { .type = SCHEMA_END }
 
+/* Where the field of this name of the object at `path` stands. */
+const char *schema_path(struct arena *arena, const char *path, const char *name);
+
 /* Brings `object` (the caller's own) into its normal form.  `path` is what it is called in
  * refusals, "" at the top. */
 int schema_accept(struct arena *arena, const struct schema_field *fields, const char *path,
