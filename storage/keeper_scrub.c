@@ -66,13 +66,12 @@ static void finish(struct keeper *keeper) {
     keeper_scrub_later(keeper);
 }
 
-/* Where some are at other hosts, the next time may find them here. */
+/* That it is not served any more is told elsewhere. */
 static void postpone(struct keeper *keeper, const struct error *err) {
     keeper_scrub_end(keeper);
-    keeper_scrub_later(keeper);
+    keeper->scrub_us = clock_monotonic_us() + RETRY_S * SECOND_US;
     if (err->kind == ERROR_CONFLICT)
         return;
-    keeper->scrub_us = clock_monotonic_us() + RETRY_S * SECOND_US;
     log_warning(NULL, "replicas are not compared", "volume_id", keeper->uid, "reason", err->message,
                 NULL);
 }

@@ -34,7 +34,7 @@ const struct option storage_options[] = {
     { .section = SECTION, .key = "scrub_interval", .type = OPTION_SECONDS, .fallback = "1209600", .min = 0, .max = 31536000,
       .help = "Seconds after which all replicas of a volume that is served are compared again, one volume at a time, and "
               "those that are outvoted mended; 0: only when the agent finds a volume again that was served while no agent "
-              "was there. Where replicas are at other nodes nothing is compared." },
+              "was there. Of replicas at other nodes sums are compared, not the bytes." },
     { .section = SECTION, .key = "scrub_speed", .type = OPTION_INT, .fallback = "32", .min = 1, .max = 1048576,
       .help = "Most MiB a second of each replica that are read to compare them." },
     { .section = SECTION, .key = "daemon_timeout", .type = OPTION_SECONDS, .fallback = "10", .min = 1, .max = 600,
