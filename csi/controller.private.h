@@ -148,6 +148,17 @@ int controller_check_room(const struct grpc_call *call, const struct client *api
 int controller_detach_begun(const struct client *api, struct arena *arena, const char *volume_id,
                             struct error *err);
 
+/* GRPC_NOT_FOUND: of the nodes that there are, if that is said, this is none. */
+int controller_check_node(const struct grpc_call *call, const char *node_id, struct error *err);
+/* Puts a pair behind the context; there is room for it. */
+void controller_put_context(struct arena *arena, Csi__V1__ControllerPublishVolumeResponse *answer,
+                            const char *key, const char *value);
+/* Are these requests whole? */
+int controller_check_expand(const Csi__V1__ControllerExpandVolumeRequest *request, int64_t *ret_gb,
+                            struct error *err);
+int controller_check_context(const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
+                             struct error *err);
+
 typedef Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry controller_mutable;
 /* Parameters that may be modified later: those of metadata, with `more` (may be NULL) behind them,
  * and the type; *ret_type stays where none is given. */
@@ -161,6 +172,12 @@ int controller_read_mutable(struct arena *arena, const controller_mutable *const
 Csi__V1__Snapshot *controller_snapshot(struct arena *arena, const struct remote_snapshot *snapshot);
 /* Is the request whole? */
 int controller_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct error *err);
+/* A list that is being answered, and has room. */
+struct snapshots_answer {
+    struct arena *arena;
+    Csi__V1__ListSnapshotsResponse *answer;
+};
+int controller_keep_snapshot(const struct snapshots_answer *to, Csi__V1__Snapshot *snapshot);
 
 /* ---- volumes that are made from a policy (controller_configs.private.h) ---- */
 

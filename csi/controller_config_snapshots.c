@@ -316,20 +316,11 @@ int config_get_snapshot(struct grpc_call *call, const void *message, void *respo
     return result;
 }
 
-struct snapshots_answer {
-    struct arena *arena;
-    Csi__V1__ListSnapshotsResponse *answer;
-};
-
 static int keep(void *arg, const void *row, struct error *err) {
     const struct snapshots_answer *to = arg;
-    Csi__V1__ListSnapshotsResponse__Entry *entry = CSI_NEW(
-        to->arena, Csi__V1__ListSnapshotsResponse__Entry, csi__v1__list_snapshots_response__entry);
 
     (void)err;
-    entry->snapshot = shown(to->arena, row);
-    to->answer->entries[to->answer->n_entries++] = entry;
-    return 0;
+    return controller_keep_snapshot(to, shown(to->arena, row));
 }
 
 static int list_one(const struct client *api, struct snapshots_answer *to,

@@ -4,24 +4,12 @@
  */
 #include "csi/controller_configs.private.h"
 
-#include "config/config.h"
 #include "json/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- publish ---- */
-
-static int check_node(const struct csi_driver *driver, const char *node_id, struct error *err) {
-    const char *node = config_item(driver->config, "csi", "nodes", 0);
-
-    for (size_t i = 1; node && strcmp(node, node_id) != 0; i++) {
-        node = config_item(driver->config, "csi", "nodes", i);
-        if (!node)
-            return grpc_refuse(err, GRPC_NOT_FOUND, "There is no node %s.", node_id);
-    }
-    return 0;
-}
 
 static int check_request(const struct grpc_call *call,
                          const Csi__V1__ControllerPublishVolumeRequest *request,
@@ -32,7 +20,7 @@ static int check_request(const struct grpc_call *call,
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capability is missing.");
     if (result == 0)
         result = config_check_capabilities(&request->volume_capability, 1, err);
-    return result == 0 ? check_node(csi_driver_of(call), request->node_id, err) : result;
+    return result == 0 ? controller_check_node(call, request->node_id, err) : result;
 }
 
 /* The node is its own from the moment in which this is written down. */
@@ -77,17 +65,6 @@ static int await_served(const struct grpc_call *call, const struct client *api,
     }
 }
 
-static void put(struct arena *arena, Csi__V1__ControllerPublishVolumeResponse *answer,
-                const char *key, const char *value) {
-    Csi__V1__ControllerPublishVolumeResponse__PublishContextEntry *entry =
-        CSI_NEW(arena, Csi__V1__ControllerPublishVolumeResponse__PublishContextEntry,
-                csi__v1__controller_publish_volume_response__publish_context_entry);
-
-    entry->key = arena_text(arena, key);
-    entry->value = arena_text(arena, value);
-    answer->publish_context[answer->n_publish_context++] = entry;
-}
-
 int config_publish(struct grpc_call *call, const void *message, void *response, struct error *err) {
     const Csi__V1__ControllerPublishVolumeRequest *request = message;
     Csi__V1__ControllerPublishVolumeResponse *answer = response;
@@ -105,12 +82,12 @@ int config_publish(struct grpc_call *call, const void *message, void *response, 
     if (result != 0)
         return result;
     answer->publish_context = arena_alloc(call->arena, 5 * sizeof(*answer->publish_context));
-    put(call->arena, answer, "driver_volume_type", "replicated");
-    put(call->arena, answer, "format", "raw");
-    put(call->arena, answer, "target", volume.uid);
-    put(call->arena, answer, "block_size",
-        arena_format(call->arena, "%jd", (intmax_t)config.block_size));
-    put(call->arena, answer, "access_mode", request->readonly ? "ro" : "rw");
+    controller_put_context(call->arena, answer, "driver_volume_type", "replicated");
+    controller_put_context(call->arena, answer, "format", "raw");
+    controller_put_context(call->arena, answer, "target", volume.uid);
+    controller_put_context(call->arena, answer, "block_size",
+                           arena_format(call->arena, "%jd", (intmax_t)config.block_size));
+    controller_put_context(call->arena, answer, "access_mode", request->readonly ? "ro" : "rw");
     return 0;
 }
 
@@ -154,20 +131,6 @@ int config_unpublish(struct grpc_call *call, const void *message, void *response
 
 /* ---- expand ---- */
 
-static int check_range(const Csi__V1__ControllerExpandVolumeRequest *request, int64_t *ret_gb,
-                       struct error *err) {
-    const Csi__V1__CapacityRange *range = request->capacity_range;
-    int result = 0;
-
-    if (!range || (range->required_bytes == 0 && range->limit_bytes == 0))
-        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "capacity_range is missing.");
-    if (result == 0)
-        result = controller_size(range, 1, ret_gb, err);
-    if (result == 0 && request->volume_capability)
-        result = controller_check_capability(request->volume_capability, true, err);
-    return result;
-}
-
 static int want_size(const struct client *api, struct arena *arena, struct volume_config *config,
                      int64_t gb, struct error *err) {
     int result = config_change(api, arena, config,
@@ -204,7 +167,7 @@ int config_expand(struct grpc_call *call, const void *message, void *response, s
     struct client api = csi_api(call);
     struct volume_config config = { 0 };
     int64_t gb = 0;
-    int result = check_range(request, &gb, err);
+    int result = controller_check_expand(request, &gb, err);
 
     if (result == 0)
         result = config_read(&api, call->arena, request->volume_id, &config, err);
@@ -238,12 +201,7 @@ static int check_parameters(const Csi__V1__ValidateVolumeCapabilitiesRequest *re
             return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
                                "Volume %s was not made with %.64s %.64s.", config->id, key, value);
     }
-    for (size_t i = 0; i < request->n_volume_context; i++)
-        if (!strchr(request->volume_context[i]->key, '/'))
-            return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                               "Volumes of this driver have no context %.255s.",
-                               request->volume_context[i]->key);
-    return 0;
+    return controller_check_context(request, err);
 }
 
 int config_validate(struct grpc_call *call, const void *message, void *response,

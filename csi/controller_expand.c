@@ -55,8 +55,8 @@ static int judge(const struct remote_volume *volume, int64_t new_gb, struct erro
                        (intmax_t)new_gb, volume->id);
 }
 
-static int check_request(const Csi__V1__ControllerExpandVolumeRequest *request, int64_t *ret_gb,
-                         struct error *err) {
+int controller_check_expand(const Csi__V1__ControllerExpandVolumeRequest *request, int64_t *ret_gb,
+                            struct error *err) {
     const Csi__V1__CapacityRange *range = request->capacity_range;
     int result = controller_need(request->volume_id, "volume_id", err);
 
@@ -76,7 +76,7 @@ int controller_expand(struct grpc_call *call, const void *message, void *respons
     struct client api = csi_api(call);
     struct remote_volume volume = { 0 };
     int64_t new_gb = 0;
-    int result = check_request(request, &new_gb, err);
+    int result = controller_check_expand(request, &new_gb, err);
 
     if (result == 0)
         result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);

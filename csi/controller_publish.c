@@ -53,8 +53,8 @@ static char *text_of(struct arena *arena, const json_t *value) {
     return NULL;
 }
 
-static void put(struct arena *arena, Csi__V1__ControllerPublishVolumeResponse *answer,
-                const char *key, const char *value) {
+void controller_put_context(struct arena *arena, Csi__V1__ControllerPublishVolumeResponse *answer,
+                            const char *key, const char *value) {
     Csi__V1__ControllerPublishVolumeResponse__PublishContextEntry *entry =
         CSI_NEW(arena, Csi__V1__ControllerPublishVolumeResponse__PublishContextEntry,
                 csi__v1__controller_publish_volume_response__publish_context_entry);
@@ -76,24 +76,25 @@ static void put_context(struct arena *arena, const struct remote_connection *con
 
     answer->publish_context =
         arena_alloc(arena, (json_object_size(data) + 2) * sizeof(*answer->publish_context));
-    put(arena, answer, "attachment_id", connection->id);
+    controller_put_context(arena, answer, "attachment_id", connection->id);
     if (type)
-        put(arena, answer, "driver_volume_type", type);
+        controller_put_context(arena, answer, "driver_volume_type", type);
     json_object_foreach((json_t *)(uintptr_t)data, key, value) {
         const char *text = text_of(arena, value);
 
         if (text && strcmp(key, "attachment_id") != 0 && strcmp(key, "driver_volume_type") != 0)
-            put(arena, answer, key, text);
+            controller_put_context(arena, answer, key, text);
     }
 }
 
 /* ---- publish ---- */
 
-static int check_node(const struct csi_driver *driver, const char *node_id, struct error *err) {
-    const char *node = config_item(driver->config, "csi", "nodes", 0);
+int controller_check_node(const struct grpc_call *call, const char *node_id, struct error *err) {
+    const struct config *config = csi_driver_of(call)->config;
+    const char *node = config_item(config, "csi", "nodes", 0);
 
     for (size_t i = 1; node && strcmp(node, node_id) != 0; i++) {
-        node = config_item(driver->config, "csi", "nodes", i);
+        node = config_item(config, "csi", "nodes", i);
         if (!node)
             return grpc_refuse(err, GRPC_NOT_FOUND, "There is no node %s.", node_id);
     }
@@ -211,7 +212,7 @@ static int publish_volume(const struct grpc_call *call, const struct publish *pu
     int result = controller_read(&api, call->arena, &volume_kind, publish->volume_id, &volume, err);
 
     if (result == 0)
-        result = check_node(csi_driver_of(call), publish->node_id, err);
+        result = controller_check_node(call, publish->node_id, err);
     if (result != 0)
         return result;
     attachment = controller_attached_to(&volume, publish->node_id);

@@ -173,20 +173,20 @@ int controller_get_snapshot(struct grpc_call *call, const void *message, void *r
     return result;
 }
 
-struct snapshots_answer {
-    struct arena *arena;
-    Csi__V1__ListSnapshotsResponse *answer;
-};
-
-static int keep(void *arg, const void *row, struct error *err) {
-    const struct snapshots_answer *to = arg;
+int controller_keep_snapshot(const struct snapshots_answer *to, Csi__V1__Snapshot *snapshot) {
     Csi__V1__ListSnapshotsResponse__Entry *entry = CSI_NEW(
         to->arena, Csi__V1__ListSnapshotsResponse__Entry, csi__v1__list_snapshots_response__entry);
 
-    (void)err;
-    entry->snapshot = controller_snapshot(to->arena, row);
+    entry->snapshot = snapshot;
     to->answer->entries[to->answer->n_entries++] = entry;
     return 0;
+}
+
+static int keep(void *arg, const void *row, struct error *err) {
+    const struct snapshots_answer *to = arg;
+
+    (void)err;
+    return controller_keep_snapshot(to, controller_snapshot(to->arena, row));
 }
 
 /* The one of that id, if it fits the other filter as well. */

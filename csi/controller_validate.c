@@ -49,7 +49,7 @@ static int check_parameter(const struct client *api, struct arena *arena,
 
 /* The driver gives a volume no context: what stands there is the orchestrator's own, and has its
  * prefix, or is a mistake. */
-static int check_context(asked *request, struct error *err) {
+int controller_check_context(asked *request, struct error *err) {
     for (size_t i = 0; i < request->n_volume_context; i++)
         if (!strchr(request->volume_context[i]->key, '/'))
             return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
@@ -75,7 +75,7 @@ static int check(const struct client *api, struct arena *arena, const struct rem
                                      request->parameters[i]->value, err);
     if (result == 0 && type)
         result = check_parameter(api, arena, volume, "type", type, err);
-    return result == 0 ? check_context(request, err) : result;
+    return result == 0 ? controller_check_context(request, err) : result;
 }
 
 /* What was asked, again. */
