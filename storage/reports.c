@@ -13,6 +13,7 @@
 
 #define DEFAULT_FIGURES_MS 30000
 #define DEFAULT_RETRY_MS   1000
+#define DEFAULT_AGAIN_MS   600000
 #define RETRY_MOST         5 /* doublings */
 
 struct report {
@@ -20,8 +21,8 @@ struct report {
     enum wish_kind kind;
     char uid[UUID_SIZE];
     char *status, *gist;
-    char *sent_status, *sent_gist; /* NULL: none was taken yet */
-    bool last;
+    char *sent_status, *sent_gist; /* NULL: none was answered yet */
+    bool last, taken;
     unsigned failures;
     int64_t sent_us, retry_us;
 };
@@ -55,9 +56,11 @@ static bool same(const char *a, const char *b) {
 static int64_t due_us(const struct reports *reports, const struct report *report) {
     int64_t due = 0;
 
-    if (same(report->status, report->sent_status))
+    if (same(report->status, report->sent_status) && !report->taken)
         return INT64_MAX;
-    if (same(report->gist, report->sent_gist))
+    if (same(report->status, report->sent_status))
+        due = report->sent_us + reports->settings.again_ms * 1000;
+    else if (same(report->gist, report->sent_gist))
         due = report->sent_us + reports->settings.figures_ms * 1000;
     return report->retry_us > due ? report->retry_us : due;
 }
@@ -145,6 +148,7 @@ static void note_outcome(struct reports *reports, const struct sending *sending,
         return;
     }
     reports->silent = false;
+    report->taken = outcome == 0;
     report->failures = 0;
     report->retry_us = 0;
     report->sent_us = now_us;
@@ -272,6 +276,8 @@ struct reports *reports_new(const struct reports_settings *settings, struct erro
         reports->settings.figures_ms = DEFAULT_FIGURES_MS;
     if (reports->settings.retry_ms <= 0)
         reports->settings.retry_ms = DEFAULT_RETRY_MS;
+    if (reports->settings.again_ms <= 0)
+        reports->settings.again_ms = DEFAULT_AGAIN_MS;
     LIST_INIT(&reports->all);
     pthread_mutex_init(&reports->lock, NULL);
     thread_cond_init(&reports->changed);

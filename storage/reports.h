@@ -4,7 +4,8 @@
  *
  * Only the last status of a document counts.  Figures, which change all the time, are sent now and
  * then; everything else at once, and again and again until it is taken or the API says for good
- * that it does not want it.
+ * that it does not want it.  What was taken is sent again after a long while: one of before that
+ * was on its way for longer, and so was given up, may have come behind it.
  */
 #pragma once
 
@@ -18,6 +19,7 @@ struct reports_settings {
     const char *node;   /* outlives them */
     int64_t figures_ms; /* least pause between two that differ in figures alone; 0: 30 000 */
     int64_t retry_ms;   /* before the first repetition; 0: 1 000 */
+    int64_t again_ms;   /* between two of what was taken; 0: 600 000 */
 };
 
 struct reports *reports_new(const struct reports_settings *settings, struct error *err);

@@ -66,6 +66,21 @@ START_TEST(what_was_not_taken_is_sent_again) {
 }
 END_TEST
 
+/* One that was given up may come late, and then the API believes that. */
+START_TEST(what_was_taken_is_sent_again_after_a_while) {
+    const struct reports_settings settings = { .api = api, .node = NODE, .again_ms = 10 };
+
+    reports = reports_new(&settings, &err);
+    ck_assert_ptr_nonnull(reports);
+    answer("PUT", NULL, 200, "{}");
+    put("{\"phase\":\"Healthy\"}", "a");
+    ck_assert(script_server_await(server, "PUT", STATUS_PATH, 3));
+    ck_assert_uint_eq(reports_open(reports), 0);
+    ck_assert_str_eq(script_server_request(server, "PUT", STATUS_PATH, 2)->body,
+                     "{\"nodeId\":\"host-a\",\"status\":{\"phase\":\"Healthy\"}}");
+}
+END_TEST
+
 START_TEST(who_is_not_asked_any_more_is_silent_until_something_changes) {
     static const int refusals[] = { 400, 404, 409 };
 
@@ -111,6 +126,7 @@ END_TEST
 
 CHECK_MAIN_WITH("reports", true, begin_storage, end_storage, a_status_is_sent_when_it_has_changed,
                 figures_alone_wait, what_was_not_taken_is_sent_again,
+                what_was_taken_is_sent_again_after_a_while,
                 who_is_not_asked_any_more_is_silent_until_something_changes,
                 the_last_one_is_forgotten_once_it_was_taken,
                 an_api_that_is_silent_does_not_keep_the_end)
