@@ -19,17 +19,28 @@ struct waiting {
     enum state state;
     bool again; /* called for while it was taken */
     int64_t due_us;
-    TAILQ_ENTRY(waiting) link; /* of `ready` or `paused` */
+    TAILQ_ENTRY(waiting) link; /* of its space's `ready`, or of `paused` */
 };
 
 TAILQ_HEAD(waiting_list, waiting);
+
+/* A namespace that has something ready. */
+struct space {
+    const char *namespace; /* text behind it */
+    struct waiting_list ready;
+    TAILQ_ENTRY(space) link;
+};
+
+TAILQ_HEAD(space_list, space);
 
 struct queue {
     int64_t first_ms, longest_ms;
     pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t changed;
-    struct waiting_list ready, paused;
-    void *tree; /* of all entries, by their names */
+    struct waiting_list paused;
+    struct space_list spaces; /* in turn */
+    void *space_tree;         /* the same, by their names */
+    void *tree;               /* of all entries, by their names */
     unsigned size;
     bool closed;
 };
@@ -50,8 +61,8 @@ struct queue *queue_new(int64_t first_pause_ms, int64_t longest_pause_ms) {
     queue->longest_ms = longest_pause_ms;
     pthread_mutex_init(&queue->lock, NULL);
     thread_cond_init(&queue->changed);
-    TAILQ_INIT(&queue->ready);
     TAILQ_INIT(&queue->paused);
+    TAILQ_INIT(&queue->spaces);
     return queue;
 }
 
@@ -66,16 +77,57 @@ static void free_entry(void *arg) {
 void queue_free(struct queue *queue) {
     if (!queue)
         return;
+    tdestroy(queue->space_tree, free);
     tdestroy(queue->tree, free_entry);
     pthread_cond_destroy(&queue->changed);
     pthread_mutex_destroy(&queue->lock);
     free(queue);
 }
 
+static int compare_spaces(const void *a, const void *b) {
+    const struct space *one = a, *other = b;
+
+    return strcmp(one->namespace, other->namespace);
+}
+
+static struct space *space_of(struct queue *queue, const char *namespace) {
+    const struct space wanted = { .namespace = namespace };
+    struct space **found = tfind(&wanted, &queue->space_tree, compare_spaces);
+    struct space *space;
+
+    if (found)
+        return *found;
+    space = heap_new(sizeof *space + strlen(namespace) + 1);
+    space->namespace = strcpy((char *)(space + 1), namespace);
+    TAILQ_INIT(&space->ready);
+    if (!tsearch(space, &queue->space_tree, compare_spaces))
+        abort();
+    TAILQ_INSERT_TAIL(&queue->spaces, space, link);
+    return space;
+}
+
 static void make_ready(struct queue *queue, struct waiting *entry) {
     entry->state = READY;
-    TAILQ_INSERT_TAIL(&queue->ready, entry, link);
+    TAILQ_INSERT_TAIL(&space_of(queue, entry->namespace)->ready, entry, link);
     pthread_cond_broadcast(&queue->changed);
+}
+
+/* The first of the namespace whose turn it is; NULL: nothing is ready. */
+static struct waiting *next_ready(struct queue *queue) {
+    struct space *space = TAILQ_FIRST(&queue->spaces);
+    struct waiting *entry = space ? TAILQ_FIRST(&space->ready) : NULL;
+
+    if (!entry)
+        return NULL;
+    TAILQ_REMOVE(&space->ready, entry, link);
+    TAILQ_REMOVE(&queue->spaces, space, link);
+    if (!TAILQ_EMPTY(&space->ready)) {
+        TAILQ_INSERT_TAIL(&queue->spaces, space, link);
+        return entry;
+    }
+    tdelete(space, &queue->space_tree, compare_spaces);
+    free(space);
+    return entry;
 }
 
 static struct waiting *add(struct queue *queue, const struct queue_item *item) {
@@ -135,7 +187,7 @@ const struct queue_item *queue_take(struct queue *queue) {
     while (!queue->closed) {
         int64_t next_us = end_pauses(queue);
 
-        if ((entry = TAILQ_FIRST(&queue->ready)))
+        if ((entry = next_ready(queue)))
             break;
         if (next_us == NEVER)
             pthread_cond_wait(&queue->changed, &queue->lock);
@@ -143,7 +195,6 @@ const struct queue_item *queue_take(struct queue *queue) {
             thread_cond_wait(&queue->changed, &queue->lock, next_us);
     }
     if (entry) {
-        TAILQ_REMOVE(&queue->ready, entry, link);
         entry->state = TAKEN;
         entry->again = false;
     }

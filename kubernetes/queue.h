@@ -2,7 +2,9 @@
  * Names of objects that somebody has to look at.
  *
  * A name stands there once: when it is called for while it is being looked at, it comes once more
- * behind that.  One that failed comes again after a pause that doubles.  Thread-safe.
+ * behind that.  One that failed comes again after a pause that doubles.  Namespaces have their
+ * turns one after the other: many objects of one keep those of another waiting for one of them.
+ * Thread-safe.
  */
 #pragma once
 

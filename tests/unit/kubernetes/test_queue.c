@@ -4,6 +4,7 @@
 #include "common/thread.h"
 #include "tests/lib/check_main.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct queue_item *take_named(struct queue *queue, const char *name) {
@@ -25,6 +26,33 @@ START_TEST(a_name_stands_there_once_and_in_its_order) {
     ck_assert_str_eq(queue_take(queue)->namespace, "a");
     ck_assert_str_eq(queue_take(queue)->namespace, "b");
     ck_assert_uint_eq(queue_take(queue)->kind, 1);
+    queue_free(queue);
+}
+END_TEST
+
+START_TEST(many_of_one_namespace_keep_another_waiting_for_one) {
+    static const char *const taken[] = { "crowd", "alone", "crowd", "other", "crowd" };
+    struct queue *queue = queue_new(1, 1);
+    char name[16];
+
+    for (unsigned i = 0; i < 1000; i++) {
+        snprintf(name, sizeof name, "x-%u", i);
+        queue_call(queue, 0, "crowd", name);
+    }
+    queue_call(queue, 0, "alone", "x");
+    for (unsigned i = 0; i < sizeof taken / sizeof *taken; i++) {
+        const struct queue_item *item = queue_take(queue);
+
+        ck_assert_str_eq(item->namespace, taken[i]);
+        queue_settle(queue, item);
+        if (i == 1) /* behind the one that is next */
+            queue_call(queue, 0, "other", "x");
+    }
+    for (unsigned i = 3; i < 1000; i++) {
+        snprintf(name, sizeof name, "x-%u", i);
+        queue_settle(queue, take_named(queue, name));
+    }
+    ck_assert_uint_eq(queue_size(queue), 0);
     queue_free(queue);
 }
 END_TEST
@@ -98,5 +126,6 @@ START_TEST(who_waits_is_woken_by_a_call_and_by_the_end) {
 END_TEST
 
 CHECK_MAIN("queue", a_name_stands_there_once_and_in_its_order,
+           many_of_one_namespace_keep_another_waiting_for_one,
            what_is_called_for_while_it_is_taken_comes_again, who_failed_pauses_and_others_go_on,
            a_call_ends_a_pause, who_waits_is_woken_by_a_call_and_by_the_end)
