@@ -93,7 +93,6 @@ static int leave_room(struct db_tx *tx, struct error *err) {
     return unset ? db_run(tx, err, "ALTER TABLE operations SET (fillfactor = 50)") : 0;
 }
 
-/* Processes that start together do this one after the other. */
 static int schema_body(struct db_tx *tx, void *arg, struct error *err) {
     (void)arg;
     if (db_run(tx, err, commit_table_sql) < 0 ||
@@ -103,13 +102,16 @@ static int schema_body(struct db_tx *tx, void *arg, struct error *err) {
     return leave_room(tx, err);
 }
 
+/* Processes that start together do this one after the other, and who has another schema of the
+ * same database does not wait for them. */
 static int schema_update(struct session *session, struct error *err) {
     struct postgresql_tx tx = { .base = { .engine = &postgresql_engine, .writes = true },
                                 .session = session };
 
     if (session_run(session,
                     "BEGIN ISOLATION LEVEL READ COMMITTED;"
-                    "SELECT pg_advisory_xact_lock(hashtext('scoria schema'))",
+                    "SELECT pg_advisory_xact_lock(hashtext('scoria schema'), "
+                    "hashtext(current_schema()))",
                     err) < 0 ||
         session_body(&tx, schema_body, NULL, err) < 0)
         return -1;

@@ -131,8 +131,9 @@ static void act(struct walk *walk, void (*run)(struct walk *, struct work *, voi
                          .settings = &walk->fixture.settings };
     struct act call = { walk, run, arg, dies };
     struct error err = { 0 };
+    int result = work_transaction(walk->db, &base, act_body, &call, &err);
 
-    ck_assert_int_eq(work_transaction(walk->db, &base, act_body, &call, &err), dies ? -1 : 0);
+    ck_assert_msg(result == (dies ? -1 : 0), "%s", err.message);
 }
 
 static unsigned all_of(struct work *work, const struct document_kind *kind, struct document **ret) {
