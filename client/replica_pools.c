@@ -33,6 +33,36 @@ int replica_pools_report(const struct client *api, struct arena *arena,
     return client_call(api, arena, &call, &answer, err);
 }
 
+static struct remote_replica_pool read_pool(const json_t *pool) {
+    return (struct remote_replica_pool){
+        .name = json_text_of(pool, "name"),
+        .node = json_text_of(pool, "node"),
+        .read_only = json_is_true(json_object_get(pool, "read_only")),
+        .total_bytes = json_integer_value(json_object_get(pool, "total_bytes")),
+        .free_bytes = json_integer_value(json_object_get(pool, "free_bytes")),
+        .state = json_text_of(pool, "state"),
+        .up = json_is_true(json_object_get(pool, "up")),
+    };
+}
+
+int replica_pools_list(const struct client *api, struct arena *arena,
+                       struct remote_replica_pool **ret, struct error *err) {
+    const struct client_call call = { .method = "GET", .path = "/replica_pools" };
+    const json_t *list = client_ask_for(api, arena, &call, "replica_pools", err);
+    size_t count = json_array_size(list);
+    struct remote_replica_pool *pools = arena_alloc(arena, (count + 1) * sizeof(*pools));
+
+    if (!list && err->kind != ERROR_NOT_FOUND)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        pools[i] = read_pool(json_array_get(list, i));
+        if (!pools[i].name)
+            return error_set(err, ERROR_BACKEND, "The volume API tells of a pool without name.");
+    }
+    *ret = pools;
+    return (int)count;
+}
+
 int replica_pools_knows(const struct client *api, struct arena *arena, const char *name,
                         struct error *err) {
     const struct client_call call = { .method = "GET", .path = place_of(arena, name) };

@@ -14,11 +14,15 @@ struct remote_replica_pool {
     bool read_only;
     int64_t total_bytes, free_bytes;
     const char *state;
+    bool up; /* as the API says */
 };
 
 /* A sign of life, and how it is.  ERROR_CONFLICT: another node's that is up has this name. */
 int replica_pools_report(const struct client *api, struct arena *arena,
                          const struct remote_replica_pool *pool, struct error *err);
+/* All there are: how many; what matters to who looks for room.  API without any: 0.  -1. */
+int replica_pools_list(const struct client *api, struct arena *arena,
+                       struct remote_replica_pool **ret, struct error *err);
 /* Has it ever been reported?  1, 0, -1. */
 int replica_pools_knows(const struct client *api, struct arena *arena, const char *name,
                         struct error *err);

@@ -47,14 +47,8 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
     return 0;
 }
 
-/* A volume that is made from a policy is another kind behind the same calls. */
-static int create_volume(struct grpc_call *call, const void *request, void *response,
-                         struct error *err) {
-    return config_is_wanted(request) ? config_create(call, request, response, err)
-                                     : controller_create_volume(call, request, response, err);
-}
-
-/* `is_`: what is true of a request for such a volume, or a snapshot of one. */
+/* A volume that is made from a policy is another kind behind the same calls.
+ * `is_`: what is true of a request for such a volume, or a snapshot of one. */
 #define EITHER(name_, type_, is_, config_, other_)                                \
     static int name_(struct grpc_call *call, const void *message, void *response, \
                      struct error *err) {                                         \
@@ -63,6 +57,10 @@ static int create_volume(struct grpc_call *call, const void *request, void *resp
         return (is_) ? config_(call, message, response, err)                      \
                      : other_(call, message, response, err);                      \
     }
+EITHER(create_volume, Csi__V1__CreateVolumeRequest,
+       config_is_wanted(CONTROLLER_PARAMETERS(request)), config_create, controller_create_volume)
+EITHER(get_capacity, Csi__V1__GetCapacityRequest, config_is_wanted(CONTROLLER_PARAMETERS(request)),
+       config_get_capacity, controller_get_capacity)
 #define EITHER_VOLUME(name_, type_, config_, other_) \
     EITHER(name_, type_, config_is_id(request->volume_id), config_, other_)
 EITHER_VOLUME(delete_volume, Csi__V1__DeleteVolumeRequest, config_delete, controller_delete_volume)
@@ -88,7 +86,7 @@ const struct grpc_method csi_controller_methods[] = {
     { "ControllerGetVolume", get_volume },
     { "ListVolumes", controller_list_volumes },
     { "ValidateVolumeCapabilities", validate },
-    { "GetCapacity", controller_get_capacity },
+    { "GetCapacity", get_capacity },
     { "ControllerPublishVolume", publish },
     { "ControllerUnpublishVolume", unpublish },
     { "ControllerExpandVolume", expand },

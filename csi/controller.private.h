@@ -22,8 +22,19 @@
 #define CSI_NAME_KEY   "csi.name"
 #define CSI_UNTOLD_KEY "csi.untold"
 
+/* Of whichever call: their messages are alike. */
+typedef Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry controller_parameter;
+#define CONTROLLER_PARAMETERS(request_) \
+    (const controller_parameter *const *)(request_)->parameters, (request_)->n_parameters
+#define CONTROLLER_MUTABLE(request_)                                     \
+    (const controller_parameter *const *)(request_)->mutable_parameters, \
+        (request_)->n_mutable_parameters
+
 /* A name or an id that must be there. */
 int controller_need(const char *text, const char *field, struct error *err);
+/* There is none such `of`: GRPC_INVALID_ARGUMENT, with the known one that it may be meant for. */
+int controller_unknown(const char *key, const char *what, const char *of, const char *const *known,
+                       size_t count, struct error *err);
 /* A parameter that Kubernetes' sidecars add for the information of all. */
 bool controller_is_told(const char *parameter);
 Csi__V1__Timestamp *controller_timestamp(struct arena *arena, int64_t us);
@@ -159,10 +170,9 @@ int controller_check_expand(const Csi__V1__ControllerExpandVolumeRequest *reques
 int controller_check_context(const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
                              struct error *err);
 
-typedef Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry controller_mutable;
 /* Parameters that may be modified later: those of metadata, with `more` (may be NULL) behind them,
  * and the type; *ret_type stays where none is given. */
-int controller_read_mutable(struct arena *arena, const controller_mutable *const *entries,
+int controller_read_mutable(struct arena *arena, const controller_parameter *const *entries,
                             size_t count, const struct remote_pair *more,
                             const struct remote_pair **ret, const char **ret_type,
                             struct error *err);
@@ -181,11 +191,11 @@ int controller_keep_snapshot(const struct snapshots_answer *to, Csi__V1__Snapsho
 
 /* ---- volumes that are made from a policy (controller_configs.private.h) ---- */
 
-bool config_is_id(const char *id), config_is_snapshot_id(const char *id);
-bool config_is_wanted(const Csi__V1__CreateVolumeRequest *request);
-grpc_handler config_create, config_delete, config_get, config_publish, config_unpublish,
-    config_expand, config_validate, config_modify, config_create_snapshot, config_delete_snapshot,
-    config_get_snapshot;
+bool config_is_snapshot_id(const char *id);
+bool config_is_wanted(const controller_parameter *const *parameters, size_t count);
+grpc_handler config_create, config_get_capacity, config_delete, config_get, config_publish,
+    config_unpublish, config_expand, config_validate, config_modify, config_create_snapshot,
+    config_delete_snapshot, config_get_snapshot;
 /* Has one of them the name?  GRPC_ALREADY_EXISTS, GRPC_ABORTED. */
 int config_check_name(const struct client *api, struct arena *arena, const char *csi_name,
                       struct error *err);

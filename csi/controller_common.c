@@ -1,6 +1,7 @@
 #include "csi/controller.private.h"
 
 #include "common/cleanup.h"
+#include "config/option_list.h"
 
 #include <string.h>
 #include <time.h>
@@ -20,6 +21,17 @@ int controller_refused(struct error *err) {
     if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_CONFLICT)
         return -1;
     return grpc_refuse(err, GRPC_FAILED_PRECONDITION, "%s", err->message);
+}
+
+int controller_unknown(const char *key, const char *what, const char *of, const char *const *known,
+                       size_t count, struct error *err) {
+    struct nearest nearest = nearest_to(key);
+
+    for (size_t i = 0; i < count; i++)
+        nearest_try(&nearest, known[i]);
+    return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no %s %.64s%s%s%s%s", what, key, of,
+                       nearest.word ? "; did you mean " : "", nearest.word ? nearest.word : "",
+                       nearest.word ? "?" : ".");
 }
 
 bool controller_is_told(const char *parameter) {

@@ -6,32 +6,24 @@
 #include "common/md5.h"
 #include "json/json.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define REPLICAS_USUAL 3
-#define NAME_MOST      200
-#define GIB_MOST       1024
-#define NAME_LETTERS   "abcdefghijklmnopqrstuvwxyz0123456789-."
+#define NAME_MOST    200
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-."
 
 struct wanted {
     const Csi__V1__CreateVolumeRequest *request;
-    const char *name, *policy;
+    const char *name;
+    struct config_class class;
+    json_t *limits;
     const char *source;        /* "": none */
     struct config_clone clone; /* of a volume: .snapshot */
-    int64_t size_gb, replicas; /* 0: as its policy says, or it is usual */
+    int64_t size_gb;
 };
-
-bool config_is_wanted(const Csi__V1__CreateVolumeRequest *request) {
-    for (size_t i = 0; i < request->n_parameters; i++)
-        if (strcmp(request->parameters[i]->key, POLICY_KEY) == 0)
-            return true;
-    return false;
-}
 
 /* ---- what is asked for ---- */
 
-static bool is_name(const char *text) {
+bool config_is_name(const char *text) {
     size_t length = strlen(text);
 
     return length > 0 && length <= NAME_MOST && strspn(text, NAME_LETTERS) == length &&
@@ -42,35 +34,10 @@ static bool is_name(const char *text) {
 const char *config_name_of(struct arena *arena, const char *csi_name) {
     char hex[MD5_HEX_SIZE];
 
-    if (is_name(csi_name))
+    if (config_is_name(csi_name))
         return csi_name;
     md5_hex(csi_name, strlen(csi_name), hex);
     return arena_join(arena, "csi-", hex, NULL);
-}
-
-static int read_count(const char *value, int64_t *ret, struct error *err) {
-    char *end;
-    long count = strtol(value, &end, 10);
-
-    if (!*value || *end || count < 1 || count > 7)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "replicaCount is %.20s, not 1 to 7.", value);
-    *ret = count;
-    return 0;
-}
-
-static int read_parameter(struct wanted *wanted, const char *key, const char *value,
-                          struct error *err) {
-    if (controller_is_told(key))
-        return 0;
-    if (strcmp(key, "replicaCount") == 0)
-        return read_count(value, &wanted->replicas, err);
-    if (strcmp(key, POLICY_KEY) != 0)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                           "There is no parameter %s of a volume that is made from a policy.", key);
-    if (*value && !is_name(value))
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%.64s can be no policy's name.", value);
-    wanted->policy = value;
-    return 0;
 }
 
 static int read_request(struct arena *arena, struct wanted *ret, struct error *err) {
@@ -80,13 +47,10 @@ static int read_request(struct arena *arena, struct wanted *ret, struct error *e
     if (result == 0)
         result = config_check_capabilities(request->volume_capabilities,
                                            request->n_volume_capabilities, err);
-    for (size_t i = 0; i < request->n_parameters && result == 0; i++)
-        result =
-            read_parameter(ret, request->parameters[i]->key, request->parameters[i]->value, err);
-    if (result == 0 && request->n_mutable_parameters > 0)
-        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                             "What can be modified of a volume with a policy is modified when it "
-                             "is there.");
+    if (result == 0)
+        result = config_class_read(CONTROLLER_PARAMETERS(request), &ret->class, err);
+    if (result == 0)
+        result = config_limits_read(arena, CONTROLLER_MUTABLE(request), &ret->limits, err);
     ret->name = config_name_of(arena, request->name);
     return result;
 }
@@ -158,9 +122,9 @@ static int check_same(const struct wanted *wanted, const struct volume_config *c
     if (range && (config->bytes < range->required_bytes ||
                   (range->limit_bytes > 0 && config->bytes > range->limit_bytes)))
         return differs(config, "size", err);
-    if (strcmp(config->policy, wanted->policy) != 0)
+    if (strcmp(config->policy, wanted->class.policy) != 0)
         return differs(config, "policy", err);
-    if (wanted->replicas > 0 && config->replicas != wanted->replicas)
+    if (wanted->class.replicas > 0 && config->replicas != wanted->class.replicas)
         return differs(config, "number of replicas", err);
     return is_same_source(wanted, config->source) ? 0 : differs(config, "source", err);
 }
@@ -175,47 +139,28 @@ static int check_found(const struct grpc_call *call, const struct client *api,
 
 /* ---- making it ---- */
 
-/* P36, P41: as many as the policy names pools, if it is there already. */
-static int count_replicas(const struct client *api, struct arena *arena,
-                          const struct wanted *wanted, int64_t *ret, struct error *err) {
-    static const struct remote_documents policies = { .collection = "volume_policies",
-                                                      .word = "volume_policy" };
-    const json_t *policy = NULL;
-    size_t pools;
-
-    *ret = wanted->replicas > 0 ? wanted->replicas : REPLICAS_USUAL;
-    if (wanted->replicas > 0 || !*wanted->policy)
-        return 0;
-    policy = document_fetch(api, arena, &policies, wanted->policy, err);
-    if (!policy)
-        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    pools = json_array_size(json_object_get(json_object_get(policy, "spec"), "replicaPoolInfo"));
-    if (pools > 0)
-        *ret = (int64_t)pools;
-    return 0;
-}
-
-static json_t *document_of(struct arena *arena, const struct wanted *wanted, int64_t replicas) {
+static json_t *document_of(struct arena *arena, const struct wanted *wanted) {
     json_t *annotations = json_pack("{s:s}", NAME_ANNOTATION, wanted->request->name);
     json_t *finalizers = wanted->clone.snapshot ? json_pack("[s]", CLONE_FINALIZER) : json_array();
 
-    if (*wanted->policy)
-        json_object_set_new(annotations, "openebs.io/volume-policy", json_string(wanted->policy));
+    if (*wanted->class.policy)
+        json_object_set_new(annotations, "openebs.io/volume-policy",
+                            json_string(wanted->class.policy));
     return json_keep(arena,
                      json_pack("{s:{s:s, s:o, s:o}, s:{s:{s:s}, s:{s:I}, s:s*}}", "metadata",
                                "name", wanted->name, "annotations", annotations, "finalizers",
                                finalizers, "spec", "capacity", "storage",
                                arena_format(arena, "%jdGi", (intmax_t)wanted->size_gb), "provision",
-                               "replicaCount", (json_int_t)replicas, "cstorVolumeSource",
+                               "replicaCount", (json_int_t)wanted->class.count, "cstorVolumeSource",
                                *wanted->source ? wanted->source : NULL));
 }
 
 /* Another call may have made it, or this one before its answer was lost. */
 static int send(const struct grpc_call *call, const struct client *api, const struct wanted *wanted,
-                int64_t replicas, struct volume_config *ret, struct error *err) {
+                struct volume_config *ret, struct error *err) {
     struct arena *arena = call->arena;
     const json_t *made =
-        document_send(api, arena, &config_documents, document_of(arena, wanted, replicas), err);
+        document_send(api, arena, &config_documents, document_of(arena, wanted), err);
     struct error refusal = *err;
 
     if (made)
@@ -233,29 +178,29 @@ static int send(const struct grpc_call *call, const struct client *api, const st
 static int size_of(struct wanted *wanted, int64_t least_gb, struct error *err) {
     int result = controller_size(wanted->request->capacity_range, least_gb, &wanted->size_gb, err);
 
-    if (result == 0 && wanted->size_gb > GIB_MOST)
+    if (result == 0 && wanted->size_gb > CONFIG_GIB_MOST)
         return grpc_refuse(err, GRPC_OUT_OF_RANGE,
-                           "A volume that is made from a policy has at most %d GiB.", GIB_MOST);
+                           "A volume that is made from a policy has at most %d GiB.",
+                           CONFIG_GIB_MOST);
     return result;
 }
 
 static int make(const struct grpc_call *call, const struct client *api, struct wanted *wanted,
                 int64_t least_gb, struct volume_config *ret, struct error *err) {
     int result = config_check_plain_name(api, call->arena, wanted->request->name, err);
-    int64_t replicas;
 
     if (result == 0)
-        result = count_replicas(api, call->arena, wanted, &replicas, err);
+        result = config_class_resolve(api, call->arena, &wanted->class, err);
     if (result != 0)
         return result;
-    wanted->clone.replicas = replicas;
+    wanted->clone.replicas = wanted->class.count;
     if (wanted->clone.snapshot)
         result = config_clone_prepare(call, api, &wanted->clone, wanted->request->capacity_range,
                                       &wanted->source, &least_gb, err);
     if (result == 0)
         result = size_of(wanted, least_gb, err);
     if (result == 0)
-        result = send(call, api, wanted, replicas, ret, err);
+        result = send(call, api, wanted, ret, err);
     return result != 0 && wanted->clone.snapshot
                ? config_clone_undo(api, call->arena, &wanted->clone, result, err)
                : result;
@@ -288,7 +233,7 @@ static int find(const struct client *api, struct arena *arena, const struct want
 
 int config_create(struct grpc_call *call, const void *message, void *response, struct error *err) {
     Csi__V1__CreateVolumeResponse *answer = response;
-    struct wanted wanted = { .request = message, .policy = "", .source = "" };
+    struct wanted wanted = { .request = message, .source = "" };
     struct client api = csi_api(call);
     struct volume_config config = { 0 };
     int64_t least_gb = 1;
@@ -308,6 +253,8 @@ int config_create(struct grpc_call *call, const void *message, void *response, s
         result = check_alone(call, &api, &wanted, &config, !found, err);
     if (result == 0)
         result = config_clone_finish(call, &api, &config, err);
+    if (result == 0)
+        result = config_limits_set(call, &api, &config, wanted.limits, err);
     if (result != 0)
         return result;
     answer->volume = config_shown(call->arena, &config);

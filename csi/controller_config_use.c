@@ -23,6 +23,23 @@ static int check_request(const struct grpc_call *call,
     return result == 0 ? controller_check_node(call, request->node_id, err) : result;
 }
 
+/* Of two calls for the last place of a node each looks again when it has one: both may go then, and
+ * come again. */
+static int take_place(const struct grpc_call *call, const struct client *api,
+                      struct volume_config *config, const char *node_id, struct error *err) {
+    int result = controller_check_room(call, api, node_id, config->id, err);
+    struct error ignored;
+
+    if (result == 0)
+        result = config_publish_on(call, api, config, node_id, err);
+    if (result != 0)
+        return result;
+    result = controller_check_room(call, api, node_id, config->id, err);
+    if (result == GRPC_RESOURCE_EXHAUSTED)
+        config_publish_on(call, api, config, "", &ignored);
+    return result;
+}
+
 /* The node is its own from the moment in which this is written down. */
 static int take(const struct grpc_call *call, const struct client *api,
                 struct volume_config *config, const char *node_id, struct error *err) {
@@ -31,15 +48,15 @@ static int take(const struct grpc_call *call, const struct client *api,
     if (*config->node && strcmp(config->node, node_id) != 0)
         return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
                            "Volume %s is published on node %s already.", config->id, config->node);
-    return *config->node ? 0 : config_publish_on(call, api, config, node_id, err);
+    return *config->node ? 0 : take_place(call, api, config, node_id, err);
 }
 
 static int not_served(const struct volume_config *config, const struct config_volume *volume,
                       struct error *err) {
-    const char *why = config->trouble ? config->trouble : volume->message;
+    const char *why = config_fault(config, volume);
 
     return grpc_refuse(err, GRPC_UNAVAILABLE, "Volume %s is %s and not served on node %s yet%s%s",
-                       config->id, config->status, config->node, *why ? ": " : ".", why);
+                       config->id, config->status, config->node, why ? ": " : ".", why ? why : "");
 }
 
 /* P40: whoever is too early hears that it may come again. */
@@ -188,8 +205,11 @@ int config_expand(struct grpc_call *call, const void *message, void *response, s
 
 /* ---- validate ---- */
 
-static int check_parameters(const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
+static int check_parameters(struct arena *arena,
+                            const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
                             const struct volume_config *config, struct error *err) {
+    json_t *ignored;
+
     for (size_t i = 0; i < request->n_parameters; i++) {
         const char *key = request->parameters[i]->key, *value = request->parameters[i]->value;
         bool fits =
@@ -201,7 +221,9 @@ static int check_parameters(const Csi__V1__ValidateVolumeCapabilitiesRequest *re
             return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
                                "Volume %s was not made with %.64s %.64s.", config->id, key, value);
     }
-    return controller_check_context(request, err);
+    return controller_check_context(request, err) != 0
+               ? GRPC_INVALID_ARGUMENT
+               : config_limits_read(arena, CONTROLLER_MUTABLE(request), &ignored, err);
 }
 
 int config_validate(struct grpc_call *call, const void *message, void *response,
@@ -220,47 +242,10 @@ int config_validate(struct grpc_call *call, const void *message, void *response,
     result = config_check_capabilities(request->volume_capabilities, request->n_volume_capabilities,
                                        &why);
     if (result == 0)
-        result = check_parameters(request, &config, &why);
+        result = check_parameters(call->arena, request, &config, &why);
     if (result == 0)
         answer->confirmed = controller_confirm(call->arena, request);
     else
         answer->message = arena_text(call->arena, why.message);
     return 0;
-}
-
-/* ---- modify ---- */
-
-static int read_limit(const char *key, const char *value, json_t *qos, struct error *err) {
-    char *end;
-    long long limit = strtoll(value, &end, 10);
-
-    if (strcmp(key, "iops") != 0 && strcmp(key, "bytesPerSecond") != 0)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                           "Of a volume with a policy iops and bytesPerSecond can be modified, %s "
-                           "cannot.",
-                           key);
-    if (!*value || *end || limit < 0)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is no number: %.40s.", key, value);
-    json_object_set_new(qos, key, json_integer(limit));
-    return 0;
-}
-
-int config_modify(struct grpc_call *call, const void *message, void *response, struct error *err) {
-    const Csi__V1__ControllerModifyVolumeRequest *request = message;
-    struct client api = csi_api(call);
-    json_t *qos = json_keep(call->arena, json_object());
-    struct volume_config config;
-    int result = config_read(&api, call->arena, request->volume_id, &config, err);
-
-    (void)response;
-    for (size_t i = 0; i < request->n_mutable_parameters && result == 0; i++)
-        result = read_limit(request->mutable_parameters[i]->key,
-                            request->mutable_parameters[i]->value, qos, err);
-    if (result != 0 || json_object_size(qos) == 0)
-        return result;
-    if (!config.has_policy) /* one of its own would stand in for what the policy says */
-        return grpc_refuse(err, GRPC_ABORTED, "Volume %s is not made yet.", config.id);
-    return config_change(&api, call->arena, &config,
-                         json_pack("{s:{s:{s:{s:O}}}}", "spec", "policy", "target", "qos", qos),
-                         err);
 }

@@ -31,20 +31,6 @@ int64_t config_storage(const json_t *holder) {
     return text && quantity_read(text, &bytes) ? bytes : 0;
 }
 
-/* The condition that says of a failure. */
-static const char *trouble_in(const json_t *status) {
-    const json_t *list = json_object_get(status, "conditions"), *one;
-    size_t i;
-
-    json_array_foreach(list, i, one) {
-        const char *type = config_says(one, "type");
-
-        if (strstr(type, "Failed") && strcmp(config_says(one, "status"), "True") == 0)
-            return config_says(one, "message");
-    }
-    return NULL;
-}
-
 static bool has_word(const json_t *list, const char *word) {
     for (size_t i = 0; i < json_array_size(list); i++)
         if (strcmp(json_string_value(json_array_get(list, i)), word) == 0)
@@ -83,7 +69,7 @@ int config_take(struct arena *arena, const json_t *document, struct volume_confi
         .has_bytes = config_storage(status),
         .replicas = int_in(json_object_get(spec, "provision"), "replicaCount"),
         .block_size = int_in(json_object_get(policy, "provision"), "blockSize"),
-        .trouble = trouble_in(status),
+        .trouble = config_fault_in(json_object_get(status, "conditions")),
         .has_policy = policy != NULL,
         .finalizers = finalizers,
         .is_clone = has_word(finalizers, CLONE_FINALIZER),
@@ -120,7 +106,7 @@ int config_read_volume(const struct client *api, struct arena *arena,
     const json_t *target = json_object_get(status, "target");
     bool observed = int_in(status, "observedGeneration") >= int_in(metadata, "generation");
 
-    *ret = (struct config_volume){ .released = true, .phase = "", .node = "", .message = "" };
+    *ret = (struct config_volume){ .released = true, .phase = "", .node = "" };
     if (!document)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     *ret = (struct config_volume){
@@ -128,7 +114,6 @@ int config_read_volume(const struct client *api, struct arena *arena,
         .uid = config_says(metadata, "uid"),
         .phase = config_says(status, "phase"),
         .node = config_says(spec, "nodeId"),
-        .message = config_says(status, "message"),
     };
     ret->serves = observed && *ret->node && strcmp(config_says(target, "nodeId"), ret->node) == 0 &&
                   strcmp(config_says(target, "state"), "Serving") == 0 &&
@@ -192,21 +177,6 @@ Csi__V1__Volume *config_shown(struct arena *arena, const struct volume_config *c
     shown->volume_id = arena_text(arena, config->id);
     shown->capacity_bytes = config->has_bytes > 0 ? config->has_bytes : config->bytes;
     return shown;
-}
-
-/* One that nobody serves is as it was left. */
-Csi__V1__VolumeCondition *config_condition(struct arena *arena, const struct volume_config *config,
-                                           const struct config_volume *volume) {
-    Csi__V1__VolumeCondition *condition =
-        CSI_NEW(arena, Csi__V1__VolumeCondition, csi__v1__volume_condition);
-
-    condition->abnormal = *config->node && volume->there && strcmp(volume->phase, "Init") != 0 &&
-                          strcmp(volume->phase, "Healthy") != 0;
-    condition->message = arena_format(arena, "The volume is %s%s%s%s%s", config->status,
-                                      *config->node && *volume->phase ? ", its target " : "",
-                                      *config->node ? volume->phase : "",
-                                      *volume->message ? ": " : ".", volume->message);
-    return condition;
 }
 
 int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, size_t count,

@@ -29,7 +29,7 @@ struct volume_config {
     int64_t bytes;                          /* that are wanted, */
     int64_t has_bytes;                      /* and there; 0: nothing yet */
     int64_t replicas, block_size;
-    const char *trouble; /* what its conditions say; NULL: nothing */
+    const char *trouble; /* what its conditions mean (config_fault_in()); NULL: nothing */
     bool has_policy;     /* its own copy */
     const json_t *finalizers;
     bool is_clone, keeps_source; /* a clone that is not done; its source stays for it */
@@ -38,7 +38,7 @@ struct volume_config {
 /* What its node says of the volume. */
 struct config_volume {
     bool there;
-    const char *uid, *phase, *node, *message;
+    const char *uid, *phase, *node;
     bool serves;   /* as it is wanted, */
     bool released; /* or nowhere any more */
 };
@@ -59,6 +59,8 @@ extern const struct controller_kind config_kind, config_snapshot_kind;
 /* "" and 0 for what is not there. */
 const char *config_says(const json_t *object, const char *key);
 int64_t config_storage(const json_t *holder);
+/* Can it be a document's name? */
+bool config_is_name(const char *text);
 /* The name of a document for this one of an orchestrator. */
 const char *config_name_of(struct arena *arena, const char *csi_name);
 
@@ -129,6 +131,37 @@ int config_clone_sweep(const struct client *api, struct arena *arena,
 int config_refused(struct error *err);
 
 Csi__V1__Volume *config_shown(struct arena *arena, const struct volume_config *config);
+/* ---- classes (controller_config_class.c) ---- */
+
+#define CONFIG_GIB_MOST 1024
+
+struct config_class {
+    const char *policy;  /* "": the defaults */
+    int64_t replicas;    /* as it says; 0: it does not */
+    int64_t count;       /* as there will be */
+    const json_t *pools; /* that its policy names; empty or NULL: any */
+    bool is_there;       /* the policy */
+};
+int config_class_read(const controller_parameter *const *parameters, size_t count,
+                      struct config_class *ret, struct error *err);
+/* What its policy says. */
+int config_class_resolve(const struct client *api, struct arena *arena, struct config_class *class,
+                         struct error *err);
+
+/* ---- limits (controller_config_limits.c) ---- */
+
+/* {"iops": 100} */
+int config_limits_read(struct arena *arena, const controller_parameter *const *parameters,
+                       size_t count, json_t **ret, struct error *err);
+/* Waits until there is a policy that they are a part of. */
+int config_limits_set(const struct grpc_call *call, const struct client *api,
+                      struct volume_config *config, json_t *limits, struct error *err);
+
+/* ---- health (controller_config_health.c) ---- */
+
+/* What is wrong, in a sentence for all; NULL: nothing. */
+const char *config_fault_in(const json_t *conditions);
+const char *config_fault(const struct volume_config *config, const struct config_volume *volume);
 Csi__V1__VolumeCondition *config_condition(struct arena *arena, const struct volume_config *config,
                                            const struct config_volume *volume);
 /* Deletes it, and what it was being made by. */

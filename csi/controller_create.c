@@ -4,6 +4,7 @@
 #include "csi/controller.private.h"
 
 #include "client/pools.h"
+#include "common/cleanup.h"
 #include "csi/topology.private.h"
 
 #include <string.h>
@@ -21,6 +22,8 @@ struct wanted {
 
 static int read_parameter(struct wanted *wanted, const char *key, const char *value,
                           struct error *err) {
+    static const char *const known[] = { "type", "availability", "cstorVolumePolicy" };
+
     if (controller_is_told(key))
         return 0;
     value = *value ? value : NULL;
@@ -29,7 +32,7 @@ static int read_parameter(struct wanted *wanted, const char *key, const char *va
     else if (strcmp(key, "availability") == 0)
         wanted->volume.availability_zone = value;
     else
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.", key);
+        return controller_unknown(key, "parameter", "", known, LENGTH(known), err);
     return 0;
 }
 
@@ -42,9 +45,8 @@ static int read_parameters(struct wanted *wanted, struct error *err) {
         result =
             read_parameter(wanted, request->parameters[i]->key, request->parameters[i]->value, err);
     if (result == 0)
-        result = controller_read_mutable(
-            wanted->arena, (const controller_mutable *const *)request->mutable_parameters,
-            request->n_mutable_parameters, wanted->metadata, &wanted->volume.metadata, &type, err);
+        result = controller_read_mutable(wanted->arena, CONTROLLER_MUTABLE(request),
+                                         wanted->metadata, &wanted->volume.metadata, &type, err);
     wanted->type_is_mutable = type != NULL;
     if (type)
         wanted->volume.type = type;

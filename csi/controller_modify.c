@@ -5,6 +5,7 @@
 #include "csi/controller.private.h"
 
 #include "client/pools.h"
+#include "common/cleanup.h"
 
 #include <string.h>
 
@@ -13,11 +14,12 @@
 #define METADATA_MOST 255 /* bytes of a key and of a value */
 
 static int check(const char *key, const char *value, struct error *err) {
+    static const char *const known[] = { "type", PREFIX "KEY" };
     const char *name = key + PREFIX_SIZE;
 
     if (strncmp(key, PREFIX, PREFIX_SIZE) != 0 || !*name)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                           "Of a volume type and " PREFIX "KEY can be modified, %s cannot.", key);
+        return controller_unknown(key, "mutable parameter", " of a volume", known, LENGTH(known),
+                                  err);
     if (strcmp(name, CSI_NAME_KEY) == 0 || strcmp(name, CSI_UNTOLD_KEY) == 0)
         return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is the driver's own.", key);
     if (strlen(name) > METADATA_MOST || strlen(value) > METADATA_MOST)
@@ -26,7 +28,7 @@ static int check(const char *key, const char *value, struct error *err) {
     return 0;
 }
 
-int controller_read_mutable(struct arena *arena, const controller_mutable *const *entries,
+int controller_read_mutable(struct arena *arena, const controller_parameter *const *entries,
                             size_t count, const struct remote_pair *more,
                             const struct remote_pair **ret, const char **ret_type,
                             struct error *err) {
@@ -115,8 +117,7 @@ int controller_modify(struct grpc_call *call, const void *message, void *respons
     if (result == 0)
         result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result == 0)
-        result = controller_read_mutable(
-            call->arena, (const controller_mutable *const *)request->mutable_parameters,
-            request->n_mutable_parameters, NULL, &pairs, &type, err);
+        result = controller_read_mutable(call->arena, CONTROLLER_MUTABLE(request), NULL, &pairs,
+                                         &type, err);
     return result != 0 ? result : modify(&api, call->arena, &volume, pairs, type, err);
 }

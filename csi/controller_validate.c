@@ -63,7 +63,7 @@ static int check(const struct client *api, struct arena *arena, const struct rem
     const struct remote_pair *ignored;
     const char *type = NULL; /* goes before that of the parameters */
     int result = controller_read_mutable(
-        arena, (const controller_mutable *const *)request->mutable_parameters,
+        arena, (const controller_parameter *const *)request->mutable_parameters,
         request->n_mutable_parameters, NULL, &ignored, &type, err);
 
     for (size_t i = 0; i < request->n_volume_capabilities && result == 0; i++)

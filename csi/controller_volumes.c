@@ -185,6 +185,7 @@ static int keep(void *arg, const void *row, struct error *err) {
 
 static int keep_config(void *arg, const void *row, struct error *err) {
     const struct volumes_answer *to = arg;
+    const struct config_volume unknown = { .there = false }; /* one by one it can be asked for */
     const struct volume_config *config = row;
     Csi__V1__ListVolumesResponse__Entry *entry = CSI_NEW(
         to->arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry);
@@ -197,10 +198,7 @@ static int keep_config(void *arg, const void *row, struct error *err) {
     if (*config->node)
         entry->status->published_node_ids[entry->status->n_published_node_ids++] =
             arena_text(to->arena, config->node);
-    entry->status->volume_condition =
-        CSI_NEW(to->arena, Csi__V1__VolumeCondition, csi__v1__volume_condition);
-    entry->status->volume_condition->message =
-        arena_format(to->arena, "The volume is %s.", config->status);
+    entry->status->volume_condition = config_condition(to->arena, config, &unknown);
     to->answer->entries[to->answer->n_entries++] = entry;
     return 0;
 }

@@ -50,6 +50,11 @@ static inline const struct csi_driver *csi_driver_of(const struct grpc_call *cal
 /* The volume API as it is called for this call: under its request id, and until its end. */
 struct client csi_api(const struct grpc_call *call);
 
+/* What is wrong with a volume that is made from a policy, as far as the API says so; NULL: nothing
+ * is known. */
+bool config_is_id(const char *id);
+const char *config_find_fault(struct grpc_call *call, const struct client *api, const char *id);
+
 /* What a service can do, for its own answer and for Identity's: one enum's values, 0 behind the
  * last. A value stands here when every method that it promises has its row, and not before. */
 typedef const int csi_abilities[];

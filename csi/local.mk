@@ -10,7 +10,9 @@ libscoria_a_SOURCES += \
 	csi/controller.c \
 	csi/controller.private.h \
 	csi/controller_common.c \
-	csi/controller_config_clone.c csi/controller_config_create.c csi/controller_config_plain.c \
+	csi/controller_config_class.c csi/controller_config_clone.c \
+	csi/controller_config_create.c csi/controller_config_health.c \
+	csi/controller_config_limits.c csi/controller_config_plain.c \
 	csi/controller_config_snapshots.c csi/controller_config_use.c \
 	csi/controller_configs.c csi/controller_configs.private.h \
 	csi/controller_create.c \
@@ -54,12 +56,15 @@ csi/proto/volumegroup.pb-c.h: csi/proto/volumegroup.pb-c.c
 
 if HAVE_CHECK
 check_PROGRAMS += \
+	tests/unit/csi/test_config_class \
 	tests/unit/csi/test_config_clones \
 	tests/unit/csi/test_config_snapshots \
 	tests/unit/csi/test_controller \
 	tests/unit/csi/test_controller_delete \
 	tests/unit/csi/test_controller_list \
 	tests/unit/csi/test_identity
+tests_unit_csi_test_config_class_SOURCES = tests/unit/csi/driver_test.h \
+	tests/unit/csi/test_config_class.c
 tests_unit_csi_test_config_clones_SOURCES = tests/unit/csi/driver_test.h \
 	tests/unit/csi/test_config_clones.c
 tests_unit_csi_test_config_snapshots_SOURCES = tests/unit/csi/driver_test.h \

@@ -274,6 +274,17 @@ static void add_usage(struct grpc_call *call, const struct node_room *room,
     answer->usage[answer->n_usage++] = usage;
 }
 
+/* What cannot be asked for is not known, and no reason to say nothing of the room. */
+static const char *fault_of(struct grpc_call *call, const char *volume_id) {
+    struct client api = csi_api(call);
+
+    if (!config_is_id(volume_id) || !csi_node_knows_api(csi_driver_of(call)))
+        return NULL;
+    api.timeout_ms = CHECK_MS;
+    api.repeats = 0;
+    return config_find_fault(call, &api, volume_id);
+}
+
 static int get_stats(struct grpc_call *call, const void *message, void *response,
                      struct error *err) {
     const Csi__V1__NodeGetVolumeStatsRequest *request = message;
@@ -284,6 +295,8 @@ static int get_stats(struct grpc_call *call, const void *message, void *response
         need(request->volume_path, "volume_path", err) < 0 ||
         node_usage(node_of(call), request->volume_id, request->volume_path, &usage, err) < 0)
         return -1;
+    if (!usage.fault)
+        usage.fault = fault_of(call, request->volume_id);
     answer->usage = arena_alloc(call->arena, 2 * sizeof(*answer->usage));
     add_usage(call, &usage.bytes, CSI__V1__VOLUME_USAGE__UNIT__BYTES, answer);
     if (!usage.block)

@@ -34,6 +34,18 @@ def setUpModule():
     own_mounts()
 
 
+class Halves:
+    """The driver of the controller, and that of a node, which knows no volume API."""
+
+    def __init__(self, sockets):
+        self.drivers = [Driver(path) for path in sockets]
+        self.controller, self.node = self.drivers[0].controller, self.drivers[1].node
+
+    def close(self):
+        for driver in self.drivers:
+            driver.close()
+
+
 class Policy(DeclaredCase):
     @classmethod
     def more_options(cls):
@@ -46,13 +58,20 @@ class Policy(DeclaredCase):
         cls.staging, cls.target = (os.path.join(cls.kubelet, name) for name in ("staging", "target"))
         os.makedirs(cls.staging)
         os.mkdir(cls.path("csi"))
-        cls.socket = os.path.join(cls.path("csi"), "csi.sock")
-        cls.csi = program.Program("csi", cls.socket + ".log", "--endpoint", f"unix://{cls.socket}",
-                                  "--api", cls.service.endpoint, f"--csi.node_id={NODE}",
-                                  f"--csi.kubelet_directory={cls.kubelet}",
-                                  f"--csi.share_directory={cls.path('shares')}",
-                                  f"--csi.target_directory={cls.path('run')}").start()
-        cls.addClassCleanup(cls.csi.kill)
+        cls.sockets = [os.path.join(cls.path("csi"), f"{half}.sock") for half in ("controller", "node")]
+        cls.csi = [
+            cls.half("--controller", "--api", cls.service.endpoint),
+            cls.half("--node", f"--csi.node_id={NODE}", f"--csi.kubelet_directory={cls.kubelet}",
+                     f"--csi.share_directory={cls.path('shares')}",
+                     f"--csi.target_directory={cls.path('run')}")]
+
+    @classmethod
+    def half(cls, option, *options):
+        socket = cls.sockets[option == "--node"]
+        half = program.Program("csi", socket + ".log", option, "--endpoint", f"unix://{socket}",
+                               *options).start()
+        cls.addClassCleanup(half.kill)
+        return half
 
     def setUp(self):
         super().setUp()
@@ -60,7 +79,7 @@ class Policy(DeclaredCase):
             self.api.ask("POST", "/volume_policies", {"volume_policy": {
                 "metadata": {"name": "spread"},
                 "spec": {"replicaPoolInfo": [{"poolName": pool} for pool in POOLS]}}})
-        self.driver = Driver(self.socket)
+        self.driver = Halves(self.sockets)
         self.addCleanup(lambda: self.driver.close())
         self.addCleanup(self.assert_nothing_is_left)
         self.made = []
@@ -156,10 +175,11 @@ class Policy(DeclaredCase):
         self.kill(self.run_of(volume_id))
         data += os.urandom(4 << 20)
         self.write(data)  # waits for the next daemon
-        self.csi.kill()
-        self.csi.start()
+        for half in self.csi:
+            half.kill()
+            half.start()
         self.driver.close()
-        self.driver = Driver(self.socket)
+        self.driver = Halves(self.sockets)
         self.mount(volume_id, PLAIN, context)
         self.assertEqual(len(self.devices()), 1)
         self.assertEqual(self.read(), data)
@@ -220,6 +240,10 @@ class Policy(DeclaredCase):
             self.refuses(Code.INVALID_ARGUMENT, "CreateVolume", **{**fields, **wrong})
         config = self.config(first.volume_id.removeprefix("config-"))
         self.assertEqual(config["spec"]["provision"]["replicaCount"], 3)
+        room = min(pool["free_bytes"] for pool in self.api.ask("GET", "/replica_pools")["replica_pools"])
+        for parameters, most in (CLASS, room), ({"cstorVolumePolicy": "none"}, 0):
+            told = self.driver.controller("GetCapacity", parameters=parameters).available_capacity
+            self.assertLess(abs(told - min(most, 1024 * GIB)), 8 * GIB)
         listed = self.driver.controller("ListVolumes").entries
         self.assertEqual([row.volume.volume_id for row in listed], [first.volume_id])
         shown = self.driver.controller("ControllerGetVolume", volume_id=first.volume_id)

@@ -75,6 +75,31 @@ static inline struct wire_answer *scene_call(struct scene *scene, const char *pa
     return wire_await(scene->wire, scene->stream);
 }
 
+static inline struct wire_answer *scene_ask(struct scene *scene, const char *path,
+                                            const void *message) {
+    size_t size = protobuf_c_message_get_packed_size(message);
+    autofree uint8_t *bytes = malloc(size + 1);
+
+    protobuf_c_message_pack(message, bytes);
+    return scene_call(scene, path, bytes, size);
+}
+
+/* For a block device of one node. */
+static inline struct wire_answer *scene_create_volume(struct scene *scene,
+                                                      Csi__V1__CreateVolumeRequest *request) {
+    Csi__V1__VolumeCapability__AccessMode mode = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__INIT;
+    Csi__V1__VolumeCapability__BlockVolume block = CSI__V1__VOLUME_CAPABILITY__BLOCK_VOLUME__INIT;
+    Csi__V1__VolumeCapability capability = CSI__V1__VOLUME_CAPABILITY__INIT, *one = &capability;
+
+    mode.mode = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__SINGLE_NODE_WRITER;
+    capability.access_mode = &mode;
+    capability.access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+    capability.block = &block;
+    request->n_volume_capabilities = 1;
+    request->volume_capabilities = &one;
+    return scene_ask(scene, "/csi.v1.Controller/CreateVolume", request);
+}
+
 /* The message of an answer that is OK; for protobuf_c_message_free_unpacked(). */
 static inline void *scene_message(const struct wire_answer *answer,
                                   const ProtobufCMessageDescriptor *type) {

@@ -10,11 +10,10 @@
 #define PLAIN  "6a1f4b1e-0000-4000-8000-000000000004"
 #define SNAP   "6a1f4b1e-0000-4000-8000-0000000000a5"
 /* Of the source's uid and the name "n": who comes after an upgrade has to find it, too. */
-#define NAME        "clone-471bdae95e34c4460d4d0557209182b7"
-#define CONFIGS     "/v3/volume_configs"
-#define SHOTS       "/v3/volume_config_snapshots"
-#define CALL(name_) "/csi.v1.Controller/" name_
-#define GONE        ", \"deletionTimestamp\": \"2024-01-02T03:04:05Z\""
+#define NAME    "clone-471bdae95e34c4460d4d0557209182b7"
+#define CONFIGS "/v3/volume_configs"
+#define SHOTS   "/v3/volume_config_snapshots"
+#define GONE    ", \"deletionTimestamp\": \"2024-01-02T03:04:05Z\""
 
 #define THE_SOURCE(metadata_)                                                                \
     "{\"volume_config\": {\"metadata\": {\"name\": \"s\", \"uid\": \"" SOURCE "\"" metadata_ \
@@ -70,22 +69,13 @@ static unsigned count(struct scene *scene, const char *method, const char *path)
     return script_server_count(scene->api, method, path);
 }
 
-static void expect(struct scene *scene, const char *path, const void *message, const char *code) {
-    size_t size = protobuf_c_message_get_packed_size(message);
-    autofree uint8_t *bytes = malloc(size + 1);
-    autofree struct wire_answer *got = NULL;
-
-    protobuf_c_message_pack(message, bytes);
-    got = scene_call(scene, path, bytes, size);
-    ck_assert_msg(strcmp(got->status, code) == 0, "%s: %s instead of %s: %s", path, got->status,
-                  code, got->message);
+static void check_code(const struct wire_answer *got, const char *code) {
+    ck_assert_msg(strcmp(got->status, code) == 0, "%s instead of %s: %s", got->status, code,
+                  got->message);
 }
 
 /* "n", of a volume or of a snapshot, with the policy "p" or none. */
 static void create(struct scene *scene, const char *of, bool with_policy, const char *code) {
-    Csi__V1__VolumeCapability__AccessMode mode = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__INIT;
-    Csi__V1__VolumeCapability__BlockVolume block = CSI__V1__VOLUME_CAPABILITY__BLOCK_VOLUME__INIT;
-    Csi__V1__VolumeCapability capability = CSI__V1__VOLUME_CAPABILITY__INIT, *one = &capability;
     Csi__V1__CreateVolumeRequest__ParametersEntry
         policy = CSI__V1__CREATE_VOLUME_REQUEST__PARAMETERS_ENTRY__INIT,
         *parameters = &policy;
@@ -95,14 +85,11 @@ static void create(struct scene *scene, const char *of, bool with_policy, const 
         CSI__V1__VOLUME_CONTENT_SOURCE__SNAPSHOT_SOURCE__INIT;
     Csi__V1__VolumeContentSource source = CSI__V1__VOLUME_CONTENT_SOURCE__INIT;
     Csi__V1__CreateVolumeRequest request = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
+    autofree struct wire_answer *got = NULL;
     bool is_snapshot = of && (strstr(of, "snap") || strstr(of, "a5"));
     char id[64];
 
     snprintf(id, sizeof(id), "%s", of ? of : "");
-    mode.mode = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__SINGLE_NODE_WRITER;
-    capability.access_mode = &mode;
-    capability.access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
-    capability.block = &block;
     policy.key = (char[]){ "cstorVolumePolicy" };
     policy.value = (char[]){ "p" };
     volume.volume_id = snapshot.snapshot_id = id;
@@ -113,12 +100,11 @@ static void create(struct scene *scene, const char *of, bool with_policy, const 
     else
         source.volume = &volume;
     request.name = (char[]){ "n" };
-    request.n_volume_capabilities = 1;
-    request.volume_capabilities = &one;
     request.n_parameters = with_policy;
     request.parameters = &parameters;
     request.volume_content_source = of ? &source : NULL;
-    expect(scene, CALL("CreateVolume"), &request, code);
+    got = scene_create_volume(scene, &request);
+    check_code(got, code);
 }
 
 static void clone(struct scene *scene, const char *code) {
@@ -127,11 +113,13 @@ static void clone(struct scene *scene, const char *code) {
 
 static void delete (struct scene *scene, const char *id, const char *code) {
     Csi__V1__DeleteVolumeRequest request = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+    autofree struct wire_answer *got = NULL;
     char text[64];
 
     snprintf(text, sizeof(text), "%s", id);
     request.volume_id = text;
-    expect(scene, CALL("DeleteVolume"), &request, code);
+    got = scene_ask(scene, "/csi.v1.Controller/DeleteVolume", &request);
+    check_code(got, code);
 }
 
 static void check_sent(struct scene *scene, const char *method, const char *path,

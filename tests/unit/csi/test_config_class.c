@@ -1,0 +1,315 @@
+/*
+ * What a class says of volumes that are made from a policy, how much room there is for them, what
+ * is modified of them, and whether they are well.
+ */
+#include "tests/unit/csi/driver_test.h"
+
+#define UID     "6a1f4b1e-0000-4000-8000-000000000001"
+#define OTHER   "6a1f4b1e-0000-4000-8000-000000000002"
+#define CONFIGS "/v3/volume_configs"
+#define GIB     ((int64_t)1 << 30)
+
+#define ROW(uid_, spec_, publish_, conditions_)                                                   \
+    "{\"metadata\": {\"name\": \"n\", \"uid\": \"" uid_ "\", \"resourceVersion\": \"7\", "        \
+    "\"annotations\": {\"csi.scoria.io/name\": \"n\", \"openebs.io/volume-policy\": \"p\"}}, "    \
+    "\"spec\": {\"capacity\": {\"storage\": \"1Gi\"}, \"provision\": {\"replicaCount\": 3}" spec_ \
+    "}, \"publish\": {\"nodeId\": \"" publish_                                                    \
+    "\"}, \"status\": {\"phase\": \"Bound\", \"conditions\": [" conditions_ "]}}"
+#define THE(...)      "{\"volume_config\": " ROW(UID, __VA_ARGS__) "}"
+#define POLICY(spec_) "{\"volume_policy\": {\"spec\": {" spec_ "}}}"
+#define NO_VOLUMES    "{\"volumes\": []}"
+
+typedef Csi__V1__CreateVolumeRequest__ParametersEntry parameter;
+
+static void answer(struct scene *scene, const char *method, const char *path, int status,
+                   const char *body, unsigned times) {
+    script_server_add(
+        scene->api,
+        &(struct script_rule){
+            .method = method, .path = path, .status = status, .body = body, .times = times });
+}
+
+static void check(const struct wire_answer *got, const char *code, const char *part) {
+    ck_assert_msg(strcmp(got->status, code) == 0, "%s instead of %s: %s", got->status, code,
+                  got->message);
+    ck_assert_msg(strstr(got->message, part) != NULL, "%s is not in %s", part, got->message);
+}
+
+/* Of whichever message: a parameter's own is in all of them the same. */
+static parameter *parameter_of(const char *key, const char *value) {
+    parameter *made = malloc(sizeof(*made));
+
+    *made = (parameter)CSI__V1__CREATE_VOLUME_REQUEST__PARAMETERS_ENTRY__INIT;
+    made->key = strdup(key);
+    made->value = strdup(value);
+    return made;
+}
+
+static void forget(parameter *made) {
+    free(made->key);
+    free(made->value);
+    free(made);
+}
+
+/* "n" of the policy "p", with one more parameter. */
+static void create(struct scene *scene, bool is_mutable, const char *key, const char *value,
+                   const char *code, const char *part) {
+    parameter *both[] = { parameter_of("cstorVolumePolicy", "p"), parameter_of(key, value) };
+    Csi__V1__CreateVolumeRequest request = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
+    autofree struct wire_answer *got = NULL;
+
+    request.name = (char[]){ "n" };
+    request.parameters = both;
+    request.n_parameters = is_mutable ? 1 : 2;
+    request.mutable_parameters =
+        (Csi__V1__CreateVolumeRequest__MutableParametersEntry **)(void *)&both[1];
+    request.n_mutable_parameters = is_mutable;
+    got = scene_create_volume(scene, &request);
+    check(got, code, part);
+    forget(both[0]);
+    forget(both[1]);
+}
+
+static void create_plain(struct scene *scene, const char *key, const char *code, const char *part) {
+    parameter *one = parameter_of(key, "p");
+    Csi__V1__CreateVolumeRequest request = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
+    autofree struct wire_answer *got = NULL;
+
+    request.name = (char[]){ "n" };
+    request.parameters = &one;
+    request.n_parameters = 1;
+    got = scene_create_volume(scene, &request);
+    check(got, code, part);
+    forget(one);
+}
+
+static void modify(struct scene *scene, const char *key, const char *value, const char *code,
+                   const char *part) {
+    Csi__V1__ControllerModifyVolumeRequest request =
+        CSI__V1__CONTROLLER_MODIFY_VOLUME_REQUEST__INIT;
+    parameter *one = parameter_of(key, value);
+    autofree struct wire_answer *got = NULL;
+
+    request.volume_id = (char[]){ "config-" UID };
+    request.mutable_parameters =
+        (Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry **)(void *)&one;
+    request.n_mutable_parameters = 1;
+    got = scene_ask(scene, "/csi.v1.Controller/ControllerModifyVolume", &request);
+    check(got, code, part);
+    forget(one);
+}
+
+START_TEST(a_parameter_that_there_is_not_is_told_with_the_nearest) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", CONFIGS "/" UID, 200, THE(", \"policy\": {}", "", ""), 0);
+    create(scene, false, "replicacount", "2", "3", "did you mean replicaCount?");
+    create(scene, false, "type", "fast", "3", "There is no parameter type of a volume that");
+    create(scene, true, "bytePerSecond", "1", "3", "did you mean bytesPerSecond?");
+    create(scene, true, "iops", "many", "3", "iops is no number");
+    create_plain(scene, "cstorVolumePolcy", "3", "did you mean cstorVolumePolicy?");
+    create_plain(scene, "Availability", "3", "did you mean availability?");
+    modify(scene, "IOPS", "1", "3", "There is no mutable parameter IOPS");
+    modify(scene, "iop", "1", "3", "did you mean iops?");
+    modify(scene, "iops", "-1", "3", "iops is no number");
+    ck_assert_uint_eq(script_server_count(scene->api, "POST", NULL), 0);
+    ck_assert_uint_eq(script_server_count(scene->api, "PATCH", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+/* They are a part of the volume's own copy of its policy, which it has only after a while. */
+START_TEST(a_volume_is_made_with_what_may_be_modified_later) {
+    static const char limits[] =
+        "{\"volume_config\":{\"spec\":{\"policy\":{\"target\":{\"qos\":{\"iops\":100}}}}}}";
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", CONFIGS "/n", 404, "{}", 0);
+    answer(scene, "GET", "/v3/volumes/detail*", 200, NO_VOLUMES, 0);
+    answer(scene, "GET", "/v3/volume_policies/p", 404, "{}", 0);
+    answer(scene, "POST", CONFIGS, 201, THE("", "", ""), 0);
+    answer(scene, "GET", CONFIGS "/" UID, 200, THE("", "", ""), 1);
+    answer(scene, "GET", CONFIGS "/" UID, 200, THE(", \"policy\": {}", "", ""), 0);
+    answer(scene, "PATCH", CONFIGS "/" UID, 200, THE(", \"policy\": {}", "", ""), 0);
+    create(scene, true, "iops", "100", "0", "");
+    ck_assert_uint_eq(script_server_count(scene->api, "GET", CONFIGS "/" UID), 2);
+    ck_assert_uint_eq(script_server_count(scene->api, "PATCH", NULL), 1);
+    ck_assert_str_eq(script_server_request(scene->api, "PATCH", NULL, 0)->body, limits);
+    scene_end(scene);
+}
+END_TEST
+
+/* ---- room ---- */
+
+#define POOL(name_, up_, read_only_, gib_)                                  \
+    "{\"name\": \"" name_ "\", \"up\": " up_ ", \"read_only\": " read_only_ \
+    ", \"free_bytes\": " gib_ "073741824}"
+#define POOLS(list_) "{\"replica_pools\": [" list_ "]}"
+/* 11, 31, 21, 41 and 51 GiB less a little, of which two are not to be used. */
+#define FIVE                                                                                \
+    POOLS(POOL("a", "true", "false", "11") ", " POOL("b", "true", "false", "31") ", " POOL( \
+        "c", "true", "false", "21") ", " POOL("d", "false", "false",                        \
+                                              "41") ", " POOL("e", "true", "true", "51"))
+
+static int64_t capacity(struct scene *scene, const char *count) {
+    parameter *both[] = { parameter_of("cstorVolumePolicy", "p"),
+                          parameter_of("replicaCount", count ? count : "") };
+    Csi__V1__GetCapacityRequest request = CSI__V1__GET_CAPACITY_REQUEST__INIT;
+    autofree struct wire_answer *got = NULL;
+    Csi__V1__GetCapacityResponse *said;
+    int64_t bytes;
+
+    request.parameters = (Csi__V1__GetCapacityRequest__ParametersEntry **)(void *)both;
+    request.n_parameters = count ? 2 : 1;
+    got = scene_ask(scene, "/csi.v1.Controller/GetCapacity", &request);
+    said = scene_message(got, &csi__v1__get_capacity_response__descriptor);
+    bytes = said->available_capacity;
+    ck_assert_int_eq(said->maximum_volume_size->value, bytes);
+    protobuf_c_message_free_unpacked(&said->base, NULL);
+    forget(both[0]);
+    forget(both[1]);
+    return bytes;
+}
+
+static struct scene *scene_with_pools(int status, const char *policy, const char *pools) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", "/v3/volume_policies/p", status, policy, 0);
+    answer(scene, "GET", "/v3/replica_pools", 200, pools, 0);
+    return scene;
+}
+
+START_TEST(room_is_what_the_last_of_the_replicas_pools_has) {
+    struct scene *scene = scene_with_pools(200, POLICY(""), FIVE);
+
+    ck_assert_int_eq(capacity(scene, "1"), 28 * GIB);
+    ck_assert_int_eq(capacity(scene, "2"), 19 * GIB);
+    ck_assert_int_eq(capacity(scene, NULL), 10 * GIB);
+    ck_assert_int_eq(capacity(scene, "4"), 0);
+    ck_assert_uint_eq(script_server_count(scene->api, "GET", "/v3/scheduler-stats/*"), 0);
+    scene_end(scene);
+
+    scene = scene_with_pools(
+        200, POLICY("\"replicaPoolInfo\": [{\"poolName\": \"b\"}, {\"poolName\": \"c\"}]"), FIVE);
+    ck_assert_int_eq(capacity(scene, NULL), 19 * GIB);
+    ck_assert_int_eq(capacity(scene, "1"), 0); /* it names another number */
+    scene_end(scene);
+
+    scene = scene_with_pools(200, POLICY("\"replicaPoolInfo\": [{\"poolName\": \"d\"}]"), FIVE);
+    ck_assert_int_eq(capacity(scene, NULL), 0);
+    scene_end(scene);
+
+    scene = scene_with_pools(404, "{}", FIVE); /* nothing is made of it before it is there */
+    ck_assert_int_eq(capacity(scene, NULL), 0);
+    scene_end(scene);
+
+    scene = scene_with_pools(200, POLICY(""), POOLS(POOL("a", "true", "false", "9001")));
+    ck_assert_int_eq(capacity(scene, "1"), 1024 * GIB);
+    scene_end(scene);
+}
+END_TEST
+
+static void publish(struct scene *scene, const char *code, const char *part) {
+    Csi__V1__ControllerPublishVolumeRequest request =
+        CSI__V1__CONTROLLER_PUBLISH_VOLUME_REQUEST__INIT;
+    Csi__V1__VolumeCapability__AccessMode mode = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__INIT;
+    Csi__V1__VolumeCapability__BlockVolume block = CSI__V1__VOLUME_CAPABILITY__BLOCK_VOLUME__INIT;
+    Csi__V1__VolumeCapability capability = CSI__V1__VOLUME_CAPABILITY__INIT;
+    autofree struct wire_answer *got = NULL;
+
+    mode.mode = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__SINGLE_NODE_WRITER;
+    capability.access_mode = &mode;
+    capability.access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+    capability.block = &block;
+    request.volume_id = (char[]){ "config-" UID };
+    request.node_id = (char[]){ "here" };
+    request.volume_capability = &capability;
+    got = scene_ask(scene, "/csi.v1.Controller/ControllerPublishVolume", &request);
+    check(got, code, part);
+}
+
+#define LIST(row_) "{\"volume_configs\": [" row_ "]}"
+
+/* Also when it is full only after the volume was given to it. */
+START_TEST(a_node_has_no_more_of_them_than_it_takes) {
+    static const char *const one[] = { "--csi.kubelet_directory=/nowhere", "--csi.max_volumes=1",
+                                       NULL };
+    struct scene *scene = scene_new(one);
+
+    answer(scene, "GET", "/v3/volumes/detail*", 200, NO_VOLUMES, 0);
+    answer(scene, "GET", CONFIGS "/" UID, 200, THE("", "", ""), 0);
+    answer(scene, "GET", CONFIGS "?*", 200, LIST(ROW(OTHER, "", "here", "")), 1);
+    answer(scene, "GET", CONFIGS "?*", 200, LIST(""), 1);
+    publish(scene, "8", "Node here has 1 volumes");
+    ck_assert_uint_eq(script_server_count(scene->api, "PATCH", NULL), 0);
+    script_server_clear(scene->api);
+    answer(scene, "GET", "/v3/volumes/detail*", 200, NO_VOLUMES, 0);
+    answer(scene, "GET", CONFIGS "/" UID, 200, THE("", "", ""), 0);
+    answer(scene, "GET", CONFIGS "?*", 200, LIST(ROW(OTHER, "", "there", "")), 1);
+    answer(scene, "GET", CONFIGS "?*", 200, LIST(""), 1);
+    answer(scene, "PATCH", CONFIGS "/" UID, 200, THE("", "here", ""), 1);
+    answer(scene, "GET", CONFIGS "?*", 200, LIST(ROW(OTHER, "", "here", "")), 1);
+    answer(scene, "GET", CONFIGS "?*", 200, LIST(""), 0);
+    answer(scene, "PATCH", CONFIGS "/" UID, 200, THE("", "", ""), 0);
+    publish(scene, "8", "Node here has 1 volumes");
+    ck_assert_uint_eq(script_server_count(scene->api, "PATCH", NULL), 2);
+    scene_end(scene);
+}
+END_TEST
+
+/* ---- health ---- */
+
+#define VOLUME(phase_)                                          \
+    "{\"replicated_volume\": {\"metadata\": {\"uid\": \"" OTHER \
+    "\"}, \"spec\": {}, \"status\": {\"phase\": \"" phase_      \
+    "\", \"message\": \"/srv/pool-a on 192.0.2.7 is away\"}}}"
+#define CONDITION(type_, status_)                      \
+    "{\"type\": \"" type_ "\", \"status\": \"" status_ \
+    "\", \"message\": \"/srv/pool-a on host-7 is away\"}"
+
+START_TEST(a_volume_that_is_not_well_says_so_without_a_host_or_a_path) {
+    static const struct {
+        const char *config, *volume, *said; /* NULL: it is well */
+    } rows[] = {
+        { THE("", "here", ""), VOLUME("Healthy"), NULL },
+        { THE("", "here", ""), VOLUME("Init"), NULL },
+        { THE("", "", ""), VOLUME("Offline"), NULL }, /* nobody is to serve it */
+        { THE("", "here", ""), VOLUME("Degraded"), "Some of its replicas are missing" },
+        { THE("", "here", ""), VOLUME("Offline"), "It is not served" },
+        { THE("", "here", ""), VOLUME("Error"), "It is not served" },
+        { THE("", "here", CONDITION("Moving", "False")), VOLUME("Init"), "is silent" },
+        { THE("", "", CONDITION("Stopping", "False")), VOLUME("Init"), "has not given it back" },
+        { THE("", "here", CONDITION("VolumeResizeFailed", "True")), VOLUME("Healthy"),
+          "could not be made larger" },
+        { THE("", "here", CONDITION("Resizing", "True")), VOLUME("Healthy"), NULL },
+        { THE("", "here", CONDITION("Scaling", "True")), VOLUME("Healthy"), NULL },
+    };
+    Csi__V1__ControllerGetVolumeRequest request = CSI__V1__CONTROLLER_GET_VOLUME_REQUEST__INIT;
+
+    request.volume_id = (char[]){ "config-" UID };
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct scene *scene = scene_new(NULL);
+        autofree struct wire_answer *got = NULL;
+        Csi__V1__ControllerGetVolumeResponse *volume;
+        const Csi__V1__VolumeCondition *condition;
+
+        answer(scene, "GET", CONFIGS "/" UID, 200, rows[i].config, 0);
+        answer(scene, "GET", CONFIGS "/" UID "/volume", 200, rows[i].volume, 0);
+        got = scene_ask(scene, "/csi.v1.Controller/ControllerGetVolume", &request);
+        volume = scene_message(got, &csi__v1__controller_get_volume_response__descriptor);
+        condition = volume->status->volume_condition;
+        ck_assert_msg(condition->abnormal == (rows[i].said != NULL), "%s", condition->message);
+        ck_assert_msg(!rows[i].said || strstr(condition->message, rows[i].said), "%s",
+                      condition->message);
+        ck_assert_ptr_null(strpbrk(condition->message, "/0123456789"));
+        protobuf_c_message_free_unpacked(&volume->base, NULL);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+CHECK_MAIN("csi classes of configs", a_parameter_that_there_is_not_is_told_with_the_nearest,
+           a_volume_is_made_with_what_may_be_modified_later,
+           room_is_what_the_last_of_the_replicas_pools_has,
+           a_node_has_no_more_of_them_than_it_takes,
+           a_volume_that_is_not_well_says_so_without_a_host_or_a_path)
