@@ -13,8 +13,9 @@
 
 #define RETRY_FIRST_S 2
 #define RETRY_MOST    7 /* doublings */
+#define FAILURES      32
 
-struct failure { /* the last one */
+struct failure { /* the last one of a copy; without names: none */
     char replica[UUID_SIZE], snapshot[UUID_SIZE];
     struct error err;
     unsigned times;
@@ -29,7 +30,7 @@ struct copies {
     atomic_bool ends, done;
     int outcome; /* once it is done */
     struct error err;
-    struct failure failure;
+    struct failure failures[FAILURES];
 };
 
 struct copies *copies_new(void) {
@@ -87,22 +88,43 @@ static int start(struct copies *copies, const struct copy *wanted, struct error 
 
 /* ---- the pool's thread ---- */
 
-static bool has_failed(const struct copies *copies, const char *replica, const char *snapshot) {
-    return strcmp(copies->failure.replica, replica) == 0 &&
-           strcmp(copies->failure.snapshot, snapshot) == 0;
+/* NULL: it has not, as far as anybody remembers. */
+static struct failure *failure_of(struct copies *copies, const char *replica,
+                                  const char *snapshot) {
+    for (unsigned i = 0; i < FAILURES; i++) {
+        struct failure *failure = &copies->failures[i];
+
+        if (strcmp(failure->replica, replica) == 0 && strcmp(failure->snapshot, snapshot) == 0)
+            return failure;
+    }
+    return NULL;
+}
+
+/* In place of the one that was to be tried again first. */
+static struct failure *forget_one(struct copies *copies) {
+    struct failure *first = &copies->failures[0];
+
+    for (unsigned i = 1; i < FAILURES; i++)
+        if (copies->failures[i].retry_us < first->retry_us)
+            first = &copies->failures[i];
+    *first = (struct failure){ .times = 0 };
+    return first;
 }
 
 /* A pool that is full is not filled again and again. */
 static void note_failure(struct copies *copies) {
-    struct failure *failure = &copies->failure;
-    bool again = has_failed(copies, copies->copy.target.uid, copies->copy.snapshot);
-    unsigned doubled = !again ? 0 : failure->times < RETRY_MOST ? failure->times : RETRY_MOST;
+    const struct copy *copy = &copies->copy;
+    struct failure *failure = failure_of(copies, copy->target.uid, copy->snapshot);
+    unsigned doubled;
 
-    failure->times = again ? failure->times + 1 : 1;
+    if (!failure)
+        failure = forget_one(copies);
+    doubled = failure->times < RETRY_MOST ? failure->times : RETRY_MOST;
+    failure->times++;
     failure->retry_us = clock_monotonic_us() + (RETRY_FIRST_S << doubled) * SECOND_US;
     failure->err = copies->err;
-    snprintf(failure->replica, UUID_SIZE, "%s", copies->copy.target.uid);
-    snprintf(failure->snapshot, UUID_SIZE, "%s", copies->copy.snapshot);
+    snprintf(failure->replica, UUID_SIZE, "%s", copy->target.uid);
+    snprintf(failure->snapshot, UUID_SIZE, "%s", copy->snapshot);
 }
 
 static int collect(struct copies *copies, struct error *err) {
@@ -120,6 +142,7 @@ static bool is_of(const struct copies *copies, const char *replica, const char *
 }
 
 int copies_make(struct copies *copies, const struct copy *wanted, struct error *err) {
+    const struct failure *failure;
     struct error ignored;
 
     if (copies->arena && !atomic_load(&copies->done))
@@ -128,9 +151,9 @@ int copies_make(struct copies *copies, const struct copy *wanted, struct error *
         return collect(copies, err);
     if (copies->arena)
         (void)collect(copies, &ignored); /* nobody asks for it any more */
-    if (has_failed(copies, wanted->target.uid, wanted->snapshot) &&
-        clock_monotonic_us() < copies->failure.retry_us)
-        return error_pass(err, &copies->failure.err);
+    failure = failure_of(copies, wanted->target.uid, wanted->snapshot);
+    if (failure && clock_monotonic_us() < failure->retry_us)
+        return error_pass(err, &failure->err);
     return start(copies, wanted, err);
 }
 
