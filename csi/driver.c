@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "csi/holder.h"
+#include "csi/loop_seal.h"
 #include "csi/throttle.h"
 #include "http/exchange.h"
 #include "identity/own_user.h"
@@ -105,10 +106,22 @@ static int hold(struct csi_driver *driver, struct error *err) {
 
 /* ---- start and stop ---- */
 
+/* What locks the node keeps what its devices were made as, too. */
+static int take_node(struct csi_driver *driver, struct error *err) {
+    if (!driver->node)
+        return 0;
+    if (csi_node_lock(driver->places, driver->name, &driver->lock, err) < 0)
+        return -1;
+    loop_seal_keep(driver->lock);
+    return 0;
+}
+
 static void driver_free(struct csi_driver *driver) {
     holder_free(driver->holder);
-    if (driver->lock >= 0)
+    if (driver->lock >= 0) {
+        loop_seal_keep(-1);
         close(driver->lock);
+    }
     arena_free(driver->arena);
 }
 
@@ -163,9 +176,8 @@ int csi_driver_start(const struct csi_settings *settings, struct csi_driver **re
                      struct error *err) {
     struct csi_driver *driver = driver_new(settings);
 
-    if (check_name(driver->name, err) < 0 ||
-        (driver->node && csi_node_lock(driver->places, driver->name, &driver->lock, err) < 0) ||
-        hold(driver, err) < 0 || serve(driver, settings, err) < 0) {
+    if (check_name(driver->name, err) < 0 || take_node(driver, err) < 0 || hold(driver, err) < 0 ||
+        serve(driver, settings, err) < 0) {
         driver_free(driver);
         return -1;
     }

@@ -2,10 +2,9 @@
  * Loop devices: an image as a block device of this machine.
  *
  * The kernel alone remembers: a device is found again by the file behind it (device and inode), and
- * carries a label that says whose it is, so nothing is lost when the process is.  While it lives it
- * believes what a label said first (loop_seal.h).  The file is
- * handed over with the locks that were taken on its descriptor: they belong to the open file, which
- * the device keeps, and end with the device.
+ * carries a label that says whose it is, so nothing is lost when the process is.  What a label said
+ * first is believed (loop_seal.h).  The file is handed over with the locks that were taken on its
+ * descriptor: they belong to the open file, which the device keeps, and end with the device.
  *
  * A device made here ends by itself when nobody has it open or mounted any more, also when this
  * process was killed: what was begun and not finished leaves nothing.  loop_keep() ends that.

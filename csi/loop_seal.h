@@ -15,3 +15,7 @@ uint64_t loop_seal_number(int fd);
 
 /* `label` is what was read while the device had this number: from now on what was read first. */
 void loop_seal(unsigned device, uint64_t number, unsigned char label[LO_NAME_SIZE]);
+
+/* From now on what was seen is kept in this file, too (-1: in none), and what a process before us
+ * has kept in it counts.  The descriptor stays the caller's, until another one is given. */
+void loop_seal_keep(int file);

@@ -1,6 +1,7 @@
 #include "csi/loop.h"
 
 #include "common/image_lock.h"
+#include "csi/loop_seal.h"
 #include "tests/unit/csi/node_test.h"
 
 #include <errno.h>
@@ -84,6 +85,7 @@ static int labelled(const char *label) {
 
 START_TEST(who_writes_to_a_device_gives_it_no_other_volume) {
     autoimage int file = image_make("image", 8 * MIB), second = image_make("second", 8 * MIB);
+    autoimage int kept = image_make("kept", 0);
     /* Devices are the machine's: another run of this has volumes of its own. */
     const char *first = arena_format(arena, "scoria:00000000:a-%d", (int)getpid());
     const char *victim = arena_format(arena, "scoria:00000000:b-%d", (int)getpid());
@@ -91,6 +93,7 @@ START_TEST(who_writes_to_a_device_gives_it_no_other_volume) {
     struct loop_name *names;
     struct loop loop;
 
+    loop_seal_keep(kept);
     assert_ok(loop_attach(file, first, &(struct loop_how){ 0 }, &loop, &err));
     for (size_t i = 0; i < LENGTH(written); i++) {
         autoloop struct loop found = LOOP_NONE;
@@ -104,6 +107,14 @@ START_TEST(who_writes_to_a_device_gives_it_no_other_volume) {
         ck_assert_str_eq(names[0].label, first);
     }
 
+    /* Nor does it when another process begins, and finds what this one has kept. */
+    loop_seal_keep(kept);
+    ck_assert_int_eq(labelled(first), (int)loop.number);
+    write_label(loop.number, victim);
+    loop_seal_keep(kept);
+    ck_assert_int_eq(labelled(first), (int)loop.number);
+    ck_assert_int_eq(labelled(victim), -1);
+
     /* What has the number next is what it says. */
     close(loop.fd);
     wait_for_devices(0);
@@ -111,6 +122,7 @@ START_TEST(who_writes_to_a_device_gives_it_no_other_volume) {
     ck_assert_int_eq(labelled(victim), (int)loop.number);
     ck_assert_int_eq(labelled(first), -1);
     close(loop.fd);
+    loop_seal_keep(-1);
 }
 END_TEST
 
