@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -67,4 +68,21 @@ const char *database_url(void) {
     if (count == URLS_MOST)
         abort();
     return urls[count++] = postgresql_url();
+}
+
+enum { SHARED_SIZE = 512 };
+static char *shared; /* by the tests, each of which is a process */
+
+__attribute__((constructor)) static void share_url(void) {
+    shared = mmap(NULL, SHARED_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED)
+        abort();
+}
+
+const char *database_shared_url(void) {
+    const char *url = postgresql_given() && *shared ? shared : database_url();
+
+    if (postgresql_given() && !*shared)
+        snprintf(shared, SHARED_SIZE, "%s", url);
+    return url;
 }

@@ -17,3 +17,7 @@ void postgresql_sql(const char *sql);
 /* An empty database for one test, of the engine that is tested: SQLite in memory, or such a URL.
  * Lives as long as the process. */
 const char *database_url(void);
+
+/* The same for tests that leave nothing: on a server one schema serves all tests of the program,
+ * since to make one takes longer than most of them. */
+const char *database_shared_url(void);

@@ -1,6 +1,6 @@
 /*
- * What the tests of ledger/ and volume/ share: a test runs whole inside one transaction on a
- * database in memory, with a clock that stands still and ids that repeat.
+ * What the tests of ledger/ and volume/ share: a test runs whole inside one transaction, which is
+ * undone, on a database in memory, with a clock that stands still and ids that repeat.
  *
  *     WORK_TEST(name_says_the_promise) {
  *         … work … err …
@@ -106,18 +106,19 @@ static inline int test_body(struct db_tx *tx, void *arg, struct error *err) {
     };
 
     run->code(&work, err);
-    return 0;
+    return error_set(err, ERROR_CONFLICT, "undone");
 }
 
 static inline void run_in_work(test_code *code) {
-    const struct db_settings settings = { .url = database_url(), .inline_writes = true };
+    const struct db_settings settings = { .url = database_shared_url(), .inline_writes = true };
     autoarena struct arena *arena = arena_new();
     struct test_run run = { code, arena, test_fixture() };
     struct error err = { 0 };
     struct db *db;
 
     ck_assert_msg(db_open(&settings, &db, &err) == 0, "%s", err.message);
-    ck_assert_msg(db_transaction(db, test_body, &run, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(db_transaction(db, test_body, &run, &err), -1);
+    ck_assert_str_eq(err.message, "undone");
     db_close(db);
 }
 
