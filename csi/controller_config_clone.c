@@ -167,6 +167,17 @@ int config_clone_let_go(const struct grpc_call *call, const struct client *api,
     return grpc_refuse(err, GRPC_ABORTED, "Volume %s changes all the time.", config->id);
 }
 
+/* It never comes true; one that nobody was told of is made anew by whoever comes again. */
+static int give_up(const struct grpc_call *call, const struct client *api,
+                   const struct volume_config *config, struct error *err) {
+    int result = config->is_clone ? config_remove(call, api, config->id, err) : 0;
+
+    if (result != 0)
+        return controller_unsure(result, err);
+    return grpc_refuse(err, config->is_clone ? GRPC_ABORTED : GRPC_FAILED_PRECONDITION,
+                       "What volume %s was to be made of is lost.", config->id);
+}
+
 int config_clone_finish(const struct grpc_call *call, const struct client *api,
                         struct volume_config *config, struct error *err) {
     struct patience patience = patience_of(call);
@@ -179,8 +190,7 @@ int config_clone_finish(const struct grpc_call *call, const struct client *api,
         result = config_read(api, call->arena, config->id, config, err);
     }
     if (result == 0 && strcmp(config->status, "Failed") == 0)
-        return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
-                           "What volume %s was to be made of is lost.", config->id);
+        return give_up(call, api, config, err);
     if (result == 0 && config->is_clone)
         result = config_clone_let_go(call, api, config, err);
     if (result == GRPC_NOT_FOUND || (result == 0 && strcmp(config->status, "deleting") == 0))

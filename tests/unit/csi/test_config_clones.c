@@ -215,6 +215,31 @@ START_TEST(whoever_comes_again_goes_on_where_it_was_left) {
 }
 END_TEST
 
+/* Its snapshot was lost before it was whole. */
+START_TEST(one_that_has_failed_goes_and_may_be_made_anew) {
+    struct scene *scene = scene_new(NULL);
+
+    nobody_has_the_name(scene);
+    answer(scene, "GET", CONFIGS "/n", 200, THE_CLONE(BEGUN, LABEL, "Failed"), 0);
+    answer(scene, "GET", CONFIGS "/" CLONE, 200, THE_CLONE(BEGUN, LABEL, "Failed"), 1);
+    answer(scene, "DELETE", CONFIGS "/" CLONE, 202, NULL, 0);
+    answer(scene, "GET", CONFIGS "/" CLONE, 200, THE_CLONE(BEGUN, LABEL GONE, "Failed"), 0);
+    expect_end(scene, THE_CLONE(ENDED, LABEL GONE, "Failed"));
+    clone(scene, "10");
+    ck_assert_uint_eq(count(scene, "DELETE", CONFIGS "/" CLONE), 1);
+    ck_assert_uint_eq(count(scene, "DELETE", SHOTS "/" SHOT), 1);
+    ck_assert_uint_eq(count(scene, "PATCH", NULL), 1);
+    scene_end(scene);
+
+    scene = scene_new(NULL); /* somebody may have been told of this one */
+    nobody_has_the_name(scene);
+    answer(scene, "GET", CONFIGS "/n", 200, THE_CLONE(ENDED, LABEL, "Failed"), 0);
+    clone(scene, "9");
+    ck_assert_uint_eq(count(scene, "DELETE", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
 /* When it is over nothing stays of it; while it may go on, all of it. */
 START_TEST(what_could_not_be_made_leaves_no_snapshot) {
     static const struct {
@@ -398,7 +423,8 @@ START_TEST(neither_kind_is_made_of_the_other) {
 END_TEST
 
 CHECK_MAIN("csi clones of configs", a_clone_is_made_by_a_snapshot_that_goes,
-           whoever_comes_again_goes_on_where_it_was_left, what_could_not_be_made_leaves_no_snapshot,
+           whoever_comes_again_goes_on_where_it_was_left,
+           one_that_has_failed_goes_and_may_be_made_anew, what_could_not_be_made_leaves_no_snapshot,
            a_snapshot_of_another_owner_is_left_alone,
            one_that_is_never_finished_takes_its_snapshot_along,
            a_source_goes_with_what_was_left_of_its_clones,
