@@ -22,6 +22,8 @@ EXTRA_DIST += \
 	etc/kubernetes/examples/snapshot.yaml \
 	etc/kubernetes/examples/volume-group.yaml \
 	etc/kubernetes/kustomization.yaml \
+	etc/kubernetes/limits/kustomization.yaml \
+	etc/kubernetes/limits/node.yaml \
 	etc/kubernetes/local-directory/kustomization.yaml \
 	etc/kubernetes/local-directory/node.yaml \
 	etc/kubernetes/scoria.conf \
