@@ -88,7 +88,7 @@ libscoria_a_SOURCES += \
 	csi/node.h \
 	csi/node_backing.c csi/node_backing.h \
 	csi/node_image.c csi/node_image.h \
-	csi/node_image_check.c \
+	csi/node_image_check.c csi/node_image_parse.c \
 	csi/node_lock.c \
 	csi/node_publish.c \
 	csi/node_stage.c \
