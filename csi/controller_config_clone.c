@@ -64,7 +64,7 @@ static int64_t gib_of(int64_t bytes) {
 int config_clone_prepare(const struct grpc_call *call, const struct client *api,
                          const struct config_clone *clone, const Csi__V1__CapacityRange *range,
                          const char **ret, int64_t *ret_gb, struct error *err) {
-    struct config_snapshot snapshot = { 0 };
+    struct config_snapshot snapshot = { .status = "" };
     struct volume_config source;
     const struct config_shot shot = { clone->snapshot, clone->csi_name, true, &source };
     int64_t size_gb;

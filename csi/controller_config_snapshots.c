@@ -269,7 +269,7 @@ int config_create_snapshot(struct grpc_call *call, const void *message, void *re
     const Csi__V1__CreateSnapshotRequest *request = message;
     Csi__V1__CreateSnapshotResponse *answer = response;
     struct client api = csi_api(call);
-    struct config_snapshot snapshot = { 0 };
+    struct config_snapshot snapshot = { .status = "" };
     struct volume_config config;
     int result = controller_check_snapshot(request, err);
 
