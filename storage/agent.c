@@ -6,6 +6,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "identity/own_user.h"
+#include "storage/knocks.h"
 #include "storage/pools.h"
 #include "storage/rebuilds.h"
 #include "storage/remote.h"
@@ -20,10 +21,11 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#define SECTION "storage"
-#define STOP_MS 15000 /* a daemon has ten seconds for an answer */
-#define MIB     (INT64_C(1) << 20)
-#define POOLS   64
+#define SECTION  "storage"
+#define STOP_MS  15000 /* a daemon has ten seconds for an answer */
+#define KNOCK_MS 1000
+#define MIB      (INT64_C(1) << 20)
+#define POOLS    64
 
 struct storage_agent {
     struct arena *arena;
@@ -32,6 +34,7 @@ struct storage_agent {
     struct client api;
     struct reports *reports;
     struct rebuilds *rebuilds, *scrubs;
+    struct knocks *knocks;
     struct remote *remote;
     struct pools *pools;
     struct targets *targets;
@@ -108,6 +111,7 @@ static int start_pools(struct storage_agent *agent, const struct storage_agent_s
         .reports = agent->reports,
         .address = remote_address(agent->remote),
         .sessions = remote_sessions(agent->remote),
+        .knocks = agent->knocks,
         .heartbeat_ms = config_int(config, SECTION, "heartbeat_interval") * 1000,
     };
     const char *name;
@@ -141,7 +145,8 @@ static int take_directory(struct storage_agent *agent, const char *path, struct 
 static int open_remote(struct storage_agent *agent, const struct storage_agent_settings *settings,
                        struct error *err) {
     const struct remote_settings of = { .config = settings->config,
-                                        .run_directory = settings->run_directory };
+                                        .run_directory = settings->run_directory,
+                                        .knocks = agent->knocks };
 
     return remote_open(&of, &agent->remote, err);
 }
@@ -154,6 +159,7 @@ static void make_targets(struct storage_agent *agent,
         .run_directory = settings->run_directory,
         .remote = remote_access(agent->remote),
         .sessions = remote_sessions(agent->remote),
+        .knocks = agent->knocks,
         .tls_directory = remote_tls_directory(agent->remote),
         .program = config_text(config, SECTION, "daemon"),
         .reports = agent->reports,
@@ -189,6 +195,7 @@ static int start(struct storage_agent *agent, const struct storage_agent_setting
     agent->reports = reports_new(&reports, err);
     agent->rebuilds = rebuilds_new((unsigned)config_int(settings->config, SECTION, "rebuilds"));
     agent->scrubs = rebuilds_new(1);
+    agent->knocks = knocks_new();
     if (!agent->reports || open_remote(agent, settings, err) < 0 ||
         start_pools(agent, settings, err) < 0)
         return -1;
@@ -227,6 +234,7 @@ bool storage_agent_stop(struct storage_agent *agent) {
     all = all && targets_stop(agent->targets, STOP_MS);
     all = pools_stop(agent->pools, STOP_MS) && all;
     all = all && remote_close(agent->remote, STOP_MS); /* which both of them use */
+    all = all && knocks_stop(agent->knocks, KNOCK_MS);
     if (!all) {
         log_warning(NULL, "a pool or a storage daemon hangs and is left", NULL);
         return false;

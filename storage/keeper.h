@@ -11,6 +11,7 @@
 #include "storage/reports.h"
 
 struct keeper;
+struct knocks;
 struct rebuilds;
 struct replica_access;
 struct sessions;
@@ -21,6 +22,7 @@ struct keeper_settings { /* what they point to outlives every keeper */
     /* Of replicas of other nodes, and of other nodes with ours; NULL: there are none. */
     const struct replica_access *remote;
     struct sessions *sessions;
+    struct knocks *knocks; /* NULL: nobody asks whether pools answer */
     const char *tls_directory;
     const char *program; /* NULL: qemu-storage-daemon */
     struct reports *reports;
@@ -31,6 +33,7 @@ struct keeper_settings { /* what they point to outlives every keeper */
     int64_t timeout_ms;       /* of one answer of the daemon; 0: the engine's */
     int64_t watch_ms;         /* between two looks at one that is well; 0: 1 000 */
     int64_t retry_ms;         /* before the first repetition of what failed; 0: 1 000 */
+    int64_t hang_ms; /* a pool may not answer, before its replica is done without; 0: 30 000 */
 };
 
 /* Holds the wish. */

@@ -1,7 +1,7 @@
 /*
  * A keeper from inside: keeper.c has its thread and what it is told, keeper_work.c does what its
  * wish says, keeper_mend.c sees to the replicas of a volume that is served, keeper_scrub.c compares
- * them.
+ * them, keeper_hang.c sees to pools that do not answer.
  */
 #pragma once
 
@@ -23,6 +23,8 @@ struct keeper {
     const char *run;
     struct wish *wish, *opened; /* what the target was opened with; held */
     struct target *target;
+    bool hangs[REPLICAS_MOST];   /* the pools of its wish, as far as was seen last */
+    unsigned waits;              /* of those so many voters, whom its clients wait for */
     bool elsewhere;              /* replicas are reached otherwise from its next start on */
     struct target_status status; /* what it names is the target's */
     const char *phase;
@@ -52,6 +54,10 @@ bool keeper_is_wanted(const struct keeper *keeper);
 /* There is no target any more, nor anything of it. */
 bool keeper_is_done(const struct keeper *keeper);
 
+/* 0: its pools answer, or it does without those that do not; -1: nothing is to be touched. */
+int keeper_heed_pools(struct keeper *keeper, struct error *err);
+
+bool keeper_is_remote(const struct keeper *keeper, unsigned i);
 /* The i-th of its wish, as this node reaches it. */
 struct replica keeper_replica(const struct keeper *keeper, unsigned i);
 

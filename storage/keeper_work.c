@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "engine/daemon.h"
+#include "storage/hanging.h"
 #include "storage/keeper_paper.h"
 #include "storage/rebuilds.h"
 #include "storage/sessions.h"
@@ -26,7 +27,7 @@ bool keeper_is_done(const struct keeper *keeper) {
            !keeper_finds(keeper->settings, keeper->uid);
 }
 
-static bool is_remote(const struct keeper *keeper, unsigned i) {
+bool keeper_is_remote(const struct keeper *keeper, unsigned i) {
     const struct wish_volume *wanted = &keeper->wish->volume;
 
     return keeper->settings->remote && wanted->epoch > 0 && wanted->addresses[i] &&
@@ -36,9 +37,11 @@ static bool is_remote(const struct keeper *keeper, unsigned i) {
 struct replica keeper_replica(const struct keeper *keeper, unsigned i) {
     struct replica replica = keeper->wish->volume.replicas[i];
 
-    if (is_remote(keeper, i)) {
+    if (keeper_is_remote(keeper, i)) {
         replica.access = keeper->settings->remote;
         replica.address = keeper->wish->volume.addresses[i];
+    } else if (keeper->hangs[i]) {
+        replica.access = &replica_hanging;
     }
     return replica;
 }
@@ -48,8 +51,9 @@ static int end_sessions(const struct keeper *keeper, struct error *err) {
     const struct wish_volume *wanted = &keeper->wish->volume;
 
     for (unsigned i = 0; i < wanted->count && keeper->settings->sessions; i++) {
-        if (!is_remote(keeper, i) && sessions_end(keeper->settings->sessions,
-                                                  wanted->replicas[i].uid, wanted->epoch, err) < 0)
+        if (!keeper_is_remote(keeper, i) &&
+            sessions_end(keeper->settings->sessions, wanted->replicas[i].uid, wanted->epoch, err) <
+                0)
             return -1;
     }
     return 0;
@@ -248,6 +252,9 @@ static const char *phase_of(const struct keeper *keeper) {
     const char *before = keeper->wish->volume.phase;
     bool was_served = keeper->phase || (before && strcmp(before, "Init") != 0);
 
+    if (keeper->waits > 0)
+        return keeper->status.voters < keeper->status.needed + keeper->waits ? "Offline"
+                                                                             : "Degraded";
     if (keeper->target && keeper->status.state == TARGET_SERVING)
         return keeper->status.voters == keeper->status.count ? "Healthy" : "Degraded";
     return was_served || keeper->trouble.kind != ERROR_NONE ? "Offline" : "Init";
@@ -318,7 +325,9 @@ int64_t keeper_work(struct keeper *keeper) {
 
     if (keeper->retry_us > now_us && !(wanted && is_served(keeper)))
         return (keeper->retry_us - now_us) / 1000 + 1;
-    outcome = wanted ? serve(keeper, &err) : stop(keeper, &err);
+    outcome = keeper_heed_pools(keeper, &err);
+    if (outcome == 0)
+        outcome = wanted ? serve(keeper, &err) : stop(keeper, &err);
     if (outcome < 0) {
         note_trouble(keeper, &err);
     } else {

@@ -1,12 +1,14 @@
 libscoria_a_SOURCES += \
 	storage/agent.c storage/agent.h \
 	storage/copies.c storage/copies.h \
+	storage/hanging.c storage/hanging.h \
 	storage/held.c storage/held.h \
 	storage/keeper.c storage/keeper.h storage/keeper.private.h storage/keeper_mend.c \
-	storage/keeper_scrub.c \
+	storage/keeper_hang.c storage/keeper_scrub.c \
 	storage/keeper_paper.c storage/keeper_paper.h \
 	storage/keeper_snapshots.c \
 	storage/keeper_work.c \
+	storage/knocks.c storage/knocks.h \
 	storage/options.c \
 	storage/places.c storage/places.h \
 	storage/pool_look.c storage/pool_look.h \

@@ -20,7 +20,7 @@ enum pool_state {
     POOL_READ_ONLY,
     POOL_GONE,    /* no directory, or an empty one without a mark */
     POOL_FOREIGN, /* marked as another, or not marked and not empty */
-    POOL_FAILING, /* looking failed otherwise */
+    POOL_FAILING, /* looking failed otherwise, or it does not answer */
 };
 
 enum pool_chance { /* of one that is not marked to become the pool */
@@ -36,6 +36,7 @@ struct pool_look {
     int64_t total_bytes, free_bytes;
     dev_t device; /* of the directory, to see that it is still the same */
     ino_t inode;
+    bool hangs; /* it has not answered for long */
 };
 
 void pool_look(const char *path, const char *name, struct pool_look *ret);

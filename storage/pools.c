@@ -6,12 +6,14 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/thread.h"
+#include "storage/knocks.h"
 
 #include <string.h>
 
 #define DEFAULT_HEARTBEAT_MS 10000
 #define DEFAULT_LOOK_MS      1000
 #define BEATS                3 /* so many may be missed */
+#define HANG_MS              30000
 
 struct pool {
     const struct pool_settings *settings;
@@ -39,10 +41,24 @@ struct pools {
 
 /* ---- the thread ---- */
 
+/* What does not answer is not touched. */
+static void look_with_care(const struct pool *pool, struct pool_look *ret) {
+    struct knocks *knocks = pool->all->settings.knocks;
+    const char *path = pool->settings->path;
+    int64_t silence_ms = knocks ? knocks_silence_ms(knocks, path) : 0;
+
+    if (silence_ms == 0) {
+        pool_look(path, pool->settings->name, ret);
+        return;
+    }
+    *ret = (struct pool_look){ .state = POOL_FAILING, .hangs = silence_ms >= HANG_MS };
+    error_set(&ret->why, ERROR_UNAVAILABLE, "%s does not answer", path);
+}
+
 static void look(struct pool *pool) {
     struct pool_look now;
 
-    pool_look(pool->settings->path, pool->settings->name, &now);
+    look_with_care(pool, &now);
     if (pool->looked && now.state == pool->look.state && now.chance == pool->look.chance) {
         pool->look = now;
         return;

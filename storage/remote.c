@@ -16,6 +16,7 @@
 struct remote {
     struct arena *arena;
     const struct config *config;
+    struct knocks *knocks;
     const char *cert_file, *key_file, *ca_file, *tls_directory;
     const char *host; /* to listen at; NULL: nothing is served */
     unsigned port, first_port, last_port;
@@ -122,6 +123,7 @@ int remote_open(const struct remote_settings *settings, struct remote **ret, str
 
     remote->arena = arena_new();
     remote->config = settings->config;
+    remote->knocks = settings->knocks;
     if (read_files(remote, settings->run_directory, err) < 0 || read_listen(remote, err) < 0 ||
         read_ports(remote, err) < 0) {
         remote_close(remote, 0);
@@ -137,6 +139,7 @@ int remote_serve(struct remote *remote, const struct pool_settings *pools, unsig
     const struct replica_service_settings settings = {
         .places = remote->places,
         .sessions = remote->sessions,
+        .knocks = remote->knocks,
         .pools = pools,
         .pool_count = count,
         .address = remote->host,

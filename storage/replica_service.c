@@ -5,6 +5,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/worker.h"
+#include "storage/knocks.h"
 #include "storage/pool_look.h"
 #include "storage/replica_calls.h"
 
@@ -57,8 +58,13 @@ static void refuse(struct http_exchange *exchange, const struct error *err) {
 
 /* ---- by a thread of the pool ---- */
 
-static int check_pool(const struct replica_call_request *request, struct error *err) {
+static int check_pool(const struct waiting *waiting, struct error *err) {
+    const struct replica_call_request *request = &waiting->request;
+    struct knocks *knocks = waiting->service->settings.knocks;
     struct pool_look look;
+
+    if (knocks && knocks_silence_ms(knocks, request->replica.pool) > 0)
+        return error_set(err, ERROR_UNAVAILABLE, "The pool %s does not answer.", request->pool);
 
     pool_look(request->replica.pool, request->pool, &look);
     return pool_is_marked(&look) ? 0 : error_pass(err, &look.why);
@@ -73,7 +79,7 @@ static void run(void *arg) {
     json_out_init(&out, waiting->exchange->arena, 1024);
     request.out = &out;
     out_begin_object(&out);
-    if (check_pool(&request, &err) < 0 || waiting->call->run(&request, &err) < 0) {
+    if (check_pool(waiting, &err) < 0 || waiting->call->run(&request, &err) < 0) {
         refuse(waiting->exchange, &err);
         return;
     }

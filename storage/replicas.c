@@ -84,7 +84,7 @@ static bool is_same_pool(const struct replicas *replicas, const struct pool_look
     return pool_is_marked(&now) && now.device == before->device && now.inode == before->inode;
 }
 
-/* Nobody writes to what is to go. */
+/* Nobody writes to what is to go, and nobody waits for what does not answer. */
 static int end_session(const struct replicas *replicas, const struct file *file,
                        struct error *err) {
     struct sessions *sessions = replicas->settings.sessions;
@@ -235,7 +235,7 @@ static bool is_well(const struct file *file) {
 static void work_on(struct replicas *replicas, struct file *file, const struct pool_look *pool,
                     bool ours) {
     const char *away = file->made ? "Offline" : "Init";
-    struct error err = pool->why;
+    struct error err = pool->why, ended;
     int64_t pause_ms;
 
     if (pool_is_marked(pool) && !ours)
@@ -244,6 +244,8 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
     forget_snapshots(file);
     if (replicas->settings.sessions)
         sessions_trim_log(replicas->settings.sessions, file->wish->uid);
+    if (pool->hangs)
+        (void)end_session(replicas, file, &ended);
     if (!is_here(replicas, file, &err) || !pool_is_marked(pool) || !ours)
         say(replicas, file, away, NULL, &err);
     else if (file->wish->going)

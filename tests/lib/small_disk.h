@@ -9,11 +9,16 @@
 #include <stddef.h>
 #include <sys/mount.h>
 
-/* False: not ours to do here.  `size`: "size=200k". */
-static inline bool small_disk(const char *directory, const char *size) {
+/* Threads that are there already see none of them.  False: not ours to do here. */
+static inline bool own_mounts(void) {
     static bool own; /* who was started after the first sees the second, too */
 
     own = own ||
           (unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);
-    return own && mount("tmpfs", directory, "tmpfs", 0, size) == 0;
+    return own;
+}
+
+/* The same.  `size`: "size=200k". */
+static inline bool small_disk(const char *directory, const char *size) {
+    return own_mounts() && mount("tmpfs", directory, "tmpfs", 0, size) == 0;
 }

@@ -2,12 +2,15 @@
 
 #include "engine/replica_snapshot.h"
 #include "storage/copies.h"
+#include "storage/knocks.h"
+#include "tests/lib/hung_disk.h"
 
 #include "tests/unit/storage/storage_test.h"
 
 #define POOL_PATH "/v3/replica_pools/pool-a"
 
 static struct pools *pools;
+static struct knocks *knocks;
 static struct pool_settings of[POOLS];
 
 static void start(void) {
@@ -17,6 +20,7 @@ static void start(void) {
         .node = NODE,
         .api = api,
         .reports = reports,
+        .knocks = knocks,
         .heartbeat_ms = 2000,
         .look_ms = 5,
     };
@@ -33,6 +37,7 @@ static void begin(void) {
 
 static void end(void) {
     ck_assert(pools_stop(pools, 60000));
+    ck_assert(knocks_stop(knocks, 60000));
     end_storage();
 }
 
@@ -448,6 +453,31 @@ START_TEST(a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said) {
 }
 END_TEST
 
+/* A thread that had touched it could not be ended. */
+START_TEST(one_that_hangs_is_told_and_not_touched) {
+    int disk = hung_disk(paths[0]);
+
+    if (disk < 0)
+        return;
+    knocks = knocks_new();
+    answer_all(404, 200);
+    start();
+    await_state("Failing");
+    want(replica_document(0, 1));
+    await_phase(uids[0], "Init");
+    ck_assert_ptr_nonnull(strstr(json_text_of(told(uids[0]), "message"), "does not answer"));
+    ck_assert(pools_stop(pools, 60000));
+    ck_assert(!knocks_stop(knocks, 0));
+    hung_disk_end(paths[0], disk);
+    ck_assert(knocks_stop(knocks, 60000));
+    knocks = knocks_new();
+    start();
+    await_state("Online");
+    want(replica_document(0, 1));
+    await_phase(uids[0], "Healthy");
+}
+END_TEST
+
 START_TEST(nothing_is_told_of_snapshots_in_a_pool_that_is_away) {
     answer_all(404, 200);
     start();
@@ -462,16 +492,14 @@ START_TEST(nothing_is_told_of_snapshots_in_a_pool_that_is_away) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_told,
-                an_empty_directory_of_a_known_pool_is_not_mounted,
-                nobody_knows_while_the_api_is_silent, what_is_not_the_pool_is_not_touched,
-                a_replica_is_made_with_the_first_generation_once, data_that_lost_their_state_stay,
-                one_that_was_made_before_is_made_empty, a_later_one_is_made_empty,
-                data_go_only_when_the_document_says_so,
-                data_stay_while_the_pool_is_another_or_not_ours,
-                one_of_another_path_or_volume_is_not_made,
-                a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left,
-                a_clone_of_what_is_not_there_is_not_made,
-                a_copy_that_fails_is_told_and_not_tried_again_at_once,
-                a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said,
-                nothing_is_told_of_snapshots_in_a_pool_that_is_away)
+CHECK_MAIN_WITH(
+    "pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_told,
+    an_empty_directory_of_a_known_pool_is_not_mounted, nobody_knows_while_the_api_is_silent,
+    what_is_not_the_pool_is_not_touched, a_replica_is_made_with_the_first_generation_once,
+    data_that_lost_their_state_stay, one_that_was_made_before_is_made_empty,
+    a_later_one_is_made_empty, data_go_only_when_the_document_says_so,
+    data_stay_while_the_pool_is_another_or_not_ours, one_of_another_path_or_volume_is_not_made,
+    a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left,
+    a_clone_of_what_is_not_there_is_not_made, a_copy_that_fails_is_told_and_not_tried_again_at_once,
+    a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said,
+    one_that_hangs_is_told_and_not_touched, nothing_is_told_of_snapshots_in_a_pool_that_is_away)

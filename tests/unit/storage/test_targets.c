@@ -4,10 +4,12 @@
 #include "engine/qmp.h"
 #include "engine/replica_epoch.h"
 #include "engine/replica_snapshot.h"
+#include "storage/knocks.h"
 #include "storage/pool_look.h"
 #include "storage/rebuilds.h"
 #include "tests/lib/checker.h"
 #include "tests/lib/daemons.h"
+#include "tests/lib/hung_disk.h"
 #include "tests/unit/storage/storage_test.h"
 
 #define OTHER  "00000000-0000-4000-8000-00000000f001"
@@ -58,6 +60,7 @@ static void begin(void) {
 
 static void end(void) {
     ck_assert(targets_stop(targets, 60000));
+    ck_assert(knocks_stop(settings.knocks, 60000));
     daemon_kill(run, 10000, &err);
     checker_free(&checker);
     rebuilds_free(settings.rebuilds);
@@ -646,6 +649,66 @@ START_TEST(one_that_hangs_holds_up_no_other) {
 }
 END_TEST
 
+/* The keeper looks only when it is woken: it is not in the middle of a look when it begins. */
+static bool serve_with_knocks(void) {
+    if (!own_mounts())
+        return false;
+    ck_assert(targets_stop(targets, 60000));
+    settings.knocks = knocks_new();
+    settings.hang_ms = 100;
+    settings.watch_ms = 1000000;
+    targets = targets_new(&settings);
+    serve();
+    checker_disconnect(&checker);
+    return true;
+}
+
+START_TEST(a_pool_that_hangs_costs_its_replica_alone) {
+    int disk = serve_with_knocks() ? hung_disk(paths[1]) : -1;
+
+    if (disk < 0)
+        return;
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Degraded");
+    connect_checker();
+    ck_assert(checker_write(&checker, 30));
+    ck_assert(checker_read(&checker));
+    ck_assert_str_eq(mode_told(0), "Healthy");
+    ck_assert_str_ne(mode_told(1), "Healthy");
+    ck_assert(targets_stop(targets, 60000)); /* nothing of ours waits for it */
+
+    settings.watch_ms = 20;
+    targets = targets_new(&settings);
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Degraded");
+    ck_assert(checker_write(&checker, 10)); /* and who comes next takes over what serves */
+    hung_disk_end(paths[1], disk);
+    assert_well();
+}
+END_TEST
+
+/* No one else has what it has: it waits, and says for what. */
+START_TEST(a_volume_waits_for_pools_that_it_needs) {
+    int disks[2];
+
+    if (!serve_with_knocks())
+        return;
+    for (unsigned i = 0; i < 2; i++) {
+        disks[i] = hung_disk(paths[i + 1]);
+        if (disks[i] < 0)
+            return;
+    }
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Offline");
+    ck_assert_ptr_nonnull(strstr(json_text_of(told(VOLUME), "message"), "does not answer"));
+    ck_assert_str_eq(state_told(), "Serving");
+    for (unsigned i = 0; i < 2; i++)
+        hung_disk_end(paths[i + 1], disks[i]);
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
 START_TEST(what_a_machine_that_went_down_has_left_goes) {
     serve();
     checker_disconnect(&checker);
@@ -730,4 +793,5 @@ CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end, an_address_that_comes_di
                 what_is_wanted_no_more_is_not_taken_when_the_document_is_true,
                 who_serves_for_nobody_does_not_say_where, a_replica_leaves_and_comes_back,
                 too_few_replicas_are_waited_for, one_that_hangs_holds_up_no_other,
+                a_pool_that_hangs_costs_its_replica_alone, a_volume_waits_for_pools_that_it_needs,
                 what_a_machine_that_went_down_has_left_goes)

@@ -1,0 +1,9 @@
+/*
+ * A replica in a pool that does not answer (knocks.h), as a target is to see it: nothing of it is
+ * touched, and each call says so.
+ */
+#pragma once
+
+#include "engine/replica_access.h"
+
+extern const struct replica_access replica_hanging;

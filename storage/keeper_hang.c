@@ -1,0 +1,89 @@
+/*
+ * Pools of a volume that do not answer.  Nothing there is touched.  A client's write waits for each
+ * replica that votes, and the storage daemon cannot take one away while a request of it is on its
+ * way: so when that lasts too long, and the others are enough, the daemon ends, and the next one
+ * serves without it.  It comes back as any that was away.
+ */
+#include "storage/keeper.private.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "engine/daemon.h"
+#include "storage/hanging.h"
+#include "storage/knocks.h"
+
+#include <string.h>
+
+#define DEFAULT_HANG_MS 30000
+#define KILL_MS         10000
+
+struct hang {
+    unsigned voters; /* that hang */
+    int64_t ms;      /* the longest of them */
+    const char *pool;
+    bool changed; /* others than those with which the target was opened, and no voter */
+};
+
+static const struct target_replica *status_of(const struct keeper *keeper, const char *uid) {
+    for (unsigned i = 0; keeper->target && i < keeper->status.count; i++) {
+        if (strcmp(keeper->status.replicas[i].replica.uid, uid) == 0)
+            return &keeper->status.replicas[i];
+    }
+    return NULL;
+}
+
+/* In a target that is made level each may be one that is read. */
+static bool is_used(const struct keeper *keeper, const struct target_replica *seen) {
+    return keeper->status.state == TARGET_LEVELLING ||
+           (keeper->status.state == TARGET_SERVING && seen->votes);
+}
+
+static void look_at(struct keeper *keeper, unsigned i, struct hang *hang) {
+    const struct replica *replica = &keeper->wish->volume.replicas[i];
+    const struct target_replica *seen = status_of(keeper, replica->uid);
+    int64_t ms = keeper_is_remote(keeper, i)
+                     ? 0
+                     : knocks_silence_ms(keeper->settings->knocks, replica->pool);
+    bool known = seen && seen->replica.access == &replica_hanging;
+
+    keeper->hangs[i] = ms > 0;
+    if (!seen || known == (ms > 0))
+        return;
+    if (ms == 0 || !is_used(keeper, seen)) {
+        hang->changed = true;
+        return;
+    }
+    hang->voters++;
+    if (ms > hang->ms) {
+        hang->ms = ms;
+        hang->pool = replica->pool;
+    }
+}
+
+static bool is_enough(const struct keeper *keeper, const struct hang *hang) {
+    const struct target_status *status = &keeper->status;
+
+    return !keeper_is_wanted(keeper) || status->state != TARGET_SERVING ||
+           status->voters >= status->needed + hang->voters;
+}
+
+int keeper_heed_pools(struct keeper *keeper, struct error *err) {
+    int64_t most_ms = keeper->settings->hang_ms > 0 ? keeper->settings->hang_ms : DEFAULT_HANG_MS;
+    struct hang hang = { 0 };
+
+    for (unsigned i = 0; keeper->settings->knocks && i < keeper->wish->volume.count; i++)
+        look_at(keeper, i, &hang);
+    keeper->waits = hang.voters;
+    if (hang.voters > 0 && (hang.ms < most_ms || !is_enough(keeper, &hang)))
+        return error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.", hang.pool);
+    if (hang.voters > 0) {
+        log_warning(NULL, "storage daemon ends, to begin anew without a pool that does not answer",
+                    "volume_id", keeper->uid, "path", hang.pool, NULL);
+        if (daemon_kill(keeper->run, KILL_MS, err) < 0)
+            return error_context(err, "The pool in %s does not answer", hang.pool);
+    }
+    keeper->waits = 0;
+    if (hang.voters > 0 || hang.changed)
+        keeper_let_go(keeper);
+    return 0;
+}
