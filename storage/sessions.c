@@ -93,6 +93,11 @@ static int order(const struct launch *launch, const char *command, json_t *argum
                        NULL, err);
 }
 
+/* Anything else that the daemon says is true of every port. */
+static bool is_taken(const struct error *err) {
+    return err->kind == ERROR_BACKEND && strstr(err->message, "already in use");
+}
+
 /* The first port that nobody has, from one on that differs from replica to replica. */
 static int listen_at(const struct launch *launch, struct replica_session *session,
                      struct error *err) {
@@ -113,8 +118,8 @@ static int listen_at(const struct launch *launch, struct replica_session *sessio
                             settings->tls_directory ? "tls" : NULL, "max-connections", CLIENTS),
                   err) == 0)
             return 0;
-        if (err->kind != ERROR_BACKEND)
-            return -1;
+        if (!is_taken(err))
+            return error_context(err, "listening at %s port %s", settings->host, port);
     }
     return error_context(err, "no port of %u-%u is free", settings->first_port,
                          settings->last_port);

@@ -9,6 +9,8 @@
 #include "tests/unit/storage/storage_test.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #define MAXIMUM (INT64_C(1) << 30)
 #define OTHER   "00000000-0000-4000-8000-00000000f00f"
@@ -39,9 +41,12 @@ static void set_places(const json_t *document) {
     wish_release(wish);
 }
 
+static const char *host = "127.0.0.1";
+static unsigned first_port = 9000, last_port = 9999;
+
 static void make_sessions(void) {
     const struct sessions_settings settings = {
-        .run_directory = run, .host = "127.0.0.1", .first_port = 9000, .last_port = 9999
+        .run_directory = run, .host = host, .first_port = first_port, .last_port = last_port
     };
 
     sessions = sessions_new(&settings);
@@ -314,6 +319,42 @@ START_TEST(what_strangers_make_a_session_say_is_cut) {
 }
 END_TEST
 
+static int begin_session(const char *at) {
+    const struct replica here = { .pool = paths[0], .uid = uids[0] };
+    struct replica_session session;
+
+    sessions_free(sessions);
+    host = at;
+    make_sessions();
+    return sessions_begin(sessions, &here, names[0], VOLUME, 1, &session, &err);
+}
+
+static unsigned take_port(int *ret_fd) {
+    struct sockaddr_in taken = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    socklen_t size = sizeof(taken);
+
+    *ret_fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(*ret_fd, (struct sockaddr *)&taken, size), 0);
+    ck_assert_int_eq(listen(*ret_fd, 1), 0);
+    ck_assert_int_eq(getsockname(*ret_fd, (struct sockaddr *)&taken, &size), 0);
+    return ntohs(taken.sin_port);
+}
+
+/* Another port is tried where one is taken, and for no other reason. */
+START_TEST(what_is_wrong_with_every_port_is_said_once) {
+    autoclose int fd = -1;
+
+    ck_assert(replica_service_stop(service, 60000));
+    service = NULL;
+    ck_assert_int_eq(begin_session("192.0.2.1"), -1);
+    ck_assert_msg(strstr(err.message, "listening at 192.0.2.1 port 9"), "%s", err.message);
+    ck_assert_ptr_null(strstr(err.message, "no port of"));
+    first_port = last_port = take_port(&fd);
+    ck_assert_int_eq(begin_session("127.0.0.1"), -1);
+    ck_assert_msg(strstr(err.message, "is free"), "%s", err.message);
+}
+END_TEST
+
 START_TEST(what_documents_do_not_name_is_not_there) {
     json_t *going = replica_document(0, 2);
 
@@ -436,5 +477,6 @@ CHECK_MAIN_WITH("replica_service", adopt_daemons(), begin, end,
                 a_lower_epoch_changes_nothing, a_reset_throws_the_data_away_when_nobody_is_served,
                 a_session_outlives_the_agent, data_go_when_nobody_is_served_any_more,
                 what_strangers_make_a_session_say_is_cut, who_decides_here_is_not_disturbed,
-                what_documents_do_not_name_is_not_there, nonsense_is_refused,
-                a_state_is_of_this_replica, a_node_that_hangs_costs_no_more_than_the_time_of_a_call)
+                what_is_wrong_with_every_port_is_said_once, what_documents_do_not_name_is_not_there,
+                nonsense_is_refused, a_state_is_of_this_replica,
+                a_node_that_hangs_costs_no_more_than_the_time_of_a_call)
