@@ -28,15 +28,6 @@ int replica_epoch_take(const struct replica *replica, int64_t epoch, struct erro
     return fd < 0 ? -1 : 0;
 }
 
-int replica_epoch_hold(const struct replica *replica, int64_t epoch, int *ret, struct error *err) {
-    int fd = hold(replica, epoch_hold, epoch, err);
-
-    if (fd < 0)
-        return -1;
-    *ret = fd;
-    return 0;
-}
-
 int replica_write_state_in(const struct replica *replica, int64_t epoch,
                            const struct replica_state *state, struct error *err) {
     autoclose int fd = hold(replica, epoch_hold, epoch, err);

@@ -15,9 +15,6 @@ int64_t replica_epoch(const struct replica *replica, struct error *err);
 /* It is at least `epoch`, durably. ERROR_CONFLICT: a higher one opened it, and nothing changes. */
 int replica_epoch_take(const struct replica *replica, int64_t epoch, struct error *err);
 
-/* Until *ret is closed nobody takes one that is higher than `epoch`. ERROR_CONFLICT: one did. */
-int replica_epoch_hold(const struct replica *replica, int64_t epoch, int *ret, struct error *err);
-
 /* The functions of engine/replica.h, while they hold the epoch; a reset takes it, too. */
 int replica_write_state_in(const struct replica *replica, int64_t epoch,
                            const struct replica_state *state, struct error *err);
