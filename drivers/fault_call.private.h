@@ -44,3 +44,64 @@ int fault_after(struct fault *fault, const char *call, enum fault_action action,
     (((const struct fault *)(handle))->next->call     \
          ? PASS_ON(handle, call, volume, __VA_ARGS__) \
          : error_set(err, ERROR_BAD_REQUEST, "The driver behind the filter cannot do %s.", #call))
+
+/* Of functions that not every driver has (fault_optional.c). */
+enum driver_outcome fault_create_snapshot(void *handle, struct arena *arena,
+                                          const struct driver_volume *volume,
+                                          const struct driver_snapshot *snapshot,
+                                          const struct driver_progress *progress,
+                                          struct driver_created *ret, struct error *err);
+enum driver_outcome fault_delete_snapshot(void *handle, struct arena *arena,
+                                          const struct driver_volume *volume,
+                                          const struct driver_snapshot *snapshot,
+                                          const struct driver_progress *progress,
+                                          struct error *err);
+int fault_prepare_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const struct driver_snapshot *snapshot, bool deletes,
+                         struct driver_assist *ret, struct error *err);
+int fault_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                        const struct driver_snapshot *snapshot, bool deletes, enum driver_told told,
+                        struct driver_created *ret, struct error *err);
+int fault_list_snapshots(void *handle, struct arena *arena,
+                         void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
+                         struct error *err);
+int fault_list_drafts(void *handle, struct arena *arena,
+                      void (*found)(void *arg, const struct driver_draft *draft), void *arg,
+                      struct error *err);
+int fault_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                       const struct driver_volume *source, const struct driver_progress *progress,
+                       struct driver_created *ret, struct error *err);
+int fault_clone_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const struct driver_snapshot *source,
+                         const struct driver_progress *progress, struct driver_created *ret,
+                         struct error *err);
+int fault_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                        const struct driver_snapshot *snapshot,
+                        const struct driver_progress *progress, struct error *err);
+int fault_get_manageable(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const char *source_name, int64_t *ret_bytes, struct error *err);
+int fault_manage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                        const char *source_name, struct driver_created *ret, struct error *err);
+int fault_unmanage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          struct error *err);
+int fault_list_manageable(void *handle, struct arena *arena, const char *pool,
+                          void (*found)(void *arg, const struct driver_candidate *candidate),
+                          void *arg, struct error *err);
+int fault_get_manageable_snapshot(void *handle, struct arena *arena,
+                                  const struct driver_volume *volume,
+                                  const struct driver_snapshot *snapshot, const char *source_name,
+                                  struct driver_candidate *ret, struct error *err);
+int fault_manage_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_snapshot *snapshot,
+                          const struct driver_candidate *source, struct driver_created *ret,
+                          struct error *err);
+int fault_unmanage_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
+                            const struct driver_snapshot *snapshot, struct error *err);
+int fault_list_manageable_snapshots(void *handle, struct arena *arena, const char *pool,
+                                    void (*found)(void *arg,
+                                                  const struct driver_candidate *candidate),
+                                    void *arg, struct error *err);
+int fault_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
+                    int64_t *ret_bytes, struct error *err);
+int fault_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const struct driver_progress *progress, struct error *err);

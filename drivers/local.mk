@@ -2,6 +2,7 @@ libscoria_a_SOURCES += \
 	drivers/driver.c drivers/driver.h \
 	drivers/fault.c drivers/fault.h \
 	drivers/fault_call.c drivers/fault_call.private.h \
+	drivers/fault_optional.c \
 	drivers/fault_plan.c drivers/fault_plan.h \
 	drivers/file/chain.c drivers/file/chain.h \
 	drivers/file/chain_assist.c drivers/file/chain_assist.h drivers/file/chain_assist.private.h \
@@ -11,7 +12,9 @@ libscoria_a_SOURCES += \
 	drivers/file/directory_claim.c drivers/file/directory_claim.h \
 	drivers/file/directory_settings.c drivers/file/directory_settings.h \
 	drivers/file/draft.c drivers/file/draft.h \
-	drivers/file/file.c \
+	drivers/file/file.c drivers/file/file.private.h \
+	drivers/file/file_manage.c \
+	drivers/file/file_snapshot.c \
 	drivers/file/image.c drivers/file/image.h \
 	drivers/file/image_copy.c drivers/file/image_copy.h \
 	drivers/file/image_dig.c drivers/file/image_dig.h \

@@ -1,26 +1,19 @@
 /*
  * Volumes as files of one local directory: the backend that needs nothing beside itself.
  */
+#include "drivers/file/file.private.h"
+
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/utf8.h"
-#include "drivers/file/chain_assist.h"
 #include "drivers/file/directory_claim.h"
 #include "drivers/file/draft.h"
 #include "drivers/file/mount.h"
-#include "drivers/file/snapshot_file.h"
-#include "drivers/file/snapshot_file_manage.h"
+#include "drivers/file/volume_file.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct file_backend {
-    struct arena *arena; /* holds this struct and what it points to */
-    struct directory_settings settings;
-    struct directory directory;
-    const char *pool;
-};
 
 static const struct option own_options[] = {
     { .section = OPTION_BACKEND,
@@ -110,8 +103,8 @@ static int file_get_pools(void *handle, struct arena *arena, struct driver_pool 
     return 1;
 }
 
-static struct driver_created describe(const struct file_backend *backend, struct arena *arena,
-                                      const char *format) {
+struct driver_created file_describe(const struct file_backend *backend, struct arena *arena,
+                                    const char *format) {
     return (struct driver_created){ .provider_location = arena_text(arena, backend->directory.path),
                                     .format = format };
 }
@@ -123,7 +116,7 @@ static int file_create_volume(void *handle, struct arena *arena, const struct dr
 
     if (volume_file_create(&backend->directory, arena, volume, &format, err) < 0)
         return -1;
-    *ret = describe(backend, arena, format);
+    *ret = file_describe(backend, arena, format);
     return 0;
 }
 
@@ -186,186 +179,6 @@ static int file_list_drafts(void *handle, struct arena *arena,
     const struct file_backend *backend = handle;
 
     return draft_list(&backend->directory, arena, found, arg, err);
-}
-
-static enum driver_outcome file_create_snapshot(void *handle, struct arena *arena,
-                                                const struct driver_volume *volume,
-                                                const struct driver_snapshot *snapshot,
-                                                const struct driver_progress *progress,
-                                                struct driver_created *ret, struct error *err) {
-    const struct file_backend *backend = handle;
-    enum driver_outcome outcome =
-        snapshot_file_create(&backend->directory, arena, volume, snapshot, progress, err);
-
-    if (outcome == DRIVER_DONE)
-        *ret = describe(backend, arena, volume->format);
-    return outcome;
-}
-
-static enum driver_outcome file_delete_snapshot(void *handle, struct arena *arena,
-                                                const struct driver_volume *volume,
-                                                const struct driver_snapshot *snapshot,
-                                                const struct driver_progress *progress,
-                                                struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return snapshot_file_delete(&backend->directory, arena, volume, snapshot, progress, err);
-}
-
-static int file_prepare_assist(void *handle, struct arena *arena,
-                               const struct driver_volume *volume,
-                               const struct driver_snapshot *snapshot, bool deletes,
-                               struct driver_assist *ret, struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return chain_assist_prepare(&backend->directory, arena, volume, snapshot, deletes, ret, err);
-}
-
-static int file_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
-                              const struct driver_snapshot *snapshot, bool deletes,
-                              enum driver_told told, struct driver_created *ret,
-                              struct error *err) {
-    const struct file_backend *backend = handle;
-    int done =
-        chain_assist_settle(&backend->directory, arena, volume, snapshot, deletes, told, err);
-
-    if (done > 0)
-        *ret = describe(backend, arena, volume->format);
-    return done;
-}
-
-static int file_list_snapshots(void *handle, struct arena *arena,
-                               void (*found)(void *arg, const char *name_id, int64_t bytes),
-                               void *arg, struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return snapshot_file_list(&backend->directory, arena, found, arg, err);
-}
-
-static int clone_source(const struct file_backend *backend, struct arena *arena,
-                        const struct driver_volume *volume, const struct image_source *source,
-                        const struct driver_progress *progress, struct driver_created *ret,
-                        struct error *err) {
-
-    if (volume_file_clone(&backend->directory, arena, volume, source, progress, err) < 0)
-        return -1;
-    *ret = describe(backend, arena, source->format);
-    return 0;
-}
-
-static int file_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                             const struct driver_volume *source,
-                             const struct driver_progress *progress, struct driver_created *ret,
-                             struct error *err) {
-    const struct file_backend *backend = handle;
-    autosource struct image_source image = NO_SOURCE;
-
-    if (image_source_open_volume(&backend->directory, arena, source, volume, &image, err) < 0)
-        return -1;
-    return clone_source(backend, arena, volume, &image, progress, ret, err);
-}
-
-static int file_clone_snapshot(void *handle, struct arena *arena,
-                               const struct driver_volume *volume,
-                               const struct driver_snapshot *source,
-                               const struct driver_progress *progress, struct driver_created *ret,
-                               struct error *err) {
-    const struct file_backend *backend = handle;
-    autosource struct image_source image = NO_SOURCE;
-
-    if (image_source_open_snapshot(&backend->directory, arena, source, volume, &image, err) < 0)
-        return -1;
-    return clone_source(backend, arena, volume, &image, progress, ret, err);
-}
-
-static int file_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                              const struct driver_snapshot *snapshot,
-                              const struct driver_progress *progress, struct error *err) {
-    const struct file_backend *backend = handle;
-    autosource struct image_source image = NO_SOURCE;
-
-    if (image_source_open_snapshot(&backend->directory, arena, snapshot, NULL, &image, err) < 0)
-        return -1;
-    return volume_file_revert(&backend->directory, arena, volume, &image, progress, err);
-}
-
-static int file_get_manageable(void *handle, struct arena *arena,
-                               const struct driver_volume *volume, const char *source_name,
-                               int64_t *ret_bytes, struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return volume_file_get_manageable(&backend->directory, arena, volume, source_name, ret_bytes,
-                                      err);
-}
-
-static int file_manage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                              const char *source_name, struct driver_created *ret,
-                              struct error *err) {
-    const struct file_backend *backend = handle;
-    const char *format;
-
-    if (volume_file_manage(&backend->directory, arena, volume, source_name, &format, err) < 0)
-        return -1;
-    *ret = describe(backend, arena, format);
-    return 0;
-}
-
-static int file_unmanage_volume(void *handle, struct arena *arena,
-                                const struct driver_volume *volume, struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return volume_file_unmanage(&backend->directory, arena, volume, err);
-}
-
-static int file_list_manageable(void *handle, struct arena *arena, const char *pool,
-                                void (*found)(void *arg, const struct driver_candidate *candidate),
-                                void *arg, struct error *err) {
-    const struct file_backend *backend = handle;
-
-    (void)pool;
-    return volume_file_list_manageable(&backend->directory, arena, found, arg, err);
-}
-
-static int file_get_manageable_snapshot(void *handle, struct arena *arena,
-                                        const struct driver_volume *volume,
-                                        const struct driver_snapshot *snapshot,
-                                        const char *source_name, struct driver_candidate *ret,
-                                        struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return snapshot_file_get_manageable(&backend->directory, arena, volume, snapshot, source_name,
-                                        ret, err);
-}
-
-static int file_manage_snapshot(void *handle, struct arena *arena,
-                                const struct driver_volume *volume,
-                                const struct driver_snapshot *snapshot,
-                                const struct driver_candidate *source, struct driver_created *ret,
-                                struct error *err) {
-    const struct file_backend *backend = handle;
-
-    if (snapshot_file_manage(&backend->directory, arena, volume, snapshot, source, err) < 0)
-        return -1;
-    *ret = describe(backend, arena, volume->format);
-    return 0;
-}
-
-static int file_unmanage_snapshot(void *handle, struct arena *arena,
-                                  const struct driver_volume *volume,
-                                  const struct driver_snapshot *snapshot, struct error *err) {
-    const struct file_backend *backend = handle;
-
-    return snapshot_file_unmanage(&backend->directory, arena, volume, snapshot, err);
-}
-
-static int file_list_manageable_snapshots(void *handle, struct arena *arena, const char *pool,
-                                          void (*found)(void *arg,
-                                                        const struct driver_candidate *candidate),
-                                          void *arg, struct error *err) {
-    const struct file_backend *backend = handle;
-
-    (void)pool;
-    return snapshot_file_list_manageable(&backend->directory, arena, found, arg, err);
 }
 
 static int file_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
