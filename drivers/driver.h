@@ -144,6 +144,8 @@ struct driver_draft {
 /* And is the end of a connection the backend's business, too (disconnect)?  Then a volume is
  * connected to one host at a time. */
 #define POOL_ENDS_CONNECTIONS "ends_connections"
+/* A number of GiB: no volume can be larger.  Where it is not said the room alone decides. */
+#define POOL_LARGEST_GB "largest_volume_gb"
 /* A list: keys of extra specs that are the driver's own.  A type with one of them is for such pools
  * alone, whatever the value. */
 #define POOL_EXTRA_SPECS "extra_specs"

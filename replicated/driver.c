@@ -76,6 +76,8 @@ static void replicated_close(void *handle) {
 
 /* ---- pools ---- */
 
+#define LARGEST_GB 1024 /* as the API has it of the capacity of a config */
+
 struct room {
     int64_t total, free;
     unsigned count;
@@ -126,8 +128,9 @@ static int replicated_get_pools(void *handle, struct arena *arena, struct driver
         .name = name ? name : opened->backend->name,
         .total_gb = (double)room.total / copies,
         .free_gb = room.count < (unsigned)opened->replicas ? 0 : (double)room.free / copies,
-        .capabilities = json_pack("{s:b, s:[s, s]}", POOL_ENDS_CONNECTIONS, 1, POOL_EXTRA_SPECS,
-                                  DRIVER_SPEC_POLICY, DRIVER_SPEC_REPLICAS),
+        .capabilities =
+            json_pack("{s:b, s:i, s:[s, s]}", POOL_ENDS_CONNECTIONS, 1, POOL_LARGEST_GB, LARGEST_GB,
+                      POOL_EXTRA_SPECS, DRIVER_SPEC_POLICY, DRIVER_SPEC_REPLICAS),
     };
     *ret = pool;
     return 1;

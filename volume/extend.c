@@ -75,6 +75,7 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
                          "in-use; extending an attached volume needs microversion 3.42.",
                          volume->id);
     if (check_type_limits(work, volume, new_gb, err) < 0 ||
+        placement_check_size(work, volume->host, new_gb, err) < 0 ||
         conflict_settle(work, volume->id, ACTION_EXTEND, err) < 0 ||
         volume_extend_forget(work, volume->id, err) < 0 ||
         volume_begin(work, &changed, &kind_extend, &fields, &operation_id, err) < 0 ||

@@ -143,6 +143,26 @@ static bool has_room(const struct room *room, int64_t size_gb) {
            (room->ratio >= 1 && size <= (room->free_gb - room->kept_back_gb) * room->ratio);
 }
 
+static bool is_too_large(const json_t *report, int64_t size_gb, int64_t *ret_largest) {
+    const json_t *largest = json_object_get(report, POOL_LARGEST_GB);
+
+    *ret_largest = json_integer_value(largest);
+    return json_is_integer(largest) && size_gb > *ret_largest;
+}
+
+int placement_check_size(struct work *work, const char *host, int64_t size_gb, struct error *err) {
+    struct pool pool;
+    int64_t largest;
+    int found = host ? pool_find(work, host, &pool, err) : 0;
+
+    if (found > 0 && is_too_large(pool_reported(work, &pool), size_gb, &largest))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid input received: The backend of this volume has none that are "
+                         "larger than %jd GiB.",
+                         (intmax_t)largest);
+    return found < 0 ? -1 : 0;
+}
+
 int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct error *err) {
     struct pool pool;
     struct room room;
@@ -173,8 +193,10 @@ int placement_pick(struct work *work, const struct placement *wish, const char *
         const struct pool *pool = &pools[i];
         struct room room;
         double weight;
+        int64_t largest;
 
-        if (!placement_hint_allows(work, &hint, pool) || !may_be_in(work, wish, pool))
+        if (!placement_hint_allows(work, &hint, pool) || !may_be_in(work, wish, pool) ||
+            is_too_large(pool_reported(work, pool), wish->size_gb, &largest))
             continue;
         room = read_room(work, pool, wish->type);
         if (!has_room(&room, wish->size_gb))

@@ -32,6 +32,9 @@ int placement_pick(struct work *work, const struct placement *wish, const char *
 /* Has the pool of `host` room to grow by delta_gb? 1 yes (also when unknown), 0 no, -1 failed. */
 int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct error *err);
 
+/* ERROR_BAD_REQUEST: the pool of `host` says that it has no volume as large as this. */
+int placement_check_size(struct work *work, const char *host, int64_t size_gb, struct error *err);
+
 /* The zone that a request asks for (NULL: none), or the default one: ERROR_BAD_REQUEST when
  * there is no such zone. */
 int zone_choose(struct work *work, const char *asked, const char **ret, struct error *err);

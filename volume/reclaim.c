@@ -65,8 +65,8 @@ static int check_can(struct work *work, const struct volume *volume, struct erro
                          volume->id);
     return pool_demand(work, volume->host, DRIVER_RECLAIM,
                        "Invalid volume: The backend of this volume gives back no room: its file "
-                       "system cannot, its locks say nothing, or its volumes take all their room "
-                       "at once.",
+                       "system or its copies cannot, its locks say nothing, or its volumes take "
+                       "all their room at once.",
                        err);
 }
 

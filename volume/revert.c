@@ -53,7 +53,8 @@ int volume_revert(struct work *work, const struct volume *volume, const char *sn
         .arguments = arena_format(work->arena, "{\"snapshot_id\": \"%s\"}", snapshot.id),
     };
     if (pool_demand(work, volume->host, DRIVER_REVERT,
-                    "Invalid volume: The backend of this volume reverts none to a snapshot.",
+                    "Invalid volume: The backend of this volume reverts none to a snapshot; a "
+                    "volume can be made of it.",
                     err) < 0 ||
         conflict_settle(work, volume->id, ACTION_REVERT, err) < 0 ||
         volume_begin(work, &changed, &kind_revert, &fields, NULL, err) < 0 ||

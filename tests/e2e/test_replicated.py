@@ -131,6 +131,10 @@ class Replicated(ReplicatedCase):
         disk.close()
 
         self.assertEqual(self.published(volume_id), NODE)
+        refused = self.api.call("POST", "/attachments", {"attachment": {
+            "volume_uuid": volume_id, "instance_uuid": attachment["instance"],
+            "connector": {"host": "another"}}})
+        self.assertEqual((refused.status, len(self.api.show(volume_id)["attachments"])), (409, 1))
         self.api.detach(attachment["id"])
         until(lambda: self.published(volume_id) == "", 60, "the end of the connection")
         until(lambda: not os.path.exists(info["socket"]), 60, "the target to end")
@@ -141,6 +145,22 @@ class Replicated(ReplicatedCase):
         disk.connected().check()
         disk.close()
         self.api.detach(again["id"])
+
+    def test_what_it_cannot_is_refused(self):
+        volume_id = self.volume()
+        snapshot_id = self.api.snapshot(volume_id)
+        for action, arguments in (("os-extend", {"new_size": 1025}),
+                                  ("os-reclaim_space", {}),
+                                  ("os-unmanage", None),
+                                  ("revert", {"snapshot_id": snapshot_id}),
+                                  ("os-retype", {"new_type": self.type_of(replicaCount="2")}),
+                                  ("os-initialize_connection", {"connector": {"host": "no-node"}})):
+            answer = self.api.call("POST", f"/volumes/{volume_id}/action", {action: arguments})
+            self.assertEqual(answer.status, 400, (action, answer.message))
+            self.assert_volume(volume_id, "available", 1)
+        self.assertEqual(self.published(volume_id), "")
+        self.api.ask("DELETE", f"/snapshots/{snapshot_id}")
+        until(lambda: not self.api.snapshots(), 60, "the snapshot to go")
 
     def serve(self, volume_id):
         """Its attachment, and a client."""

@@ -86,6 +86,19 @@ START_TEST(extend_past_the_single_volume_limit_changes_nothing) {
 }
 END_TEST
 
+START_TEST(extend_past_what_the_backend_can_have_changes_nothing) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    world_sql(world, "UPDATE pools SET capabilities = '{\"largest_volume_gb\": 4}'");
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "larger than 4 GiB"));
+    assert_volume(world, id, "available", 2);
+    assert_quota(world, 2, 0);
+    ck_assert_int_eq(world_action(world, id, EXTEND(4)), 202);
+}
+END_TEST
+
 /* The scheduler finds no room: the volume is back where it was, the user gets a message. */
 START_TEST(extend_without_room_leaves_the_volume_as_it_was) {
     const struct world_settings settings = { .capacity_gb = 10 };
@@ -367,6 +380,7 @@ END_TEST
 CHECK_MAIN("extend", offline_extend_grows_without_an_event,
            a_size_that_is_not_larger_changes_nothing, digits_as_text_are_a_size,
            extend_past_quota_changes_nothing, extend_past_the_single_volume_limit_changes_nothing,
+           extend_past_what_the_backend_can_have_changes_nothing,
            extend_without_room_leaves_the_volume_as_it_was, failed_driver_gives_everything_back,
            pool_is_taken_at_the_start, attached_volumes_need_microversion_3_42,
            the_answer_waits_for_nobody, keys_are_admin_metadata, users_cannot_set_the_keys,

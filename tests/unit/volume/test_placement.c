@@ -105,6 +105,18 @@ WORK_TEST(the_zone_is_the_services) {
     ck_assert_str_eq(PICK(.type = &both, .availability_zone = "az3"), "none");
 }
 
+WORK_TEST(a_pool_says_how_large_a_volume_may_be) {
+    POOL("n@a#p", .capabilities = "{\"largest_volume_gb\": 20}", .free_gb = 90);
+    POOL("n@b#p", .free_gb = 50);
+    ck_assert_str_eq(PICK(.size_gb = 20), "n@a#p");
+    ck_assert_str_eq(PICK(.size_gb = 21), "n@b#p");
+    OK(placement_check_size(work, "n@a#p", 20, err));
+    ck_assert_int_eq(placement_check_size(work, "n@a#p", 21, err), -1);
+    ck_assert_int_eq(err->kind, ERROR_BAD_REQUEST);
+    OK(placement_check_size(work, "n@b#p", 5000, err));
+    OK(placement_check_size(work, NULL, 5000, err));
+}
+
 WORK_TEST(a_types_extra_specs_choose_among_the_pools) {
     struct volume_type type = type_with("storage_protocol", "nfs");
 
@@ -358,7 +370,7 @@ WORK_TEST(a_failing_database_is_reported) {
 
 CHECK_MAIN("placement", without_pools_nothing_fits,
            a_service_that_is_down_disabled_or_frozen_takes_nothing, the_zone_is_the_services,
-           a_types_extra_specs_choose_among_the_pools,
+           a_pool_says_how_large_a_volume_may_be, a_types_extra_specs_choose_among_the_pools,
            the_pool_with_most_room_is_picked_and_of_equals_the_first,
            a_thick_pool_gives_no_more_than_it_has,
            a_thin_pool_promises_as_many_times_its_room_as_it_says,
