@@ -203,7 +203,8 @@ int operation_leave(struct work *work, const char *object_id, const struct opera
 int operation_end(struct work *work, const char *id, struct error *err);
 /* That of the target, when there is one. */
 int operation_end_of(struct work *work, const char *target_id, struct error *err);
-/* Phase answered with `arguments` as the result, for the request that waits. */
+/* Phase answered with `arguments` as the result, for the request that waits; nobody else waits for
+ * its turn any more. */
 int operation_answer(struct work *work, const char *id, const char *arguments, struct error *err);
 /* Deletes answers that nobody fetched for `age_us`. */
 int operation_expire(struct work *work, int64_t age_us, struct error *err);

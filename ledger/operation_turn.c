@@ -174,11 +174,16 @@ int operation_disown(struct work *work, const char *prefix, const char *owner, s
 }
 
 int operation_answer(struct work *work, const char *id, const char *arguments, struct error *err) {
-    return db_change(work->tx, err,
-                     "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "
-                     "arguments = $2, updated_at = $3 WHERE id = $4",
-                     DB_TEXT(operation_phase_text(PHASE_ANSWERED)), DB_TEXT(arguments),
-                     DB_INT(work->clock_us), DB_TEXT(id));
+    return turn_pass_on_for_good(
+               work,
+               db_query(work->tx, err,
+                        "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "
+                        "arguments = $2, updated_at = $3 WHERE id = $4" RETURNING_PASSED,
+                        DB_TEXT(operation_phase_text(PHASE_ANSWERED)), DB_TEXT(arguments),
+                        DB_INT(work->clock_us), DB_TEXT(id)),
+               err) < 0
+               ? -1
+               : 0;
 }
 
 int operation_expire(struct work *work, int64_t age_us, struct error *err) {

@@ -297,6 +297,7 @@ START_TEST(what_the_backend_refuses_it_gives_a_reason_for) {
     memory_fail_next(world->memory, "connect", ERROR_BAD_REQUEST);
     ck_assert_int_eq(world_action(world, id, connect, HOST("one")), 400);
     world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operation_turns"), 0);
     assert_connected(world, id, "one");
     ck_assert_int_eq(world_check(world), 0);
 }
