@@ -111,8 +111,8 @@ class BrokerCase(unittest.TestCase):
 
     def start(self, name, *options, url=None):
         words = ["--state-dir", self.state, f"--host={NODE}", "--quota_volumes=-1",
-                 "--quota_gigabytes=-1", f"--transport_url={url or self.url}", *self.options,
-                 *options]
+                 "--quota_gigabytes=-1", "--max_over_subscription_ratio=100000",
+                 f"--transport_url={url or self.url}", *self.options, *options]
         if name == "api":
             words += ["--listen", "127.0.0.1:0"]
         one = program.Program(name, os.path.join(self.directory, name + ".log"), *words)

@@ -168,7 +168,9 @@ class BlockStorage:
             if volume["status"] == status:
                 return volume
             if volume["status"].startswith("error"):
-                raise AssertionError(f"volume {volume_id}: {volume['status']}, not {status}")
+                told = [row["user_message"] for row in self.messages(volume_id)]
+                raise AssertionError(
+                    f"volume {volume_id}: {volume['status']}, not {status}: {told}")
             return None
         return until(reached, timeout, f"volume {volume_id} {status}")
 
