@@ -138,9 +138,12 @@ int config_clone_undo(const struct client *api, struct arena *arena,
 static json_t *patch_of(const struct volume_config *config) {
     json_t *finalizers = json_array(), *labels = json_object();
 
-    for (size_t i = 0; i < json_array_size(config->finalizers); i++)
-        if (strcmp(json_string_value(json_array_get(config->finalizers, i)), CLONE_FINALIZER) != 0)
-            json_array_append(finalizers, json_array_get(config->finalizers, i));
+    for (size_t i = 0; i < json_array_size(config->finalizers); i++) {
+        json_t *one = json_array_get(config->finalizers, i);
+
+        if (!json_is_string(one) || strcmp(json_string_value(one), CLONE_FINALIZER) != 0)
+            json_array_append(finalizers, one);
+    }
     if (config->keeps_source)
         json_object_set_new(labels, SOURCE_LABEL, json_null());
     return json_pack("{s:{s:s, s:o, s:o}}", "metadata", "resourceVersion", config->version,

@@ -32,9 +32,12 @@ int64_t config_storage(const json_t *holder) {
 }
 
 static bool has_word(const json_t *list, const char *word) {
-    for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(json_string_value(json_array_get(list, i)), word) == 0)
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+
+        if (text && strcmp(text, word) == 0)
             return true;
+    }
     return false;
 }
 

@@ -66,8 +66,8 @@ class Policy(DeclaredCase):
                      f"--csi.target_directory={cls.path('run')}")]
 
     @classmethod
-    def half(cls, option, *options):
-        socket = cls.sockets[option == "--node"]
+    def half(cls, option, *options, socket=None):
+        socket = socket or cls.sockets[option == "--node"]
         half = program.Program("csi", socket + ".log", option, "--endpoint", f"unix://{socket}",
                                *options).start()
         cls.addClassCleanup(half.kill)
@@ -259,6 +259,30 @@ class Policy(DeclaredCase):
                          {first.volume_id, waits.volume_id})
         for _ in range(2):
             self.driver.controller("DeleteVolume", volume_id=waits.volume_id)
+
+    def test_a_node_that_knows_the_api_says_what_is_wrong_there(self):
+        socket = os.path.join(self.path("csi"), "other.sock")
+        self.half("--node", f"--csi.node_id={NODE}", f"--csi.kubelet_directory={self.kubelet}",
+                  f"--csi.target_directory={self.path('run')}", "--csi.driver_name=other.scoria.io",
+                  f"--csi.volume_endpoint={self.service.endpoint}", socket=socket)
+        node = Driver(socket)
+        self.addCleanup(node.close)
+        volume_id, _ = self.up()
+        def told(abnormal):
+            condition = node.node("NodeGetVolumeStats", volume_id=volume_id,
+                                  volume_path=self.target).volume_condition
+            return condition.message if condition.abnormal == abnormal else None
+        until(lambda: told(False), 60, "the volume to be well")
+        away = self.path(POOLS[1]) + ".away"
+        os.rename(self.path(POOLS[1]), away)
+        try:
+            self.write(b"data")
+            self.assertEqual(until(lambda: told(True), 60, "the loss to be told"),
+                             "Some of its replicas are missing, or are being filled.")
+            self.assertFalse(self.condition(volume_id))
+        finally:
+            os.rename(away, self.path(POOLS[1]))
+        until(lambda: told(False), 60, "the volume to be well again")
 
     # ---- snapshots ----
 
