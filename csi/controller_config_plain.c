@@ -76,8 +76,8 @@ int config_refuse_plain_snapshot(const struct client *api, struct arena *arena, 
 
 int config_check_source(const struct client *api, struct arena *arena, const char *volume_id,
                         const char *snapshot_id, struct error *err) {
-    struct config_snapshot snapshot;
-    struct volume_config config;
+    struct config_snapshot snapshot = { 0 };
+    struct volume_config config = { 0 };
     int result = 0;
 
     if (volume_id && config_is_id(volume_id))
@@ -90,5 +90,5 @@ int config_check_source(const struct client *api, struct arena *arena, const cha
                        : grpc_refuse(err, GRPC_INVALID_ARGUMENT,
                                      "%s was made with a policy: what is made of it has a class "
                                      "with " POLICY_KEY ".",
-                                     volume_id ? config.id : snapshot.id);
+                                     config.id ? config.id : snapshot.id);
 }

@@ -225,7 +225,7 @@ int config_get(struct grpc_call *call, const void *message, void *response, stru
 static int drop(const struct grpc_call *call, const struct client *api,
                 const struct volume_config *config, struct error *err) {
     struct patience patience = patience_of(call);
-    struct error refusal;
+    struct error refusal = { 0 };
     int swept;
 
     do {

@@ -6,8 +6,9 @@
 /* clang-format off */
 const struct option kubernetes_options[] = {
     { .section = SECTION, .key = "enabled", .type = OPTION_BOOL, .fallback = "false",
-      .help = "Keep the objects of CStorVolumePolicy and CStorVolumeConfig of a Kubernetes cluster as documents of the "
-              "volume API, in scoria serve and scoria csi. The API is that of section csi: volume_endpoint, volume_token." },
+      .help = "Keep the objects of CStorVolumePolicy, CStorVolumeConfig and CStorVolumeSnapshot of a Kubernetes cluster as "
+              "documents of the volume API, in scoria serve and scoria csi. The API is that of section csi: volume_endpoint, "
+              "volume_token." },
     { .section = SECTION, .key = "url", .type = OPTION_TEXT,
       .help = "URL of the API server. Unset: in a pod, the cluster's own." },
     { .section = SECTION, .key = "token_file", .type = OPTION_TEXT, .fallback = ACCOUNT "token",
