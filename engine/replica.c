@@ -17,15 +17,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define DATA       "data"
-#define STATE      "state"
-#define STATE_NEW  "state.new"
-#define LOCK       "lock"
-#define STATE_MOST 8192
-#define BLOCK      512
-#define PAUSE_MS   5
-#define MOMENT_US  SECOND_US
-#define SCRAP      4096 /* as much may stand in a file that nobody has written to */
+#define DATA      "data"
+#define LOCK      "lock"
+#define BLOCK     512
+#define PAUSE_MS  5
+#define MOMENT_US SECOND_US
+#define SCRAP     4096 /* as much may stand in a file that nobody has written to */
 
 const char *replica_data_path(struct arena *arena, const struct replica *replica) {
     return arena_join(arena, replica->pool, "/", replica->uid, "/" DATA, NULL);
@@ -38,7 +35,7 @@ static bool is_strange(int code) {
     return code == ELOOP || code == ENOTDIR || code == EISDIR || code == ENXIO;
 }
 
-static int say(struct error *err, const struct replica *replica, const char *what) {
+int replica_say(struct error *err, const struct replica *replica, const char *what) {
     enum error_kind kind = errno == ENOENT     ? ERROR_NOT_FOUND
                            : is_strange(errno) ? ERROR_BACKEND
                                                : ERROR_UNAVAILABLE;
@@ -53,7 +50,7 @@ static int open_pool(const struct replica *replica, struct error *err) {
     if (!uuid_parse(replica->uid, uid) || strcmp(uid, replica->uid) != 0)
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a replica.", replica->uid);
     fd = open(replica->pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? say(err, replica, "opening the pool") : fd;
+    return fd < 0 ? replica_say(err, replica, "opening the pool") : fd;
 }
 
 int replica_open(const struct replica *replica, struct error *err) {
@@ -63,7 +60,7 @@ int replica_open(const struct replica *replica, struct error *err) {
     if (pool < 0)
         return -1;
     fd = openat(pool, replica->uid, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? say(err, replica, "opening the directory") : fd;
+    return fd < 0 ? replica_say(err, replica, "opening the directory") : fd;
 }
 
 /* A file of its own that is open for writing: of a directory, and of what is open for reading,
@@ -77,10 +74,10 @@ static int lock_directory(int directory, const struct replica *replica, struct e
     bool held;
 
     if (fd < 0)
-        return say(err, replica, "opening the lock");
+        return replica_say(err, replica, "opening the lock");
     while ((held = flock(fd, LOCK_EX | LOCK_NB) < 0) && clock_monotonic_us() < until_us) {
         if (errno != EINTR && errno != EWOULDBLOCK)
-            return say(err, replica, "locking the directory");
+            return replica_say(err, replica, "locking the directory");
         poll(NULL, 0, PAUSE_MS);
     }
     if (held || (fstat(fd, &facts) == 0 && facts.st_nlink == 0)) /* or who had it has removed it */
@@ -113,73 +110,6 @@ static int refuse_held(int data, const struct replica *replica, struct error *er
     return hold == IMAGE_LOCKED ? 0 : -1;
 }
 
-/* ---- the state ---- */
-
-static int write_all(int fd, const char *text, size_t size) {
-    while (size > 0) {
-        ssize_t written = write(fd, text, size);
-
-        if (written < 0 && errno != EINTR)
-            return -1;
-        if (written > 0) {
-            text += written;
-            size -= (size_t)written;
-        }
-    }
-    return 0;
-}
-
-/* The two change places: the next state is written over one that has its room, however full the
- * pool is. */
-static int exchange_states(int directory) {
-    if (renameat2(directory, STATE_NEW, directory, STATE, RENAME_EXCHANGE) == 0)
-        return 0;
-    return renameat(directory, STATE_NEW, directory, STATE);
-}
-
-static int write_state(int directory, const struct replica *replica,
-                       const struct replica_state *state, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    const char *text = replica_state_text(arena, state);
-    autoclose int fd = openat(directory, STATE_NEW,
-                              O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-
-    if (fd < 0 || write_all(fd, text, strlen(text)) < 0 || ftruncate(fd, (off_t)strlen(text)) < 0 ||
-        fsync(fd) < 0 || exchange_states(directory) < 0 || fsync(directory) < 0)
-        return say(err, replica, "writing the state");
-    return 0;
-}
-
-int replica_write_state(const struct replica *replica, const struct replica_state *state,
-                        struct error *err) {
-    autoclose int directory = replica_open(replica, err);
-
-    return directory < 0 ? -1 : write_state(directory, replica, state, err);
-}
-
-/* 1 read, 0 there is none, -1 it cannot be read or is not this replica's. */
-static int read_state(int directory, const struct replica *replica, struct replica_state *ret,
-                      struct error *err) {
-    autoclose int fd = openat(directory, STATE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    autoarena struct arena *arena = arena_new();
-    char text[STATE_MOST];
-    struct replica_state state;
-    ssize_t got;
-
-    if (fd < 0 && errno == ENOENT)
-        return 0;
-    got = fd < 0 ? -1 : read(fd, text, sizeof(text));
-    if (got < 0)
-        return say(err, replica, "reading the state");
-    if (replica_state_parse(arena, text, (size_t)got, &state, err) < 0)
-        return error_context(err, "%s in %s", replica->uid, replica->pool);
-    if (strcmp(state.replica, replica->uid) != 0)
-        return error_set(err, ERROR_CONFLICT, "The state in %s/%s is that of the replica %s.",
-                         replica->pool, replica->uid, state.replica);
-    *ret = state;
-    return 1;
-}
-
 /* ---- creation ---- */
 
 static int make_directory(const struct replica *replica, struct error *err) {
@@ -188,8 +118,8 @@ static int make_directory(const struct replica *replica, struct error *err) {
     if (pool < 0)
         return -1;
     if (mkdirat(pool, replica->uid, 0700) < 0 && errno != EEXIST)
-        return say(err, replica, "making the directory");
-    return fsync(pool) < 0 ? say(err, replica, "making the directory") : 0;
+        return replica_say(err, replica, "making the directory");
+    return fsync(pool) < 0 ? replica_say(err, replica, "making the directory") : 0;
 }
 
 /* What a crash has left of an earlier try may be there, and is thrown away; no data are that cannot
@@ -200,7 +130,7 @@ static int make_data(int directory, const struct replica *replica,
     struct stat facts;
 
     if (fd < 0 || fstat(fd, &facts) < 0)
-        return say(err, replica, "making the file");
+        return replica_say(err, replica, "making the file");
     if (refuse_held(fd, replica, err) < 0)
         return -1;
     if (afresh && !content->fill && (int64_t)facts.st_blocks * BLOCK > SCRAP)
@@ -208,11 +138,11 @@ static int make_data(int directory, const struct replica *replica,
                          "The replica %s in %s has data and no state: it is not made anew.",
                          replica->uid, replica->pool);
     if (ftruncate(fd, 0) < 0)
-        return say(err, replica, "making the file");
+        return replica_say(err, replica, "making the file");
     if (content->fill && content->fill(content->arg, fd, err) < 0)
         return -1;
     if (ftruncate(fd, content->bytes) < 0 || fsync(fd) < 0)
-        return say(err, replica, "making the file");
+        return replica_say(err, replica, "making the file");
     return 0;
 }
 
@@ -238,7 +168,7 @@ int replica_create_with(const struct replica *replica, const char *volume,
     lock = directory < 0 ? -1 : lock_directory(directory, replica, err);
     if (lock < 0)
         return -1;
-    found = read_state(directory, replica, &state, err);
+    found = replica_read_state(directory, replica, &state, err);
     if (found < 0 && (first || err->kind != ERROR_BACKEND))
         return -1;
     if (found > 0 && strcmp(state.volume, volume) != 0)
@@ -248,9 +178,9 @@ int replica_create_with(const struct replica *replica, const char *volume,
         return 0;
     begin_state(replica, volume, first, &state);
     if (make_data(directory, replica, content, first != NULL, err) < 0 ||
-        epoch_make(directory, err) < 0 || write_state(directory, replica, &state, err) < 0)
+        epoch_make(directory, err) < 0 || replica_put_state(directory, replica, &state, err) < 0)
         return -1;
-    return write_state(directory, replica, &state, err); /* and has room for the next */
+    return replica_put_state(directory, replica, &state, err); /* and has room for the next */
 }
 
 int replica_create(const struct replica *replica, const char *volume, int64_t maximum_bytes,
@@ -268,7 +198,7 @@ int replica_reset(const struct replica *replica, const char *volume, int64_t max
 
     begin_state(replica, volume, NULL, &state);
     if (lock < 0 || (data >= 0 && refuse_held(data, replica, err) < 0) ||
-        write_state(directory, replica, &state, err) < 0)
+        replica_put_state(directory, replica, &state, err) < 0)
         return -1;
     return make_data(directory, replica, &(struct replica_content){ .bytes = maximum_bytes }, false,
                      err);
@@ -280,7 +210,7 @@ int replica_flush(const struct replica *replica, struct error *err) {
 
     if (directory < 0)
         return -1;
-    return data < 0 || fsync(data) < 0 ? say(err, replica, "flushing the data") : 0;
+    return data < 0 || fsync(data) < 0 ? replica_say(err, replica, "flushing the data") : 0;
 }
 
 /* ---- a look ---- */
@@ -292,7 +222,7 @@ static int look_at_data(int directory, const struct replica *replica, struct rep
     enum image_hold hold;
 
     if (data < 0 || fstat(data, &facts) < 0 || fstatvfs(data, &room) < 0)
-        return say(&look->why, replica, "looking at the data");
+        return replica_say(&look->why, replica, "looking at the data");
     if (!S_ISREG(facts.st_mode))
         return error_set(&look->why, ERROR_BACKEND, "The data of %s are no plain file.",
                          replica->uid);
@@ -310,7 +240,7 @@ static int look_at_data(int directory, const struct replica *replica, struct rep
 
 static int look_at_state(int directory, const struct replica *replica, const char *volume,
                          struct replica_look *look) {
-    int found = read_state(directory, replica, &look->state, &look->why);
+    int found = replica_read_state(directory, replica, &look->state, &look->why);
 
     look->has_state = found > 0;
     if (found < 0)
@@ -356,7 +286,7 @@ int replica_remove_snapshots(const struct replica *replica, bool all, struct err
     int result = 0;
 
     if (directory >= 0 && !list)
-        say(err, replica, "looking for snapshots");
+        replica_say(err, replica, "looking for snapshots");
     if (!list)
         return -1;
     (void)take_fd(directory);
@@ -364,7 +294,7 @@ int replica_remove_snapshots(const struct replica *replica, bool all, struct err
         if (strncmp(entry->d_name, REPLICA_SNAPSHOT, prefix) == 0 &&
             (all || !uuid_parse(entry->d_name + prefix, name)) &&
             unlinkat(dirfd(list), entry->d_name, 0) < 0)
-            result = say(err, replica, "removing a snapshot");
+            result = replica_say(err, replica, "removing a snapshot");
     }
     closedir(list);
     return result;
@@ -376,9 +306,9 @@ static int remove_files(int directory, const struct replica *replica, struct err
 
     for (size_t i = 0; i < LENGTH(names); i++) {
         if (unlinkat(directory, names[i], 0) < 0 && errno != ENOENT)
-            return say(err, replica, "removing a file");
+            return replica_say(err, replica, "removing a file");
         if (fsync(directory) < 0)
-            return say(err, replica, "removing a file");
+            return replica_say(err, replica, "removing a file");
     }
     return 0;
 }
@@ -389,7 +319,7 @@ static int remove_directory(const struct replica *replica, struct error *err) {
     if (pool < 0)
         return -1;
     if ((unlinkat(pool, replica->uid, AT_REMOVEDIR) < 0 && errno != ENOENT) || fsync(pool) < 0)
-        return say(err, replica, "removing the directory");
+        return replica_say(err, replica, "removing the directory");
     return 0;
 }
 

@@ -15,6 +15,12 @@ struct replica_content {
 /* How the names of the files of snapshots begin; those that are whole have a uuid behind it. */
 #define REPLICA_SNAPSHOT "snapshot-"
 
+#define STATE     "state"
+#define STATE_NEW "state.new"
+
+/* Of what failed with errno. -1. */
+int replica_say(struct error *err, const struct replica *replica, const char *what);
+
 /* Its directory, or -1. */
 int replica_open(const struct replica *replica, struct error *err);
 
@@ -25,3 +31,11 @@ int replica_remove_snapshots(const struct replica *replica, bool all, struct err
 int replica_create_with(const struct replica *replica, const char *volume,
                         const struct replica_content *content, const struct generation *first,
                         struct error *err);
+
+/* ---- replica_state.c: of the replica whose directory that is ---- */
+
+int replica_put_state(int directory, const struct replica *replica,
+                      const struct replica_state *state, struct error *err);
+/* 1 read, 0 there is none, -1 it cannot be read or is not this replica's. */
+int replica_read_state(int directory, const struct replica *replica, struct replica_state *ret,
+                       struct error *err);

@@ -1,7 +1,7 @@
 /*
- * A target from inside: target.c decides, target_state.c writes generations, target_graph.c builds
- * the daemon's nodes, target_file.c those of the file's, target_level.c, target_rebuild.c and
- * target_watch.c are what they are called.
+ * A target from inside: target.c has what is asked of it, target_serve.c begins and ends serving,
+ * target_state.c writes generations, target_graph.c builds the daemon's nodes, target_file.c those
+ * of the file's, target_level.c, target_rebuild.c and target_watch.c are what they are called.
  */
 #pragma once
 
@@ -207,6 +207,8 @@ int rebuild_start(struct target *target, const struct replica *replica, const ch
                   bool grows, int64_t speed, struct error *err);
 /* Behind a new start of the daemon: who joins is not asked to any more. */
 void rebuild_joined(struct target *target);
+/* As target_stop(), but the file stays, and waits for the next start. */
+int target_stop_serving(struct target *target, struct error *err);
 /* A new daemon with another threshold: clients connect anew.  As target_start(). */
 int target_restart(struct target *target, struct error *err);
 /* No client has anything on its way any more. */
