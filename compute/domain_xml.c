@@ -173,42 +173,41 @@ int domain_xml_list_chain(const char *xml, const char *serial, struct arena *are
     return count > 0 ? 1 : 0;
 }
 
-/* 1 with the path of its NBD server's socket; 0: it has none, or is no volume's. */
-static int read_server(const xmlNode *disk, char *ret, size_t room, struct error *err) {
+/* 1; 0: it has no NBD server at a socket, or is no volume's. */
+static int read_server(const xmlNode *disk, struct arena *arena, struct disk_server *ret,
+                       struct error *err) {
     const xmlNode *serial = find_child(disk, "serial"), *source = find_child(disk, "source");
     const xmlNode *host = find_child(source, "host");
     autotext xmlChar *id = serial ? virt.xmlNodeGetContent(serial) : NULL;
-    char protocol[16], transport[16], uuid[UUID_SIZE];
+    char protocol[16], transport[16], socket[4096], export[256], uuid[UUID_SIZE];
 
     if (copy_attribute(source, "protocol", protocol, sizeof(protocol), err) < 0 ||
+        copy_attribute(source, "name", export, sizeof(export), err) < 0 ||
         copy_attribute(host, "transport", transport, sizeof(transport), err) < 0 ||
-        copy_attribute(host, "socket", ret, room, err) < 0)
+        copy_attribute(host, "socket", socket, sizeof(socket), err) < 0)
         return -1;
-    return id && uuid_parse((const char *)id, uuid) && strcmp(protocol, "nbd") == 0 &&
-           strcmp(transport, "unix") == 0 && ret[0];
+    if (!id || !uuid_parse((const char *)id, uuid) || strcmp(protocol, "nbd") != 0 ||
+        strcmp(transport, "unix") != 0 || !socket[0])
+        return 0;
+    *ret = (struct disk_server){ arena_text(arena, socket), arena_text(arena, export) };
+    return 1;
 }
 
 int domain_xml_find_server(const char *xml, const char *target, struct arena *arena,
-                           const char **ret, struct error *err) {
+                           struct disk_server *ret, struct error *err) {
     autodocument xmlDocPtr document = NULL;
     const xmlNode *devices;
-    char path[4096], name[64];
+    char name[64];
 
     if (parse_domain(xml, &document, &devices, err) < 0)
         return -1;
     for (const xmlNode *node = devices ? devices->children : NULL; node; node = node->next) {
-        int found;
-
         if (!is_element(node, "disk"))
             continue;
         if (copy_attribute(find_child(node, "target"), "dev", name, sizeof(name), err) < 0)
             return -1;
-        if (strcmp(name, target) != 0)
-            continue;
-        found = read_server(node, path, sizeof(path), err);
-        if (found > 0)
-            *ret = arena_text(arena, path);
-        return found;
+        if (strcmp(name, target) == 0)
+            return read_server(node, arena, ret, err);
     }
     return 0;
 }

@@ -25,12 +25,17 @@ int domain_xml_list_chain(const char *xml, const char *serial, struct arena *are
 int domain_xml_without_chain(const char *xml, const char *serial, const char *source,
                              struct arena *arena, const char **ret, struct error *err);
 
+/* An export of an NBD server at a Unix socket; of the arena. */
+struct disk_server {
+    const char *socket, *export;
+};
+
 /*
- * Where the volume's disk of this target is served over NBD, a path in the arena: 1; 0: there is no
- * such disk, it has no UUID as its serial, or is served elsewhere than at a Unix socket.
+ * Where the volume's disk of this target is served: 1; 0: there is no such disk, it has no UUID as
+ * its serial, or is served otherwise.
  */
 int domain_xml_find_server(const char *xml, const char *target, struct arena *arena,
-                           const char **ret, struct error *err);
+                           struct disk_server *ret, struct error *err);
 
 /* Puts the disks that have a UUID as their serial, with their limits, in front of the list. */
 int domain_xml_list_limits(const char *xml, struct arena *arena, struct disk_limits **list,

@@ -38,6 +38,7 @@ libscoria_a_SOURCES += \
 	compute/libvirt_find.c \
 	compute/libvirt_guests.c \
 	compute/monitor.c compute/monitor.h \
+	compute/nbd_look.c compute/nbd_look.h \
 	compute/network_disk.c compute/network_disk.h \
 	compute/stopped.c compute/stopped.h \
 	compute/virt.c compute/virt.h \
@@ -81,6 +82,7 @@ tests_contract_test_libvirt_silence_SOURCES = tests/contract/test_libvirt_silenc
 check_PROGRAMS += \
 	tests/unit/compute/test_domain_xml \
 	tests/unit/compute/test_libvirt \
+	tests/unit/compute/test_nbd_look \
 	tests/unit/compute/test_patience
 endif
 endif

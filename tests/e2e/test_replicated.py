@@ -282,7 +282,7 @@ class Domains(ReplicatedCase, DomainCase):
         virsh("reset", domain.name)  # and the firmware reads where a boot sector might be
         until(lambda: f"goes on instance_uuid={domain.uuid}" in self.service.log(), 60,
               "the domain to be resumed")
-        self.assertEqual(self.state_of(domain), "running")
+        until(lambda: self.state_of(domain) == "running", 60, "the domain to go on")
         domain.write_disk(volume_id, 5, BLOCK)
         self.grow(volume_id, domain, 2)
         self.assertEqual(self.state_of(quiet), "paused")  # as its owner wants

@@ -114,15 +114,16 @@ START_TEST(a_server_is_a_volumes_at_a_socket) {
                    SERVED("vdd", "nbd", "tcp", SERIAL) SERVED("vde", "iscsi", "unix", SERIAL));
     static const char *const others[] = { "sda", "sdb", "vda", "vdc", "vdd", "vde", "vdx" };
     autoarena struct arena *arena = arena_new();
-    const char *path = NULL;
+    struct disk_server server = { 0 };
     struct error err = { 0 };
 
     for (size_t i = 0; i < LENGTH(others); i++)
-        ck_assert_int_eq(domain_xml_find_server(xml, others[i], arena, &path, &err), 0);
-    ck_assert_ptr_null(path);
-    ck_assert_int_eq(domain_xml_find_server(xml, "vdb", arena, &path, &err), 1);
-    ck_assert_str_eq(path, "/run/vdb/nbd");
-    ck_assert_int_eq(domain_xml_find_server("<domain", "vdb", arena, &path, &err), -1);
+        ck_assert_int_eq(domain_xml_find_server(xml, others[i], arena, &server, &err), 0);
+    ck_assert_ptr_null(server.socket);
+    ck_assert_int_eq(domain_xml_find_server(xml, "vdb", arena, &server, &err), 1);
+    ck_assert_str_eq(server.socket, "/run/vdb/nbd");
+    ck_assert_str_eq(server.export, "volume");
+    ck_assert_int_eq(domain_xml_find_server("<domain", "vdb", arena, &server, &err), -1);
 }
 END_TEST
 

@@ -1,0 +1,116 @@
+#include "tests/lib/check_main.h"
+
+#include "compute/nbd_look.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define GREETING "NBDMAGICIHAVEOPT\0\1"
+#define REPLY(type)              \
+    "\0\3\xe8\x89\4\x55\x65\xa9" \
+    "\0\0\0\6" type "\0\0\0\0"
+#define ASKED                            \
+    "\0\0\0\1"                           \
+    "IHAVEOPT\0\0\0\6\0\0\0\x0c\0\0\0\6" \
+    "volume\0\0"
+
+/* Says this to its only client, and hears what that asks. */
+struct peer {
+    char directory[32], path[64];
+    int fd;
+    const char *said;
+    size_t size;
+    char heard[128];
+    ssize_t length;
+    pthread_t thread;
+};
+
+static void *serve(void *arg) {
+    struct peer *peer = arg;
+    int client = accept(peer->fd, NULL, NULL);
+
+    ck_assert_int_ge(send(client, peer->said, peer->size, MSG_NOSIGNAL), 0);
+    shutdown(client, SHUT_WR);
+    peer->length = recv(client, peer->heard, sizeof peer->heard, 0);
+    close(client);
+    return NULL;
+}
+
+static void begin(struct peer *peer) {
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    strcpy(peer->directory, "/tmp/scoria-nbd-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(peer->directory));
+    snprintf(peer->path, sizeof peer->path, "%s/nbd", peer->directory);
+    strcpy(address.sun_path, peer->path);
+    peer->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(peer->fd, (struct sockaddr *)&address, sizeof address), 0);
+}
+
+static void end(struct peer *peer) {
+    close(peer->fd);
+    unlink(peer->path);
+    rmdir(peer->directory);
+}
+
+static bool looks(struct peer *peer, const char *said, size_t size) {
+    bool result;
+
+    begin(peer);
+    peer->said = said;
+    peer->size = size;
+    ck_assert_int_eq(listen(peer->fd, 1), 0);
+    ck_assert_int_eq(pthread_create(&peer->thread, NULL, serve, peer), 0);
+    result = nbd_serves(peer->path, "volume");
+    pthread_join(peer->thread, NULL);
+    end(peer);
+    return result;
+}
+#define SAYS(text) looks(&peer, text, sizeof(text) - 1)
+
+START_TEST(an_export_that_is_there_is_seen) {
+    struct peer peer = { 0 };
+
+    ck_assert(SAYS(GREETING REPLY("\0\0\0\3")));
+    ck_assert_int_eq(peer.length, sizeof ASKED - 1);
+    ck_assert_mem_eq(peer.heard, ASKED, sizeof ASKED - 1);
+    ck_assert(SAYS(GREETING REPLY("\0\0\0\1")));
+}
+END_TEST
+
+START_TEST(anything_else_is_not_it) {
+    struct peer peer = { 0 };
+
+    ck_assert(!SAYS(GREETING REPLY("\x80\0\0\6"))); /* it knows no such export */
+    ck_assert(!SAYS(GREETING "\0\0\0\0\0\0\0\0"));
+    ck_assert(!SAYS(GREETING));
+    ck_assert(!SAYS("NBDMAGIC\0\0\x42\2\x81\x86\x12\x53\0\0")); /* of long ago */
+    ck_assert(!SAYS("SSH-2.0-nobody\r\n\r\n\r\n"));
+    ck_assert(!SAYS("NBD"));
+}
+END_TEST
+
+START_TEST(where_nobody_listens_is_nothing) {
+    struct peer peer = { 0 };
+    char name[300], path[200];
+
+    begin(&peer);
+    ck_assert(!nbd_serves(peer.path, "volume"));
+    end(&peer);
+    ck_assert(!nbd_serves(peer.path, "volume"));
+    memset(path, 'a', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    ck_assert(!nbd_serves(path, "volume"));
+    memset(name, 'a', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    ck_assert(!nbd_serves(peer.path, name));
+}
+END_TEST
+
+CHECK_MAIN("nbd_look", an_export_that_is_there_is_seen, anything_else_is_not_it,
+           where_nobody_listens_is_nothing)
