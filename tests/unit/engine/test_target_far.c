@@ -55,7 +55,7 @@ static void bear_silence(int64_t ms) {
 
 static void watch_until(unsigned voters) {
     do {
-        poll(NULL, 0, 2);
+        poll(NULL, 0, 20);
         watch();
     } while (status.state == TARGET_SERVING && status.voters != voters);
     assert_voters(voters);
@@ -388,6 +388,7 @@ static struct target_scrub scrub_all(void) {
 START_TEST(replicas_of_other_hosts_are_compared_and_mended) {
     struct target_scrub scrub;
 
+    bear_silence(SILENCE_MS);
     serve();
     write_some(100);
     scrub = scrub_all();
