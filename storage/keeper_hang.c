@@ -73,7 +73,7 @@ int keeper_heed_pools(struct keeper *keeper, struct error *err) {
 
     for (unsigned i = 0; keeper->settings->knocks && i < keeper->wish->volume.count; i++)
         look_at(keeper, i, &hang);
-    keeper->waits = hang.voters;
+    keeper->waits = hang.ms >= most_ms / 3 ? hang.voters : 0;
     if (hang.voters > 0 && (hang.ms < most_ms || !is_enough(keeper, &hang)))
         return error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.", hang.pool);
     if (hang.voters > 0) {

@@ -13,7 +13,7 @@
 #include <sys/queue.h>
 #include <unistd.h>
 
-#define MOMENT_US (3 * SECOND_US)
+#define MOMENT_US (5 * SECOND_US) /* a disk that is merely busy has answered by then */
 #define BLOCK     4096
 
 struct door {
