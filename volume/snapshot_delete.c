@@ -54,7 +54,13 @@ int snapshot_delete(struct work *work, const struct snapshot *snapshot, bool for
 
 int snapshot_delete_begin(struct work *work, const struct operation *held, void *arg,
                           struct error *err) {
+    static const struct status_change meanwhile = { .from = SNAPSHOT_AVAILABLE,
+                                                    .to = SNAPSHOT_DELETING };
+
     (void)held;
+    /* An operator has said so of this one: that calls back no delete of its volume. */
+    if (status_write(work, &snapshot_objects, arg, &meanwhile, err) < 0)
+        return -1;
     return db_change(work->tx, err, "UPDATE snapshots SET delete_begun = 1 WHERE id = $1",
                      DB_TEXT((const char *)arg));
 }

@@ -297,6 +297,24 @@ START_TEST(a_cascade_that_fails_in_the_middle_leaves_errors_that_can_be_deleted)
 }
 END_TEST
 
+/* What an operator says of one of them does not call it back: it is shown as what it is. */
+START_TEST(a_cascade_shows_none_as_available_that_it_has_begun_with) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 2), *id = snapshot_of_volume(world, volume);
+
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s?cascade=true", volume), NULL),
+                     202);
+    ck_assert_int_eq(world_call(world, "POST", PATH("/snapshots/%s/action", id),
+                                "{\"os-reset_status\": {\"status\": \"available\"}}"),
+                     202);
+    memory_fail_next(world->memory, "delete_snapshot", ERROR_BACKEND);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, volume), "error_deleting");
+    assert_snapshot(world, id, "error_deleting");
+    assert_rests(world);
+}
+END_TEST
+
 /* A guest that no row knows of has the image that is above them. */
 START_TEST(a_cascade_below_a_guest_begins_with_none) {
     autoworld struct world *world = world_new(NULL);
@@ -366,6 +384,7 @@ CHECK_MAIN("copies", a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another
            what_the_backend_cannot_do_is_refused_at_the_request, what_nobody_has_reported_is_tried,
            a_cascade_takes_the_snapshots_along,
            a_cascade_that_fails_in_the_middle_leaves_errors_that_can_be_deleted,
+           a_cascade_shows_none_as_available_that_it_has_begun_with,
            a_cascade_below_a_guest_begins_with_none,
            a_cascade_below_a_guest_gives_back_nothing_that_was_begun,
            a_cascade_needs_all_of_them_ready)
