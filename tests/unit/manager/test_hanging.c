@@ -423,6 +423,7 @@ START_TEST(a_message_that_comes_again_meanwhile_starts_nothing) {
     transaction(extend_body, &stage->bad);
     wait_calls(&stage->bad, HANG_EXTEND, 1);
     transaction(only_operation_body, &operation_id);
+    AWAIT(count("SELECT COUNT(*) FROM outbox") == 1); /* the create's message is gone */
     transaction(tell_again_body, NULL);
     AWAIT(count("SELECT COUNT(*) FROM outbox WHERE key = ''") == 0);
     ck_assert_int_eq(count("SELECT COUNT(*) FROM outbox"), 2);
