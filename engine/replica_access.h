@@ -41,7 +41,8 @@ struct replica_access {
     int (*open)(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
                 struct replica_data *ret, struct error *err);
 
-    /* The session ends, if it is of this epoch.  One that nobody closes stays until the next. */
+    /* The session ends, if it is of this epoch.  One that nobody closes ends with the next, or when
+     * its host sees that nobody uses it. */
     int (*close)(void *arg, const struct replica *replica, int64_t epoch, struct error *err);
 
     /* As replica_look(), of any epoch.  `held`: the session of this epoch serves, and did from its

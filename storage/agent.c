@@ -146,6 +146,7 @@ static int open_remote(struct storage_agent *agent, const struct storage_agent_s
                        struct error *err) {
     const struct remote_settings of = { .config = settings->config,
                                         .run_directory = settings->run_directory,
+                                        .api = agent->api,
                                         .knocks = agent->knocks };
 
     return remote_open(&of, &agent->remote, err);

@@ -1,5 +1,6 @@
 libscoria_a_SOURCES += \
 	storage/agent.c storage/agent.h \
+	storage/connections.c storage/connections.h \
 	storage/copies.c storage/copies.h \
 	storage/hanging.c storage/hanging.h \
 	storage/held.c storage/held.h \
@@ -20,6 +21,7 @@ libscoria_a_SOURCES += \
 	storage/replica_service.c storage/replica_service.h \
 	storage/replicas.c storage/replicas.h \
 	storage/reports.c storage/reports.h \
+	storage/session_ends.c storage/session_ends.h \
 	storage/sessions.c storage/sessions.h \
 	storage/target_text.c storage/target_text.h \
 	storage/targets.c storage/targets.h \

@@ -5,6 +5,7 @@
 #include "storage/places.h"
 #include "storage/replica_client.h"
 #include "storage/replica_service.h"
+#include "storage/session_ends.h"
 #include "storage/tls_directory.h"
 
 #include <ctype.h>
@@ -16,6 +17,7 @@
 struct remote {
     struct arena *arena;
     const struct config *config;
+    struct client api;
     struct knocks *knocks;
     const char *cert_file, *key_file, *ca_file, *tls_directory;
     const char *host; /* to listen at; NULL: nothing is served */
@@ -25,6 +27,7 @@ struct remote {
     struct sessions *sessions;
     struct replica_client *client;
     struct replica_service *service;
+    struct session_ends *ends;
 };
 
 /* ---- configuration ---- */
@@ -123,6 +126,7 @@ int remote_open(const struct remote_settings *settings, struct remote **ret, str
 
     remote->arena = arena_new();
     remote->config = settings->config;
+    remote->api = settings->api;
     remote->knocks = settings->knocks;
     if (read_files(remote, settings->run_directory, err) < 0 || read_listen(remote, err) < 0 ||
         read_ports(remote, err) < 0) {
@@ -149,7 +153,13 @@ int remote_serve(struct remote *remote, const struct pool_settings *pools, unsig
         .ca_file = remote->ca_file,
     };
 
-    return remote->host ? replica_service_start(&settings, &remote->service, err) : 0;
+    if (!remote->host)
+        return 0;
+    remote->ends = session_ends_new(
+        &(struct session_ends_settings){ .sessions = remote->sessions, .api = remote->api });
+    if (session_ends_start(remote->ends, err) < 0)
+        return -1;
+    return replica_service_start(&settings, &remote->service, err);
 }
 
 void remote_end_calls(struct remote *remote) {
@@ -160,7 +170,7 @@ void remote_end_calls(struct remote *remote) {
 bool remote_close(struct remote *remote, int64_t ms) {
     if (!remote)
         return true;
-    if (!replica_service_stop(remote->service, ms))
+    if (!replica_service_stop(remote->service, ms) || !session_ends_stop(remote->ends, ms))
         return false;
     places_free(remote->places);
     sessions_free(remote->sessions);

@@ -15,6 +15,7 @@ struct remote;
 struct remote_settings { /* what they point to outlives it */
     const struct config *config;
     const char *run_directory;
+    struct client api;
     struct knocks *knocks;
 };
 

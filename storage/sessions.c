@@ -183,7 +183,10 @@ static int end(const struct sessions *sessions, const char *run, struct error *e
     return 0;
 }
 
-int sessions_end(struct sessions *sessions, const char *uid, int64_t epoch, struct error *err) {
+/* Unless there is one that is to stay. */
+static int end_unless(const struct sessions *sessions, const char *uid,
+                      bool (*stays)(const struct replica_session *session, const void *arg),
+                      const void *arg, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *run = run_of(arena, sessions, uid);
     autoclose int lock = -1;
@@ -193,12 +196,33 @@ int sessions_end(struct sessions *sessions, const char *uid, int64_t epoch, stru
         return 0;
     if (daemon_lock(run, &lock, err) < 0)
         return -1;
-    if (daemon_runs(run) && read_paper(arena, run, &session) && session.epoch > epoch)
+    if (daemon_runs(run) && read_paper(arena, run, &session) && stays(&session, arg))
         return 0;
     if (end(sessions, run, err) < 0)
         return -1;
     daemon_clear(run);
     return 0;
+}
+
+static bool is_later(const struct replica_session *session, const void *arg) {
+    const int64_t *epoch = arg;
+
+    return session->epoch > *epoch;
+}
+
+int sessions_end(struct sessions *sessions, const char *uid, int64_t epoch, struct error *err) {
+    return end_unless(sessions, uid, is_later, &epoch, err);
+}
+
+static bool is_another(const struct replica_session *session, const void *arg) {
+    const struct replica_session *one = arg;
+
+    return strcmp(session->name, one->name) != 0;
+}
+
+int sessions_end_one(struct sessions *sessions, const char *uid,
+                     const struct replica_session *session, struct error *err) {
+    return end_unless(sessions, uid, is_another, session, err);
 }
 
 /* ---- begin ---- */
@@ -272,28 +296,42 @@ int sessions_begin(struct sessions *sessions, const struct replica *replica, con
 
 /* ---- all ---- */
 
-static bool is_session(const char *name) {
-    return name[0] == PREFIX && uuid_parse(name + 1, NULL);
-}
-
-static void clear_dead(const struct sessions *sessions) {
-    autoarena struct arena *arena = arena_new();
+const char **sessions_all(struct sessions *sessions, struct arena *arena) {
     DIR *directory = opendir(sessions->settings.run_directory);
+    const char **all = arena_alloc(arena, sizeof(*all));
     const struct dirent *entry;
+    char uid[UUID_SIZE];
+    size_t count = 0, room = 1;
 
     while (directory && (entry = readdir(directory))) {
-        const char *run;
-
-        if (!is_session(entry->d_name))
+        if (entry->d_name[0] != PREFIX || !uuid_parse(entry->d_name + 1, uid))
             continue;
-        run = arena_join(arena, sessions->settings.run_directory, "/", entry->d_name, NULL);
+        if (count + 1 == room) {
+            const char **more = arena_alloc(arena, 2 * room * sizeof(*more));
+
+            memcpy(more, all, room * sizeof(*more));
+            all = more;
+            room *= 2;
+        }
+        all[count++] = arena_text(arena, uid);
+    }
+    if (directory)
+        closedir(directory);
+    all[count] = NULL;
+    return all;
+}
+
+static void clear_dead(struct sessions *sessions) {
+    autoarena struct arena *arena = arena_new();
+
+    for (const char **uid = sessions_all(sessions, arena); *uid; uid++) {
+        const char *run = run_of(arena, sessions, *uid);
+
         if (daemon_runs(run))
             continue;
         paper_remove(run);
         daemon_clear(run);
     }
-    if (directory)
-        closedir(directory);
 }
 
 struct sessions *sessions_new(const struct sessions_settings *settings) {

@@ -4,8 +4,9 @@
  * own and by a name that nobody can guess: who was told the last one does not find the next.
  *
  * A session outlives the agent, and ends when a new one begins, when its target closes it, when the
- * replica is deleted, and when a target of this node wants the replica in a later epoch.  All that
- * is known of one stands beside its daemon: nothing is to be found again.
+ * replica is deleted, when a target of this node wants the replica in a later epoch, and when
+ * nobody will use it again (session_ends.h).  All that is known of one stands beside its daemon:
+ * nothing is to be found again.
  */
 #pragma once
 
@@ -47,6 +48,13 @@ int sessions_begin(struct sessions *sessions, const struct replica *replica, con
 /* Ends the session of a replica unless its epoch is higher than `epoch`: 0 when there is none any
  * more, or a later one. */
 int sessions_end(struct sessions *sessions, const char *uid, int64_t epoch, struct error *err);
+
+/* Ends this very session, and none that began since. */
+int sessions_end_one(struct sessions *sessions, const char *uid,
+                     const struct replica_session *session, struct error *err);
+
+/* The replicas that have one; NULL is behind the last. */
+const char **sessions_all(struct sessions *sessions, struct arena *arena);
 
 /* Is there one that serves?  Its texts are in the arena. */
 bool sessions_find(struct sessions *sessions, struct arena *arena, const char *uid,

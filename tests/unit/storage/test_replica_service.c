@@ -4,6 +4,7 @@
 #include "http/client.h"
 #include "storage/replica_client.h"
 #include "storage/replicas.h"
+#include "storage/session_ends.h"
 #include "tests/lib/daemons.h"
 #include "tests/lib/nbd.h"
 #include "tests/unit/storage/storage_test.h"
@@ -319,6 +320,114 @@ START_TEST(what_strangers_make_a_session_say_is_cut) {
 }
 END_TEST
 
+/* ---- sessions that nobody will use again ---- */
+
+struct end_case {
+    int epoch;
+    const char *node, *target, *phase; /* target: the node that its status names; NULL: none */
+    int observed;                      /* of generation 3 */
+};
+
+static void answer_volume(const struct end_case *now) {
+    json_t *document = volume_document(now->node, "64Mi", 3);
+
+    json_object_set_new(json_object_get(document, "spec"), "epoch", json_integer(now->epoch));
+    json_object_set_new(
+        document, "status",
+        json_pack("{s:s, s:i}", "phase", now->phase, "observedGeneration", now->observed));
+    if (now->target)
+        json_object_set_new(json_object_get(document, "status"), "target",
+                            json_pack("{s:s}", "nodeId", now->target));
+    script_server_clear(server);
+    answer("GET", "/v3/replicated_volumes/" VOLUME, 200,
+           json_text(arena, json_keep(arena, json_pack("{s:O}", "replicated_volume", document))));
+}
+
+static void look_for_ends(int64_t idle_ms, unsigned times) {
+    struct session_ends *ends = session_ends_new(
+        &(struct session_ends_settings){ .sessions = sessions, .api = api, .idle_ms = idle_ms });
+
+    for (unsigned i = 0; i < times; i++) {
+        poll(NULL, 0, 2);
+        session_ends_look(ends);
+    }
+    ck_assert(session_ends_stop(ends, 60000));
+}
+
+START_TEST(a_session_stays_as_long_as_its_target_may_live) {
+    static const struct end_case stay[] = {
+        { 5, "host-b", "host-b", "Healthy", 3 }, { 5, "", "host-b", "Healthy", 2 },
+        { 5, "", NULL, "Healthy", 2 },           { 4, "", NULL, "Healthy", 3 },
+        { 4, "host-b", "host-b", "Healthy", 3 }, { 6, "host-c", NULL, "Offline", 2 },
+        { 6, "host-c", "host-c", "Offline", 3 }, { 6, "host-c", NULL, "Healthy", 3 },
+    };
+    autoclose int fd = -1;
+
+    assert_done(try_open(5));
+    fd = connect_to(&data);
+    for (size_t i = 0; i < LENGTH(stay); i++) {
+        answer_volume(&stay[i]);
+        look_for_ends(1, 3);
+        ck_assert_msg(write_block(fd, 'a') == 0, "%zu", i);
+    }
+    script_server_clear(server);
+    answer(NULL, NULL, 404, NULL); /* the API does not know it, or is away */
+    look_for_ends(1, 3);
+    answer(NULL, NULL, 503, NULL);
+    look_for_ends(1, 3);
+    ck_assert_int_eq(write_block(fd, 'a'), 0);
+    ck_assert(look_at(5).held);
+}
+END_TEST
+
+START_TEST(a_session_whose_target_is_over_ends) {
+    static const struct end_case ends[] = {
+        { 5, "", NULL, "Healthy", 3 },
+        { 6, "", NULL, "Offline", 2 },
+        { 6, "host-c", "host-c", "Degraded", 3 },
+    };
+
+    for (size_t i = 0; i < LENGTH(ends); i++) {
+        autoclose int fd = -1;
+
+        assert_done(try_open(5));
+        fd = connect_to(&data);
+        ck_assert_int_eq(write_block(fd, 'a'), 0);
+        answer_volume(&ends[i]);
+        look_for_ends(0, 1);
+        ck_assert_msg(write_block(fd, 'b') != 0, "%zu", i);
+        ck_assert_int_ne(access(session_log(), F_OK), 0);
+        ck_assert_int_eq(first_byte(), 'a');
+    }
+    assert_done(try_open(5));
+}
+END_TEST
+
+START_TEST(a_session_to_which_nobody_connects_ends) {
+    struct replica_session session;
+
+    answer(NULL, NULL, 503, NULL);
+    assert_done(try_open(5));
+    look_for_ends(INT32_MAX, 3);
+    ck_assert(look_at(5).held);
+    look_for_ends(1, 1); /* seen once: since when is not known */
+    ck_assert(look_at(5).held);
+    look_for_ends(1, 2);
+    ck_assert(!look_at(5).held);
+    ck_assert_int_eq(look_at(5).health, REPLICA_GOOD);
+
+    /* One that has begun meanwhile is none that was found idle. */
+    assert_done(try_open(5));
+    ck_assert(sessions_find(sessions, arena, uids[0], &session));
+    assert_done(try_open(5));
+    assert_done(sessions_end_one(sessions, uids[0], &session, &err));
+    ck_assert(look_at(5).held);
+    ck_assert(sessions_find(sessions, arena, uids[0], &session));
+    assert_done(sessions_end_one(sessions, uids[0], &session, &err));
+    ck_assert(!look_at(5).held);
+}
+END_TEST
+
 static int begin_session(const char *at) {
     const struct replica here = { .pool = paths[0], .uid = uids[0] };
     struct replica_session session;
@@ -479,4 +588,6 @@ CHECK_MAIN_WITH("replica_service", adopt_daemons(), begin, end,
                 what_strangers_make_a_session_say_is_cut, who_decides_here_is_not_disturbed,
                 what_is_wrong_with_every_port_is_said_once, what_documents_do_not_name_is_not_there,
                 nonsense_is_refused, a_state_is_of_this_replica,
+                a_session_stays_as_long_as_its_target_may_live, a_session_whose_target_is_over_ends,
+                a_session_to_which_nobody_connects_ends,
                 a_node_that_hangs_costs_no_more_than_the_time_of_a_call)
