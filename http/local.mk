@@ -13,6 +13,7 @@ libscoria_a_SOURCES += \
 	http/server.c http/server.h \
 	http/stream.c http/stream.h http/stream.private.h \
 	http/tls.c http/tls.private.h \
+	http/tls_group.c http/tls_group.h \
 	http/unix_socket.c http/unix_socket.h
 
 if HAVE_CHECK

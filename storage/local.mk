@@ -38,6 +38,7 @@ slow_tests += tests/unit/storage/test_replica_service
 check_PROGRAMS += \
 	tests/unit/storage/test_pools \
 	tests/unit/storage/test_reports \
+	tests/unit/storage/test_tls_directory \
 	tests/unit/storage/test_wanted \
 	tests/unit/storage/test_wish
 endif

@@ -2,22 +2,15 @@
 
 #include "common/arena.h"
 #include "common/cleanup.h"
+#include "http/tls_group.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* The group ffdhe2048 of RFC 7919, public as all of them: without a file QEMU would look for a
- * prime of its own at each start. */
-static const char dh_params[] = "-----BEGIN DH PARAMETERS-----\n"
-                                "MIIBDAKCAQEA//////////+t+FRYortKmq/cViAnPTzx2LnFg84tNpWp4TZBFGQz\n"
-                                "+8yTnc4kmz75fS/jY2MMddj2gbICrsRhetPfHtXV/WVhJDP1H18GbtCFY2VVPe0a\n"
-                                "87VXE15/V8k1mE8McODmi3fipona8+/och3xWKE2rec1MKzKT0g6eXq8CrGCsyT7\n"
-                                "YdEIqUuyyOP7uWrat2DX9GgdT0Kj3jlN9K5W7edjcrsZCwenyO4KbXCeAvzhzffi\n"
-                                "7MA0BM0oNC9hkXL+nOmFg/+OTxIy7vKBg8P+OxtMb61zO7X8vC7CIAXFjvGDfRaD\n"
-                                "ssbzSibBsu/6iGtCOGEoXJf//////////wIBAgICAQA=\n"
-                                "-----END DH PARAMETERS-----\n";
+#define PARAMS "dh-params.pem"
 
 static int make_link(int directory, const char *name, const char *target, struct error *err) {
     if (unlinkat(directory, name, 0) < 0 && errno != ENOENT)
@@ -27,13 +20,20 @@ static int make_link(int directory, const char *name, const char *target, struct
     return 0;
 }
 
+/* Without them QEMU looks for a prime of its own at the start of each server: a tenth of a second
+ * of a processor, or six of them. */
 static int make_params(int directory, struct error *err) {
-    autoclose int fd = openat(directory, "dh-params.pem",
-                              O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    const size_t size = strlen(dh_params);
+    autoarena struct arena *arena = arena_new();
+    const char *text = tls_group_text(arena, err);
+    autoclose int fd = -1;
 
-    if (fd < 0 || write(fd, dh_params, size) != (ssize_t)size)
-        return error_errno(err, ERROR_BAD_REQUEST, "writing dh-params.pem");
+    if (!text)
+        return -1;
+    fd = openat(directory, PARAMS ".new", O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                0600);
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text) ||
+        renameat(directory, PARAMS ".new", directory, PARAMS) < 0)
+        return error_errno(err, ERROR_BAD_REQUEST, "writing " PARAMS);
     return 0;
 }
 
