@@ -256,6 +256,12 @@ class Domains(ReplicatedCase, DomainCase):
     def state_of(self, domain):
         return virsh("domstate", domain.name, "--reason").split()[0]
 
+    def stand_still(self):
+        """All of the service, at the longest until the test ends."""
+        process = self.service.process
+        self.addCleanup(process.send_signal, signal.SIGCONT)
+        program.stop_and_wait(process.pid)
+
     def test_a_running_domain_sees_the_new_size(self):
         volume_id, attachment, domain = self.running()
         self.assertEqual(domain.capacity(volume_id), GIB)
@@ -277,12 +283,15 @@ class Domains(ReplicatedCase, DomainCase):
         volume_id, attachment, domain = self.running()
         uid = self.api.ask("GET", f"/volume_configs/volume-{volume_id}/volume")[
             "replicated_volume"]["metadata"]["uid"]
+        self.stand_still()  # nobody serves it again before the domain has met the error
         with open(f"{self.place}/run/{uid}/daemon", encoding="ascii") as file:
             os.kill(int(file.read()), signal.SIGKILL)
         virsh("reset", domain.name)  # and the firmware reads where a boot sector might be
-        until(lambda: f"goes on instance_uuid={domain.uuid}" in self.service.log(), 60,
+        until(lambda: self.state_of(domain) == "paused", 120, "the error to stop the domain")
+        self.service.process.send_signal(signal.SIGCONT)
+        until(lambda: f"goes on instance_uuid={domain.uuid}" in self.service.log(), 120,
               "the domain to be resumed")
-        until(lambda: self.state_of(domain) == "running", 60, "the domain to go on")
+        until(lambda: self.state_of(domain) == "running", 120, "the domain to go on")
         domain.write_disk(volume_id, 5, BLOCK)
         self.grow(volume_id, domain, 2)
         self.assertEqual(self.state_of(quiet), "paused")  # as its owner wants
