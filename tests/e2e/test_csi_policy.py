@@ -148,8 +148,20 @@ class Policy(DeclaredCase):
 
     @staticmethod
     def kill(run):
+        """Until it is gone: what it held open, too."""
         with open(os.path.join(run, "daemon"), encoding="ascii") as file:
-            os.kill(int(file.read()), signal.SIGKILL)
+            pid = int(file.read())
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: program.is_gone(pid), 60, "the end of a daemon")
+
+    @staticmethod
+    def size_of(path):
+        """As who opens it anew sees it; None: nobody can."""
+        try:
+            with open(path, "rb") as file:
+                return os.stat(file.fileno()).st_size
+        except OSError:
+            return None
 
     def condition(self, volume_id):
         return self.driver.node("NodeGetVolumeStats", volume_id=volume_id,
@@ -194,8 +206,8 @@ class Policy(DeclaredCase):
         subprocess.run(["sync", "-f", self.target], check=True)
         run = self.run_of(volume_id)
         self.kill(os.path.join(run, "file"))
-        until(lambda: os.path.exists(os.path.join(run, "volume")) and
-              os.stat(os.path.join(run, "volume")).st_size == GIB, 60, "the file to be there again")
+        until(lambda: self.size_of(os.path.join(run, "volume")) == GIB, 60,
+              "the file to be there again")
         self.assertTrue(self.condition(volume_id))
         self.driver.node("NodeUnpublishVolume", volume_id=volume_id, target_path=self.target)
         self.mount(volume_id, PLAIN, context)  # what is staged is dead, and goes

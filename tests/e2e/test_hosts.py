@@ -28,7 +28,7 @@ class Hosts(DeclaredCase):
 
     @classmethod
     def more_options(cls):
-        return ("--replica_pool_down_time=2", "--target_takeover_time=3",
+        return ("--replica_pool_down_time=5", "--target_takeover_time=6",
                 "--document_resync_interval=1")
 
     @classmethod
@@ -47,7 +47,7 @@ class Hosts(DeclaredCase):
         agent = program.role(
             self.place, HOSTS[i], "storage",
             f"--storage.volume_endpoint={self.service.endpoint}",
-            "--storage.heartbeat_interval=1", "--storage.daemon_timeout=3",
+            "--storage.heartbeat_interval=1", "--storage.daemon_timeout=8",
             f"--storage.listen=127.0.0.1:{self.ports[i]}", "--storage.replica_ports=9000-9999",
             f"--storage.cert_file={self.certificates.path('server.pem')}",
             f"--storage.key_file={self.certificates.path('server.key')}",

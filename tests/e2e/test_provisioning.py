@@ -106,6 +106,13 @@ class DeclaredCase(ServiceCase):
                 return int(file.read() or 0)
         return until(number, 60, "a daemon")
 
+    def lose(self, pool):
+        """All that it had: at once, as its agent would put something there again."""
+        lost = self.path("lost")
+        os.rename(self.path(pool), lost)
+        os.mkdir(self.path(pool))
+        shutil.rmtree(lost)
+
     def end(self, name, disk):
         disk.close()
         self.change(name, publish={"nodeId": ""})
@@ -185,8 +192,7 @@ class Provisioning(DeclaredCase):
         self.await_phase("loser", "Healthy")
         disk.write(BLOCKS)
 
-        shutil.rmtree(self.path("pool-b"))  # it is lost for good, and a new disk comes in its place
-        os.mkdir(self.path("pool-b"))
+        self.lose("pool-b")  # for good, and a new disk comes in its place
         self.await_phase("loser", "Degraded")
         disk.write(BLOCKS)
         with open(os.path.join(self.path("pool-b"), MARK), "w", encoding="ascii"):
@@ -194,8 +200,7 @@ class Provisioning(DeclaredCase):
         self.await_phase("loser", "Healthy")
         disk.check()
 
-        shutil.rmtree(self.path("pool-a"))  # so what was rebuilt has all that counts
-        os.mkdir(self.path("pool-a"))
+        self.lose("pool-a")  # so what was rebuilt has all that counts
         self.await_phase("loser", "Degraded")
         disk.check()
         with open(os.path.join(self.path("pool-a"), MARK), "w", encoding="ascii"):

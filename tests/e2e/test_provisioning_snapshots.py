@@ -4,7 +4,6 @@ client writes, or while nobody has the volume, from their making to their end, w
 """
 
 import os
-import shutil
 import threading
 
 from block_storage import until
@@ -118,8 +117,7 @@ class Snapshots(DeclaredCase):
         self.declare("misser")
         disk = self.publish("misser")
         disk.write(BLOCKS)
-        shutil.rmtree(self.path("pool-c"))
-        os.mkdir(self.path("pool-c"))
+        self.lose("pool-c")
         self.await_phase("misser", "Degraded")
         self.shoot("missed", "misser")
         self.await_ready("missed", 2)

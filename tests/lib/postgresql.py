@@ -18,7 +18,7 @@ import time
 
 from block_storage import until
 from ports import free_port
-from program import states_of, stop_and_wait
+from program import is_gone, stop_and_wait
 
 USER = "postgres"
 
@@ -30,13 +30,6 @@ def programs():
     if not found:
         raise RuntimeError("no PostgreSQL server is installed")
     return os.path.dirname(found[-1])
-
-
-def is_gone(pid):
-    try:
-        return states_of(pid) <= {"Z", "X"}
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 class Cluster:

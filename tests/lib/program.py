@@ -37,6 +37,13 @@ def states_of(pid):
     return states
 
 
+def is_gone(pid):
+    try:
+        return states_of(pid) <= {"Z", "X"}
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def stop_and_wait(pid):
     """SIGSTOP, and until none of its threads does anything any more."""
     os.kill(pid, signal.SIGSTOP)
