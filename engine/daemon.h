@@ -20,6 +20,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What daemons speak with each other: as our own servers (http/tls.c). */
+#define DAEMON_TLS "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
+
 /* Makes the directory if need be; *ret is to be closed. ERROR_CONFLICT: another decides, or died a
  * moment ago while it started a daemon. */
 int daemon_lock(const char *run, int *ret, struct error *err);

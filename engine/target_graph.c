@@ -46,9 +46,9 @@ int graph_add_file(struct target *target, const char *node, const char *path, in
 
 /* The certificates are those of now: who has a connection keeps what it has read. */
 static int add_credentials(struct target *target, struct error *err) {
-    return GRAPH_DO(target, err, "object-add", "{s:s, s:s, s:s, s:s, s:b}", "qom-type",
+    return GRAPH_DO(target, err, "object-add", "{s:s, s:s, s:s, s:s, s:b, s:s}", "qom-type",
                     "tls-creds-x509", "id", CREDENTIALS, "dir", target->tls_directory, "endpoint",
-                    "client", "verify-peer", true);
+                    "client", "verify-peer", true, "priority", DAEMON_TLS);
 }
 
 static int remove_credentials(struct target *target, struct error *err) {

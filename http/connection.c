@@ -254,9 +254,10 @@ static enum MHD_Result hand_over(struct http_connection *connection) {
 
 /* A client without the certificate that is asked for is cut off without an answer. */
 static bool is_welcome(struct http_connection *connection) {
-    if (connection->server->tls.ca && !connection->client_trusted)
-        connection->client_trusted = http_tls_client_is_trusted(connection->mhd);
-    return !connection->server->tls.ca || connection->client_trusted;
+    if (connection->server->tls.ca && !connection->client)
+        connection->client = http_tls_client(connection->mhd);
+    connection->exchange.client = connection->client;
+    return !connection->server->tls.ca || connection->client;
 }
 
 bool http_connection_refuse(struct http_connection *connection) {
@@ -324,6 +325,7 @@ void http_connection_release(struct http_connection *connection) {
         return;
     arena_free(connection->exchange.arena);
     pthread_mutex_destroy(&connection->lock);
+    free(connection->client);
     free(connection);
 }
 

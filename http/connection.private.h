@@ -63,7 +63,7 @@ struct http_connection {
     atomic_uint owners; /* the connection, and an abandoned exchange: the last one frees */
     _Atomic enum http_turn turn;
     _Atomic int64_t since_us; /* when that began */
-    bool client_trusted;      /* its certificate was looked at */
+    char *client;             /* of the heap: whose certificate it has shown; NULL: not yet */
     bool headers_seen;
     bool handed_over;                 /* the handler was called */
     bool slept;                       /* waited for its reply with a timeout of its own */

@@ -40,7 +40,9 @@ struct http_exchange {
     /* There are more clients than places, and none that could go for this one: the answer is 503
      * unless it costs nothing, and the connection ends with it. */
     bool crowded;
-    bool secure; /* came over TLS */
+    bool secure;        /* came over TLS */
+    const char *client; /* the name of the certificate that it has shown (RFC 4514); NULL: none was
+                         * asked for */
 
     /* The answer; set before http_reply(). */
     int status;

@@ -1,6 +1,7 @@
 #include "http/tls.private.h"
 
 #include "common/cleanup.h"
+#include "common/heap.h"
 #include "http/server.h"
 
 #include <assert.h>
@@ -13,6 +14,7 @@
 
 #define DEFAULT_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
 #define FILE_MOST          ((off_t)1 << 20)
+#define NAME_SIZE          4096
 
 /* NULL: it cannot be read. */
 static const char *read_file(struct arena *arena, const char *path, struct error *err) {
@@ -111,16 +113,38 @@ int http_tls_read(struct arena *arena, const struct http_server_settings *settin
     return 0;
 }
 
-/* libmicrohttpd asks for a certificate, but looks at none. */
-bool http_tls_client_is_trusted(struct MHD_Connection *mhd) {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+static bool is_trusted(gnutls_session_t session) {
     gnutls_typed_vdata_st purpose = { .type = GNUTLS_DT_KEY_PURPOSE_OID,
                                       .data =
                                           (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT };
     unsigned status = 0;
 
-    return info && info->tls_session &&
-           gnutls_certificate_verify_peers(info->tls_session, &purpose, 1, &status) == 0 &&
-           status == 0;
+    return gnutls_certificate_verify_peers(session, &purpose, 1, &status) == 0 && status == 0;
+}
+
+/* As storage daemons write it, too. */
+static char *name_of(gnutls_session_t session) {
+    unsigned count = 0;
+    const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
+    gnutls_x509_crt_t certificate;
+    char name[NAME_SIZE] = "";
+    size_t size = sizeof(name);
+    int code;
+
+    if (!shown || count == 0 || gnutls_x509_crt_init(&certificate) < 0)
+        return NULL;
+    code = gnutls_x509_crt_import(certificate, shown, GNUTLS_X509_FMT_DER);
+    if (code == 0)
+        code = gnutls_x509_crt_get_dn(certificate, name, &size);
+    gnutls_x509_crt_deinit(certificate);
+    return code == 0 || code == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE ? heap_text(name) : NULL;
+}
+
+/* libmicrohttpd asks for a certificate, but looks at none. */
+char *http_tls_client(struct MHD_Connection *mhd) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+    return info && info->tls_session && is_trusted(info->tls_session) ? name_of(info->tls_session)
+                                                                      : NULL;
 }

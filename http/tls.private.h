@@ -24,6 +24,7 @@ struct http_tls {
 int http_tls_read(struct arena *arena, const struct http_server_settings *settings,
                   struct http_tls *ret, struct error *err);
 
-/* Has the client of this connection shown a certificate of one of the authorities, which may be
- * used by a client?  One that names no purpose may. */
-bool http_tls_client_is_trusted(struct MHD_Connection *mhd);
+/* The name (RFC 4514; of the heap) in the certificate that the client of this connection has shown,
+ * "" when it has none, if it is of one of the authorities and may be used by a client: one that names
+ * no purpose may.  NULL: it is not. */
+char *http_tls_client(struct MHD_Connection *mhd);

@@ -35,6 +35,7 @@ EXTRA_DIST += tests/unit/storage/storage_test.h
 if HAVE_CHECK
 slow_tests += tests/unit/storage/test_targets
 slow_tests += tests/unit/storage/test_replica_service
+slow_tests += tests/unit/storage/test_session_tls
 check_PROGRAMS += \
 	tests/unit/storage/test_pools \
 	tests/unit/storage/test_reports \

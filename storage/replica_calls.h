@@ -18,6 +18,7 @@ struct replica_call_request {
     struct sessions *sessions;
     struct replica replica;
     const char *pool, *volume; /* as its document says */
+    const char *client;        /* who asks (http_exchange.client) */
     bool going;                /* it is being deleted */
     struct replica_call_body body;
     struct json_out *out; /* members of the answer */

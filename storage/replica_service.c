@@ -206,6 +206,7 @@ static void handle(void *arg, struct http_exchange *exchange) {
     *waiting = (struct waiting){ .service = arg, .exchange = exchange };
     waiting->request.arena = exchange->arena;
     waiting->request.sessions = waiting->service->settings.sessions;
+    waiting->request.client = exchange->client;
     if (read_path(waiting, &err) < 0 || read_body(waiting, &err) < 0 ||
         find_replica(waiting, &err) < 0 || check_volume(waiting, &err) < 0 ||
         put(waiting, &err) < 0)

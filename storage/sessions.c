@@ -84,6 +84,7 @@ void sessions_trim_log(struct sessions *sessions, const char *uid) {
 struct launch {
     const struct sessions_settings *settings;
     struct arena *arena;
+    const char *client; /* who alone is let in; NULL: whoever is trusted */
     struct qmp *qmp;
 };
 
@@ -114,8 +115,9 @@ static int listen_at(const struct launch *launch, struct replica_session *sessio
         address = json_pack("{s:s, s:{s:s, s:s}}", "type", "inet", "data", "host", settings->host,
                             "port", port);
         if (order(launch, "nbd-server-start",
-                  json_pack("{s:o, s:s*, s:i}", "addr", address, "tls-creds",
-                            settings->tls_directory ? "tls" : NULL, "max-connections", CLIENTS),
+                  json_pack("{s:o, s:s*, s:s*, s:i}", "addr", address, "tls-creds",
+                            settings->tls_directory ? "tls" : NULL, "tls-authz",
+                            launch->client ? "client" : NULL, "max-connections", CLIENTS),
                   err) == 0)
             return 0;
         if (!is_taken(err))
@@ -142,15 +144,27 @@ static int export_file(const struct launch *launch, const struct replica *replic
                  err);
 }
 
-static int configure(const struct launch *launch, const struct replica *replica,
-                     struct replica_session *session, struct error *err) {
+/* The daemon does not look at what a certificate is for: who has opened the session has shown one
+ * that was looked at. */
+static int add_credentials(const struct launch *launch, struct error *err) {
     const char *directory = launch->settings->tls_directory;
 
-    if (directory &&
-        order(launch, "object-add",
-              json_pack("{s:s, s:s, s:s, s:s, s:b}", "qom-type", "tls-creds-x509", "id", "tls",
-                        "dir", directory, "endpoint", "server", "verify-peer", true),
-              err) < 0)
+    if (directory && order(launch, "object-add",
+                           json_pack("{s:s, s:s, s:s, s:s, s:b, s:s}", "qom-type", "tls-creds-x509",
+                                     "id", "tls", "dir", directory, "endpoint", "server",
+                                     "verify-peer", true, "priority", DAEMON_TLS),
+                           err) < 0)
+        return -1;
+    return launch->client ? order(launch, "object-add",
+                                  json_pack("{s:s, s:s, s:s}", "qom-type", "authz-simple", "id",
+                                            "client", "identity", launch->client),
+                                  err)
+                          : 0;
+}
+
+static int configure(const struct launch *launch, const struct replica *replica,
+                     struct replica_session *session, struct error *err) {
+    if (add_credentials(launch, err) < 0)
         return -1;
     if (order(launch, "nbd-server-stop", NULL, err) < 0 || listen_at(launch, session, err) < 0)
         return -1;
@@ -158,10 +172,14 @@ static int configure(const struct launch *launch, const struct replica *replica,
 }
 
 static int serve(const struct sessions *sessions, const char *run, const struct replica *replica,
-                 struct replica_session *session, struct error *err) {
+                 const char *client, struct replica_session *session, struct error *err) {
     const struct sessions_settings *settings = &sessions->settings;
     autoarena struct arena *arena = arena_new();
-    struct launch launch = { .settings = settings, .arena = arena };
+    struct launch launch = {
+        .settings = settings,
+        .arena = arena,
+        .client = settings->tls_directory && client && *client ? client : NULL,
+    };
     const char *monitor = daemon_path(arena, run, "qmp");
     int outcome = -1;
 
@@ -256,7 +274,7 @@ static int check_free(const struct replica *replica, const char *volume, int64_t
 }
 
 static int begin(struct sessions *sessions, const char *run, const struct replica *replica,
-                 struct replica_session *session, struct error *err) {
+                 const char *client, struct replica_session *session, struct error *err) {
     autoclose int lock = -1;
     struct error ignored;
 
@@ -264,7 +282,7 @@ static int begin(struct sessions *sessions, const char *run, const struct replic
         check_free(replica, session->volume, session->epoch, err) < 0)
         return -1;
     name_session(replica, session);
-    if (serve(sessions, run, replica, session, err) == 0) {
+    if (serve(sessions, run, replica, client, session, err) == 0) {
         write_paper(run, session);
         return 0;
     }
@@ -272,24 +290,27 @@ static int begin(struct sessions *sessions, const char *run, const struct replic
     return -1;
 }
 
-int sessions_begin(struct sessions *sessions, const struct replica *replica, const char *pool,
-                   const char *volume, int64_t epoch, struct replica_session *ret,
+int sessions_begin(struct sessions *sessions, const struct replica *replica,
+                   const struct session_wish *wish, struct replica_session *ret,
                    struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *run = run_of(arena, sessions, replica->uid);
     autoclose int lock = -1;
-    struct replica_session session = { .epoch = epoch, .pool = pool, .path = replica->pool };
+    struct replica_session session = { .epoch = wish->epoch,
+                                       .pool = wish->pool,
+                                       .path = replica->pool };
 
-    snprintf(session.volume, UUID_SIZE, "%s", volume);
-    if (replica_epoch_take(replica, epoch, err) < 0 || daemon_lock(run, &lock, err) < 0 ||
+    snprintf(session.volume, UUID_SIZE, "%s", wish->volume);
+    if (replica_epoch_take(replica, wish->epoch, err) < 0 || daemon_lock(run, &lock, err) < 0 ||
         end(sessions, run, err) < 0)
         return -1;
-    if (begin(sessions, run, replica, &session, err) < 0) {
+    if (begin(sessions, run, replica, wish->client, &session, err) < 0) {
         daemon_clear(run);
         return -1;
     }
     log_info(NULL, "replica is served to another node", "replica_id", replica->uid, "volume_id",
-             volume, "epoch", LOG_INT(epoch), NULL);
+             wish->volume, "epoch", LOG_INT(wish->epoch), "client",
+             wish->client ? wish->client : "-", NULL);
     *ret = session;
     return 0;
 }

@@ -1,7 +1,8 @@
 /*
  * Sessions: replicas of this node that targets of other nodes have open (engine/replica_access.h).
  * Each is a storage daemon of its own that exports the one file over NBD with TLS, at a port of its
- * own and by a name that nobody can guess: who was told the last one does not find the next.
+ * own and by a name that nobody can guess: who was told the last one does not find the next.  It
+ * lets in nobody but who has opened it, by the name in his certificate.
  *
  * A session outlives the agent, and ends when a new one begins, when its target closes it, when the
  * replica is deleted, when a target of this node wants the replica in a later epoch, and when
@@ -25,6 +26,12 @@ struct sessions_settings {     /* what they point to outlives them */
     int64_t timeout_ms; /* of one answer of a daemon; 0: 10 000 */
 };
 
+struct session_wish {
+    const char *pool, *volume;
+    const char *client; /* whom it is for (http_exchange.client); NULL, "": whoever is trusted */
+    int64_t epoch;
+};
+
 struct replica_session {
     int64_t epoch;
     unsigned port;
@@ -41,9 +48,8 @@ void sessions_free(struct sessions *sessions); /* daemons serve on; NULL is fine
  * Ends the one that there is and begins another; the replica's epoch is taken first.
  * ERROR_CONFLICT: a higher epoch has it, or somebody decides about the replica.
  */
-int sessions_begin(struct sessions *sessions, const struct replica *replica, const char *pool,
-                   const char *volume, int64_t epoch, struct replica_session *ret,
-                   struct error *err);
+int sessions_begin(struct sessions *sessions, const struct replica *replica,
+                   const struct session_wish *wish, struct replica_session *ret, struct error *err);
 
 /* Ends the session of a replica unless its epoch is higher than `epoch`: 0 when there is none any
  * more, or a later one. */

@@ -435,7 +435,8 @@ static int begin_session(const char *at) {
     sessions_free(sessions);
     host = at;
     make_sessions();
-    return sessions_begin(sessions, &here, names[0], VOLUME, 1, &session, &err);
+    return sessions_begin(sessions, &here, &(struct session_wish){ names[0], VOLUME, NULL, 1 },
+                          &session, &err);
 }
 
 static unsigned take_port(int *ret_fd) {
