@@ -39,6 +39,8 @@ const struct option settings_options[] = {
       .help = "Attachments of a single volume." },
     { .section = "DEFAULT", .key = "per_project_messages_limit", .type = OPTION_INT, .fallback = "1000", .min = 1, .max = 100000,
       .help = "User messages that are kept of a project; the oldest go first." },
+    { .section = "DEFAULT", .key = "per_project_documents_mb", .type = OPTION_INT, .fallback = "128", .min = 1, .max = 1048576,
+      .help = "MiB of all policies, configs and snapshots together that a project declares, without their status." },
     { .section = "DEFAULT", .key = "extend_deadline", .type = OPTION_SECONDS, .fallback = "600", .min = 1, .max = 31536000,
       .help = "Seconds that an extend waits for the compute side's report. Then the image itself decides: "
               "has it grown, the extend succeeds; has it not, it is rolled back." },
@@ -126,6 +128,7 @@ void settings_load(const struct config *config, const struct clock *clock, struc
         .metadata_items = config_int(config, section, "quota_metadata_items"),
         .per_volume_attachments = config_int(config, section, "per_volume_attachments_limit"),
         .per_project_messages = config_int(config, section, "per_project_messages_limit"),
+        .document_bytes = config_int(config, section, "per_project_documents_mb") * 1024 * 1024,
     };
     load_notifications(config, ret);
 }

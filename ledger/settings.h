@@ -31,6 +31,7 @@ struct settings {
     size_t page_bytes;      /* of one page of a list; 0: any */
     int64_t metadata_items; /* of one volume, of its image metadata, of one type's specs */
     int64_t per_volume_attachments, per_project_messages;
+    int64_t document_bytes; /* of a project's documents together, as members write them; 0: any */
     bool only_services_detach; /* a server's disk; else administrators do so too */
     bool notifications;        /* are any made? */
     bool notifications_whole;  /* as a listener gets them; else the payload alone, for the log */

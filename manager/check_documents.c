@@ -15,6 +15,10 @@ static const struct disagreement disagreements[] = {
       "FROM documents d WHERE d.kind = c.kind AND d.project_id = c.project_id)",
       "documents of kind", "are counted and not there" },
     { "P5",
+      "SELECT c.kind FROM document_counts c WHERE c.bytes <> COALESCE((SELECT SUM(d.bytes) "
+      "FROM documents d WHERE d.kind = c.kind AND d.project_id = c.project_id), 0)",
+      "documents of kind", "have not as many bytes as was counted" },
+    { "P5",
       "SELECT d.id FROM documents d JOIN documents o ON o.id = d.owner_id "
       "WHERE o.project_id <> d.project_id",
       "document", "is another project's than its owner" },

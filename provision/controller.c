@@ -109,7 +109,8 @@ static void explain(struct controller *controller, const char *id, const struct 
     struct explanation explanation = { id, why };
     struct error err;
 
-    if ((why->kind == ERROR_TOO_LARGE || why->kind == ERROR_BAD_REQUEST) &&
+    if ((why->kind == ERROR_TOO_LARGE || why->kind == ERROR_OVER_QUOTA ||
+         why->kind == ERROR_BAD_REQUEST) &&
         work_transaction(controller->settings.db, &base, explain_body, &explanation, &err) == 0)
         return;
     log_warning(NULL, "a declared volume waits", "config", id, "error", why->message, NULL);

@@ -22,6 +22,7 @@ struct document {
     json_t *status;
     int64_t created_at, updated_at, deleted_at; /* shown; 0: never */
     int64_t size_gb; /* what quotas have of it (provision/document_quota.h) */
+    int64_t bytes;   /* what its project answers for, as it stands in the database */
 };
 
 #define DOCUMENT_NOT_COUNTED (-1)

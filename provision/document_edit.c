@@ -6,15 +6,6 @@
 
 #include <string.h>
 
-/* An edit may be small and what it makes of the document large; others pay for each answer that has
- * it. */
-static int check_bytes(struct work *work, const struct document *document, struct error *err) {
-    if (document_bytes(work, document) <= DOCUMENT_BYTES_MOST)
-        return 0;
-    return error_set(err, ERROR_TOO_LARGE, "%s %s would be larger than %zu bytes.",
-                     document->kind->label, document->name, DOCUMENT_BYTES_MOST);
-}
-
 /* ---- create ---- */
 
 static int check_room(struct work *work, const struct document_kind *kind, const char *name,
@@ -98,8 +89,9 @@ int document_create(struct work *work, const struct document_kind *kind, const j
         .created_at = work->now_us,
     };
     if (put_finalizers(work, NULL, form.finalizers, ret, err) < 0 ||
-        (kind->check && kind->check(work, ret, err) < 0) || check_bytes(work, ret, err) < 0 ||
-        check_room(work, kind, form.name, err) < 0)
+        (kind->check && kind->check(work, ret, err) < 0) ||
+        check_room(work, kind, form.name, err) < 0 ||
+        document_check_bytes(work, NULL, ret, err) < 0)
         return -1;
     if (tries)
         return document_quota_check(work, NULL, ret, err);
@@ -170,7 +162,7 @@ int document_replace(struct work *work, const struct document *before, const jso
     if (is_same(before, ret))
         return 0;
     if ((kind->check_edit && kind->check_edit(work, before, ret, err) < 0) ||
-        check_bytes(work, ret, err) < 0)
+        document_check_bytes(work, before, ret, err) < 0)
         return -1;
     if (is_same(before, ret))
         return 0;

@@ -25,12 +25,13 @@ static int free_name(struct work *work, const struct document *document, const c
 /* What the service writes is as bounded and as complete as what clients do. */
 static int check_own(struct work *work, const struct document *document, struct error *err) {
     const struct document_kind *kind = document->kind;
+    size_t most = DOCUMENT_BYTES_MOST + (kind->ours ? 0 : DOCUMENT_OWN_BYTES_MOST);
 
     if (kind->ours && schema_accept(work->arena, kind->fields, "", document->body, err) < 0)
         return error_context(err, "%s %s", kind->label, document->name);
-    if (document_bytes(work, document) > DOCUMENT_BYTES_MOST)
+    if (document_bytes(work, document) > most)
         return error_set(err, ERROR_TOO_LARGE, "%s %s would be larger than %zu bytes.", kind->label,
-                         document->name, DOCUMENT_BYTES_MOST);
+                         document->name, most);
     return 0;
 }
 

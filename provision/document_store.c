@@ -51,6 +51,7 @@ int document_row_read(struct work *work, const struct db_rows *rows, void *item,
         .deleted_at = db_int(rows, 13),
         .node = db_copy(rows, 14, arena),
         .size_gb = db_int(rows, 15),
+        .bytes = db_int(rows, 16),
     };
     if (!document->kind)
         return error_set(err, ERROR_INTERNAL, "Documents of kind %s are not known.",
@@ -183,18 +184,38 @@ static int write_labels(struct work *work, const struct document *document, stru
     return pair_rows_put(work, &document_label_rows, PAIR_OWNER(document), &pairs, false, err);
 }
 
-size_t document_bytes(struct work *work, const struct document *document) {
-    return strlen(metadata_text(work, document)) + strlen(json_text(work->arena, document->body));
+/* What stands in the row as JSON. */
+struct texts {
+    const char *metadata, *body;
+    size_t bytes;
+};
+
+static struct texts texts_of(struct work *work, const struct document *document) {
+    const json_t *publish = json_object_get(document->body, "publish");
+    struct texts texts = { metadata_text(work, document), json_text(work->arena, document->body),
+                           0 };
+
+    texts.bytes = strlen(texts.metadata) + strlen(texts.body) -
+                  (publish ? strlen(json_text(work->arena, publish)) : 0);
+    return texts;
 }
 
-/* How many the project has of the kind is known without counting. */
-static int count_one(struct work *work, const struct document *document, int more,
-                     struct error *err) {
+size_t document_bytes(struct work *work, const struct document *document) {
+    return texts_of(work, document).bytes;
+}
+
+/* How many the project has of the kind, and bytes of them, is known without counting. */
+static int count_more(struct work *work, const struct document *document, int documents,
+                      int64_t bytes, struct error *err) {
+    if (documents == 0 && bytes == 0)
+        return 0;
     return db_change(work->tx, err,
-                     "INSERT INTO document_counts (kind, project_id, documents) "
-                     "VALUES ($1, $2, $3) ON CONFLICT (kind, project_id) DO UPDATE SET "
-                     "documents = document_counts.documents + excluded.documents",
-                     DB_TEXT(document->kind->name), DB_TEXT(document->project_id), DB_INT(more));
+                     "INSERT INTO document_counts (kind, project_id, documents, bytes) "
+                     "VALUES ($1, $2, $3, $4) ON CONFLICT (kind, project_id) DO UPDATE SET "
+                     "documents = document_counts.documents + excluded.documents, "
+                     "bytes = document_counts.bytes + excluded.bytes",
+                     DB_TEXT(document->kind->name), DB_TEXT(document->project_id),
+                     DB_INT(documents), DB_INT(bytes));
 }
 
 int document_count(struct work *work, const struct document_kind *kind, int64_t *ret,
@@ -208,25 +229,66 @@ int document_count(struct work *work, const struct document_kind *kind, int64_t 
                : 0;
 }
 
+static int check_together(struct work *work, const struct document *document, int64_t more,
+                          struct error *err) {
+    int64_t most = work->settings->document_bytes, bytes = 0;
+
+    if (most == 0 || more <= 0)
+        return 0;
+    if (db_query_int(work->tx, &bytes, err,
+                     "SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM document_counts "
+                     "WHERE project_id = $1",
+                     DB_TEXT(document->project_id)) < 0)
+        return -1;
+    if (bytes + more <= most)
+        return 0;
+    return error_set(err, ERROR_OVER_QUOTA,
+                     "With %s %s the documents of the project would have %jd bytes together, more "
+                     "than %jd.",
+                     document->kind->label, document->name, (intmax_t)(bytes + more),
+                     (intmax_t)most);
+}
+
+int document_check_bytes(struct work *work, const struct document *before,
+                         const struct document *after, struct error *err) {
+    size_t bytes = document_bytes(work, after);
+    int64_t more = (int64_t)bytes - (before ? before->bytes : 0);
+
+    if (more > 0 && bytes > DOCUMENT_BYTES_MOST)
+        return error_set(err, ERROR_TOO_LARGE, "%s %s would be larger than %zu bytes.",
+                         after->kind->label, after->name, DOCUMENT_BYTES_MOST);
+    return check_together(work, after, more, err);
+}
+
+/* What the service makes of clients' documents is bounded by how many these are. */
+static struct texts counted_texts(struct work *work, struct document *document) {
+    struct texts texts = texts_of(work, document);
+
+    document->bytes = document->kind->ours ? 0 : (int64_t)texts.bytes;
+    return texts;
+}
+
 /* What quotas have of it, as its column has it. */
 static struct db_value counted(const struct document *document) {
     return document->size_gb == DOCUMENT_NOT_COUNTED ? DB_NULL : DB_INT(document->size_gb);
 }
 
 int document_insert(struct work *work, struct document *document, struct error *err) {
+    struct texts texts = counted_texts(work, document);
+
     if (document_quota_move(work, NULL, document, err) < 0 ||
         db_change(
             work->tx, err,
             "INSERT INTO documents (id, kind, project_id, name, owner_id, version, "
-            "first_version, generation, metadata, body, status, created_at, node, size_gb) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)",
+            "first_version, generation, metadata, body, status, created_at, node, size_gb, bytes) "
+            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
             DB_TEXT(document->id), DB_TEXT(document->kind->name), DB_TEXT(document->project_id),
             DB_TEXT(document->name), DB_TEXT(document->owner_id), DB_INT(document->version),
-            DB_INT(document->first_version), DB_INT(document->generation),
-            DB_TEXT(metadata_text(work, document)), DB_TEXT(json_text(work->arena, document->body)),
-            DB_TEXT(json_text(work->arena, document->status)), DB_INT(document->created_at),
-            DB_TEXT(document->node), counted(document)) < 0 ||
-        count_one(work, document, 1, err) < 0)
+            DB_INT(document->first_version), DB_INT(document->generation), DB_TEXT(texts.metadata),
+            DB_TEXT(texts.body), DB_TEXT(json_text(work->arena, document->status)),
+            DB_INT(document->created_at), DB_TEXT(document->node), counted(document),
+            DB_INT(document->bytes)) < 0 ||
+        count_more(work, document, 1, document->bytes, err) < 0)
         return -1;
     return write_labels(work, document, err);
 }
@@ -248,21 +310,22 @@ static int note_move(struct work *work, const struct document *before, const str
                      DB_TEXT(after->kind->name), DB_INT(after->version - DOCUMENT_CHANGES_KEPT));
 }
 
-static int update_row(struct work *work, const struct document *before,
-                      const struct document *after, struct error *err) {
-    int rows =
-        db_run(work->tx, err,
-               "UPDATE documents SET version = $3, generation = $4, metadata = $5, body = $6, "
-               "status = $7, updated_at = $8, deleted_at = $9, node = $10, size_gb = $11 "
-               "WHERE id = $1 AND version = $2",
-               DB_TEXT(before->id), DB_INT(before->version), DB_INT(after->version),
-               DB_INT(after->generation), DB_TEXT(metadata_text(work, after)),
-               DB_TEXT(json_text(work->arena, after->body)),
-               DB_TEXT(json_text(work->arena, after->status)), DB_TIME(after->updated_at),
-               DB_TIME(after->deleted_at), DB_TEXT(after->node), counted(after));
+static int update_row(struct work *work, const struct document *before, struct document *after,
+                      struct error *err) {
+    struct texts texts = counted_texts(work, after);
+    int rows = db_run(
+        work->tx, err,
+        "UPDATE documents SET version = $3, generation = $4, metadata = $5, body = $6, "
+        "status = $7, updated_at = $8, deleted_at = $9, node = $10, size_gb = $11, "
+        "bytes = $12 WHERE id = $1 AND version = $2",
+        DB_TEXT(before->id), DB_INT(before->version), DB_INT(after->version),
+        DB_INT(after->generation), DB_TEXT(texts.metadata), DB_TEXT(texts.body),
+        DB_TEXT(json_text(work->arena, after->status)), DB_TIME(after->updated_at),
+        DB_TIME(after->deleted_at), DB_TEXT(after->node), counted(after), DB_INT(after->bytes));
 
     if (error_if_none(rows, err, ERROR_CONFLICT, "%s %s was changed meanwhile; read it again.",
                       before->kind->label, before->name) < 0 ||
+        count_more(work, after, 0, after->bytes - before->bytes, err) < 0 ||
         note_move(work, before, after, err) < 0)
         return -1;
     return json_equal(before->labels, after->labels) ? 0 : write_labels(work, after, err);
@@ -280,7 +343,8 @@ static int drop_row(struct work *work, const struct document *document, struct e
         db_change(work->tx, err, "DELETE FROM documents_gone WHERE kind = $1 AND version <= $2",
                   DB_TEXT(document->kind->name),
                   DB_INT(document->version - DOCUMENT_CHANGES_KEPT)) < 0 ||
-        count_one(work, document, -1, err) < 0 || document_quota_end(work, document, err) < 0)
+        count_more(work, document, -1, -document->bytes, err) < 0 ||
+        document_quota_end(work, document, err) < 0)
         return -1;
     return db_change(work->tx, err, "DELETE FROM documents WHERE id = $1", DB_TEXT(document->id));
 }

@@ -15,6 +15,8 @@
 
 #define DOCUMENTS_MOST      20000                /* of one kind in a project */
 #define DOCUMENT_BYTES_MOST ((size_t)128 * 1024) /* of one, as JSON without its status */
+/* What the service says itself in one that is a client's, beyond that. */
+#define DOCUMENT_OWN_BYTES_MOST ((size_t)16 * 1024)
 /* Who has seen a number that is older than the last one by no more is told what has gone since. */
 #define DOCUMENT_CHANGES_KEPT 10000
 

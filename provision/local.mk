@@ -37,6 +37,7 @@ check_PROGRAMS += \
 	tests/unit/provision/test_backoff \
 	tests/unit/provision/test_condition \
 	tests/unit/provision/test_controller \
+	tests/unit/provision/test_document_bytes \
 	tests/unit/provision/test_document_changes \
 	tests/unit/provision/test_document_edit \
 	tests/unit/provision/test_document_own \

@@ -5,6 +5,7 @@
 #include "provision/reconcile.private.h"
 
 #include "common/quantity.h"
+#include "provision/document_store.private.h"
 #include "provision/replica_placement.h"
 #include "provision/snapshot_source.h"
 #include "json/json.h"
@@ -254,9 +255,11 @@ static int make(struct reconcile *r, const struct first_set *set, struct error *
 
     for (unsigned i = 0; i < set->count; i++)
         set->ids[i] = work_uuid(r->work);
-    if (make_volume(r, set, &volume, err) < 0 || make_replicas(r, set, &volume, err) < 0)
-        return -1;
     side_put_spec(r, &r->config, "policy", json_incref(set->policy));
+    /* The copy takes room as what members write: of one policy there may be as many as configs. */
+    if (document_check_bytes(r->work, &r->config.before, &r->config.after, err) < 0 ||
+        make_volume(r, set, &volume, err) < 0 || make_replicas(r, set, &volume, err) < 0)
+        return -1;
     return tell_places(r, set, err);
 }
 

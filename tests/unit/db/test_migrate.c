@@ -179,6 +179,42 @@ START_TEST(metadata_get_the_project_and_the_birth_of_what_they_are_of) {
 }
 END_TEST
 
+/* On either engine. */
+START_TEST(documents_that_are_there_are_counted_in_bytes) {
+    struct db *db = scratch_open(database_url(), true);
+    struct error err = { 0 };
+    const struct schema_text *text = schema_texts;
+
+    while (text->number != 38)
+        text++;
+    sql_run(db, "DROP INDEX document_counts_by_project");
+    sql_run(db, "ALTER TABLE documents DROP COLUMN bytes");
+    sql_run(db, "ALTER TABLE document_counts DROP COLUMN bytes");
+    sql_run(db, "INSERT INTO documents (id, kind, project_id, name, version, first_version, "
+                "generation, metadata, body, status, created_at) VALUES "
+                "('a', 'CStorVolumePolicy', 'p', 'a', 1, 1, 1, '{}', '{\"a\":1}', '{}', 1), "
+                "('b', 'CStorVolumePolicy', 'p', 'b', 2, 2, 1, '{}', '{\"b\":12}', '{}', 1), "
+                "('c', 'CStorVolumePolicy', 'q', 'c', 3, 3, 1, '{}', '{}', '{}', 1), "
+                "('d', 'CStorVolume', 'p', 'd', 4, 4, 1, '{}', '{}', '{}', 1)");
+    sql_run(db, "INSERT INTO document_counts VALUES ('CStorVolumePolicy', 'p', 2), "
+                "('CStorVolumePolicy', 'q', 1), ('CStorVolume', 'p', 1), "
+                "('CStorVolumeConfig', 'q', 0)");
+    ck_assert_msg(db_transaction(db, text_body, (void *)(uintptr_t)text->sql, &err) == 0, "%s",
+                  err.message);
+    ck_assert_int_eq(sql_int(db, "SELECT bytes FROM documents WHERE id = 'b'"), 10);
+    ck_assert_int_eq(sql_int(db, "SELECT bytes FROM documents WHERE id = 'd'"), 0);
+    ck_assert_int_eq(sql_int(db, "SELECT bytes FROM document_counts WHERE "
+                                 "kind = 'CStorVolumePolicy' AND project_id = 'p'"),
+                     19);
+    ck_assert_int_eq(sql_int(db, "SELECT bytes FROM document_counts WHERE "
+                                 "kind = 'CStorVolumePolicy' AND project_id = 'q'"),
+                     4);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM document_counts WHERE bytes = 0"), 2);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM document_counts WHERE documents > 0"), 3);
+    db_close(db);
+}
+END_TEST
+
 START_TEST(a_foreign_schema_version_is_an_error) {
     struct db *db = scratch_open("sqlite://", true);
     struct error err = { 0 };
@@ -198,7 +234,8 @@ END_TEST
 
 CHECK_MAIN("migrate", texts_are_in_the_order_of_their_numbers, a_new_database_gets_every_text_once,
            an_older_database_keeps_its_rows_and_gets_what_is_new,
-           a_newer_schema_is_refused_with_the_path, a_text_that_fails_is_named_and_nothing_stays,
+           documents_that_are_there_are_counted_in_bytes, a_newer_schema_is_refused_with_the_path,
+           a_text_that_fails_is_named_and_nothing_stays,
            a_text_is_cut_at_the_ends_of_its_statements,
            metadata_get_the_project_and_the_birth_of_what_they_are_of,
            a_foreign_schema_version_is_an_error)

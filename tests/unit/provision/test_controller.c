@@ -363,6 +363,32 @@ START_TEST(what_its_own_documents_keep_it_from_is_told) {
 }
 END_TEST
 
+static int small_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    (void)err;
+    put_pools(work, 1);
+    declared = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 1, ""));
+    return 0;
+}
+
+START_TEST(a_project_without_room_is_told_and_has_its_volume_when_there_is) {
+    struct bench *bench = bench_new(true);
+
+    act(bench, small_body, NULL);
+    bench->fixture.settings.document_bytes = 1;
+    tick(bench);
+    ck_assert_int_eq(look(bench).documents, 1);
+    ck_assert_ptr_nonnull(strstr(look(bench).event, "Warning ReconcileFailed 1: config db: With "
+                                                    "Volume config db the documents of the "
+                                                    "project would have "));
+    bench->fixture.settings.document_bytes = 100000;
+    bench->steady_us += 5000;
+    tick(bench);
+    ck_assert_int_eq(look(bench).documents, 3);
+    bench_free(bench);
+}
+END_TEST
+
 static int policy_body(struct work *work, void *arg, struct error *err) {
     (void)err;
     context_of(work)->project_id = arg;
@@ -549,6 +575,7 @@ CHECK_MAIN("controller", what_was_declared_becomes_true_step_by_step,
            who_waits_for_a_place_gets_the_first_that_comes, two_controllers_do_no_more_than_one,
            a_config_goes_as_soon_as_the_last_data_have, a_database_that_fails_is_asked_again,
            many_that_change_at_once_are_all_met, what_its_own_documents_keep_it_from_is_told,
+           a_project_without_room_is_told_and_has_its_volume_when_there_is,
            a_policy_hurries_those_of_its_project_alone,
            many_that_fail_again_let_others_through_between,
            room_that_comes_and_goes_hurries_nobody_all_the_time, a_change_wakes_its_thread,
