@@ -231,7 +231,7 @@ static int take_connection(struct memory_volume *volume, const json_t *connector
     const char *host = json_string_value(json_object_get(connector, "host"));
 
     if (volume->host[0] && strcmp(volume->host, host) != 0)
-        return error_set(err, ERROR_CONFLICT, "The volume is connected to host %s.", volume->host);
+        return error_set(err, ERROR_CONFLICT, "The volume is connected to another host.");
     snprintf(volume->host, sizeof volume->host, "%s", host);
     return 0;
 }

@@ -61,6 +61,7 @@ static int check_agent(struct replicated_call *call, const char *host, struct er
         if (node && strcmp(node, host) == 0)
             return 0;
     }
+    call->over = pools != NULL;
     return pools ? error_set(err, ERROR_BAD_REQUEST,
                              "Host %s has no storage agent with a pool: a replicated volume is "
                              "served by the host that it is connected to.",
@@ -69,12 +70,11 @@ static int check_agent(struct replicated_call *call, const char *host, struct er
 }
 
 /* Nothing has begun. */
-static int refuse_host(struct replicated_call *call, const char *node, struct error *err) {
+static int refuse_host(struct replicated_call *call, struct error *err) {
     call->over = true;
     return error_set(err, ERROR_CONFLICT,
-                     "The volume is connected to host %s, and to one at a time: it has to be "
-                     "detached there first.",
-                     node);
+                     "The volume is connected to another host, and to one at a time: it has to be "
+                     "detached there first.");
 }
 
 static int connect_step(struct replicated_call *call, void *arg, struct error *err) {
@@ -90,7 +90,7 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
     if (!connecting->host)
         connecting->host = node;
     if (*node && strcmp(node, connecting->host) != 0)
-        return refuse_host(call, node, err);
+        return refuse_host(call, err);
     if (!*node && !connecting->known && check_agent(call, connecting->host, err) < 0)
         return -1;
     connecting->known = true;
@@ -101,10 +101,9 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
     return find_socket(call, connecting->host, &connecting->socket, err);
 }
 
-/* A refusal would say that nothing has begun. */
-static int fail(const struct replicated_call *call, const struct connecting *connecting,
-                struct error *failure, struct error *err) {
-    if (connecting->said && !call->over && failure->kind == ERROR_CONFLICT)
+/* A refusal says that nothing has begun, and clients read it: what the API refuses to us is none. */
+static int fail(const struct replicated_call *call, struct error *failure, struct error *err) {
+    if (!call->over && (failure->kind == ERROR_CONFLICT || failure->kind == ERROR_BAD_REQUEST))
         failure->kind = ERROR_BACKEND;
     return error_pass(err, failure);
 }
@@ -121,7 +120,7 @@ int replicated_connect(void *handle, struct arena *arena, const struct driver_vo
         replicated_begin(handle, arena, volume, &call, err) < 0)
         return -1;
     if (replicated_walk(&call, connect_step, &connecting, &failure) < 0)
-        return fail(&call, &connecting, &failure, err);
+        return fail(&call, &failure, err);
     *ret = json_pack("{s:s, s:{s:s, s:s, s:s, s:s, s:s}}", "driver_volume_type", "nbd", "data",
                      "transport", "unix", "socket", connecting.socket, "export", "volume", "format",
                      "raw", "name", volume->name_id);

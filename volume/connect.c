@@ -51,7 +51,8 @@ static bool is_elsewhere(const struct attachment *other, const char *attachment_
            other->attached_host && strcmp(other->attached_host, host) != 0;
 }
 
-/* Also of one instance that moves from host to host while it runs. */
+/* Also of one instance that moves from host to host while it runs.  Which hosts there are is for
+ * administrators. */
 static int check_host(struct work *work, const struct volume *volume, const char *attachment_id,
                       const char *host, struct error *err) {
     int one_host = host ? volume_disconnect_needed(work, volume->host, err) : 0;
@@ -59,9 +60,9 @@ static int check_host(struct work *work, const struct volume *volume, const char
     for (unsigned i = 0; one_host > 0 && i < volume->attachment_count; i++)
         if (is_elsewhere(&volume->attachments[i], attachment_id, host))
             return error_set(err, ERROR_CONFLICT,
-                             "Volume %s is connected to host %s, and its backend connects a "
+                             "Volume %s is connected to another host, and its backend connects a "
                              "volume to one host at a time: it has to be detached there first.",
-                             volume->id, volume->attachments[i].attached_host);
+                             volume->id);
     return one_host < 0 ? -1 : 0;
 }
 

@@ -283,6 +283,26 @@ END_TEST
 
 /* ---- connections ---- */
 
+/* Clients read what the driver refuses, and not where the API is that refuses to it. */
+START_TEST(what_is_refused_to_us_is_no_refusal_of_ours) {
+    struct driver_volume volume = A_VOLUME;
+    json_t *info = NULL, *connector = json_pack("{s:s}", "host", "one");
+
+    begin();
+    answers("GET", "/v3/replica_pools", 200, POOLS("one"), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 0);
+    answers("PATCH", PATH, 400, "{\"badRequest\":{\"message\":\"No.\"}}", 0);
+    ck_assert_int_eq(
+        bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info, &bench.err),
+        -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_BACKEND);
+    ck_assert_ptr_nonnull(strstr(bench.err.message, "answered 400"));
+    ck_assert_uint_eq(asked("PATCH"), 1);
+    json_decref(connector);
+    end();
+}
+END_TEST
+
 START_TEST(it_is_served_to_one_host) {
     struct driver_volume volume = A_VOLUME;
     json_t *info = NULL, *connector = json_pack("{s:s}", "host", "one");
@@ -293,6 +313,7 @@ START_TEST(it_is_served_to_one_host) {
         bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info, &bench.err),
         -1);
     ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    ck_assert_ptr_null(strstr(bench.err.message, "other,"));
     ck_assert_uint_eq(asked("PATCH"), 0);
 
     /* Nor to one that could not serve it. */
@@ -569,7 +590,8 @@ END_TEST
 CHECK_MAIN("replicated", a_volume_is_a_config_of_its_own, a_type_that_cannot_be_is_refused,
            a_late_create_makes_nothing, who_is_fenced_off_changes_nothing,
            what_is_deleted_is_what_was_looked_at, what_has_another_name_is_not_there,
-           a_name_is_a_label, it_grows_to_one_size_after_the_other, it_is_served_to_one_host,
+           a_name_is_a_label, it_grows_to_one_size_after_the_other,
+           what_is_refused_to_us_is_no_refusal_of_ours, it_is_served_to_one_host,
            an_api_that_begins_anew_is_waited_for, a_snapshot_is_a_document_of_its_own,
            a_snapshot_goes_with_its_document, a_volume_is_made_of_a_snapshot,
            a_volume_is_made_of_another_by_a_snapshot_that_goes,
