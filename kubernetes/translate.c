@@ -8,6 +8,7 @@
 #define POLICY   "openebs.io/volume-policy" /* names the policy of a config */
 #define SOURCE   "openebs.io/source-volume" /* names the config that one is a clone of */
 #define DOMAIN   "openebs.io/"
+#define OWN      "scoria.io/" /* by what stands below, parts of ours know documents of theirs */
 #define APPLIED  "Applied"
 #define SNAPSHOT "CStorVolumeSnapshot"
 
@@ -93,10 +94,10 @@ bool translate_belongs(const json_t *document, const json_t *object) {
 /* ---- to our API ---- */
 
 /* "openebs.io/x", "cas.openebs.io/x" */
-static bool is_of_domain(const char *key) {
-    const char *found = strstr(key, DOMAIN);
+static bool is_of(const char *domain, const char *key) {
+    const char *found = strstr(key, domain);
 
-    return found && !strchr(found + strlen(DOMAIN), '/') && (found == key || found[-1] == '.');
+    return found && !strchr(found + strlen(domain), '/') && (found == key || found[-1] == '.');
 }
 
 /* Annotations of other programs are theirs; a policy is one of the same namespace. */
@@ -107,7 +108,7 @@ static json_t *annotations_for(struct arena *arena, const json_t *object) {
     json_t *value;
 
     json_object_foreach((json_t *)(uintptr_t)given, key, value) {
-        if (is_of_domain(key))
+        if (is_of(DOMAIN, key))
             json_object_set(annotations, key, value);
     }
     policy = json_text_of(given, POLICY);
@@ -132,9 +133,13 @@ static const char *source_of(struct arena *arena, const json_t *object) {
  * policy. */
 static json_t *labels_for(struct arena *arena, const json_t *object) {
     json_t *labels = json_keep(arena, json_object());
-    const char *source = source_of(arena, object);
+    const char *source = source_of(arena, object), *key;
+    json_t *value;
 
-    json_object_update(labels, member(object, "metadata", "labels"));
+    json_object_foreach(member(object, "metadata", "labels"), key, value) {
+        if (!is_of(OWN, key))
+            json_object_set(labels, key, value);
+    }
     json_object_del(labels, POLICY);
     json_object_del(labels, SOURCE);
     source = source ? translate_name(arena, object_text(object, "namespace"), source) : NULL;

@@ -26,6 +26,7 @@ START_TEST(what_our_api_is_told_has_names_of_its_own) {
         tree(arena, "{" HEAD "'metadata':{'name':'n','namespace':'s','uid':'u','generation':3,"
                     "'resourceVersion':'77','finalizers':['x/y'],"
                     "'labels':{'app':'db','openebs.io/volume-policy':'slow',"
+                    "'scoria.io/volume':'1','csi.scoria.io/a':'2','notscoria.io/a':'3',"
                     "'openebs.io/source-volume':'t.v'},"
                     "'annotations':{'kubectl.kubernetes.io/last-applied-configuration':'{}',"
                     "'openebs.io/volume-policy':'fast','cas.openebs.io/a':'b',"
@@ -37,7 +38,7 @@ START_TEST(what_our_api_is_told_has_names_of_its_own) {
         json_text(arena, json_object_get(told, "metadata")),
         quoted(
             arena,
-            "{'name':'s.n','labels':{'app':'db','openebs.io/source-volume':'s.v'},'annotations':{"
+            "{'name':'s.n','labels':{'app':'db','notscoria.io/a':'3','openebs.io/source-volume':'s.v'},'annotations':{"
             "'openebs.io/volume-policy':'s.fast','cas.openebs.io/a':'b',"
             "'kubernetes.scoria.io/uid':'u'}}"));
     ck_assert_str_eq(of(told, "spec", "cstorVolumeSource"), "s.v@s.1");
