@@ -1,5 +1,6 @@
 #include "cmd/document_print.h"
 
+#include "cmd/plain_text.h"
 #include "common/cleanup.h"
 #include "json/json.h"
 
@@ -9,18 +10,8 @@
 
 #define INDENT 2
 
-/* What others have written has no word to say to a terminal: what controls one becomes '?'. */
 static int put_text(const char *text) {
-    int cells = 0;
-
-    for (; *text; text++, cells++) {
-        unsigned char first = (unsigned char)text[0], second = (unsigned char)text[1];
-        bool longer = first == 0xC2 && second >= 0x80 && second <= 0x9F;
-
-        putchar(first < ' ' || first == 0x7F || longer ? '?' : first);
-        text += longer;
-    }
-    return cells;
+    return plain_text_put(stdout, text);
 }
 
 /* At least `width` wide, and two blanks. */

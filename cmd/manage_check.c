@@ -1,5 +1,6 @@
 #include "cmd/manage.h"
 #include "cmd/parts.h"
+#include "cmd/plain_text.h"
 #include "common/cleanup.h"
 #include "manager/check.h"
 
@@ -8,6 +9,12 @@ struct findings {
     json_t *list;
 };
 
+static void print_line(FILE *to, const char *word, const char *text) {
+    fprintf(to, "%s  ", word);
+    plain_text_put(to, text);
+    putc('\n', to);
+}
+
 static void print_finding(void *arg, const char *promise, const char *text) {
     struct findings *findings = arg;
 
@@ -15,14 +22,14 @@ static void print_finding(void *arg, const char *promise, const char *text) {
         json_array_append_new(findings->list,
                               json_pack("{ssss}", "promise", promise, "text", text));
     else
-        printf("%s  %s\n", promise, text);
+        print_line(stdout, promise, text);
 }
 
 /* What programs read holds findings alone. */
 static void print_note(void *arg, const char *text) {
     const struct findings *findings = arg;
 
-    fprintf(findings->json ? stderr : stdout, "note  %s\n", text);
+    print_line(findings->json ? stderr : stdout, "note", text);
 }
 
 /* Those of this node; ended with a NULL name. */

@@ -1,6 +1,7 @@
 #include "cmd/manage_talk.h"
 
 #include "client/volumes.h"
+#include "cmd/plain_text.h"
 #include "cmd/role.h"
 #include "identity/own_user.h"
 
@@ -105,8 +106,11 @@ int manage_talk(const struct config *config, const char *const *words, bool json
     struct manage_talk talk = { .arena = arena, .json = json };
     int result = open_talk(&talk, config, words) < 0 ? -1 : body(&talk);
 
-    if (result < 0)
-        fprintf(stderr, "scoria manage %s: %s\n", name, talk.err.message);
+    if (result < 0) {
+        fprintf(stderr, "scoria manage %s: ", name);
+        plain_text_put(stderr, talk.err.message);
+        putc('\n', stderr);
+    }
     own_user_free(talk.user);
     return result < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -121,10 +121,11 @@ START_TEST(a_check_says_what_does_not_agree) {
     json_decref(list);
     ck_assert_str_eq(program_says(&home, "manage check")->text, "0 findings\n");
     run_sql(&home, "INSERT INTO quota_usages (project_id, resource, used) "
-                   "VALUES ('somebody', 'volumes', 7)");
+                   "VALUES ('some' || char(27) || 'body', 'volumes', 7)");
     told = program_says(&home, "manage check");
     ck_assert_int_eq(told->status, EXIT_FAILURE);
     assert_has(told->text, "P2  ");
+    assert_has(told->text, "some?body"); /* and not what a terminal would obey */
     assert_has(told->text, "1 finding\n");
     told = program_says(&home, "manage check --format=json");
     ck_assert_int_eq(told->status, EXIT_FAILURE);
