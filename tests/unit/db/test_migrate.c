@@ -141,14 +141,20 @@ static void make_metadata_old(struct db *db) {
                 "(id), key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (snapshot_id, key))");
 }
 
+static void run_text(struct db *db, int number) {
+    const struct schema_text *text = schema_texts;
+    struct error err = { 0 };
+
+    while (text->number != number)
+        text++;
+    ck_assert_msg(db_transaction(db, text_body, (void *)(uintptr_t)text->sql, &err) == 0, "%s",
+                  err.message);
+}
+
 /* On either engine. */
 START_TEST(metadata_get_the_project_and_the_birth_of_what_they_are_of) {
     struct db *db = scratch_open(database_url(), true);
-    struct error err = { 0 };
-    const struct schema_text *text = schema_texts;
 
-    while (text->number != 21)
-        text++;
     sql_run(db,
             "INSERT INTO volumes (id, project_id, user_id, availability_zone, size_gb, "
             "largest_gb, status, status_by_reset, attach_status, bootable, multiattach, "
@@ -162,8 +168,7 @@ START_TEST(metadata_get_the_project_and_the_birth_of_what_they_are_of) {
     sql_run(db,
             "INSERT INTO volume_metadata VALUES ('v', 'k', 'x'), ('v', 'l', 'y'), ('w', 'k', 'x')");
     sql_run(db, "INSERT INTO snapshot_metadata VALUES ('s', 'k', 'x')");
-    ck_assert_msg(db_transaction(db, text_body, (void *)(uintptr_t)text->sql, &err) == 0, "%s",
-                  err.message);
+    run_text(db, 21);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM volume_metadata"), 3);
     ck_assert_int_eq(sql_int(db, "SELECT created_at FROM volume_metadata "
                                  "WHERE key = 'k' AND value = 'x' AND project_id = 'q'"),
@@ -182,11 +187,7 @@ END_TEST
 /* On either engine. */
 START_TEST(documents_that_are_there_are_counted_in_bytes) {
     struct db *db = scratch_open(database_url(), true);
-    struct error err = { 0 };
-    const struct schema_text *text = schema_texts;
 
-    while (text->number != 38)
-        text++;
     sql_run(db, "DROP INDEX document_counts_by_project");
     sql_run(db, "ALTER TABLE documents DROP COLUMN bytes");
     sql_run(db, "ALTER TABLE document_counts DROP COLUMN bytes");
@@ -199,8 +200,7 @@ START_TEST(documents_that_are_there_are_counted_in_bytes) {
     sql_run(db, "INSERT INTO document_counts VALUES ('CStorVolumePolicy', 'p', 2), "
                 "('CStorVolumePolicy', 'q', 1), ('CStorVolume', 'p', 1), "
                 "('CStorVolumeConfig', 'q', 0)");
-    ck_assert_msg(db_transaction(db, text_body, (void *)(uintptr_t)text->sql, &err) == 0, "%s",
-                  err.message);
+    run_text(db, 38);
     ck_assert_int_eq(sql_int(db, "SELECT bytes FROM documents WHERE id = 'b'"), 10);
     ck_assert_int_eq(sql_int(db, "SELECT bytes FROM documents WHERE id = 'd'"), 0);
     ck_assert_int_eq(sql_int(db, "SELECT bytes FROM document_counts WHERE "
@@ -211,6 +211,28 @@ START_TEST(documents_that_are_there_are_counted_in_bytes) {
                      4);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM document_counts WHERE bytes = 0"), 2);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM document_counts WHERE documents > 0"), 3);
+    db_close(db);
+}
+END_TEST
+
+/* On either engine. */
+START_TEST(turns_that_nobody_waits_for_go) {
+    struct db *db = scratch_open(database_url(), true);
+
+    sql_run(db, "INSERT INTO operations (id, volume_id, target_id, kind, phase, host, project_id, "
+                "user_id, request_id, arguments, attempts, created_at, updated_at) VALUES "
+                "('a', 'v', 'v', 'k', 'answered', 'h', 'p', 'u', 'r', '{}', 0, 1, 1), "
+                "('q', 'w', 'w', 'k', 'queued', 'h', 'p', 'u', 'r', '{}', 0, 1, 1), "
+                "('c', 'x', 'c', 'k', 'cancelled', 'h', 'p', 'u', 'r', '{}', 0, 1, 1)");
+    sql_run(db, "INSERT INTO operation_turns VALUES ('a', 'v', 0), ('gone', 'v', 1), "
+                "('q', 'v', 0), ('q', 'w', 1), ('c', 'x', 0)");
+    run_text(db, 39);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM operation_turns"), 3);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM operation_turns WHERE operation_id = 'q'"),
+                     2);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM operation_turns WHERE operation_id = 'c'"),
+                     1);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM operations"), 3);
     db_close(db);
 }
 END_TEST
@@ -234,8 +256,8 @@ END_TEST
 
 CHECK_MAIN("migrate", texts_are_in_the_order_of_their_numbers, a_new_database_gets_every_text_once,
            an_older_database_keeps_its_rows_and_gets_what_is_new,
-           documents_that_are_there_are_counted_in_bytes, a_newer_schema_is_refused_with_the_path,
-           a_text_that_fails_is_named_and_nothing_stays,
+           documents_that_are_there_are_counted_in_bytes, turns_that_nobody_waits_for_go,
+           a_newer_schema_is_refused_with_the_path, a_text_that_fails_is_named_and_nothing_stays,
            a_text_is_cut_at_the_ends_of_its_statements,
            metadata_get_the_project_and_the_birth_of_what_they_are_of,
            a_foreign_schema_version_is_an_error)
