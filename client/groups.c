@@ -13,6 +13,7 @@ static int read_group(struct arena *arena, const json_t *object, void *ret, stru
         .name = json_text_of(object, "name"),
         .description = json_text_of(object, "description"),
         .created_at = json_text_of(object, "created_at"),
+        .group_type = json_text_of(object, "group_type"),
         .volume_types = json_object_get(object, "volume_types"),
         .volumes = json_object_get(object, "volumes"),
     };

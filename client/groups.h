@@ -9,6 +9,7 @@
 struct remote_group {
     const char *id, *status;
     const char *name, *description, *created_at; /* each may be NULL */
+    const char *group_type;                      /* its id; NULL: it does not say */
     const json_t *volume_types, *volumes;        /* lists of ids */
 };
 

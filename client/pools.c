@@ -14,10 +14,10 @@ static bool names(const json_t *type, const char *wanted) {
     return (id && strcmp(id, wanted) == 0) || (name && strcmp(name, wanted) == 0);
 }
 
-int types_find(const struct client *api, struct arena *arena, const char *wanted,
-               struct remote_type *ret, struct error *err) {
-    const struct client_call call = { .method = "GET", .path = "/types" };
-    const json_t *list = client_ask_for(api, arena, &call, "volume_types", err);
+static int find(const struct client *api, struct arena *arena, const char *path, const char *name,
+                const char *wanted, struct remote_type *ret, struct error *err) {
+    const struct client_call call = { .method = "GET", .path = path };
+    const json_t *list = client_ask_for(api, arena, &call, name, err);
 
     if (!list)
         return -1;
@@ -33,7 +33,17 @@ int types_find(const struct client *api, struct arena *arena, const char *wanted
         };
         return 0;
     }
-    return error_set(err, ERROR_NOT_FOUND, "There is no volume type %s.", wanted);
+    return error_set(err, ERROR_NOT_FOUND, "There is no type %s.", wanted);
+}
+
+int types_find(const struct client *api, struct arena *arena, const char *wanted,
+               struct remote_type *ret, struct error *err) {
+    return find(api, arena, "/types", "volume_types", wanted, ret, err);
+}
+
+int group_types_find(const struct client *api, struct arena *arena, const char *wanted,
+                     struct remote_type *ret, struct error *err) {
+    return find(api, arena, "/group_types", "group_types", wanted, ret, err);
 }
 
 /* "infinite" and "unknown" are no bounds. */

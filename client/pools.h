@@ -13,6 +13,9 @@ struct remote_type {
 /* By name or id, of the types that the caller sees; ERROR_NOT_FOUND. */
 int types_find(const struct client *api, struct arena *arena, const char *wanted,
                struct remote_type *ret, struct error *err);
+/* The same of group types. */
+int group_types_find(const struct client *api, struct arena *arena, const char *wanted,
+                     struct remote_type *ret, struct error *err);
 
 struct remote_pool {
     const char *name;     /* node@backend#pool */

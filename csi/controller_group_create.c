@@ -3,6 +3,7 @@
  */
 #include "csi/controller_groups.private.h"
 
+#include "client/pools.h"
 #include "common/words.h"
 
 #include <string.h>
@@ -10,8 +11,13 @@
 struct wanted {
     const Volumegroup__CreateVolumeGroupRequest *request;
     struct remote_group_new group;
+    const char *group_type, *volume_types; /* as parameters name them; NULL: none does */
     const struct remote_volume *members;
 };
+
+static int no_group_type(struct error *err) {
+    return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no group type to make one of.");
+}
 
 static void add_type(struct remote_group_new *group, const char **types, const char *type) {
     if (type && *type && !words_have(types, group->volume_type_count, type))
@@ -19,7 +25,8 @@ static void add_type(struct remote_group_new *group, const char **types, const c
 }
 
 /* Those that are named, else those of the first members. */
-static void find_types(struct arena *arena, struct wanted *wanted, const char *named) {
+static void find_types(struct arena *arena, struct wanted *wanted) {
+    const char *named = wanted->volume_types;
     size_t room = wanted->request->n_volume_ids + (named ? strlen(named) : 0) + 1;
     const char **types = arena_alloc(arena, room * sizeof(*types));
     char *rest = arena_text(arena, named);
@@ -70,9 +77,7 @@ static int find_group_type(const struct client *api, struct arena *arena,
                                "There are several group types: parameter group_type is needed.");
         group->group_type = name;
     }
-    return group->group_type
-               ? 0
-               : grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no group type to make one of.");
+    return group->group_type ? 0 : no_group_type(err);
 }
 
 static int read_request(const struct client *api, struct arena *arena,
@@ -81,16 +86,15 @@ static int read_request(const struct client *api, struct arena *arena,
     struct wanted wanted = { .request = request,
                              .group = { .name = request->name, .description = OURS } };
     struct remote_volume *members = NULL;
-    const char *types = NULL;
     int result = controller_need(request->name, "name", err);
 
     for (size_t i = 0; i < request->n_parameters && result == 0; i++) {
         const char *key = request->parameters[i]->key, *value = request->parameters[i]->value;
 
         if (strcmp(key, "group_type") == 0)
-            wanted.group.group_type = value;
+            wanted.group_type = wanted.group.group_type = value;
         else if (strcmp(key, "volume_types") == 0)
-            types = value;
+            wanted.volume_types = value;
         else
             result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.", key);
     }
@@ -100,10 +104,12 @@ static int read_request(const struct client *api, struct arena *arena,
     if (result != 0)
         return result;
     wanted.members = members;
-    find_types(arena, &wanted, types);
+    find_types(arena, &wanted);
     *ret = wanted;
     return 0;
 }
+
+/* ---- one of the name ---- */
 
 /* Without its volumes, which there are none of. */
 static int take_back(const struct client *api, struct arena *arena, const char *id,
@@ -112,9 +118,8 @@ static int take_back(const struct client *api, struct arena *arena, const char *
 }
 
 static int make(const struct client *api, struct arena *arena, struct wanted *wanted,
-                struct remote_group *ret, struct error *err) {
+                struct remote_group *ret, bool *ret_is_mine, struct error *err) {
     const char *mine;
-    bool is_mine = false;
     int result = find_group_type(api, arena, &wanted->group, err);
 
     if (result == 0)
@@ -125,22 +130,74 @@ static int make(const struct client *api, struct arena *arena, struct wanted *wa
         return err->kind == ERROR_NOT_FOUND
                    ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message)
                    : -1;
-    result =
-        controller_find_made(api, arena, &group_kind, wanted->group.name, mine, ret, &is_mine, err);
-    return result != 0 || is_mine ? result
-                                  : controller_unsure(take_back(api, arena, mine, err), err);
+    result = controller_find_made(api, arena, &group_kind, wanted->group.name, mine, ret,
+                                  ret_is_mine, err);
+    return result != 0 || *ret_is_mine ? result
+                                       : controller_unsure(take_back(api, arena, mine, err), err);
 }
 
-static int check_same(struct arena *arena, const struct wanted *wanted,
-                      const struct remote_group *group, struct error *err) {
+static int differs(const struct remote_group *group, const char *what, struct error *err) {
+    return grpc_refuse(err, GRPC_ALREADY_EXISTS,
+                       "Volume group %s has the name already, with other %s.", group->id, what);
+}
+
+/* A parameter has an id or a name, the group the id. */
+static int check_group_type(const struct client *api, struct arena *arena, const char *named,
+                            const struct remote_group *group, struct error *err) {
+    struct remote_type type;
+
+    if (!named)
+        return 0;
+    if (group_types_find(api, arena, named, &type, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? no_group_type(err) : controller_unsure(-1, err);
+    return group->group_type && strcmp(type.id, group->group_type) == 0
+               ? 0
+               : differs(group, "parameters", err);
+}
+
+static int check_volume_types(const struct client *api, struct arena *arena,
+                              const struct wanted *wanted, const struct remote_group *group,
+                              struct error *err) {
+    unsigned count = wanted->volume_types ? wanted->group.volume_type_count : 0;
+    const char **ids = arena_alloc(arena, (count + 1) * sizeof(*ids));
+    struct remote_type type;
+    unsigned known = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (types_find(api, arena, wanted->group.volume_types[i], &type, err) < 0)
+            return err->kind == ERROR_NOT_FOUND
+                       ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no volume type %s.",
+                                     wanted->group.volume_types[i])
+                       : controller_unsure(-1, err);
+        if (!words_have(ids, known, type.id))
+            ids[known++] = type.id;
+        if (!group_has(group->volume_types, type.id))
+            return differs(group, "parameters", err);
+    }
+    return known == 0 || known == json_array_size(group->volume_types)
+               ? 0
+               : differs(group, "parameters", err);
+}
+
+/* Who names no volumes asks for nothing of them: it may have been made so, and filled since. */
+static int check_members(struct arena *arena, const struct wanted *wanted,
+                         const struct remote_group *group, struct error *err) {
     const Volumegroup__CreateVolumeGroupRequest *request = wanted->request;
 
-    if (json_array_size(group->volumes) > 0 &&
+    if (request->n_volume_ids > 0 && json_array_size(group->volumes) > 0 &&
         (*group_missing(arena, group, request->volume_ids, request->n_volume_ids) ||
          *group_surplus(arena, group, request->volume_ids, request->n_volume_ids)))
-        return grpc_refuse(err, GRPC_ALREADY_EXISTS,
-                           "Volume group %s has the name already, with other volumes.", group->id);
+        return differs(group, "volumes", err);
     return 0;
+}
+
+static int check_same(const struct client *api, struct arena *arena, const struct wanted *wanted,
+                      const struct remote_group *group, struct error *err) {
+    int result = check_group_type(api, arena, wanted->group_type, group, err);
+
+    if (result == 0)
+        result = check_volume_types(api, arena, wanted, group, err);
+    return result != 0 ? result : check_members(arena, wanted, group, err);
 }
 
 static const char *missing(struct arena *arena, const struct wanted *wanted,
@@ -148,10 +205,10 @@ static const char *missing(struct arena *arena, const struct wanted *wanted,
     return group_missing(arena, group, wanted->request->volume_ids, wanted->request->n_volume_ids);
 }
 
-/* Of one that is empty only: nobody may have heard of it, and it has no volumes.  Another call may
- * do the same. */
+/* Of one that is empty only.  Another call may do the same; of ours, which is taken back, nobody
+ * has heard. */
 static int fill(const struct client *api, struct arena *arena, const struct wanted *wanted,
-                const struct remote_group *group, bool made, struct error *err) {
+                const struct remote_group *group, bool is_mine, struct error *err) {
     const char *add = missing(arena, wanted, group);
     int result = group_change(api, arena, group->id, add, "", GRPC_FAILED_PRECONDITION, err);
     struct remote_group now;
@@ -162,7 +219,7 @@ static int fill(const struct client *api, struct arena *arena, const struct want
     if (controller_read(api, arena, &group_kind, group->id, &now, &other) == 0 &&
         !*missing(arena, wanted, &now))
         return 0;
-    if (made)
+    if (is_mine)
         take_back(api, arena, group->id, &other);
     return result;
 }
@@ -173,18 +230,16 @@ int group_create_call(struct grpc_call *call, const void *message, void *respons
     struct client api = csi_api(call);
     struct remote_group group;
     struct wanted wanted;
-    bool made = false;
+    bool is_mine = false;
     int result = read_request(&api, call->arena, message, &wanted, err);
 
     if (result != 0)
         return result;
     result = controller_find(&api, call->arena, &group_kind, wanted.group.name, &group, err);
-    if (result == 0) {
-        result = make(&api, call->arena, &wanted, &group, err);
-        made = true;
-    } else if (result == FOUND) {
-        result = check_same(call->arena, &wanted, &group, err);
-    }
+    if (result == 0)
+        result = make(&api, call->arena, &wanted, &group, &is_mine, err);
+    if ((result == 0 && !is_mine) || result == FOUND)
+        result = check_same(&api, call->arena, &wanted, &group, err);
     if (result == 0)
         result = controller_settle(call, &api, &group_kind, &group, err);
     if (result == GRPC_NOT_FOUND)
@@ -194,10 +249,10 @@ int group_create_call(struct grpc_call *call, const void *message, void *respons
         return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED, "No backend takes the group's types.");
     }
     if (result == 0)
-        result = fill(&api, call->arena, &wanted, &group, made, err);
+        result = fill(&api, call->arena, &wanted, &group, is_mine, err);
     if (result == 0)
         result = group_again(call, &api, &group, err);
     if (result == 0)
-        result = check_same(call->arena, &wanted, &group, err); /* others may have filled it, too */
+        result = check_members(call->arena, &wanted, &group, err); /* others may fill it, too */
     return result != 0 ? result : group_show(&api, call->arena, &group, &answer->volume_group, err);
 }

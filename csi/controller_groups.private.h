@@ -21,6 +21,8 @@ int group_again(const struct grpc_call *call, const struct client *api, struct r
 int group_show(const struct client *api, struct arena *arena, const struct remote_group *group,
                Volumegroup__VolumeGroup **ret, struct error *err);
 
+/* Whether a list of a group, of its volumes or their types, has the id. */
+bool group_has(const json_t *ids, const char *id);
 /* Lists with commas: of the wanted ones those that are not in it, each once; and of those in it
  * those that are not wanted. */
 const char *group_missing(struct arena *arena, const struct remote_group *group, char *const *ids,

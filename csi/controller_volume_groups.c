@@ -75,11 +75,11 @@ static bool has_text(char *const *texts, size_t count, const char *text) {
     return words_have((const char *const *)texts, count, text);
 }
 
-static bool has_member(const struct remote_group *group, const char *id) {
-    for (size_t i = 0; i < json_array_size(group->volumes); i++) {
-        const char *member = json_string_value(json_array_get(group->volumes, i));
+bool group_has(const json_t *ids, const char *id) {
+    for (size_t i = 0; i < json_array_size(ids); i++) {
+        const char *one = json_string_value(json_array_get(ids, i));
 
-        if (member && strcmp(member, id) == 0)
+        if (one && strcmp(one, id) == 0)
             return true;
     }
     return false;
@@ -94,7 +94,7 @@ const char *group_missing(struct arena *arena, const struct remote_group *group,
     const char *list = "";
 
     for (size_t i = 0; i < count; i++)
-        if (!has_member(group, ids[i]) && !has_text(ids, i, ids[i]))
+        if (!group_has(group->volumes, ids[i]) && !has_text(ids, i, ids[i]))
             list = with_comma(arena, list, ids[i]);
     return list;
 }

@@ -788,19 +788,50 @@ class Groups(DriverCase):
                              name=name, volume_ids=members[:1])
             self.assertEqual(len(self.api.ask("GET", f"/groups?name={name}")["groups"]), 1)
 
+    def test_other_parameters_are_another_group(self):
+        def make(path, name):
+            row = self.api.ask("POST", f"/{path}s", {name: {"name": "another"}})[name]
+            self.addCleanup(self.api.ask, "DELETE", f"/{path}s/{row['id']}")
+            return row["id"]
+
+        volume_type = self.api.ask("GET", "/types/default")["volume_type"]
+        group_type = next(row for row in self.api.ask("GET", "/group_types")["group_types"]
+                          if row["name"] == "csi")
+        name = self.name()
+        first = self.group(name, parameters={"group_type": "csi",
+                                             "volume_types": volume_type["name"]})
+        make("type", "volume_type")
+        make("group_type", "group_type")
+        for parameters in ({}, {"group_type": group_type["id"]},
+                           {"volume_types": f"{volume_type['id']},{volume_type['name']}"}):
+            self.assertEqual(self.group(name, parameters=parameters), first)
+        for code, parameters in (
+                (Code.ALREADY_EXISTS, {"group_type": "another"}),
+                (Code.ALREADY_EXISTS, {"volume_types": "another"}),
+                (Code.ALREADY_EXISTS, {"volume_types": f"{volume_type['id']},another"}),
+                (Code.INVALID_ARGUMENT, {"group_type": "none"}),
+                (Code.INVALID_ARGUMENT, {"volume_types": "none"})):
+            with self.subTest(parameters=parameters):
+                self.refuses(code, self.driver.groups, "CreateVolumeGroup", name=name,
+                             parameters=parameters)
+        self.assertEqual(self.shown(first.volume_group_id), first)
+
     def test_a_group_that_was_not_filled_is_filled(self):
         volume_id = self.create().volume_id
         name = self.name()
         first = self.group(name)
         self.assertEqual(self.members(self.group(name, [volume_id])), [volume_id])
         self.assertEqual(self.members(self.shown(first.volume_group_id)), [volume_id])
+        self.assertEqual(self.members(self.group(name)), [volume_id])
 
     def test_membership_changes_as_one(self):
         one, two, three = (self.create().volume_id for _ in range(3))
         group_id = self.group(volume_ids=[one, two]).volume_group_id
         other_id = self.group(volume_ids=[three]).volume_group_id
         self.assertEqual(self.members(self.modify(group_id, [two])), [two])
-        self.assertEqual(self.members(self.modify(group_id, [one, two, one])), sorted([one, two]))
+        group = self.modify(group_id, [one, two, one])
+        self.assertEqual(self.members(group), sorted([one, two]))
+        self.assertEqual([volume.capacity_bytes for volume in group.volumes], [GIB, GIB])
         self.refuses(Code.INVALID_ARGUMENT, self.driver.groups, "ModifyVolumeGroupMembership",
                      volume_group_id=group_id, volume_ids=[one, three])
         self.assertEqual(self.members(self.shown(group_id)), sorted([one, two]))
@@ -811,6 +842,14 @@ class Groups(DriverCase):
                      volume_id=one)
         self.assertEqual(self.members(self.modify(group_id, [])), [])
         self.assertEqual(self.members(self.shown(other_id)), [three])
+
+    def test_a_restored_volume_joins(self):
+        one = self.create().volume_id
+        snapshot_id = self.snapshot(one).snapshot_id
+        restored = self.create(volume_content_source=of_snapshot(snapshot_id)).volume_id
+        group_id = self.group(volume_ids=[one]).volume_group_id
+        self.assertEqual(self.members(self.modify(group_id, [one, restored])),
+                         sorted([one, restored]))
 
     def test_refusals(self):
         volume_id = self.create().volume_id
@@ -866,6 +905,8 @@ class Groups(DriverCase):
             if not token:
                 break
         self.assertEqual({group.volume_group_id for group in found}, made)
+        rows = self.driver.groups("ListVolumeGroups").entries
+        self.assertEqual([row.volume_group for row in rows], found)
         self.assertEqual([self.members(group) for group in found if group.volumes], [[volume_id]])
 
     def test_snapshots_of_a_group(self):

@@ -201,6 +201,35 @@ START_TEST(who_comes_second_has_what_the_first_has_or_nothing) {
 }
 END_TEST
 
+#define ROW_OF_GROUP                                                       \
+    "{\"id\": \"" GROUP "\", \"status\": \"available\", \"name\": \"n\", " \
+    "\"description\": \"made by CSI\", \"volumes\": []}"
+
+/* In front of such an API, too: the group that is there was told to whoever made it. */
+START_TEST(a_group_that_another_made_is_not_taken_back) {
+    Volumegroup__CreateVolumeGroupRequest request = VOLUMEGROUP__CREATE_VOLUME_GROUP_REQUEST__INIT;
+    struct scene *scene = scene_new(NULL);
+    char *member = (char[]){ LEFT };
+
+    request.name = (char[]){ "n" };
+    request.n_volume_ids = 1;
+    request.volume_ids = &member;
+    answer_once(scene, "GET", "/v3/groups/detail*", 200, NONE("groups"));
+    answer(scene, "GET", "/v3/groups/detail*", 200, ONE("groups", ROW_OF_GROUP));
+    answer(scene, "GET", "/v3/groups/" GROUP "*", 200, THE("group", ROW_OF_GROUP));
+    answer(scene, "GET", "/v3/volumes/" LEFT, 200, THE("volume", ROW("available", "")));
+    answer(scene, "GET", "/v3/types/default", 200, THE("volume_type", "{\"id\": \"t\"}"));
+    answer(scene, "GET", "/v3/group_types", 200, ONE("group_types", "{\"name\": \"csi\"}"));
+    answer(scene, "POST", "/v3/groups", 202, THE("group", "{\"id\": \"" ID "\"}"));
+    answer(scene, "POST", "/v3/groups/" ID "/action", 202, NULL);
+    answer(scene, "PUT", "/v3/groups/" GROUP, 400, "{}");
+    expect(scene, "/volumegroup.Controller/CreateVolumeGroup", &request, "9");
+    ck_assert_uint_eq(script_server_count(scene->api, "POST", "/v3/groups/" ID "/action"), 1);
+    ck_assert_uint_eq(script_server_count(scene->api, "POST", "/v3/groups/" GROUP "/action"), 0);
+    scene_end(scene);
+}
+END_TEST
+
 /* ---- lists ---- */
 
 /* 1,000 rows are a page. */
@@ -326,6 +355,7 @@ CHECK_MAIN("csi controller", a_name_that_cannot_be_looked_for_is_not_over,
            what_is_being_made_is_not_over_when_it_cannot_be_read,
            what_is_left_of_a_failure_is_not_over, what_is_made_is_not_over_until_it_is_told,
            who_comes_second_has_what_the_first_has_or_nothing,
+           a_group_that_another_made_is_not_taken_back,
            an_api_that_fails_says_nothing_of_what_was_to_be_made,
            a_name_that_another_call_took_first_is_not_over,
            a_row_that_goes_between_two_pages_ends_the_list,
