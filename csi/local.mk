@@ -62,6 +62,7 @@ check_PROGRAMS += \
 	tests/unit/csi/test_controller \
 	tests/unit/csi/test_controller_delete \
 	tests/unit/csi/test_controller_list \
+	tests/unit/csi/test_controller_reclaim \
 	tests/unit/csi/test_identity
 tests_unit_csi_test_config_class_SOURCES = tests/unit/csi/driver_test.h \
 	tests/unit/csi/test_config_class.c
@@ -73,6 +74,8 @@ tests_unit_csi_test_controller_SOURCES = tests/unit/csi/driver_test.h \
 	tests/unit/csi/test_controller.c
 tests_unit_csi_test_controller_delete_SOURCES = tests/unit/csi/driver_test.h \
 	tests/unit/csi/test_controller_delete.c
+tests_unit_csi_test_controller_reclaim_SOURCES = tests/unit/csi/driver_test.h \
+	tests/unit/csi/test_controller_reclaim.c
 tests_unit_csi_test_identity_SOURCES = tests/unit/csi/driver_test.h tests/unit/csi/test_identity.c
 endif
 libscoria_a_SOURCES += \

@@ -2,6 +2,7 @@
  * Room: what a volume has, growth, and what is given back.
  */
 #define NODE_SCENE "3"
+#include "csi/turn.h"
 #include "tests/unit/csi/node_scene.h"
 
 #include <sys/statvfs.h>
@@ -97,6 +98,7 @@ static int reclaim(const char *path, int mode, int64_t *before, int64_t *after) 
 START_TEST(room_of_deleted_files_is_given_back) {
     autoimage int file = image(512 * MIB);
     int64_t before, after;
+    struct turn turn;
 
     assert_refused(reclaim("kubelet/staging", 0, &before, &after), NOT_FOUND);
     assert_ok(stage(&ext4));
@@ -105,6 +107,9 @@ START_TEST(room_of_deleted_files_is_given_back) {
                      0);
     assert_refused(reclaim("kubelet/staging", NODE_MULTI_MULTI_WRITER, &before, &after),
                    BAD_METHOD);
+    ck_assert(turn_take(&turn, ID));
+    assert_refused(reclaim("kubelet/staging", 0, &before, &after), CONFLICT);
+    turn_leave(&turn);
     assert_ok(reclaim("kubelet/staging", NODE_SINGLE_MULTI_WRITER, &before, &after));
     ck_assert_int_ge(before, 90 * MIB);
     ck_assert_int_le(after, before - 90 * MIB);
