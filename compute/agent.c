@@ -235,48 +235,78 @@ static int64_t or_default(int64_t value, int64_t fallback) {
     return value > 0 ? value : fallback;
 }
 
-int agent_start(const struct agent_settings *settings, struct agent **ret, struct error *err) {
-    struct client api = volumes_client(settings->volume_url, settings->token, settings->user);
-    int64_t retry_ms = or_default(settings->retry_ms, 1000);
-    struct job_settings job_settings = {
+static int64_t retry_ms(const struct agent_settings *settings) {
+    return or_default(settings->retry_ms, 1000);
+}
+
+static int64_t heartbeat_ms(const struct agent_settings *settings) {
+    return or_default(settings->heartbeat_s, 10) * 1000;
+}
+
+/* What is asked for by events: disks that grow, snapshots, trims; each volume has one at a time. */
+static void start_work(struct agent *agent, const struct agent_settings *settings,
+                       struct client api) {
+    const struct job_settings jobs = {
         .hypervisor = settings->hypervisor,
         .api = api,
         .host = settings->host,
         .workers = (unsigned)or_default(settings->workers, 4),
-        .retry_ms = retry_ms,
+        .retry_ms = retry_ms(settings),
         .busy_ms = or_default(settings->busy_ms, 30000),
         .unreachable_ms = or_default(settings->unreachable_ms, 120000),
     };
-    struct assist_settings assist_settings = {
-        .hypervisor = settings->hypervisor,
+    struct assist_settings assists = {
+        .hypervisor = jobs.hypervisor,
         .api = api,
-        .host = settings->host,
-        .retry_ms = retry_ms,
-        .busy_ms = job_settings.busy_ms,
-        .unreachable_ms = job_settings.unreachable_ms,
+        .host = jobs.host,
+        .retry_ms = jobs.retry_ms,
+        .busy_ms = jobs.busy_ms,
+        .unreachable_ms = jobs.unreachable_ms,
         .apart_ms = 300000,
     };
-    struct trim_settings trim_settings = {
-        .hypervisor = settings->hypervisor,
+    struct trim_settings trims = {
+        .hypervisor = jobs.hypervisor,
         .api = api,
-        .host = settings->host,
-        .retry_ms = retry_ms,
-        .busy_ms = job_settings.busy_ms,
-        .unreachable_ms = job_settings.unreachable_ms,
+        .host = jobs.host,
+        .retry_ms = jobs.retry_ms,
+        .busy_ms = jobs.busy_ms,
+        .unreachable_ms = jobs.unreachable_ms,
     };
-    struct reporter_settings reporter_settings = {
+
+    agent->jobs = jobs_new(&jobs);
+    trims.pool = assists.pool = jobs_pool(agent->jobs);
+    agent->assists = assists_new(&assists);
+    agent->trims = trims_new(&trims);
+}
+
+/* What goes on by itself. */
+static void start_rounds(struct agent *agent, const struct agent_settings *settings,
+                         struct client api) {
+    const struct reporter_settings reporter = {
+        .pool = agent->front,
+        .jobs = agent->jobs,
         .api = api,
         .host = settings->host,
         .endpoint = settings->own_url,
-        .heartbeat_ms = or_default(settings->heartbeat_s, 10) * 1000,
-        .retry_ms = retry_ms,
+        .heartbeat_ms = heartbeat_ms(settings),
+        .retry_ms = retry_ms(settings),
     };
-    struct limiter_settings limiter_settings = {
+    const struct limiter_settings limiter = {
         .hypervisor = settings->hypervisor,
         .api = api,
         .host = settings->host,
-        .pause_ms = reporter_settings.heartbeat_ms,
+        .pause_ms = heartbeat_ms(settings),
     };
+
+    agent->reporter = reporter_new(&reporter);
+    agent->tidier = tidier_new(settings->hypervisor, retry_ms(settings));
+    agent->limiter = limiter_new(&limiter);
+    if (settings->resumes)
+        agent->reviver = reviver_new(settings->hypervisor, heartbeat_ms(settings));
+}
+
+int agent_start(const struct agent_settings *settings, struct agent **ret, struct error *err) {
+    struct client api = volumes_client(settings->volume_url, settings->token, settings->user);
     struct agent *agent;
 
     if (!settings->host || (!settings->volume_url && !own_user_is_known(settings->user)) ||
@@ -293,18 +323,8 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
     LIST_INIT(&agent->waiting);
     agent->front = worker_pool_new("compute", FRONT_THREADS);
     agent->looks = worker_pool_new("look", LOOK_THREADS);
-    agent->jobs = jobs_new(&job_settings);
-    assist_settings.pool = jobs_pool(agent->jobs);
-    agent->assists = assists_new(&assist_settings);
-    trim_settings.pool = jobs_pool(agent->jobs);
-    agent->trims = trims_new(&trim_settings);
-    reporter_settings.pool = agent->front;
-    reporter_settings.jobs = agent->jobs;
-    agent->reporter = reporter_new(&reporter_settings);
-    agent->tidier = tidier_new(settings->hypervisor, retry_ms);
-    agent->limiter = limiter_new(&limiter_settings);
-    if (settings->resumes)
-        agent->reviver = reviver_new(settings->hypervisor, reporter_settings.heartbeat_ms);
+    start_work(agent, settings, api);
+    start_rounds(agent, settings, api);
     *ret = agent;
     return 0;
 }

@@ -223,68 +223,94 @@ static int insert(struct work *work, const struct volume *volume,
     return start(work, volume, source, err);
 }
 
-int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
-                  struct error *err) {
+struct creation {
+    struct volume volume;
     struct volume_type type;
     struct volume_source source;
     struct volume_group group;
-    struct placement wish = { .type = &type, .hints = request->hints };
-    struct volume volume = {
-        .project_id = work->context->project_id,
-        .user_id = work->context->user_id,
-        .name = request->name,
-        .description = request->description,
-        .attach_status = "detached",
-        .snapshot_id = request->snapshot_id,
-        .source_volid = request->source_volid,
-        .use_quota = true,
-        .shared_targets = 1, /* as long as no backend has said otherwise */
-        .metadata = request->metadata,
-        .created_at = work->now_us,
-    };
-    int placed;
+};
 
-    if (!volume.project_id)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "A volume belongs to a project, and the token is for none.");
+/* What it is made of, and how large it is. */
+static int find_parts(struct work *work, const struct volume_new *request, struct creation *new,
+                      struct error *err) {
+    struct volume *volume = &new->volume;
+    const struct volume *copied = &new->source.volume;
+
     if (pair_rows_check(work, &metadata_rows, "to be made", &request->metadata, err) < 0 ||
         check_sources(request, err) < 0 ||
         volume_source_find(work, request->snapshot_id, request->source_volid, request->size_gb,
-                           &source, err) < 0 ||
-        find_group(work, request, &source, &group, err) < 0)
+                           &new->source, err) < 0 ||
+        find_group(work, request, &new->source, &new->group, err) < 0)
         return -1;
-    volume.group_id = group.id;
-    if (group.id && group_type_is_reserved(group.group_type_name))
-        volume.consistencygroup_id = group.id;
-    volume.size_gb = request->size_gb > 0 ? request->size_gb : source.size_gb;
-    /* The source's object may be larger than its record, and its copy is as large. */
-    volume.largest_gb =
-        source.volume.largest_gb > volume.size_gb ? source.volume.largest_gb : volume.size_gb;
-    volume.bootable = source.volume.bootable;
-    if (volume.size_gb == 0)
+    volume->group_id = new->group.id;
+    if (new->group.id && group_type_is_reserved(new->group.group_type_name))
+        volume->consistencygroup_id = new->group.id;
+    volume->size_gb = request->size_gb > 0 ? request->size_gb : new->source.size_gb;
+    if (volume->size_gb == 0)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid input received: size is required.");
-    if (choose_type(work, request, &source, volume.size_gb, &type, err) < 0 ||
-        check_group_type(&group, &type, err) < 0 ||
-        choose_zone(
-            work, request->availability_zone ? request->availability_zone : group.availability_zone,
-            &source, &type, &volume.availability_zone, err) < 0 ||
-        volume_quota_take(work, volume.project_id, type.name, volume.size_gb, err) < 0)
+    /* The source's object may be larger than its record, and its copy is as large. */
+    volume->largest_gb =
+        copied->largest_gb > volume->size_gb ? copied->largest_gb : volume->size_gb;
+    volume->bootable = copied->bootable;
+    return 0;
+}
+
+/* 1: it has a place; 0: no backend takes it. */
+static int find_place(struct work *work, const struct volume_new *request, struct creation *new,
+                      struct error *err) {
+    struct volume *volume = &new->volume;
+    const char *zone =
+        request->availability_zone ? request->availability_zone : new->group.availability_zone;
+    struct placement wish = { .type = &new->type,
+                              .hints = request->hints,
+                              .size_gb = volume->size_gb,
+                              .backend = host_backend(work->arena, new->group.host) };
+
+    if (choose_type(work, request, &new->source, volume->size_gb, &new->type, err) < 0 ||
+        check_group_type(&new->group, &new->type, err) < 0 ||
+        choose_zone(work, zone, &new->source, &new->type, &volume->availability_zone, err) < 0 ||
+        volume_quota_take(work, volume->project_id, new->type.name, volume->size_gb, err) < 0)
         return -1;
-    wish.size_gb = volume.size_gb;
-    wish.availability_zone = volume.availability_zone;
-    wish.backend = host_backend(work->arena, group.host);
-    placed = place(work, &wish, &source, &volume, err);
+    wish.availability_zone = volume->availability_zone;
+    volume->type_id = new->type.id;
+    volume->type_name = new->type.name;
+    volume->multiattach = volume_type_is(&new->type, "multiattach");
+    return place(work, &wish, &new->source, volume, err);
+}
+
+int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
+                  struct error *err) {
+    struct creation new = {
+        .volume = {
+            .project_id = work->context->project_id,
+            .user_id = work->context->user_id,
+            .name = request->name,
+            .description = request->description,
+            .attach_status = "detached",
+            .snapshot_id = request->snapshot_id,
+            .source_volid = request->source_volid,
+            .use_quota = true,
+            .shared_targets = 1, /* as long as no backend has said otherwise */
+            .metadata = request->metadata,
+            .created_at = work->now_us,
+        },
+    };
+    int placed;
+
+    if (!new.volume.project_id)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "A volume belongs to a project, and the token is for none.");
+    if (find_parts(work, request, &new, err) < 0)
+        return -1;
+    placed = find_place(work, request, &new, err);
     if (placed < 0)
         return -1;
-    volume.id = work_uuid(work);
-    volume.type_id = type.id;
-    volume.type_name = type.name;
-    volume.multiattach = volume_type_is(&type, "multiattach");
-    volume.status = placed ? VOLUME_CREATING : VOLUME_ERROR;
-    if (insert(work, &volume, &source, err) < 0)
+    new.volume.id = work_uuid(work);
+    new.volume.status = placed ? VOLUME_CREATING : VOLUME_ERROR;
+    if (insert(work, &new.volume, &new.source, err) < 0)
         return -1;
-    volume.status = VOLUME_CREATING;
-    *ret = volume;
+    new.volume.status = VOLUME_CREATING;
+    *ret = new.volume;
     return 0;
 }
 

@@ -198,6 +198,29 @@ static enum driver_outcome take_out(struct deletion *deletion, const struct driv
     return forget(deletion, &image.chain, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 
+/* What no info names is nobody's, and its id is never given again; but what a guest's host has
+ * merged may bear it. */
+static enum driver_outcome remove_nameless(const struct deletion *deletion, const char *name,
+                                           struct error *err) {
+    const struct directory *directory = deletion->directory;
+    const struct driver_snapshot *snapshot = deletion->snapshot;
+    struct arena *arena = deletion->arena;
+    struct chain chain;
+
+    if (chain_read(directory, arena, name, &chain, err) < 0)
+        return DRIVER_FAILED;
+    if (chain_names(&chain, deletion->overlay))
+        return DRIVER_DONE;
+    if (driver_fence_check(snapshot->fence, err) < 0 ||
+        volume_name_remove(directory, deletion->overlay, err) < 0 ||
+        (snapshot->provider_location
+             ? volume_name_remove(directory, volume_name_unfinished(arena, deletion->overlay, 1),
+                                  err)
+             : volume_name_remove_unfinished(directory, arena, deletion->overlay, err)) < 0)
+        return DRIVER_FAILED;
+    return directory_flush(directory, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
+}
+
 enum driver_outcome chain_snapshot_delete(const struct directory *directory, struct arena *arena,
                                           const struct driver_volume *volume,
                                           const struct driver_snapshot *snapshot,
@@ -230,20 +253,5 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
             return DRIVER_FAILED;
         outcome = take_out(deletion, volume, err);
     }
-    if (outcome != DRIVER_DONE)
-        return outcome;
-    /* What no info names is nobody's, and its id is never given again; but what a guest's host has
-     * merged may bear it. */
-    if (chain_read(directory, arena, name, &chain, err) < 0)
-        return DRIVER_FAILED;
-    if (chain_names(&chain, deletion->overlay))
-        return DRIVER_DONE;
-    if (driver_fence_check(snapshot->fence, err) < 0 ||
-        volume_name_remove(directory, deletion->overlay, err) < 0 ||
-        (snapshot->provider_location
-             ? volume_name_remove(directory, volume_name_unfinished(arena, deletion->overlay, 1),
-                                  err)
-             : volume_name_remove_unfinished(directory, arena, deletion->overlay, err)) < 0)
-        return DRIVER_FAILED;
-    return directory_flush(directory, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
+    return outcome == DRIVER_DONE ? remove_nameless(deletion, name, err) : outcome;
 }
