@@ -101,7 +101,8 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
     return find_socket(call, connecting->host, &connecting->socket, err);
 }
 
-/* A refusal says that nothing has begun, and clients read it: what the API refuses to us is none. */
+/* A refusal says that nothing has begun, and clients read it: what the API refuses to us is
+ * none. */
 static int fail(const struct replicated_call *call, struct error *failure, struct error *err) {
     if (!call->over && (failure->kind == ERROR_CONFLICT || failure->kind == ERROR_BAD_REQUEST))
         failure->kind = ERROR_BACKEND;
