@@ -38,15 +38,15 @@ struct session_ends {
 /* ---- nobody is connected ---- */
 
 static struct idle *find_idle(struct session_ends *ends, const char *name) {
-    struct idle *idle;
+    struct idle *idle = LIST_FIRST(&ends->idle);
 
-    LIST_FOREACH(idle, &ends->idle, next) {
-        if (strcmp(idle->name, name) == 0)
-            return idle;
-    }
+    while (idle && strcmp(idle->name, name) != 0)
+        idle = LIST_NEXT(idle, next);
+    if (idle)
+        return idle;
     idle = heap_new(sizeof(*idle));
+    *idle = (struct idle){ .since_us = clock_monotonic_us() };
     strcpy(idle->name, name);
-    idle->since_us = clock_monotonic_us();
     LIST_INSERT_HEAD(&ends->idle, idle, next);
     return idle;
 }
