@@ -141,6 +141,10 @@ static bool is_of(const struct copies *copies, const char *replica, const char *
            (!snapshot || strcmp(copies->copy.snapshot, snapshot) == 0);
 }
 
+bool copies_clones(const struct copies *copies, const char *replica) {
+    return is_of(copies, replica, NULL) && copies->copy.volume && !atomic_load(&copies->done);
+}
+
 int copies_make(struct copies *copies, const struct copy *wanted, struct error *err) {
     const struct failure *failure;
     struct error ignored;

@@ -9,6 +9,8 @@
 #include "engine/generation.h"
 #include "engine/replica.h"
 
+#include <stdbool.h>
+
 struct copies;
 
 struct copy { /* what it points to is copied */
@@ -27,6 +29,8 @@ void copies_free(struct copies *copies); /* after copies_end(); NULL is fine */
 /* 1: under way, or another is: come again; 0: it is there; -1: it failed, and is not tried again
  * at once. */
 int copies_make(struct copies *copies, const struct copy *wanted, struct error *err);
+/* Is that replica being made, as a clone? */
+bool copies_clones(const struct copies *copies, const char *replica);
 /* Nothing is written beside that replica, or to that snapshot of it, any more when this returns.
  * NULL: to any. */
 void copies_stop(struct copies *copies, const char *replica, const char *snapshot);

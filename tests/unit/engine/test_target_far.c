@@ -429,7 +429,7 @@ START_TEST(one_that_lags_is_not_damaged) {
     struct target_scrub scrub = { 0 };
     pid_t lagging, waker;
 
-    bear_silence(SILENCE_MS);
+    bear_silence(10 * SILENCE_MS);
     serve();
     write_some(100);
     lagging = far_server(&far, uids[2]);

@@ -160,6 +160,7 @@ START_TEST(what_is_not_the_pool_is_not_touched) {
 END_TEST
 
 START_TEST(a_replica_is_made_with_the_first_generation_once) {
+    const char *empty = arena_join(arena, top, "/empty", NULL);
     struct replica_look seen;
 
     answer_all(404, 200);
@@ -172,9 +173,9 @@ START_TEST(a_replica_is_made_with_the_first_generation_once) {
     ck_assert_uint_eq(seen.state.generation.count, 3);
     ck_assert_int_eq(seen.bytes, INT64_C(1) << 30);
 
-    /* It is lost: nothing of what it had comes back by itself. */
-    ck_assert_int_eq(unlink(file(0, "data")), 0);
-    ck_assert_int_eq(unlink(file(0, "state")), 0);
+    /* It is lost, all at once: nothing of what it had comes back by itself. */
+    ck_assert_int_eq(mkdir(empty, 0700), 0);
+    ck_assert_int_eq(renameat2(AT_FDCWD, empty, AT_FDCWD, file(0, ""), RENAME_EXCHANGE), 0);
     want(replica_document(0, 2));
     await_phase(uids[0], "Recreate");
     look(&seen);
@@ -254,9 +255,9 @@ START_TEST(data_stay_while_the_pool_is_another_or_not_ours) {
     start();
     want(replica_document(0, 1));
     await_phase(uids[0], "Healthy");
-    ck_assert_int_eq(rename(paths[0], away), 0); /* not mounted any more */
+    answer_all(200, 409);                        /* another node's has the name */
+    ck_assert_int_eq(rename(paths[0], away), 0); /* and it is not mounted any more */
     ck_assert_int_eq(mkdir(paths[0], 0700), 0);
-    answer_all(200, 409); /* and another node's has the name */
     await_state("Gone");
     set_going(document);
     want(document);
