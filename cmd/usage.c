@@ -2,7 +2,7 @@
 
 #include "cmd/parts.h"
 #include "common/cleanup.h"
-#include "config/option_list.h"
+#include "common/nearest.h"
 
 #include <string.h>
 

@@ -13,6 +13,7 @@ libscoria_a_SOURCES += \
 	common/log.c common/log.h \
 	common/md5.c common/md5.h \
 	common/mountinfo.c common/mountinfo.h \
+	common/nearest.c common/nearest.h \
 	common/percent.c common/percent.h \
 	common/process.c common/process.h \
 	common/quantity.c common/quantity.h \

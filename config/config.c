@@ -1,5 +1,6 @@
 #include "config/config.h"
 
+#include "common/nearest.h"
 #include "config/option_file.private.h"
 #include "config/option_list.h"
 #include "config/value.private.h"

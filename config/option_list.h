@@ -1,6 +1,5 @@
 /*
- * The options of all tables as one list, in words for people, and the spelling that somebody may
- * have meant.
+ * The options of all tables as one list, in words for people.
  */
 #pragma once
 
@@ -22,12 +21,3 @@ const struct option *option_list_find(const struct option_list *list, const char
 
 /* What a value must be: "an integer from 1 to 10", "one of a, b", … */
 const char *option_describe(struct arena *arena, const struct option *option);
-
-struct nearest {
-    const char *wanted;
-    const char *word; /* NULL: none is near enough */
-    size_t distance;
-};
-
-struct nearest nearest_to(const char *wanted);
-void nearest_try(struct nearest *nearest, const char *word);

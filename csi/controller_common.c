@@ -1,7 +1,7 @@
 #include "csi/controller.private.h"
 
 #include "common/cleanup.h"
-#include "config/option_list.h"
+#include "common/nearest.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 #include "drivers/driver.h"
 
 #include "common/cleanup.h"
-#include "config/option_list.h"
+#include "common/nearest.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 #include "json/json.h"
 
+#include "common/nearest.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,11 +96,25 @@ static const struct field *field_of(const struct field *fields, unsigned minor, 
     return others;
 }
 
+static int refuse_unknown(const struct field *fields, unsigned minor, const char *what,
+                          const char *key, struct error *err) {
+    struct nearest nearest = nearest_to(key);
+    char shown[FIELD_SHOWN_SIZE];
+
+    for (const struct field *field = fields; field->type != FIELD_TYPE_END; field++)
+        if (field->since <= minor)
+            nearest_try(&nearest, field->name);
+    field_show(shown, key);
+    if (!nearest.word)
+        return error_set(err, ERROR_BAD_REQUEST, "%s is not a known key of '%s'.", shown, what);
+    return error_set(err, ERROR_BAD_REQUEST, "%s is not a known key of '%s'; did you mean %s?",
+                     shown, what, nearest.word);
+}
+
 /* Keys that no row names: read by the row that stands for them, or refused. */
 static int decode_others(struct arena *arena, const json_t *object, const char *what,
                          const struct field *fields, unsigned minor, bool strict, void *ret,
                          struct error *err) {
-    char shown[FIELD_SHOWN_SIZE];
     struct field others;
     const char *key;
     json_t *value;
@@ -107,8 +123,7 @@ static int decode_others(struct arena *arena, const json_t *object, const char *
         const struct field *field = field_of(fields, minor, key);
 
         if (!field && strict)
-            return error_set(err, ERROR_BAD_REQUEST, "%s is not a known key of '%s'.",
-                             field_show(shown, key), what);
+            return refuse_unknown(fields, minor, what, key, err);
         if (!field || !(field->flags & FIELD_OTHERS))
             continue;
         others = *field;

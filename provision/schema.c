@@ -1,7 +1,7 @@
 #include "provision/schema.h"
 
+#include "common/nearest.h"
 #include "common/quantity.h"
-#include "config/option_list.h"
 #include "json/json.h"
 
 #include <inttypes.h>

@@ -87,6 +87,9 @@ START_TEST(what_is_wrong_is_named_and_changes_nothing) {
     static const char *const cases[][3] = {
         { "POST", POLICY("\"name\": \"x\"", "\"targets\": {}"),
           "spec: 'targets' is not a known field; did you mean target?" },
+        { "POST",
+          "{\"volume_policy\": {\"metadata\": {\"name\": \"x\"}, \"spec\": {}, \"sepc\": 1}}",
+          "'sepc' is not a known key of 'volume_policy'; did you mean spec?" },
         { "POST", POLICY("\"name\": \"x\"", "\"provision\": {\"blockSize\": 4097}"),
           "spec.provision.blockSize: '4097' is not an integer from 512 to 131072, a power of two." },
         { "POST", "{\"volume_policy\": {\"spec\": {}}}",

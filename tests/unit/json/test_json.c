@@ -235,7 +235,10 @@ START_TEST(refusals_name_the_field_and_the_reason) {
     assert_refused("[]", 71, "'volume' must be an object.");
     assert_refused("{}", 71, "'size' is missing in 'volume'.");
     assert_refused("{\"size\": null}", 71, "Invalid value null for 'size': it must be an integer.");
-    assert_refused("{\"size\": 1, \"nmae\": 1}", 71, "'nmae' is not a known key of 'volume'.");
+    assert_refused("{\"size\": 1, \"nmae\": 1}", 71,
+                   "'nmae' is not a known key of 'volume'; did you mean name?");
+    assert_refused("{\"size\": 1, \"anything\": 1}", 71,
+                   "'anything' is not a known key of 'volume'.");
     assert_refused("{\"size\": 1, \"multiattach\": 1}", 71,
                    "Invalid value 1 for 'multiattach': it must be a boolean.");
     end();
