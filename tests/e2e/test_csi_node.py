@@ -316,7 +316,8 @@ class Node(ServiceCase):
         answer = self.reclaim(volume_id=volume_id, staging_target_path=self.staging)
         self.assertGreater(answer.pre_usage.usage_bytes - answer.post_usage.usage_bytes, 60 << 20)
         again = self.reclaim(volume_id=volume_id, volume_path=self.target, volume_capability=PLAIN)
-        self.assertLessEqual(again.post_usage.usage_bytes, answer.post_usage.usage_bytes)
+        # its kernel may have put something into the journal meanwhile
+        self.assertLess(again.post_usage.usage_bytes, answer.post_usage.usage_bytes + (1 << 20))
 
     def test_refusals_of_a_reclaim(self):
         volume_id, _ = self.up(BLOCK)
