@@ -17,6 +17,7 @@
 #define READ_SIZE   ((size_t)16 * 1024)
 #define EVENTS_MOST 256
 #define WAIT_MOST   INT64_C(60000)
+#define LATE_MOST   256 /* reads past the deadline */
 
 struct qmp {
     int fd; /* -1: broken */
@@ -153,17 +154,18 @@ static int take_answer(struct qmp *qmp, json_t **ret, struct error *err) {
     return taken;
 }
 
+/* Who was stopped hears what has come meanwhile before he judges, if it ends. */
 static int await_answer(struct qmp *qmp, int64_t until_us, json_t **ret, struct error *err) {
-    for (;;) {
+    for (unsigned late = 0;;) {
         int taken = take_answer(qmp, ret, err);
 
         if (taken != 0)
             return taken < 0 ? -1 : 0;
+        late += clock_boottime_us() >= until_us;
         taken = read_some(qmp, err);
         if (taken < 0)
             return -1;
-        if (clock_boottime_us() >= until_us ||
-            (taken == 0 && !wait_ready(qmp->fd, POLLIN, until_us)))
+        if (late > LATE_MOST || (taken == 0 && !wait_ready(qmp->fd, POLLIN, until_us)))
             return FAIL(qmp, err, "the storage daemon does not answer");
     }
 }

@@ -2,7 +2,9 @@
 
 #include "common/clock.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/wall.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,19 +25,32 @@ static bool knocks;
 static unsigned heard; /* bytes that were not answered */
 static long long first_number;
 static unsigned repeated; /* how often the last text is sent */
+static int64_t stop_s;    /* that pass behind each wait */
 static int listener = -1;
 static pthread_t server;
 static struct error err;
 
+/* In place of the C library's. */
+int poll(struct pollfd *polled, nfds_t count, int timeout_ms) {
+    struct timespec time = { timeout_ms / 1000, timeout_ms % 1000 * 1000000L };
+    int ready = ppoll(polled, count, timeout_ms < 0 ? NULL : &time, NULL);
+
+    boot_pass(ready > 0 ? stop_s : 0);
+    return ready;
+}
+
 /* "@2" is the number of the second question. */
 static void say(int fd, const char *text) {
-    for (; *text; text++) {
-        char number[24] = { *text };
+    char said[1024];
+    size_t size = 0;
 
+    for (; *text && size < sizeof(said) - 24; text++) {
         if (*text == '@')
-            snprintf(number, sizeof(number), "%lld", first_number + *++text - '1');
-        (void)!send(fd, number, strlen(number), MSG_NOSIGNAL);
+            size += (size_t)sprintf(said + size, "%lld", first_number + *++text - '1');
+        else
+            said[size++] = *text;
     }
+    (void)!send(fd, said, size, MSG_NOSIGNAL);
 }
 
 static void hear_line(int fd) {
@@ -222,6 +237,19 @@ START_TEST(silence_and_half_a_line_end_at_the_deadline) {
 }
 END_TEST
 
+/* As one is that was stopped for an hour: what has come meanwhile has come. */
+START_TEST(an_answer_that_is_there_counts_past_the_deadline) {
+    autoarena struct arena *arena = arena_new();
+    struct qmp *qmp;
+
+    stop_s = 3600;
+    ck_assert_int_eq(BEGIN(&qmp, LONG_MS, GREETING, READY, "{\"return\": {}, \"id\": @2}\n"), 0);
+    ck_assert_msg(ask(qmp, arena, NULL) == 0, "%s", err.message);
+    end(qmp);
+    stop_s = 0;
+}
+END_TEST
+
 START_TEST(a_server_without_a_greeting_is_no_monitor) {
     struct qmp *qmp;
 
@@ -293,6 +321,7 @@ CHECK_MAIN("qmp", who_knocks_says_nothing, answers_are_told_from_events_and_both
            answers_to_the_client_before_are_passed_over,
            a_refusal_is_told_in_its_words_and_breaks_nothing,
            nonsense_breaks_the_connection_for_good, silence_and_half_a_line_end_at_the_deadline,
+           an_answer_that_is_there_counts_past_the_deadline,
            a_server_without_a_greeting_is_no_monitor, a_line_without_end_is_not_kept,
            of_too_many_events_the_last_are_kept_and_it_is_told,
            a_daemon_that_dies_has_told_its_events)
