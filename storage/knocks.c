@@ -24,6 +24,8 @@ struct door {
     pthread_cond_t changed;
     uint64_t asked, answered; /* knocks, by their numbers */
     int64_t begun_us;         /* of the one that is under way; 0: none is */
+    /* Its silence, as far as somebody was there to see it: */
+    int64_t looked_us, silence_us;
 };
 
 struct knocks {
@@ -57,11 +59,11 @@ static void *run(void *arg) {
             pthread_cond_wait(&door->changed, lock);
             continue;
         }
-        door->begun_us = clock_monotonic_us();
+        door->begun_us = door->looked_us = clock_monotonic_us();
         pthread_mutex_unlock(lock);
         knock(door->directory);
         pthread_mutex_lock(lock);
-        door->begun_us = 0;
+        door->begun_us = door->silence_us = 0;
         door->answered = number;
         pthread_cond_broadcast(&door->changed);
     }
@@ -92,8 +94,16 @@ static struct door *find(struct knocks *knocks, const char *directory) {
     return NULL;
 }
 
+/* Who was stopped has seen nothing meanwhile. */
+static void see_silence(struct door *door) {
+    int64_t now_us = clock_monotonic_us(), passed_us = now_us - door->looked_us;
+
+    door->silence_us += passed_us < MOMENT_US ? passed_us : MOMENT_US;
+    door->looked_us = now_us;
+}
+
 static int64_t silence_of(struct door *door) {
-    int64_t asked_us = clock_monotonic_us(), silence_us = 0;
+    int64_t asked_us = clock_monotonic_us();
     uint64_t number = ++door->asked;
     bool waits = true;
 
@@ -102,9 +112,9 @@ static int64_t silence_of(struct door *door) {
         int64_t since_us = door->begun_us > 0 ? door->begun_us : asked_us;
 
         waits = thread_cond_wait(&door->changed, &door->all->lock, since_us + MOMENT_US);
-        silence_us = clock_monotonic_us() - since_us;
+        see_silence(door);
     }
-    return door->answered >= number ? 0 : silence_us / 1000 + 1;
+    return door->answered >= number ? 0 : door->silence_us / 1000 + 1;
 }
 
 int64_t knocks_silence_ms(struct knocks *knocks, const char *directory) {

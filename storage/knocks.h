@@ -11,7 +11,8 @@
 struct knocks;
 
 struct knocks *knocks_new(void);
-/* 0: it answers now, if only by an error; else for how many milliseconds it has not. */
+/* 0: it answers now, if only by an error; else for how many milliseconds it has not, of which no
+ * more than some seconds lie between two that asked. */
 int64_t knocks_silence_ms(struct knocks *knocks, const char *directory);
 /* Within `ms`; false: one hangs, and what it uses is left.  NULL is fine. */
 bool knocks_stop(struct knocks *knocks, int64_t ms);

@@ -37,6 +37,7 @@ slow_tests += tests/unit/storage/test_targets
 slow_tests += tests/unit/storage/test_replica_service
 slow_tests += tests/unit/storage/test_session_tls
 check_PROGRAMS += \
+	tests/unit/storage/test_knocks \
 	tests/unit/storage/test_pools \
 	tests/unit/storage/test_reports \
 	tests/unit/storage/test_tls_directory \

@@ -30,7 +30,9 @@ struct pool {
     struct pool_look look;
     bool told; /* the look is what the API has heard last */
     bool refused, looked, set;
-    int64_t taken_us, beat_us; /* the last heartbeat that was taken, and that was sent; 0: none */
+    /* Since boot, when the last heartbeat was sent that was taken, and the last of all; 0: none. A
+     * machine that slept is believed no longer than another. */
+    int64_t taken_us, beat_us;
 };
 
 struct pools {
@@ -111,7 +113,7 @@ static int send_beat(const struct pool *pool, struct error *err) {
 }
 
 static void beat(struct pool *pool) {
-    int64_t now_us = clock_monotonic_us(), pause_us = pool->all->settings.heartbeat_ms * 1000;
+    int64_t now_us = clock_boottime_us(), pause_us = pool->all->settings.heartbeat_ms * 1000;
     struct error err = { 0 };
     int outcome;
 
@@ -127,7 +129,7 @@ static void beat(struct pool *pool) {
     if (pool->set && pool_is_marked(&pool->look))
         replicas_look_for_strangers(pool->replicas);
     if (outcome == 0)
-        pool->taken_us = clock_monotonic_us();
+        pool->taken_us = now_us;
     else if (err.kind != ERROR_UNAVAILABLE)
         pool->taken_us = 0;
 }
@@ -135,7 +137,7 @@ static void beat(struct pool *pool) {
 static bool is_ours(const struct pool *pool) {
     int64_t most_us = BEATS * pool->all->settings.heartbeat_ms * 1000;
 
-    return pool->taken_us > 0 && clock_monotonic_us() < pool->taken_us + most_us;
+    return pool->taken_us > 0 && clock_boottime_us() < pool->taken_us + most_us;
 }
 
 static void take_news(struct pool *pool) {

@@ -4,6 +4,7 @@
 #include "storage/copies.h"
 #include "storage/knocks.h"
 #include "tests/lib/hung_disk.h"
+#include "tests/lib/wall.h"
 
 #include "tests/unit/storage/storage_test.h"
 
@@ -274,6 +275,25 @@ START_TEST(data_stay_while_the_pool_is_another_or_not_ours) {
 }
 END_TEST
 
+/* While the machine slept its pool may have become another node's. */
+START_TEST(data_stay_after_a_sleep_until_the_api_takes_the_pool_for_ours) {
+    json_t *document = replica_document(0, 2);
+
+    answer_all(404, 200);
+    start();
+    want(replica_document(0, 1));
+    await_phase(uids[0], "Healthy");
+    answer_all(200, 503);
+    boot_pass(3600);
+    set_going(document);
+    want(document);
+    await_phase(uids[0], "Offline");
+    ck_assert(exists(file(0, "data")));
+    answer_all(200, 200);
+    await_phase(uids[0], "Deleted");
+}
+END_TEST
+
 START_TEST(one_of_another_path_or_volume_is_not_made) {
     json_t *elsewhere = replica_document(0, 1), *stranger = replica_document(0, 2);
 
@@ -493,14 +513,18 @@ START_TEST(nothing_is_told_of_snapshots_in_a_pool_that_is_away) {
 }
 END_TEST
 
-CHECK_MAIN_WITH(
-    "pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_told,
-    an_empty_directory_of_a_known_pool_is_not_mounted, nobody_knows_while_the_api_is_silent,
-    what_is_not_the_pool_is_not_touched, a_replica_is_made_with_the_first_generation_once,
-    data_that_lost_their_state_stay, one_that_was_made_before_is_made_empty,
-    a_later_one_is_made_empty, data_go_only_when_the_document_says_so,
-    data_stay_while_the_pool_is_another_or_not_ours, one_of_another_path_or_volume_is_not_made,
-    a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left,
-    a_clone_of_what_is_not_there_is_not_made, a_copy_that_fails_is_told_and_not_tried_again_at_once,
-    a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said,
-    one_that_hangs_is_told_and_not_touched, nothing_is_told_of_snapshots_in_a_pool_that_is_away)
+CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_told,
+                an_empty_directory_of_a_known_pool_is_not_mounted,
+                nobody_knows_while_the_api_is_silent, what_is_not_the_pool_is_not_touched,
+                a_replica_is_made_with_the_first_generation_once, data_that_lost_their_state_stay,
+                one_that_was_made_before_is_made_empty, a_later_one_is_made_empty,
+                data_go_only_when_the_document_says_so,
+                data_stay_while_the_pool_is_another_or_not_ours,
+                data_stay_after_a_sleep_until_the_api_takes_the_pool_for_ours,
+                one_of_another_path_or_volume_is_not_made,
+                a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left,
+                a_clone_of_what_is_not_there_is_not_made,
+                a_copy_that_fails_is_told_and_not_tried_again_at_once,
+                a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said,
+                one_that_hangs_is_told_and_not_touched,
+                nothing_is_told_of_snapshots_in_a_pool_that_is_away)
