@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	api/answer.c api/answer.h \
 	api/api_routes.c \
+	api/attach_actions.c \
 	api/attachments.c \
 	api/body.c \
 	api/accept.c api/accept.h \

@@ -1,12 +1,9 @@
 #include "api/answer.h"
-#include "api/connect.h"
 #include "api/routes.h"
 #include "api/view.h"
 #include "api/volume_resource.h"
 #include "common/extend_header.h"
 #include "ledger/pairs.h"
-#include "volume/attach.h"
-#include "volume/connect.h"
 #include "volume/delete.h"
 #include "volume/extend.h"
 #include "volume/reset.h"
@@ -133,137 +130,6 @@ static int force_delete(struct request *request, struct error *err) {
     return volume_delete(&request->work, request->object, false, true, err);
 }
 
-/* ---- attaching ---- */
-
-struct attach_body {
-    const char *mountpoint, *instance_uuid, *host_name, *mode;
-};
-
-static const char *const attach_modes[] = { "rw", "ro", NULL };
-
-static const struct field attach_fields[] = {
-    FIELD_TEXT(struct attach_body, mountpoint, "mountpoint", FIELD_REQUIRED, 1, 255),
-    FIELD_UUID(struct attach_body, instance_uuid, "instance_uuid", 0),
-    FIELD_TEXT(struct attach_body, host_name, "host_name", 0, 0, 255),
-    FIELD_WORD(struct attach_body, mode, "mode", 0, attach_modes),
-    FIELDS_END,
-};
-
-static int check_attach(struct request *request, struct error *err) {
-    const struct attach_body *body = request->body;
-
-    if (body->instance_uuid || text_or_null(body->host_name))
-        return 0;
-    return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid input received: instance_uuid or host_name is needed.");
-}
-
-static int attach(struct request *request, struct error *err) {
-    const struct attach_body *body = request->body;
-
-    return volume_attach(&request->work, request->object, body->instance_uuid,
-                         text_or_null(body->host_name), body->mountpoint,
-                         body->mode ? body->mode : "rw", err);
-}
-
-struct detach_body {
-    const char *attachment_id;
-    const json_t *connector; /* taken for old clients; the attachment's own counts */
-};
-
-static const struct field detach_fields[] = {
-    FIELD_UUID(struct detach_body, attachment_id, "attachment_id", FIELD_NULLABLE),
-    FIELDS_END,
-};
-
-static int detach(struct request *request, struct error *err) {
-    const struct detach_body *body = request->body;
-
-    return volume_detach(&request->work, request->object, body->attachment_id, err);
-}
-
-static const struct field force_detach_fields[] = {
-    FIELD_NAME0(struct detach_body, attachment_id, "attachment_id", 0),
-    FIELD_OBJECT(struct detach_body, connector, "connector", FIELD_NULLABLE | FIELD_OR_TEXT),
-    FIELDS_END,
-};
-
-static int force_detach(struct request *request, struct error *err) {
-    const struct detach_body *body = request->body;
-    struct volume *volume = request->object;
-
-    if (authorize(request, "volume_extension:volume_actions:terminate_connection", err) < 0 ||
-        authorize(request, "volume_extension:volume_actions:detach", err) < 0 ||
-        volume_unreserve(&request->work, volume, err) < 0 ||
-        volume_get(&request->work, volume->id, volume, err) < 0)
-        return -1;
-    return volume_detach(&request->work, volume, text_or_null(body->attachment_id), err);
-}
-
-static int reserve(struct request *request, struct error *err) {
-    return volume_reserve(&request->work, request->object, err);
-}
-
-static int unreserve(struct request *request, struct error *err) {
-    return volume_unreserve(&request->work, request->object, err);
-}
-
-static int begin_detaching(struct request *request, struct error *err) {
-    return volume_begin_detaching(&request->work, request->object, err);
-}
-
-static int roll_detaching(struct request *request, struct error *err) {
-    return volume_roll_detaching(&request->work, request->object, err);
-}
-
-/* ---- connections ---- */
-
-struct connection_body {
-    const json_t *connector;
-};
-
-static const struct field initialize_fields[] = {
-    FIELD_OBJECT(struct connection_body, connector, "connector", FIELD_REQUIRED | FIELD_OR_TEXT),
-    FIELDS_END,
-};
-
-static const struct field terminate_fields[] = {
-    FIELD_OBJECT(struct connection_body, connector, "connector",
-                 FIELD_REQUIRED | FIELD_NULLABLE | FIELD_OR_TEXT),
-    FIELDS_END,
-};
-
-static int initialize_connection(struct request *request, struct error *err) {
-    const struct connection_body *body = request->body;
-    const struct volume *volume = request->object;
-
-    if (!json_is_object(body->connector))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid input for field/attribute connector: a text says nothing about "
-                         "the host; an object is needed.");
-    request->wait_project = volume->project_id;
-    return volume_initialize_connection(&request->work, volume, body->connector,
-                                        &request->wait_operation, err);
-}
-
-static int connection_initialized(struct request *request, struct error *err) {
-    const json_t *answer;
-    int answered = connect_read_answer(request, &answer, err);
-
-    if (answered < 0)
-        return -1;
-    if (answered == 0)
-        return error_set(err, ERROR_TRY_LATER, "The backend's answer is lost.");
-    answer_open(request);
-    out_value(&request->out, json_object_get(answer, "connection_info"));
-    answer_close(request);
-    return 0;
-}
-
-static int terminate_connection(struct request *request, struct error *err) {
-    return volume_terminate_connection(&request->work, request->object, err);
-}
-
 /* ---- flags ---- */
 
 struct flag_body {
@@ -353,7 +219,6 @@ static int unset_image_metadata(struct request *request, struct error *err) {
 
 #define ACTION(name) \
     .method = "POST", .path = "/volumes/{id}/action", .resource = &volume_resource, .action = name
-#define USER(name)  .rule = "volume_extension:volume_actions:" name
 #define ADMIN(name) .rule = "volume_extension:volume_admin_actions:" name
 
 /* clang-format off */
@@ -371,28 +236,6 @@ const struct route volume_action_routes[] = {
       .check = check_reset, .handler = reset_status, .status = 202 },
     { ACTION("os-force_delete"), ADMIN("force_delete"), .flags = ROUTE_ANY_VALUE,
       .handler = force_delete, .status = 202 },
-
-    { ACTION("os-attach"), USER("attach"), BODY(attach_fields, struct attach_body),
-      .check = check_attach, .handler = attach, .status = 202 },
-    { ACTION("os-detach"), USER("detach"), BODY(detach_fields, struct detach_body),
-      .flags = ROUTE_NULL_VALUE, .handler = detach, .status = 202 },
-    { ACTION("os-force_detach"), ADMIN("force_detach"),
-      BODY(force_detach_fields, struct detach_body), .handler = force_detach, .status = 202 },
-    { ACTION("os-reserve"), USER("reserve"), .flags = ROUTE_ANY_VALUE,
-      .handler = reserve, .status = 202 },
-    { ACTION("os-unreserve"), USER("unreserve"), .flags = ROUTE_ANY_VALUE,
-      .handler = unreserve, .status = 202 },
-    { ACTION("os-begin_detaching"), USER("begin_detaching"), .flags = ROUTE_ANY_VALUE,
-      .handler = begin_detaching, .status = 202 },
-    { ACTION("os-roll_detaching"), USER("roll_detaching"), .flags = ROUTE_ANY_VALUE,
-      .handler = roll_detaching, .status = 202 },
-
-    { ACTION("os-initialize_connection"), USER("initialize_connection"),
-      BODY(initialize_fields, struct connection_body), ANSWER("connection_info", shape_any),
-      .handler = initialize_connection, .status = 200, .after = connection_initialized },
-    { ACTION("os-terminate_connection"), USER("terminate_connection"),
-      BODY(terminate_fields, struct connection_body),
-      .handler = terminate_connection, .status = 202 },
 
     { ACTION("os-set_bootable"), .rule = "volume:update", BODY(bootable_fields, struct flag_body),
       .handler = set_bootable, .status = 200 },

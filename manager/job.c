@@ -1,24 +1,10 @@
 #include "manager/job.h"
 
-#include "common/cleanup.h"
-#include "manager/host.h"
-#include "volume/attachment.h"
-
 #include <string.h>
 
-#define RETRY_PAUSE_US     SECOND_US
 #define ASK_AGAIN_PAUSE_US 10000000
 #define LATER_PAUSE_US     (2 * SECOND_US)
 #define LATER_PAUSES       5 /* the longest is so many of them */
-
-static const struct {
-    const struct operation_kind *kind;
-    job_function *function;
-} functions[] = {
-#define OPERATION(name) { &kind_##name, job_##name },
-#include "volume/operations.def"
-#undef OPERATION
-};
 
 /* ---- the job's transactions ---- */
 
@@ -74,244 +60,7 @@ int job_end(struct job *job, struct error *err) {
     return job_held(job, end, NULL, err) < 0 ? -1 : 0;
 }
 
-/* ---- claimed ---- */
-
-static int claim_body(struct work *work, void *arg, struct error *err) {
-    struct job *job = arg;
-    int claimed;
-
-    if (manager_is_draining(job->manager))
-        return error_set(err, ERROR_UNAVAILABLE, "the manager is ending");
-    claimed = operation_claim(work, job->operation.id, job_owner(job), &job->operation, err);
-    if (claimed <= 0)
-        return claimed;
-    job->has_volume = volume_details(work, job->operation.volume_id, &job->volume, err) == 0;
-    if (!job->has_volume && err->kind != ERROR_NOT_FOUND)
-        return -1;
-    if (job->operation.kind->object != &snapshot_objects)
-        return 1;
-    job->has_snapshot = snapshot_row(work, job->operation.object_id, &job->snapshot, err) == 0;
-    return job->has_snapshot || err->kind == ERROR_NOT_FOUND ? 1 : -1;
-}
-
-static void job_identify(struct job *job) {
-    static const char *const roles[] = { "admin", NULL };
-    const struct operation *operation = &job->operation;
-
-    job->context = (struct context){
-        .request_id = operation->request_id,
-        .user_id = operation->user_id,
-        .project_id = operation->project_id,
-        .roles = roles,
-        .is_admin = true,
-        .is_admin_project = true,
-        .log = { operation->request_id, operation->project_id, operation->id },
-    };
-}
-
-/* False: a thread of this process has it in its hands, and slept beyond its lease. */
-static bool running_begin(struct manager *manager, struct running *running) {
-    const struct running *other;
-
-    pthread_mutex_lock(&manager->lock);
-    other = manager->running;
-    while (other && strcmp(other->operation_id, running->operation_id) != 0)
-        other = other->next;
-    if (!other) {
-        running->next = manager->running;
-        manager->running = running;
-    }
-    pthread_mutex_unlock(&manager->lock);
-    return !other;
-}
-
-static void running_claimed(struct manager *manager, struct running *running, int64_t asked_us) {
-    pthread_mutex_lock(&manager->lock);
-    running->safe_until_us = operation_safe_until(manager->settings.settings, asked_us);
-    pthread_mutex_unlock(&manager->lock);
-}
-
-static void running_end(struct manager *manager, const struct running *running) {
-    struct running **place = &manager->running;
-
-    pthread_mutex_lock(&manager->lock);
-    while (*place != running)
-        place = &(*place)->next;
-    *place = running->next;
-    pthread_mutex_unlock(&manager->lock);
-}
-
-/* Right before each effect the rows are asked again: somebody may have reset the volume. */
-static int wanted_body(struct work *work, void *arg, struct error *err) {
-    const struct job *job = arg;
-    struct operation operation;
-    int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
-
-    return held > 0 && operation.kind->wanted ? operation.kind->wanted(work, &operation, err)
-                                              : held;
-}
-
-static bool is_wanted(const struct job *job) {
-    autoarena struct arena *arena = arena_new(); /* drivers ask again and again */
-    struct work base = job->base;
-    struct error err;
-
-    base.arena = arena;
-    return work_read(job->manager->settings.db, &base, wanted_body, (void *)job, &err) > 0;
-}
-
-static bool fence_holds(const struct driver_fence *fence) {
-    struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
-    struct manager *manager = job->manager;
-    int64_t safe_until_us;
-    bool holds;
-
-    pthread_mutex_lock(&manager->lock);
-    safe_until_us = job->running.safe_until_us;
-    pthread_mutex_unlock(&manager->lock);
-    holds = is_wanted(job) && clock_steady_us(manager->settings.settings->clock) < safe_until_us;
-    job->fenced_off |= !holds;
-    return holds;
-}
-
-static int progress_body(struct work *work, void *arg, struct error *err) {
-    struct job *job = arg;
-    struct operation operation;
-    int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
-
-    return held > 0 ? operation.kind->progress(work, &operation, &job->progress_percent, err)
-                    : held;
-}
-
-/* What cannot be written down now is next time. */
-static void note_progress(struct job *job, int percent) {
-    autoarena struct arena *arena = arena_new();
-    struct work base = job->base;
-    struct error err;
-
-    if (!job->operation.kind->progress || percent == job->progress_percent)
-        return;
-    job->progress_percent = percent;
-    base.arena = arena;
-    if (work_transaction_unsynced(job->manager->settings.db, &base, progress_body, job, &err) < 0)
-        job->progress_percent = 0;
-}
-
-/* Whoever copies asks this for every piece; the rows are looked at once in a second. */
-static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, int64_t all_bytes) {
-    struct job *job = (struct job *)((uintptr_t)progress - offsetof(struct job, progress));
-    int64_t now_us = clock_steady_us(job->manager->settings.settings->clock);
-
-    if (now_us - job->progress_asked_us < SECOND_US)
-        return true;
-    job->progress_asked_us = now_us;
-    if (!fence_holds(&job->fence))
-        return false;
-    note_progress(
-        job, done_bytes < all_bytes ? (int)(100.0 * (double)done_bytes / (double)all_bytes) : 99);
-    return true;
-}
-
-int job_check_lease(struct job *job, struct error *err) {
-    if (job->fenced_off)
-        return error_set(err, ERROR_CONFLICT, "This work may be another worker's by now.");
-    return driver_fence_check(&job->fence, err);
-}
-
-/* Of several managers that hear of an operation all but one find it taken; a look costs them less
- * than an attempt to write. 1 worth it, 0 gone or taken. */
-static int look_body(struct work *work, void *arg, struct error *err) {
-    const char *id = arg;
-    struct operation operation;
-    int found = operation_get(work, id, &operation, err);
-
-    if (found <= 0)
-        return found;
-    return !operation.owner || operation.lease_until < work->over_us;
-}
-
-/*
- * A job that could not get through, usually because the database would not take its end, gives the
- * operation back.  When even that fails, the lease runs out: it is renewed only for jobs that run.
- */
-static int job_give_back(struct job *job, const struct error *reason, struct error *err) {
-    log_error(&job->context.log, "operation interrupted", "kind", job->operation.kind->name,
-              "volume_id", job->operation.volume_id, "reason", reason->message, NULL);
-    return job_retry(job, RETRY_PAUSE_US, err);
-}
-
-static int job_do(struct job *job, struct error *err) {
-    const struct operation *operation = &job->operation;
-
-    if (operation->phase == PHASE_CANCELLED)
-        return 0;
-    for (unsigned i = 0; i < LENGTH(functions); i++)
-        if (functions[i].kind == operation->kind)
-            return functions[i].function(job, err);
-    return error_set(err, ERROR_INTERNAL, "Operation %s has the unknown kind \"%s\".",
-                     operation->id, operation->kind->name);
-}
-
-static int cancelled_body(struct work *work, void *arg, struct error *err) {
-    const struct job *job = arg;
-    struct operation operation;
-    int found = operation_get(work, job->operation.id, &operation, err);
-
-    return found <= 0 ? found
-                      : operation.phase == PHASE_CANCELLED && operation.owner &&
-                            strcmp(operation.owner, job_owner(job)) == 0;
-}
-
-/* However the work ended: when it was cancelled meanwhile, others wait for that. */
-static int job_let_go(struct job *job, int result, const struct error *reason, struct error *err) {
-    int cancelled = job_read(job, cancelled_body, job, err);
-
-    if (cancelled > 0)
-        return job_close(job, err);
-    return result < 0 ? job_give_back(job, reason, err) : 0;
-}
-
-int job_run(struct manager_host *host, const char *operation_id, struct error *err) {
-    struct manager *manager = host->manager;
-    autoarena struct arena *arena = arena_new();
-    struct job job = {
-        .manager = manager,
-        .host = host,
-        .backend = &host->backend,
-        .arena = arena,
-        .operation = { .id = operation_id },
-        .running = { .operation_id = operation_id },
-        .fence = { .holds = fence_holds },
-        .progress = { .tell = goes_on },
-    };
-    struct error reason;
-    int64_t asked_us;
-    int claimed, result = 0;
-
-    job.base = (struct work){
-        .arena = arena,
-        .context = &job.context,
-        .settings = manager->settings.settings,
-    };
-    claimed = work_read(manager->settings.db, &job.base, look_body, (char *)operation_id, err);
-    if (claimed <= 0 || !running_begin(manager, &job.running))
-        return claimed < 0 ? -1 : 0;
-    asked_us = clock_steady_us(manager->settings.settings->clock);
-    job.progress_asked_us = asked_us;
-    claimed = work_transaction_unsynced(manager->settings.db, &job.base, claim_body, &job, err);
-    if (claimed > 0) {
-        job_identify(&job);
-        running_claimed(manager, &job.running, asked_us);
-        result = job_do(&job, &reason);
-    }
-    running_end(manager, &job.running);
-    if (claimed <= 0)
-        return claimed;
-    result = job_let_go(&job, result, &reason, err);
-    if (manager->settings.operation_ended)
-        manager->settings.operation_ended(manager->settings.operation_ended_arg);
-    return result;
-}
+/* ---- for drivers ---- */
 
 struct driver_volume driver_volume_of(const struct volume *volume) {
     const char *pool = volume->host ? strchr(volume->host, '#') : NULL;
@@ -361,6 +110,8 @@ int job_find_object(struct job *job, struct error *err) {
         return 1;
     return err->kind == ERROR_NOT_FOUND ? 0 : -1;
 }
+
+/* ---- again ---- */
 
 static int look_again_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;

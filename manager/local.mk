@@ -22,6 +22,7 @@ libscoria_a_SOURCES += \
 	manager/host.h \
 	manager/job.c \
 	manager/job.h \
+	manager/job_run.c \
 	manager/known.c \
 	manager/known.h \
 	manager/manage_jobs.c \

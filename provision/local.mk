@@ -7,6 +7,7 @@ libscoria_a_SOURCES += \
 	provision/document.c provision/document.h \
 	provision/document_changes.c provision/document_changes.h \
 	provision/document_edit.c provision/document_edit.h \
+	provision/document_find.c \
 	provision/document_quota.c provision/document_quota.h \
 	provision/document_store.c provision/document_store.h provision/document_store.private.h \
 	provision/document_own.c provision/document_own.h \

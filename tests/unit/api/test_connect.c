@@ -134,7 +134,7 @@ START_TEST(a_lost_answer_is_no_success) {
     world_call(world, "POST", "/attachments",
                PATH("{\"attachment\": {\"volume_uuid\": \"%s\"}}", volume));
     id = world_answer_id(world, "attachment");
-    for (const struct route *route = volume_action_routes; route->method; route++) {
+    for (const struct route *route = attach_action_routes; route->method; route++) {
         if (!route->after)
             continue;
         ck_assert_int_eq(run_after(world, route, NULL, &err), -1);
