@@ -65,6 +65,7 @@ static struct target *new_target(const struct target_settings *settings) {
     target->trust = settings->trust;
     target->qos = settings->qos;
     target->export = settings->export;
+    target->sealed = settings->sealed;
     target->lock = -1;
     for (unsigned i = 0; i < settings->count; i++)
         member_add(target, &settings->replicas[i]);
@@ -149,7 +150,7 @@ int target_launch(struct target *target, struct error *err) {
 
 bool target_is_busy(const struct target *target) {
     return target->job == TARGET_REBUILD || target->job == TARGET_SNAPSHOT ||
-           target->job == TARGET_REPAIR;
+           target->job == TARGET_REVERT || target->job == TARGET_REPAIR;
 }
 
 int target_refuse_busy(const struct target *target, struct error *err) {

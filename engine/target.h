@@ -44,6 +44,7 @@ struct target_settings {
     struct replica replicas[REPLICAS_MOST];
     struct target_qos qos;
     enum target_export export;
+    bool sealed;        /* no client is let in, for target_revert() */
     bool trust;         /* see quorum_plan() */
     int64_t timeout_ms; /* for one answer of the daemon; 0: 10 000 */
     int64_t silence_ms; /* of another host, which is then left out; 0: three quarters of it */
@@ -63,6 +64,9 @@ enum target_job {
     TARGET_SNAPSHOT,
     TARGET_SNAPPED,
     TARGET_SNAPSHOT_FAILED,
+    TARGET_REVERT,
+    TARGET_REVERTED,
+    TARGET_REVERT_FAILED,
     TARGET_REPAIR,
     TARGET_REPAIRED,
     TARGET_REPAIR_FAILED,
@@ -85,7 +89,7 @@ struct target_status {
     /* Something was seen, or may have been missed, that makes the next start level the replicas. */
     bool suspect;
     enum target_job job;
-    const char *job_replica; /* its uid, but of a snapshot; of the target */
+    const char *job_replica; /* its uid, but of snapshots and reverts; of the target */
     struct error job_error;
     int64_t done_bytes, total_bytes; /* of the job, or of levelling */
     unsigned count;
@@ -164,6 +168,15 @@ int target_scale(struct target *target, const struct replica *replicas, unsigned
  * way, target_watch() ends it; 0: it is there.  target_rebuild_stop() stops it, too.
  */
 int target_snapshot(struct target *target, const char *name, int64_t speed, struct error *err);
+
+/*
+ * All that the volume holds becomes what the snapshot of that name does, which is as large: of a
+ * target that is sealed and serves.  target_watch() ends it: TARGET_REVERTED, and all that vote
+ * have it on their disks.  Until then they hold parts of both, and of a target that is sealed they
+ * are not made equal before: whoever begins it lets no client in before one has come to its end,
+ * whoever dies meanwhile.  Behind TARGET_REVERT_FAILED it is to be stopped and started anew.
+ */
+int target_revert(struct target *target, const char *name, int64_t speed, struct error *err);
 
 struct target_scrub { /* all zero to begin with; whoever keeps it may go on at any time */
     int64_t at_bytes; /* compared so far */

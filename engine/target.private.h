@@ -67,12 +67,13 @@ struct target {
     struct generation_id joins_after; /* if that is the next but this one */
     unsigned threshold;               /* of the quorum that runs: for its life */
     enum target_export export;
+    bool sealed;
     struct qmp *file;   /* of the daemon that serves the file; NULL: not known */
     int64_t file_bytes; /* its size; 0: there is none */
     bool has_replaced;
     char replaced[UUID_SIZE];
     char snapshot[UUID_SIZE];
-    bool ending; /* the snapshot was told to end */
+    bool ending; /* the snapshot, or the revert, was told to end */
     struct error job_error;
     int64_t done_bytes, total_bytes;
 };
@@ -115,6 +116,8 @@ void target_look(struct target *target, struct quorum_plan *ret);
 int target_lock_replicas(struct target *target, struct error *err);
 void target_unlock_replicas(struct target *target);
 
+/* Of a sealed target, until it is reverted. */
+extern const char target_unequal[];
 /* The first reason stays. */
 void target_suspect(struct target *target, const char *why);
 
@@ -149,6 +152,7 @@ int graph_add_replica(struct target *target, const struct member *member, int64_
 int graph_add_connection(struct target *target, const struct member *member, const char *node,
                          int64_t size_bytes, struct error *err);
 int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, struct error *err);
+/* What is above the quorum; of a sealed target all but the export. */
 int graph_add_export(struct target *target, struct error *err);
 int graph_set_qos(struct target *target, struct error *err);
 int graph_add_hole(struct target *target, struct error *err);
@@ -198,6 +202,7 @@ int rebuild_look(struct target *target, struct error *err);
 int copies_look(struct target *target, struct error *err);
 /* Nodes of a snapshot, and files that are none yet, whatever is left of them. */
 int copies_tidy(struct target *target, struct error *err);
+int revert_look(struct target *target, struct error *err);
 int repair_look(struct target *target, struct error *err);
 int repair_tidy(struct target *target, struct error *err);
 bool target_is_busy(const struct target *target);                       /* with a job */

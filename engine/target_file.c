@@ -287,7 +287,7 @@ int file_look(struct target *target, struct error *err) {
     const char *run = file_run(arena, target);
     int found;
 
-    if (target->export != TARGET_EXPORT_FILE)
+    if (target->export != TARGET_EXPORT_FILE || target->sealed)
         return daemon_runs(run) ? file_stop(target, err) : 0;
     found = daemon_runs(run) ? meet(target, err) : 0;
     if (found == 0)

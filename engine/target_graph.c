@@ -143,6 +143,8 @@ int graph_add_export(struct target *target, struct error *err) {
                  "node-name", TOP, "throttle-group", THROTTLE, "file", QUORUM, "discard",
                  "unmap") < 0)
         return -1;
+    if (target->sealed)
+        return 0;
     return GRAPH_DO(target, err, "block-export-add", "{s:s, s:s, s:s, s:s, s:b}", "type", "nbd",
                     "id", export_id(target, id), "node-name", TOP, "name", TARGET_EXPORT,
                     "writable", true);

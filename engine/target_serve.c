@@ -81,7 +81,7 @@ static int try_plan(struct target *target, bool *ret_again, struct error *err) {
         member->failing = false;
         member->mismatches = member->errors = 0;
     }
-    if (target->plan.verdict != QUORUM_LEVEL)
+    if (target->plan.verdict != QUORUM_LEVEL || target->sealed)
         return 0;
     outcome = level_start(target, err);
     for (unsigned i = 0; i < target->count; i++)
@@ -140,7 +140,7 @@ static int serve(struct target *target, struct error *err) {
 
     if (target_launch(target, err) < 0)
         return -1;
-    target->suspect = NULL;
+    target->suspect = target->sealed ? target_unequal : NULL;
     target->disputed = target->dispute_marked = false;
     new = let_join(target);
     add_replicas(target, err);

@@ -119,7 +119,7 @@ int target_lock_replicas(struct target *target, struct error *err) {
 }
 
 void target_suspect(struct target *target, const char *why) {
-    if (!target->suspect)
+    if (!target->suspect || target->suspect == target_unequal)
         target->suspect = why;
 }
 

@@ -52,8 +52,9 @@ static void take_event(struct target *target, const json_t *event) {
     if (name && strcmp(name, "QUORUM_REPORT_BAD") == 0)
         take_report(target, data);
     else if (name && strcmp(name, "QUORUM_FAILURE") == 0 && is_of_copies(data)) {
-        log_warning(NULL, "snapshot misses a write", "volume_id", target->volume, "reason",
-                    "too few of its files took it", NULL);
+        log_warning(NULL, "files of a snapshot have no majority", "volume_id", target->volume,
+                    "sector", LOG_INT(json_integer_value(json_object_get(data, "sector-num"))),
+                    NULL);
     } else if (name && strcmp(name, "QUORUM_FAILURE") == 0) {
         target->failures++;
         target->disputed = true;
@@ -206,6 +207,8 @@ static int watch_serving(struct target *target, struct error *err) {
         result = -1;
     if (target->job == TARGET_SNAPSHOT && copies_look(target, err) < 0)
         result = -1;
+    if (target->job == TARGET_REVERT && revert_look(target, err) < 0)
+        result = -1;
     if (target->job == TARGET_REPAIR && repair_look(target, err) < 0)
         result = -1;
     if (target->state != TARGET_SERVING)
@@ -254,7 +257,7 @@ void target_status(struct target *target, struct target_status *ret) {
     if (ret->has_file && ret->size_bytes > target->file_bytes)
         ret->size_bytes = target->file_bytes;
     if (target->job != TARGET_NO_JOB &&
-        (target->job < TARGET_SNAPSHOT || target->job > TARGET_SNAPSHOT_FAILED))
+        (target->job < TARGET_SNAPSHOT || target->job > TARGET_REVERT_FAILED))
         ret->job_replica = target->members[target->rebuilt].replica.uid;
     for (unsigned i = 0; i < target->count && i < REPLICAS_MOST; i++) {
         const struct member *member = &target->members[i];
@@ -368,6 +371,8 @@ static int adopt_generation(struct target *target, struct error *err) {
 int target_adopt(struct target *target, struct error *err) {
     int served;
 
+    if (target->sealed)
+        return error_set(err, ERROR_CONFLICT, "it is to serve nobody");
     if (target_connect(target, err) < 0)
         return -1;
     served = graph_adopt_export(target, err);
