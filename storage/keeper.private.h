@@ -1,7 +1,8 @@
 /*
  * A keeper from inside: keeper.c has its thread and what it is told, keeper_work.c does what its
  * wish says, keeper_mend.c sees to the replicas of a volume that is served, keeper_scrub.c compares
- * them, keeper_hang.c sees to pools that do not answer.
+ * them, keeper_hang.c sees to pools that do not answer,
+ * keeper_revert.c puts a volume back.
  */
 #pragma once
 
@@ -44,6 +45,8 @@ struct keeper {
     unsigned snapshot_failures;
     struct error snapshot_trouble;
     int64_t snapshot_us; /* none is taken before that */
+    int64_t attempt;     /* at a revert, in the document's count; 0: none yet */
+    int64_t reverted;    /* number of the revert that has come to its end here */
 };
 
 /* One step towards what the wish says; how long to wait until the next, at most. */
@@ -76,6 +79,8 @@ void keeper_scrub_end(struct keeper *keeper);
 void keeper_snap(struct keeper *keeper);
 /* 0: none is being taken that is wanted no more; 1: one ends, come again. */
 int keeper_give_up_snapshot(struct keeper *keeper, struct error *err);
+/* The next step of the revert that is wanted; 1: it goes on.  `outcome`: of the look before. */
+int keeper_revert(struct keeper *keeper, int outcome, struct error *err);
 /* Those that are wanted, for the status; the caller's. */
 json_t *keeper_snapshots_json(const struct keeper *keeper);
 /* The daemon copies something. */

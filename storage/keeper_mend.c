@@ -116,7 +116,8 @@ static int do_change(struct keeper *keeper, const struct change *change, struct 
 bool keeper_has_job(const struct keeper *keeper) {
     enum target_job job = keeper->status.job;
 
-    return job == TARGET_REBUILD || job == TARGET_REPAIR || job == TARGET_SNAPSHOT;
+    return job == TARGET_REBUILD || job == TARGET_REPAIR || job == TARGET_SNAPSHOT ||
+           job == TARGET_REVERT;
 }
 
 static bool job_failed(const struct keeper *keeper) {

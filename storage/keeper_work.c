@@ -80,6 +80,7 @@ static int open_target(struct keeper *keeper, struct error *err) {
         .count = wanted->count,
         .qos = wanted->qos,
         .export = wanted->export,
+        .sealed = wanted->revert.snapshot != NULL,
         .timeout_ms = keeper->settings->timeout_ms,
     };
 
@@ -87,7 +88,10 @@ static int open_target(struct keeper *keeper, struct error *err) {
         settings.replicas[i] = keeper_replica(keeper, i);
     if (target_open(&settings, &keeper->target, err) < 0)
         return -1;
-    paper_write(keeper->run, wanted->text);
+    if (settings.sealed)
+        paper_remove(keeper->run); /* what is left of a revert, nobody serves without the API */
+    else
+        paper_write(keeper->run, wanted->text);
     keeper->opened = wish_hold(keeper->wish);
     keeper->elsewhere = false;
     keeper_look(keeper);
@@ -107,6 +111,7 @@ void keeper_let_go(struct keeper *keeper) {
     target_close(keeper->target);
     keeper->target = NULL;
     keeper->status = (struct target_status){ .state = TARGET_DOWN };
+    keeper->attempt = keeper->reverted = 0;
     wish_release(keeper->opened);
     keeper->opened = NULL;
 }
@@ -192,13 +197,14 @@ static int settle(struct keeper *keeper, int outcome, struct error *err) {
 }
 
 /* What was opened otherwise than it is wanted is opened anew: a target that has lost the volume to
- * another one and got it back is over, any other is found again.  1: not before the document says
- * what our report does, that we are about to. */
+ * another one and got it back is over, and one of before or behind a revert, any other is found
+ * again.  1: not before the document says what our report does, that we are about to. */
 static int reopen(struct keeper *keeper, struct error *err) {
     const struct wish_volume *wanted = &keeper->wish->volume;
     const struct wish_volume *opened = keeper->opened ? &keeper->opened->volume : NULL;
 
-    if (opened && opened->epoch != wanted->epoch) {
+    if (opened &&
+        (opened->epoch != wanted->epoch || opened->revert.number != wanted->revert.number)) {
         if (target_stop(keeper->target, err) < 0)
             return -1;
         keeper_let_go(keeper);
@@ -229,7 +235,10 @@ static int serve(struct keeper *keeper, struct error *err) {
     if (keeper->status.state != TARGET_SERVING)
         outcome = end_sessions(keeper, err) < 0 ? -1 : target_start(keeper->target, err);
     keeper_look(keeper);
-    return keeper->status.state == TARGET_SERVING ? settle(keeper, outcome, err) : outcome;
+    if (keeper->status.state != TARGET_SERVING)
+        return outcome;
+    return keeper->wish->volume.revert.snapshot ? keeper_revert(keeper, outcome, err)
+                                                : settle(keeper, outcome, err);
 }
 
 static int stop(struct keeper *keeper, struct error *err) {
@@ -274,6 +283,8 @@ static void report(struct keeper *keeper) {
         .scrubs = keeper->scrubbing,
         .scrubbed_at = keeper->scrubbed_at,
         .message = keeper->trouble.kind != ERROR_NONE ? keeper->trouble.message : "",
+        .attempt = keeper->attempt,
+        .reverted = keeper->reverted == keeper->wish->volume.revert.number,
         .snapshots = json_keep(arena, keeper_snapshots_json(keeper)),
     };
 

@@ -55,9 +55,11 @@ static json_t *replica_json(const struct target_text *text, const struct target_
 
 /* NULL: clients cannot find it. */
 static const char *address_of(struct arena *arena, const struct target_text *text) {
-    if (text->status->state != TARGET_SERVING || text->wish->volume.closed)
+    const struct wish_volume *wanted = &text->wish->volume;
+
+    if (text->status->state != TARGET_SERVING || wanted->closed || wanted->revert.snapshot)
         return NULL;
-    if (text->wish->volume.export == TARGET_EXPORT_NBD)
+    if (wanted->export == TARGET_EXPORT_NBD)
         return arena_format(arena, "nbd+unix:///%s?socket=%s/nbd", TARGET_EXPORT, text->run);
     return text->status->has_file ? arena_format(arena, "%s/" TARGET_FILE, text->run) : NULL;
 }
@@ -101,6 +103,19 @@ static json_t *scrub_json(const struct target_text *text, bool figures) {
     return object;
 }
 
+static json_t *revert_json(const struct target_text *text, bool figures) {
+    const struct target_status *status = text->status;
+    json_t *object = json_pack(
+        "{s:I, s:I, s:s}", "number", (json_int_t)text->wish->volume.revert.number, "attempt",
+        (json_int_t)text->attempt, "phase", text->reverted ? "Done" : "Pending");
+
+    if (status->job == TARGET_REVERT) {
+        json_object_set_new(object, "doneBytes", json_integer(figures ? status->done_bytes : 0));
+        json_object_set_new(object, "totalBytes", json_integer(figures ? status->total_bytes : 0));
+    }
+    return object;
+}
+
 const char *target_text(struct arena *arena, const struct target_text *text, bool figures) {
     json_t *status = json_keep(arena, json_pack("{s:s, s:I, s:o}", "phase", text->phase,
                                                 "observedGeneration", (json_int_t)text->generation,
@@ -117,6 +132,8 @@ const char *target_text(struct arena *arena, const struct target_text *text, boo
     json_object_set_new(status, "target", target_json(arena, text));
     if (text->scrubs || *text->scrubbed_at)
         json_object_set_new(status, "scrub", scrub_json(text, figures));
+    if (text->wish->volume.revert.snapshot && text->attempt > 0)
+        json_object_set_new(status, "revert", revert_json(text, figures));
     if (json_array_size(text->snapshots) > 0)
         json_object_set(status, "snapshots", (json_t *)(uintptr_t)text->snapshots);
     return json_text(arena, status);

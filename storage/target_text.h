@@ -16,6 +16,8 @@ struct target_text {
     bool scrubs;
     const char *scrubbed_at; /* "": none has ended */
     const char *message;
+    int64_t attempt;         /* at the revert that is wanted */
+    bool reverted;           /* and that has come to its end */
     const json_t *snapshots; /* those that are to be taken; NULL: none */
 };
 

@@ -187,6 +187,22 @@ static enum target_export export_of(const json_t *spec) {
     return text && strcmp(text, "file") == 0 ? TARGET_EXPORT_FILE : TARGET_EXPORT_NBD;
 }
 
+static int read_revert(struct held *held, const json_t *document, struct error *err) {
+    const json_t *wanted = json_object_get(json_object_get(document, "spec"), "revert");
+    const json_t *told = json_object_get(json_object_get(document, "status"), "revert");
+    struct wish_revert *revert = &held->wish.volume.revert;
+    const char *phase = json_text_of(told, "phase");
+
+    if (!wanted)
+        return 0;
+    *revert = (struct wish_revert){ .snapshot = uid_of(held->arena, wanted, "uid"),
+                                    .number = count_of(wanted, "number"),
+                                    .attempt = count_of(told, "attempt") };
+    revert->done =
+        phase && strcmp(phase, "Done") == 0 && count_of(told, "number") == revert->number;
+    return revert->snapshot && revert->number > 0 ? 0 : refuse(err, &held->wish, "its revert");
+}
+
 static int read_volume(struct held *held, const json_t *document, struct error *err) {
     const json_t *spec = json_object_get(document, "spec"), *qos = json_object_get(spec, "qos");
     const char *node = json_text_of(spec, "nodeId");
@@ -210,7 +226,7 @@ static int read_volume(struct held *held, const json_t *document, struct error *
     };
     if (volume->size_bytes <= 0 || volume->size_bytes > volume->maximum_bytes)
         return refuse(err, &held->wish, "its capacity");
-    if (read_places(held, spec, err) < 0)
+    if (read_places(held, spec, err) < 0 || read_revert(held, document, err) < 0)
         return -1;
     return read_snapshots(held, spec, &volume->snapshots, &volume->snapshot_count, err);
 }

@@ -21,6 +21,14 @@ struct wish_snapshot {
     bool remove;
 };
 
+/* The volume is put back to a snapshot, and nobody is let in before. */
+struct wish_revert {
+    const char *snapshot; /* uid; NULL: it is not */
+    int64_t number;       /* of this revert */
+    int64_t attempt;      /* the last that the document has heard of */
+    bool done;            /* as the document says */
+};
+
 struct wish_volume {
     int64_t size_bytes, maximum_bytes;
     const char *node;  /* where its target is to be; "": nowhere */
@@ -43,6 +51,7 @@ struct wish_volume {
     bool closed;             /* clients are not told where it is */
     unsigned snapshot_count; /* that are to be taken */
     const struct wish_snapshot *snapshots;
+    struct wish_revert revert;
 };
 
 struct wish_replica {

@@ -583,6 +583,124 @@ START_TEST(who_serves_for_nobody_does_not_say_where) {
 }
 END_TEST
 
+/* ---- a revert ---- */
+
+static uint32_t then[BLOCKS];
+
+/* A snapshot, and what was written behind it. */
+static void prepare_revert(void) {
+    serve();
+    want_snapshot(SNAPSHOT);
+    while (!snapshot_told() || strcmp(json_text_of(snapshot_told(), "phase"), "Ready") != 0)
+        poll(NULL, 0, 5);
+    memcpy(then, checker.least, sizeof(then));
+    ck_assert(checker_write(&checker, 100));
+    checker_disconnect(&checker);
+}
+
+/* The document has heard of so many attempts; `phase`: as the last of them has told, or NULL. */
+static void want_revert(int64_t number, int64_t attempt, const char *phase) {
+    json_t *document = volume_document(NODE, "64Mi", version++);
+
+    json_object_set_new(json_object_get(document, "spec"), "revert",
+                        json_pack("{s:s, s:I}", "uid", SNAPSHOT, "number", (json_int_t)number));
+    if (attempt > 0)
+        json_object_set_new(document, "status",
+                            json_pack("{s:{s:I, s:I, s:s}}", "revert", "number", (json_int_t)number,
+                                      "attempt", (json_int_t)attempt, "phase", phase));
+    set(document);
+}
+
+static void await_revert_told(int64_t attempt, const char *phase) {
+    const json_t *revert;
+
+    do {
+        poll(NULL, 0, 5);
+        revert = json_object_get(told(VOLUME), "revert");
+    } while (json_integer_value(json_object_get(revert, "attempt")) != attempt ||
+             strcmp(json_text_of(revert, "phase"), phase) != 0);
+    ck_assert_ptr_null(json_object_get(json_object_get(told(VOLUME), "target"), "address"));
+}
+
+static bool is_connectable(void) {
+    char path[170];
+
+    snprintf(path, sizeof(path), "%s/nbd", run);
+    return checker_connect(&checker, path);
+}
+
+static void assert_holds_what_was_then(void) {
+    memcpy(checker.least, then, sizeof(then));
+    memcpy(checker.most, then, sizeof(then));
+    want(NODE, "64Mi");
+    connect_checker();
+    ck_assert(checker_read(&checker));
+}
+
+START_TEST(a_volume_is_put_back_and_nobody_is_let_in_before) {
+    prepare_revert();
+    want_revert(1, 0, NULL);
+    await_revert_told(1, "Pending");
+    ck_assert(!is_connectable());
+    want_revert(1, 1, "Pending");
+    await_revert_told(1, "Done");
+    ck_assert(!is_connectable());
+    want_revert(1, 1, "Done");
+    assert_holds_what_was_then();
+    ck_assert_ptr_null(json_object_get(told(VOLUME), "revert"));
+    assert_well();
+}
+END_TEST
+
+/* Nothing begins before the document says that it is to, and nothing again of which it says that it
+ * is done. */
+START_TEST(a_revert_is_begun_when_its_document_knows_of_it) {
+    prepare_revert();
+    want_revert(1, 3, "Pending");
+    await_revert_told(4, "Pending"); /* an earlier agent's were three */
+    want(NODE, "64Mi");
+    connect_checker();
+    ck_assert(checker_read(&checker)); /* so nothing was begun */
+    checker_disconnect(&checker);
+    want_revert(2, 4, "Done");
+    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < version - 1)
+        poll(NULL, 0, 5);
+    ck_assert_ptr_null(json_object_get(told(VOLUME), "revert"));
+    want(NODE, "64Mi");
+    connect_checker();
+    ck_assert(checker_read(&checker));
+}
+END_TEST
+
+START_TEST(whoever_dies_a_revert_comes_to_its_end) {
+    prepare_revert();
+    settings.rebuild_speed = STRIDE;
+    ck_assert(targets_stop(targets, 60000));
+    targets = targets_new(&settings);
+    want_revert(1, 0, NULL);
+    await_revert_told(1, "Pending");
+    want_revert(1, 1, "Pending");
+    while (!json_object_get(json_object_get(told(VOLUME), "revert"), "doneBytes"))
+        poll(NULL, 0, 5);
+    kill(daemon_pid(), SIGKILL);
+    await_revert_told(2, "Pending"); /* it is begun anew */
+    want_revert(1, 2, "Pending");
+    while (!json_object_get(json_object_get(told(VOLUME), "revert"), "doneBytes"))
+        poll(NULL, 0, 5);
+    settings.rebuild_speed = 0;
+    ck_assert(targets_stop(targets, 60000)); /* and its daemon goes on */
+    ck_assert(!is_connectable());
+    targets = targets_new(&settings);
+    targets_adopt(targets); /* nothing, without the API */
+    ck_assert(!is_connectable());
+    want_revert(1, 2, "Pending");
+    await_revert_told(3, "Pending");
+    want_revert(1, 3, "Pending");
+    await_revert_told(3, "Done");
+    assert_holds_what_was_then();
+}
+END_TEST
+
 START_TEST(a_replica_leaves_and_comes_back) {
     json_t *document = volume_document(NODE, "64Mi", 2);
 
@@ -791,7 +909,10 @@ CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end, an_address_that_comes_di
                 what_a_replica_missed_while_no_agent_was_there_is_found,
                 replicas_are_compared_again_and_again, a_snapshot_is_taken_once_while_clients_write,
                 what_is_wanted_no_more_is_not_taken_when_the_document_is_true,
-                who_serves_for_nobody_does_not_say_where, a_replica_leaves_and_comes_back,
+                who_serves_for_nobody_does_not_say_where,
+                a_volume_is_put_back_and_nobody_is_let_in_before,
+                a_revert_is_begun_when_its_document_knows_of_it,
+                whoever_dies_a_revert_comes_to_its_end, a_replica_leaves_and_comes_back,
                 too_few_replicas_are_waited_for, one_that_hangs_holds_up_no_other,
                 a_pool_that_hangs_costs_its_replica_alone, a_volume_waits_for_pools_that_it_needs,
                 what_a_machine_that_went_down_has_left_goes)

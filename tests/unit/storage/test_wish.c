@@ -111,6 +111,10 @@ START_TEST(what_makes_no_sense_is_refused) {
                              "relative"));
     assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "snapshots",
                    json_pack("[{s:s}]", "uid", "nobody"));
+    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "revert",
+                   json_pack("{s:s, s:i}", "uid", "../data", "number", 1));
+    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "revert",
+                   json_pack("{s:s}", "uid", uids[0]));
     assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "maximum",
                    json_string("1Mi"));
     assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "replicas", many());
