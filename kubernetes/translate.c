@@ -166,10 +166,14 @@ static json_t *spec_for(struct arena *arena, const json_t *object, const json_t 
     const char *namespace = object_text(object, "namespace");
     const char *source = json_text_of(spec, "cstorVolumeSource");
     const char *volume = json_text_of(spec, "volumeName"); /* a snapshot's */
+    const char *snapshot = json_text_of(json_object_get(spec, "revert"), "snapshotName");
 
     if (source)
         json_object_set_new(spec, "cstorVolumeSource",
                             json_string(source_for(arena, namespace, source, ours)));
+    if (snapshot)
+        json_object_set_new(json_object_get(spec, "revert"), "snapshotName",
+                            json_string(translate_name(arena, namespace, snapshot)));
     if (volume)
         json_object_set_new(spec, "volumeName",
                             json_string(translate_name(arena, namespace, volume)));

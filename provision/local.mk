@@ -16,7 +16,7 @@ libscoria_a_SOURCES += \
 	provision/pool_list.c provision/pool_list.h \
 	provision/reconcile.c provision/reconcile.h provision/reconcile.private.h \
 	provision/reconcile_create.c \
-	provision/reconcile_replicas.c \
+	provision/reconcile_replicas.c provision/reconcile_revert.c \
 	provision/reconcile_settle.c \
 	provision/reconcile_size.c \
 	provision/reconcile_snapshot_node.c provision/reconcile_snapshots.c \
@@ -30,7 +30,8 @@ libscoria_a_SOURCES += \
 	provision/volume_config.c \
 	provision/volume_config_snapshot.c \
 	provision/volume_policy.c \
-	provision/volume_replica.c
+	provision/volume_replica.c \
+	provision/volume_revert.c provision/volume_revert.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
@@ -44,10 +45,12 @@ check_PROGRAMS += \
 	tests/unit/provision/test_document_own \
 	tests/unit/provision/test_document_quota \
 	tests/unit/provision/test_reconcile \
+	tests/unit/provision/test_reconcile_revert \
 	tests/unit/provision/test_reconcile_snapshots \
 	tests/unit/provision/test_reconcile_walk \
 	tests/unit/provision/test_replica_placement \
 	tests/unit/provision/test_replica_pool \
+	tests/unit/provision/test_revert_walk \
 	tests/unit/provision/test_schema \
 	tests/unit/provision/test_takeover \
 	tests/unit/provision/test_volume_config_snapshot

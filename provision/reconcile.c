@@ -192,10 +192,11 @@ static int load_snapshots(struct reconcile *r, struct error *err) {
     return 0;
 }
 
-/* Where it is published; or else, with no clients let in, where a snapshot of it is taken. */
+/* Where it is published; or else, with no clients let in, where a snapshot of it is taken, or it is
+ * reverted to one. */
 static int serve(struct reconcile *r, struct error *err) {
     const char *node = tree_text(json_object_get(r->config.before.body, "publish"), "nodeId");
-    bool is_published = *node;
+    bool is_published = *node && !reconcile_reverts(r);
 
     if (!is_published && reconcile_snapshot_node(r, &node, err) < 0)
         return -1;
@@ -214,7 +215,8 @@ static int advance(struct reconcile *r, struct error *err) {
         !text_is(side_phase(&r->config), "Reconciling"))
         return 0;
     if (load_snapshots(r, err) < 0 || reconcile_replicas(r, err) < 0 ||
-        reconcile_snapshots(r, err) < 0 || serve(r, err) < 0 || reconcile_size(r, err) < 0)
+        reconcile_snapshots(r, err) < 0 || reconcile_revert(r, err) < 0 || serve(r, err) < 0 ||
+        reconcile_size(r, err) < 0)
         return -1;
     return reconcile_settle(r, err);
 }

@@ -97,7 +97,10 @@ bool reconcile_wants_snapshot(const struct reconcile *r);
 /* One that no replica but this one is known to hold; NULL: there is none. */
 const struct side *reconcile_snapshot_only_of(const struct reconcile *r,
                                               const struct document *replica);
-/* Where the volume is served for a snapshot, when nobody has it published; "": nowhere. */
+/* It is put back to one, and nobody is let in before; and that one is there. */
+bool reconcile_reverts(const struct reconcile *r);
+bool reconcile_wants_revert(const struct reconcile *r);
+/* Where the volume is served for a snapshot, or a revert, when nobody has it published; "": nowhere. */
 int reconcile_snapshot_node(struct reconcile *r, const char **ret, struct error *err);
 
 /* ---- steps ---- */
@@ -109,5 +112,6 @@ int reconcile_replicas(struct reconcile *r, struct error *err);
 int reconcile_target(struct reconcile *r, const char *node, struct error *err);
 int reconcile_size(struct reconcile *r, struct error *err);
 int reconcile_snapshots(struct reconcile *r, struct error *err);
+int reconcile_revert(struct reconcile *r, struct error *err);
 int reconcile_settle(struct reconcile *r, struct error *err);
 int reconcile_delete(struct reconcile *r, struct error *err);

@@ -1,6 +1,6 @@
 /*
- * Who takes a snapshot of a volume that nobody has published: the node that can have most of its
- * replicas.
+ * Who takes a snapshot of a volume that nobody has published, or reverts it: the node that can have
+ * most of its replicas.
  */
 #include "provision/reconcile.private.h"
 
@@ -49,7 +49,7 @@ int reconcile_snapshot_node(struct reconcile *r, const char **ret, struct error 
     int answers;
 
     *ret = "";
-    if (!reconcile_wants_snapshot(r) ||
+    if (!(reconcile_reverts(r) ? reconcile_wants_revert(r) : reconcile_wants_snapshot(r)) ||
         snapshot_node_obstacle(r->work->arena, side_spec(&r->volume), ""))
         return 0;
     answers = holder_answers(r, err);
@@ -59,5 +59,6 @@ int reconcile_snapshot_node(struct reconcile *r, const char **ret, struct error 
     if (*ret)
         return 0;
     *ret = "";
-    return reconcile_fail(r, "Snapshot", "No node of a replica is up to take a snapshot.", err);
+    return reconcile_fail(
+        r, "Snapshot", "No node of a replica is up to take a snapshot, or to revert to one.", err);
 }

@@ -3,6 +3,7 @@
  */
 #include "provision/condition.h"
 #include "provision/document.h"
+#include "provision/volume_revert.h"
 
 #include "json/json.h"
 
@@ -30,6 +31,12 @@ static const struct schema_field wanted_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+static const struct schema_field wanted_revert_fields[] = {
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the revert." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field spec_fields[] = {
     { "capacity", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1, .about = "Its size." },
     { "maximum", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1,
@@ -54,6 +61,8 @@ static const struct schema_field spec_fields[] = {
       .about = "All that belong to it, in their order." },
     { "snapshots", SCHEMA_LIST, .of = wanted_fields, .max = SNAPSHOTS_MOST,
       .about = "Those that are to be taken." },
+    { "revert", SCHEMA_OBJECT, .of = wanted_revert_fields,
+      .about = "What it is to hold before anybody is let in." },
     { "removing", SCHEMA_TEXT, .min = 1, .about = "The one that is to leave." },
     SCHEMA_FIELDS_END,
 };
@@ -99,6 +108,18 @@ static const struct schema_field snapshot_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+static const char *const revert_phases[] = { REVERT_PENDING, REVERT_DONE, NULL };
+
+static const struct schema_field revert_fields[] = {
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the revert." },
+    { "attempt", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1,
+      .about = "Begun when this is told; of earlier ones nothing is heard." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = revert_phases, .about = "Is it done?" },
+    { "doneBytes", SCHEMA_INT, .about = "How much is copied." },
+    { "totalBytes", SCHEMA_INT, .about = "How much there is to copy." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field scrub_fields[] = {
     { "damagedBlocks", SCHEMA_INT, .about = "Blocks of 4096 bytes in which one was outvoted." },
     { "undecidedBlocks", SCHEMA_INT, .about = "Those about which no majority agreed." },
@@ -119,6 +140,7 @@ static const struct schema_field status_fields[] = {
       .about = "Each replica as the target sees it." },
     { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
       .about = "Each that is to be taken." },
+    { "revert", SCHEMA_OBJECT, .of = revert_fields, .about = "How the one that is wanted goes on." },
     { "scrub", SCHEMA_OBJECT, .of = scrub_fields, .about = "How the replicas compare." },
     { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "conditions", SCHEMA_LIST, .of = condition_fields, .max = CONDITIONS_MOST, .also = "condition",
@@ -142,6 +164,7 @@ static int keep_claim(struct work *work, const struct document *before, struct d
         claimed = epoch;
     if (claimed > 0)
         json_object_set_new(after->status, "claimedEpoch", json_integer(claimed));
+    volume_revert_keep(before, after);
     return 0;
 }
 

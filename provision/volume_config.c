@@ -4,6 +4,7 @@
 #include "provision/name.h"
 #include "provision/pool_list.h"
 #include "provision/snapshot_source.h"
+#include "provision/volume_revert.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -43,6 +44,13 @@ static const struct schema_field provision_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+static const struct schema_field revert_fields[] = {
+    { "snapshotName", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .allows = name_is_subdomain,
+      .about = "the name of the snapshot that it is to hold again" },
+    { "request", SCHEMA_TEXT, .about = "Any text; another one asks for it once more." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field spec_fields[] = {
     { "capacity", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = capacity_fields,
       .about = "How large it is to be." },
@@ -53,6 +61,7 @@ static const struct schema_field spec_fields[] = {
       .about = "What it was made with; cannot be changed." },
     { "policy", SCHEMA_OBJECT, SCHEMA_KEPT, .of = volume_policy_fields,
       .about = "Its own copy of what its policy said." },
+    { "revert", SCHEMA_OBJECT, .of = revert_fields, .about = "What it is put back to." },
     SCHEMA_FIELDS_END,
 };
 
@@ -112,6 +121,9 @@ static int check_config(struct work *work, struct document *config, struct error
 
     if (check_pool_count(config, err) < 0)
         return -1;
+    if (json_object_get(spec, "revert"))
+        return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s is not Bound.",
+                         config->name);
     if (!json_object_get(provision, "capacity"))
         json_object_set_new(provision, "capacity",
                             json_deep_copy(json_object_get(spec, "capacity")));
@@ -195,7 +207,8 @@ static int check_config_edit(struct work *work, const struct document *before,
     if (!is_bound(before) || json_object_get(after->labels, LABEL_SOURCE))
         snapshot_source_keep_label(work, after);
     if (check_pools(work->arena, before, after, err) < 0 ||
-        check_size(work->arena, before, after, err) < 0)
+        check_size(work->arena, before, after, err) < 0 ||
+        volume_revert_edit(work, before, after, err) < 0)
         return -1;
     if (is_bound(before) && old_policy && !json_equal(old_policy, policy))
         json_object_set_new(after->status, "phase", json_string("Reconciling"));

@@ -7,6 +7,7 @@
 #include "provision/name.h"
 #include "provision/snapshot_node.h"
 #include "provision/snapshot_source.h"
+#include "provision/volume_revert.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -73,7 +74,15 @@ static int check_snapshot(struct work *work, struct document *snapshot, struct e
     return check_room(work, &config, err) < 0 ? -1 : check_node(work, &config, err);
 }
 
-/* Its files are what a clone is made of. */
+/* One that is lost is of no use to it. */
+static bool is_reverted_to(const struct document *config, const struct document *snapshot) {
+    const char *uid = json_text_of(volume_revert_pending(config), "uid");
+    const char *phase = json_text_of(snapshot->status, "phase");
+
+    return uid && strcmp(uid, snapshot->id) == 0 && !(phase && strcmp(phase, "Failed") == 0);
+}
+
+/* Its files are what a clone is made of, and what the volume is put back to. */
 static int check_snapshot_delete(struct work *work, const struct document *snapshot,
                                  struct error *err) {
     struct document config;
@@ -81,6 +90,9 @@ static int check_snapshot_delete(struct work *work, const struct document *snaps
                                &config, err);
     int begun = found > 0 ? snapshot_source_begun(work, &config, snapshot->name, err) : found;
 
+    if (found > 0 && is_reverted_to(&config, snapshot))
+        return error_set(err, ERROR_CONFLICT, "Volume config %s is reverted to snapshot %s.",
+                         config.name, snapshot->name);
     if (begun <= 0)
         return begun;
     return error_set(err, ERROR_CONFLICT, "Of snapshot %s %d volumes are being made.",

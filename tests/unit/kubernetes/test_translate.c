@@ -62,6 +62,18 @@ START_TEST(a_snapshot_is_of_a_config_of_its_namespace) {
 }
 END_TEST
 
+START_TEST(a_config_is_reverted_to_a_snapshot_of_its_namespace) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *object = tree(arena, "{" HEAD "'metadata':{'name':'n','namespace':'s','uid':'u'},"
+                                       "'spec':{'revert':{'snapshotName':'1','request':'r'}}}");
+    const json_t *revert =
+        json_object_get(json_object_get(translate_document(arena, object, NULL), "spec"), "revert");
+
+    ck_assert_str_eq(json_text_of(revert, "snapshotName"), "s.1");
+    ck_assert_str_eq(json_text_of(revert, "request"), "r");
+}
+END_TEST
+
 START_TEST(a_clone_that_is_there_keeps_its_source) {
     autoarena struct arena *arena = arena_new();
     const json_t *object = tree(arena, "{" HEAD "'metadata':{'name':'n','namespace':'s','uid':'u'},"
@@ -219,6 +231,7 @@ END_TEST
 
 CHECK_MAIN("translate", namespaces_never_meet, what_our_api_is_told_has_names_of_its_own,
            a_snapshot_is_of_a_config_of_its_namespace, a_clone_that_is_there_keeps_its_source,
+           a_config_is_reverted_to_a_snapshot_of_its_namespace,
            what_is_no_clone_may_name_a_volume_that_is_to_stay, a_policy_may_be_named_by_a_label,
            an_edit_names_what_was_read_and_leaves_what_is_ours,
            what_is_told_is_seen_beside_what_more_there_is,

@@ -1,0 +1,144 @@
+#include "provision/volume_revert.h"
+
+#include "common/quantity.h"
+#include "provision/document_store.h"
+#include "provision/snapshot_node.h"
+#include "json/json.h"
+
+#include <string.h>
+
+static const json_t *spec_of(const struct document *document) {
+    return json_object_get(document->body, "spec");
+}
+
+static const json_t *revert_of(const struct document *config) {
+    return json_object_get(config->status, "revert");
+}
+
+static bool same(const char *a, const char *b) {
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+const json_t *volume_revert_pending(const struct document *config) {
+    const json_t *revert = revert_of(config);
+
+    return same(json_text_of(revert, "phase"), REVERT_PENDING) ? revert : NULL;
+}
+
+/* The last one that was begun is not begun again, whoever has taken it away and puts it back. */
+static bool is_new(const struct document *config, const json_t *wanted) {
+    const json_t *last = revert_of(config);
+
+    return wanted &&
+           !(last &&
+             same(json_text_of(last, "snapshotName"), json_text_of(wanted, "snapshotName")) &&
+             same(json_text_of(last, "request"), json_text_of(wanted, "request")));
+}
+
+static int64_t storage_of(const json_t *holder) {
+    const char *text = json_text_of(json_object_get(holder, "capacity"), "storage");
+    int64_t bytes;
+
+    return text && quantity_read(text, &bytes) ? bytes : 0;
+}
+
+/* ---- what may begin ---- */
+
+static int check_snapshot(const struct document *config, const struct document *snapshot,
+                          struct error *err) {
+    const char *phase = json_text_of(snapshot->status, "phase");
+
+    if (snapshot->deleted_at || !same(phase, "Ready"))
+        return error_set(err, ERROR_CONFLICT, "spec.revert.snapshotName: Snapshot %s is %s.",
+                         snapshot->name, snapshot->deleted_at ? "being deleted" : "not ready");
+    if (storage_of(snapshot->status) != storage_of(config->status) ||
+        storage_of(spec_of(config)) > storage_of(config->status))
+        return error_set(err, ERROR_CONFLICT,
+                         "spec.revert.snapshotName: Snapshot %s is not as large as the volume.",
+                         snapshot->name);
+    return 0;
+}
+
+static int find_snapshot(struct work *work, const struct document *config, const char *name,
+                         struct document *ret, struct error *err) {
+    int found =
+        document_named(work, &kind_volume_config_snapshot, config->project_id, name, ret, err);
+
+    if (found < 0)
+        return -1;
+    if (!found || !same(ret->owner_id, config->id))
+        return error_set(err, ERROR_NOT_FOUND,
+                         "spec.revert.snapshotName: Snapshot %s of volume config %s could not be "
+                         "found.",
+                         name, config->name);
+    return check_snapshot(config, ret, err);
+}
+
+/* A target reverts by files of its own node. */
+static int check_node(struct work *work, const struct document *config, struct error *err) {
+    struct document *volume = NULL;
+    int found = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
+    const char *obstacle =
+        found > 0 ? snapshot_node_obstacle(work->arena, spec_of(volume), "") : NULL;
+
+    if (obstacle)
+        return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s: %s.", config->name,
+                         obstacle);
+    return found < 0 ? -1 : 0;
+}
+
+static int begin(struct work *work, const struct document *before, struct document *after,
+                 const json_t *wanted, struct error *err) {
+    json_int_t number = json_integer_value(json_object_get(revert_of(before), "number")) + 1;
+    const char *phase = json_text_of(before->status, "phase");
+    struct document snapshot;
+
+    if (!same(phase, "Bound"))
+        return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s is not Bound.",
+                         before->name);
+    if (find_snapshot(work, after, json_text_of(wanted, "snapshotName"), &snapshot, err) < 0 ||
+        check_node(work, after, err) < 0)
+        return -1;
+    json_object_set_new(after->status, "revert",
+                        json_pack("{s:I, s:s, s:s, s:s*, s:s}", "number", number, "uid",
+                                  snapshot.id, "snapshotName", snapshot.name, "request",
+                                  json_text_of(wanted, "request"), "phase", REVERT_PENDING));
+    return 0;
+}
+
+int volume_revert_edit(struct work *work, const struct document *before, struct document *after,
+                       struct error *err) {
+    const json_t *wanted = json_object_get(spec_of(after), "revert");
+    const char *node = json_text_of(json_object_get(after->body, "publish"), "nodeId");
+
+    if (is_new(before, wanted) && begin(work, before, after, wanted, err) < 0)
+        return -1;
+    if (!volume_revert_pending(after))
+        return 0;
+    if (node && *node)
+        return error_set(err, ERROR_CONFLICT,
+                         "publish.nodeId: Volume config %s is reverted to a snapshot, and is "
+                         "published on no node meanwhile.",
+                         before->name);
+    if (storage_of(spec_of(after)) != storage_of(spec_of(before)))
+        return error_set(err, ERROR_CONFLICT,
+                         "spec.capacity.storage: Volume config %s is reverted to a snapshot, and "
+                         "stays as large meanwhile.",
+                         before->name);
+    return 0;
+}
+
+/* ---- what its node tells ---- */
+
+static json_int_t attempt_of(const struct document *volume) {
+    return json_integer_value(json_object_get(revert_of(volume), "attempt"));
+}
+
+void volume_revert_keep(const struct document *before, struct document *after) {
+    json_t *last = json_object_get(before->status, "revert");
+
+    if (!json_object_get(spec_of(before), "revert"))
+        json_object_del(after->status, "revert");
+    else if (last && attempt_of(after) < attempt_of(before))
+        json_object_set(after->status, "revert", last);
+}

@@ -1,0 +1,253 @@
+/*
+ * Configs that are put back to a snapshot: what may be asked for, and how the controller takes it
+ * further, with a node that says what the test says.
+ */
+#include "tests/lib/declared.h"
+
+#define SNAPSHOT(name, volume) \
+    "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"volumeName\":\"" volume "\"}}"
+#define REVERT(name, request) \
+    "{\"spec\":{\"revert\":{\"snapshotName\":\"" name "\",\"request\":\"" request "\"}}}"
+#define PUBLISH(node) "{\"publish\":{\"nodeId\":\"" node "\"}}"
+
+static void change(struct work *work, const char *config, const char *patch) {
+    struct error err = { 0 };
+
+    ck_assert_msg(edit(work, config, patch, &err) == 0, "%s: %s", patch, err.message);
+    settle(work, config);
+}
+
+static void expect_refused(struct work *work, const char *config, const char *patch,
+                           enum error_kind as, const char *message) {
+    struct error err = { 0 };
+    int64_t before = last_version(work);
+
+    ck_assert_msg(edit(work, config, patch, &err) < 0, "%s", patch);
+    ck_assert_int_eq(last_version(work), before);
+    ck_assert_msg(strstr(err.message, message) != NULL, "%s", err.message);
+    ck_assert_int_eq(err.kind, as);
+}
+
+/* What the node that has the volume says, with more members. */
+static void say_more(struct work *work, const char *config, const char *more) {
+    struct document volume = volume_of(work, config);
+
+    say(work, &volume,
+        arena_format(work->arena,
+                     "{\"phase\":\"Healthy\",\"capacity\":\"1Gi\",\"observedGeneration\":%jd,"
+                     "\"target\":{\"nodeId\":\"%s\",\"state\":\"Serving\"}%s}",
+                     (intmax_t)volume.generation, volume.node, more));
+    settle(work, config);
+}
+
+static void say_revert(struct work *work, const char *config, int number, int attempt,
+                       const char *phase) {
+    say_more(work, config,
+             arena_format(work->arena,
+                          ",\"revert\":{\"number\":%d,\"attempt\":%d,\"phase\":\"%s\"}", number,
+                          attempt, phase));
+}
+
+/* Each replica says that it holds those, or none. */
+static void say_holds(struct work *work, const char *config, const char *list) {
+    struct document *replicas = NULL;
+    unsigned count = replicas_of(work, config, &replicas);
+
+    for (unsigned i = 0; i < count; i++)
+        say(work, &replicas[i],
+            arena_format(work->arena,
+                         "{\"phase\":\"Healthy\",\"observedGeneration\":%jd,\"snapshots\":[%s]}",
+                         (intmax_t)replicas[i].generation, list));
+    settle(work, config);
+}
+
+static const char *shoot(struct work *work, const char *config, const char *text) {
+    const char *id = declare(work, &kind_volume_config_snapshot, text);
+
+    settle(work, config);
+    say_more(work, config,
+             arena_format(work->arena,
+                          ",\"snapshots\":[{\"uid\":\"%s\",\"phase\":\"Ready\",\"sizeBytes\":"
+                          "1073741824}]",
+                          id));
+    return id;
+}
+
+/* "db", Bound on three pools of one node and published nowhere, with snapshots "one" and "two". */
+static const char *prepare(struct work *work, const char **ret_one) {
+    const char *id, *one, *two;
+
+    for (unsigned i = 0; i < 3; i++)
+        put_pool(work, arena_format(work->arena, "pool-%c", 'a' + i), "host-a", 900 * GIB);
+    id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 3, ""));
+    settle(work, id);
+    say_made(work, id);
+    settle(work, id);
+    change(work, id, PUBLISH("host-a"));
+    one = shoot(work, id, SNAPSHOT("one", "db"));
+    two = shoot(work, id, SNAPSHOT("two", "db"));
+    say_holds(work, id,
+              arena_format(work->arena,
+                           "{\"uid\":\"%s\",\"phase\":\"Ready\"},{\"uid\":\"%s\",\"phase\":"
+                           "\"Ready\"}",
+                           one, two));
+    change(work, id, PUBLISH(""));
+    say_stopped(work, id);
+    settle(work, id);
+    ck_assert_ptr_null(volume_of(work, id).node);
+    *ret_one = one;
+    return id;
+}
+
+static void assert_pending(struct work *work, const char *config, int number) {
+    ck_assert_str_eq(config_at(work, config, "status.revert.phase"), "\"Pending\"");
+    ck_assert_str_eq(config_at(work, config, "status.revert.number"),
+                     arena_format(work->arena, "%d", number));
+    ck_assert_str_eq(volume_at(work, config, "spec.revert.number"),
+                     arena_format(work->arena, "%d", number));
+}
+
+static void assert_done(struct work *work, const char *config, int number) {
+    ck_assert_str_eq(config_at(work, config, "status.revert.phase"), "\"Done\"");
+    ck_assert_str_eq(config_at(work, config, "status.revert.number"),
+                     arena_format(work->arena, "%d", number));
+    ck_assert_str_eq(volume_at(work, config, "spec.revert"), "null");
+}
+
+WORK_TEST(a_node_reverts_what_is_published_nowhere) {
+    const char *one, *config = prepare(work, &one);
+    struct document snapshot = document_of(work, &kind_volume_config_snapshot, one), after;
+
+    change(work, config, REVERT("one", "a"));
+    assert_pending(work, config, 1);
+    ck_assert_str_eq(volume_at(work, config, "spec.revert"),
+                     arena_format(work->arena, "{\"uid\":\"%s\",\"number\":1}", one));
+    ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"host-a\"");
+    ck_assert_str_eq(volume_at(work, config, "spec.serve"), "false");
+    ck_assert_ptr_nonnull(strstr(config_at(work, config, "status.conditions"),
+                                 "The volume is reverted to snapshot one."));
+    expect_refused(work, config, PUBLISH("host-a"), ERROR_CONFLICT, "publish.nodeId");
+    expect_refused(work, config, "{\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}}", ERROR_CONFLICT,
+                   "spec.capacity.storage");
+    REFUSED(document_delete(work, &snapshot, false, &after, err), CONFLICT);
+    ck_assert_str_eq(err->message, "Volume config db is reverted to snapshot one.");
+
+    say_more(work, config, "");
+    say_revert(work, config, 1, 1, "Pending");
+    assert_pending(work, config, 1);
+    say_revert(work, config, 1, 1, "Done");
+    assert_done(work, config, 1);
+    ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
+    ck_assert_str_eq(config_at(work, config, "status.conditions"), "null");
+    ck_assert_str_eq(last_event(work, config),
+                     "Normal Reverted 1: The volume holds what snapshot one does.");
+    say_revert(work, config, 1, 1, "Done"); /* heard late: it asks for nothing */
+    ck_assert_str_eq(volume_at(work, config, "status.revert"), "null");
+    change(work, config, PUBLISH("host-a"));
+    ck_assert_str_eq(volume_at(work, config, "spec.serve"), "true");
+    OK(document_delete(work, &snapshot, false, &after, err));
+}
+
+WORK_TEST(one_request_is_one_revert) {
+    const char *one, *config = prepare(work, &one);
+    int64_t version;
+
+    (void)err;
+    change(work, config, REVERT("one", "a"));
+    say_revert(work, config, 1, 1, "Pending");
+    version = last_version(work);
+    change(work, config, REVERT("one", "a"));
+    ck_assert_int_eq(last_version(work), version);
+    change(work, config, "{\"spec\":{\"revert\":null}}"); /* it goes on all the same */
+    assert_pending(work, config, 1);
+    say_revert(work, config, 1, 1, "Done");
+    change(work, config, REVERT("one", "a")); /* somebody puts it back */
+    assert_done(work, config, 1);
+    change(work, config, REVERT("one", "b"));
+    assert_pending(work, config, 2);
+    change(work, config, REVERT("two", "b")); /* another one in its place */
+    assert_pending(work, config, 3);
+    say_revert(work, config, 2, 3, "Done");
+    assert_pending(work, config, 3);
+    say_revert(work, config, 3, 3, "Done");
+    assert_done(work, config, 3);
+}
+
+/* A second end would undo what clients have written since the first. */
+WORK_TEST(of_an_earlier_attempt_nothing_is_heard) {
+    const char *one, *config = prepare(work, &one);
+
+    (void)err;
+    change(work, config, REVERT("one", "a"));
+    say_revert(work, config, 1, 1, "Pending");
+    say_revert(work, config, 1, 2, "Pending");
+    say_revert(work, config, 1, 1, "Done");
+    assert_pending(work, config, 1);
+    ck_assert_str_eq(volume_at(work, config, "status.revert.attempt"), "2");
+    say_more(work, config, "");
+    say_revert(work, config, 1, 1, "Done");
+    assert_pending(work, config, 1);
+    say_revert(work, config, 1, 2, "Done");
+    assert_done(work, config, 1);
+}
+
+WORK_TEST(what_cannot_be_is_refused) {
+    const char *one, *config = prepare(work, &one), *waits;
+    struct document document, after;
+
+    REFUSED(document_create(
+                work, &kind_volume_config,
+                tree(work, DECLARED("new", "1Gi", 3, ",\"revert\":{\"snapshotName\":\"one\"}")),
+                false, &document, err),
+            CONFLICT);
+    expect_refused(work, config, "{\"spec\":{\"revert\":{\"request\":\"a\"}}}", ERROR_BAD_REQUEST,
+                   "spec.revert.snapshotName");
+    expect_refused(work, config, REVERT("none", "a"), ERROR_NOT_FOUND, "could not be found");
+    waits = declare(work, &kind_volume_config_snapshot, SNAPSHOT("waits", "db"));
+    expect_refused(work, config, REVERT("waits", "a"), ERROR_CONFLICT, "is not ready");
+    document = document_of(work, &kind_volume_config_snapshot, waits);
+    OK(document_delete(work, &document, false, &after, err));
+    expect_refused(work, config, REVERT("waits", "a"), ERROR_CONFLICT, "is being deleted");
+    declare(work, &kind_volume_config, DECLARED("other", "1Gi", 3, ""));
+    document = document_of(work, &kind_volume_config, "other");
+    expect_refused(work, document.id, REVERT("one", "a"), ERROR_CONFLICT, "is not Bound");
+    change(work, config, PUBLISH("host-a"));
+    expect_refused(work, config, REVERT("one", "a"), ERROR_CONFLICT, "publish.nodeId");
+    change(work, config, "{\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}}");
+    say_served(work, config, -1, NULL);
+    settle(work, config);
+    change(work, config, PUBLISH(""));
+    expect_refused(work, config, REVERT("one", "a"), ERROR_CONFLICT, "is not as large");
+    ck_assert_str_eq(config_at(work, config, "status.revert"), "null");
+    ck_assert_str_eq(volume_at(work, config, "spec.revert"), "null");
+}
+
+WORK_TEST(what_is_lost_meanwhile_is_told_and_another_may_be_named) {
+    const char *one, *config = prepare(work, &one);
+    struct document snapshot, after;
+
+    change(work, config, REVERT("one", "a"));
+    say_revert(work, config, 1, 1, "Pending");
+    say_holds(work, config,
+              arena_format(work->arena, "{\"uid\":\"%s\",\"phase\":\"Ready\"}",
+                           document_of(work, &kind_volume_config_snapshot, "two").id));
+    ck_assert_str_eq(last_event(work, config),
+                     "Warning SnapshotLost 1: Snapshot one is there no more. The volume has to be "
+                     "reverted to another one.");
+    assert_pending(work, config, 1); /* and nobody serves it */
+    ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
+    expect_refused(work, config, PUBLISH("host-a"), ERROR_CONFLICT, "publish.nodeId");
+    snapshot = document_of(work, &kind_volume_config_snapshot, one);
+    OK(document_delete(work, &snapshot, false, &after, err));
+    say_stopped(work, config);
+    settle(work, config);
+    change(work, config, REVERT("two", "a"));
+    assert_pending(work, config, 2);
+    ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"host-a\"");
+    say_revert(work, config, 2, 2, "Done");
+    assert_done(work, config, 2);
+}
+
+CHECK_MAIN("reconcile reverts", a_node_reverts_what_is_published_nowhere, one_request_is_one_revert,
+           of_an_earlier_attempt_nothing_is_heard, what_cannot_be_is_refused,
+           what_is_lost_meanwhile_is_told_and_another_may_be_named)
