@@ -182,6 +182,7 @@ static bool is_passing(const struct replicated_call *call, const struct error *f
 int replicated_walk(struct replicated_call *call, replicated_step *step, void *arg,
                     struct error *err) {
     int64_t begun_us = clock_boottime_us(), answered_us = begun_us, pause_us = PAUSE_FIRST_US;
+    int64_t moved = call->moved;
 
     for (;;) {
         struct error failure;
@@ -190,6 +191,10 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
 
         if (done > 0)
             return 0;
+        if (call->moved > moved) {
+            moved = call->moved;
+            begun_us = now_us;
+        }
         if (done == 0 || failure.kind != ERROR_UNAVAILABLE)
             answered_us = now_us;
         if (done < 0 && !is_passing(call, &failure, now_us - answered_us))

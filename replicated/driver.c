@@ -169,7 +169,7 @@ const struct driver replicated_driver = {
     .name = "replicated",
     .vendor_name = "Open Source",
     .storage_protocol = "nbd",
-    .features = DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_SNAPSHOT | DRIVER_CLONE,
+    .features = DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_SNAPSHOT | DRIVER_CLONE | DRIVER_REVERT,
     .options = options,
     .open = replicated_open,
     .close = replicated_close,
@@ -185,6 +185,7 @@ const struct driver replicated_driver = {
     .create_snapshot = replicated_create_snapshot,
     .delete_snapshot = replicated_delete_snapshot,
     .list_snapshots = replicated_list_snapshots,
+    .revert_volume = replicated_revert_volume,
     .clone_volume = replicated_clone_volume,
     .clone_snapshot = replicated_clone_snapshot,
 };

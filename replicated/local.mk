@@ -3,6 +3,7 @@ libscoria_a_SOURCES += \
 	replicated/connection.c \
 	replicated/driver.c \
 	replicated/replicated.private.h \
+	replicated/revert.c \
 	replicated/snapshot.c \
 	replicated/volume.c
 

@@ -29,6 +29,7 @@ struct replicated_call {
     const struct driver_fence *fence;
     const struct driver_progress *progress; /* who waits; NULL: nobody */
     const json_t *config;                   /* at the last look; NULL: it is not there */
+    int64_t moved;                          /* while this grows nothing is given up */
     bool over;                              /* the fence has said so */
 };
 
@@ -106,6 +107,9 @@ int replicated_drop_clone(struct replicated_call *call, struct error *err);
 /* Snapshots of the config that were there to clone by go. */
 int replicated_drop_clones(struct replicated_call *call, struct error *err);
 
+/* Of its document. */
+const char *replicated_snapshot_name(struct arena *arena, const struct driver_snapshot *snapshot);
+
 /* Members of the struct driver. */
 int replicated_create_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                              struct driver_created *ret, struct error *err);
@@ -135,6 +139,9 @@ enum driver_outcome replicated_delete_snapshot(void *handle, struct arena *arena
 int replicated_list_snapshots(void *handle, struct arena *arena,
                               void (*found)(void *arg, const char *name_id, int64_t bytes),
                               void *arg, struct error *err);
+int replicated_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const struct driver_snapshot *snapshot,
+                             const struct driver_progress *progress, struct error *err);
 int replicated_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                             const struct driver_volume *source,
                             const struct driver_progress *progress, struct driver_created *ret,

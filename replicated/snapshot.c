@@ -104,10 +104,14 @@ static int drop_step(struct replicated_call *call, void *arg, struct error *err)
 
 /* ---- snapshots of the service ---- */
 
+const char *replicated_snapshot_name(struct arena *arena, const struct driver_snapshot *snapshot) {
+    return snapshot->provider_location ? snapshot->provider_location
+                                       : arena_format(arena, "snapshot-%s", snapshot->name_id);
+}
+
 static struct taking taking_of(struct arena *arena, const struct driver_snapshot *snapshot) {
     return (struct taking){
-        .name = snapshot->provider_location ? snapshot->provider_location
-                                            : arena_format(arena, "snapshot-%s", snapshot->name_id),
+        .name = replicated_snapshot_name(arena, snapshot),
         .name_id = snapshot->name_id,
     };
 }

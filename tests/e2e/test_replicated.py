@@ -152,7 +152,6 @@ class Replicated(ReplicatedCase):
         for action, arguments in (("os-extend", {"new_size": 1025}),
                                   ("os-reclaim_space", {}),
                                   ("os-unmanage", None),
-                                  ("revert", {"snapshot_id": snapshot_id}),
                                   ("os-retype", {"new_type": self.type_of(replicaCount="2")}),
                                   ("os-initialize_connection", {"connector": {"host": "no-node"}})):
             answer = self.api.call("POST", f"/volumes/{volume_id}/action", {action: arguments})
@@ -199,6 +198,43 @@ class Replicated(ReplicatedCase):
         self.assert_holds(new, 2)
         self.assert_holds(clone, 2)
         self.assert_volume(new, "available", 2)
+
+    def revert(self, volume_id, snapshot_id):
+        self.api.ask("POST", f"/volumes/{volume_id}/action",
+                     {"revert": {"snapshot_id": snapshot_id}})
+
+    def test_it_is_reverted_whoever_dies_meanwhile(self):
+        volume_id = self.volume()
+        attachment_id, disk = self.serve(volume_id)
+        disk.put(7, bytes([1]) * BLOCK)
+        disk.put(9, bytes([1]) * BLOCK)
+        snapshot_id = self.api.snapshot(volume_id)
+        for kills in (False, True):
+            disk.put(7, bytes([2]) * BLOCK)
+            disk.put(8, bytes([2]) * BLOCK)
+            refused = self.api.call("POST", f"/volumes/{volume_id}/action",
+                                    {"revert": {"snapshot_id": snapshot_id}})
+            self.assertEqual((refused.status, disk.read(7)), (409, bytes([2]) * BLOCK))
+            disk.close()
+            self.api.detach(attachment_id)
+            self.api.wait_status(volume_id, "available")
+            self.revert(volume_id, snapshot_id)
+            if kills:
+                until(lambda: self.config(volume_id)["status"]["revert"]["number"] == 2, 60,
+                      "the config to hear of it")
+                self.service.kill()
+                self.service.start()
+                self.api = self.connect()
+            self.api.wait_status(volume_id, "available")
+            attachment_id, disk = self.serve(volume_id)
+            self.assertEqual([disk.read(block)[0] for block in (7, 8, 9)], [1, 0, 1])
+        disk.close()
+        self.api.detach(attachment_id)
+        self.api.wait_status(volume_id, "available")
+        self.assertEqual([(one["id"], one["status"]) for one in self.api.snapshots()],
+                         [(snapshot_id, "available")])
+        self.api.ask("DELETE", f"/snapshots/{snapshot_id}")
+        until(lambda: not self.api.snapshots(), 60, "the snapshot to go")
 
     def test_it_comes_back_at_once_after_it_was_taken_away(self):
         volume_id = self.volume()

@@ -533,6 +533,52 @@ END_TEST
     "{\"up\":" up ",\"read_only\":" read_only ",\"state\":\"" state "\",\"total_bytes\":" \
     "3221225472000,\"free_bytes\":1610612736000}"
 
+/* ---- reverts ---- */
+
+#define REVERTED(number, phase)                                                                    \
+    "},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"}},\"status\":{\"phase\":\"Bound\",\"revert\":{" \
+    "\"number\":" number ",\"snapshotName\":\"" SNAP_NAME "\",\"phase\":\"" phase "\"}}"
+
+static int put_back(const struct driver_volume *volume) {
+    return bench.driver->revert_volume(bench.handle, bench.arena, volume, &a_snapshot, NULL,
+                                       &bench.err);
+}
+
+START_TEST(a_revert_is_asked_of_the_config_once) {
+    struct driver_volume volume = A_VOLUME, fenced = A_VOLUME, attached = A_VOLUME;
+
+    begin();
+    fenced.fence = &gone;
+    attached.attached = true;
+    ck_assert_int_eq(put_back(&fenced), -1);
+    ck_assert_int_eq(put_back(&attached), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_BACKEND);
+    answers("GET", PATH "/volume", 404, NONE, 0);
+    answers("GET", PATH, 200, CONFIG(ID, "1", REVERTED("4", "Done")), 1);
+    answers("PATCH", PATH, 200, CONFIG(ID, "2", REVERTED("5", "Pending")), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "2", REVERTED("5", "Pending")), 2);
+    answers("GET", PATH, 200, CONFIG(ID, "3", REVERTED("5", "Done")), 1);
+    ck_assert_msg(put_back(&volume) == 0, "%s", bench.err.message);
+    ck_assert_uint_eq(asked("PATCH"), 1);
+    assert_says("PATCH", 0, "\"revert\":{\"snapshotName\":\"" SNAP_NAME "\",\"request\":");
+    assert_says("PATCH", 0, "\"resourceVersion\":\"1\"");
+
+    /* Somebody has asked for it and died: that one is waited for. */
+    answers("GET", PATH, 200, CONFIG(ID, "4", REVERTED("6", "Pending")), 1);
+    answers("GET", PATH, 200, CONFIG(ID, "5", REVERTED("6", "Done")), 1);
+    ck_assert_msg(put_back(&volume) == 0, "%s", bench.err.message);
+    answers("GET", PATH, 200, CONFIG(ID, "6", REVERTED("7", "Pending")), 1);
+    answers("GET", PATH, 200, CONFIG(ID, "7", REVERTED("8", "Done")), 1);
+    ck_assert_int_eq(put_back(&volume), -1); /* nor is another one taken for it */
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    answers("GET", PATH, 200, CONFIG(OTHERS, "8", BOUND("1Gi")), 0);
+    ck_assert_int_eq(put_back(&volume), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_NOT_FOUND);
+    ck_assert_uint_eq(asked("PATCH"), 1);
+    end();
+}
+END_TEST
+
 START_TEST(the_room_is_that_of_pools_that_take_replicas) {
     struct driver_pool *pools;
 
@@ -595,6 +641,6 @@ CHECK_MAIN("replicated", a_volume_is_a_config_of_its_own, a_type_that_cannot_be_
            an_api_that_begins_anew_is_waited_for, a_snapshot_is_a_document_of_its_own,
            a_snapshot_goes_with_its_document, a_volume_is_made_of_a_snapshot,
            a_volume_is_made_of_another_by_a_snapshot_that_goes,
-           what_a_clone_that_failed_has_left_goes_with_it,
+           what_a_clone_that_failed_has_left_goes_with_it, a_revert_is_asked_of_the_config_once,
            the_room_is_that_of_pools_that_take_replicas,
            before_the_api_listens_there_is_nothing_to_tell)

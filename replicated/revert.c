@@ -1,0 +1,93 @@
+/*
+ * A revert is asked of the config, and made true by the controller and a node: it comes to its end
+ * whoever has asked for it and died since, and until then nobody is connected.
+ */
+#include "common/clock.h"
+#include "replicated/replicated.private.h"
+#include "json/json.h"
+
+#include <string.h>
+
+struct reverting {
+    const char *snapshot; /* its name */
+    json_int_t number;    /* of the revert that is waited for; 0: it is not asked for yet */
+};
+
+static const json_t *revert_of(const struct replicated_call *call) {
+    return json_object_get(json_object_get(call->config, "status"), "revert");
+}
+
+static json_int_t number_of(const struct replicated_call *call) {
+    return json_integer_value(json_object_get(revert_of(call), "number"));
+}
+
+static bool is(const json_t *object, const char *key, const char *text) {
+    const char *value = json_text_of(object, key);
+
+    return value && strcmp(value, text) == 0;
+}
+
+static int ask(struct replicated_call *call, struct reverting *reverting, struct error *err) {
+    char request[UUID_SIZE];
+
+    if (replicated_change(call,
+                          json_pack("{s:{s:{s:s, s:s}}}", "spec", "revert", "snapshotName",
+                                    reverting->snapshot, "request",
+                                    clock_uuid(&clock_system, request)),
+                          err) < 0)
+        return -1;
+    reverting->number = number_of(call);
+    return 0;
+}
+
+/* A large one takes its time. */
+static void note_progress(struct replicated_call *call) {
+    struct error ignored;
+    const json_t *volume =
+        document_fetch_below(&call->api, call->arena, &replicated_configs, call->name, "volume",
+                             "replicated_volume", &ignored);
+    const json_t *told = json_object_get(json_object_get(volume, "status"), "revert");
+    int64_t done = json_integer_value(json_object_get(told, "doneBytes"));
+
+    if (done > call->moved)
+        call->moved = done;
+}
+
+/* One that somebody has asked for before, and that goes on, is this one. */
+static int revert_step(struct replicated_call *call, void *arg, struct error *err) {
+    struct reverting *reverting = arg;
+    int found = replicated_look(call, err);
+
+    if (found <= 0 || replicated_is_going(call))
+        return found < 0 ? -1
+                         : error_set(err, ERROR_NOT_FOUND,
+                                     "There is no volume config %s of this volume.", call->name);
+    if (reverting->number == 0 && is(revert_of(call), "phase", "Pending") &&
+        is(revert_of(call), "snapshotName", reverting->snapshot))
+        reverting->number = number_of(call);
+    if (reverting->number == 0)
+        return ask(call, reverting, err);
+    if (reverting->number != number_of(call)) {
+        call->over = true;
+        return error_set(err, ERROR_CONFLICT, "The volume is reverted otherwise meanwhile.");
+    }
+    if (is(revert_of(call), "phase", "Done"))
+        return 1;
+    note_progress(call);
+    return 0;
+}
+
+int replicated_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const struct driver_snapshot *snapshot,
+                             const struct driver_progress *progress, struct error *err) {
+    struct reverting reverting = { .snapshot = replicated_snapshot_name(arena, snapshot) };
+    struct replicated_call call;
+
+    if (volume->attached)
+        return error_set(err, ERROR_BACKEND, "Volume %s is in use.", volume->id);
+    if (driver_fence_check(volume->fence, err) < 0 ||
+        replicated_begin(handle, arena, volume, &call, err) < 0)
+        return -1;
+    call.progress = progress;
+    return replicated_walk(&call, revert_step, &reverting, err);
+}
