@@ -64,21 +64,25 @@ static int clear_one(struct holder *holder, unsigned number, struct error *err) 
 
 static int clear(struct holder *holder, const struct staged *staged, const unsigned *limited,
                  int count, struct error *err) {
+    int result = 0;
+
     for (int i = 0; i < count; i++)
         if (!is_staged(staged, limited[i]) && clear_one(holder, limited[i], err) < 0)
-            return -1;
-    return 0;
+            result = -1; /* the others all the same */
+    return result;
 }
 
 /* What it is held to; its number may be another's by now, who is held to nothing then. */
 static int hold_one(struct holder *holder, const struct loop_name *name,
                     const struct io_limits *said, struct error *err) {
     autoloop struct loop loop = LOOP_NONE;
+    int found;
 
     if (set(holder, name->number, said, err) < 0)
         return -1;
-    if (loop_open(name->number, &loop, err) > 0 && strcmp(loop.label, name->label) == 0)
-        return 0;
+    found = loop_open(name->number, &loop, err);
+    if (found < 0 || (found > 0 && strcmp(loop.label, name->label) == 0))
+        return found < 0 ? -1 : 0;
     return set(holder, name->number, NULL, err);
 }
 
@@ -104,15 +108,16 @@ static int run_round(struct holder *holder, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct staged staged = { 0 };
     unsigned *limited = NULL;
-    int count = loop_list(arena, NODE_LABEL, &staged.loops, err), there;
+    int count = loop_list(arena, NODE_LABEL, &staged.loops, err), there, result;
 
     if (count < 0)
         return -1;
     staged.count = (unsigned)count;
     there = throttle_list(holder->settings.group, arena, &limited, err);
-    if (there < 0 || clear(holder, &staged, limited, there, err) < 0)
+    if (there < 0)
         return -1;
-    return count > 0 ? hold(holder, arena, &staged, err) : 0;
+    result = clear(holder, &staged, limited, there, err);
+    return count > 0 && hold(holder, arena, &staged, err) < 0 ? -1 : result;
 }
 
 static void look(void *arg) {

@@ -84,6 +84,7 @@ libscoria_a_SOURCES += \
 	csi/kubelet_path.c csi/kubelet_path.h \
 	csi/label.h \
 	csi/loop.c csi/loop.h \
+	csi/loop_ask.c csi/loop_ask.h \
 	csi/loop_seal.c csi/loop_seal.h \
 	csi/mount.c csi/mount.h \
 	csi/mount_flags.c csi/mount_flags.h \

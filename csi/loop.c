@@ -1,11 +1,13 @@
 #include "csi/loop.h"
 
 #include "common/clock.h"
+#include "csi/loop_ask.h"
 #include "csi/loop_seal.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <linux/major.h>
 #include <stdio.h>
@@ -40,41 +42,72 @@ static bool is_dead_file(int number) {
     return number == ENOTCONN || number == ESTALE;
 }
 
-/* 1 opened, and *ret_info says what is behind it; 0 nothing is; -1 with ERROR_UNAVAILABLE: a file
- * that is dead. */
-static int open_device(unsigned number, struct loop *ret, struct loop_info64 *ret_info,
+/* What is known of a device.  What its kernel or the file's server does not tell now may have been
+ * seen before. */
+struct seen {
+    struct loop_info64 info;
+    bool dead;   /* nobody's any more */
+    bool silent; /* so info, if `known`, is what was seen before */
+    bool known;
+    bool numbered;       /* so what we have made is known */
+    char path[PATH_MAX]; /* of the file, as the kernel shows it */
+};
+
+static int ask(int fd, unsigned number, struct loop_info64 *ret) {
+    return loop_ask(fd, number, loop_seal_number(fd), ret);
+}
+
+/* 1 asked, 0 nothing is behind it, -1 it cannot be asked. */
+static int look(int fd, unsigned number, struct seen *seen, struct error *err) {
+    uint64_t seal = loop_seal_number(fd);
+
+    if (loop_ask(fd, number, seal, &seen->info) == 0) {
+        if (loop_seal_number(fd) == seal) /* what was read is of one and the same */
+            loop_seal(number, seal, &seen->info);
+        return 1;
+    }
+    if (errno == ENXIO)
+        return 0;
+    seen->dead = is_dead_file(errno);
+    error_errno(err, ERROR_UNAVAILABLE, "asking /dev/loop%u", number);
+    seen->info = (struct loop_info64){ .lo_number = number };
+    seen->numbered = seal != 0;
+    seen->known = loop_seal_recall(number, seal, &seen->info);
+    return -1;
+}
+
+/* 1 opened, and *ret_seen says what is behind it; 0 nothing is; -1 it cannot be asked. */
+static int open_device(unsigned number, struct loop *ret, struct seen *ret_seen,
                        struct error *err) {
     char path[LOOP_PATH_SIZE];
     autoclose int fd = -1;
-    uint64_t seal;
+    int found;
 
+    ret_seen->dead = ret_seen->known = ret_seen->numbered = false;
+    ret_seen->silent = true;
     loop_path(number, path);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
         return 0;
     if (fd < 0)
         return error_errno(err, ERROR_BACKEND, "opening %s", path);
-    seal = loop_seal_number(fd);
-    if (ioctl(fd, LOOP_GET_STATUS64, ret_info) < 0)
-        return errno == ENXIO
-                   ? 0
-                   : error_errno(err, is_dead_file(errno) ? ERROR_UNAVAILABLE : ERROR_BACKEND,
-                                 "asking %s", path);
-    if (loop_seal_number(fd) == seal) /* what was read is of one and the same */
-        loop_seal(number, seal, ret_info->lo_file_name);
+    found = look(fd, number, ret_seen, err);
+    if (found <= 0)
+        return found;
+    ret_seen->silent = false;
     *ret = (struct loop){ .fd = take_fd(fd),
                           .number = number,
-                          .read_only = (ret_info->lo_flags & LO_FLAGS_READ_ONLY) != 0,
-                          .kept = (ret_info->lo_flags & LO_FLAGS_AUTOCLEAR) == 0 };
-    memcpy(ret->label, ret_info->lo_file_name, sizeof(ret->label));
+                          .read_only = (ret_seen->info.lo_flags & LO_FLAGS_READ_ONLY) != 0,
+                          .kept = (ret_seen->info.lo_flags & LO_FLAGS_AUTOCLEAR) == 0 };
+    memcpy(ret->label, ret_seen->info.lo_file_name, sizeof(ret->label));
     ret->label[sizeof(ret->label) - 1] = '\0';
     return 1;
 }
 
 int loop_open(unsigned number, struct loop *ret, struct error *err) {
-    struct loop_info64 info;
+    struct seen seen;
 
-    return open_device(number, ret, &info, err);
+    return open_device(number, ret, &seen, err);
 }
 
 bool loop_is_dead(unsigned number) {
@@ -84,7 +117,7 @@ bool loop_is_dead(unsigned number) {
 
     loop_path(number, path);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    return fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, &info) < 0 && errno == ENOTCONN;
+    return fd >= 0 && ask(fd, number, &info) < 0 && errno == ENOTCONN;
 }
 
 void loop_bury(unsigned number) {
@@ -100,7 +133,7 @@ void loop_bury(unsigned number) {
 int loop_keep(const struct loop *loop, bool keep, struct error *err) {
     struct loop_info64 info;
 
-    if (ioctl(loop->fd, LOOP_GET_STATUS64, &info) < 0)
+    if (ask(loop->fd, loop->number, &info) < 0)
         return error_errno(err, ERROR_BACKEND, "asking /dev/loop%u", loop->number);
     info.lo_flags &= ~(uint32_t)LO_FLAGS_AUTOCLEAR;
     if (!keep)
@@ -168,32 +201,30 @@ static void cleanup_dir(DIR *const *dir) {
         closedir(*dir);
 }
 
-/* The first device for which matches() says so.  Devices are the whole machine's: one over a dead
- * file keeps nobody from another. */
-static int search(bool (*matches)(const struct loop_info64 *info, const void *arg), const void *arg,
-                  struct loop *ret, struct loop_info64 *ret_info, struct error *err) {
+/* The first device for which matches() says so, or -1 if nothing is known of that one but that it
+ * may be the one.  Devices are the whole machine's: one over a dead or a silent file keeps nobody
+ * from another. */
+static int search(bool (*matches)(const struct seen *seen, const void *arg), const void *arg,
+                  struct loop *ret, struct seen *ret_seen, struct error *err) {
     __attribute__((cleanup(cleanup_dir))) DIR *devices = opendir(DEVICES);
     const struct dirent *entry;
-    char backing[2]; /* whether there is one */
     unsigned number;
-    int found;
 
     if (!devices)
         return error_errno(err, ERROR_BACKEND, "looking into %s", DEVICES);
     while ((entry = readdir(devices))) {
         autoloop struct loop loop = LOOP_NONE;
+        int found;
 
         if (sscanf(entry->d_name, "loop%u", &number) != 1 ||
-            read_backing(entry->d_name, backing, sizeof(backing)) < 0)
+            read_backing(entry->d_name, ret_seen->path, sizeof(ret_seen->path)) < 0)
             continue;
-        found = open_device(number, &loop, ret_info, err);
-        if (found < 0 && err->kind != ERROR_UNAVAILABLE)
-            return -1;
-        if (found > 0 && matches(ret_info, arg)) {
-            *ret = loop;
-            loop.fd = -1;
-            return 1;
-        }
+        found = open_device(number, &loop, ret_seen, err);
+        if (found == 0 || ret_seen->dead || !matches(ret_seen, arg))
+            continue;
+        *ret = loop;
+        loop.fd = -1;
+        return found;
     }
     return 0;
 }
@@ -204,10 +235,40 @@ static uint64_t encode(dev_t device) {
            (uint64_t)(minor(device) & ~0xffU) << 12;
 }
 
-static bool is_of_file(const struct loop_info64 *info, const void *arg) {
-    const struct stat *file = arg;
+struct file {
+    struct stat status;
+    char name[NAME_MAX + 1]; /* the last part of its path; "": nobody knows */
+};
 
-    return info->lo_inode == file->st_ino && info->lo_device == encode(file->st_dev);
+static int file_look(int fd, struct file *ret, struct error *err) {
+    char link[sizeof("/proc/self/fd/2147483647")], path[PATH_MAX];
+    const char *slash;
+    ssize_t size;
+
+    if (fstat(fd, &ret->status) < 0)
+        return error_errno(err, ERROR_BACKEND, "looking at the image");
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    size = readlink(link, path, sizeof(path) - 1);
+    path[size < 0 ? 0 : size] = '\0';
+    slash = strrchr(path, '/');
+    snprintf(ret->name, sizeof(ret->name), "%s", slash ? slash + 1 : "");
+    return 0;
+}
+
+/* One file has one name, whatever the way to it. */
+static bool may_be_named(const char *path, const char *name) {
+    const char *slash = strrchr(path, '/');
+
+    return !*name || !slash || strncmp(slash + 1, name, strlen(name)) == 0;
+}
+
+static bool is_of_file(const struct seen *seen, const void *arg) {
+    const struct file *file = arg;
+
+    if (seen->silent && !seen->known)
+        return may_be_named(seen->path, file->name);
+    return seen->info.lo_inode == file->status.st_ino &&
+           seen->info.lo_device == encode(file->status.st_dev);
 }
 
 struct wanted {
@@ -215,24 +276,26 @@ struct wanted {
     const char *of;
 };
 
-static bool has_label(const struct loop_info64 *info, const void *arg) {
+static bool has_label(const struct seen *seen, const void *arg) {
     const struct wanted *wanted = arg;
     char label[LOOP_LABEL_SIZE + 1] = "";
 
-    memcpy(label, info->lo_file_name, LOOP_LABEL_SIZE);
+    if (seen->silent && !seen->known)
+        return !seen->numbered;
+    memcpy(label, seen->info.lo_file_name, LOOP_LABEL_SIZE);
     return wanted->is(label, wanted->of);
 }
 
 static int find(int file, const char *begins, struct loop *ret, struct error *err) {
-    struct loop_info64 info;
-    struct stat status;
+    struct file wanted;
+    struct seen seen;
     int found;
 
-    if (fstat(file, &status) < 0)
-        return error_errno(err, ERROR_BACKEND, "looking at the image");
-    found = search(is_of_file, &status, ret, &info, err);
-    if (found > 0 &&
-        (info.lo_offset || info.lo_sizelimit || strncmp(ret->label, begins, strlen(begins)) != 0)) {
+    if (file_look(file, &wanted, err) < 0)
+        return -1;
+    found = search(is_of_file, &wanted, ret, &seen, err);
+    if (found > 0 && (seen.info.lo_offset || seen.info.lo_sizelimit ||
+                      strncmp(ret->label, begins, strlen(begins)) != 0)) {
         close(ret->fd);
         return error_set(err, ERROR_PRECONDITION,
                          "The image is behind /dev/loop%u, which somebody else has made.",
@@ -250,9 +313,9 @@ int loop_find(int file, const char *begins, struct loop *ret, struct error *err)
 int loop_find_label(loop_label *is, const char *of, struct loop *ret, struct error *err) {
     const struct wanted wanted = { is, of };
     autoclose int control = open_control(err);
-    struct loop_info64 info;
+    struct seen seen;
 
-    return control < 0 ? -1 : search(has_label, &wanted, ret, &info, err);
+    return control < 0 ? -1 : search(has_label, &wanted, ret, &seen, err);
 }
 
 #define LISTED_MOST 4096
@@ -263,11 +326,12 @@ struct listing {
     int count;
 };
 
-static bool list_one(const struct loop_info64 *info, const void *arg) {
+static bool list_one(const struct seen *seen, const void *arg) {
     struct listing *listing = (struct listing *)(uintptr_t)arg;
     struct loop_name *name = &listing->names[listing->count];
+    const struct loop_info64 *info = &seen->info;
 
-    if (listing->count == LISTED_MOST ||
+    if (listing->count == LISTED_MOST || (seen->silent && !seen->known) ||
         strncmp((const char *)info->lo_file_name, listing->begins, strlen(listing->begins)) != 0)
         return false;
     *name = (struct loop_name){ .number = info->lo_number };
@@ -279,16 +343,26 @@ static bool list_one(const struct loop_info64 *info, const void *arg) {
 int loop_list(struct arena *arena, const char *begins, struct loop_name **ret, struct error *err) {
     struct listing listing = { .begins = begins,
                                .names = arena_alloc(arena, LISTED_MOST * sizeof *listing.names) };
-    struct loop_info64 info;
+    struct seen seen;
     struct loop none;
 
-    if (search(list_one, &listing, &none, &info, err) < 0)
+    if (search(list_one, &listing, &none, &seen, err) < 0)
         return -1;
     *ret = listing.names;
     return listing.count;
 }
 
 /* ---- making and ending ---- */
+
+static void seal_device(unsigned number, int fd, int file, struct loop_info64 *info) {
+    struct stat status;
+
+    if (fstat(file, &status) < 0)
+        return;
+    info->lo_device = encode(status.st_dev);
+    info->lo_inode = status.st_ino;
+    loop_seal(number, loop_seal_number(fd), info);
+}
 
 /* 1: somebody else has taken this one meanwhile. */
 static int configure(unsigned number, int file, const char *label, const struct loop_how *how,
@@ -311,7 +385,7 @@ static int configure(unsigned number, int file, const char *label, const struct 
         return error_errno(err, ERROR_BACKEND, "opening %s", path);
     if (ioctl(fd, LOOP_CONFIGURE, &config) < 0)
         return errno == EBUSY ? 1 : error_errno(err, ERROR_BACKEND, "attaching to %s", path);
-    loop_seal(number, loop_seal_number(fd), config.info.lo_file_name);
+    seal_device(number, fd, file, &config.info);
     *ret = (struct loop){ .fd = take_fd(fd), .number = number, .read_only = how->read_only };
     memcpy(ret->label, config.info.lo_file_name, sizeof(ret->label));
     return 0;

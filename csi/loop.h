@@ -9,6 +9,9 @@
  * A device made here ends by itself when nobody has it open or mounted any more, also when this
  * process was killed: what was begun and not finished leaves nothing.  loop_keep() ends that.
  *
+ * The kernel asks the file's server about a device.  One whose server is silent, as that of a share
+ * may be, fails with ERROR_UNAVAILABLE within seconds, and keeps nobody from another.
+ *
  * Who looks for a device or makes one has a lock on /dev/loop-control meanwhile: of two processes
  * the second finds what the first has made.
  */

@@ -14,7 +14,7 @@
 #define BOOT_SIZE    36
 
 struct seal {
-    uint64_t number;
+    uint64_t number, file_device, file_inode;
     unsigned char label[LO_NAME_SIZE];
 };
 
@@ -81,17 +81,40 @@ void loop_seal_keep(int file) {
 
 /* ---- seals ---- */
 
-void loop_seal(unsigned device, uint64_t number, unsigned char label[LO_NAME_SIZE]) {
-    struct seal *seal = &seals[device < DEVICES_MOST ? device : 0];
+static bool is_known(unsigned device, uint64_t number) {
+    return seals[device].number == number || find_kept(device, number, &seals[device]);
+}
 
+static void recall(unsigned device, struct loop_info64 *ret) {
+    memcpy(ret->lo_file_name, seals[device].label, LO_NAME_SIZE);
+    ret->lo_device = seals[device].file_device;
+    ret->lo_inode = seals[device].file_inode;
+}
+
+void loop_seal(unsigned device, uint64_t number, struct loop_info64 *info) {
     if (number == 0 || device >= DEVICES_MOST)
         return;
     pthread_mutex_lock(&lock);
-    if (seal->number != number && !find_kept(device, number, seal)) {
-        seal->number = number;
-        memcpy(seal->label, label, LO_NAME_SIZE);
-        keep(device, seal);
+    if (!is_known(device, number)) {
+        seals[device] = (struct seal){ .number = number,
+                                       .file_device = info->lo_device,
+                                       .file_inode = info->lo_inode };
+        memcpy(seals[device].label, info->lo_file_name, LO_NAME_SIZE);
+        keep(device, &seals[device]);
     }
-    memcpy(label, seal->label, LO_NAME_SIZE);
+    memcpy(info->lo_file_name, seals[device].label, LO_NAME_SIZE);
     pthread_mutex_unlock(&lock);
+}
+
+bool loop_seal_recall(unsigned device, uint64_t number, struct loop_info64 *ret) {
+    bool known;
+
+    if (number == 0 || device >= DEVICES_MOST)
+        return false;
+    pthread_mutex_lock(&lock);
+    known = is_known(device, number);
+    if (known)
+        recall(device, ret);
+    pthread_mutex_unlock(&lock);
+    return known;
 }

@@ -8,13 +8,18 @@
 #pragma once
 
 #include <linux/loop.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Of what stands behind the device now; 0: nobody knows. */
 uint64_t loop_seal_number(int fd);
 
-/* `label` is what was read while the device had this number: from now on what was read first. */
-void loop_seal(unsigned device, uint64_t number, unsigned char label[LO_NAME_SIZE]);
+/* `info` is what was read while the device had this number: its label is from now on what was read
+ * first. */
+void loop_seal(unsigned device, uint64_t number, struct loop_info64 *info);
+
+/* What was read first: the label and which file (lo_device, lo_inode).  False: nothing was yet. */
+bool loop_seal_recall(unsigned device, uint64_t number, struct loop_info64 *ret);
 
 /* From now on what was seen is kept in this file, too (-1: in none), and what a process before us
  * has kept in it counts.  The descriptor stays the caller's, until another one is given. */

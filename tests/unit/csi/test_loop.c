@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #define LABEL "scoria:00000000:volume-1"
@@ -195,6 +196,74 @@ START_TEST(one_over_a_dead_file_keeps_nobody_from_another) {
     assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
     assert_found(file, loop.number);
     close(loop.fd);
+    ck_assert_int_eq(shell("umount -l %s", path_of("shown")), 0);
+}
+END_TEST
+
+/* Until whoever serves the file is asked by the kernel, and says nothing. */
+static void wait_for_silence(unsigned number) {
+    struct loop loop;
+
+    while (loop_open(number, &loop, &err) > 0) {
+        close(loop.fd);
+        usleep(10000);
+    }
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+}
+
+static void wait_for_answer(unsigned number) {
+    struct loop loop;
+
+    while (loop_open(number, &loop, &err) < 0)
+        usleep(10000);
+    close(loop.fd);
+}
+
+static void assert_silent(int found) {
+    ck_assert_int_eq(found, -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+}
+
+START_TEST(one_over_a_silent_file_keeps_nobody_from_another) {
+    autoimage int file = image_make("image", 8 * MIB), behind = image_make("behind", 8 * MIB);
+    pid_t server = show_file("behind");
+    autoclose int silent = open_over("shown"), namesake = -1;
+    struct loop_info64 info;
+    struct loop loop, other;
+    struct loop_name *names;
+    struct stat device;
+
+    ck_assert_int_eq(ioctl(silent, LOOP_GET_STATUS64, &info), 0);
+    ck_assert_int_eq(fstat(silent, &device), 0);
+    assert_none(file); /* it is seen by the way */
+    ck_assert_int_eq(kill(server, SIGSTOP), 0);
+    wait_for_silence(minor(device.st_rdev));
+
+    assert_none(file);
+    ck_assert_int_eq(loop_find_label(is, LABEL, &other, &err), 0);
+    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
+    assert_found(file, loop.number);
+    ck_assert_int_ge(loop_list(arena, LABEL, &names, &err), 1);
+    assert_ok(loop_keep(&loop, true, &err));
+    close(loop.fd);
+    assert_ok(loop_release(loop.number, LABEL, &err));
+    assert_silent(loop_find_label(is, (char *)info.lo_file_name, &other, &err));
+
+    /* One that was never seen was not made here, but may be over whatever has its file's name. */
+    loop_seal_keep(-1);
+    ck_assert_int_eq(loop_find_label(is, (char *)info.lo_file_name, &other, &err), 0);
+    assert_none(file);
+    ck_assert_int_eq(mkdir(path_of("elsewhere"), 0700), 0);
+    namesake = image_make("elsewhere/shown", MIB);
+    assert_silent(loop_find(namesake, "scoria:", &other, &err));
+    assert_silent(loop_attach(namesake, LABEL, &(struct loop_how){ 0 }, &other, &err));
+
+    ck_assert_int_eq(kill(server, SIGCONT), 0);
+    wait_for_answer(minor(device.st_rdev));
+    assert_none(namesake);
+    ck_assert_int_eq(loop_find_label(is, LABEL, &other, &err), 0);
+    ck_assert_int_eq(kill(server, SIGKILL), 0);
+    ck_assert_int_eq(waitpid(server, NULL, 0), server);
     ck_assert_int_eq(shell("umount -l %s", path_of("shown")), 0);
 }
 END_TEST
@@ -456,8 +525,10 @@ END_TEST
 NODE_MAIN("loop", a_device_is_found_by_its_file_whatever_the_name,
           who_writes_to_a_device_gives_it_no_other_volume,
           a_device_that_somebody_else_made_is_refused,
-          one_over_a_dead_file_keeps_nobody_from_another, what_is_not_kept_ends_with_its_last_user,
-          a_device_in_use_is_told_and_ends_later, it_grows_with_its_file_and_never_by_itself,
+          one_over_a_dead_file_keeps_nobody_from_another,
+          one_over_a_silent_file_keeps_nobody_from_another,
+          what_is_not_kept_ends_with_its_last_user, a_device_in_use_is_told_and_ends_later,
+          it_grows_with_its_file_and_never_by_itself,
           sectors_are_those_of_the_first_time_whatever_the_image_shares,
           a_read_only_device_takes_no_write, locks_live_as_long_as_the_device,
           writers_that_share_may_be_many, no_guest_gets_an_image_that_a_node_has_open,
