@@ -93,6 +93,61 @@ WORK_TEST(a_policy_is_taken_as_it_is_written_and_shown_with_its_defaults) {
             policy.id));
 }
 
+#define SPEC(spec) "{\"metadata\":{\"name\":\"fast\"},\"spec\":{" spec "}}"
+
+/* P2 to P5: each field that there is, at both ends of its range, and beyond them. */
+WORK_TEST(each_field_of_a_policy_has_its_range) {
+    static const char *const taken[] = {
+        SPEC("\"provision\":{\"replicaAffinity\":false,\"blockSize\":512}"),
+        SPEC("\"provision\":{\"blockSize\":131072}"),
+        SPEC("\"target\":{\"queueDepth\":\"1\",\"luWorkers\":1,\"monitor\":true,"
+             "\"replicationFactor\":1}"),
+        SPEC("\"target\":{\"queueDepth\":\"65536\",\"luWorkers\":1024,\"replicationFactor\":7}"),
+        SPEC(
+            "\"target\":{\"resources\":{\"requests\":{\"cpu\":\"1\"}},\"auxResources\":{\"limits\":"
+            "{\"memory\":\"1Gi\"}},\"tolerations\":[{\"key\":\"a\"}],\"affinity\":{\"a\":[1]},"
+            "\"nodeSelector\":{\"a\":\"b\"},\"priorityClassName\":\"high\"}"),
+        SPEC("\"replica\":{\"zvolWorkers\":\"1\",\"compression\":\"gzip-9\"}"),
+        SPEC("\"replica\":{\"zvolWorkers\":\"1024\",\"compression\":\"zle\"}"),
+    };
+    static const char *const refused[][2] = {
+        { SPEC("\"provision\":{\"replicaAffinity\":\"yes\"}"), "spec.provision.replicaAffinity: " },
+        { SPEC("\"provision\":{\"blockSize\":256}"), "spec.provision.blockSize: " },
+        { SPEC("\"provision\":{\"blockSize\":1000}"), "spec.provision.blockSize: " },
+        { SPEC("\"provision\":{\"blockSize\":262144}"), "spec.provision.blockSize: " },
+        { SPEC("\"target\":{\"queueDepth\":\"0\"}"), "spec.target.queueDepth: " },
+        { SPEC("\"target\":{\"queueDepth\":\"65537\"}"), "spec.target.queueDepth: " },
+        { SPEC("\"target\":{\"luWorkers\":0}"), "spec.target.luWorkers: " },
+        { SPEC("\"target\":{\"luWorkers\":1025}"), "spec.target.luWorkers: " },
+        { SPEC("\"target\":{\"monitor\":1}"), "spec.target.monitor: " },
+        { SPEC("\"target\":{\"replicationFactor\":8}"), "spec.target.replicationFactor: " },
+        { SPEC("\"target\":{\"resources\":{\"limits\":{\"cpu\":\"many\"}}}"),
+          "spec.target.resources.limits.cpu: " },
+        { SPEC("\"target\":{\"auxResources\":{\"most\":{}}}"), "spec.target.auxResources: " },
+        { SPEC("\"target\":{\"tolerations\":{}}"), "spec.target.tolerations: " },
+        { SPEC("\"target\":{\"affinity\":[]}"), "spec.target.affinity: " },
+        { SPEC("\"target\":{\"nodeSelector\":{\"a\":1}}"), "spec.target.nodeSelector.a: " },
+        { SPEC("\"target\":{\"priorityClassName\":1}"), "spec.target.priorityClassName: " },
+        { SPEC("\"replica\":{\"zvolWorkers\":\"0\"}"), "spec.replica.zvolWorkers: " },
+        { SPEC("\"replica\":{\"compression\":\"gzip-10\"}"), "spec.replica.compression: " },
+        { SPEC("\"replicaPoolInfo\":[{}]"), "spec.replicaPoolInfo[0].poolName is missing." },
+        { SPEC("\"replicaPoolInfo\":[{\"poolName\":\"a\"},{\"poolName\":\"a\"}]"),
+          "spec.replicaPoolInfo[1].poolName: " },
+    };
+    struct document policy;
+
+    for (size_t i = 0; i < LENGTH(refused); i++) {
+        REFUSED(create(work, &kind_volume_policy, refused[i][0], &policy, err), BAD_REQUEST);
+        ck_assert_msg(strncmp(err->message, refused[i][1], strlen(refused[i][1])) == 0, "%s: %s",
+                      refused[i][0], err->message);
+    }
+    ck_assert_int_eq(version_of_all(work), 0);
+    for (size_t i = 0; i < LENGTH(taken); i++)
+        ck_assert_msg(document_create(work, &kind_volume_policy, parse(work, taken[i]), true,
+                                      &policy, err) == 0,
+                      "%s: %s", taken[i], err->message);
+}
+
 WORK_TEST(a_config_begins_pending_with_a_finalizer_and_the_size_that_was_asked_for) {
     struct document config = made(work, CONFIG("db", "", "10Gi"));
 
@@ -275,6 +330,10 @@ WORK_TEST(pools_come_and_go_as_replicas_can) {
         { POOLS(POOL("c") "," POOL("b") "," POOL("a") "," POOL("d") "," POOL("e")), NULL },
         { POOLS(POOL("b") "," POOL("c")), NULL },
     };
+    static const char *const others[] = {
+        "{\"phase\":\"Pending\"}",
+        "{\"phase\":\"Reconciling\",\"poolInfo\":[\"a\",\"b\",\"x\"]}",
+    };
     struct document config =
         made(work, "{\"metadata\":{\"name\":\"db\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
                    "\"provision\":{\"replicaCount\":3},\"policy\":{\"replicaPoolInfo\":[" POOL(
@@ -283,10 +342,12 @@ WORK_TEST(pools_come_and_go_as_replicas_can) {
     for (size_t i = 0; i < LENGTH(cases); i++) {
         struct document after;
 
-        set_status(work, "db", "{\"phase\":\"Pending\"}");
-        config = found(work, "db");
-        ck_assert_int_eq(
-            document_patch(work, &config, parse(work, cases[i][0]), false, &after, err), -1);
+        for (size_t k = 0; k < LENGTH(others); k++) {
+            set_status(work, "db", others[k]);
+            config = found(work, "db");
+            ck_assert_int_eq(
+                document_patch(work, &config, parse(work, cases[i][0]), false, &after, err), -1);
+        }
         set_status(work, "db", "{\"phase\":\"Bound\"}");
         config = found(work, "db");
         if (cases[i][1]) {
@@ -694,6 +755,7 @@ WORK_TEST(a_list_of_large_ones_ends_early_and_goes_on) {
 }
 
 CHECK_MAIN("document_edit", a_policy_is_taken_as_it_is_written_and_shown_with_its_defaults,
+           each_field_of_a_policy_has_its_range,
            a_config_begins_pending_with_a_finalizer_and_the_size_that_was_asked_for,
            what_a_document_may_not_say_is_refused_and_nothing_is_there, a_name_is_there_once,
            an_edit_by_a_number_that_is_not_the_last_is_refused,
