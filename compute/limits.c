@@ -3,15 +3,14 @@
 #include "client/limits.h"
 #include "common/heap.h"
 #include "common/log.h"
-#include "common/worker.h"
+#include "common/ticker.h"
 
 #include <stdlib.h>
 
-/* Touched only by its own work item, which never runs twice at a time. */
+/* Touched only by its ticker's thread. */
 struct limiter {
     struct limiter_settings settings;
-    struct worker_pool *pool; /* of one thread */
-    struct work_item item;
+    struct ticker *ticker;
     bool clean;  /* no disk has limits of ours: while there are none, nobody has to look */
     bool failed; /* and the log has said so */
 };
@@ -66,7 +65,7 @@ static int run_round(struct limiter *limiter, struct error *err) {
     return settle_disks(limiter, arena, said, (unsigned)count, err);
 }
 
-static void run(void *arg) {
+static int64_t look(void *arg) {
     struct limiter *limiter = arg;
     struct error err = { 0 };
     int result = run_round(limiter, &err);
@@ -76,7 +75,7 @@ static void run(void *arg) {
     if (result == 0 && limiter->failed)
         log_info(NULL, "limits of volumes are set again", NULL);
     limiter->failed = result < 0;
-    worker_pool_put_later(limiter->pool, &limiter->item, limiter->settings.pause_ms);
+    return limiter->settings.pause_ms;
 }
 
 struct limiter *limiter_new(const struct limiter_settings *settings) {
@@ -84,13 +83,11 @@ struct limiter *limiter_new(const struct limiter_settings *settings) {
 
     limiter->settings = *settings;
     limiter->settings.api.repeats = 0; /* the next look is the repetition */
-    limiter->item = (struct work_item){ .run = run, .arg = limiter };
-    limiter->pool = worker_pool_new("limits", 1);
-    worker_pool_put(limiter->pool, &limiter->item);
+    limiter->ticker = ticker_start("limits", look, limiter);
     return limiter;
 }
 
 void limiter_free(struct limiter *limiter) {
-    worker_pool_stop(limiter->pool);
+    ticker_stop(limiter->ticker);
     free(limiter);
 }

@@ -2,15 +2,14 @@
 
 #include "common/heap.h"
 #include "common/log.h"
-#include "common/worker.h"
+#include "common/ticker.h"
 
 #include <stdlib.h>
 
 struct reviver {
     struct hypervisor *hypervisor;
     int64_t pause_ms;
-    struct worker_pool *pool; /* of one thread */
-    struct work_item item;
+    struct ticker *ticker;
 };
 
 static void revive_guest(struct hypervisor *hypervisor, const char *instance_uuid) {
@@ -27,7 +26,7 @@ static void revive_guest(struct hypervisor *hypervisor, const char *instance_uui
 }
 
 /* A hypervisor that does not answer others tell of. */
-static void run_reviver(void *arg) {
+static int64_t revive(void *arg) {
     struct reviver *reviver = arg;
     struct hypervisor *hypervisor = reviver->hypervisor;
     autoarena struct arena *arena = arena_new();
@@ -37,7 +36,7 @@ static void run_reviver(void *arg) {
     if (hypervisor->list_stopped(hypervisor, arena, &uuids, &err) == 0)
         for (; *uuids; uuids++)
             revive_guest(hypervisor, *uuids);
-    worker_pool_put_later(reviver->pool, &reviver->item, reviver->pause_ms);
+    return reviver->pause_ms;
 }
 
 struct reviver *reviver_new(struct hypervisor *hypervisor, int64_t pause_ms) {
@@ -45,13 +44,11 @@ struct reviver *reviver_new(struct hypervisor *hypervisor, int64_t pause_ms) {
 
     reviver->hypervisor = hypervisor;
     reviver->pause_ms = pause_ms;
-    reviver->item = (struct work_item){ .run = run_reviver, .arg = reviver };
-    reviver->pool = worker_pool_new("revive", 1);
-    worker_pool_put(reviver->pool, &reviver->item);
+    reviver->ticker = ticker_start("revive", revive, reviver);
     return reviver;
 }
 
 void reviver_free(struct reviver *reviver) {
-    worker_pool_stop(reviver->pool);
+    ticker_stop(reviver->ticker);
     free(reviver);
 }

@@ -3,7 +3,7 @@
 #include "client/limits.h"
 #include "common/heap.h"
 #include "common/log.h"
-#include "common/worker.h"
+#include "common/ticker.h"
 #include "csi/label.h"
 #include "csi/loop.h"
 #include "csi/throttle.h"
@@ -15,11 +15,11 @@
 
 #define NUMBERS_MOST 65536
 
-/* Touched only by its own work items, of which no two run at a time. */
+/* Touched only by its ticker's thread. */
 struct holder {
     struct holder_settings settings;
-    struct worker_pool *pool; /* of one thread */
-    bool failed;              /* and the log has said so */
+    struct ticker *ticker;
+    bool failed; /* and the log has said so */
     bool held
         [NUMBERS_MOST]; /* devices that were given limits: once they are another's he has none */
 };
@@ -120,7 +120,7 @@ static int run_round(struct holder *holder, struct error *err) {
     return count > 0 && hold(holder, arena, &staged, err) < 0 ? -1 : result;
 }
 
-static void look(void *arg) {
+static int64_t look(void *arg) {
     struct holder *holder = arg;
     struct error err = { 0 };
     int result = run_round(holder, &err);
@@ -130,37 +130,26 @@ static void look(void *arg) {
     if (result == 0 && holder->failed)
         log_info(NULL, "pods are held to limits of volumes again", NULL);
     holder->failed = result < 0;
-}
-
-static void look_and_again(void *arg) {
-    struct holder *holder = arg;
-    const struct work_item item = { .run = look_and_again, .arg = holder };
-
-    look(holder);
-    worker_pool_put_later(holder->pool, &item, holder->settings.pause_ms);
+    return holder->settings.pause_ms;
 }
 
 void holder_wake(struct holder *holder) {
-    const struct work_item item = { .run = look, .arg = holder };
-
     if (holder)
-        worker_pool_put(holder->pool, &item);
+        ticker_wake(holder->ticker);
 }
 
 struct holder *holder_new(const struct holder_settings *settings) {
     struct holder *holder = heap_new(sizeof *holder);
-    const struct work_item item = { .run = look_and_again, .arg = holder };
 
     holder->settings = *settings;
     holder->settings.api.repeats = 0; /* the next look is the repetition */
-    holder->pool = worker_pool_new("holder", 1);
-    worker_pool_put(holder->pool, &item);
+    holder->ticker = ticker_start("holder", look, holder);
     return holder;
 }
 
 void holder_free(struct holder *holder) {
     if (!holder)
         return;
-    worker_pool_stop(holder->pool);
+    ticker_stop(holder->ticker);
     free(holder);
 }
