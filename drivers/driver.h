@@ -90,6 +90,9 @@ struct driver_volume {
     bool attached;                 /* has an attachment that is more than reserved */
     bool multiattach;
     bool encrypted;
+    /* Of a connect() and a disconnect(): where else it is connected, ended with NULL; NULL: nobody
+     * says. */
+    const char *const *hosts;
     const json_t *extra_specs;        /* of its type, when it is made; NULL: it has none */
     const struct driver_fence *fence; /* may the call still change things?  NULL: always */
     unsigned attempt; /* counts the workers so far, so that no two share a temporary file */
@@ -142,8 +145,10 @@ struct driver_draft {
  * not said nobody knows. */
 #define POOL_SNAPSHOT_OVERLAYS "snapshot_overlays"
 /* And is the end of a connection the backend's business, too (disconnect)?  Then a volume is
- * connected to one host at a time. */
+ * connected to one host at a time, */
 #define POOL_ENDS_CONNECTIONS "ends_connections"
+/* but where this is said to that of one instance and to those that it moves to. */
+#define POOL_MOVES_INSTANCES "moves_instances"
 /* A number of GiB: no volume can be larger.  Where it is not said the room alone decides. */
 #define POOL_LARGEST_GB "largest_volume_gb"
 /* A list: keys of extra specs that are the driver's own.  A type with one of them is for such pools
@@ -226,8 +231,9 @@ struct driver {
 
     /* Optional ones; NULL means the driver has no use for it. */
 
-    /* Nobody is connected any more: what connect() has begun ends.  Pools of such a backend say
-     * POOL_ENDS_CONNECTIONS; then no connect() of the volume runs beside it. */
+    /* Only volume->hosts are connected any more: what connect() has begun for others ends.  Pools
+     * of such a backend say POOL_ENDS_CONNECTIONS; then no connect() of the volume runs beside
+     * it. */
     int (*disconnect)(void *handle, struct arena *arena, const struct driver_volume *volume,
                       struct error *err);
 

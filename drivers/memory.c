@@ -329,6 +329,23 @@ void memory_hold_connections(void *handle) {
     memory->holds_connections = true;
 }
 
+void memory_share_connections(void *handle) {
+    struct memory *memory = handle;
+
+    memory_hold_connections(handle);
+    HOLD(memory);
+    memory->shares_connections = true;
+}
+
+const char *memory_connected_too(void *handle, const char *name_id) {
+    struct memory *memory = handle;
+    const struct memory_volume *volume;
+    HOLD(memory);
+
+    volume = find_object(memory, name_id);
+    return volume && volume->other[0] ? volume->other : NULL;
+}
+
 const char *memory_connected(void *handle, const char *name_id) {
     struct memory *memory = handle;
     const struct memory_volume *volume;

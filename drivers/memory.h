@@ -46,8 +46,11 @@ void memory_defer_snapshots(void *handle, bool defers);
 /* From now on a volume is connected to one host at a time, until it is disconnected; at first it is
  * to any number. */
 void memory_hold_connections(void *handle);
+/* And to that where its instance goes. */
+void memory_share_connections(void *handle);
 /* The host; NULL: it is not.  Until the next call that changes that. */
 const char *memory_connected(void *handle, const char *name_id);
+const char *memory_connected_too(void *handle, const char *name_id);
 
 /* The next call of this member of struct driver ("extend_volume", …) fails with that kind and does
  * nothing. `call` is kept by pointer; NULL takes the order back. */

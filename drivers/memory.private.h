@@ -23,7 +23,8 @@ struct memory_volume {
     bool locked;
     bool busy;           /* an extend, or a reclaim, holds the lock */
     bool deletes;        /* what is asked */
-    char host[64];       /* that it is connected to; "": none */
+    char host[64];       /* that it is connected to; "": none, */
+    char other[64];      /* and the one where its instance goes */
     const char *made_as; /* its first name, behind the one that it has */
     char name_id[];      /* the key of the tree */
 };
@@ -33,7 +34,7 @@ struct memory {
     void *volumes;         /* search tree */
     size_t count;
     int64_t used_bytes; /* of volumes; a snapshot takes no room */
-    bool defers_snapshots, holds_connections;
+    bool defers_snapshots, holds_connections, shares_connections;
     const char *failing_call;
     enum error_kind failure;
     memory_between *between;

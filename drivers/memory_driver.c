@@ -88,9 +88,10 @@ static int memory_get_pools(void *handle, struct arena *arena, struct driver_poo
         .total_gb = (double)memory->capacity_gb,
         .free_gb = (double)memory->capacity_gb - (double)memory->used_bytes / (double)GIB,
         .capabilities =
-            json_pack("{s:b, s:b, s:b, s:b, s:b, s:b}", "online_extend_support", 1, "multiattach",
-                      1, "thin_provisioning_support", 1, "thick_provisioning_support", 1,
-                      "reclaim_support", 1, POOL_ENDS_CONNECTIONS, memory->holds_connections),
+            json_pack("{s:b, s:b, s:b, s:b, s:b, s:b, s:b}", "online_extend_support", 1,
+                      "multiattach", 1, "thin_provisioning_support", 1,
+                      "thick_provisioning_support", 1, "reclaim_support", 1, POOL_ENDS_CONNECTIONS,
+                      memory->holds_connections, POOL_MOVES_INSTANCES, memory->shares_connections),
     };
     *ret = pool;
     return 1;
@@ -226,14 +227,32 @@ static int memory_get_size(void *handle, struct arena *arena, const struct drive
     return 0;
 }
 
-static int take_connection(struct memory_volume *volume, const json_t *connector,
+static bool is_among(const char *const *hosts, const char *host) {
+    for (; hosts && *hosts; hosts++) {
+        if (strcmp(*hosts, host) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int take_connection(const struct memory *memory, struct memory_volume *found,
+                           const struct driver_volume *volume, const json_t *connector,
                            struct error *err) {
     const char *host = json_string_value(json_object_get(connector, "host"));
+    bool first = !found->host[0] || strcmp(found->host, host) == 0;
 
-    if (volume->host[0] && strcmp(volume->host, host) != 0)
+    if (!first && !(memory->shares_connections && (is_among(volume->hosts, found->host) ||
+                                                   is_among(volume->hosts, found->other))))
         return error_set(err, ERROR_CONFLICT, "The volume is connected to another host.");
-    snprintf(volume->host, sizeof volume->host, "%s", host);
+    snprintf(first ? found->host : found->other, sizeof found->host, "%s", host);
     return 0;
+}
+
+static void leave_connection(struct memory_volume *found, const struct driver_volume *volume) {
+    if (!is_among(volume->hosts, found->other))
+        found->other[0] = '\0';
+    if (!volume->hosts || !*volume->hosts)
+        found->host[0] = '\0';
 }
 
 static int memory_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
@@ -245,7 +264,7 @@ static int memory_connect(void *handle, struct arena *arena, const struct driver
     if (memory_check_order(memory, "connect", err) < 0 ||
         memory_demand(memory, volume->name_id, false, &found, err) < 0)
         return -1;
-    if (memory->holds_connections && take_connection(found, connector, err) < 0)
+    if (memory->holds_connections && take_connection(memory, found, volume, connector, err) < 0)
         return -1;
     *ret = json_pack("{s:s, s:{s:s, s:s, s:s}}", "driver_volume_type", "local", "data",
                      "device_path", arena_format(arena, "memory:%s", volume->name_id), "name",
@@ -265,7 +284,7 @@ static int memory_disconnect(void *handle, struct arena *arena, const struct dri
         return -1;
     found = memory_find(memory, volume->name_id);
     if (found)
-        found->host[0] = '\0';
+        leave_connection(found, volume);
     return 0;
 }
 

@@ -3,6 +3,7 @@
  */
 #include "manager/job.h"
 #include "volume/connect.h"
+#include "volume/disconnect.h"
 #include "volume/qos_front_end.h"
 #include "json/json.h"
 
@@ -21,10 +22,27 @@ static const char *complete(struct job *job, json_t *info, json_t *qos, const ch
     return json_text(job->arena, info);
 }
 
+struct others {
+    const struct job *job;
+    const char *const *hosts;
+};
+
+static int read_others(struct work *work, void *arg, struct error *err) {
+    struct others *others = arg;
+    const struct operation *operation = &others->job->operation;
+
+    return volume_connected_hosts(work, operation->volume_id, operation->target_id, &others->hosts,
+                                  err);
+}
+
 static json_t *ask(struct job *job, const json_t *connector, struct error *failure) {
-    const struct driver_volume volume = job_driver_volume(job);
+    struct driver_volume volume = job_driver_volume(job);
+    struct others others = { .job = job };
     json_t *info = NULL;
 
+    if (connector && job_read(job, read_others, &others, failure) < 0)
+        return NULL;
+    volume.hosts = others.hosts;
     return job->backend->driver->connect(job->backend->handle, job->arena, &volume, connector,
                                          &info, failure) < 0
                ? NULL

@@ -1,26 +1,32 @@
 /*
- * The end of a connection: the backend is told, unless somebody is connected.
+ * The end of a connection: the backend is told who is still connected.
  */
 #include "manager/job.h"
 #include "volume/disconnect.h"
 
-static int disconnected_body(struct work *work, void *arg, struct error *err) {
-    const struct job *job = arg;
+struct left {
+    const struct job *job;
+    const char *const *hosts;
+};
 
-    return volume_is_disconnected(work, job->operation.volume_id, err);
+static int read_left(struct work *work, void *arg, struct error *err) {
+    struct left *left = arg;
+
+    return volume_connected_hosts(work, left->job->operation.volume_id, "", &left->hosts, err);
 }
 
 int job_disconnect(struct job *job, struct error *err) {
     const struct driver *driver = job->backend->driver;
     struct driver_volume volume;
     struct error failure = { 0 };
-    int wanted = job_read(job, disconnected_body, job, err);
+    struct left left = { .job = job };
 
-    if (wanted < 0)
-        return -1;
-    if (wanted == 0 || !driver->disconnect)
+    if (!job->has_volume || !driver->disconnect)
         return job_end(job, err);
+    if (job_read(job, read_left, &left, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? job_end(job, err) : -1;
     volume = job_driver_volume(job);
+    volume.hosts = left.hosts;
     if (driver->disconnect(job->backend->handle, job->arena, &volume, &failure) == 0)
         return job_end(job, err);
     if (job_check_lease(job, err) < 0)

@@ -59,10 +59,12 @@ const struct document_kind *document_kind_called(const char *name);
 
 /* What a policy says: its spec, and spec.policy of a config (P2-P6, P11). */
 extern const struct schema_field volume_policy_fields[], volume_qos_fields[];
+extern const struct schema_field volume_client_fields[];
 extern const char *const volume_export_words[];
 
 #define REPLICAS_MOST  7  /* of one volume */
 #define SNAPSHOTS_MOST 64 /* of one config */
+#define CLIENTS_MOST   4  /* hosts that reach a volume beside its own */
 
 /* Of a clone: the config that it was made of (P48). */
 #define LABEL_SOURCE "openebs.io/source-volume"

@@ -51,6 +51,16 @@ static void put_export(struct reconcile *r) {
         side_put_spec(r, &r->volume, "export", json_string(wanted));
 }
 
+/* An empty list says what none does. */
+static void put_clients(struct reconcile *r) {
+    json_t *wanted = json_object_get(json_object_get(r->config.before.body, "publish"), "clients");
+    const json_t *had = json_object_get(side_spec(&r->volume), "clients");
+
+    if (json_array_size(wanted) > 0 || json_array_size(had) > 0)
+        side_put_spec(r, &r->volume, "clients",
+                      json_array_size(wanted) > 0 ? json_incref(wanted) : NULL);
+}
+
 static void set_node(struct reconcile *r, const char *node) {
     begin_epoch(r);
     side_put_spec(r, &r->volume, "nodeId", json_string(node));
@@ -235,6 +245,7 @@ int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
 
     if (*node)
         put_export(r);
+    put_clients(r);
     if (holder && !text_is(holder, node)) {
         side_put_spec(r, &r->volume, "nodeId", json_string(""));
         if (is_claimed(r) && !is_released(r))

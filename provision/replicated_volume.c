@@ -37,6 +37,12 @@ static const struct schema_field wanted_revert_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+const struct schema_field volume_client_fields[] = {
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1,
+      .about = "The host, as its certificate has it: the CN." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field spec_fields[] = {
     { "capacity", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1, .about = "Its size." },
     { "maximum", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1,
@@ -56,6 +62,8 @@ static const struct schema_field spec_fields[] = {
     { "luWorkers", SCHEMA_INT, .min = 1, .initial = "6", .about = "Threads that serve them." },
     { "export", SCHEMA_WORD, .words = volume_export_words, .initial = "\"nbd\"",
       .about = "How clients have it: at an NBD socket, or as a file, too." },
+    { "clients", SCHEMA_LIST, .of = volume_client_fields, .max = CLIENTS_MOST,
+      .about = "Hosts beside its own that are let in, over NBD with TLS." },
     { "qos", SCHEMA_OBJECT, .of = volume_qos_fields, .initial = "{}", .about = "What clients may take." },
     { "replicas", SCHEMA_LIST, SCHEMA_REQUIRED, .of = member_fields, .max = LISTED_MOST,
       .about = "All that belong to it, in their order." },
@@ -78,10 +86,21 @@ static const char *const modes[] = {
     "Healthy", "Degraded", "Rebuilding", "Offline", "Error", "NewReplicaDegraded", NULL,
 };
 
+static const struct schema_field gate_fields[] = {
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Who is let in." },
+    { "state", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "Is it, now?" },
+    { "host", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "What it calls," },
+    { "port", SCHEMA_INT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .max = 65535, .about = "at this port," },
+    { "export", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "and the export's name." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field target_fields[] = {
     { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Where it runs." },
     { "state", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "What it does." },
     { "address", SCHEMA_TEXT, SCHEMA_HOSTS, .max = PATH_MOST, .about = "Where clients find it." },
+    { "clients", SCHEMA_LIST, .of = gate_fields, .max = CLIENTS_MOST,
+      .about = "Where other hosts find it." },
     { "epoch", SCHEMA_INT, .min = 1, .about = "That this is said in; without, the present one." },
     SCHEMA_FIELDS_END,
 };

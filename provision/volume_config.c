@@ -69,6 +69,8 @@ static const struct schema_field publish_fields[] = {
     { "nodeId", SCHEMA_TEXT, .about = "The node that wants it; empty: none." },
     { "export", SCHEMA_WORD, .words = volume_export_words,
       .about = "How that node has it: at an NBD socket, or as a file, too." },
+    { "clients", SCHEMA_LIST, .of = volume_client_fields, .max = CLIENTS_MOST,
+      .about = "Other hosts that use it there, over NBD with TLS." },
     SCHEMA_FIELDS_END,
 };
 
@@ -93,11 +95,53 @@ static json_t *spec_of(const struct document *config) {
     return json_object_get(config->body, "spec");
 }
 
+static const char *text_of(const json_t *object, const char *key) {
+    return json_string_value(json_object_get(object, key));
+}
+
 static const char *node_of(const struct document *config) {
     const char *node =
         json_string_value(json_object_get(json_object_get(config->body, "publish"), "nodeId"));
 
     return node && *node ? node : NULL;
+}
+
+static const json_t *clients_of(const struct document *config) {
+    return json_object_get(json_object_get(config->body, "publish"), "clients");
+}
+
+/* Each other host once, and where there is something to reach. */
+static int check_clients(const struct document *config, struct error *err) {
+    const json_t *clients = clients_of(config);
+    const char *node = node_of(config);
+
+    if (json_array_size(clients) > 0 && !node)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "publish.clients: without publish.nodeId there is nothing to reach.");
+    for (size_t i = 0; i < json_array_size(clients); i++) {
+        const char *client = text_of(json_array_get(clients, i), "nodeId");
+        bool twice = strcmp(client, node) == 0;
+
+        for (size_t j = 0; j < i; j++)
+            twice |= strcmp(client, text_of(json_array_get(clients, j), "nodeId")) == 0;
+        if (twice)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "publish.clients[%zu].nodeId: %s is named already.", i, client);
+    }
+    return 0;
+}
+
+/* What a client was told to reach is gone with the node. */
+static int check_move(const struct document *before, const struct document *after,
+                      struct error *err) {
+    const char *had = node_of(before), *has = node_of(after);
+
+    if (json_array_size(clients_of(after)) == 0 || !had || !has || strcmp(had, has) == 0)
+        return check_clients(after, err);
+    return error_set(err, ERROR_CONFLICT,
+                     "publish.nodeId stays %s while publish.clients are there, which reach the "
+                     "volume on that node.",
+                     had);
 }
 
 /* P36: who names pools before there are any names one for each replica. */
@@ -119,7 +163,7 @@ static int check_config(struct work *work, struct document *config, struct error
     json_t *spec = spec_of(config);
     json_t *provision = json_object_get(spec, "provision");
 
-    if (check_pool_count(config, err) < 0)
+    if (check_pool_count(config, err) < 0 || check_clients(config, err) < 0)
         return -1;
     if (json_object_get(spec, "revert"))
         return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s is not Bound.",
@@ -206,7 +250,7 @@ static int check_config_edit(struct work *work, const struct document *before,
     /* One that is whole needs nothing of its source: it may be let go of. */
     if (!is_bound(before) || json_object_get(after->labels, LABEL_SOURCE))
         snapshot_source_keep_label(work, after);
-    if (check_pools(work->arena, before, after, err) < 0 ||
+    if (check_move(before, after, err) < 0 || check_pools(work->arena, before, after, err) < 0 ||
         check_size(work->arena, before, after, err) < 0 ||
         volume_revert_edit(work, before, after, err) < 0)
         return -1;

@@ -58,6 +58,7 @@ int replicated_begin(struct replicated *backend, struct arena *arena,
                                           : arena_format(arena, "volume-%s", volume->name_id),
         .name_id = volume->name_id,
         .fence = volume->fence,
+        .hosts = volume->hosts,
     };
     return replicated_api(backend, &ret->api, err);
 }
@@ -72,6 +73,10 @@ const char *replicated_node(const struct replicated_call *call) {
     const char *node = json_text_of(json_object_get(call->config, "publish"), "nodeId");
 
     return node ? node : "";
+}
+
+const json_t *replicated_clients(const struct replicated_call *call) {
+    return json_object_get(json_object_get(call->config, "publish"), "clients");
 }
 
 int64_t replicated_bytes(const json_t *part) {

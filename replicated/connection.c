@@ -1,53 +1,98 @@
 /*
- * A volume is served to one host: that of the connector.
+ * A volume is served at one host: that of the first connector.  Another one, to which its instance
+ * moves, is let in there.
  */
 #include "common/clock.h"
 #include "replicated/replicated.private.h"
 #include "json/json.h"
 
+#include <stdint.h>
 #include <string.h>
 
-/* Whoever decided by an earlier look is refused, also where the node stays the same. */
-static int publish(struct replicated_call *call, const char *node, struct error *err) {
+/* Whoever decided by an earlier look is refused, also where all stays the same.  `clients` is a new
+ * reference, taken. */
+static int publish(struct replicated_call *call, const char *node, json_t *clients,
+                   struct error *err) {
     char mark[UUID_SIZE];
 
     return replicated_change(call,
-                             json_pack("{s:{s:{s:s}}, s:{s:s}}", "metadata", "annotations",
+                             json_pack("{s:{s:{s:s}}, s:{s:s, s:o}}", "metadata", "annotations",
                                        ANNOTATION_CONNECTION, clock_uuid(&clock_system, mark),
-                                       "publish", "nodeId", node),
+                                       "publish", "nodeId", node, "clients", clients),
                              err);
+}
+
+/* As a patch says it: none are no list. */
+static json_t *all_clients(const struct replicated_call *call) {
+    const json_t *clients = replicated_clients(call);
+
+    return json_array_size(clients) > 0 ? json_deep_copy(clients) : json_null();
 }
 
 struct connecting {
     const char *host; /* NULL: where it is served already */
-    bool known;       /* that it can serve */
+    bool known;       /* that it can serve, or be let in */
     bool said;
     const char *socket;
+    const json_t *gate; /* where it is let in; NULL: at the socket */
 };
 
-/* 1: it is served there, at *ret. */
-static int find_socket(struct replicated_call *call, const char *host, const char **ret,
-                       struct error *err) {
+static bool is_among(const char *const *hosts, const char *host) {
+    for (; hosts && *hosts; hosts++) {
+        if (strcmp(*hosts, host) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const json_t *find_client(const json_t *clients, const char *host) {
+    for (size_t i = 0; i < json_array_size(clients); i++) {
+        const json_t *client = json_array_get(clients, i);
+        const char *node = json_text_of(client, "nodeId");
+
+        if (node && strcmp(node, host) == 0)
+            return client;
+    }
+    return NULL;
+}
+
+/* ---- where it is served ---- */
+
+static int read_socket(const char *address, const char **ret, struct error *err) {
     static const char mark[] = "socket=";
+    const char *socket = strstr(address, mark);
+
+    if (!socket)
+        return error_set(err, ERROR_BACKEND, "The volume is served at %s, which is no socket.",
+                         address);
+    *ret = socket + strlen(mark);
+    return 1;
+}
+
+/* 1: it is served on `node`, and the host is let in. */
+static int find_target(struct replicated_call *call, const char *node,
+                       struct connecting *connecting, struct error *err) {
     struct error failure;
     const json_t *volume =
         document_fetch_below(&call->api, call->arena, &replicated_configs, call->name, "volume",
                              "replicated_volume", &failure);
     const json_t *status = json_object_get(volume, "status");
-    const json_t *target = json_object_get(status, "target");
-    const char *node = json_text_of(target, "nodeId"), *address = json_text_of(target, "address");
-    const char *phase = json_text_of(status, "phase"), *socket;
+    const json_t *target = json_object_get(status, "target"), *gate;
+    const char *serves = json_text_of(target, "nodeId"), *address = json_text_of(target, "address");
+    const char *phase = json_text_of(status, "phase"), *state;
 
     if (!volume)
         return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
-    if (!node || !address || strcmp(node, host) != 0 || !phase ||
+    if (!serves || !address || strcmp(serves, node) != 0 || !phase ||
         (strcmp(phase, "Healthy") != 0 && strcmp(phase, "Degraded") != 0))
         return 0;
-    socket = strstr(address, mark);
-    if (!socket)
-        return error_set(err, ERROR_BACKEND, "The volume is served at %s, which is no socket.",
-                         address);
-    *ret = socket + strlen(mark);
+    if (strcmp(connecting->host, node) == 0)
+        return read_socket(address, &connecting->socket, err);
+    gate = find_client(json_object_get(target, "clients"), connecting->host);
+    state = json_text_of(gate, "state");
+    if (!state || strcmp(state, "Serving") != 0)
+        return 0;
+    connecting->gate = gate;
     return 1;
 }
 
@@ -69,12 +114,66 @@ static int check_agent(struct replicated_call *call, const char *host, struct er
                  : -1;
 }
 
+/* Only where other nodes reach it lets a node others in. */
+static int check_listens(struct replicated_call *call, const char *node, struct error *err) {
+    const json_t *pools = replicated_pools(&call->api, call->arena, err);
+
+    for (size_t i = 0; i < json_array_size(pools); i++) {
+        const json_t *pool = json_array_get(pools, i);
+        const char *whose = json_text_of(pool, "node");
+
+        if (whose && strcmp(whose, node) == 0 && json_text_of(pool, "address"))
+            return 1;
+    }
+    return pools ? 0 : -1;
+}
+
 /* Nothing has begun. */
 static int refuse_host(struct replicated_call *call, struct error *err) {
     call->over = true;
     return error_set(err, ERROR_CONFLICT,
                      "The volume is connected to another host, and to one at a time: it has to be "
                      "detached there first.");
+}
+
+/* Whoever has it there is said to move to this host, or has moved. */
+static bool is_moving(const struct replicated_call *call, const char *node, const char *host) {
+    const json_t *clients = replicated_clients(call);
+
+    if (find_client(clients, host))
+        return true;
+    for (size_t i = 0; i < json_array_size(clients); i++) {
+        const char *client = json_text_of(json_array_get(clients, i), "nodeId");
+
+        if (client && is_among(call->hosts, client))
+            return true;
+    }
+    return is_among(call->hosts, node);
+}
+
+/* It stays where it is served, and this host is let in. */
+static int share(struct replicated_call *call, const char *node, struct connecting *connecting,
+                 struct error *err) {
+    bool named = find_client(replicated_clients(call), connecting->host) != NULL;
+    json_t *clients;
+
+    if (!is_moving(call, node, connecting->host))
+        return refuse_host(call, err);
+    if (!connecting->known) {
+        int listens = check_listens(call, node, err);
+
+        if (listens <= 0)
+            return listens < 0 ? -1 : refuse_host(call, err);
+        connecting->known = true;
+    }
+    if (connecting->said && named)
+        return find_target(call, node, connecting, err);
+    clients = json_array();
+    json_array_extend(clients, (json_t *)(uintptr_t)replicated_clients(call));
+    if (!named)
+        json_array_append_new(clients, json_pack("{s:s}", "nodeId", connecting->host));
+    connecting->said = publish(call, node, clients, err) == 0;
+    return connecting->said ? 0 : -1;
 }
 
 static int connect_step(struct replicated_call *call, void *arg, struct error *err) {
@@ -90,15 +189,15 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
     if (!connecting->host)
         connecting->host = node;
     if (*node && strcmp(node, connecting->host) != 0)
-        return refuse_host(call, err);
+        return share(call, node, connecting, err);
     if (!*node && !connecting->known && check_agent(call, connecting->host, err) < 0)
         return -1;
     connecting->known = true;
     if (!connecting->said || !*node) {
-        connecting->said = publish(call, connecting->host, err) == 0;
+        connecting->said = publish(call, connecting->host, all_clients(call), err) == 0;
         return connecting->said ? 0 : -1;
     }
-    return find_socket(call, connecting->host, &connecting->socket, err);
+    return find_target(call, connecting->host, connecting, err);
 }
 
 /* A refusal says that nothing has begun, and clients read it: what the API refuses to us is
@@ -107,6 +206,18 @@ static int fail(const struct replicated_call *call, struct error *failure, struc
     if (!call->over && (failure->kind == ERROR_CONFLICT || failure->kind == ERROR_BAD_REQUEST))
         failure->kind = ERROR_BACKEND;
     return error_pass(err, failure);
+}
+
+static json_t *tell_socket(const char *socket) {
+    return json_pack("{s:s, s:s, s:s, s:s}", "transport", "unix", "socket", socket, "export",
+                     "volume", "format", "raw");
+}
+
+static json_t *tell_gate(const struct replicated *backend, const json_t *gate) {
+    return json_pack("{s:s, s:O*, s:O*, s:O*, s:s, s:b, s:s}", "transport", "tcp", "host",
+                     json_object_get(gate, "host"), "port", json_object_get(gate, "port"), "export",
+                     json_object_get(gate, "export"), "format", "raw", "tls", true, "tls_directory",
+                     backend->tls_directory);
 }
 
 int replicated_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
@@ -122,19 +233,46 @@ int replicated_connect(void *handle, struct arena *arena, const struct driver_vo
         return -1;
     if (replicated_walk(&call, connect_step, &connecting, &failure) < 0)
         return fail(&call, &failure, err);
-    *ret = json_pack("{s:s, s:{s:s, s:s, s:s, s:s, s:s}}", "driver_volume_type", "nbd", "data",
-                     "transport", "unix", "socket", connecting.socket, "export", "volume", "format",
-                     "raw", "name", volume->name_id);
+    *ret = json_pack("{s:s, s:o}", "driver_volume_type", "nbd", "data",
+                     connecting.gate ? tell_gate(handle, connecting.gate)
+                                     : tell_socket(connecting.socket));
+    json_object_set_new(json_object_get(*ret, "data"), "name", json_string(volume->name_id));
     return 0;
+}
+
+/* Those that are connected yet keep what they have; the last one takes all with it. */
+static json_t *clients_left(const struct replicated_call *call) {
+    const json_t *clients = replicated_clients(call);
+    json_t *left = json_array();
+
+    for (size_t i = 0; i < json_array_size(clients); i++) {
+        json_t *client = json_array_get(clients, i);
+        const char *node = json_text_of(client, "nodeId");
+
+        if (node && is_among(call->hosts, node))
+            json_array_append(left, client);
+    }
+    return left;
 }
 
 static int disconnect_step(struct replicated_call *call, void *arg, struct error *err) {
     int found = replicated_look(call, err);
+    bool last = !call->hosts || !*call->hosts;
+    json_t *left;
 
     (void)arg;
     if (found <= 0 || replicated_is_going(call))
         return found < 0 ? -1 : 1;
-    return publish(call, "", err) < 0 ? -1 : 1;
+    left = clients_left(call);
+    if (!last && json_array_size(left) == json_array_size(replicated_clients(call))) {
+        json_decref(left);
+        return 1;
+    }
+    if (json_array_size(left) == 0) {
+        json_decref(left);
+        left = json_null();
+    }
+    return publish(call, last ? "" : replicated_node(call), left, err) < 0 ? -1 : 1;
 }
 
 int replicated_disconnect(void *handle, struct arena *arena, const struct driver_volume *volume,

@@ -20,6 +20,9 @@ static const struct option own_options[] = {
               ", nor its policy by the pools that it names." },
     { .section = OPTION_BACKEND, .key = "replicated_timeout", .type = OPTION_SECONDS, .fallback = "120", .min = 1, .max = 3600,
       .help = "Seconds that the controller and the nodes have to make a volume, to grow it or to serve it to a host." },
+    { .section = OPTION_BACKEND, .key = "replicated_tls_directory", .type = OPTION_TEXT, .fallback = "/etc/pki/libvirt-nbd",
+      .help = "Directory with ca-cert.pem, client-cert.pem and client-key.pem on hosts that use a volume which another host "
+              "serves; connections tell of it." },
     { .section = OPTION_BACKEND, .key = "volume_endpoint", .type = OPTION_TEXT, .fallback = "http://127.0.0.1:8776/v3",
       .help = "Root of the volume API that keeps the configs of replicated volumes, with /v3. Not given: the API of this "
               "process, or with a user in section service_user what the catalog says of volumev3 or block-storage." },
@@ -55,6 +58,7 @@ static int replicated_open(const struct driver_backend *backend, void **ret_hand
     *opened = (struct replicated){
         .backend = backend,
         .policy = config_text(backend->config, backend->name, "replicated_policy"),
+        .tls_directory = config_text(backend->config, backend->name, "replicated_tls_directory"),
         .replicas = config_int(backend->config, backend->name, "replicated_replicas"),
         .patience_us =
             config_int(backend->config, backend->name, "replicated_timeout") * (int64_t)1000000,
@@ -81,6 +85,7 @@ static void replicated_close(void *handle) {
 struct room {
     int64_t total, free;
     unsigned count;
+    bool listens; /* a node of them: others reach what is served there */
 };
 
 const json_t *replicated_pools(const struct client *api, struct arena *arena, struct error *err) {
@@ -103,6 +108,7 @@ static struct room room_of(const json_t *pools) {
         room.total += json_integer_value(json_object_get(pool, "total_bytes"));
         room.free += json_integer_value(json_object_get(pool, "free_bytes"));
         room.count++;
+        room.listens |= json_text_of(pool, "address") != NULL;
     }
     return room;
 }
@@ -128,9 +134,9 @@ static int replicated_get_pools(void *handle, struct arena *arena, struct driver
         .name = name ? name : opened->backend->name,
         .total_gb = (double)room.total / copies,
         .free_gb = room.count < (unsigned)opened->replicas ? 0 : (double)room.free / copies,
-        .capabilities =
-            json_pack("{s:b, s:i, s:[s, s]}", POOL_ENDS_CONNECTIONS, 1, POOL_LARGEST_GB, LARGEST_GB,
-                      POOL_EXTRA_SPECS, DRIVER_SPEC_POLICY, DRIVER_SPEC_REPLICAS),
+        .capabilities = json_pack("{s:b, s:b, s:i, s:[s, s]}", POOL_ENDS_CONNECTIONS, 1,
+                                  POOL_MOVES_INSTANCES, room.listens, POOL_LARGEST_GB, LARGEST_GB,
+                                  POOL_EXTRA_SPECS, DRIVER_SPEC_POLICY, DRIVER_SPEC_REPLICAS),
     };
     *ret = pool;
     return 1;

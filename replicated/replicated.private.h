@@ -15,8 +15,9 @@
 struct replicated {
     const struct driver_backend *backend;
     struct own_user *user;
-    const char *policy; /* of volumes whose type names none; NULL: none */
-    int64_t replicas;   /* of those whose type and policy say no number */
+    const char *policy;        /* of volumes whose type names none; NULL: none */
+    const char *tls_directory; /* at hosts that reach volumes of others */
+    int64_t replicas;          /* of those whose type and policy say no number */
     int64_t patience_us;
 };
 
@@ -28,9 +29,10 @@ struct replicated_call {
     const char *name_id; /* by which the volume is known */
     const struct driver_fence *fence;
     const struct driver_progress *progress; /* who waits; NULL: nobody */
-    const json_t *config;                   /* at the last look; NULL: it is not there */
-    int64_t moved;                          /* while this grows nothing is given up */
-    bool over;                              /* the fence has said so */
+    const char *const *hosts; /* that are connected otherwise, ended with NULL; or NULL */
+    const json_t *config;     /* at the last look; NULL: it is not there */
+    int64_t moved;            /* while this grows nothing is given up */
+    bool over;                /* the fence has said so */
 };
 
 /* "metadata.labels" of each config. */
@@ -72,7 +74,9 @@ int replicated_may(struct replicated_call *call, struct error *err);
 
 /* What the config says. */
 const char *replicated_node(const struct replicated_call *call); /* "": it is served nowhere */
-int64_t replicated_size(const struct replicated_call *call);     /* 0: it has none yet */
+/* publish.clients: an array, or NULL. */
+const json_t *replicated_clients(const struct replicated_call *call);
+int64_t replicated_size(const struct replicated_call *call); /* 0: it has none yet */
 int64_t replicated_size_wanted(const struct replicated_call *call);
 bool replicated_is_going(const struct replicated_call *call);
 

@@ -176,7 +176,8 @@ static int delete_step(struct replicated_call *call, void *arg, struct error *er
         return 0;
     }
     if (*replicated_node(call))
-        return replicated_change(call, json_pack("{s:{s:s}}", "publish", "nodeId", ""), err);
+        return replicated_change(
+            call, json_pack("{s:{s:s, s:n}}", "publish", "nodeId", "", "clients"), err);
     version = json_text_of(json_object_get(call->config, "metadata"), "resourceVersion");
     if (replicated_drop_clones(call, err) < 0 || replicated_may(call, err) < 0)
         return -1;

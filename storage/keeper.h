@@ -10,6 +10,7 @@
 
 #include "storage/reports.h"
 
+struct gates_settings;
 struct keeper;
 struct knocks;
 struct rebuilds;
@@ -22,7 +23,8 @@ struct keeper_settings { /* what they point to outlives every keeper */
     /* Of replicas of other nodes, and of other nodes with ours; NULL: there are none. */
     const struct replica_access *remote;
     struct sessions *sessions;
-    struct knocks *knocks; /* NULL: nobody asks whether pools answer */
+    const struct gates_settings *gates; /* NULL: no other host is let in */
+    struct knocks *knocks;              /* NULL: nobody asks whether pools answer */
     const char *tls_directory;
     const char *program; /* NULL: qemu-storage-daemon */
     struct reports *reports;

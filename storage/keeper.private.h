@@ -1,11 +1,12 @@
 /*
  * A keeper from inside: keeper.c has its thread and what it is told, keeper_work.c does what its
  * wish says, keeper_mend.c sees to the replicas of a volume that is served, keeper_scrub.c compares
- * them, keeper_hang.c sees to pools that do not answer,
+ * them, keeper_gates.c lets other hosts in, keeper_hang.c sees to pools that do not answer,
  * keeper_revert.c puts a volume back.
  */
 #pragma once
 
+#include "storage/gates.h"
 #include "storage/keeper.h"
 
 #define SCRUB_TIME_SIZE 24
@@ -26,6 +27,7 @@ struct keeper {
     struct target *target;
     bool hangs[REPLICAS_MOST];   /* the pools of its wish, as far as was seen last */
     unsigned waits;              /* of those so many voters, whom its clients wait for */
+    unsigned ports[GATES_MOST];  /* of its wish's clients; 0: not let in */
     bool elsewhere;              /* replicas are reached otherwise from its next start on */
     struct target_status status; /* what it names is the target's */
     const char *phase;
@@ -85,3 +87,10 @@ int keeper_revert(struct keeper *keeper, int outcome, struct error *err);
 json_t *keeper_snapshots_json(const struct keeper *keeper);
 /* The daemon copies something. */
 bool keeper_has_job(const struct keeper *keeper);
+
+/* ---- keeper_gates.c ---- */
+
+/* Of one that serves: those hosts are let in that its wish names, and no others. */
+int keeper_open_gates(struct keeper *keeper, struct error *err);
+int keeper_shut_gates(struct keeper *keeper, struct error *err); /* until it serves again */
+int keeper_end_gates(struct keeper *keeper, struct error *err);

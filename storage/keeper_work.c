@@ -189,6 +189,8 @@ static int settle(struct keeper *keeper, int outcome, struct error *err) {
     keeper_look(keeper);
     if (keeper->status.state != TARGET_SERVING)
         return outcome < 0 ? -1 : 1;
+    if (keeper_open_gates(keeper, &reason) < 0 && outcome >= 0)
+        outcome = error_pass(err, &reason);
     daemon_trim_log(keeper->run);
     keeper_snap(keeper);
     keeper_mend(keeper);
@@ -205,7 +207,7 @@ static int reopen(struct keeper *keeper, struct error *err) {
 
     if (opened &&
         (opened->epoch != wanted->epoch || opened->revert.number != wanted->revert.number)) {
-        if (target_stop(keeper->target, err) < 0)
+        if (keeper_end_gates(keeper, err) < 0 || target_stop(keeper->target, err) < 0)
             return -1;
         keeper_let_go(keeper);
     } else if (opened) {
@@ -223,7 +225,10 @@ static int reopen(struct keeper *keeper, struct error *err) {
 }
 
 static int serve(struct keeper *keeper, struct error *err) {
-    int outcome = reopen(keeper, err);
+    int outcome;
+
+    memset(keeper->ports, 0, sizeof(keeper->ports)); /* of the wish before, perhaps */
+    outcome = reopen(keeper, err);
 
     if (outcome != 0)
         return outcome;
@@ -233,12 +238,15 @@ static int serve(struct keeper *keeper, struct error *err) {
         keeper_look(keeper);
     }
     if (keeper->status.state != TARGET_SERVING)
-        outcome = end_sessions(keeper, err) < 0 ? -1 : target_start(keeper->target, err);
+        outcome = keeper_shut_gates(keeper, err) < 0 || end_sessions(keeper, err) < 0
+                      ? -1
+                      : target_start(keeper->target, err);
     keeper_look(keeper);
     if (keeper->status.state != TARGET_SERVING)
         return outcome;
-    return keeper->wish->volume.revert.snapshot ? keeper_revert(keeper, outcome, err)
-                                                : settle(keeper, outcome, err);
+    if (!keeper->wish->volume.revert.snapshot)
+        return settle(keeper, outcome, err);
+    return keeper_end_gates(keeper, err) < 0 ? -1 : keeper_revert(keeper, outcome, err);
 }
 
 static int stop(struct keeper *keeper, struct error *err) {
@@ -246,7 +254,7 @@ static int stop(struct keeper *keeper, struct error *err) {
         return 0;
     if (!keeper->target && open_target(keeper, err) < 0)
         return -1;
-    if (target_stop(keeper->target, err) < 0)
+    if (keeper_end_gates(keeper, err) < 0 || target_stop(keeper->target, err) < 0)
         return -1;
     paper_remove(keeper->run);
     target_clear(keeper->target);
@@ -279,6 +287,8 @@ static void report(struct keeper *keeper) {
         .status = &keeper->status,
         .generation = keeper->generation,
         .epoch = keeper->wish->volume.epoch,
+        .host = keeper->settings->gates ? keeper->settings->gates->host : NULL,
+        .ports = keeper->ports,
         .scrub = keeper->scrubbing ? &keeper->scrub : &keeper->scrubbed,
         .scrubs = keeper->scrubbing,
         .scrubbed_at = keeper->scrubbed_at,

@@ -2,14 +2,16 @@ libscoria_a_SOURCES += \
 	storage/agent.c storage/agent.h \
 	storage/connections.c storage/connections.h \
 	storage/copies.c storage/copies.h \
+	storage/gates.c storage/gates.h \
 	storage/hanging.c storage/hanging.h \
 	storage/held.c storage/held.h \
 	storage/keeper.c storage/keeper.h storage/keeper.private.h storage/keeper_mend.c \
-	storage/keeper_hang.c storage/keeper_revert.c storage/keeper_scrub.c \
+	storage/keeper_gates.c storage/keeper_hang.c storage/keeper_revert.c storage/keeper_scrub.c \
 	storage/keeper_paper.c storage/keeper_paper.h \
 	storage/keeper_snapshots.c \
 	storage/keeper_work.c \
 	storage/knocks.c storage/knocks.h \
+	storage/nbd_server.c storage/nbd_server.h \
 	storage/options.c \
 	storage/places.c storage/places.h \
 	storage/pool_look.c storage/pool_look.h \
@@ -36,6 +38,7 @@ if HAVE_CHECK
 slow_tests += tests/unit/storage/test_targets
 slow_tests += tests/unit/storage/test_replica_service
 slow_tests += tests/unit/storage/test_session_tls
+slow_tests += tests/unit/storage/test_gates
 check_PROGRAMS += \
 	tests/unit/storage/test_knocks \
 	tests/unit/storage/test_pools \

@@ -22,7 +22,7 @@ const struct option storage_options[] = {
       .help = "Sent to the volume API as X-Auth-Token, when section service_user has no user. Unset: none." },
     { .section = SECTION, .key = "run_directory", .type = OPTION_TEXT,
       .help = "Directory of sockets and logs of storage daemons, one below it for each volume; an absolute path of at "
-              "most 66 bytes, 61 where volumes are served as files. Unset: targets in state_path." },
+              "most 66 bytes, 63 where other hosts reach volumes, 61 where volumes are served as files. Unset: targets in state_path." },
     { .section = SECTION, .key = "daemon", .type = OPTION_TEXT, .fallback = "qemu-storage-daemon",
       .help = "QEMU's storage daemon: a name that is looked up in PATH, or an absolute path." },
     { .section = SECTION, .key = "heartbeat_interval", .type = OPTION_SECONDS, .fallback = "10", .min = 1, .max = 3600,
@@ -48,6 +48,9 @@ const struct option storage_options[] = {
               "to be valid for HOST. Unset: listen." },
     { .section = SECTION, .key = "replica_ports", .type = OPTION_TEXT, .fallback = "10811-11810",
       .help = "FIRST-LAST of the ports at which replicas are served to other nodes, each at one of its own." },
+    { .section = SECTION, .key = "client_ports", .type = OPTION_TEXT, .fallback = "11811-12810",
+      .help = "FIRST-LAST of the ports at which other hosts reach volumes that are served here, as an instance that moves "
+              "to another host does: each host of each volume has one of its own. With listen." },
     { .section = SECTION, .key = "cert_file", .type = OPTION_TEXT,
       .help = "PEM file with the certificate of this node, for other nodes, as their server and as their client; an "
               "absolute path." },
@@ -56,6 +59,9 @@ const struct option storage_options[] = {
     { .section = SECTION, .key = "ca_file", .type = OPTION_TEXT,
       .help = "PEM file of the authority of all nodes' certificates; an absolute path. Whoever has a certificate of it "
               "may read and write replicas: it is for nothing else." },
+    { .section = SECTION, .key = "client_ca_file", .type = OPTION_TEXT,
+      .help = "PEM file of the authorities whose certificates count at client_ports, that of cert_file among them; an "
+              "absolute path. With one for clients alone what their QEMU can read opens no replica. Unset: ca_file." },
     { .section = OPTION_POOL, .key = "path", .type = OPTION_TEXT,
       .help = "Directory of the pool, an absolute path. It is marked with a file scoria-pool when it is empty and the API "
               "has never heard of the pool; later it is used only with that mark, so that an empty mount point is not "

@@ -19,9 +19,12 @@ struct remote {
     const struct config *config;
     struct client api;
     struct knocks *knocks;
-    const char *cert_file, *key_file, *ca_file, *tls_directory;
-    const char *host; /* to listen at; NULL: nothing is served */
-    unsigned port, first_port, last_port;
+    const char *cert_file, *key_file, *ca_file, *client_ca_file;
+    const char *tls_directory, *client_tls_directory; /* what daemons find them in */
+    const char *host;                                 /* to listen at; NULL: nothing is served */
+    unsigned port;
+    struct nbd_server_settings replicas; /* where they are served */
+    struct gates_settings gates;
     int64_t until_us; /* calls end then; 0: not yet */
     struct places *places;
     struct sessions *sessions;
@@ -44,6 +47,15 @@ static bool read_port(const char *text, const char *end, unsigned *ret) {
     return port > 0 && port <= UINT16_MAX && stop == end;
 }
 
+/* Without the port, and without the brackets of an address. */
+static const char *host_of(struct remote *remote, const char *address) {
+    const char *colon = strrchr(address, ':');
+
+    if (address[0] == '[' && colon && colon > address + 1 && colon[-1] == ']')
+        return arena_text_n(remote->arena, address + 1, (size_t)(colon - address) - 2);
+    return colon ? arena_text_n(remote->arena, address, (size_t)(colon - address)) : address;
+}
+
 static int read_listen(struct remote *remote, struct error *err) {
     const char *listen = text_of(remote, "listen"), *colon;
 
@@ -56,20 +68,43 @@ static int read_listen(struct remote *remote, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "[storage] listen: cert_file and ca_file are needed, too: only nodes may "
                          "reach replicas");
-    remote->host = arena_text_n(remote->arena, listen, (size_t)(colon - listen));
-    if (listen[0] == '[' && colon[-1] == ']')
-        remote->host = arena_text_n(remote->arena, listen + 1, (size_t)(colon - listen) - 2);
+    remote->host = host_of(remote, listen);
     return 0;
 }
 
-static int read_ports(struct remote *remote, struct error *err) {
-    const char *ports = text_of(remote, "replica_ports"), *dash = strchr(ports, '-');
+static int read_listener(const struct remote *remote, const char *key,
+                         struct nbd_server_settings *ret, struct error *err) {
+    const char *ports = text_of(remote, key), *dash = strchr(ports, '-');
 
-    if (!dash || !read_port(ports, dash, &remote->first_port) ||
-        !read_port(dash + 1, strchr(dash, '\0'), &remote->last_port) ||
-        remote->first_port > remote->last_port)
-        return error_set(err, ERROR_BAD_REQUEST, "[storage] replica_ports: %s is not FIRST-LAST",
-                         ports);
+    *ret = (struct nbd_server_settings){
+        .program = text_of(remote, "daemon"),
+        .tls_directory = remote->tls_directory,
+        .host = remote->host,
+        .timeout_ms = config_int(remote->config, SECTION, "daemon_timeout") * 1000,
+    };
+    if (!dash || !read_port(ports, dash, &ret->first_port) ||
+        !read_port(dash + 1, strchr(dash, '\0'), &ret->last_port) ||
+        ret->first_port > ret->last_port)
+        return error_set(err, ERROR_BAD_REQUEST, "[storage] %s: %s is not FIRST-LAST", key, ports);
+    return 0;
+}
+
+const char *remote_address(const struct remote *remote) {
+    const char *address = text_of(remote, "address");
+
+    if (!remote->host)
+        return NULL;
+    return address ? address : text_of(remote, "listen");
+}
+
+static int read_listeners(struct remote *remote, struct error *err) {
+    const char *address = remote_address(remote);
+
+    if (read_listener(remote, "replica_ports", &remote->replicas, err) < 0 ||
+        read_listener(remote, "client_ports", &remote->gates.listener, err) < 0)
+        return -1;
+    remote->gates.listener.tls_directory = remote->client_tls_directory;
+    remote->gates.host = address ? host_of(remote, address) : NULL;
     return 0;
 }
 
@@ -79,21 +114,33 @@ static int check_path(const char *key, const char *path, struct error *err) {
                                                "[storage] %s: %s is no absolute path", key, path);
 }
 
+static int make_directory(const struct remote *remote, const char *path, const char *ca_file,
+                          struct error *err) {
+    return tls_directory_make(path, remote->cert_file, remote->key_file, ca_file, err);
+}
+
 static int read_files(struct remote *remote, const char *run_directory, struct error *err) {
     remote->cert_file = text_of(remote, "cert_file");
     remote->key_file = text_of(remote, "key_file");
     remote->ca_file = text_of(remote, "ca_file");
+    remote->client_ca_file = text_of(remote, "client_ca_file");
     if (!remote->key_file)
         remote->key_file = remote->cert_file;
     if (check_path("cert_file", remote->cert_file, err) < 0 ||
         check_path("key_file", remote->key_file, err) < 0 ||
-        check_path("ca_file", remote->ca_file, err) < 0)
+        check_path("ca_file", remote->ca_file, err) < 0 ||
+        check_path("client_ca_file", remote->client_ca_file, err) < 0)
         return -1;
     if (!remote->cert_file || !remote->ca_file)
         return 0;
     remote->tls_directory = arena_join(remote->arena, run_directory, "/tls", NULL);
-    return tls_directory_make(remote->tls_directory, remote->cert_file, remote->key_file,
-                              remote->ca_file, err);
+    remote->client_tls_directory = remote->tls_directory;
+    if (make_directory(remote, remote->tls_directory, remote->ca_file, err) < 0)
+        return -1;
+    if (!remote->client_ca_file)
+        return 0;
+    remote->client_tls_directory = arena_join(remote->arena, run_directory, "/tls-clients", NULL);
+    return make_directory(remote, remote->client_tls_directory, remote->client_ca_file, err);
 }
 
 /* ---- begin ---- */
@@ -101,12 +148,7 @@ static int read_files(struct remote *remote, const char *run_directory, struct e
 static void make_parts(struct remote *remote, const char *run_directory) {
     const struct sessions_settings sessions = {
         .run_directory = run_directory,
-        .program = text_of(remote, "daemon"),
-        .tls_directory = remote->tls_directory,
-        .host = remote->host,
-        .first_port = remote->first_port,
-        .last_port = remote->last_port,
-        .timeout_ms = config_int(remote->config, SECTION, "daemon_timeout") * 1000,
+        .listener = remote->replicas,
     };
     const struct replica_client_settings client = {
         .cert_file = remote->cert_file,
@@ -129,7 +171,7 @@ int remote_open(const struct remote_settings *settings, struct remote **ret, str
     remote->api = settings->api;
     remote->knocks = settings->knocks;
     if (read_files(remote, settings->run_directory, err) < 0 || read_listen(remote, err) < 0 ||
-        read_ports(remote, err) < 0) {
+        read_listeners(remote, err) < 0) {
         remote_close(remote, 0);
         return -1;
     }
@@ -186,12 +228,8 @@ void remote_set(struct remote *remote, struct wish *const *wishes, unsigned coun
     places_set(remote->places, wishes, count);
 }
 
-const char *remote_address(const struct remote *remote) {
-    const char *address = text_of(remote, "address");
-
-    if (!remote->host)
-        return NULL;
-    return address ? address : text_of(remote, "listen");
+const struct gates_settings *remote_gates(const struct remote *remote) {
+    return remote->host ? &remote->gates : NULL;
 }
 
 struct sessions *remote_sessions(const struct remote *remote) {

@@ -7,6 +7,7 @@
 
 #include "config/config.h"
 #include "engine/replica_access.h"
+#include "storage/gates.h"
 #include "storage/pools.h"
 #include "storage/sessions.h"
 
@@ -34,6 +35,8 @@ void remote_set(struct remote *remote, struct wish *const *wishes, unsigned coun
 
 /* Where other nodes reach replicas of this one, host:port; NULL: nowhere. */
 const char *remote_address(const struct remote *remote);
+/* Who else is let in to volumes that are served here; NULL: nobody. */
+const struct gates_settings *remote_gates(const struct remote *remote);
 struct sessions *remote_sessions(const struct remote *remote);
 const struct replica_access *remote_access(const struct remote *remote);
 const char *remote_tls_directory(const struct remote *remote); /* NULL: there is none */

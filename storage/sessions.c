@@ -4,7 +4,6 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "engine/daemon.h"
-#include "engine/qmp.h"
 #include "engine/replica_epoch.h"
 #include "storage/keeper_paper.h"
 #include "json/json.h"
@@ -14,10 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_PROGRAM    "qemu-storage-daemon"
-#define DEFAULT_TIMEOUT_MS 10000
-#define PREFIX             's' /* and the uid's digits: no name of a volume */
-#define CLIENTS            100
+#define PREFIX 's' /* and the uid's digits: no name of a volume */
 
 struct sessions {
     struct sessions_settings settings;
@@ -81,113 +77,41 @@ void sessions_trim_log(struct sessions *sessions, const char *uid) {
 
 /* ---- the daemon ---- */
 
-struct launch {
-    const struct sessions_settings *settings;
-    struct arena *arena;
-    const char *client; /* who alone is let in; NULL: whoever is trusted */
-    struct qmp *qmp;
-};
-
-static int order(const struct launch *launch, const char *command, json_t *arguments,
-                 struct error *err) {
-    return qmp_execute(launch->qmp, launch->arena, command, arguments, launch->settings->timeout_ms,
-                       NULL, err);
-}
-
-/* Anything else that the daemon says is true of every port. */
-static bool is_taken(const struct error *err) {
-    return err->kind == ERROR_BACKEND && strstr(err->message, "already in use");
-}
-
-/* The first port that nobody has, from one on that differs from replica to replica. */
-static int listen_at(const struct launch *launch, struct replica_session *session,
-                     struct error *err) {
-    const struct sessions_settings *settings = launch->settings;
-    unsigned count = settings->last_port - settings->first_port + 1, first;
-
-    clock_system.random(clock_system.arg, &first, sizeof(first));
-    for (unsigned i = 0; i < count; i++) {
-        char port[8];
-        json_t *address;
-
-        session->port = settings->first_port + (first % count + i) % count;
-        snprintf(port, sizeof(port), "%u", session->port);
-        address = json_pack("{s:s, s:{s:s, s:s}}", "type", "inet", "data", "host", settings->host,
-                            "port", port);
-        if (order(launch, "nbd-server-start",
-                  json_pack("{s:o, s:s*, s:s*, s:i}", "addr", address, "tls-creds",
-                            settings->tls_directory ? "tls" : NULL, "tls-authz",
-                            launch->client ? "client" : NULL, "max-connections", CLIENTS),
-                  err) == 0)
-            return 0;
-        if (!is_taken(err))
-            return error_context(err, "listening at %s port %s", settings->host, port);
-    }
-    return error_context(err, "no port of %u-%u is free", settings->first_port,
-                         settings->last_port);
-}
-
-static int export_file(const struct launch *launch, const struct replica *replica,
-                       const struct replica_session *session, struct error *err) {
+static int export_file(const struct nbd_server_settings *settings, struct qmp *qmp,
+                       const struct replica *replica, const struct replica_session *session,
+                       struct error *err) {
+    autoarena struct arena *arena = arena_new();
     json_t *file = json_pack("{s:s, s:s, s:s, s:s, s:s}", "driver", "file", "filename",
-                             replica_data_path(launch->arena, replica), "discard", "unmap",
-                             "locking", "on", "aio", "threads");
+                             replica_data_path(arena, replica), "discard", "unmap", "locking", "on",
+                             "aio", "threads");
 
-    if (order(launch, "blockdev-add",
-              json_pack("{s:s, s:s, s:s, s:o}", "driver", "raw", "node-name", "replica", "discard",
-                        "unmap", "file", file),
-              err) < 0)
+    if (nbd_server_order(settings, qmp, "blockdev-add",
+                         json_pack("{s:s, s:s, s:s, s:o}", "driver", "raw", "node-name", "replica",
+                                   "discard", "unmap", "file", file),
+                         err) < 0)
         return -1;
-    return order(launch, "block-export-add",
-                 json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "replica", "node-name",
-                           "replica", "name", session->name, "writable", true),
-                 err);
+    return nbd_server_order(settings, qmp, "block-export-add",
+                            json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "replica",
+                                      "node-name", "replica", "name", session->name, "writable",
+                                      true),
+                            err);
 }
 
 /* The daemon does not look at what a certificate is for: who has opened the session has shown one
  * that was looked at. */
-static int add_credentials(const struct launch *launch, struct error *err) {
-    const char *directory = launch->settings->tls_directory;
-
-    if (directory && order(launch, "object-add",
-                           json_pack("{s:s, s:s, s:s, s:s, s:b, s:s}", "qom-type", "tls-creds-x509",
-                                     "id", "tls", "dir", directory, "endpoint", "server",
-                                     "verify-peer", true, "priority", DAEMON_TLS),
-                           err) < 0)
-        return -1;
-    return launch->client ? order(launch, "object-add",
-                                  json_pack("{s:s, s:s, s:s}", "qom-type", "authz-simple", "id",
-                                            "client", "identity", launch->client),
-                                  err)
-                          : 0;
-}
-
-static int configure(const struct launch *launch, const struct replica *replica,
-                     struct replica_session *session, struct error *err) {
-    if (add_credentials(launch, err) < 0)
-        return -1;
-    if (order(launch, "nbd-server-stop", NULL, err) < 0 || listen_at(launch, session, err) < 0)
-        return -1;
-    return export_file(launch, replica, session, err);
-}
-
 static int serve(const struct sessions *sessions, const char *run, const struct replica *replica,
                  const char *client, struct replica_session *session, struct error *err) {
-    const struct sessions_settings *settings = &sessions->settings;
-    autoarena struct arena *arena = arena_new();
-    struct launch launch = {
-        .settings = settings,
-        .arena = arena,
-        .client = settings->tls_directory && client && *client ? client : NULL,
+    const struct nbd_server_settings *settings = &sessions->settings.listener;
+    const struct nbd_server_wish wish = {
+        .subject = settings->tls_directory && client && *client ? client : NULL,
     };
-    const char *monitor = daemon_path(arena, run, "qmp");
-    int outcome = -1;
+    struct qmp *qmp;
+    int outcome;
 
-    if (daemon_start(run, settings->program, settings->timeout_ms, err) == 0 &&
-        qmp_knock(monitor, settings->timeout_ms, err) == 0 &&
-        qmp_connect(monitor, settings->timeout_ms, &launch.qmp, err) == 0)
-        outcome = configure(&launch, replica, session, err);
-    qmp_close(launch.qmp);
+    if (nbd_server_start(settings, run, &wish, &session->port, &qmp, err) < 0)
+        return -1;
+    outcome = export_file(settings, qmp, replica, session, err);
+    qmp_close(qmp);
     return outcome;
 }
 
@@ -195,7 +119,7 @@ static int serve(const struct sessions *sessions, const char *run, const struct 
 
 /* The caller holds RUN/lock. */
 static int end(const struct sessions *sessions, const char *run, struct error *err) {
-    if (daemon_kill(run, sessions->settings.timeout_ms, err) < 0)
+    if (daemon_kill(run, sessions->settings.listener.timeout_ms, err) < 0)
         return -1;
     paper_remove(run);
     return 0;
@@ -359,10 +283,7 @@ struct sessions *sessions_new(const struct sessions_settings *settings) {
     struct sessions *sessions = heap_new(sizeof(*sessions));
 
     sessions->settings = *settings;
-    if (!settings->program)
-        sessions->settings.program = DEFAULT_PROGRAM;
-    if (settings->timeout_ms <= 0)
-        sessions->settings.timeout_ms = DEFAULT_TIMEOUT_MS;
+    sessions->settings.listener = nbd_server_settled(&settings->listener);
     clear_dead(sessions);
     return sessions;
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "engine/replica.h"
+#include "storage/nbd_server.h"
 
 #define SESSION_NAME_SIZE 128
 
@@ -19,11 +20,7 @@ struct sessions;
 
 struct sessions_settings {     /* what they point to outlives them */
     const char *run_directory; /* absolute, at most 66 bytes */
-    const char *program;       /* NULL: qemu-storage-daemon */
-    const char *tls_directory; /* tls_directory.h; NULL: there is no TLS */
-    const char *host;          /* address to listen at */
-    unsigned first_port, last_port;
-    int64_t timeout_ms; /* of one answer of a daemon; 0: 10 000 */
+    struct nbd_server_settings listener;
 };
 
 struct session_wish {

@@ -64,15 +64,37 @@ static const char *address_of(struct arena *arena, const struct target_text *tex
     return text->status->has_file ? arena_format(arena, "%s/" TARGET_FILE, text->run) : NULL;
 }
 
+static const char *const states[] = {
+    [TARGET_DOWN] = "Down",
+    [TARGET_LEVELLING] = "Levelling",
+    [TARGET_SERVING] = "Serving",
+};
+
+/* Those that are let in, and where; a port that was told once stays. */
+static json_t *clients_json(const struct target_text *text) {
+    const struct wish_volume *wanted = &text->wish->volume;
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < wanted->client_count && text->host; i++) {
+        const struct gate_client *client = &wanted->clients[i];
+        unsigned port = text->ports[i] > 0 ? text->ports[i] : client->port;
+
+        if (port > 0)
+            json_array_append_new(
+                list, json_pack("{s:s, s:s, s:s, s:i, s:s}", "nodeId", client->node, "state",
+                                states[text->ports[i] > 0 ? TARGET_SERVING : TARGET_DOWN], "host",
+                                text->host, "port", (int)port, "export", text->wish->uid));
+    }
+    return list;
+}
+
 static json_t *target_json(struct arena *arena, const struct target_text *text) {
-    static const char *const states[] = {
-        [TARGET_DOWN] = "Down",
-        [TARGET_LEVELLING] = "Levelling",
-        [TARGET_SERVING] = "Serving",
-    };
     json_t *target = json_pack("{s:s, s:s, s:s*}", "nodeId", text->node, "state",
                                states[text->status->state], "address", address_of(arena, text));
+    json_t *clients = json_keep(arena, clients_json(text));
 
+    if (json_array_size(clients) > 0)
+        json_object_set(target, "clients", clients);
     if (text->epoch > 0)
         json_object_set_new(target, "epoch", json_integer(text->epoch));
     return target;

@@ -5,6 +5,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "engine/daemon.h"
+#include "storage/gates.h"
 #include "storage/keeper_paper.h"
 #include "json/json.h"
 
@@ -13,6 +14,7 @@
 #include <sys/queue.h>
 
 #define ENDED_MS 5000 /* that the thread of a keeper that has ended may take */
+#define SWEEP_MS 10000
 
 struct entry {
     LIST_ENTRY(entry) next;
@@ -150,6 +152,9 @@ const char **targets_held(struct targets *targets, struct arena *arena) {
 
 /* What a machine that went down has left is of no use to anybody. */
 static void clear(const char *run) {
+    struct error ignored;
+
+    gates_end(run, SWEEP_MS, &ignored);
     paper_remove(run);
     target_sweep(run);
 }

@@ -203,6 +203,39 @@ static int read_revert(struct held *held, const json_t *document, struct error *
     return revert->snapshot && revert->number > 0 ? 0 : refuse(err, &held->wish, "its revert");
 }
 
+/* 0: none was told. */
+static unsigned port_of(const json_t *document, const char *node) {
+    const json_t *target = json_object_get(json_object_get(document, "status"), "target");
+    const json_t *list = json_object_get(target, "clients");
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *told = json_array_get(list, i);
+        const char *name = json_text_of(told, "nodeId");
+        int64_t port = count_of(told, "port");
+
+        if (name && strcmp(name, node) == 0 && port <= UINT16_MAX)
+            return (unsigned)port;
+    }
+    return 0;
+}
+
+static int read_clients(struct held *held, const json_t *document, struct error *err) {
+    const json_t *list = json_object_get(json_object_get(document, "spec"), "clients");
+    struct wish_volume *volume = &held->wish.volume;
+
+    if (json_array_size(list) > GATES_MOST)
+        return refuse(err, &held->wish, "it has too many clients");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *node = text_of(held->arena, json_array_get(list, i), "nodeId");
+
+        if (!node || !*node)
+            return refuse(err, &held->wish, "one of its clients");
+        volume->clients[volume->client_count++] =
+            (struct gate_client){ .node = node, .port = port_of(document, node) };
+    }
+    return 0;
+}
+
 static int read_volume(struct held *held, const json_t *document, struct error *err) {
     const json_t *spec = json_object_get(document, "spec"), *qos = json_object_get(spec, "qos");
     const char *node = json_text_of(spec, "nodeId");
@@ -226,7 +259,8 @@ static int read_volume(struct held *held, const json_t *document, struct error *
     };
     if (volume->size_bytes <= 0 || volume->size_bytes > volume->maximum_bytes)
         return refuse(err, &held->wish, "its capacity");
-    if (read_places(held, spec, err) < 0 || read_revert(held, document, err) < 0)
+    if (read_places(held, spec, err) < 0 || read_revert(held, document, err) < 0 ||
+        read_clients(held, document, err) < 0)
         return -1;
     return read_snapshots(held, spec, &volume->snapshots, &volume->snapshot_count, err);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "engine/target.h"
+#include "storage/gates.h"
 
 #include <jansson.h>
 
@@ -45,11 +46,13 @@ struct wish_volume {
     const char *nodes[REPLICAS_MOST]; /* of the pools; NULL: it is not said */
     /* Where other nodes than that reach it, host:port; NULL: by its path alone. */
     const char *addresses[REPLICAS_MOST];
-    int64_t epoch;           /* replicas obey the highest that they have seen; 0: none */
-    bool claimed;            /* nobody else gets it before we have said that we have it no more */
-    const char *removing;    /* uid of a replica; NULL: none */
-    bool closed;             /* clients are not told where it is */
-    unsigned snapshot_count; /* that are to be taken */
+    int64_t epoch;         /* replicas obey the highest that they have seen; 0: none */
+    bool claimed;          /* nobody else gets it before we have said that we have it no more */
+    const char *removing;  /* uid of a replica; NULL: none */
+    bool closed;           /* clients are not told where it is */
+    unsigned client_count; /* hosts beside its own that are let in, */
+    struct gate_client clients[GATES_MOST]; /* with the ports that its status says */
+    unsigned snapshot_count;                /* that are to be taken */
     const struct wish_snapshot *snapshots;
     struct wish_revert revert;
 };

@@ -51,19 +51,31 @@ static bool is_elsewhere(const struct attachment *other, const char *attachment_
            other->attached_host && strcmp(other->attached_host, host) != 0;
 }
 
-/* Also of one instance that moves from host to host while it runs.  Which hosts there are is for
- * administrators. */
-static int check_host(struct work *work, const struct volume *volume, const char *attachment_id,
-                      const char *host, struct error *err) {
-    int one_host = host ? volume_disconnect_needed(work, volume->host, err) : 0;
+static bool is_of_instance(const struct attachment *other, const struct attachment *attachment) {
+    return strcmp(other->id, attachment->id) != 0 && other->instance_uuid &&
+           attachment->instance_uuid &&
+           strcmp(other->instance_uuid, attachment->instance_uuid) == 0;
+}
 
-    for (unsigned i = 0; one_host > 0 && i < volume->attachment_count; i++)
-        if (is_elsewhere(&volume->attachments[i], attachment_id, host))
-            return error_set(err, ERROR_CONFLICT,
-                             "Volume %s is connected to another host, and its backend connects a "
-                             "volume to one host at a time: it has to be detached there first.",
-                             volume->id);
-    return one_host < 0 ? -1 : 0;
+/* One instance may move from host to host while it runs, where the backend lets it.  `attachment`
+ * is NULL where none says whose the connection is.  Which hosts there are is for administrators. */
+static int check_host(struct work *work, const struct volume *volume,
+                      const struct attachment *attachment, const char *host, struct error *err) {
+    int one_host = host ? volume_disconnect_needed(work, volume->host, err) : 0;
+    int moves = one_host > 0 ? volume_moves_instances(work, volume->host, err) : 0;
+
+    for (unsigned i = 0; one_host > 0 && i < volume->attachment_count; i++) {
+        const struct attachment *other = &volume->attachments[i];
+
+        if (!is_elsewhere(other, attachment ? attachment->id : NULL, host) ||
+            (moves > 0 && attachment && is_of_instance(other, attachment)))
+            continue;
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume %s is connected to another host, and its backend connects a "
+                         "volume to one host at a time: it has to be detached there first.",
+                         volume->id);
+    }
+    return one_host < 0 || moves < 0 ? -1 : 0;
 }
 
 /* A backend that does not answer must not gather questions without end. */
@@ -125,7 +137,7 @@ int attachment_connect(struct work *work, const struct attachment *attachment,
         return -1;
     if (volume_details(work, attachment->volume_id, &volume, err) < 0 ||
         check_connect(&volume, attachment, err) < 0 ||
-        check_host(work, &volume, attachment->id, host, err) < 0 ||
+        check_host(work, &volume, attachment, host, err) < 0 ||
         volume_reclaim_give_way(work, &volume, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
         conflict_settle(work, volume.id, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
         db_run(work->tx, err,

@@ -18,36 +18,49 @@ static int is_connected(struct work *work, const struct attachment *attachment, 
     return waits < 0 ? -1 : waits == 0;
 }
 
-int volume_is_disconnected(struct work *work, const char *volume_id, struct error *err) {
+int volume_connected_hosts(struct work *work, const char *volume_id, const char *but,
+                           const char *const **ret, struct error *err) {
     struct volume volume;
-    int connected = 0;
+    const char **hosts;
+    unsigned count = 0;
 
     if (volume_attached(work, volume_id, &volume, err) < 0)
-        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
-    for (unsigned i = 0; i < volume.attachment_count && connected == 0; i++)
-        connected = is_connected(work, &volume.attachments[i], err);
-    return connected < 0 ? -1 : connected == 0;
-}
+        return -1;
+    hosts = arena_alloc(work->arena, (volume.attachment_count + 1) * sizeof(*hosts));
+    for (unsigned i = 0; i < volume.attachment_count; i++) {
+        const struct attachment *attachment = &volume.attachments[i];
+        int connected = strcmp(attachment->id, but) == 0 ? 0 : is_connected(work, attachment, err);
 
-static int disconnect_wanted(struct work *work, const struct operation *operation,
-                             struct error *err) {
-    return volume_is_disconnected(work, operation->volume_id, err);
+        if (connected < 0)
+            return -1;
+        if (connected > 0)
+            hosts[count++] = attachment->attached_host ? attachment->attached_host : "";
+    }
+    hosts[count] = NULL;
+    *ret = hosts;
+    return 0;
 }
 
 const struct operation_kind kind_disconnect = {
     .name = "disconnect",
     .method = "disconnect_volume",
     .message_action = "004",
-    .wanted = disconnect_wanted,
 };
 
-int volume_disconnect_needed(struct work *work, const char *host, struct error *err) {
+/* 1 the pool of `host` says so, 0, -1. */
+static int pool_says(struct work *work, const char *host, const char *what, struct error *err) {
     struct pool pool;
     int found = host ? pool_find(work, host, &pool, err) : 0;
 
-    if (found <= 0)
-        return found;
-    return json_is_true(json_object_get(pool_reported(work, &pool), POOL_ENDS_CONNECTIONS));
+    return found <= 0 ? found : json_is_true(json_object_get(pool_reported(work, &pool), what));
+}
+
+int volume_disconnect_needed(struct work *work, const char *host, struct error *err) {
+    return pool_says(work, host, POOL_ENDS_CONNECTIONS, err);
+}
+
+int volume_moves_instances(struct work *work, const char *host, struct error *err) {
+    return pool_says(work, host, POOL_MOVES_INSTANCES, err);
 }
 
 /* One that waits serves, unless somebody is to be connected behind it. */

@@ -330,6 +330,46 @@ WORK_TEST(its_node_has_it_as_a_file_when_that_is_asked_for) {
     ck_assert_str_eq(volume_at(work, id, "spec.export"), "\"nbd\"");
 }
 
+#define CLIENT(name)       "{\"nodeId\":\"" name "\"}"
+#define LET_IN(node, list) "{\"publish\":{\"nodeId\":\"" node "\",\"clients\":[" list "]}}"
+
+WORK_TEST(other_hosts_are_let_in_where_it_is_served) {
+    const char *id = bound(work);
+
+    /* Where nothing is served nobody is let in, and nobody twice. */
+    ck_assert_int_eq(edit(work, id, LET_IN("", CLIENT("host-b")), err), -1);
+    ck_assert_int_eq(err->kind, ERROR_BAD_REQUEST);
+    ck_assert_int_eq(edit(work, id, LET_IN("host-a", CLIENT("host-a")), err), -1);
+    ck_assert_int_eq(edit(work, id, LET_IN("host-a", CLIENT("b") "," CLIENT("b")), err), -1);
+    ck_assert_int_eq(edit(work, id, LET_IN("host-a", "{}"), err), -1);
+    OK(edit(work, id, LET_IN("host-a", CLIENT("host-b")), err));
+    settle(work, id);
+    say_served(work, id, -1, NULL);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.clients"), "[" CLIENT("host-b") "]");
+    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "1");
+
+    /* It stays where they were told that it is, unless they go with the same word. */
+    ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err), -1);
+    ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err), -1);
+    ck_assert_int_eq(edit(work, id, LET_IN("host-c", CLIENT("host-b")), err), -1);
+    ck_assert_int_eq(err->kind, ERROR_CONFLICT);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-a\"");
+
+    OK(edit(work, id, LET_IN("host-a", CLIENT("host-b") "," CLIENT("host-c")), err));
+    OK(settle(work, id));
+    OK(edit(work, id, LET_IN("host-a", CLIENT("host-c")), err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.clients"), "[" CLIENT("host-c") "]");
+    OK(edit(work, id, LET_IN("", ""), err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.clients"), "null");
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
+    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "1");
+}
+
 WORK_TEST(who_is_asked_again_goes_on) {
     const char *id = served(work);
 
@@ -712,7 +752,8 @@ WORK_TEST(nothing_outlives_its_owner) {
     ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 0);
 }
 
-CHECK_MAIN("reconcile", a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made,
+CHECK_MAIN("reconcile", other_hosts_are_let_in_where_it_is_served,
+           a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made,
            the_volume_is_what_the_policy_says, without_a_policy_the_defaults_count,
            a_policy_that_is_missing_is_told_and_waited_for, too_few_pools_make_nothing_and_are_told,
            a_replica_that_cannot_be_made_is_told,

@@ -5,6 +5,7 @@
 #include "identity/own_user.h"
 #include "tests/lib/script_server.h"
 #include "tests/unit/drivers/driver_test.h"
+#include "json/json.h"
 
 #define ID     "7a1e1c88-2d6b-4f0e-9c86-3d5e7f0a9b11"
 #define PATH   "/v3/volume_configs/" FILE_NAME
@@ -362,6 +363,102 @@ START_TEST(it_is_served_to_one_host) {
 }
 END_TEST
 
+#define SHARED(node, list) \
+    BOUND("1Gi") ",\"publish\":{\"nodeId\":\"" node "\",\"clients\":[" list "]}"
+#define CLIENT(name) "{\"nodeId\":\"" name "\"}"
+#define GATE(state)                          \
+    "{\"nodeId\":\"two\",\"state\":\"" state \
+    "\",\"host\":\"one.example.org\",\"port\":12345,\"export\":\"" UID "\"}"
+#define SERVED(state)                                                                           \
+    "{\"replicated_volume\":{\"status\":{\"phase\":\"Healthy\",\"target\":{"                    \
+    "\"nodeId\":\"one\",\"address\":\"nbd+unix:///volume?socket=/run/nbd\",\"clients\":[" GATE( \
+        state) "]}}}}"
+
+/* Of hosts that have it otherwise. */
+static struct driver_volume with(const char *const *hosts) {
+    struct driver_volume volume = A_VOLUME;
+
+    volume.hosts = hosts;
+    return volume;
+}
+
+START_TEST(who_moves_is_let_in_where_it_is_served) {
+    const char *const one[] = { "one", NULL }, *const other[] = { "", "three", NULL };
+    struct driver_volume volume = with(one), strange = with(other);
+    json_t *info = NULL, *connector = json_pack("{s:s}", "host", "two");
+    const json_t *data;
+
+    begin();
+    /* Only one that has it there, and where others are let in at all. */
+    answers("GET", PATH, 200, CONFIG(ID, "7", AT("one")), 2);
+    answers("GET", "/v3/replica_pools", 200, POOLS("one"), 1);
+    ck_assert_int_eq(
+        bench.driver->connect(bench.handle, bench.arena, &strange, connector, &info, &bench.err),
+        -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(
+        bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info, &bench.err),
+        -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    ck_assert_uint_eq(asked("PATCH"), 0);
+
+    answers("GET", "/v3/replica_pools", 200,
+            "{\"replica_pools\":[{\"node\":\"one\",\"address\":\"one:1\"}]}", 0);
+    answers("GET", PATH, 200, CONFIG(ID, "7", SHARED("one", CLIENT("three"))), 1);
+    answers("PATCH", PATH, 200, CONFIG(ID, "8", AT("one")), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "8", SHARED("one", CLIENT("three") "," CLIENT("two"))), 0);
+    answers("GET", PATH "/volume", 200, SERVED("Down"), 1);
+    answers("GET", PATH "/volume", 200, SERVED("Serving"), 0);
+    ck_assert_msg(bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info,
+                                        &bench.err) == 0,
+                  "%s", bench.err.message);
+    assert_says("PATCH", 0, "\"nodeId\":\"one\",\"clients\":[" CLIENT("three") "," CLIENT("two"));
+    assert_says("PATCH", 0, "\"resourceVersion\":\"7\"");
+    data = json_object_get(info, "data");
+    ck_assert_str_eq(json_text_of(data, "transport"), "tcp");
+    ck_assert_str_eq(json_text_of(data, "host"), "one.example.org");
+    ck_assert_int_eq(json_integer_value(json_object_get(data, "port")), 12345);
+    ck_assert_str_eq(json_text_of(data, "export"), UID);
+    ck_assert(json_is_true(json_object_get(data, "tls")));
+    ck_assert_str_eq(json_text_of(data, "tls_directory"), "/etc/pki/libvirt-nbd");
+    ck_assert_ptr_null(json_object_get(data, "socket"));
+    ck_assert_str_eq(json_text_of(data, "name"), ID);
+
+    /* The second call names it no second time, and writes all the same; the others have gone. */
+    json_decref(info);
+    volume.hosts = NULL;
+    ck_assert_int_eq(
+        bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info, &bench.err), 0);
+    ck_assert_uint_eq(asked("PATCH"), 2);
+    assert_says("PATCH", 1, "\"clients\":[" CLIENT("three") "," CLIENT("two") "]");
+    json_decref(info);
+    json_decref(connector);
+    end();
+}
+END_TEST
+
+START_TEST(who_leaves_is_let_in_no_more_and_the_last_takes_it_all) {
+    const char *const two[] = { "two", NULL }, *const one[] = { "one", NULL };
+    const char *const none[] = { NULL };
+    struct driver_volume volume = with(two);
+
+    begin();
+    answers("GET", PATH, 200, CONFIG(ID, "7", SHARED("one", CLIENT("two"))), 0);
+    answers("PATCH", PATH, 200, CONFIG(ID, "8", AT("one")), 0);
+    ck_assert_int_eq(bench.driver->disconnect(bench.handle, bench.arena, &volume, &bench.err), 0);
+    ck_assert_uint_eq(asked("PATCH"), 0);
+    volume.hosts = one;
+    ck_assert_int_eq(bench.driver->disconnect(bench.handle, bench.arena, &volume, &bench.err), 0);
+    ck_assert_uint_eq(asked("PATCH"), 1);
+    assert_says("PATCH", 0, "\"nodeId\":\"one\",\"clients\":null");
+    assert_says("PATCH", 0, "\"resourceVersion\":\"7\"");
+    volume.hosts = none;
+    ck_assert_int_eq(bench.driver->disconnect(bench.handle, bench.arena, &volume, &bench.err), 0);
+    assert_says("PATCH", 1, "\"nodeId\":\"\",\"clients\":null");
+    end();
+}
+END_TEST
+
 START_TEST(an_api_that_begins_anew_is_waited_for) {
     struct driver_volume volume = A_VOLUME;
 
@@ -633,14 +730,15 @@ START_TEST(before_the_api_listens_there_is_nothing_to_tell) {
 }
 END_TEST
 
-CHECK_MAIN("replicated", a_volume_is_a_config_of_its_own, a_type_that_cannot_be_is_refused,
-           a_late_create_makes_nothing, who_is_fenced_off_changes_nothing,
-           what_is_deleted_is_what_was_looked_at, what_has_another_name_is_not_there,
-           a_name_is_a_label, it_grows_to_one_size_after_the_other,
-           what_is_refused_to_us_is_no_refusal_of_ours, it_is_served_to_one_host,
-           an_api_that_begins_anew_is_waited_for, a_snapshot_is_a_document_of_its_own,
-           a_snapshot_goes_with_its_document, a_volume_is_made_of_a_snapshot,
-           a_volume_is_made_of_another_by_a_snapshot_that_goes,
+CHECK_MAIN("replicated", who_moves_is_let_in_where_it_is_served,
+           who_leaves_is_let_in_no_more_and_the_last_takes_it_all, a_volume_is_a_config_of_its_own,
+           a_type_that_cannot_be_is_refused, a_late_create_makes_nothing,
+           who_is_fenced_off_changes_nothing, what_is_deleted_is_what_was_looked_at,
+           what_has_another_name_is_not_there, a_name_is_a_label,
+           it_grows_to_one_size_after_the_other, what_is_refused_to_us_is_no_refusal_of_ours,
+           it_is_served_to_one_host, an_api_that_begins_anew_is_waited_for,
+           a_snapshot_is_a_document_of_its_own, a_snapshot_goes_with_its_document,
+           a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another_by_a_snapshot_that_goes,
            what_a_clone_that_failed_has_left_goes_with_it, a_revert_is_asked_of_the_config_once,
            the_room_is_that_of_pools_that_take_replicas,
            before_the_api_listens_there_is_nothing_to_tell)

@@ -47,7 +47,8 @@ static unsigned first_port = 9000, last_port = 9999;
 
 static void make_sessions(void) {
     const struct sessions_settings settings = {
-        .run_directory = run, .host = host, .first_port = first_port, .last_port = last_port
+        .run_directory = run,
+        .listener = { .host = host, .first_port = first_port, .last_port = last_port },
     };
 
     sessions = sessions_new(&settings);

@@ -37,10 +37,10 @@ static void make_service(void) {
     static struct pool_settings pool;
     const char *tls = arena_join(arena, run, "/tls", NULL);
     const struct sessions_settings session_settings = { .run_directory = run,
-                                                        .tls_directory = tls,
-                                                        .host = "127.0.0.1",
-                                                        .first_port = 9000,
-                                                        .last_port = 9999 };
+                                                        .listener = { .tls_directory = tls,
+                                                                      .host = "127.0.0.1",
+                                                                      .first_port = 9000,
+                                                                      .last_port = 9999 } };
 
     pool = (struct pool_settings){ names[0], paths[0], NULL };
     assert_done(tls_directory_make(tls, path_of("server-cert.pem"), path_of("server-key.pem"),

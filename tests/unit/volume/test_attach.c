@@ -284,6 +284,60 @@ START_TEST(a_second_host_is_refused_and_nothing_changes) {
 }
 END_TEST
 
+static void assert_connected_too(struct world *world, const char *id, const char *host) {
+    const char *connected = memory_connected_too(world->memory, id);
+
+    ck_assert_str_eq(connected ? connected : "nowhere", host ? host : "nowhere");
+}
+
+/* Its volume stays where it is, and goes with the last of its hosts. */
+START_TEST(an_instance_moves_where_the_backend_lets_it) {
+    autoworld struct world *world = world_holding();
+    const char *id = world_volume(world, 1), *first, *second;
+
+    memory_share_connections(world->memory);
+    world_advance(world, 60);
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, HOST("one")), 200);
+    first = world_answer_id(world, "attachment");
+    world_sql(world, "UPDATE attachments SET attach_status = 'attached'");
+    world_sql(world, "UPDATE volumes SET status = 'in-use'");
+
+    /* Another instance does not, nor who does not say which it is, nor the connection itself. */
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE2, HOST("two")), 400);
+    ck_assert_int_eq(
+        world_action(world, id, "{\"os-initialize_connection\": {\"connector\": %s}}", HOST("two")),
+        409);
+    ck_assert_int_eq(connect_to(world, first, HOST("two")), 409);
+    assert_connected_too(world, id, NULL);
+
+    /* There, and back again before it has moved. */
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, HOST("two")), 200);
+    second = world_answer_id(world, "attachment");
+    assert_connected(world, id, "one");
+    assert_connected_too(world, id, "two");
+    ck_assert_str_eq(world_status(world, id), "in-use");
+    ck_assert_int_eq(detach(world, second), 200);
+    world_settle(world);
+    assert_connected(world, id, "one");
+    assert_connected_too(world, id, NULL);
+
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, HOST("two")), 200);
+    second = world_answer_id(world, "attachment");
+    world_sql(world, "UPDATE attachments SET attach_status = 'attached'");
+    ck_assert_int_eq(detach(world, first), 200);
+    world_settle(world);
+    assert_connected(world, id, "one");
+    assert_connected_too(world, id, "two");
+    ck_assert_int_eq(detach(world, second), 200);
+    world_settle(world);
+    assert_connected(world, id, NULL);
+    assert_connected_too(world, id, NULL);
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
 /* Where no attachment says who is connected. */
 START_TEST(what_the_backend_refuses_it_gives_a_reason_for) {
     static const char connect[] = "{\"os-initialize_connection\": {\"connector\": %s}}";
@@ -605,8 +659,8 @@ START_TEST(death_at_any_effect_of_create_and_delete_loses_nothing) {
 }
 END_TEST
 
-CHECK_MAIN("attach", status_follows_the_attachment, who_may_trim_is_told,
-           a_host_takes_no_more_than_its_room,
+CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows_the_attachment,
+           who_may_trim_is_told, a_host_takes_no_more_than_its_room,
 
            an_attached_volume_cannot_be_taken_again, the_same_instance_may_attach_twice,
            a_connector_without_a_host_is_refused, a_backend_that_fails_to_connect_is_told,
