@@ -297,12 +297,17 @@ static void start_rounds(struct agent *agent, const struct agent_settings *setti
         .host = settings->host,
         .pause_ms = heartbeat_ms(settings),
     };
+    const struct reviver_settings reviver = {
+        .hypervisor = settings->hypervisor,
+        .api = api,
+        .pause_ms = heartbeat_ms(settings),
+    };
 
     agent->reporter = reporter_new(&reporter);
     agent->tidier = tidier_new(settings->hypervisor, retry_ms(settings));
     agent->limiter = limiter_new(&limiter);
     if (settings->resumes)
-        agent->reviver = reviver_new(settings->hypervisor, heartbeat_ms(settings));
+        agent->reviver = reviver_new(&reviver);
 }
 
 int agent_start(const struct agent_settings *settings, struct agent **ret, struct error *err) {
