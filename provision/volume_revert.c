@@ -1,11 +1,14 @@
 #include "provision/volume_revert.h"
 
+#include "common/md5.h"
 #include "common/quantity.h"
 #include "provision/document_store.h"
 #include "provision/snapshot_node.h"
 #include "json/json.h"
 
 #include <string.h>
+
+#define REMEMBERED 64
 
 static const json_t *spec_of(const struct document *document) {
     return json_object_get(document->body, "spec");
@@ -33,6 +36,46 @@ static bool is_new(const struct document *config, const json_t *wanted) {
            !(last &&
              same(json_text_of(last, "snapshotName"), json_text_of(wanted, "snapshotName")) &&
              same(json_text_of(last, "request"), json_text_of(wanted, "request")));
+}
+
+/* ---- what was asked for before the last one ---- */
+
+/* Of a revert, or of what asks for one. */
+static const char *mark_of(struct arena *arena, const json_t *revert) {
+    const char *request = json_text_of(revert, "request");
+    const char *text =
+        arena_join(arena, json_text_of(revert, "snapshotName"), "/", request ? request : "", NULL);
+    char *mark = arena_alloc(arena, MD5_HEX_SIZE);
+
+    md5_hex(text, strlen(text), mark);
+    return mark;
+}
+
+/* With the last one, when the next begins. */
+static json_t *earlier_of(struct arena *arena, const struct document *config) {
+    const json_t *last = revert_of(config), *had = json_object_get(last, "earlier");
+    json_t *list = json_is_array(had) ? json_deep_copy(had) : json_array();
+
+    if (last)
+        json_array_append_new(list, json_string(mark_of(arena, last)));
+    while (json_array_size(list) > REMEMBERED)
+        json_array_remove(list, 0);
+    return list;
+}
+
+/* Who puts an old document back does not mean it: it would undo what was written since. */
+static int check_earlier(struct work *work, const struct document *config, const json_t *wanted,
+                         struct error *err) {
+    const json_t *list = json_object_get(revert_of(config), "earlier");
+    const char *mark = mark_of(work->arena, wanted);
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (same(json_string_value(json_array_get(list, i)), mark))
+            return error_set(err, ERROR_CONFLICT,
+                             "spec.revert.request: Volume config %s was reverted by it before, and "
+                             "otherwise since; another request asks for it once more.",
+                             config->name);
+    return 0;
 }
 
 static int64_t storage_of(const json_t *holder) {
@@ -74,6 +117,25 @@ static int find_snapshot(struct work *work, const struct document *config, const
     return check_snapshot(config, ret, err);
 }
 
+/* It would hold what the volume is put back to. */
+static bool is_to_be_taken(const struct document *snapshot) {
+    return !snapshot->deleted_at && !json_text_of(snapshot->status, "creationTime") &&
+           !same(json_text_of(snapshot->status, "phase"), "Failed");
+}
+
+static int check_others(struct work *work, const struct document *config, struct error *err) {
+    struct document *found = NULL;
+    int count = document_owned(work, config->id, &kind_volume_config_snapshot, &found, err);
+
+    for (int i = 0; i < count && !volume_revert_pending(config); i++)
+        if (is_to_be_taken(&found[i]))
+            return error_set(err, ERROR_CONFLICT,
+                             "spec.revert: Volume config %s is not reverted before its snapshot %s "
+                             "is taken.",
+                             config->name, found[i].name);
+    return count < 0 ? -1 : 0;
+}
+
 /* A target reverts by files of its own node. */
 static int check_node(struct work *work, const struct document *config, struct error *err) {
     struct document *volume = NULL;
@@ -96,13 +158,15 @@ static int begin(struct work *work, const struct document *before, struct docume
     if (!same(phase, "Bound"))
         return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s is not Bound.",
                          before->name);
-    if (find_snapshot(work, after, json_text_of(wanted, "snapshotName"), &snapshot, err) < 0 ||
-        check_node(work, after, err) < 0)
+    if (check_earlier(work, before, wanted, err) < 0 ||
+        find_snapshot(work, after, json_text_of(wanted, "snapshotName"), &snapshot, err) < 0 ||
+        check_others(work, before, err) < 0 || check_node(work, after, err) < 0)
         return -1;
     json_object_set_new(after->status, "revert",
-                        json_pack("{s:I, s:s, s:s, s:s*, s:s}", "number", number, "uid",
+                        json_pack("{s:I, s:s, s:s, s:s*, s:s, s:o}", "number", number, "uid",
                                   snapshot.id, "snapshotName", snapshot.name, "request",
-                                  json_text_of(wanted, "request"), "phase", REVERT_PENDING));
+                                  json_text_of(wanted, "request"), "phase", REVERT_PENDING,
+                                  "earlier", earlier_of(work->arena, before)));
     return 0;
 }
 

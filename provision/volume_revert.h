@@ -2,7 +2,8 @@
  * A config that is put back to one of its snapshots: spec.revert asks for it, once for each text of
  * its own that it names; status.revert has the last that was asked for, under a number of its own,
  * and is Pending until the volume holds what the snapshot does.  Meanwhile it is published nowhere:
- * what its replicas hold then is of no moment.
+ * what its replicas hold then is of no moment.  By those that were asked for before it knows one
+ * that is put back (`earlier`): digests, of the last ones.
  */
 #pragma once
 

@@ -173,6 +173,64 @@ WORK_TEST(one_request_is_one_revert) {
     assert_done(work, config, 3);
 }
 
+static void revert(struct work *work, const char *config, const char *patch, int number) {
+    change(work, config, patch);
+    assert_pending(work, config, number);
+    say_revert(work, config, number, 1, "Pending");
+    say_revert(work, config, number, 1, "Done");
+    assert_done(work, config, number);
+    say_stopped(work, config);
+    settle(work, config);
+}
+
+/* An old document that somebody applies anew: what was written since would be lost. */
+WORK_TEST(a_request_of_before_the_last_begins_no_more) {
+    const char *one, *config = prepare(work, &one), *earlier;
+
+    (void)err;
+    revert(work, config, REVERT("one", "a"), 1);
+    revert(work, config, REVERT("two", "b"), 2);
+    expect_refused(work, config, REVERT("one", "a"), ERROR_CONFLICT, "another request");
+    change(work, config, "{\"spec\":{\"revert\":null}}");
+    expect_refused(work, config, REVERT("one", "a"), ERROR_CONFLICT, "another request");
+    change(work, config, REVERT("two", "b")); /* the last one is nothing new */
+    assert_done(work, config, 2);
+    revert(work, config, REVERT("two", "a"), 3); /* of another snapshot it is another one */
+    revert(work, config, "{\"spec\":{\"revert\":{\"snapshotName\":\"one\",\"request\":null}}}", 4);
+    for (int i = 5; i < 75; i++)
+        revert(work, config,
+               arena_format(work->arena,
+                            "{\"spec\":{\"revert\":{\"snapshotName\":\"one\",\"request\":"
+                            "\"%d\"}}}",
+                            i),
+               i);
+    earlier = config_at(work, config, "status.revert.earlier");
+    ck_assert_uint_eq(json_array_size(tree(work, earlier)), 64);
+    expect_refused(work, config, REVERT("one", "73"), ERROR_CONFLICT, "another request");
+    expect_refused(work, config, REVERT("one", "11"), ERROR_CONFLICT, "another request");
+}
+
+/* It would hold what the volume was put back to, and not what it held when it was asked for. */
+WORK_TEST(what_is_to_be_taken_comes_first) {
+    const char *one, *config = prepare(work, &one), *three;
+
+    (void)err;
+    three = declare(work, &kind_volume_config_snapshot, SNAPSHOT("three", "db"));
+    settle(work, config);
+    expect_refused(work, config, REVERT("one", "a"), ERROR_CONFLICT,
+                   "before its snapshot three is taken");
+    say_more(work, config,
+             arena_format(work->arena,
+                          ",\"snapshots\":[{\"uid\":\"%s\",\"phase\":\"Ready\",\"sizeBytes\":"
+                          "1073741824}]",
+                          three));
+    change(work, config, REVERT("one", "a"));
+    assert_pending(work, config, 1);
+    declare(work, &kind_volume_config_snapshot, SNAPSHOT("four", "db"));
+    change(work, config, REVERT("two", "a")); /* of nothing that anybody knows */
+    assert_pending(work, config, 2);
+}
+
 /* A second end would undo what clients have written since the first. */
 WORK_TEST(of_an_earlier_attempt_nothing_is_heard) {
     const char *one, *config = prepare(work, &one);
@@ -249,5 +307,6 @@ WORK_TEST(what_is_lost_meanwhile_is_told_and_another_may_be_named) {
 }
 
 CHECK_MAIN("reconcile reverts", a_node_reverts_what_is_published_nowhere, one_request_is_one_revert,
+           a_request_of_before_the_last_begins_no_more, what_is_to_be_taken_comes_first,
            of_an_earlier_attempt_nothing_is_heard, what_cannot_be_is_refused,
            what_is_lost_meanwhile_is_told_and_another_may_be_named)

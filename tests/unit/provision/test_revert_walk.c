@@ -11,6 +11,7 @@
 #define WALKS 30
 #define STEPS 400
 #define SHOTS 2
+#define ASKED 20 /* requests, some of them again and again */
 
 struct wish { /* as storage/wish.h has it */
     bool wanted, claimed, lets_in;
@@ -35,6 +36,7 @@ struct walk {
     unsigned content, expected; /* 1 to SHOTS: what that snapshot holds */
     unsigned written;
     bool torn;
+    bool begun[SHOTS][ASKED];
     unsigned reverts, answers; /* so something has happened */
 };
 
@@ -189,6 +191,24 @@ static void controller_acts(struct walk *walk) {
     ck_assert_msg(!walk->torn && walk->content == walk->expected, "it is not done");
 }
 
+/* Each begins once, whoever puts it back, and after whatever others. */
+static void client_reverts(struct walk *walk) {
+    unsigned shot = draw(walk, SHOTS), asked = draw(walk, ASKED);
+    const char *number = config_at(walk->work, walk->config, "status.revert.number");
+    struct error err;
+
+    (void)edit(walk->work, walk->config,
+               arena_format(walk->work->arena,
+                            "{\"publish\":{\"nodeId\":\"\"},\"spec\":{\"revert\":"
+                            "{\"snapshotName\":\"s%u\",\"request\":\"%u\"}}}",
+                            shot, asked),
+               &err);
+    if (strcmp(number, config_at(walk->work, walk->config, "status.revert.number")) == 0)
+        return;
+    ck_assert_msg(!walk->begun[shot][asked], "s%u, %u begins twice", shot, asked);
+    walk->begun[shot][asked] = true;
+}
+
 static void client_edits(struct walk *walk) {
     static const char *const patches[] = { "{\"publish\":{\"nodeId\":\"host-a\"}}",
                                            "{\"publish\":{\"nodeId\":\"\"}}" };
@@ -198,12 +218,7 @@ static void client_edits(struct walk *walk) {
     if (what < 2)
         (void)edit(walk->work, walk->config, patches[what], &err);
     else
-        (void)edit(walk->work, walk->config,
-                   arena_format(walk->work->arena,
-                                "{\"publish\":{\"nodeId\":\"\"},\"spec\":{\"revert\":"
-                                "{\"snapshotName\":\"s%u\",\"request\":\"%u\"}}}",
-                                draw(walk, SHOTS), draw(walk, 3)),
-                   &err);
+        client_reverts(walk);
 }
 
 static void client_writes(struct walk *walk) {
