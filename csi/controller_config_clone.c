@@ -181,6 +181,29 @@ static int give_up(const struct grpc_call *call, const struct client *api,
                        "What volume %s was to be made of is lost.", config->id);
 }
 
+/* The last that happened to it. */
+static bool has_no_place(const struct client *api, struct arena *arena,
+                         const struct volume_config *config) {
+    struct error ignored;
+    const json_t *events = document_fetch_below(api, arena, &config_documents, config->uid,
+                                                "events", "events", &ignored);
+    const json_t *last = json_array_get(events, json_array_size(events) - 1);
+
+    return events && strcmp(config_says(last, "type"), "Warning") == 0 &&
+           strcmp(config_says(last, "reason"), "Provisioning") == 0;
+}
+
+/* Whoever asked waits for something that may never come, and is told for what. */
+static int check_place(const struct client *api, struct arena *arena,
+                       const struct volume_config *config, struct error *err) {
+    if (!has_no_place(api, arena, config))
+        return 0;
+    return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
+                       "Volume %s has no place yet: too few of the pools that hold what it is "
+                       "made of can be used and have room.",
+                       config->id);
+}
+
 int config_clone_finish(const struct grpc_call *call, const struct client *api,
                         struct volume_config *config, struct error *err) {
     struct patience patience = patience_of(call);
@@ -190,6 +213,9 @@ int config_clone_finish(const struct grpc_call *call, const struct client *api,
         if (!patience_again(call, &patience))
             return grpc_refuse(err, GRPC_ABORTED, "Volume %s is being made of another one.",
                                config->id);
+        result = check_place(api, call->arena, config, err);
+        if (result != 0)
+            return result;
         result = config_read(api, call->arena, config->id, config, err);
     }
     if (result == 0 && strcmp(config->status, "Failed") == 0)

@@ -215,6 +215,35 @@ START_TEST(whoever_comes_again_goes_on_where_it_was_left) {
 }
 END_TEST
 
+#define EVENT(type_, reason_) "{\"type\": \"" type_ "\", \"reason\": \"" reason_ "\"}"
+#define NO_PLACE              EVENT("Warning", "Provisioning")
+#define EVENTS(...)           "{\"events\": [" __VA_ARGS__ "]}"
+
+/* It is not given up: there may be room later, and nobody has to begin again. */
+START_TEST(one_without_room_is_told_so_and_goes_on_when_there_is_some) {
+    struct scene *scene = scene_new(NULL);
+    const char *events = CONFIGS "/" CLONE "/events";
+
+    nobody_has_the_name(scene);
+    answer(scene, "GET", CONFIGS "/n", 200, PENDING, 0);
+    answer(scene, "GET", events, 200, EVENTS(EVENT("Normal", "Provisioning") "," NO_PLACE), 1);
+    clone(scene, "8");
+    ck_assert_uint_eq(count(scene, "DELETE", NULL), 0);
+    ck_assert_uint_eq(count(scene, "PATCH", NULL), 0);
+
+    answer(scene, "GET", events, 200, EVENTS(NO_PLACE "," EVENT("Normal", "Provisioning")), 1);
+    answer(scene, "GET", events, 200, EVENTS(EVENT("Warning", "ReconcileFailed")), 1);
+    answer(scene, "GET", events, 200, EVENTS(), 1);
+    answer(scene, "GET", events, 503, NULL, 1);
+    answer(scene, "GET", CONFIGS "/" CLONE, 200, PENDING, 3);
+    answer(scene, "GET", CONFIGS "/" CLONE, 200, BOUND, 0);
+    expect_end(scene, DONE);
+    clone(scene, "0");
+    check_end(scene);
+    scene_end(scene);
+}
+END_TEST
+
 /* Its snapshot was lost before it was whole. */
 START_TEST(one_that_has_failed_goes_and_may_be_made_anew) {
     struct scene *scene = scene_new(NULL);
@@ -424,6 +453,7 @@ END_TEST
 
 CHECK_MAIN("csi clones of configs", a_clone_is_made_by_a_snapshot_that_goes,
            whoever_comes_again_goes_on_where_it_was_left,
+           one_without_room_is_told_so_and_goes_on_when_there_is_some,
            one_that_has_failed_goes_and_may_be_made_anew, what_could_not_be_made_leaves_no_snapshot,
            a_snapshot_of_another_owner_is_left_alone,
            one_that_is_never_finished_takes_its_snapshot_along,
