@@ -55,3 +55,7 @@ bool name_is_qualified(const char *text) {
     text = slash ? slash + 1 : text;
     return *text != '\0' && name_is_label_value(text);
 }
+
+bool name_is_host(const char *text) {
+    return *text != '\0' && text[strspn(text, LOWER UPPER DIGITS "-._:")] == '\0';
+}

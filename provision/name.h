@@ -13,3 +13,6 @@ bool name_is_qualified(const char *text);
 /* The value of a label: empty, or at most 63 letters, digits, '-', '_', '.', with a letter or digit
  * at both ends. */
 bool name_is_label_value(const char *text);
+/* Of a host, in a certificate, where anything else might mean more than itself: letters, digits,
+ * '-', '.', '_' and ':'. */
+bool name_is_host(const char *text);

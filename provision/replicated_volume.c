@@ -3,6 +3,7 @@
  */
 #include "provision/condition.h"
 #include "provision/document.h"
+#include "provision/name.h"
 #include "provision/volume_revert.h"
 
 #include "json/json.h"
@@ -38,8 +39,8 @@ static const struct schema_field wanted_revert_fields[] = {
 };
 
 const struct schema_field volume_client_fields[] = {
-    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1,
-      .about = "The host, as its certificate has it: the CN." },
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .allows = name_is_host,
+      .about = "the host, as the CN of its certificate has it: letters, digits, '-', '.', '_', ':'" },
     SCHEMA_FIELDS_END,
 };
 
@@ -89,6 +90,7 @@ static const char *const modes[] = {
 static const struct schema_field gate_fields[] = {
     { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Who is let in." },
     { "state", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "Is it, now?" },
+    { "generation", SCHEMA_INT, .min = 1, .about = "The spec that named it." },
     { "host", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "What it calls," },
     { "port", SCHEMA_INT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .max = 65535, .about = "at this port," },
     { "export", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "and the export's name." },

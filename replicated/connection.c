@@ -69,6 +69,17 @@ static int read_socket(const char *address, const char **ret, struct error *err)
     return 1;
 }
 
+/* What is told of a host that was let in before, and is again, is of before until the node has seen
+ * the spec that names it now. */
+static bool is_of_now(const json_t *volume, const json_t *gate, const char *host) {
+    const json_t *generation = json_object_get(json_object_get(volume, "metadata"), "generation");
+    const json_t *spec = json_object_get(volume, "spec");
+
+    return find_client(json_object_get(spec, "clients"), host) &&
+           json_integer_value(json_object_get(gate, "generation")) ==
+               json_integer_value(generation);
+}
+
 /* 1: it is served on `node`, and the host is let in. */
 static int find_target(struct replicated_call *call, const char *node,
                        struct connecting *connecting, struct error *err) {
@@ -90,7 +101,7 @@ static int find_target(struct replicated_call *call, const char *node,
         return read_socket(address, &connecting->socket, err);
     gate = find_client(json_object_get(target, "clients"), connecting->host);
     state = json_text_of(gate, "state");
-    if (!state || strcmp(state, "Serving") != 0)
+    if (!state || strcmp(state, "Serving") != 0 || !is_of_now(volume, gate, connecting->host))
         return 0;
     connecting->gate = gate;
     return 1;

@@ -152,7 +152,7 @@ static int begin(const struct gates_settings *settings, const struct gates_wish 
     bool was = gate->client != NULL;
     char mark[MARK_SIZE];
 
-    if (read_mark(path, mark, err) < 0)
+    if (nbd_server_check_client(client->node, err) < 0 || read_mark(path, mark, err) < 0)
         return -1;
     if (was && gate->bytes == wish->bytes && gate->mark && strcmp(gate->mark, mark) == 0 &&
         daemon_runs(gate->run))

@@ -225,10 +225,7 @@ static int reopen(struct keeper *keeper, struct error *err) {
 }
 
 static int serve(struct keeper *keeper, struct error *err) {
-    int outcome;
-
-    memset(keeper->ports, 0, sizeof(keeper->ports)); /* of the wish before, perhaps */
-    outcome = reopen(keeper, err);
+    int outcome = reopen(keeper, err);
 
     if (outcome != 0)
         return outcome;
@@ -346,6 +343,7 @@ int64_t keeper_work(struct keeper *keeper) {
 
     if (keeper->retry_us > now_us && !(wanted && is_served(keeper)))
         return (keeper->retry_us - now_us) / 1000 + 1;
+    memset(keeper->ports, 0, sizeof(keeper->ports)); /* of the wish before, perhaps */
     outcome = keeper_heed_pools(keeper, &err);
     if (outcome == 0)
         outcome = wanted ? serve(keeper, &err) : stop(keeper, &err);

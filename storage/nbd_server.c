@@ -46,9 +46,14 @@ static int order(const struct launch *launch, const char *command, json_t *argum
 /* ---- who is let in ---- */
 
 /* What stands in a certificate's name as it is, and means nothing in a pattern. */
-bool nbd_server_knows(const char *client) {
-    return *client && client[strspn(client, "abcdefghijklmnopqrstuvwxyz"
-                                            "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:")] == '\0';
+int nbd_server_check_client(const char *client, struct error *err) {
+    if (*client && client[strspn(client, "abcdefghijklmnopqrstuvwxyz"
+                                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:")] == '\0')
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "No certificate can be for the host %s: letters, digits, '-', '.', '_' and "
+                     "':' make a name.",
+                     client);
 }
 
 static void put_rule(json_t *rules, const char *policy, const char *format, const char *match) {
@@ -63,11 +68,8 @@ static int add_who(const struct launch *launch, struct error *err) {
     const char *client = launch->wish->client;
     json_t *rules;
 
-    if (!nbd_server_knows(client))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "No certificate can be for the host %s: letters, digits, '-', '.', '_' "
-                         "and ':' make a name.",
-                         client);
+    if (nbd_server_check_client(client, err) < 0)
+        return -1;
     rules = json_array();
     put_rule(rules, "deny", "glob", "*\\*");
     put_rule(rules, "allow", "exact", arena_join(arena, "CN=", client, NULL));

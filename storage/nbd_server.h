@@ -24,7 +24,7 @@ struct nbd_server_wish {
 struct nbd_server_settings nbd_server_settled(const struct nbd_server_settings *settings);
 
 /* Can it be looked for in a certificate? */
-bool nbd_server_knows(const char *client);
+int nbd_server_check_client(const char *client, struct error *err);
 
 /* The caller holds RUN/lock and no daemon runs in `run`.  It listens, and exports nothing yet; its
  * monitor is the caller's, and so is a daemon that has begun when this fails. */

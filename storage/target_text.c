@@ -81,8 +81,9 @@ static json_t *clients_json(const struct target_text *text) {
 
         if (port > 0)
             json_array_append_new(
-                list, json_pack("{s:s, s:s, s:s, s:i, s:s}", "nodeId", client->node, "state",
-                                states[text->ports[i] > 0 ? TARGET_SERVING : TARGET_DOWN], "host",
+                list, json_pack("{s:s, s:s, s:I, s:s, s:i, s:s}", "nodeId", client->node, "state",
+                                states[text->ports[i] > 0 ? TARGET_SERVING : TARGET_DOWN],
+                                "generation", (json_int_t)text->wish->generation, "host",
                                 text->host, "port", (int)port, "export", text->wish->uid));
     }
     return list;

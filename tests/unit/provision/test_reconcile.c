@@ -342,6 +342,8 @@ WORK_TEST(other_hosts_are_let_in_where_it_is_served) {
     ck_assert_int_eq(edit(work, id, LET_IN("host-a", CLIENT("host-a")), err), -1);
     ck_assert_int_eq(edit(work, id, LET_IN("host-a", CLIENT("b") "," CLIENT("b")), err), -1);
     ck_assert_int_eq(edit(work, id, LET_IN("host-a", "{}"), err), -1);
+    ck_assert_int_eq(edit(work, id, LET_IN("host-a", CLIENT("*")), err), -1);
+    ck_assert_int_eq(edit(work, id, LET_IN("host-a", CLIENT("b,CN=c")), err), -1);
     OK(edit(work, id, LET_IN("host-a", CLIENT("host-b")), err));
     settle(work, id);
     say_served(work, id, -1, NULL);

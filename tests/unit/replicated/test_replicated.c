@@ -368,11 +368,13 @@ END_TEST
 #define CLIENT(name) "{\"nodeId\":\"" name "\"}"
 #define GATE(state)                          \
     "{\"nodeId\":\"two\",\"state\":\"" state \
-    "\",\"host\":\"one.example.org\",\"port\":12345,\"export\":\"" UID "\"}"
-#define SERVED(state)                                                                           \
-    "{\"replicated_volume\":{\"status\":{\"phase\":\"Healthy\",\"target\":{"                    \
+    "\",\"generation\":4,\"host\":\"one.example.org\",\"port\":12345,\"export\":\"" UID "\"}"
+#define NAMING(state, generation, list)                                                         \
+    "{\"replicated_volume\":{\"metadata\":{\"generation\":" generation                          \
+    "},\"spec\":{\"clients\":[" list "]},\"status\":{\"phase\":\"Healthy\",\"target\":{"        \
     "\"nodeId\":\"one\",\"address\":\"nbd+unix:///volume?socket=/run/nbd\",\"clients\":[" GATE( \
         state) "]}}}}"
+#define SERVED(state) NAMING(state, "4", CLIENT("three") "," CLIENT("two"))
 
 /* Of hosts that have it otherwise. */
 static struct driver_volume with(const char *const *hosts) {
@@ -408,12 +410,16 @@ START_TEST(who_moves_is_let_in_where_it_is_served) {
     answers("PATCH", PATH, 200, CONFIG(ID, "8", AT("one")), 0);
     answers("GET", PATH, 200, CONFIG(ID, "8", SHARED("one", CLIENT("three") "," CLIENT("two"))), 0);
     answers("GET", PATH "/volume", 200, SERVED("Down"), 1);
+    /* What is told of a time before counts no more. */
+    answers("GET", PATH "/volume", 200, NAMING("Serving", "4", CLIENT("three")), 1);
+    answers("GET", PATH "/volume", 200, NAMING("Serving", "5", CLIENT("two")), 1);
     answers("GET", PATH "/volume", 200, SERVED("Serving"), 0);
     ck_assert_msg(bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info,
                                         &bench.err) == 0,
                   "%s", bench.err.message);
     assert_says("PATCH", 0, "\"nodeId\":\"one\",\"clients\":[" CLIENT("three") "," CLIENT("two"));
     assert_says("PATCH", 0, "\"resourceVersion\":\"7\"");
+    ck_assert_uint_eq(script_server_count(server, "GET", PATH "/volume"), 4);
     data = json_object_get(info, "data");
     ck_assert_str_eq(json_text_of(data, "transport"), "tcp");
     ck_assert_str_eq(json_text_of(data, "host"), "one.example.org");

@@ -6,10 +6,12 @@
 #include "storage/tls_directory.h"
 
 #include "engine/daemon.h"
+#include "storage/knocks.h"
 #include "storage/pool_look.h"
 #include "storage/rebuilds.h"
 #include "tests/lib/daemons.h"
 #include "tests/lib/far_certificates.h"
+#include "tests/lib/hung_disk.h"
 #include "tests/unit/storage/storage_test.h"
 
 #define TRIALS 400
@@ -116,6 +118,7 @@ static const char *gate_run(unsigned slot) {
 
 static void end(void) {
     ck_assert(targets_stop(targets, 60000));
+    ck_assert(knocks_stop(settings.knocks, 60000));
     gates_end(run, 10000, &err);
     daemon_kill(run, 10000, &err);
     rebuilds_free(settings.rebuilds);
@@ -168,6 +171,7 @@ static unsigned port_of(const char *name) {
     }
     ck_assert_str_eq(json_text_of(gate, "host"), "host-a.example.org");
     ck_assert_str_eq(json_text_of(gate, "export"), VOLUME);
+    ck_assert_int_eq(json_integer_value(json_object_get(gate, "generation")), version - 1);
     return (unsigned)json_integer_value(json_object_get(gate, "port"));
 }
 
@@ -232,12 +236,11 @@ START_TEST(clients_may_have_an_authority_of_their_own) {
 END_TEST
 
 START_TEST(a_name_that_means_more_than_itself_is_nobodys) {
-    ck_assert(nbd_server_knows("host-b.example.org"));
-    ck_assert(!nbd_server_knows(""));
-    ck_assert(!nbd_server_knows("*"));
-    ck_assert(!nbd_server_knows("host-?"));
-    ck_assert(!nbd_server_knows("host,CN=other"));
-    ck_assert(!nbd_server_knows("host\\"));
+    static const char *const strange[] = { "", "*", "host-?", "host,CN=other", "host\\" };
+
+    ck_assert_int_eq(nbd_server_check_client("host-b.example.org", &err), 0);
+    for (unsigned i = 0; i < LENGTH(strange); i++)
+        ck_assert_int_eq(nbd_server_check_client(strange[i], &err), -1);
     want("64Mi", "*", "host-b");
     while (
         !strstr(json_text_of(told(VOLUME), "message") ? json_text_of(told(VOLUME), "message") : "",
@@ -247,6 +250,7 @@ START_TEST(a_name_that_means_more_than_itself_is_nobodys) {
     while (!gate_told("host-b"))
         poll(NULL, 0, 5);
     ck_assert_ptr_null(gate_told("*"));
+    ck_assert_int_ne(access(gate_run(0), F_OK), 0); /* no daemon begins in vain */
     ck_assert_str_eq(json_text_of(told(VOLUME), "phase"), "Healthy");
 }
 END_TEST
@@ -264,6 +268,36 @@ START_TEST(a_node_that_listens_nowhere_lets_nobody_in_and_serves) {
 END_TEST
 
 /* ---- how long ---- */
+
+/* Pools that it waits for keep it from seeing to its clients. */
+START_TEST(what_one_host_was_told_no_other_is) {
+    unsigned port;
+    int disks[2];
+
+    if (!own_mounts())
+        return;
+    ck_assert(targets_stop(targets, 60000));
+    settings.knocks = knocks_new();
+    settings.hang_ms = 100;
+    settings.watch_ms = 1000000;
+    targets = targets_new(&settings);
+    want("64Mi", "host-b", NULL);
+    port = port_of("host-b");
+    for (unsigned i = 0; i < 2; i++) {
+        disks[i] = hung_disk(paths[i + 1]);
+        if (disks[i] < 0)
+            return;
+    }
+    want("64Mi", "host-c", NULL);
+    await_phase(VOLUME, "Offline");
+    ck_assert_ptr_null(gate_told("host-c"));
+    for (unsigned i = 0; i < 2; i++)
+        hung_disk_end(paths[i + 1], disks[i]);
+    want("64Mi", "host-c", NULL);
+    ck_assert_uint_ne(port_of("host-c"), port);
+    ck_assert_ptr_null(gate_told("host-b"));
+}
+END_TEST
 
 START_TEST(the_port_stays_whatever_dies) {
     unsigned port;
@@ -357,6 +391,7 @@ END_TEST
 CHECK_MAIN_WITH("gates", adopt_daemons(), begin, end, a_host_that_is_named_is_let_in_and_no_other,
                 a_name_that_means_more_than_itself_is_nobodys,
                 clients_may_have_an_authority_of_their_own,
-                a_node_that_listens_nowhere_lets_nobody_in_and_serves, the_port_stays_whatever_dies,
+                a_node_that_listens_nowhere_lets_nobody_in_and_serves,
+                what_one_host_was_told_no_other_is, the_port_stays_whatever_dies,
                 a_port_that_was_told_is_found_in_the_document,
                 who_is_named_no_more_is_let_in_no_more, a_gate_of_a_volume_that_is_gone_ends)
