@@ -198,11 +198,22 @@ static json_int_t attempt_of(const struct document *volume) {
     return json_integer_value(json_object_get(revert_of(volume), "attempt"));
 }
 
+/* Of another revert than the one that is wanted its attempts say nothing. */
+static bool is_heard(const struct document *before, const struct document *after) {
+    const json_t *wanted = json_object_get(spec_of(before), "revert");
+
+    return json_equal(json_object_get(wanted, "number"),
+                      json_object_get(revert_of(after), "number")) &&
+           attempt_of(after) >= attempt_of(before);
+}
+
 void volume_revert_keep(const struct document *before, struct document *after) {
     json_t *last = json_object_get(before->status, "revert");
 
-    if (!json_object_get(spec_of(before), "revert"))
-        json_object_del(after->status, "revert");
-    else if (last && attempt_of(after) < attempt_of(before))
+    if (json_object_get(spec_of(before), "revert") && is_heard(before, after))
+        return;
+    if (json_object_get(spec_of(before), "revert") && last)
         json_object_set(after->status, "revert", last);
+    else
+        json_object_del(after->status, "revert");
 }

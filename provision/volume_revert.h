@@ -19,5 +19,6 @@ const json_t *volume_revert_pending(const struct document *config);
 int volume_revert_edit(struct work *work, const struct document *before, struct document *after,
                        struct error *err);
 
-/* Of what its node tells of a revert, what it has told in a later attempt stays (P70). */
+/* Of what its node tells of a revert, what it has told in a later attempt stays; of another than is
+ * wanted nothing does (P70). */
 void volume_revert_keep(const struct document *before, struct document *after);

@@ -249,6 +249,23 @@ WORK_TEST(of_an_earlier_attempt_nothing_is_heard) {
     assert_done(work, config, 1);
 }
 
+/* It would not hear of its own any more, and never come to its end. */
+WORK_TEST(of_an_earlier_revert_nothing_is_heard) {
+    const char *one, *config = prepare(work, &one);
+
+    (void)err;
+    revert(work, config, REVERT("one", "a"), 1);
+    change(work, config, REVERT("one", "b"));
+    say_revert(work, config, 1, 5, "Done");
+    ck_assert_str_eq(volume_at(work, config, "status.revert"), "null");
+    say_revert(work, config, 2, 1, "Pending");
+    say_revert(work, config, 1, 5, "Done");
+    assert_pending(work, config, 2);
+    ck_assert_str_eq(volume_at(work, config, "status.revert.attempt"), "1");
+    say_revert(work, config, 2, 1, "Done");
+    assert_done(work, config, 2);
+}
+
 WORK_TEST(what_cannot_be_is_refused) {
     const char *one, *config = prepare(work, &one), *waits;
     struct document document, after;
@@ -308,5 +325,5 @@ WORK_TEST(what_is_lost_meanwhile_is_told_and_another_may_be_named) {
 
 CHECK_MAIN("reconcile reverts", a_node_reverts_what_is_published_nowhere, one_request_is_one_revert,
            a_request_of_before_the_last_begins_no_more, what_is_to_be_taken_comes_first,
-           of_an_earlier_attempt_nothing_is_heard, what_cannot_be_is_refused,
-           what_is_lost_meanwhile_is_told_and_another_may_be_named)
+           of_an_earlier_attempt_nothing_is_heard, of_an_earlier_revert_nothing_is_heard,
+           what_cannot_be_is_refused, what_is_lost_meanwhile_is_told_and_another_may_be_named)
