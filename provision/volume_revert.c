@@ -155,7 +155,7 @@ static int begin(struct work *work, const struct document *before, struct docume
     const char *phase = json_text_of(before->status, "phase");
     struct document snapshot;
 
-    if (!same(phase, "Bound"))
+    if (!same(phase, "Bound") && !volume_revert_pending(before))
         return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s is not Bound.",
                          before->name);
     if (check_earlier(work, before, wanted, err) < 0 ||

@@ -323,7 +323,26 @@ WORK_TEST(what_is_lost_meanwhile_is_told_and_another_may_be_named) {
     assert_done(work, config, 2);
 }
 
+/* Until it is reverted nothing else settles. */
+WORK_TEST(another_may_be_named_while_pools_change) {
+    const char *one, *config = prepare(work, &one);
+
+    (void)err;
+    put_pool(work, "pool-d", "host-a", 900 * GIB);
+    change(work, config, REVERT("one", "a"));
+    change(work, config,
+           "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[" POOL("pool-a") "," POOL(
+               "pool-b") "," POOL("pool-c") "," POOL("pool-d") "]}}}");
+    ck_assert_str_eq(config_at(work, config, "status.phase"), "\"Reconciling\"");
+    change(work, config, REVERT("two", "a"));
+    assert_pending(work, config, 2);
+    say_revert(work, config, 2, 1, "Done");
+    assert_done(work, config, 2);
+    expect_refused(work, config, REVERT("one", "b"), ERROR_CONFLICT, "is not Bound");
+}
+
 CHECK_MAIN("reconcile reverts", a_node_reverts_what_is_published_nowhere, one_request_is_one_revert,
            a_request_of_before_the_last_begins_no_more, what_is_to_be_taken_comes_first,
            of_an_earlier_attempt_nothing_is_heard, of_an_earlier_revert_nothing_is_heard,
-           what_cannot_be_is_refused, what_is_lost_meanwhile_is_told_and_another_may_be_named)
+           what_cannot_be_is_refused, what_is_lost_meanwhile_is_told_and_another_may_be_named,
+           another_may_be_named_while_pools_change)
