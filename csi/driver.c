@@ -3,17 +3,11 @@
 #include "csi/driver.private.h"
 
 #include "client/volumes.h"
-#include "common/cleanup.h"
-#include "common/log.h"
-#include "csi/holder.h"
-#include "csi/loop_seal.h"
-#include "csi/throttle.h"
 #include "http/exchange.h"
 #include "identity/own_user.h"
 
 #include <ctype.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SECTION      "csi"
 #define LONGEST_NAME 63
@@ -72,7 +66,6 @@ static struct csi_driver *driver_new(const struct csi_settings *settings) {
     driver->version = PACKAGE_VERSION;
     driver->controller = controller || !node;
     driver->node = node || !controller;
-    driver->places = csi_node_new(arena, config);
     csi_topology_read(driver, config);
     driver->api = volumes_client(root_of(arena, settings->volume_url),
                                  config_text(config, SECTION, "volume_token"), settings->user);
@@ -80,48 +73,10 @@ static struct csi_driver *driver_new(const struct csi_settings *settings) {
     return driver;
 }
 
-/* ---- limits ---- */
-
-#define HOLD_MS 10000
-
-static int hold(struct csi_driver *driver, struct error *err) {
-    const char *given = config_text(driver->config, SECTION, "throttle_group");
-    struct holder_settings settings = {
-        .api = driver->api,
-        .group = given ? given : throttle_find_group(driver->arena),
-        .pause_ms = HOLD_MS,
-    };
-
-    if (!driver->node || !csi_node_knows_api(driver))
-        return 0;
-    if (!settings.group) {
-        log_info(NULL, "pods are not held to limits of volumes: there is no group of them", NULL);
-        return 0;
-    }
-    if (csi_node_name(driver->config, driver->arena, &settings.host, err) < 0)
-        return -1;
-    driver->holder = holder_new(&settings);
-    return 0;
-}
-
 /* ---- start and stop ---- */
 
-/* What locks the node keeps what its devices were made as, too. */
-static int take_node(struct csi_driver *driver, struct error *err) {
-    if (!driver->node)
-        return 0;
-    if (csi_node_lock(driver->places, driver->name, &driver->lock, err) < 0)
-        return -1;
-    loop_seal_keep(driver->lock);
-    return 0;
-}
-
 static void driver_free(struct csi_driver *driver) {
-    holder_free(driver->holder);
-    if (driver->lock >= 0) {
-        loop_seal_keep(-1);
-        close(driver->lock);
-    }
+    csi_node_stop(driver);
     arena_free(driver->arena);
 }
 
@@ -176,7 +131,7 @@ int csi_driver_start(const struct csi_settings *settings, struct csi_driver **re
                      struct error *err) {
     struct csi_driver *driver = driver_new(settings);
 
-    if (check_name(driver->name, err) < 0 || take_node(driver, err) < 0 || hold(driver, err) < 0 ||
+    if (check_name(driver->name, err) < 0 || (driver->node && csi_node_start(driver, err) < 0) ||
         serve(driver, settings, err) < 0) {
         driver_free(driver);
         return -1;

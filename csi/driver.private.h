@@ -2,7 +2,8 @@
  * What the handlers of all services share.
  *
  * A service is a file: its methods, and what it announces.  Each is a row of the table in driver.c;
- * its handlers find the driver in call->service.
+ * its handlers find the driver in call->service.  csi/controller has what one driver of the cluster
+ * does, csi/node what the driver of every node does; what both are is here beside them.
  */
 #pragma once
 
@@ -20,28 +21,22 @@ struct csi_driver {
     bool has_topology, has_segment[SEGMENTS]; /* which of them count (topology.private.h) */
     const char *segments;                     /* what their keys begin with */
     const struct config *config;
-    struct client api;         /* not used as it is: csi_api() */
-    const struct node *places; /* of the node (node.h) */
-    int lock;                  /* of the kubelet's directory; -1: none */
+    struct client api; /* not used as it is: csi_api() */
     struct grpc_server *server;
-    struct holder *holder; /* of the node; NULL: nobody is held to anything */
+
+    /* Of the node alone: */
+    const struct node *places;
+    int lock;              /* of the kubelet's directory; -1: none */
+    struct holder *holder; /* NULL: nobody is held to anything */
 };
 
-struct node *csi_node_new(struct arena *arena, const struct config *config);
-/* Is there an API that the node was told of?  One that is alone needs none, and what answers at the
- * usual place may be anybody's. */
-bool csi_node_knows_api(const struct csi_driver *driver);
-/* This node, as volumes are attached to it; in the arena. */
-int csi_node_name(const struct config *config, struct arena *arena, const char **ret,
-                  struct error *err);
 /* Which segments count. */
 void csi_topology_read(struct csi_driver *driver, const struct config *config);
-/*
- * The kubelet's directory is this driver's while *ret_fd is open: of two processes of one name the
- * second is refused (ERROR_CONFLICT), or both would work at one volume.  -1: there is no directory
- * that it could work in.
- */
-int csi_node_lock(const struct node *node, const char *driver_name, int *ret_fd, struct error *err);
+/* What a node has of the machine: of two drivers of one name the second is refused
+ * (ERROR_CONFLICT). */
+int csi_node_start(struct csi_driver *driver, struct error *err);
+/* Also when it has not started, or only in part. */
+void csi_node_stop(struct csi_driver *driver);
 
 static inline const struct csi_driver *csi_driver_of(const struct grpc_call *call) {
     return call->service;

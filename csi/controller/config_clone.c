@@ -1,0 +1,246 @@
+/*
+ * Clones: volumes that are made from a policy and of another such volume.
+ *
+ * What a clone is made by is a snapshot of its source that nobody hears of.  It is named after both
+ * volumes, so whoever comes again finds it; and it goes when the clone is a volume of its own, or
+ * is not made after all.  Until then a finalizer keeps the clone's config: when nobody comes again,
+ * its DeleteVolume does what is left to do.  What no config was ever made by, the source's
+ * DeleteVolume removes; what one is being made by, the service does not let go.
+ */
+#include "csi/controller/configs.private.h"
+
+#include "common/clock.h"
+#include "common/md5.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* ---- what it is made by ---- */
+
+int config_clone_name(const struct client *api, struct arena *arena, struct config_clone *clone,
+                      struct error *err) {
+    const char *id = clone->source_id, *whole;
+    char uid[UUID_SIZE], hex[MD5_HEX_SIZE];
+
+    if (!config_is_id(id))
+        return config_refuse_plain_volume(api, arena, id, err);
+    if (!uuid_parse(id + strlen(CONFIG_PREFIX), uid))
+        return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %.64s.", id);
+    whole = arena_join(arena, uid, "/", clone->csi_name, NULL);
+    md5_hex(whole, strlen(whole), hex);
+    clone->snapshot = arena_join(arena, "clone-", hex, NULL);
+    return 0;
+}
+
+/* All of its replicas' pools have to hold it, and those that missed the moment may come yet. */
+static int await_ready(const struct grpc_call *call, const struct client *api,
+                       const struct config_clone *clone, struct config_snapshot *snapshot,
+                       struct error *err) {
+    struct patience patience = patience_of(call);
+
+    while (strcmp(snapshot->status, "Ready") != 0 ||
+           (snapshot->pending > 0 && (int64_t)snapshot->pools < clone->replicas)) {
+        int result;
+
+        if (strcmp(snapshot->status, "Failed") == 0)
+            return grpc_refuse(err, GRPC_INTERNAL, "Volume %s cannot be cloned: %s",
+                               clone->source_id, snapshot->message);
+        if (strcmp(snapshot->status, "deleting") == 0 || !patience_again(call, &patience))
+            return grpc_refuse(err, GRPC_ABORTED,
+                               "What volume %s holds is on %zu pools, and is to be on %jd.",
+                               clone->source_id, snapshot->pools, (intmax_t)clone->replicas);
+        result =
+            controller_read(api, call->arena, &config_snapshot_kind, snapshot->id, snapshot, err);
+        if (result != 0)
+            return controller_unsure(result, err);
+    }
+    return 0;
+}
+
+static int64_t gib_of(int64_t bytes) {
+    return bytes / GIB + (bytes % GIB > 0);
+}
+
+int config_clone_prepare(const struct grpc_call *call, const struct client *api,
+                         const struct config_clone *clone, const Csi__V1__CapacityRange *range,
+                         const char **ret, int64_t *ret_gb, struct error *err) {
+    struct config_snapshot snapshot = { .status = "" };
+    struct volume_config source;
+    const struct config_shot shot = { clone->snapshot, clone->csi_name, true, &source };
+    int64_t size_gb;
+    int result = config_read(api, call->arena, clone->source_id, &source, err);
+
+    if (result == 0 && strcmp(source.status, "deleting") == 0)
+        result = grpc_refuse(err, GRPC_NOT_FOUND, "Volume %s is being deleted.", source.id);
+    if (result == 0) /* before there is anything that would have to go again */
+        result = controller_size(range, gib_of(source.has_bytes), &size_gb, err);
+    if (result == 0)
+        result = config_snapshot_take(call, api, &shot, &snapshot, err);
+    if (result == 0)
+        result = await_ready(call, api, clone, &snapshot, err);
+    if (result != 0)
+        return result;
+    *ret = arena_join(call->arena, source.name, "@", clone->snapshot, NULL);
+    *ret_gb = gib_of(snapshot.bytes);
+    return 0;
+}
+
+/* ---- its end ---- */
+
+static bool is_going(const json_t *document) {
+    return json_text_of(json_object_get(document, "metadata"), "deletionTimestamp") != NULL;
+}
+
+/* "": it is a user's. */
+static const char *clone_of(const json_t *snapshot) {
+    const json_t *metadata = json_object_get(snapshot, "metadata");
+
+    return config_says(json_object_get(metadata, "annotations"), CLONE_ANNOTATION);
+}
+
+/* ERROR_CONFLICT: something is being made of it. */
+static int drop_document(const struct client *api, struct arena *arena, const json_t *snapshot,
+                         struct error *err) {
+    const char *uid = config_says(json_object_get(snapshot, "metadata"), "uid");
+
+    if (is_going(snapshot) ||
+        document_drop(api, arena, &config_snapshot_documents, uid, err) == 0 ||
+        err->kind == ERROR_NOT_FOUND)
+        return 0;
+    return -1;
+}
+
+/* Only one that was taken for this clone. */
+static int drop(const struct client *api, struct arena *arena, const char *name,
+                const char *csi_name, struct error *err) {
+    const json_t *snapshot = document_fetch(api, arena, &config_snapshot_documents, name, err);
+
+    if (!snapshot)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    return strcmp(clone_of(snapshot), csi_name) == 0 ? drop_document(api, arena, snapshot, err) : 0;
+}
+
+int config_clone_undo(const struct client *api, struct arena *arena,
+                      const struct config_clone *clone, int result, struct error *err) {
+    struct error refusal = *err;
+    enum grpc_code code = grpc_code_of(result, err);
+
+    if (code == GRPC_ABORTED || code == GRPC_UNAVAILABLE || code == GRPC_DEADLINE_EXCEEDED ||
+        code == GRPC_CANCELLED)
+        return result;
+    if (drop(api, arena, clone->snapshot, clone->csi_name, err) < 0 && err->kind != ERROR_CONFLICT)
+        return grpc_refuse(err, GRPC_UNAVAILABLE, "%s",
+                           result < 0 ? error_told(&refusal) : refusal.message);
+    *err = refusal;
+    return result;
+}
+
+static json_t *patch_of(const struct volume_config *config) {
+    json_t *finalizers = json_array(), *labels = json_object();
+
+    for (size_t i = 0; i < json_array_size(config->finalizers); i++) {
+        json_t *one = json_array_get(config->finalizers, i);
+
+        if (!json_is_string(one) || strcmp(json_string_value(one), CLONE_FINALIZER) != 0)
+            json_array_append(finalizers, one);
+    }
+    if (config->keeps_source)
+        json_object_set_new(labels, SOURCE_LABEL, json_null());
+    return json_pack("{s:{s:s, s:o, s:o}}", "metadata", "resourceVersion", config->version,
+                     "finalizers", finalizers, "labels", labels);
+}
+
+int config_clone_let_go(const struct grpc_call *call, const struct client *api,
+                        struct volume_config *config, struct error *err) {
+    const char *at = strchr(config->source, '@');
+    struct patience patience = patience_of(call);
+    int result;
+
+    if (at && drop(api, call->arena, at + 1, config->csi_name, err) < 0)
+        return err->kind == ERROR_CONFLICT ? grpc_refuse(err, GRPC_ABORTED, "%s", err->message)
+                                           : controller_unsure(-1, err);
+    do {
+        result = config_change(api, call->arena, config, patch_of(config), err);
+        if (result != GRPC_ABORTED)
+            return result;
+        result = config_read(api, call->arena, config->id, config, err);
+        if (result != 0 || !config->is_clone)
+            return result;
+    } while (patience_again(call, &patience));
+    return grpc_refuse(err, GRPC_ABORTED, "Volume %s changes all the time.", config->id);
+}
+
+/* It never comes true; one that nobody was told of is made anew by whoever comes again. */
+static int give_up(const struct grpc_call *call, const struct client *api,
+                   const struct volume_config *config, struct error *err) {
+    int result = config->is_clone ? config_remove(call, api, config->id, err) : 0;
+
+    if (result != 0)
+        return controller_unsure(result, err);
+    return grpc_refuse(err, config->is_clone ? GRPC_ABORTED : GRPC_FAILED_PRECONDITION,
+                       "What volume %s was to be made of is lost.", config->id);
+}
+
+/* The last that happened to it. */
+static bool has_no_place(const struct client *api, struct arena *arena,
+                         const struct volume_config *config) {
+    struct error ignored;
+    const json_t *events = document_fetch_below(api, arena, &config_documents, config->uid,
+                                                "events", "events", &ignored);
+    const json_t *last = json_array_get(events, json_array_size(events) - 1);
+
+    return events && strcmp(config_says(last, "type"), "Warning") == 0 &&
+           strcmp(config_says(last, "reason"), "Provisioning") == 0;
+}
+
+/* Whoever asked waits for something that may never come, and is told for what. */
+static int check_place(const struct client *api, struct arena *arena,
+                       const struct volume_config *config, struct error *err) {
+    if (!has_no_place(api, arena, config))
+        return 0;
+    return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
+                       "Volume %s has no place yet: too few of the pools that hold what it is "
+                       "made of can be used and have room.",
+                       config->id);
+}
+
+int config_clone_finish(const struct grpc_call *call, const struct client *api,
+                        struct volume_config *config, struct error *err) {
+    struct patience patience = patience_of(call);
+    int result = 0;
+
+    while (result == 0 && config->is_clone && strcmp(config->status, "Pending") == 0) {
+        if (!patience_again(call, &patience))
+            return grpc_refuse(err, GRPC_ABORTED, "Volume %s is being made of another one.",
+                               config->id);
+        result = check_place(api, call->arena, config, err);
+        if (result != 0)
+            return result;
+        result = config_read(api, call->arena, config->id, config, err);
+    }
+    if (result == 0 && strcmp(config->status, "Failed") == 0)
+        return give_up(call, api, config, err);
+    if (result == 0 && config->is_clone)
+        result = config_clone_let_go(call, api, config, err);
+    if (result == GRPC_NOT_FOUND || (result == 0 && strcmp(config->status, "deleting") == 0))
+        return grpc_refuse(err, GRPC_ABORTED, "The volume of this name is being deleted.");
+    return controller_unsure(result, err);
+}
+
+int config_clone_sweep(const struct client *api, struct arena *arena,
+                       const struct volume_config *source, struct error *err) {
+    const json_t *all = documents_fetch(api, arena, &config_snapshot_documents, err), *one;
+    int count = 0;
+    size_t i;
+
+    json_array_foreach(all, i, one) {
+        const char *volume = config_says(json_object_get(one, "spec"), "volumeName");
+
+        if (strcmp(volume, source->name) != 0 || !*clone_of(one))
+            continue;
+        count++;
+        if (drop_document(api, arena, one, err) < 0 && err->kind != ERROR_CONFLICT)
+            return -1;
+    }
+    return all ? count : -1;
+}

@@ -1,0 +1,75 @@
+/*
+ * Is a volume that is made from a policy well?  Those who see it are users of claims: what is wrong
+ * is told in words of the driver's own, without a host or a path, which administrators find where
+ * the volume is described.
+ */
+#include "csi/controller/configs.private.h"
+
+#include "common/cleanup.h"
+
+#include <string.h>
+
+static const char *condition_fault(const json_t *condition) {
+    static const struct {
+        const char *type, *status, *fault;
+    } faults[] = {
+        { "Moving", "False", "The node that had it is silent, and no other can have it yet." },
+        { "Stopping", "False", "The node that had it has not given it back yet." },
+        { "VolumeResizeFailed", "True", "It could not be made larger, which is tried again." },
+    };
+
+    for (size_t i = 0; i < LENGTH(faults); i++)
+        if (strcmp(config_says(condition, "type"), faults[i].type) == 0 &&
+            strcmp(config_says(condition, "status"), faults[i].status) == 0)
+            return faults[i].fault;
+    return NULL;
+}
+
+const char *config_fault_in(const json_t *conditions) {
+    const char *fault = NULL;
+
+    for (size_t i = 0; i < json_array_size(conditions) && !fault; i++)
+        fault = condition_fault(json_array_get(conditions, i));
+    return fault;
+}
+
+/* One that nobody is to serve is as it was left. */
+const char *config_fault(const struct volume_config *config, const struct config_volume *volume) {
+    static const struct {
+        const char *phase, *fault;
+    } faults[] = {
+        { "Degraded", "Some of its replicas are missing, or are being filled." },
+        { "Offline", "It is not served: it cannot be read or written." },
+        { "Error", "It is not served: it cannot be read or written." },
+    };
+
+    if (config->trouble)
+        return config->trouble;
+    for (size_t i = 0; *config->node && volume->there && i < LENGTH(faults); i++)
+        if (strcmp(volume->phase, faults[i].phase) == 0)
+            return faults[i].fault;
+    return NULL;
+}
+
+Csi__V1__VolumeCondition *config_condition(struct arena *arena, const struct volume_config *config,
+                                           const struct config_volume *volume) {
+    Csi__V1__VolumeCondition *condition =
+        CSI_NEW(arena, Csi__V1__VolumeCondition, csi__v1__volume_condition);
+    const char *fault = config_fault(config, volume);
+
+    condition->abnormal = fault != NULL;
+    condition->message = arena_format(arena, "The volume is %s.%s%s", config->status,
+                                      fault ? " " : "", fault ? fault : "");
+    return condition;
+}
+
+const char *config_find_fault(struct grpc_call *call, const struct client *api, const char *id) {
+    struct config_volume volume;
+    struct volume_config config;
+    struct error ignored;
+
+    if (config_read(api, call->arena, id, &config, &ignored) != 0 ||
+        config_read_volume(api, call->arena, &config, &volume, &ignored) != 0)
+        return NULL;
+    return config_fault(&config, &volume);
+}

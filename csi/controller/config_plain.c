@@ -1,0 +1,94 @@
+/*
+ * Volumes with a policy and volumes without, beside each other: a name is one volume's, however it
+ * is made, and neither kind is made of the other.
+ *
+ * Of two calls for one name, one with a policy and one without, each makes its own first and then
+ * looks for the other's: before it tells anybody.  So one of them sees the other, or both do.  A
+ * volume without policy that nobody was told of goes then; a config waits until it has gone.
+ */
+#include "csi/controller/configs.private.h"
+
+#include <string.h>
+
+/* ---- names ---- */
+
+int config_check_name(const struct client *api, struct arena *arena, const char *csi_name,
+                      struct error *err) {
+    const json_t *there =
+        document_fetch(api, arena, &config_documents, config_name_of(arena, csi_name), err);
+    struct volume_config config;
+
+    if (!there) /* whoever may not look has made none */
+        return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_FORBIDDEN
+                   ? 0
+                   : controller_unsure(-1, err);
+    if (config_take(arena, there, &config, err) < 0)
+        return controller_unsure(-1, err);
+    if (strcmp(config.csi_name, csi_name) != 0)
+        return 0;
+    return grpc_refuse(err,
+                       strcmp(config.status, "deleting") == 0 ? GRPC_ABORTED : GRPC_ALREADY_EXISTS,
+                       "Volume %s has the name already, and was made with a policy.", config.id);
+}
+
+int config_check_plain_name(const struct client *api, struct arena *arena, const char *csi_name,
+                            struct error *err) {
+    struct remote_volume volume;
+    int result = controller_find(api, arena, &volume_kind, csi_name, &volume, err);
+    bool may_go;
+
+    if (result != FOUND)
+        return result;
+    may_go = strcmp(volume.status, "deleting") == 0 || controller_is_untold(volume.metadata);
+    return grpc_refuse(err, may_go ? GRPC_ABORTED : GRPC_ALREADY_EXISTS,
+                       "Volume %s has the name already, and was made without a policy.", volume.id);
+}
+
+/* ---- sources ---- */
+
+int config_refuse_plain_volume(const struct client *api, struct arena *arena, const char *id,
+                               struct error *err) {
+    struct remote_volume volume;
+    int result = controller_need(id, "volume_id of the source", err);
+
+    if (result == 0)
+        result = controller_read(api, arena, &volume_kind, id, &volume, err);
+    return result != 0 ? result
+                       : grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                                     "Volume %s was made without a policy: what is made of it has "
+                                     "a class without " POLICY_KEY ".",
+                                     volume.id);
+}
+
+int config_refuse_plain_snapshot(const struct client *api, struct arena *arena, const char *id,
+                                 struct error *err) {
+    struct remote_snapshot snapshot;
+    int result = controller_need(id, "snapshot_id", err);
+
+    if (result == 0)
+        result = controller_read(api, arena, &snapshot_kind, id, &snapshot, err);
+    return result != 0 ? result
+                       : grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                                     "Snapshot %s is of a volume that was made without a policy: "
+                                     "what is made of it has a class without " POLICY_KEY ".",
+                                     snapshot.id);
+}
+
+int config_check_source(const struct client *api, struct arena *arena, const char *volume_id,
+                        const char *snapshot_id, struct error *err) {
+    struct config_snapshot snapshot = { 0 };
+    struct volume_config config = { 0 };
+    int result = 0;
+
+    if (volume_id && config_is_id(volume_id))
+        result = config_read(api, arena, volume_id, &config, err);
+    else if (snapshot_id && config_is_snapshot_id(snapshot_id))
+        result = controller_read(api, arena, &config_snapshot_kind, snapshot_id, &snapshot, err);
+    else
+        return 0;
+    return result != 0 ? result
+                       : grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                                     "%s was made with a policy: what is made of it has a class "
+                                     "with " POLICY_KEY ".",
+                                     config.id ? config.id : snapshot.id);
+}

@@ -1,0 +1,305 @@
+#include "csi/controller/configs.private.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/quantity.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define POLICY_ANNOTATION "openebs.io/volume-policy"
+
+const struct remote_documents config_documents = { .collection = "volume_configs",
+                                                   .word = "volume_config" };
+
+bool config_is_id(const char *id) {
+    return strncmp(id, CONFIG_PREFIX, strlen(CONFIG_PREFIX)) == 0;
+}
+
+/* ---- rows ---- */
+
+const char *config_says(const json_t *object, const char *key) {
+    const char *text = json_text_of(object, key);
+
+    return text ? text : "";
+}
+
+int64_t config_storage(const json_t *holder) {
+    const char *text = json_text_of(json_object_get(holder, "capacity"), "storage");
+    int64_t bytes;
+
+    return text && quantity_read(text, &bytes) ? bytes : 0;
+}
+
+static bool has_word(const json_t *list, const char *word) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+
+        if (text && strcmp(text, word) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int64_t int_in(const json_t *object, const char *key) {
+    return json_integer_value(json_object_get(object, key));
+}
+
+int config_take(struct arena *arena, const json_t *document, struct volume_config *ret,
+                struct error *err) {
+    const json_t *metadata = json_object_get(document, "metadata");
+    const json_t *spec = json_object_get(document, "spec");
+    const json_t *status = json_object_get(document, "status");
+    const json_t *annotations = json_object_get(metadata, "annotations");
+    const json_t *policy = json_object_get(spec, "policy");
+    const json_t *finalizers = json_object_get(metadata, "finalizers");
+    char uid[UUID_SIZE];
+
+    if (!uuid_parse(config_says(metadata, "uid"), uid))
+        return error_set(err, ERROR_BACKEND, "The volume API tells of a config without uid.");
+    *ret = (struct volume_config){
+        .id = arena_join(arena, CONFIG_PREFIX, uid, NULL),
+        .status =
+            json_text_of(metadata, "deletionTimestamp") ? "deleting" : config_says(status, "phase"),
+        .uid = arena_text(arena, uid),
+        .name = config_says(metadata, "name"),
+        .version = config_says(metadata, "resourceVersion"),
+        .csi_name = config_says(annotations, NAME_ANNOTATION),
+        .policy = config_says(annotations, POLICY_ANNOTATION),
+        .source = config_says(spec, "cstorVolumeSource"),
+        .node = config_says(json_object_get(document, "publish"), "nodeId"),
+        .bytes = config_storage(spec),
+        .has_bytes = config_storage(status),
+        .replicas = int_in(json_object_get(spec, "provision"), "replicaCount"),
+        .block_size = int_in(json_object_get(policy, "provision"), "blockSize"),
+        .trouble = config_fault_in(json_object_get(status, "conditions")),
+        .has_policy = policy != NULL,
+        .finalizers = finalizers,
+        .is_clone = has_word(finalizers, CLONE_FINALIZER),
+        .keeps_source = json_text_of(json_object_get(metadata, "labels"), SOURCE_LABEL) != NULL,
+    };
+    return 0;
+}
+
+static int none(const char *id, struct error *err) {
+    return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %.64s.", id);
+}
+
+int config_read(const struct client *api, struct arena *arena, const char *id,
+                struct volume_config *ret, struct error *err) {
+    char uid[UUID_SIZE];
+    const json_t *document;
+
+    if (!config_is_id(id) || !uuid_parse(id + strlen(CONFIG_PREFIX), uid))
+        return none(id, err);
+    document = document_fetch(api, arena, &config_documents, uid, err);
+    if (!document)
+        return err->kind == ERROR_NOT_FOUND ? none(id, err) : -1;
+    return config_take(arena, document, ret, err);
+}
+
+int config_read_volume(const struct client *api, struct arena *arena,
+                       const struct volume_config *config, struct config_volume *ret,
+                       struct error *err) {
+    const json_t *document = document_fetch_below(api, arena, &config_documents, config->uid,
+                                                  "volume", "replicated_volume", err);
+    const json_t *metadata = json_object_get(document, "metadata");
+    const json_t *spec = json_object_get(document, "spec");
+    const json_t *status = json_object_get(document, "status");
+    const json_t *target = json_object_get(status, "target");
+    bool observed = int_in(status, "observedGeneration") >= int_in(metadata, "generation");
+
+    *ret = (struct config_volume){ .released = true, .phase = "", .node = "" };
+    if (!document)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    *ret = (struct config_volume){
+        .there = true,
+        .uid = config_says(metadata, "uid"),
+        .phase = config_says(status, "phase"),
+        .node = config_says(spec, "nodeId"),
+    };
+    ret->serves = observed && *ret->node && strcmp(config_says(target, "nodeId"), ret->node) == 0 &&
+                  strcmp(config_says(target, "state"), "Serving") == 0 &&
+                  strcmp(config_says(spec, "export"), "file") == 0;
+    /* A node that never took it says nothing of its end, and nobody where there never was one. */
+    ret->released = !*ret->node && !target &&
+                    (observed || int_in(spec, "epoch") == 0 ||
+                     int_in(status, "claimedEpoch") < int_in(spec, "epoch"));
+    return 0;
+}
+
+int config_refused(struct error *err) {
+    if (err->kind == ERROR_CONFLICT)
+        return grpc_refuse(err, GRPC_ABORTED, "%s", err->message);
+    if (err->kind == ERROR_BAD_REQUEST)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message);
+    if (err->kind == ERROR_OVER_QUOTA)
+        return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED, "%s", err->message);
+    return -1;
+}
+
+int config_change(const struct client *api, struct arena *arena, struct volume_config *config,
+                  json_t *patch, struct error *err) {
+    const json_t *document;
+
+    json_keep(arena, patch);
+    document = document_change(api, arena, &config_documents, config->uid, patch, err);
+    if (!document)
+        return err->kind == ERROR_NOT_FOUND ? none(config->id, err) : config_refused(err);
+    return config_take(arena, document, config, err);
+}
+
+int config_publish_on(const struct grpc_call *call, const struct client *api,
+                      struct volume_config *config, const char *node_id, struct error *err) {
+    json_t *publish = *node_id ? json_pack("{s:s, s:s}", "nodeId", node_id, "export", "file")
+                               : json_pack("{s:s, s:n}", "nodeId", node_id, "export");
+    struct patience patience = patience_of(call);
+    const char *had = config->node;
+    int result;
+
+    json_keep(call->arena, publish);
+    do {
+        result = config_change(api, call->arena, config,
+                               json_pack("{s:{s:s}, s:O}", "metadata", "resourceVersion",
+                                         config->version, "publish", publish),
+                               err);
+        if (result != GRPC_ABORTED)
+            return result;
+        result = config_read(api, call->arena, config->id, config, err);
+        if (result != 0)
+            return result;
+    } while (strcmp(config->node, had) == 0 && patience_again(call, &patience));
+    return grpc_refuse(err, GRPC_ABORTED, "Volume %s changes all the time.", config->id);
+}
+
+/* ---- what is said of one ---- */
+
+Csi__V1__Volume *config_shown(struct arena *arena, const struct volume_config *config) {
+    Csi__V1__Volume *shown = CSI_NEW(arena, Csi__V1__Volume, csi__v1__volume);
+
+    shown->volume_id = arena_text(arena, config->id);
+    shown->capacity_bytes = config->has_bytes > 0 ? config->has_bytes : config->bytes;
+    return shown;
+}
+
+int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, size_t count,
+                              struct error *err) {
+    int result =
+        count > 0 ? 0 : grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capabilities is missing.");
+
+    for (size_t i = 0; i < count && result == 0; i++) {
+        result = controller_check_capability(capabilities[i], true, err);
+        if (result == 0 && controller_is_multi_node(capabilities[i]))
+            result = grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                                 "A volume that is made from a policy is on one node at a time.");
+    }
+    return result;
+}
+
+int config_get(struct grpc_call *call, const void *message, void *response, struct error *err) {
+    const Csi__V1__ControllerGetVolumeRequest *request = message;
+    Csi__V1__ControllerGetVolumeResponse *answer = response;
+    struct client api = csi_api(call);
+    struct config_volume volume;
+    struct volume_config config;
+    int result = config_read(&api, call->arena, request->volume_id, &config, err);
+
+    if (result == 0)
+        result = config_read_volume(&api, call->arena, &config, &volume, err);
+    if (result != 0)
+        return result;
+    answer->volume = config_shown(call->arena, &config);
+    answer->status = CSI_NEW(call->arena, Csi__V1__ControllerGetVolumeResponse__VolumeStatus,
+                             csi__v1__controller_get_volume_response__volume_status);
+    answer->status->published_node_ids = arena_alloc(call->arena, sizeof(char *));
+    if (*config.node)
+        answer->status->published_node_ids[answer->status->n_published_node_ids++] =
+            arena_text(call->arena, config.node);
+    answer->status->volume_condition = config_condition(call->arena, &config, &volume);
+    return 0;
+}
+
+/* ---- delete ---- */
+
+/* Snapshots that nobody has heard of keep it for a while. */
+static int drop(const struct grpc_call *call, const struct client *api,
+                const struct volume_config *config, struct error *err) {
+    struct patience patience = patience_of(call);
+    struct error refusal = { 0 };
+    int swept;
+
+    do {
+        if (document_drop(api, call->arena, &config_documents, config->uid, err) == 0 ||
+            err->kind == ERROR_NOT_FOUND)
+            return 0;
+        refusal = *err;
+        swept =
+            refusal.kind == ERROR_CONFLICT ? config_clone_sweep(api, call->arena, config, err) : 0;
+        if (swept < 0)
+            return -1;
+    } while (swept > 0 && patience_again(call, &patience));
+    *err = refusal;
+    return swept > 0 ? grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message)
+                     : controller_refused(err);
+}
+
+/* P47: what becomes of the data is the service's matter. */
+int config_remove(const struct grpc_call *call, const struct client *api, const char *id,
+                  struct error *err) {
+    struct volume_config config;
+    int result = config_read(api, call->arena, id, &config, err);
+
+    if (result == 0 && strcmp(config.status, "deleting") != 0) {
+        result = drop(call, api, &config, err);
+        if (result == 0 && config.is_clone)
+            result = config_read(api, call->arena, id, &config, err);
+    }
+    if (result == 0 && config.is_clone)
+        result = config_clone_let_go(call, api, &config, err);
+    return result == GRPC_NOT_FOUND ? 0 : result;
+}
+
+int config_delete(struct grpc_call *call, const void *message, void *response, struct error *err) {
+    const Csi__V1__DeleteVolumeRequest *request = message;
+    struct client api = csi_api(call);
+
+    (void)response;
+    return config_remove(call, &api, request->volume_id, err);
+}
+
+/* ---- as one kind ---- */
+
+static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
+                    struct error *err) {
+    return config_read(api, arena, id, ret, err);
+}
+
+/* An API that has no configs has none. */
+static int read_page(const struct client *api, struct arena *arena, const char *query,
+                     const char *marker, unsigned limit, void **ret, struct error *err) {
+    const char *after = marker && config_is_id(marker) ? marker + strlen(CONFIG_PREFIX) : "";
+    const struct client_call call = {
+        .method = "GET",
+        .path = client_page(arena, "/volume_configs", query ? query : "sort=id:asc",
+                            *after ? after : NULL, limit),
+    };
+    const json_t *list = client_ask_for(api, arena, &call, "volume_configs", err), *one;
+    size_t count = json_array_size(list), i;
+    struct volume_config *rows = arena_alloc(arena, (count + 1) * sizeof(*rows));
+
+    *ret = rows;
+    if (!list)
+        return err->kind == ERROR_NOT_FOUND && !*after ? 0 : -1;
+    json_array_foreach(list, i, one) {
+        if (config_take(arena, one, &rows[i], err) < 0)
+            return -1;
+    }
+    return (int)count;
+}
+
+const struct controller_kind config_kind = {
+    .label = "volume",
+    .row_size = sizeof(struct volume_config),
+    .read = read_one,
+    .page = read_page,
+};

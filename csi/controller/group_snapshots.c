@@ -1,0 +1,310 @@
+/*
+ * Snapshots of several volumes at one point in time: of those that are all of one group
+ * (volume_groups.c).
+ */
+#include "csi/controller/groups.private.h"
+
+#include "common/cleanup.h"
+#include "common/words.h"
+
+#include <string.h>
+
+#define CAN(name_) CSI__V1__GROUP_CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__##name_
+
+static int get_capabilities(struct grpc_call *call, const void *request, void *response,
+                            struct error *err) {
+    Csi__V1__GroupControllerGetCapabilitiesResponse *answer = response;
+    Csi__V1__GroupControllerServiceCapability *capability =
+        CSI_NEW(call->arena, Csi__V1__GroupControllerServiceCapability,
+                csi__v1__group_controller_service_capability);
+
+    (void)request, (void)err;
+    capability->type_case = CSI__V1__GROUP_CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
+    capability->rpc = CSI_NEW(call->arena, Csi__V1__GroupControllerServiceCapability__RPC,
+                              csi__v1__group_controller_service_capability__rpc);
+    capability->rpc->type = CAN(CREATE_DELETE_GET_VOLUME_GROUP_SNAPSHOT);
+    answer->capabilities = arena_alloc(call->arena, sizeof(*answer->capabilities));
+    answer->capabilities[0] = capability;
+    answer->n_capabilities = 1;
+    return 0;
+}
+
+/* ---- one of them ---- */
+
+static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
+                    struct error *err) {
+    return group_snapshots_read(api, arena, id, ret, err);
+}
+
+static int read_page(const struct client *api, struct arena *arena, const char *query,
+                     const char *marker, unsigned limit, void **ret, struct error *err) {
+    struct remote_group_snapshot *rows = NULL;
+    int count = group_snapshots_list(api, arena, query, marker, limit, &rows, err);
+
+    *ret = rows;
+    return count;
+}
+
+static bool is_named(const void *row, const char *name) {
+    const struct remote_group_snapshot *snapshot = row;
+
+    return group_is_named(snapshot->name, snapshot->description, name);
+}
+
+static const char *const passing[] = { "creating", "deleting", "updating" };
+
+static const struct controller_kind kind = {
+    .label = "group snapshot",
+    .row_size = sizeof(struct remote_group_snapshot),
+    .passing = passing,
+    .passing_count = LENGTH(passing),
+    .read = read_one,
+    .page = read_page,
+    .query = group_query,
+    .is_named = is_named,
+    .destroy = group_snapshots_delete,
+};
+
+static bool is_member(const struct remote_group_snapshot *row,
+                      const struct remote_snapshot *snapshot) {
+    return snapshot->group_snapshot_id && strcmp(snapshot->group_snapshot_id, row->id) == 0;
+}
+
+static bool shows(const Csi__V1__VolumeGroupSnapshot *shown, const char *snapshot_id) {
+    for (size_t i = 0; i < shown->n_snapshots; i++)
+        if (strcmp(shown->snapshots[i]->snapshot_id, snapshot_id) == 0)
+            return true;
+    return false;
+}
+
+struct sought {
+    const struct remote_group_snapshot *row;
+    struct arena *arena;
+    Csi__V1__VolumeGroupSnapshot *shown;
+    bool found;
+};
+
+static int keep_member(void *arg, const void *row, struct error *err) {
+    struct sought *to = arg;
+
+    (void)err;
+    if (to->found || !is_member(to->row, row))
+        return 0;
+    to->found = true;
+    to->shown->snapshots[to->shown->n_snapshots++] = controller_snapshot(to->arena, row);
+    return 0;
+}
+
+/* The one of a volume; the API has no filter for them. */
+static int add_member(const struct client *api, struct arena *arena,
+                      const struct remote_group_snapshot *row, const char *volume_id,
+                      Csi__V1__VolumeGroupSnapshot *shown, struct error *err) {
+    struct sought to = { row, arena, shown, false };
+    const struct controller_list list = {
+        .kind = &snapshot_kind,
+        .query = arena_join(arena, "volume_id=", http_encode(arena, volume_id), NULL),
+        .keep = keep_member,
+        .arg = &to,
+    };
+
+    return controller_collect(api, arena, &list, NULL, err);
+}
+
+/* Of a volume that has left the group the caller knows the snapshot; `all`: each that he names must
+ * be there, as while nothing of it was deleted. */
+static int add_named(const struct client *api, struct arena *arena,
+                     const struct remote_group_snapshot *row, const char *snapshot_id, bool all,
+                     Csi__V1__VolumeGroupSnapshot *shown, struct error *err) {
+    struct remote_snapshot snapshot;
+    int result;
+
+    if (shows(shown, snapshot_id))
+        return 0;
+    result = controller_read(api, arena, &snapshot_kind, snapshot_id, &snapshot, err);
+    if (result == GRPC_NOT_FOUND && !all)
+        return 0;
+    if (result != 0 && result != GRPC_NOT_FOUND)
+        return result;
+    if (result != 0 || !is_member(row, &snapshot))
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "Snapshot %s is not of group snapshot %s.",
+                           snapshot_id, row->id);
+    shown->snapshots[shown->n_snapshots++] = controller_snapshot(arena, &snapshot);
+    return 0;
+}
+
+/* With its snapshots: those of the group's volumes, and those of `ids`, which must be its. */
+static int show(const struct client *api, struct arena *arena,
+                const struct remote_group_snapshot *row, char *const *ids, size_t count,
+                Csi__V1__VolumeGroupSnapshot **ret, struct error *err) {
+    Csi__V1__VolumeGroupSnapshot *shown =
+        CSI_NEW(arena, Csi__V1__VolumeGroupSnapshot, csi__v1__volume_group_snapshot);
+    struct remote_group group;
+    int result = 0;
+
+    shown->group_snapshot_id = arena_text(arena, row->id);
+    shown->ready_to_use = strcmp(row->status, "available") == 0;
+    shown->creation_time = controller_timestamp(arena, row->created_us);
+    if (groups_read(api, arena, row->group_id, &group, err) < 0)
+        return -1;
+    shown->snapshots = arena_alloc(arena, (json_array_size(group.volumes) + count + 1) *
+                                              sizeof(*shown->snapshots));
+    for (size_t i = 0; i < json_array_size(group.volumes) && result == 0; i++)
+        result = add_member(api, arena, row, json_string_value(json_array_get(group.volumes, i)),
+                            shown, err);
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = add_named(api, arena, row, ids[i], shown->ready_to_use, shown, err);
+    *ret = shown;
+    return result;
+}
+
+/* ---- create ---- */
+
+/* The group that has exactly these volumes. */
+static int find_group(const struct grpc_call *call, const struct client *api, char *const *ids,
+                      size_t count, struct remote_group *ret, struct error *err) {
+    struct arena *arena = call->arena;
+    const char *group_id = NULL;
+    int result = 0;
+
+    for (size_t i = 0; i < count && result == 0; i++) {
+        struct remote_volume volume;
+
+        result = controller_need(ids[i], "A volume id", err);
+        if (result == 0)
+            result = controller_read(api, arena, &volume_kind, ids[i], &volume, err);
+        if (result == 0 &&
+            (!volume.group_id || (group_id && strcmp(group_id, volume.group_id) != 0) ||
+             words_have((const char *const *)ids, i, ids[i])))
+            result =
+                grpc_refuse(err, GRPC_FAILED_PRECONDITION,
+                            "Volumes are cut together that are in one volume group, each once; "
+                            "%s is not.",
+                            ids[i]);
+        if (result == 0)
+            group_id = volume.group_id;
+    }
+    if (result == 0)
+        result = controller_read(api, arena, &group_kind, group_id, ret, err);
+    if (result == 0)
+        result = controller_settle(call, api, &group_kind, ret, err);
+    if (result != 0)
+        return result;
+    return json_array_size(ret->volumes) == count
+               ? 0
+               : grpc_refuse(err, GRPC_FAILED_PRECONDITION,
+                             "Volume group %s has other volumes, too: all of it is cut, or none.",
+                             group_id);
+}
+
+static int make(const struct grpc_call *call, const struct client *api,
+                const struct remote_group *group, const char *name,
+                struct remote_group_snapshot *ret, struct error *err) {
+    bool is_mine = false;
+    const char *id;
+    int result;
+
+    if (group_snapshots_create(api, call->arena, group->id, name, OURS, &id, err) < 0)
+        return err->kind == ERROR_CONFLICT ? -1 : controller_refused(err);
+    result = controller_find_made(api, call->arena, &kind, name, id, ret, &is_mine, err);
+    return result != 0 || is_mine
+               ? result
+               : controller_unsure(controller_delete(call, api, &kind, id, err), err);
+}
+
+/* Of exactly these volumes? */
+static int check_same(const Csi__V1__CreateVolumeGroupSnapshotRequest *request,
+                      const Csi__V1__VolumeGroupSnapshot *shown, struct error *err) {
+    bool same = shown->n_snapshots == request->n_source_volume_ids;
+
+    for (size_t i = 0; i < shown->n_snapshots; i++)
+        same =
+            same && words_have((const char *const *)request->source_volume_ids,
+                               request->n_source_volume_ids, shown->snapshots[i]->source_volume_id);
+    return same ? 0
+                : grpc_refuse(err, GRPC_ALREADY_EXISTS,
+                              "Group snapshot %s has the name already, of other volumes.",
+                              shown->group_snapshot_id);
+}
+
+static int ready(const struct grpc_call *call, const struct client *api,
+                 struct remote_group_snapshot *row, struct error *err) {
+    int result = controller_settle(call, api, &kind, row, err);
+
+    if (result == GRPC_NOT_FOUND)
+        return grpc_refuse(err, GRPC_ABORTED, "The group snapshot has just been deleted.");
+    if (result != 0 || strcmp(row->status, "error") != 0)
+        return controller_unsure(result, err);
+    result = controller_unsure(controller_delete(call, api, &kind, row->id, err), err);
+    return result != 0 ? result : grpc_refuse(err, GRPC_INTERNAL, "The volumes could not be cut.");
+}
+
+static int create(struct grpc_call *call, const void *message, void *response, struct error *err) {
+    const Csi__V1__CreateVolumeGroupSnapshotRequest *request = message;
+    Csi__V1__CreateVolumeGroupSnapshotResponse *answer = response;
+    struct client api = csi_api(call);
+    struct remote_group_snapshot row;
+    struct remote_group group;
+    int result = controller_need(request->name, "name", err);
+
+    if (result == 0 && request->n_source_volume_ids == 0)
+        result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "source_volume_ids is missing.");
+    if (result != 0)
+        return result;
+    result = controller_find(&api, call->arena, &kind, request->name, &row, err);
+    if (result == 0) {
+        result = find_group(call, &api, request->source_volume_ids, request->n_source_volume_ids,
+                            &group, err);
+        if (result == 0)
+            result = make(call, &api, &group, request->name, &row, err);
+    } else if (result == FOUND) {
+        result = 0;
+    }
+    if (result == 0)
+        result = ready(call, &api, &row, err);
+    if (result == 0)
+        result = controller_unsure(
+            show(&api, call->arena, &row, NULL, 0, &answer->group_snapshot, err), err);
+    return result != 0 ? result : check_same(request, answer->group_snapshot, err);
+}
+
+/* ---- show, delete ---- */
+
+static int get(struct grpc_call *call, const void *message, void *response, struct error *err) {
+    const Csi__V1__GetVolumeGroupSnapshotRequest *request = message;
+    Csi__V1__GetVolumeGroupSnapshotResponse *answer = response;
+    struct client api = csi_api(call);
+    struct remote_group_snapshot row;
+    int result = controller_need(request->group_snapshot_id, "group_snapshot_id", err);
+
+    if (result == 0)
+        result = controller_read(&api, call->arena, &kind, request->group_snapshot_id, &row, err);
+    return result != 0 ? result
+                       : show(&api, call->arena, &row, request->snapshot_ids,
+                              request->n_snapshot_ids, &answer->group_snapshot, err);
+}
+
+static int delete (struct grpc_call *call, const void *message, void *response, struct error *err) {
+    const Csi__V1__DeleteVolumeGroupSnapshotRequest *request = message;
+    struct client api = csi_api(call);
+    Csi__V1__VolumeGroupSnapshot *shown;
+    struct remote_group_snapshot row;
+    int result = controller_need(request->group_snapshot_id, "group_snapshot_id", err);
+
+    (void)response;
+    if (result == 0)
+        result = controller_read(&api, call->arena, &kind, request->group_snapshot_id, &row, err);
+    if (result == GRPC_NOT_FOUND)
+        return 0;
+    if (result == 0 && strcmp(row.status, "deleting") != 0)
+        result = show(&api, call->arena, &row, request->snapshot_ids, request->n_snapshot_ids,
+                      &shown, err);
+    return result != 0 ? result : controller_delete(call, &api, &kind, row.id, err);
+}
+
+const struct grpc_method csi_group_controller_methods[] = {
+    { "GroupControllerGetCapabilities", get_capabilities },
+    { "CreateVolumeGroupSnapshot", create },
+    { "DeleteVolumeGroupSnapshot", delete },
+    { "GetVolumeGroupSnapshot", get },
+    { 0 },
+};

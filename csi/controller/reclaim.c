@@ -1,0 +1,114 @@
+/*
+ * ReclaimSpaceController of CSI-Addons: os-reclaim_space of a volume that nobody has.
+ *
+ * A job calls the node first and the controller always: a volume in use is the node's matter, and
+ * here there is nothing to do for it.
+ */
+#include "csi/controller/controller.private.h"
+
+#include "common/cleanup.h"
+
+#include <string.h>
+
+static Reclaimspace__StorageConsumption *usage_of(struct arena *arena, int64_t bytes) {
+    Reclaimspace__StorageConsumption *usage =
+        CSI_NEW(arena, Reclaimspace__StorageConsumption, reclaimspace__storage_consumption);
+
+    usage->usage_bytes = bytes;
+    return usage;
+}
+
+/* A volume in use is the node's matter; one that a node is just getting or giving back is nobody's
+ * yet. */
+static int check_use(const struct remote_volume *volume, bool *ret_needs_nothing,
+                     struct error *err) {
+    static const char *const passing[] = { "reserved", "attaching", "detaching" };
+
+    *ret_needs_nothing = volume->attachment_count > 0;
+    for (size_t i = 0; i < LENGTH(passing); i++)
+        if (strcmp(volume->status, passing[i]) == 0)
+            return grpc_refuse(err, GRPC_ABORTED, "Volume %s is %s.", volume->id, passing[i]);
+    return 0;
+}
+
+/* 0 when it has begun, now or before, or when a volume in use needs nothing. */
+static int begin(const struct client *api, struct arena *arena, struct remote_volume *volume,
+                 bool *ret_needs_nothing, struct error *err) {
+    struct error refusal;
+    int result = check_use(volume, ret_needs_nothing, err);
+
+    if (result != 0 || *ret_needs_nothing || strcmp(volume->status, "reclaiming") == 0 ||
+        volumes_reclaim(api, arena, volume->id, err) == 0)
+        return result;
+    if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_NOT_FOUND)
+        return -1; /* a conflict is ABORTED */
+    refusal = *err;
+    result = controller_read(api, arena, &volume_kind, volume->id, volume, err);
+    if (result == 0)
+        result = check_use(volume, ret_needs_nothing, err);
+    if (result != 0 || *ret_needs_nothing)
+        return result;
+    return grpc_refuse(err, GRPC_UNIMPLEMENTED, "%s", refusal.message);
+}
+
+static int failed(const struct remote_reclaim *last, const char *volume_id, struct error *err) {
+    static const struct {
+        const char *reason;
+        enum grpc_code code;
+    } rows[] = {
+        { "busy", GRPC_ABORTED },
+        { "cancelled", GRPC_ABORTED },
+        { "unsupported", GRPC_UNIMPLEMENTED },
+    };
+    enum grpc_code code = GRPC_INTERNAL;
+
+    for (size_t i = 0; i < LENGTH(rows) && last->reason; i++)
+        if (strcmp(rows[i].reason, last->reason) == 0)
+            code = rows[i].code;
+    return grpc_refuse(err, code, "Volume %s gave back no room: %s", volume_id,
+                       last->message ? last->message : last->status);
+}
+
+static int finish(const struct grpc_call *call, const struct client *api, const char *volume_id,
+                  Reclaimspace__ControllerReclaimSpaceResponse *answer, struct error *err) {
+    struct patience patience = patience_of(call);
+    struct remote_reclaim last;
+
+    for (;;) {
+        if (volumes_read_reclaim(api, call->arena, volume_id, &last, err) < 0)
+            return -1;
+        if (strcmp(last.status, "running") != 0)
+            break;
+        if (!patience_again(call, &patience))
+            return grpc_refuse(err, GRPC_ABORTED, "Volume %s is still giving back room.",
+                               volume_id);
+    }
+    if (strcmp(last.status, "done") != 0)
+        return failed(&last, volume_id, err);
+    if (last.pre_usage >= 0 && last.post_usage >= 0) {
+        answer->pre_usage = usage_of(call->arena, last.pre_usage);
+        answer->post_usage = usage_of(call->arena, last.post_usage);
+    }
+    return 0;
+}
+
+static int reclaim(struct grpc_call *call, const void *message, void *response, struct error *err) {
+    const Reclaimspace__ControllerReclaimSpaceRequest *request = message;
+    struct client api = csi_api(call);
+    struct remote_volume volume;
+    bool needs_nothing = false;
+    int result = controller_need(request->volume_id, "volume_id", err);
+
+    if (result == 0)
+        result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
+    if (result == 0)
+        result = begin(&api, call->arena, &volume, &needs_nothing, err);
+    if (result != 0 || needs_nothing)
+        return result;
+    return finish(call, &api, volume.id, response, err);
+}
+
+const struct grpc_method csi_reclaim_methods[] = {
+    { "ControllerReclaimSpace", reclaim },
+    { NULL, NULL },
+};

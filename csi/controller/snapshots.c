@@ -1,0 +1,297 @@
+/*
+ * Snapshots: one for one name, as volumes (controller.private.h).
+ */
+#include "csi/controller/controller.private.h"
+
+#include "client/messages.h"
+#include "common/cleanup.h"
+#include "common/words.h"
+
+#include <string.h>
+
+Csi__V1__Snapshot *controller_snapshot(struct arena *arena,
+                                       const struct remote_snapshot *snapshot) {
+    Csi__V1__Snapshot *shown = CSI_NEW(arena, Csi__V1__Snapshot, csi__v1__snapshot);
+
+    shown->snapshot_id = arena_text(arena, snapshot->id);
+    shown->source_volume_id = arena_text(arena, snapshot->volume_id);
+    shown->size_bytes = snapshot->size_gb * GIB;
+    shown->creation_time = controller_timestamp(arena, snapshot->created_us);
+    shown->ready_to_use = strcmp(snapshot->status, "available") == 0;
+    if (snapshot->group_snapshot_id)
+        shown->group_snapshot_id = arena_text(arena, snapshot->group_snapshot_id);
+    return shown;
+}
+
+/* ---- delete ---- */
+
+int controller_delete_snapshot(struct grpc_call *call, const void *message, void *response,
+                               struct error *err) {
+    const Csi__V1__DeleteSnapshotRequest *request = message;
+    struct client api = csi_api(call);
+    int result = controller_need(request->snapshot_id, "snapshot_id", err);
+
+    (void)response;
+    return result != 0 ? result
+                       : controller_delete(call, &api, &snapshot_kind, request->snapshot_id, err);
+}
+
+/* ---- create ---- */
+
+static int check_same(const Csi__V1__CreateSnapshotRequest *request,
+                      const struct remote_snapshot *snapshot, struct error *err) {
+    return strcmp(snapshot->volume_id, request->source_volume_id) == 0
+               ? 0
+               : grpc_refuse(err, GRPC_ALREADY_EXISTS,
+                             "Snapshot %s has the name already, of another volume.", snapshot->id);
+}
+
+/* A conflict is one with a call of the same name, which goes on. */
+static int create_refused(const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
+    if (err->kind == ERROR_NOT_FOUND)
+        return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.",
+                           request->source_volume_id);
+    return err->kind == ERROR_CONFLICT ? -1 : controller_refused(err);
+}
+
+/* Makes it, and takes it back when another one is older. */
+static int make(const struct grpc_call *call, const struct client *api,
+                const Csi__V1__CreateSnapshotRequest *request, struct remote_snapshot *ret,
+                struct error *err) {
+    const struct remote_pair metadata[] = { { CSI_NAME_KEY, request->name },
+                                            { CSI_UNTOLD_KEY, "yes" },
+                                            { NULL, NULL } };
+    struct remote_snapshot mine;
+    struct remote_volume volume;
+    bool is_mine = false;
+    int result =
+        controller_read(api, call->arena, &volume_kind, request->source_volume_id, &volume, err);
+
+    if (result == 0)
+        result = controller_settle(call, api, &volume_kind, &volume, err);
+    if (result != 0)
+        return result;
+    if (snapshots_create(api, call->arena, request->source_volume_id, request->name, metadata,
+                         CSI_NAME_KEY, &mine, err) < 0)
+        return create_refused(request, err);
+    result = controller_find_made(api, call->arena, &snapshot_kind, request->name, mine.id, ret,
+                                  &is_mine, err);
+    if (result != 0 || is_mine)
+        return result;
+    result = controller_unsure(controller_delete(call, api, &snapshot_kind, mine.id, err), err);
+    return result != 0 ? result : check_same(request, ret, err);
+}
+
+/* "create snapshot": the volume is in use, and its storage takes no snapshot of it meanwhile. */
+#define IN_USE_EVENT "VOLUME_VOLUME_SNAPSHOT_009_910"
+
+static int throw_away(const struct grpc_call *call, const struct client *api,
+                      const struct remote_snapshot *snapshot, struct error *err) {
+    struct remote_message why = { "", "its messages and the service's log may say why" };
+    struct error unknown;
+    int result = 0;
+
+    messages_newest(api, call->arena, snapshot->id, &why, &unknown);
+    if (controller_is_untold(snapshot->metadata))
+        result =
+            controller_unsure(controller_delete(call, api, &snapshot_kind, snapshot->id, err), err);
+    if (result != 0)
+        return result;
+    return grpc_refuse(
+        err, strcmp(why.event_id, IN_USE_EVENT) == 0 ? GRPC_FAILED_PRECONDITION : GRPC_INTERNAL,
+        "Snapshot %s could not be made: %s", snapshot->id, why.text);
+}
+
+static int ready(const struct grpc_call *call, const struct client *api,
+                 struct remote_snapshot *snapshot, struct error *err) {
+    int result = controller_settle(call, api, &snapshot_kind, snapshot, err);
+
+    if (result == GRPC_NOT_FOUND)
+        return grpc_refuse(err, GRPC_ABORTED, "The snapshot of this name has just been deleted.");
+    if (result != 0)
+        return controller_unsure(result, err);
+    if (strcmp(snapshot->status, "error") == 0)
+        return throw_away(call, api, snapshot, err);
+    if (strcmp(snapshot->status, "error_deleting") == 0)
+        return grpc_refuse(err, GRPC_ABORTED, "Snapshot %s has the name and could not be deleted.",
+                           snapshot->id);
+    return controller_is_untold(snapshot->metadata)
+               ? controller_unsure(
+                     controller_tell(api, call->arena, "snapshots", snapshot->id, err), err)
+               : 0;
+}
+
+int controller_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
+    int result = controller_need(request->name, "name", err);
+
+    if (result == 0)
+        result = controller_need(request->source_volume_id, "source_volume_id", err);
+    for (size_t i = 0; i < request->n_parameters && result == 0; i++)
+        if (!controller_is_told(request->parameters[i]->key))
+            result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.",
+                                 request->parameters[i]->key);
+    return result;
+}
+
+int controller_create_snapshot(struct grpc_call *call, const void *message, void *response,
+                               struct error *err) {
+    const Csi__V1__CreateSnapshotRequest *request = message;
+    Csi__V1__CreateSnapshotResponse *answer = response;
+    struct client api = csi_api(call);
+    struct remote_snapshot snapshot;
+    int result = controller_check_snapshot(request, err);
+
+    if (result != 0)
+        return result;
+    result = controller_find(&api, call->arena, &snapshot_kind, request->name, &snapshot, err);
+    if (result == 0)
+        result = make(call, &api, request, &snapshot, err);
+    else if (result == FOUND)
+        result = check_same(request, &snapshot, err);
+    if (result == 0)
+        result = ready(call, &api, &snapshot, err);
+    if (result == 0)
+        answer->snapshot = controller_snapshot(call->arena, &snapshot);
+    return result;
+}
+
+/* ---- show and list ---- */
+
+int controller_get_snapshot(struct grpc_call *call, const void *message, void *response,
+                            struct error *err) {
+    const Csi__V1__GetSnapshotRequest *request = message;
+    Csi__V1__GetSnapshotResponse *answer = response;
+    struct client api = csi_api(call);
+    struct remote_snapshot snapshot;
+    int result = controller_need(request->snapshot_id, "snapshot_id", err);
+
+    if (result == 0)
+        result = controller_read(&api, call->arena, &snapshot_kind, request->snapshot_id, &snapshot,
+                                 err);
+    if (result == 0)
+        answer->snapshot = controller_snapshot(call->arena, &snapshot);
+    return result;
+}
+
+int controller_keep_snapshot(const struct snapshots_answer *to, Csi__V1__Snapshot *snapshot) {
+    Csi__V1__ListSnapshotsResponse__Entry *entry = CSI_NEW(
+        to->arena, Csi__V1__ListSnapshotsResponse__Entry, csi__v1__list_snapshots_response__entry);
+
+    entry->snapshot = snapshot;
+    to->answer->entries[to->answer->n_entries++] = entry;
+    return 0;
+}
+
+static int keep(void *arg, const void *row, struct error *err) {
+    const struct snapshots_answer *to = arg;
+
+    (void)err;
+    return controller_keep_snapshot(to, controller_snapshot(to->arena, row));
+}
+
+/* The one of that id, if it fits the other filter as well. */
+static int list_one(const struct client *api, const Csi__V1__ListSnapshotsRequest *request,
+                    struct snapshots_answer *to, struct error *err) {
+    struct remote_snapshot snapshot;
+    int result =
+        controller_read(api, to->arena, &snapshot_kind, request->snapshot_id, &snapshot, err);
+
+    if (result != 0)
+        return result == GRPC_NOT_FOUND ? 0 : result;
+    return strcmp(snapshot.status, "available") == 0 &&
+                   (!*request->source_volume_id ||
+                    strcmp(snapshot.volume_id, request->source_volume_id) == 0)
+               ? keep(to, &snapshot, err)
+               : 0;
+}
+
+/* None that is not cut yet. */
+static int list_many(const struct client *api, const Csi__V1__ListSnapshotsRequest *request,
+                     struct snapshots_answer *to, struct error *err) {
+    const char *volume_id = request->source_volume_id;
+    const struct controller_list list = {
+        .kind = &snapshot_kind,
+        .query = arena_join(to->arena, "status=available", *volume_id ? "&volume_id=" : "",
+                            http_encode(to->arena, volume_id), NULL),
+        .max_entries = request->max_entries,
+        .token = request->starting_token,
+        .keep = keep,
+        .arg = to,
+    };
+
+    return controller_collect(api, to->arena, &list, &to->answer->next_token, err);
+}
+
+/* Those of volumes that are made from a policy come behind all others. */
+static bool begins_with_configs(const Csi__V1__ListSnapshotsRequest *request) {
+    return config_is_snapshot_id(request->starting_token) ||
+           config_is_id(request->source_volume_id);
+}
+
+int controller_list_snapshots(struct grpc_call *call, const void *message, void *response,
+                              struct error *err) {
+    const Csi__V1__ListSnapshotsRequest *request = message;
+    Csi__V1__ListSnapshotsResponse *answer = response;
+    struct snapshots_answer to = { call->arena, answer };
+    struct client api = csi_api(call);
+    unsigned most = *request->snapshot_id ? 1 : controller_most(request->max_entries);
+    int result = 0;
+
+    answer->entries = arena_alloc(call->arena, most * sizeof(*answer->entries));
+    if (config_is_snapshot_id(request->snapshot_id))
+        return config_list_snapshots(&api, call->arena, request, answer, err);
+    if (*request->snapshot_id)
+        return list_one(&api, request, &to, err);
+    if (!begins_with_configs(request))
+        result = list_many(&api, request, &to, err);
+    if (result != 0 || *answer->next_token ||
+        (*request->source_volume_id && !config_is_id(request->source_volume_id)))
+        return result;
+    return config_list_snapshots(&api, call->arena, request, answer, err);
+}
+
+/* ---- as one kind ---- */
+
+static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
+                    struct error *err) {
+    return snapshots_read(api, arena, id, ret, err);
+}
+
+static int read_page(const struct client *api, struct arena *arena, const char *query,
+                     const char *marker, unsigned limit, void **ret, struct error *err) {
+    struct remote_snapshot *snapshots = NULL;
+    int count = snapshots_list(api, arena, query, marker, limit, &snapshots, err);
+
+    *ret = snapshots;
+    return count;
+}
+
+static bool is_named(const void *row, const char *name) {
+    return controller_named(((const struct remote_snapshot *)row)->metadata, name);
+}
+
+static int check_delete(const struct client *api, struct arena *arena, const void *row,
+                        struct error *err) {
+    const struct remote_snapshot *snapshot = row;
+
+    (void)api, (void)arena;
+    return snapshot->group_snapshot_id
+               ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "Snapshot %s goes with group snapshot %s.",
+                             snapshot->id, snapshot->group_snapshot_id)
+               : 0;
+}
+
+static const char *const passing[] = { "creating", "deleting", "updating", "unmanaging" };
+
+const struct controller_kind snapshot_kind = {
+    .label = "snapshot",
+    .row_size = sizeof(struct remote_snapshot),
+    .passing = passing,
+    .passing_count = LENGTH(passing),
+    .read = read_one,
+    .page = read_page,
+    .query = controller_query,
+    .is_named = is_named,
+    .check_delete = check_delete,
+    .destroy = snapshots_delete,
+};

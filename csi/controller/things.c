@@ -1,0 +1,135 @@
+/*
+ * What calls do alike with volumes, snapshots, groups and snapshots of groups: read one, wait for
+ * it, find the one of a name, delete it.
+ */
+#include "csi/controller/controller.private.h"
+
+#include "common/words.h"
+
+#include <string.h>
+
+#define OLDEST_FIRST "&sort=created_at:asc,id:asc"
+
+/* A row begins with these two. */
+static const char *id_of(const void *row) {
+    return ((const char *const *)row)[0];
+}
+
+static const char *status_of(const void *row) {
+    return ((const char *const *)row)[1];
+}
+
+int controller_read(const struct client *api, struct arena *arena,
+                    const struct controller_kind *kind, const char *id, void *ret,
+                    struct error *err) {
+    if (kind->read(api, arena, id, ret, err) == 0)
+        return 0;
+    return err->kind == ERROR_NOT_FOUND
+               ? grpc_refuse(err, GRPC_NOT_FOUND, "There is no %s %s.", kind->label, id)
+               : -1;
+}
+
+int controller_settle(const struct grpc_call *call, const struct client *api,
+                      const struct controller_kind *kind, void *row, struct error *err) {
+    struct patience patience = patience_of(call);
+    const char *id = id_of(row);
+
+    while (words_have(kind->passing, kind->passing_count, status_of(row))) {
+        int result;
+
+        if (!patience_again(call, &patience))
+            return grpc_refuse(err, GRPC_ABORTED, "The %s %s is still %s.", kind->label, id,
+                               status_of(row));
+        result = controller_read(api, call->arena, kind, id, row, err);
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}
+
+/* ---- the one of a name ---- */
+
+int controller_unsure(int result, struct error *err) {
+    enum grpc_code code = result == 0 ? GRPC_OK : grpc_code_of(result, err);
+
+    if (code == GRPC_OK || code == GRPC_ABORTED || code == GRPC_UNAVAILABLE)
+        return result;
+    return grpc_refuse(err, GRPC_UNAVAILABLE, "%s", result < 0 ? error_told(err) : err->message);
+}
+
+int controller_find(const struct client *api, struct arena *arena,
+                    const struct controller_kind *kind, const char *name, void *ret,
+                    struct error *err) {
+    const char *query = arena_join(arena, kind->query(arena, name), OLDEST_FIRST, NULL);
+    void *rows = NULL;
+    int count = kind->page(api, arena, query, NULL, 0, &rows, err);
+
+    for (int i = 0; i < count; i++) {
+        const char *row = (const char *)rows + (size_t)i * kind->row_size;
+
+        if (kind->is_named(row, name)) {
+            memcpy(ret, row, kind->row_size);
+            return FOUND;
+        }
+    }
+    return count < 0 ? controller_unsure(-1, err) : 0;
+}
+
+int controller_find_made(const struct client *api, struct arena *arena,
+                         const struct controller_kind *kind, const char *name, const char *made_id,
+                         void *ret, bool *ret_mine, struct error *err) {
+    int result = controller_find(api, arena, kind, name, ret, err);
+
+    if (result == 0)
+        return grpc_refuse(err, GRPC_ABORTED, "The %s %s is gone again.", kind->label, made_id);
+    if (result != FOUND)
+        return result;
+    *ret_mine = strcmp(id_of(ret), made_id) == 0;
+    return 0;
+}
+
+/* ---- delete ---- */
+
+/* The API has refused. Another call that is deleting it is waited for. */
+static int delete_refused(const struct client *api, struct arena *arena,
+                          const struct controller_kind *kind, void *row, struct error *err) {
+    struct error refusal = *err;
+    int result = controller_read(api, arena, kind, id_of(row), row, err);
+
+    if (result != 0 || strcmp(status_of(row), "deleting") == 0)
+        return result;
+    if (words_have(kind->passing, kind->passing_count, status_of(row)))
+        return grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message);
+    *err = refusal;
+    return controller_refused(err);
+}
+
+static int begin_delete(const struct grpc_call *call, const struct client *api,
+                        const struct controller_kind *kind, void *row, struct error *err) {
+    int result = controller_settle(call, api, kind, row, err);
+
+    if (result == 0 && kind->check_delete)
+        result = kind->check_delete(api, call->arena, row, err);
+    if (result != 0)
+        return result;
+    return kind->destroy(api, call->arena, id_of(row), err) < 0
+               ? delete_refused(api, call->arena, kind, row, err)
+               : controller_read(api, call->arena, kind, id_of(row), row, err);
+}
+
+int controller_delete(const struct grpc_call *call, const struct client *api,
+                      const struct controller_kind *kind, const char *id, struct error *err) {
+    void *row = arena_alloc(call->arena, kind->row_size);
+    int result = controller_read(api, call->arena, kind, id, row, err);
+
+    if (result == 0 && strcmp(status_of(row), "deleting") != 0)
+        result = begin_delete(call, api, kind, row, err);
+    if (result == 0)
+        result = controller_settle(call, api, kind, row, err);
+    if (result == GRPC_NOT_FOUND)
+        return 0;
+    return result != 0
+               ? result
+               : grpc_refuse(err, GRPC_INTERNAL, "The %s %s could not be deleted: it is %s.",
+                             kind->label, id, status_of(row));
+}

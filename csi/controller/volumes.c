@@ -1,0 +1,343 @@
+/*
+ * Volumes as they are: shown, listed and deleted; and the room for more.
+ */
+#include "csi/controller/configs.private.h"
+#include "csi/topology.private.h"
+
+#include "common/cleanup.h"
+#include "common/words.h"
+
+#include <string.h>
+
+/* ---- what is said of one ---- */
+
+const char *controller_node(const struct remote_attachment *attachment) {
+    if (attachment->instance_uuid)
+        return NULL;
+    return attachment->host ? attachment->host : attachment->device;
+}
+
+char **controller_nodes(struct arena *arena, const struct remote_volume *volume,
+                        size_t *ret_count) {
+    char **nodes = arena_alloc(arena, (volume->attachment_count + 1) * sizeof(*nodes));
+    size_t count = 0;
+
+    for (unsigned i = 0; i < volume->attachment_count; i++) {
+        const char *node = controller_node(&volume->attachments[i]);
+
+        if (node)
+            nodes[count++] = arena_text(arena, node);
+    }
+    *ret_count = count;
+    return nodes;
+}
+
+/* What the service knows: whether the node can reach it, the node says. */
+static Csi__V1__VolumeCondition *condition_of(struct arena *arena,
+                                              const struct remote_volume *volume) {
+    Csi__V1__VolumeCondition *condition =
+        CSI_NEW(arena, Csi__V1__VolumeCondition, csi__v1__volume_condition);
+
+    condition->abnormal = strncmp(volume->status, "error", strlen("error")) == 0;
+    condition->message = arena_format(arena, "The volume is %s.", volume->status);
+    return condition;
+}
+
+static Csi__V1__VolumeContentSource *source_of(struct arena *arena,
+                                               const struct remote_volume *volume) {
+    Csi__V1__VolumeContentSource *source;
+
+    if (!volume->snapshot_id && !volume->source_volid)
+        return NULL;
+    source = CSI_NEW(arena, Csi__V1__VolumeContentSource, csi__v1__volume_content_source);
+    if (volume->snapshot_id) {
+        source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
+        source->snapshot = CSI_NEW(arena, Csi__V1__VolumeContentSource__SnapshotSource,
+                                   csi__v1__volume_content_source__snapshot_source);
+        source->snapshot->snapshot_id = arena_text(arena, volume->snapshot_id);
+    } else {
+        source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
+        source->volume = CSI_NEW(arena, Csi__V1__VolumeContentSource__VolumeSource,
+                                 csi__v1__volume_content_source__volume_source);
+        source->volume->volume_id = arena_text(arena, volume->source_volid);
+    }
+    return source;
+}
+
+Csi__V1__Volume *controller_volume(struct arena *arena, const struct remote_volume *volume) {
+    Csi__V1__Volume *shown = CSI_NEW(arena, Csi__V1__Volume, csi__v1__volume);
+
+    shown->volume_id = arena_text(arena, volume->id);
+    shown->capacity_bytes = volume->size_gb * GIB;
+    shown->content_source = source_of(arena, volume);
+    return shown;
+}
+
+/* ---- sizes and capabilities ---- */
+
+int controller_size(const Csi__V1__CapacityRange *range, int64_t least_gb, int64_t *ret_gb,
+                    struct error *err) {
+    int64_t required = range ? range->required_bytes : 0, limit = range ? range->limit_bytes : 0;
+    int64_t size_gb;
+
+    if (required < 0 || limit < 0)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "capacity_range has a negative size.");
+    size_gb = required / GIB + (required % GIB > 0);
+    if (size_gb < least_gb)
+        size_gb = least_gb;
+    if (limit > 0 && (required > limit || size_gb > limit / GIB))
+        return grpc_refuse(err, GRPC_OUT_OF_RANGE,
+                           "No volume has at least %jd and at most %jd bytes: sizes are whole GiB, "
+                           "and %jd of them the least.",
+                           (intmax_t)required, (intmax_t)limit, (intmax_t)size_gb);
+    if (size_gb > FIELD_MAX_SIZE_GB)
+        return grpc_refuse(err, GRPC_OUT_OF_RANGE, "No volume has %jd bytes.", (intmax_t)required);
+    *ret_gb = size_gb;
+    return 0;
+}
+
+#define MODE(name_) CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__##name_
+
+bool controller_is_multi_node(const Csi__V1__VolumeCapability *capability) {
+    int mode = (int)capability->access_mode->mode;
+
+    return mode == MODE(MULTI_NODE_READER_ONLY) || mode == MODE(MULTI_NODE_SINGLE_WRITER) ||
+           mode == MODE(MULTI_NODE_MULTI_WRITER);
+}
+
+int controller_check_capability(const Csi__V1__VolumeCapability *capability, bool multiattach,
+                                struct error *err) {
+    int mode = capability->access_mode ? (int)capability->access_mode->mode : 0;
+    bool block = capability->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+
+    if (capability->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE__NOT_SET)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                           "A volume capability says neither block nor mount.");
+    if (mode <= MODE(UNKNOWN) || mode > MODE(SINGLE_NODE_MULTI_WRITER))
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                           "A volume capability has no access mode that is known.");
+    if (!controller_is_multi_node(capability))
+        return 0;
+    if (!multiattach)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                           "Several nodes need a volume type that is multiattach.");
+    if (!block && mode != MODE(MULTI_NODE_READER_ONLY))
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                           "A file system can be written by one node only.");
+    return 0;
+}
+
+/* ---- show and list ---- */
+
+int controller_get_volume(struct grpc_call *call, const void *message, void *response,
+                          struct error *err) {
+    const Csi__V1__ControllerGetVolumeRequest *request = message;
+    Csi__V1__ControllerGetVolumeResponse *answer = response;
+    struct client api = csi_api(call);
+    struct places places;
+    struct remote_volume volume;
+    int result = controller_need(request->volume_id, "volume_id", err);
+
+    if (result == 0)
+        result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
+    if (result != 0)
+        return result;
+    if (places_read(call, &api, NULL, &places, err) < 0)
+        return -1;
+    answer->volume = controller_volume(call->arena, &volume);
+    places_tell(&places, call->arena, &volume, answer->volume);
+    answer->status = CSI_NEW(call->arena, Csi__V1__ControllerGetVolumeResponse__VolumeStatus,
+                             csi__v1__controller_get_volume_response__volume_status);
+    answer->status->published_node_ids =
+        controller_nodes(call->arena, &volume, &answer->status->n_published_node_ids);
+    answer->status->volume_condition = condition_of(call->arena, &volume);
+    return 0;
+}
+
+static Csi__V1__ListVolumesResponse__Entry *
+entry_of(struct arena *arena, const struct places *places, const struct remote_volume *volume) {
+    Csi__V1__ListVolumesResponse__Entry *entry =
+        CSI_NEW(arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry);
+
+    entry->volume = controller_volume(arena, volume);
+    places_tell(places, arena, volume, entry->volume);
+    entry->status = CSI_NEW(arena, Csi__V1__ListVolumesResponse__VolumeStatus,
+                            csi__v1__list_volumes_response__volume_status);
+    entry->status->published_node_ids =
+        controller_nodes(arena, volume, &entry->status->n_published_node_ids);
+    entry->status->volume_condition = condition_of(arena, volume);
+    return entry;
+}
+
+struct volumes_answer {
+    struct arena *arena;
+    Csi__V1__ListVolumesResponse *answer;
+    struct places places;
+};
+
+static int keep(void *arg, const void *row, struct error *err) {
+    const struct volumes_answer *to = arg;
+
+    (void)err;
+    to->answer->entries[to->answer->n_entries++] = entry_of(to->arena, &to->places, row);
+    return 0;
+}
+
+static int keep_config(void *arg, const void *row, struct error *err) {
+    const struct volumes_answer *to = arg;
+    const struct config_volume unknown = { .there = false }; /* one by one it can be asked for */
+    const struct volume_config *config = row;
+    Csi__V1__ListVolumesResponse__Entry *entry = CSI_NEW(
+        to->arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry);
+
+    (void)err;
+    entry->volume = config_shown(to->arena, config);
+    entry->status = CSI_NEW(to->arena, Csi__V1__ListVolumesResponse__VolumeStatus,
+                            csi__v1__list_volumes_response__volume_status);
+    entry->status->published_node_ids = arena_alloc(to->arena, sizeof(char *));
+    if (*config->node)
+        entry->status->published_node_ids[entry->status->n_published_node_ids++] =
+            arena_text(to->arena, config->node);
+    entry->status->volume_condition = config_condition(to->arena, config, &unknown);
+    to->answer->entries[to->answer->n_entries++] = entry;
+    return 0;
+}
+
+/* Those that are made from a policy come behind all others. */
+static int list_configs(const struct client *api, const Csi__V1__ListVolumesRequest *request,
+                        struct volumes_answer *to, struct error *err) {
+    Csi__V1__ListVolumesResponse *answer = to->answer;
+    unsigned left = controller_most(request->max_entries) - (unsigned)answer->n_entries;
+    const struct controller_list list = {
+        .kind = &config_kind,
+        .max_entries = (int32_t)left,
+        .token = config_is_id(request->starting_token) ? request->starting_token : "",
+        .keep = keep_config,
+        .arg = to,
+    };
+    void *rows = NULL;
+    int more;
+
+    if (left > 0)
+        return controller_collect(api, to->arena, &list, &answer->next_token, err);
+    more = config_kind.page(api, to->arena, NULL, NULL, 1, &rows, err);
+    if (more > 0)
+        answer->next_token = arena_text(to->arena, CONFIG_PREFIX);
+    return more < 0 ? -1 : 0;
+}
+
+int controller_list_volumes(struct grpc_call *call, const void *message, void *response,
+                            struct error *err) {
+    const Csi__V1__ListVolumesRequest *request = message;
+    Csi__V1__ListVolumesResponse *answer = response;
+    struct volumes_answer to = { .arena = call->arena, .answer = answer };
+    const struct controller_list list = { .kind = &volume_kind,
+                                          .max_entries = request->max_entries,
+                                          .token = request->starting_token,
+                                          .keep = keep,
+                                          .arg = &to };
+    struct client api = csi_api(call);
+    int result = 0;
+
+    if (places_read(call, &api, NULL, &to.places, err) < 0)
+        return -1;
+    answer->entries =
+        arena_alloc(call->arena, controller_most(list.max_entries) * sizeof(*answer->entries));
+    if (!config_is_id(request->starting_token))
+        result = controller_collect(&api, call->arena, &list, &answer->next_token, err);
+    return result != 0 || *answer->next_token ? result : list_configs(&api, request, &to, err);
+}
+
+/* ---- room ---- */
+
+int controller_get_capacity(struct grpc_call *call, const void *message, void *response,
+                            struct error *err) {
+    const Csi__V1__GetCapacityRequest *request = message;
+    Csi__V1__GetCapacityResponse *answer = response;
+    struct client api = csi_api(call);
+    const Csi__V1__Topology *topology = request->accessible_topology;
+    struct remote_room room = { 0, 0 };
+    struct places places = { .known = false };
+    const char *type = NULL;
+
+    for (size_t i = 0; i < request->n_parameters; i++)
+        if (strcmp(request->parameters[i]->key, "type") == 0 && *request->parameters[i]->value)
+            type = request->parameters[i]->value;
+    if (topology && places_read(call, &api, type, &places, err) < 0)
+        return -1;
+    if (places.known)
+        places_room(&places, topology, &room);
+    else if (pools_room(&api, call->arena, type, &room, err) < 0)
+        return -1;
+    answer->available_capacity = room.free_gb * GIB;
+    answer->maximum_volume_size = CSI_NEW(call->arena, Csi__V1__Int64Value, csi__v1__int64_value);
+    answer->maximum_volume_size->value = room.largest_gb * GIB;
+    return 0;
+}
+
+/* ---- delete ---- */
+
+int controller_delete_volume(struct grpc_call *call, const void *message, void *response,
+                             struct error *err) {
+    const Csi__V1__DeleteVolumeRequest *request = message;
+    struct client api = csi_api(call);
+    int result = controller_need(request->volume_id, "volume_id", err);
+
+    (void)response;
+    return result != 0 ? result
+                       : controller_delete(call, &api, &volume_kind, request->volume_id, err);
+}
+
+/* ---- as one kind ---- */
+
+static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
+                    struct error *err) {
+    return volumes_read(api, arena, id, NULL, ret, err);
+}
+
+static int read_page(const struct client *api, struct arena *arena, const char *query,
+                     const char *marker, unsigned limit, void **ret, struct error *err) {
+    struct remote_volume *volumes = NULL;
+    int count = volumes_list(api, arena, query, marker, limit, &volumes, err);
+
+    *ret = volumes;
+    return count;
+}
+
+static bool is_named(const void *row, const char *name) {
+    return controller_named(((const struct remote_volume *)row)->metadata, name);
+}
+
+static int check_delete(const struct client *api, struct arena *arena, const void *row,
+                        struct error *err) {
+    static const char *const begun[] = { "attaching", "detaching", "reserved" };
+    const struct remote_volume *volume = row;
+
+    if (volume->group_id)
+        return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
+                           "Volume %s is in group %s and goes after it has left that.", volume->id,
+                           volume->group_id);
+    if (volume->attachment_count > 0)
+        return grpc_refuse(err, GRPC_FAILED_PRECONDITION, "Volume %s is in use.", volume->id);
+    return words_have(begun, LENGTH(begun), volume->status)
+               ? controller_detach_begun(api, arena, volume->id, err)
+               : 0;
+}
+
+static const char *const passing[] = {
+    "creating",   "deleting",  "downloading",      "uploading", "extending",  "retyping",
+    "backing-up", "reverting", "restoring-backup", "managing",  "unmanaging", "reclaiming"
+};
+
+const struct controller_kind volume_kind = {
+    .label = "volume",
+    .row_size = sizeof(struct remote_volume),
+    .passing = passing,
+    .passing_count = LENGTH(passing),
+    .read = read_one,
+    .page = read_page,
+    .query = controller_query,
+    .is_named = is_named,
+    .check_delete = check_delete,
+    .destroy = volumes_delete,
+};

@@ -1,0 +1,77 @@
+#include "csi/node/backing.h"
+
+#include "csi/node/kubelet_path.h"
+#include "csi/node/volume.private.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The file with this path if the device is over it; else -1. */
+static int open_if(const struct loop *loop, int directory, const char *path) {
+    autoloop struct loop found = LOOP_NONE;
+    struct error ignored;
+    autoclose int file = openat(directory, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    if (file < 0 || loop_find(file, NODE_LABEL, &found, &ignored) <= 0 ||
+        found.number != loop->number)
+        return -1;
+    return take_fd(file);
+}
+
+static int open_below(const struct loop *loop, const char *root, const char *rest) {
+    autopath struct kubelet_path at = PATH_NONE;
+    char path[PATH_MAX];
+    struct error ignored;
+
+    snprintf(path, sizeof(path), "%.2000s/%.2000s", root, rest);
+    if (kubelet_path_open(root, path, &at, &ignored) < 0)
+        return -1;
+    return open_if(loop, at.parent, at.name);
+}
+
+/* Whatever of the path lies below this directory. */
+static int look_below(const struct loop *loop, const char *root, const char *path) {
+    int file = -1;
+
+    for (const char *rest = strchr(path, '/'); rest && file < 0; rest = strchr(rest, '/'))
+        file = open_below(loop, root, ++rest);
+    return file;
+}
+
+static void cleanup_dir(DIR *const *dir) {
+    if (*dir)
+        closedir(*dir);
+}
+
+static int look_on_shares(const struct loop *loop, const char *directory, const char *path) {
+    __attribute__((cleanup(cleanup_dir))) DIR *shares = opendir(directory);
+    const struct dirent *entry;
+    char root[PATH_MAX];
+    int file = -1;
+
+    while (shares && file < 0 && (entry = readdir(shares))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(root, sizeof(root), "%.2000s/%s", directory, entry->d_name);
+        file = look_below(loop, root, path);
+    }
+    return file;
+}
+
+int node_backing_open(const struct node_places *places, const struct loop *loop,
+                      struct error *err) {
+    char path[PATH_MAX];
+    int file;
+
+    if (loop_file_path(loop->number, path, sizeof(path), err) < 0)
+        return -1;
+    file = open_if(loop, AT_FDCWD, path);
+    for (const char *const *root = places->local_directories; *root && file < 0; root++)
+        file = look_below(loop, *root, path);
+    if (file < 0 && places->share_directory)
+        file = look_on_shares(loop, places->share_directory, path);
+    return file < 0 ? error_set(err, ERROR_BACKEND, "The volume's image is not where it was.")
+                    : file;
+}

@@ -1,0 +1,328 @@
+#include "csi/node/filesystem.h"
+
+#include "common/cleanup.h"
+#include "common/process.h"
+
+#include <blkid/blkid.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#define MAKE_MS   (INT64_C(10) * 60 * 1000)
+#define CHECK_MS  (INT64_C(60) * 60 * 1000)
+#define TRIM_STEP (UINT64_C(64) << 20)
+
+/* Of e2fsck: bits; from the third on they say that it is not well. */
+enum { CHECK_MENDED = 1, CHECK_RESTART = 2 };
+
+#define SECTOR          512
+#define XFS_IN_PROGRESS 126 /* place in the first sector of the byte that says so */
+
+/* Where an ext4 says how large it is: places in what begins at 1024. */
+enum {
+    EXT_BEGIN = 1024,
+    EXT_BLOCKS = 4,
+    EXT_BLOCK_BITS = 24,
+    EXT_FEATURES = 96,
+    EXT_BLOCKS_HIGH = 336
+};
+#define EXT_HAS_64_BITS 0x80U
+#define EXT_SLACK \
+    (UINT64_C(16) << 20) /* at its end it may leave as much as has no room for files */
+
+static const char *const types[] = { "ext4", "xfs" };
+
+const char *filesystem_known(const char *type) {
+    for (size_t i = 0; i < LENGTH(types); i++)
+        if (!*type || strcmp(type, types[i]) == 0)
+            return types[i];
+    return NULL;
+}
+
+/* ---- what is there ---- */
+
+static void cleanup_probe(blkid_probe *probe) {
+    blkid_free_probe(*probe);
+}
+
+/* A partition table or what fills a device by itself says "PTTYPE"; file systems and all others
+ * "TYPE". */
+static void read_type(blkid_probe probe, char ret_type[FILESYSTEM_TYPE_SIZE]) {
+    const char *type = "something";
+
+    if (blkid_probe_lookup_value(probe, "TYPE", &type, NULL) < 0)
+        blkid_probe_lookup_value(probe, "PTTYPE", &type, NULL);
+    snprintf(ret_type, FILESYSTEM_TYPE_SIZE, "%s", type);
+}
+
+/* What has a beginning is somebody's, though no library knows it: a database's, or encrypted. */
+static int is_empty(int fd, bool *ret, struct error *err) {
+    char sector[SECTOR];
+
+    if (pread(fd, sector, sizeof(sector), 0) != sizeof(sector))
+        return error_errno(err, ERROR_BACKEND, "reading the volume");
+    *ret = sector[0] == 0 && memcmp(sector, sector + 1, sizeof(sector) - 1) == 0;
+    return 0;
+}
+
+int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], struct error *err) {
+    __attribute__((cleanup(cleanup_probe))) blkid_probe probe = blkid_new_probe();
+    autoclose int fd = open(device, O_RDONLY | O_CLOEXEC);
+    bool empty;
+    int result;
+
+    if (fd < 0)
+        return error_errno(err, ERROR_BACKEND, "opening %s", device);
+    if (!probe || blkid_probe_set_device(probe, fd, 0, 0) < 0 ||
+        blkid_probe_enable_partitions(probe, 1) < 0)
+        return error_set(err, ERROR_BACKEND, "%s cannot be looked at.", device);
+    result = blkid_do_safeprobe(probe);
+    if (result == -2)
+        return error_set(err, ERROR_PRECONDITION,
+                         "The volume holds marks of more than one file system.");
+    if (result < 0)
+        return error_set(err, ERROR_BACKEND, "%s cannot be read.", device);
+    if (result == 0) {
+        read_type(probe, ret_type);
+        return 0;
+    }
+    if (is_empty(fd, &empty, err) < 0)
+        return -1;
+    snprintf(ret_type, FILESYSTEM_TYPE_SIZE, "%s", empty ? "" : "data of an unknown kind");
+    return 0;
+}
+
+const char *filesystem_mounted(int directory) {
+    struct statfs status;
+
+    if (fstatfs(directory, &status) < 0)
+        return NULL;
+    return status.f_type == EXT4_SUPER_MAGIC  ? "ext4"
+           : status.f_type == XFS_SUPER_MAGIC ? "xfs"
+                                              : NULL;
+}
+
+bool filesystem_has_errors(unsigned loop_number) {
+    char path[64], text[24] = "";
+    autoclose int file = -1;
+
+    snprintf(path, sizeof(path), "/sys/fs/ext4/loop%u/errors_count", loop_number);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    return file >= 0 && read(file, text, sizeof(text) - 1) > 0 && strtoull(text, NULL, 10) > 0;
+}
+
+/* ---- programs ---- */
+
+static int run(struct arena *arena, const char *const *arguments, int64_t timeout_ms,
+               struct process_result *ret, struct error *err) {
+    const struct process_limits limits = { .timeout_ms = timeout_ms };
+
+    return process_run(arena, arguments, &limits, ret, err);
+}
+
+static int told(const char *program, const struct process_result *result, enum error_kind kind,
+                struct error *err) {
+    const char *text = *result->errors ? result->errors : result->output;
+
+    return error_set(err, kind, "%s ended with status %d: %.300s", program, result->exit_status,
+                     text);
+}
+
+static int make(struct arena *arena, const char *device, const char *type, struct error *err) {
+    const char *const ext4[] = { "mkfs.ext4", "-q", "-m", "0", device, NULL };
+    const char *const xfs[] = { "mkfs.xfs", "-q", device, NULL };
+    const char *const *arguments = strcmp(type, "xfs") == 0 ? xfs : ext4;
+    struct process_result result;
+
+    if (run(arena, arguments, MAKE_MS, &result, err) < 0)
+        return -1;
+    return result.exit_status == 0 ? 0 : told(arguments[0], &result, ERROR_BACKEND, err);
+}
+
+static int check(struct arena *arena, const char *device, bool all, struct error *err) {
+    const char *const arguments[] = { "e2fsck", "-p", device, all ? "-f" : NULL, NULL };
+    struct process_result result;
+
+    if (run(arena, arguments, CHECK_MS, &result, err) < 0)
+        return -1;
+    if (result.exit_status & ~(CHECK_MENDED | CHECK_RESTART))
+        return told("e2fsck", &result, ERROR_BACKEND, err);
+    return 0;
+}
+
+static int resize(struct arena *arena, const char *device, struct process_result *ret,
+                  struct error *err) {
+    const char *const arguments[] = { "resize2fs", device, NULL };
+
+    return run(arena, arguments, CHECK_MS, ret, err);
+}
+
+static uint32_t number_at(const unsigned char *bytes, unsigned place) {
+    uint32_t value;
+
+    memcpy(&value, bytes + place, sizeof(value));
+    return le32toh(value);
+}
+
+/* Could an ext4 there have more files if it had all of the device? */
+static int is_smaller(const char *device, bool *ret, struct error *err) {
+    autoclose int fd = open(device, O_RDONLY | O_CLOEXEC);
+    unsigned char super[EXT_BLOCKS_HIGH + sizeof(uint32_t)];
+    uint64_t blocks, all;
+    unsigned bits;
+
+    if (fd < 0 || ioctl(fd, BLKGETSIZE64, &all) < 0 ||
+        pread(fd, super, sizeof(super), EXT_BEGIN) != sizeof(super))
+        return error_errno(err, ERROR_BACKEND, "reading %s", device);
+    blocks = number_at(super, EXT_BLOCKS);
+    if (number_at(super, EXT_FEATURES) & EXT_HAS_64_BITS)
+        blocks |= (uint64_t)number_at(super, EXT_BLOCKS_HIGH) << 32;
+    bits = 10 + (number_at(super, EXT_BLOCK_BITS) & 7);
+    *ret = blocks + (EXT_SLACK >> bits) <= all >> bits;
+    return 0;
+}
+
+/* The program wants all of it checked before, which takes long where there are many files. */
+static int grow_unmounted(struct arena *arena, const char *device, struct error *err) {
+    struct process_result result;
+    bool smaller;
+
+    if (is_smaller(device, &smaller, err) < 0)
+        return -1;
+    if (!smaller)
+        return 0;
+    if (check(arena, device, true, err) < 0 || resize(arena, device, &result, err) < 0)
+        return -1;
+    return result.exit_status == 0 ? 0 : told("resize2fs", &result, ERROR_BACKEND, err);
+}
+
+/* Mounted anywhere, in any namespace: the kernel lets nobody have it alone. */
+static bool is_mounted(const char *device) {
+    autoclose int fd = open(device, O_RDONLY | O_EXCL | O_CLOEXEC);
+
+    return fd < 0 && errno == EBUSY;
+}
+
+/*
+ * One whose making was cut short says so in its first sector, and cannot be mounted: nobody has put
+ * anything into it.  Without that sector the device is blank again.
+ */
+static int forget_unfinished(const char *device, char found[FILESYSTEM_TYPE_SIZE],
+                             struct error *err) {
+    autoclose int fd = open(device, O_RDWR | O_EXCL | O_CLOEXEC);
+    unsigned char sector[SECTOR];
+
+    if (fd < 0)
+        return errno == EBUSY ? 0 : error_errno(err, ERROR_BACKEND, "opening %s", device);
+    if (pread(fd, sector, sizeof(sector), 0) != sizeof(sector))
+        return error_errno(err, ERROR_BACKEND, "reading %s", device);
+    if (memcmp(sector, "XFSB", 4) != 0 || sector[XFS_IN_PROGRESS] != 1)
+        return 0;
+    memset(sector, 0, sizeof(sector));
+    if (pwrite(fd, sector, sizeof(sector), 0) != sizeof(sector) || fsync(fd) < 0)
+        return error_errno(err, ERROR_BACKEND, "clearing %s", device);
+    *found = '\0';
+    return 0;
+}
+
+int filesystem_prepare(struct arena *arena, const char *device, const char *type, bool read_only,
+                       struct error *err) {
+    char found[FILESYSTEM_TYPE_SIZE];
+
+    if (filesystem_probe(device, found, err) < 0)
+        return -1;
+    if (!read_only && strcmp(found, "xfs") == 0 && forget_unfinished(device, found, err) < 0)
+        return -1;
+    if (*found && strcmp(found, type) != 0)
+        return error_set(err, ERROR_PRECONDITION, "The volume holds %s, not %s.", found, type);
+    if (!*found && read_only)
+        return error_set(err, ERROR_PRECONDITION,
+                         "The volume is blank, and may not be written here.");
+    if (!*found)
+        return make(arena, device, type, err);
+    if (read_only || strcmp(type, "ext4") != 0 || is_mounted(device))
+        return 0;
+    return check(arena, device, false, err) < 0 ? -1 : grow_unmounted(arena, device, err);
+}
+
+static int grow_ext4(struct arena *arena, const char *device, struct error *err) {
+    struct process_result result;
+
+    if (resize(arena, device, &result, err) < 0)
+        return -1;
+    if (result.exit_status == 0)
+        return 0;
+    if (strstr(result.errors, "ermission denied") || strstr(result.errors, "not support"))
+        return error_set(err, ERROR_PRECONDITION,
+                         "This kernel lets no ext4 grow while it is mounted; it grows when the "
+                         "volume is staged again.");
+    return told("resize2fs", &result, ERROR_BACKEND, err);
+}
+
+int filesystem_grow(struct arena *arena, const char *device, const char *type,
+                    const char *mount_point, struct error *err) {
+    const char *const arguments[] = { "xfs_growfs", "-d", mount_point, NULL };
+    struct process_result result;
+
+    if (strcmp(type, "xfs") != 0)
+        return grow_ext4(arena, device, err);
+    if (run(arena, arguments, MAKE_MS, &result, err) < 0)
+        return -1;
+    return result.exit_status == 0 ? 0 : told("xfs_growfs", &result, ERROR_BACKEND, err);
+}
+
+/* ---- giving room back ---- */
+
+static int trim_step(int directory, struct fstrim_range *range, struct error *err) {
+    int result;
+
+    do
+        result = ioctl(directory, FITRIM, range);
+    while (result < 0 && errno == EINTR);
+    if (result == 0)
+        return 0;
+    if (errno == EINVAL && range->start > 0) /* behind the end */
+        return 1;
+    return error_errno(
+        err, errno == ENOTTY || errno == EOPNOTSUPP ? ERROR_BAD_METHOD : ERROR_BACKEND, "trimming");
+}
+
+/* XFS frees what was deleted behind our back, and keeps room at the ends of files: it is told to do
+ * the one and end the other now.  The struct is the kernel's (xfs_fs_eofblocks). */
+static void hurry_xfs(int directory) {
+    struct eof_blocks {
+        uint32_t version, flags, user, group, project, unused;
+        uint64_t least_size, reserved[12];
+    } all = { .version = 1, .flags = 1 /* waits */ };
+
+    if (ioctl(directory, _IOR('X', 58, struct eof_blocks), &all) < 0)
+        errno = 0; /* another file system, or a read-only one: as it is */
+}
+
+int filesystem_trim(int directory, int64_t bytes, bool (*goes_on)(void *arg), void *arg,
+                    struct error *err) {
+    int result = 0;
+
+    /* What was deleted is free when the journal is written. */
+    hurry_xfs(directory);
+    if (syncfs(directory) < 0)
+        return error_errno(err, ERROR_BACKEND, "flushing the file system");
+    for (uint64_t start = 0; result == 0 && start < (uint64_t)bytes; start += TRIM_STEP) {
+        struct fstrim_range range = { .start = start, .len = TRIM_STEP };
+
+        if (!goes_on(arg))
+            return 0;
+        result = trim_step(directory, &range, err);
+    }
+    if (result >= 0 && syncfs(directory) < 0)
+        return error_errno(err, ERROR_BACKEND, "flushing the file system");
+    return result < 0 ? -1 : 1;
+}

@@ -1,0 +1,186 @@
+/*
+ * What the publish_context of a volume says of its image, checked as if it came from outside.
+ */
+#include "csi/node/image.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_MOST        4096
+#define LONGEST_SHARE     255
+#define NAME_CHARACTERS   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+#define OPTION_CHARACTERS NAME_CHARACTERS "=:,"
+
+/* Options of nfs(5) that leave the image's locks, and what the node relies on, as they are. */
+static const char *const share_options[] = {
+    "vers",
+    "nfsvers",
+    "minorversion",
+    "v3",
+    "v4",
+    "v4.0",
+    "v4.1",
+    "v4.2",
+    "proto",
+    "tcp",
+    "rdma",
+    "port",
+    "mountport",
+    "mountproto",
+    "rsize",
+    "wsize",
+    "timeo",
+    "retrans",
+    "hard",
+    "soft",
+    "softerr",
+    "nconnect",
+    "sec",
+    "lookupcache",
+    "ac",
+    "noac",
+    "actimeo",
+    "acregmin",
+    "acregmax",
+    "acdirmin",
+    "acdirmax",
+    "noatime",
+    "relatime",
+    "nodiratime",
+    "nosuid",
+    "nodev",
+    "noexec",
+    "rw",
+    "async",
+    "sync",
+    "clientaddr",
+    "resvport",
+    "noresvport",
+    "trunkdiscovery",
+    "notrunkdiscovery",
+    "max_connect",
+    "retry",
+};
+
+static const char *find(const struct text_pair *context, size_t count, const char *key) {
+    for (size_t i = count; i-- > 0;) /* of two the last one counts */
+        if (strcmp(context[i].key, key) == 0)
+            return context[i].value;
+    return NULL;
+}
+
+static bool is_share_option(const char *option, size_t length) {
+    length = strcspn(option, "=,") < length ? strcspn(option, "=,") : length;
+    for (size_t i = 0; i < LENGTH(share_options); i++)
+        if (strlen(share_options[i]) == length && memcmp(share_options[i], option, length) == 0)
+            return true;
+    return false;
+}
+
+/* "-o a,b", as the service writes it. */
+static int parse_options(const char *text, const char **ret, struct error *err) {
+    const char *options = strncmp(text, "-o ", 3) == 0 ? text + 3 : text;
+
+    *ret = options;
+    if (options[strspn(options, OPTION_CHARACTERS)])
+        return error_set(err, ERROR_BAD_REQUEST, "The share's mount options are no list of them.");
+    while (*options) {
+        size_t length = strcspn(options, ",");
+
+        if (!is_share_option(options, length))
+            return error_set(err, ERROR_PRECONDITION,
+                             "The share's mount option %.*s is none that a node takes.",
+                             (int)(length < 64 ? length : 64), options);
+        options += length + (options[length] == ',');
+    }
+    return 0;
+}
+
+/* address:/path, which mount takes for no option of its own. */
+static int check_share(const char *share, struct error *err) {
+    const char *path = strstr(share, ":/");
+    bool good = path && path > share && *share != '-' && strlen(share) <= LONGEST_SHARE &&
+                !strstr(share, "/../") && !strchr(share, ',');
+
+    for (const char *c = share; *c; c++)
+        good = good && (unsigned char)*c > ' ' && *c != 0x7f;
+    return good ? 0 : error_set(err, ERROR_BAD_REQUEST, "export is not address:/path.");
+}
+
+static int check_name(const char *name, struct error *err) {
+    size_t length = name ? strlen(name) : 0;
+
+    if (length == 0 || length > NAME_MAX || name[0] == '.' || name[0] == '-' ||
+        name[strspn(name, NAME_CHARACTERS)])
+        return error_set(err, ERROR_BAD_REQUEST, "name is no plain name of a file.");
+    return 0;
+}
+
+static int parse_share(const struct text_pair *context, size_t count, struct node_image *ret,
+                       struct error *err) {
+    const char *options = find(context, count, "options");
+
+    ret->share = find(context, count, "export");
+    ret->name = find(context, count, "name");
+    if (!ret->share)
+        return error_set(err, ERROR_BAD_REQUEST, "export is missing.");
+    if (check_share(ret->share, err) < 0 || check_name(ret->name, err) < 0)
+        return -1;
+    return parse_options(options ? options : "", &ret->options, err);
+}
+
+/* Is what is said of the image something that a node can have as a device? */
+static int check_kind(const struct text_pair *context, size_t count, struct error *err) {
+    const char *format = find(context, count, "format");
+    const char *encrypted = find(context, count, "encrypted");
+
+    if (!format)
+        return error_set(err, ERROR_BAD_REQUEST, "format is missing.");
+    if (strcmp(format, "raw") != 0)
+        return error_set(err, ERROR_PRECONDITION,
+                         "The volume's image is %.20s; nodes attach raw images only.", format);
+    if (encrypted && strcasecmp(encrypted, "true") == 0)
+        return error_set(err, ERROR_PRECONDITION, "The volume's image is encrypted.");
+    return 0;
+}
+
+/* Larger blocks than a page no device has everywhere. */
+static int parse_target(struct arena *arena, const struct text_pair *context, size_t count,
+                        struct node_image *ret, struct error *err) {
+    const char *target = find(context, count, "target");
+    const char *size = find(context, count, "block_size");
+    unsigned long bytes = size ? strtoul(size, NULL, 10) : 0;
+    char uid[UUID_SIZE];
+
+    if (!target || !uuid_parse(target, uid))
+        return error_set(err, ERROR_BAD_REQUEST, "target is no volume.");
+    ret->target = arena_text(arena, uid);
+    if (bytes & (bytes - 1))
+        return error_set(err, ERROR_BAD_REQUEST, "block_size is no power of two.");
+    ret->block_size = bytes > BLOCK_MOST ? BLOCK_MOST : (unsigned)bytes;
+    return 0;
+}
+
+int node_image_parse(struct arena *arena, const struct text_pair *context, size_t count,
+                     struct node_image *ret, struct error *err) {
+    const char *type = find(context, count, "driver_volume_type");
+    const char *mode = find(context, count, "access_mode");
+
+    *ret = (struct node_image){ .read_only = mode && strcmp(mode, "ro") == 0 };
+    if (!type)
+        return error_set(err, ERROR_BAD_REQUEST, "publish_context has no driver_volume_type.");
+    if (check_kind(context, count, err) < 0)
+        return -1;
+    if (strcmp(type, "replicated") == 0)
+        return parse_target(arena, context, count, ret, err);
+    if (strcmp(type, "nfs") == 0)
+        return parse_share(context, count, ret, err);
+    if (strcmp(type, "local") != 0)
+        return error_set(err, ERROR_PRECONDITION, "Nodes attach no volumes of type %.40s.", type);
+    ret->path = arena_text(arena, find(context, count, "device_path"));
+    return ret->path ? 0 : error_set(err, ERROR_BAD_REQUEST, "device_path is missing.");
+}

@@ -1,0 +1,81 @@
+#include "csi/node/mount_table.h"
+
+#include "common/cleanup.h"
+#include "common/mountinfo.h"
+
+#include <linux/major.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t length_of(const char *root) {
+    size_t length = strlen(root);
+
+    while (length > 0 && root[length - 1] == '/')
+        length--;
+    return length;
+}
+
+static bool is_below(const char *path, const char *root) {
+    size_t length = length_of(root);
+
+    return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == '\0');
+}
+
+/* A file system has its device's number; a device is a file "loopN" of the one that /dev is. */
+static bool shows(const char *device, const char *root, unsigned number) {
+    unsigned major, minor;
+    const char *name = strrchr(root, '/');
+    unsigned bound;
+    int end = 0;
+
+    if (sscanf(device, "%u:%u", &major, &minor) != 2)
+        return false;
+    if (major == LOOP_MAJOR)
+        return minor == number && strcmp(root, "/") == 0;
+    return name && sscanf(name, "/loop%u%n", &bound, &end) == 1 && !name[end] && bound == number;
+}
+
+/* One line: id, parent, DEVICE, ROOT, POINT, ... */
+static bool counts(const struct mount_table_query *query, char *line) {
+    char *rest = line, *device, *root, *point;
+
+    strsep(&rest, " ");
+    strsep(&rest, " ");
+    device = strsep(&rest, " ");
+    root = strsep(&rest, " ");
+    point = strsep(&rest, " ");
+    if (!point)
+        return false;
+    mountinfo_decode(root);
+    mountinfo_decode(point);
+    return shows(device, root, query->device) && is_below(point, query->root) &&
+           !is_below(point, query->except);
+}
+
+int mount_table_count(const struct mount_table_query *query, struct error *err) {
+    const char *table = query->table ? query->table : "/proc/self/mountinfo";
+    autofree char *root = realpath(query->root, NULL), *except = NULL;
+    struct mount_table_query shown = *query;
+    autofile FILE *file = fopen(table, "re");
+    autofree char *line = NULL;
+    size_t size = 0;
+    int count = 0;
+
+    if (!file)
+        return error_errno(err, ERROR_BACKEND, "reading %s", table);
+    /* The kernel shows no links, and the configuration may name one. */
+    if (root && is_below(query->except, query->root)) {
+        if (asprintf(&except, "%.*s%s", (int)length_of(root), root,
+                     query->except + length_of(query->root)) < 0)
+            abort();
+        shown.except = except;
+    }
+    if (root)
+        shown.root = root;
+    while (getline(&line, &size, file) > 0)
+        count += counts(&shown, line);
+    if (ferror(file))
+        return error_errno(err, ERROR_BACKEND, "reading %s", table);
+    return count;
+}

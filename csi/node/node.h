@@ -1,0 +1,97 @@
+/*
+ * What the driver of a node does with volumes: a device of the image, a file system on it mounted
+ * for all (stage), and that shown to each pod (publish).
+ *
+ * Nothing is kept: what is done is seen in the kernel's devices and mounts, so each step may be
+ * repeated, also after a crash or a restart, and a label on the device says whose it is and with
+ * what capability it was staged.  A device of a file system goes by itself with the last mount;
+ * that of a block volume is bound to the file NODE_DEVICE in the staging directory and stays until
+ * it is unstaged.
+ *
+ * Of two calls for one volume the second is refused with ERROR_CONFLICT.  Functions return 0, -1,
+ * or one of enum node_refusal with err's message.
+ */
+#pragma once
+
+#include "csi/node/image.h"
+
+#include <stdint.h>
+
+#define NODE_DEVICE "device"
+
+enum node_refusal {
+    NODE_DIFFERS = 1, /* it is done already, with other arguments */
+    NODE_RANGE,       /* the size cannot be had */
+};
+
+/* Access modes, as CSI numbers them. */
+enum node_mode {
+    NODE_SINGLE_WRITER_NODE = 1,
+    NODE_SINGLE_READER_ONLY,
+    NODE_MULTI_READER_ONLY,
+    NODE_MULTI_SINGLE_WRITER,
+    NODE_MULTI_MULTI_WRITER,
+    NODE_SINGLE_SINGLE_WRITER,
+    NODE_SINGLE_MULTI_WRITER,
+};
+
+struct node {
+    const char *root; /* the kubelet's directory: paths are below it */
+    struct node_places places;
+};
+
+struct node_capability {
+    bool block;
+    const char *type; /* of the file system; "" the usual one */
+    char *const *flags;
+    size_t flag_count;
+    int mode; /* enum node_mode */
+};
+
+struct node_stage {
+    const char *volume_id, *path;
+    const struct node_capability *capability;
+    const struct text_pair *context;
+    size_t context_count;
+};
+
+struct node_publish {
+    const char *volume_id, *staging_path, *path;
+    const struct node_capability *capability;
+    bool read_only;
+};
+
+struct node_usage {
+    bool block; /* only bytes.total counts */
+    struct node_room {
+        int64_t available, total, used;
+    } bytes, inodes;
+    const char *fault; /* what is wrong with it; NULL: nothing that is known */
+};
+
+struct node_growth {
+    const char *volume_id, *path;
+    int64_t required_bytes, limit_bytes; /* 0: any */
+};
+
+struct node_reclaim {
+    const char *volume_id, *path;
+    int mode; /* of the capability; 0: not said */
+    bool (*goes_on)(void *arg);
+    void *arg;
+};
+
+int node_stage(const struct node *node, struct arena *arena, const struct node_stage *stage,
+               struct error *err);
+int node_unstage(const struct node *node, struct arena *arena, const char *volume_id,
+                 const char *path, struct error *err);
+int node_publish(const struct node *node, const struct node_publish *publish, struct error *err);
+int node_unpublish(const struct node *node, const char *volume_id, const char *path,
+                   struct error *err);
+int node_usage(const struct node *node, const char *volume_id, const char *path,
+               struct node_usage *ret, struct error *err);
+int node_grow(const struct node *node, struct arena *arena, const struct node_growth *growth,
+              int64_t *ret_bytes, struct error *err);
+/* Bytes that the image takes on the backend, before and after. */
+int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, int64_t *ret_before,
+                 int64_t *ret_after, struct error *err);

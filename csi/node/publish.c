@@ -1,0 +1,135 @@
+/*
+ * NodePublishVolume and NodeUnpublishVolume: what is staged, shown at the place of one pod.
+ */
+#include "csi/node/volume.private.h"
+
+#include "csi/node/mount.h"
+#include "csi/node/mount_table.h"
+
+#include <string.h>
+#include <sys/statvfs.h>
+
+/* The staged volume, its device and a descriptor of what is shown. */
+struct staged {
+    struct kubelet_path path;
+    struct loop loop;
+    int source;
+};
+
+static void cleanup_staged(const struct staged *staged) {
+    cleanup_kubelet_path(&staged->path);
+    cleanup_loop(&staged->loop);
+    cleanup_close(&staged->source);
+}
+#define autostaged __attribute__((cleanup(cleanup_staged)))
+
+static int find_staged(const struct node *node, const struct node_publish *publish,
+                       struct staged *ret, struct error *err) {
+    struct kubelet_place place;
+    int found;
+
+    if (node_open_staging(node, publish->staging_path, publish->capability->block, &ret->path,
+                          err) < 0)
+        return err->kind == ERROR_NOT_FOUND
+                   ? error_set(err, ERROR_PRECONDITION, "The volume is not staged.")
+                   : -1;
+    if (kubelet_path_look(&ret->path, &place, err) < 0)
+        return -1;
+    found = node_device_at(&place, publish->volume_id, &ret->loop, err);
+    if (found == 0)
+        return error_set(err, ERROR_PRECONDITION, "The volume is not staged.");
+    if (found < 0)
+        return -1;
+    ret->source = kubelet_path_descriptor(&ret->path, err);
+    return ret->source < 0 ? -1 : 0;
+}
+
+static bool is_read_only(int mount) {
+    struct statvfs status;
+
+    return fstatvfs(mount, &status) == 0 && (status.f_flag & ST_RDONLY);
+}
+
+static int differs(struct error *err) {
+    error_set(err, ERROR_CONFLICT, "The volume is published there with other arguments.");
+    return NODE_DIFFERS;
+}
+
+/* Is what is mounted at the target what was asked for? */
+static int check_published(const struct node_publish *publish, const struct staged *staged,
+                           const char *label, const struct kubelet_path *target,
+                           struct error *err) {
+    autoloop struct loop loop = LOOP_NONE;
+    struct kubelet_place place;
+    autoclose int mount = kubelet_path_descriptor(target, err);
+    bool read_only;
+
+    if (mount < 0 || kubelet_path_look(target, &place, err) < 0 ||
+        node_device_at(&place, publish->volume_id, &loop, err) < 0)
+        return -1;
+    read_only = publish->capability->block ? publish->read_only : is_read_only(mount);
+    if (loop.fd < 0 || loop.number != staged->loop.number ||
+        S_ISBLK(place.mode) != publish->capability->block ||
+        strcmp(label, staged->loop.label) != 0 ||
+        read_only != (publish->read_only || is_read_only(staged->source)))
+        return differs(err);
+    return 0;
+}
+
+static int check_new(const struct node *node, const struct node_publish *publish,
+                     const struct staged *staged, const char *label, struct error *err) {
+    const struct mount_table_query others = { .root = node->root,
+                                              .device = staged->loop.number,
+                                              .except = publish->staging_path };
+    int mode = publish->capability->mode, count;
+
+    if (strcmp(label, staged->loop.label) != 0)
+        return error_set(err, ERROR_PRECONDITION, "The volume is staged with another capability.");
+    if (publish->capability->block && publish->read_only && !staged->loop.read_only)
+        return error_set(err, ERROR_PRECONDITION,
+                         "A block volume that is staged to be written cannot be shown read-only.");
+    if (node_is_shared(mode) || mode == NODE_SINGLE_MULTI_WRITER)
+        return 0;
+    count = mount_table_count(&others, err);
+    if (count > 0)
+        return error_set(err, ERROR_PRECONDITION,
+                         "The volume is published at another path, and is for one.");
+    return count;
+}
+
+int node_publish(const struct node *node, const struct node_publish *publish, struct error *err) {
+    autostaged struct staged staged = { PATH_NONE, LOOP_NONE, -1 };
+    autopath struct kubelet_path target = PATH_NONE;
+    autoturn struct turn turn = { 0 };
+    char label[LOOP_LABEL_SIZE];
+    struct kubelet_place place;
+    struct mount_flags flags;
+
+    if (node_check_id(publish->volume_id, err) < 0 ||
+        node_check_capability(publish->volume_id, publish->capability, &flags, label, err) < 0 ||
+        node_take_turn(&turn, publish->volume_id, err) < 0 ||
+        kubelet_path_open(node->root, publish->path, &target, err) < 0 ||
+        find_staged(node, publish, &staged, err) < 0 || kubelet_path_look(&target, &place, err) < 0)
+        return -1;
+    if (place.is_mount)
+        return check_published(publish, &staged, label, &target, err);
+    if (check_new(node, publish, &staged, label, err) < 0 ||
+        kubelet_path_make(&target, !publish->capability->block, err) < 0)
+        return -1;
+    return mount_bind(staged.source, publish->read_only && !publish->capability->block, &target,
+                      err);
+}
+
+int node_unpublish(const struct node *node, const char *volume_id, const char *path,
+                   struct error *err) {
+    autopath struct kubelet_path target = PATH_NONE;
+    autoturn struct turn turn = { 0 };
+
+    if (node_check_id(volume_id, err) < 0 || node_take_turn(&turn, volume_id, err) < 0)
+        return -1;
+    if (kubelet_path_open(node->root, path, &target, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    if (node_unmount(&target, volume_id, err) < 0)
+        return -1;
+    return kubelet_path_remove(&target, err);
+}

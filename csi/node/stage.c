@@ -1,0 +1,294 @@
+/*
+ * NodeStageVolume and NodeUnstageVolume: the device of the image, and the file system on it or the
+ * device itself in the staging directory.
+ */
+#include "csi/node/volume.private.h"
+
+#include "common/image_lock.h"
+#include "csi/node/filesystem.h"
+#include "csi/node/mount.h"
+#include "csi/node/mount_table.h"
+
+#include <fcntl.h>
+#include <linux/major.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+
+/* Other nodes and guests have locks, and so does a device of ours: which goes on with them. */
+static int lock_image(int file, int mode, bool read_only, struct error *err) {
+    enum image_hold hold = read_only ? image_lock_still(file, err)
+                                     : image_lock_writer(file, !node_is_shared(mode), err);
+
+    if (hold == IMAGE_HELD)
+        return error_set(err, ERROR_PRECONDITION,
+                         "The volume's image is in use by a guest or on another node.");
+    return hold == IMAGE_LOCKED ? 0 : -1;
+}
+
+/* The device of the image, made or found.  Until something is mounted, it ends with its
+ * descriptor. */
+static int attach(const struct node *node, struct arena *arena, const struct node_image *image,
+                  const struct node_capability *capability, const char *label, struct loop *ret,
+                  struct error *err) {
+    bool read_only = image->read_only || node_reads_only(capability->mode);
+    /* QEMU's FUSE exports (to this day) confuse the data of writes that are under way at once. */
+    const struct loop_how how = { .read_only = read_only,
+                                  .sector = image->block_size,
+                                  .one_by_one = image->target != NULL };
+    autoclose int directory = -1, file = -1;
+    int found;
+
+    file = node_image_open(&node->places, arena, image, read_only, &directory, err);
+    found = file < 0 ? -1 : loop_find(file, NODE_LABEL, ret, err);
+    if (found < 0)
+        return -1;
+    if (found > 0 && (strcmp(ret->label, label) != 0 || ret->read_only != read_only)) {
+        error_set(err, ERROR_CONFLICT, "The volume is staged with another capability.");
+        return NODE_DIFFERS;
+    }
+    if (found > 0)
+        return 0;
+    if (image->target) /* who serves it keeps others away */
+        return loop_attach(file, label, &how, ret, err);
+    if (lock_image(file, capability->mode, read_only, err) < 0 ||
+        node_image_check(arena, image, file, directory, err) < 0)
+        return -1;
+    return loop_attach(file, label, &how, ret, err);
+}
+
+/* ---- a file system ---- */
+
+static int mount_volume(struct arena *arena, const char *type, const struct mount_flags *flags,
+                        const struct loop *loop, const struct kubelet_path *path,
+                        struct error *err) {
+    char device[LOOP_PATH_SIZE];
+
+    loop_path(loop->number, device);
+    if (filesystem_prepare(arena, device, type, loop->read_only, err) < 0)
+        return -1;
+    return mount_device(device, type, flags, path, err);
+}
+
+/* XFS alone grows when it is mounted; a stage that was cut short before that is finished here. */
+static int grow_volume(struct arena *arena, const struct node_stage *stage, const char *type,
+                       const struct loop *loop, struct error *err) {
+    char device[LOOP_PATH_SIZE];
+
+    if (loop->read_only || strcmp(type, "xfs") != 0)
+        return 0;
+    loop_path(loop->number, device);
+    return filesystem_grow(arena, device, type, stage->path, err);
+}
+
+static int stage_mount(struct arena *arena, const struct node_stage *stage,
+                       struct mount_flags *flags, const struct loop *loop,
+                       const struct kubelet_path *path, struct error *err) {
+    const char *type = filesystem_known(stage->capability->type);
+    autoloop struct loop there = LOOP_NONE;
+    struct kubelet_place place;
+    int found;
+
+    if (kubelet_path_look(path, &place, err) < 0)
+        return -1;
+    if (!S_ISDIR(place.mode))
+        return error_set(err, ERROR_BAD_REQUEST, "There is no staging directory.");
+    found = node_device_at(&place, stage->volume_id, &there, err);
+    if (found < 0)
+        return -1;
+    if (found > 0 && there.number != loop->number)
+        return error_set(err, ERROR_PRECONDITION,
+                         "What is mounted there is another image of the volume.");
+    flags->read_only |= loop->read_only;
+    if (found == 0 && mount_volume(arena, type, flags, loop, path, err) < 0)
+        return -1;
+    return grow_volume(arena, stage, type, loop, err);
+}
+
+/* ---- a block volume ---- */
+
+static int bind_device(const struct loop *loop, const struct kubelet_path *path,
+                       struct error *err) {
+    char device[LOOP_PATH_SIZE];
+    autoclose int source = -1;
+
+    loop_path(loop->number, device);
+    source = open(device, O_PATH | O_CLOEXEC);
+    if (source < 0)
+        return error_errno(err, ERROR_BACKEND, "opening %s", device);
+    return mount_bind(source, false, path, err);
+}
+
+/* Nothing holds a device that is only shown, and its number may be another volume's at once: so it
+ * is kept before it is shown, and shown no more before it goes. */
+static int show_device(const struct loop *loop, const struct kubelet_path *path,
+                       struct error *err) {
+    struct error ignored;
+
+    if (loop_keep(loop, true, err) < 0)
+        return -1;
+    if (kubelet_path_make(path, false, err) == 0 && bind_device(loop, path, err) == 0)
+        return 0;
+    if (!loop->kept)
+        loop_keep(loop, false, &ignored);
+    return -1;
+}
+
+/* What is bound there may be of a device that has gone, and its number be another's. */
+static int stage_block(const struct node_stage *stage, const struct loop *loop,
+                       const struct kubelet_path *path, struct error *err) {
+    struct kubelet_place place;
+
+    if (kubelet_path_look(path, &place, err) < 0)
+        return -1;
+    if (place.is_mount && place.device != makedev(LOOP_MAJOR, loop->number)) {
+        if (node_unmount(path, stage->volume_id, err) < 0)
+            return -1;
+        place.is_mount = false;
+    }
+    return place.is_mount ? 0 : show_device(loop, path, err);
+}
+
+/* The kernel believes for a second what it has heard of a file. */
+static void await_death(const struct kubelet_place *place) {
+    const struct timespec pause = { .tv_nsec = 50000000 };
+
+    for (int i = 0; i < 40 && !node_is_dead(place); i++)
+        nanosleep(&pause, NULL);
+}
+
+/* What stands on a device of a file that there is no more is good for nothing. */
+static int drop_dead(const struct node *node, struct arena *arena, const struct node_stage *stage,
+                     const struct node_image *image, const struct kubelet_path *path,
+                     struct error *err) {
+    autoloop struct loop loop = LOOP_NONE;
+    autoclose int directory = -1, file = -1;
+    struct kubelet_place place;
+    int found;
+
+    if (kubelet_path_look(path, &place, err) < 0)
+        return -1;
+    if (!place.is_mount)
+        return 0;
+    file = node_image_open(&node->places, arena, image, true, &directory, err);
+    found = file < 0 ? -1 : loop_find(file, NODE_LABEL, &loop, err);
+    if (found != 0)
+        return found < 0 ? -1 : 0;
+    await_death(&place);
+    return node_is_dead(&place) ? node_unmount(path, stage->volume_id, err) : 0;
+}
+
+static int stage_image(const struct node *node, struct arena *arena, const struct node_stage *stage,
+                       const struct node_image *image, struct error *err) {
+    const struct node_capability *capability = stage->capability;
+    autopath struct kubelet_path path = PATH_NONE;
+    autoloop struct loop loop = LOOP_NONE;
+    char label[LOOP_LABEL_SIZE];
+    struct mount_flags flags;
+    int result;
+
+    if (node_check_capability(stage->volume_id, capability, &flags, label, err) < 0 ||
+        node_open_staging(node, stage->path, capability->block, &path, err) < 0)
+        return -1;
+    if (image->target && drop_dead(node, arena, stage, image, &path, err) < 0)
+        return -1;
+    result = attach(node, arena, image, capability, label, &loop, err);
+    if (result != 0)
+        return result;
+    return capability->block ? stage_block(stage, &loop, &path, err)
+                             : stage_mount(arena, stage, &flags, &loop, &path, err);
+}
+
+int node_stage(const struct node *node, struct arena *arena, const struct node_stage *stage,
+               struct error *err) {
+    autoturn struct turn turn = { 0 };
+    struct node_image image;
+    int result;
+
+    if (node_check_id(stage->volume_id, err) < 0 ||
+        node_take_turn(&turn, stage->volume_id, err) < 0 ||
+        node_image_parse(arena, stage->context, stage->context_count, &image, err) < 0)
+        return -1;
+    result = stage_image(node, arena, stage, &image, err);
+    /* It may have been mounted in vain: the device had been there, or there is none. */
+    node_image_forget(&node->places, arena, &image);
+    return result;
+}
+
+/* ---- unstage ---- */
+
+/* A device that is shown to a pod may be open nowhere, and its number would be another's soon. */
+static int check_hidden(const struct node *node, const char *staging_path, const struct loop *loop,
+                        struct error *err) {
+    const struct mount_table_query shown = { .root = node->root,
+                                             .device = loop->number,
+                                             .except = staging_path };
+    int count = mount_table_count(&shown, err);
+
+    return count <= 0
+               ? count
+               : error_set(err, ERROR_PRECONDITION, "The volume is still published on this node.");
+}
+
+/* Every device of the volume, which is shown in `staging` (NULL: nowhere) no more.  One that
+ * somebody still has mounted or open is not gone, and until it is no other node may have the
+ * volume. */
+static int release(const struct node *node, struct arena *arena, const char *volume_id,
+                   const char *staging_path, const struct kubelet_path *staging,
+                   struct error *err) {
+    for (bool any = false;; any = true) {
+        struct loop loop;
+        char path[PATH_MAX];
+        int found = loop_find_label(node_owns, volume_id, &loop, err);
+
+        if (found == 0 && !any)
+            node_image_leave_all(&node->places, arena);
+        if (found <= 0)
+            return found;
+        close(loop.fd);
+        if (check_hidden(node, staging_path, &loop, err) < 0 ||
+            (staging && node_unmount(staging, volume_id, err) < 0))
+            return -1;
+        if (loop_file_path(loop.number, path, sizeof(path), err) < 0)
+            *path = '\0'; /* it has gone just now */
+        found = loop_release(loop.number, loop.label, err);
+        if (found > 0)
+            return error_set(err, ERROR_PRECONDITION, "The volume is still in use on this node.");
+        if (found < 0)
+            return -1;
+        node_image_leave(&node->places, arena, path);
+    }
+}
+
+/* The file of the device goes last: it says that there is one. */
+static int unstage_block(const struct node *node, struct arena *arena, const char *volume_id,
+                         const char *staging_path, const struct kubelet_path *directory,
+                         struct error *err) {
+    autopath struct kubelet_path path = PATH_NONE;
+
+    if (kubelet_path_below(directory, NODE_DEVICE, &path, err) < 0 ||
+        release(node, arena, volume_id, staging_path, &path, err) < 0 ||
+        node_unmount(&path, volume_id, err) < 0)
+        return -1;
+    return kubelet_path_remove(&path, err);
+}
+
+int node_unstage(const struct node *node, struct arena *arena, const char *volume_id,
+                 const char *path, struct error *err) {
+    autopath struct kubelet_path directory = PATH_NONE;
+    autoturn struct turn turn = { 0 };
+    struct kubelet_place place = { 0 };
+
+    if (node_check_id(volume_id, err) < 0 || node_take_turn(&turn, volume_id, err) < 0)
+        return -1;
+    if (kubelet_path_open(node->root, path, &directory, err) < 0)
+        return err->kind == ERROR_NOT_FOUND ? release(node, arena, volume_id, path, NULL, err) : -1;
+    if (kubelet_path_look(&directory, &place, err) < 0)
+        return -1;
+    if (!S_ISDIR(place.mode))
+        return release(node, arena, volume_id, path, NULL, err);
+    if (place.is_mount && node_unmount(&directory, volume_id, err) < 0)
+        return -1;
+    return place.is_mount ? release(node, arena, volume_id, path, NULL, err)
+                          : unstage_block(node, arena, volume_id, path, &directory, err);
+}

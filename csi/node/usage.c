@@ -1,0 +1,221 @@
+/*
+ * NodeGetVolumeStats, NodeExpandVolume and NodeReclaimSpace: room of a volume that is staged.
+ */
+#include "csi/node/volume.private.h"
+
+#include "csi/node/backing.h"
+#include "csi/node/filesystem.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/statvfs.h>
+
+static struct node_room room(uint64_t available, uint64_t total, uint64_t free, uint64_t unit) {
+    return (struct node_room){ .available = (int64_t)(available * unit),
+                               .total = (int64_t)(total * unit),
+                               .used = (int64_t)((total - free) * unit) };
+}
+
+#define SEATS 4
+
+/* So many workers may wait for servers that are silent; the names are of no volume. */
+static bool take_seat(struct turn *turn, const char *const seats[SEATS]) {
+    for (size_t i = 0; i < SEATS; i++)
+        if (turn_take(turn, seats[i]))
+            return true;
+    return false;
+}
+
+/* A file that was removed or replaced, or that nobody reaches, is the volume's no more.  A look at
+ * one whose server is silent does not return: when all seats have such, nobody looks. */
+static const char *fault_of_image(const struct node *node, const struct loop *loop) {
+    static const char *const seats[SEATS] = { "look 1", "look 2", "look 3", "look 4" };
+    autoturn struct turn seat = { 0 };
+    autoclose int image = -1;
+    struct error ignored;
+
+    if (!take_seat(&seat, seats))
+        return NULL;
+    image = node_backing_open(&node->places, loop, &ignored);
+    return image < 0 ? "The volume's image is not where it was, or cannot be reached." : NULL;
+}
+
+static void measure_mounted(int mount, const struct loop *loop, struct node_usage *ret) {
+    struct statvfs status;
+
+    if (fstatvfs(mount, &status) < 0) {
+        ret->fault = "The file system does not answer any more.";
+        return;
+    }
+    ret->bytes = room(status.f_bavail, status.f_blocks, status.f_bfree, status.f_frsize);
+    ret->inodes = room(status.f_favail, status.f_files, status.f_ffree, 1);
+    if (filesystem_has_errors(loop->number))
+        ret->fault = "The file system has found errors in itself.";
+}
+
+int node_usage(const struct node *node, const char *volume_id, const char *path,
+               struct node_usage *ret, struct error *err) {
+    autopath struct kubelet_path at = PATH_NONE;
+    autoloop struct loop loop = LOOP_NONE;
+    autoclose int mount = -1;
+    struct kubelet_place place = { 0 };
+
+    if (node_find(node, volume_id, path, &at, &place, &loop, err) < 0) {
+        if (!node_is_dead(&place))
+            return -1;
+        *ret =
+            (struct node_usage){ .block = S_ISBLK(place.mode),
+                                 .fault = "The volume's file is dead: it is to be staged anew." };
+        return 0;
+    }
+    *ret =
+        (struct node_usage){ .block = S_ISBLK(place.mode), .fault = fault_of_image(node, &loop) };
+    if (ret->block)
+        return loop_size(&loop, &ret->bytes.total, err);
+    mount = kubelet_path_descriptor(&at, err);
+    if (mount < 0)
+        return -1;
+    measure_mounted(mount, &loop, ret);
+    return 0;
+}
+
+/* ---- growing ---- */
+
+static int check_range(const struct node_growth *growth, int64_t bytes, struct error *err) {
+    if (bytes >= growth->required_bytes &&
+        (growth->limit_bytes == 0 || bytes <= growth->limit_bytes))
+        return 0;
+    error_set(err, ERROR_BAD_REQUEST, "The volume has %jd bytes.", (intmax_t)bytes);
+    return NODE_RANGE;
+}
+
+static int grow_device(const struct node *node, const struct loop *loop, int64_t *ret_bytes,
+                       struct error *err) {
+    struct error ignored;
+    autoclose int image = node_backing_open(&node->places, loop, &ignored);
+    struct statx facts;
+
+    /* A local file, or a kernel that asks itself, needs it not. */
+    if (image >= 0)
+        statx(image, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &facts);
+    return loop_grow(loop, err) < 0 ? -1 : loop_size(loop, ret_bytes, err);
+}
+
+static int grow_mounted(struct arena *arena, const struct kubelet_path *at, const char *path,
+                        const struct loop *loop, struct error *err) {
+    autoclose int mount = kubelet_path_descriptor(at, err);
+    const char *type = mount < 0 ? NULL : filesystem_mounted(mount);
+    char device[LOOP_PATH_SIZE];
+
+    if (mount < 0)
+        return -1;
+    if (!type)
+        return error_set(err, ERROR_PRECONDITION, "The file system is none that can grow.");
+    loop_path(loop->number, device);
+    return loop->read_only ? 0 : filesystem_grow(arena, device, type, path, err);
+}
+
+int node_grow(const struct node *node, struct arena *arena, const struct node_growth *growth,
+              int64_t *ret_bytes, struct error *err) {
+    autopath struct kubelet_path at = PATH_NONE;
+    autoloop struct loop loop = LOOP_NONE;
+    autoturn struct turn turn = { 0 };
+    struct kubelet_place place;
+    int64_t bytes;
+    int result;
+
+    if (node_check_id(growth->volume_id, err) < 0 ||
+        node_take_turn(&turn, growth->volume_id, err) < 0 ||
+        node_find(node, growth->volume_id, growth->path, &at, &place, &loop, err) < 0 ||
+        grow_device(node, &loop, &bytes, err) < 0)
+        return -1;
+    result = check_range(growth, bytes, err);
+    if (result == 0 && !S_ISBLK(place.mode))
+        result = grow_mounted(arena, &at, growth->path, &loop, err);
+    if (result == 0)
+        *ret_bytes = bytes;
+    return result;
+}
+
+/* ---- giving room back ---- */
+
+static int measure(int image, int64_t *ret, struct error *err) {
+    struct stat status;
+
+    /* What the file system holds back is not counted before it is written. */
+    if (fsync(image) < 0 || fstat(image, &status) < 0)
+        return error_errno(err, ERROR_BACKEND, "measuring the volume's image");
+    *ret = (int64_t)status.st_blocks * 512;
+    return 0;
+}
+
+static int trim(const struct node_reclaim *reclaim, const struct kubelet_path *at,
+                const struct loop *loop, struct error *err) {
+    autoclose int mount = openat(at->parent, at->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int64_t bytes;
+    int result;
+
+    if (mount < 0)
+        return error_errno(err, ERROR_BACKEND, "opening the file system");
+    if (loop_size(loop, &bytes, err) < 0)
+        return -1;
+    result = filesystem_trim(mount, bytes, reclaim->goes_on, reclaim->arg, err);
+    if (result == 0)
+        return error_set(err, ERROR_CONFLICT, "There is more to give back; the next call goes on.");
+    return result < 0 ? -1 : 0;
+}
+
+static int check_trimmable(const struct node_reclaim *reclaim, const struct kubelet_place *place,
+                           const struct loop *loop, struct error *err) {
+    const char *reason = S_ISBLK(place->mode) ? "A block volume's free blocks are known to nobody."
+                         : loop->read_only    ? "The volume is read-only here."
+                         : node_is_shared(reclaim->mode) ? "Other nodes may use the volume."
+                                                         : NULL;
+
+    return reason ? error_set(err, ERROR_BAD_METHOD, "%s", reason) : 0;
+}
+
+/* The path may be the staging directory of a block volume. */
+static int find_reclaimed(const struct node *node, const struct node_reclaim *reclaim,
+                          struct kubelet_path *ret_path, struct kubelet_place *ret_place,
+                          struct loop *ret, struct error *err) {
+    char device[PATH_MAX];
+
+    if (node_find(node, reclaim->volume_id, reclaim->path, ret_path, ret_place, ret, err) == 0)
+        return 0;
+    cleanup_kubelet_path(ret_path);
+    cleanup_loop(ret);
+    *ret_path = (struct kubelet_path)PATH_NONE;
+    *ret = (struct loop)LOOP_NONE;
+    snprintf(device, sizeof(device), "%.4000s/" NODE_DEVICE, reclaim->path);
+    return node_find(node, reclaim->volume_id, device, ret_path, ret_place, ret, err);
+}
+
+/* Jobs ask for all volumes at one time: those that take long leave workers to pods that start and
+ * end. */
+static int sit_down(struct turn *turn, struct error *err) {
+    static const char *const seats[SEATS] = { "reclaim 1", "reclaim 2", "reclaim 3", "reclaim 4" };
+
+    return take_seat(turn, seats) ? 0
+                                  : error_set(err, ERROR_CONFLICT,
+                                              "Enough other volumes give back room here just now.");
+}
+
+int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, int64_t *ret_before,
+                 int64_t *ret_after, struct error *err) {
+    autopath struct kubelet_path at = PATH_NONE;
+    autoloop struct loop loop = LOOP_NONE;
+    autoturn struct turn turn = { 0 }, seat = { 0 };
+    autoclose int image = -1;
+    struct kubelet_place place;
+
+    if (node_check_id(reclaim->volume_id, err) < 0 ||
+        node_take_turn(&turn, reclaim->volume_id, err) < 0 ||
+        find_reclaimed(node, reclaim, &at, &place, &loop, err) < 0 ||
+        check_trimmable(reclaim, &place, &loop, err) < 0 || sit_down(&seat, err) < 0)
+        return -1;
+    image = node_backing_open(&node->places, &loop, err);
+    if (image < 0 || measure(image, ret_before, err) < 0 || trim(reclaim, &at, &loop, err) < 0)
+        return -1;
+    return measure(image, ret_after, err);
+}

@@ -1,0 +1,166 @@
+#include "csi/node/volume.private.h"
+
+#include "common/md5.h"
+#include "csi/node/filesystem.h"
+#include "csi/node/mount.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+
+#define ID_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+#define LONGEST_ID    47 /* with the rest it fits into a label */
+#define LONGEST_FLAGS 4096
+
+int node_check_id(const char *volume_id, struct error *err) {
+    if (strlen(volume_id) > LONGEST_ID || volume_id[strspn(volume_id, ID_CHARACTERS)])
+        return error_set(err, ERROR_NOT_FOUND, "There is no such volume.");
+    return 0;
+}
+
+bool node_reads_only(int mode) {
+    return mode == NODE_SINGLE_READER_ONLY || mode == NODE_MULTI_READER_ONLY;
+}
+
+bool node_is_shared(int mode) {
+    return mode >= NODE_MULTI_READER_ONLY && mode <= NODE_MULTI_MULTI_WRITER;
+}
+
+/* Two capabilities with one digest are the same. */
+static void digest(const struct node_capability *capability, const char *type,
+                   char ret[MD5_HEX_SIZE]) {
+    char text[LONGEST_FLAGS + 256];
+    size_t size = (size_t)snprintf(text, sizeof(text), "%d %s", capability->mode, type);
+
+    for (size_t i = 0; i < capability->flag_count && size < sizeof(text); i++)
+        size += (size_t)snprintf(text + size, sizeof(text) - size, " %s", capability->flags[i]);
+    md5_hex(text, size < sizeof(text) ? size : sizeof(text), ret);
+}
+
+static int check_flags(const struct node_capability *capability, struct error *err) {
+    size_t size = 0;
+
+    for (size_t i = 0; i < capability->flag_count; i++)
+        size += strlen(capability->flags[i]) + 1;
+    return size <= LONGEST_FLAGS
+               ? 0
+               : error_set(err, ERROR_BAD_REQUEST, "The mount flags are longer than %d bytes.",
+                           LONGEST_FLAGS);
+}
+
+static int check_mount(const struct node_capability *capability, const char **ret_type,
+                       struct mount_flags *ret, struct error *err) {
+    *ret_type = filesystem_known(capability->type);
+    if (!*ret_type)
+        return error_set(err, ERROR_BAD_REQUEST, "fs_type is neither ext4 nor xfs.");
+    if (node_is_shared(capability->mode) && !node_reads_only(capability->mode))
+        return error_set(err, ERROR_PRECONDITION,
+                         "%s cannot be written on more than one node; a block volume can.",
+                         *ret_type);
+    if (check_flags(capability, err) < 0)
+        return -1;
+    return mount_flags_parse(*ret_type, capability->flags, capability->flag_count, ret, err);
+}
+
+int node_check_capability(const char *volume_id, const struct node_capability *capability,
+                          struct mount_flags *ret_flags, char ret_label[LOOP_LABEL_SIZE],
+                          struct error *err) {
+    const char *type = "block";
+    char hex[MD5_HEX_SIZE];
+
+    *ret_flags = (struct mount_flags){ 0 };
+    if (capability->mode < NODE_SINGLE_WRITER_NODE || capability->mode > NODE_SINGLE_MULTI_WRITER)
+        return error_set(err, ERROR_BAD_REQUEST, "The access mode is unknown.");
+    if (!capability->block && check_mount(capability, &type, ret_flags, err) < 0)
+        return -1;
+    digest(capability, type, hex);
+    snprintf(ret_label, LOOP_LABEL_SIZE, NODE_LABEL "%.8s:%.*s", hex, LONGEST_ID, volume_id);
+    return 0;
+}
+
+bool node_owns(const char *label, const char *volume_id) {
+    return *volume_id && strcmp(label_volume(label), volume_id) == 0;
+}
+
+int node_take_turn(struct turn *turn, const char *volume_id, struct error *err) {
+    return turn_take(turn, volume_id)
+               ? 0
+               : error_set(err, ERROR_CONFLICT, "Another call works on the volume.");
+}
+
+int node_open_staging(const struct node *node, const char *path, bool block,
+                      struct kubelet_path *ret, struct error *err) {
+    autopath struct kubelet_path directory = PATH_NONE;
+
+    if (!block)
+        return kubelet_path_open(node->root, path, ret, err);
+    if (kubelet_path_open(node->root, path, &directory, err) < 0)
+        return -1;
+    return kubelet_path_below(&directory, NODE_DEVICE, ret, err);
+}
+
+/* The number of the device at the place. */
+static bool number_at(const struct kubelet_place *place, unsigned *ret) {
+    return place->exists && loop_is(place->device, ret);
+}
+
+bool node_is_dead(const struct kubelet_place *place) {
+    unsigned number;
+
+    return place->is_mount && number_at(place, &number) && loop_is_dead(number);
+}
+
+int node_device_at(const struct kubelet_place *place, const char *volume_id, struct loop *ret,
+                   struct error *err) {
+    unsigned number;
+    int found;
+
+    if (!place->is_mount)
+        return 0;
+    if (!number_at(place, &number))
+        return error_set(err, ERROR_PRECONDITION, "Something else is mounted there.");
+    if (loop_is_dead(number))
+        return 0;
+    found = loop_open(number, ret, err);
+    if (found <= 0 || node_owns(ret->label, volume_id))
+        return found;
+    close(ret->fd);
+    ret->fd = -1;
+    /* A number that is free again may have been taken: what is bound there is no more ours, but a
+     * file system is mounted and so still whose it is. */
+    return S_ISBLK(place->mode)
+               ? 0
+               : error_set(err, ERROR_PRECONDITION, "Another volume is mounted there.");
+}
+
+int node_find(const struct node *node, const char *volume_id, const char *path,
+              struct kubelet_path *ret_path, struct kubelet_place *ret_place, struct loop *ret,
+              struct error *err) {
+    unsigned number;
+
+    if (kubelet_path_open(node->root, path, ret_path, err) == 0 &&
+        kubelet_path_look(ret_path, ret_place, err) == 0 && number_at(ret_place, &number) &&
+        loop_open(number, ret, err) > 0 && node_owns(ret->label, volume_id))
+        return 0;
+    return error_set(err, ERROR_NOT_FOUND, "The volume is not at that path.");
+}
+
+int node_unmount(const struct kubelet_path *path, const char *volume_id, struct error *err) {
+    struct kubelet_place place;
+
+    for (;;) {
+        autoloop struct loop loop = LOOP_NONE;
+        bool dead;
+
+        if (kubelet_path_look(path, &place, err) < 0 ||
+            node_device_at(&place, volume_id, &loop, err) < 0)
+            return -1;
+        if (!place.is_mount)
+            return 0;
+        dead = S_ISBLK(place.mode) && node_is_dead(&place);
+        if (mount_remove(path, err) < 0)
+            return -1;
+        if (dead) /* one that was kept ends not by itself */
+            loop_bury(minor(place.device));
+    }
+}

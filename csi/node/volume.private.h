@@ -1,0 +1,44 @@
+/*
+ * What the steps of a node have in common: labels of devices, and whose device is at a path.
+ */
+#pragma once
+
+#include "csi/node/kubelet_path.h"
+#include "csi/node/label.h"
+#include "csi/node/loop.h"
+#include "csi/node/mount_flags.h"
+#include "csi/node/node.h"
+#include "csi/node/turn.h"
+
+/* Can it be a volume of ours?  ERROR_NOT_FOUND. */
+int node_check_id(const char *volume_id, struct error *err);
+bool node_reads_only(int mode);
+bool node_is_shared(int mode);
+
+/* A capability that a volume can have here; *ret_flags of a mount, *ret_label of its device. */
+int node_check_capability(const char *volume_id, const struct node_capability *capability,
+                          struct mount_flags *ret_flags, char ret_label[LOOP_LABEL_SIZE],
+                          struct error *err);
+bool node_owns(const char *label, const char *volume_id);
+
+/* ERROR_CONFLICT: somebody works on the volume. */
+int node_take_turn(struct turn *turn, const char *volume_id, struct error *err);
+
+/* The place of a staged volume: the directory, or the file of the device in it. */
+int node_open_staging(const struct node *node, const char *path, bool block,
+                      struct kubelet_path *ret, struct error *err);
+
+/* The device that is mounted or shown at the place: 1 it is the volume's, 0 nothing is mounted
+ * there, or a device that is nobody's any more; -1 with ERROR_PRECONDITION: it is something
+ * else. */
+int node_device_at(const struct kubelet_place *place, const char *volume_id, struct loop *ret,
+                   struct error *err);
+/* The same by a path that may be deeper; ERROR_NOT_FOUND when it is not the volume's.
+ * *ret_place: what it is. */
+int node_find(const struct node *node, const char *volume_id, const char *path,
+              struct kubelet_path *ret_path, struct kubelet_place *ret_place, struct loop *ret,
+              struct error *err);
+/* Is a device that is dead (loop.h) mounted or shown there? */
+bool node_is_dead(const struct kubelet_place *place);
+/* Takes away every mount of the volume at the place. */
+int node_unmount(const struct kubelet_path *path, const char *volume_id, struct error *err);

@@ -1,0 +1,175 @@
+/*
+ * Whoever dies between any two steps, or loses his device, is succeeded.
+ */
+#define NODE_SCENE "4"
+#include "tests/unit/csi/node/scene.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+static bool is_step(uint64_t call) {
+    static const int steps[] = { SYS_ioctl,      SYS_fcntl,  SYS_mkdirat,   SYS_unlinkat,
+                                 SYS_umount2,    SYS_fsopen, SYS_fsconfig,  SYS_fsmount,
+                                 SYS_move_mount, SYS_clone,  SYS_open_tree, SYS_mount_setattr,
+                                 SYS_wait4 };
+
+    for (size_t i = 0; i < LENGTH(steps); i++)
+        if (call == (uint64_t)steps[i])
+            return true;
+    return false;
+}
+
+/* The child before its step number `number`; false: it ended by itself, and well. */
+static bool kill_at(pid_t child, unsigned number) {
+    struct __ptrace_syscall_info info;
+    unsigned seen = 0;
+    int status;
+
+    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+        if (seen == 0)
+            ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_TRACESYSGOOD);
+        if (ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof(info), &info) > 0 &&
+            info.op == PTRACE_SYSCALL_INFO_ENTRY && is_step(info.entry.nr) && ++seen == number)
+            kill(child, SIGKILL);
+        ptrace(PTRACE_SYSCALL, child, NULL, 0);
+    }
+    if (WIFEXITED(status))
+        ck_assert_int_eq(WEXITSTATUS(status), 0);
+    return !WIFEXITED(status);
+}
+
+typedef int node_step(const struct node_capability *capability);
+
+/* false: the whole step was done before that.  What is shown has its device: the number of one that
+ * has gone is another volume's at once. */
+static bool die_in(node_step *step, const struct node_capability *capability, unsigned number) {
+    pid_t child = fork();
+    bool died;
+
+    if (child == 0) {
+        ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        raise(SIGSTOP);
+        _exit(step(capability) == 0 ? 0 : 1);
+    }
+    died = kill_at(child, number);
+    if (count_mounts() > 0)
+        ck_assert_int_eq(count_devices(), 1);
+    return died;
+}
+
+static int step_publish(const struct node_capability *capability) {
+    return publish("kubelet/pods/a", capability, false);
+}
+
+static int step_unpublish(const struct node_capability *capability) {
+    (void)capability;
+    return unpublish("kubelet/pods/a");
+}
+
+static int step_unstage(const struct node_capability *capability) {
+    (void)capability;
+    return unstage();
+}
+
+/* A child of the killed process may be alive for a moment, and have the device open. */
+static void repeat(node_step *step, const struct node_capability *capability) {
+    int result;
+
+    for (int i = 0; (result = step(capability)) < 0 && i < 1000; i++)
+        usleep(10000);
+    ck_assert_msg(result == 0, "%s", err.message);
+    ck_assert_int_le(count_devices(), 1);
+}
+
+/* Every step of each call is the last one once; the same call is then made again, or its
+ * opposite. */
+static void die_everywhere(const struct node_capability *capability, bool back) {
+    bool goes_on = true;
+    unsigned i;
+
+    for (i = WALK_FIRST + 1; goes_on; i += WALK_STEP) {
+        goes_on = die_in(stage, capability, i);
+        if (!back) {
+            repeat(stage, capability);
+            goes_on |= die_in(step_publish, capability, i);
+            repeat(step_publish, capability);
+            goes_on |= die_in(step_unpublish, capability, i);
+        }
+        repeat(step_unpublish, capability);
+        ck_assert(!exists("kubelet/pods/a"));
+        if (!back)
+            goes_on |= die_in(step_unstage, capability, i);
+        repeat(step_unstage, capability);
+        ck_assert_int_eq(count_mounts(), 0);
+        wait_for_devices(0);
+    }
+    ck_assert_uint_gt(i, 10);
+}
+
+START_TEST(who_dies_anywhere_with_a_file_system_is_succeeded) {
+    autoimage int file = image(64 * MIB);
+
+    assert_ok(stage(&ext4));
+    assert_ok(unstage());
+    die_everywhere(&ext4, false);
+    die_everywhere(&ext4, true);
+}
+END_TEST
+
+START_TEST(who_dies_anywhere_with_a_block_volume_is_succeeded) {
+    autoimage int file = image(64 * MIB);
+
+    die_everywhere(&block, false);
+    die_everywhere(&block, true);
+}
+END_TEST
+
+/* What is left of a block volume when the machine has started anew: an empty file. */
+START_TEST(after_a_restart_of_the_machine_nothing_is_in_the_way) {
+    autoimage int file = image(8 * MIB);
+
+    ck_assert_int_eq(
+        shell(": >%s; : >%s", path_of("kubelet/staging/" NODE_DEVICE), path_of("kubelet/pods/a")),
+        0);
+    assert_ok(stage(&block));
+    assert_ok(publish("kubelet/pods/a", &block, false));
+    assert_ok(unpublish("kubelet/pods/a"));
+    assert_ok(unstage());
+    ck_assert_int_eq(
+        shell(": >%s; : >%s", path_of("kubelet/staging/" NODE_DEVICE), path_of("kubelet/pods/a")),
+        0);
+    assert_ok(unpublish("kubelet/pods/a"));
+    assert_ok(unstage());
+    ck_assert(!exists("kubelet/staging/" NODE_DEVICE));
+}
+END_TEST
+
+/* The device has gone while it was bound, and its number is another's now. */
+START_TEST(a_device_that_was_taken_away_is_replaced) {
+    autoimage int file = image(8 * MIB), stranger = image_make("stranger", 8 * MIB);
+    struct stat status;
+    char device[64];
+
+    assert_ok(stage(&block));
+    assert_ok(publish("kubelet/pods/a", &block, false));
+    ck_assert_int_eq(stat(path_of("kubelet/staging/" NODE_DEVICE), &status), 0);
+    snprintf(device, sizeof(device), "/dev/loop%u", (unsigned)(status.st_rdev & 0xff));
+    ck_assert_int_eq(shell("losetup -d %1$s && losetup %1$s %2$s", device, path_of("stranger")), 0);
+    assert_ok(stage(&block));
+    ck_assert_int_eq(publish("kubelet/pods/a", &block, false), NODE_DIFFERS);
+    assert_ok(unpublish("kubelet/pods/a"));
+    assert_ok(publish("kubelet/pods/a", &block, false));
+    assert_ok(unpublish("kubelet/pods/a"));
+    assert_ok(unstage());
+    ck_assert_int_eq(count_devices(), 1);
+    ck_assert_int_eq(shell("losetup -d %s", device), 0);
+}
+END_TEST
+
+NODE_SCENE_MAIN("node_death", who_dies_anywhere_with_a_file_system_is_succeeded,
+                who_dies_anywhere_with_a_block_volume_is_succeeded,
+                after_a_restart_of_the_machine_nothing_is_in_the_way,
+                a_device_that_was_taken_away_is_replaced)
