@@ -263,6 +263,15 @@ static unsigned logger_of(const char *file) {
 
 /* ---- events ---- */
 
+static _Thread_local const struct log_context *log_around;
+
+const struct log_context *log_within(const struct log_context *context) {
+    const struct log_context *before = log_around;
+
+    log_around = context;
+    return before;
+}
+
 const char *log_int(int64_t value) {
     static _Thread_local char ring[16][24];
     static _Thread_local unsigned next;
@@ -291,6 +300,8 @@ void log_event_of(const char *file, enum log_level level, const struct log_conte
     va_end(fields);
     line.full = false;
     line.limit = LINE_SIZE - TAIL_ROOM;
+    if (!context)
+        context = log_around;
     if (context)
         line_put_context(&line, context);
     line_end(&line);

@@ -4,10 +4,11 @@
  *     log_info(&context->log, "extend done", "volume_id", id, "size_gb", LOG_INT(size), NULL);
  *
  * Field names and values come in pairs and end with NULL; a NULL value is printed as "-".  Request
- * id, project and operation come from the log_context.  Lines are written whole with one write(2),
- * so threads never mix them.  Control characters and quotes in values are escaped: a client cannot
- * forge a line.  A line of more than 4096 bytes is cut and says so (cut=true), its context stays.
- * Values of secrets never come here.
+ * id, project and operation come from the log_context, or where a line names none (NULL) from that
+ * of what its thread works for (log_within()): a driver knows of no request, and its lines name it.
+ * Lines are written whole with one write(2), so threads never mix them.  Control characters and
+ * quotes in values are escaped: a client cannot forge a line.  A line of more than 4096 bytes is cut
+ * and says so (cut=true), its context stays.  Values of secrets never come here.
  *
  * Forms (option log_format): text "2026-11-21T09:08:07.123456Z INFO extend done volume_id=… …",
  * json (one object a line).
@@ -46,6 +47,10 @@ bool log_level_parse(const char *name, enum log_level *ret);
 /* Text of a number, in a ring of buffers of the calling thread: good for one log call. */
 const char *log_int(int64_t value);
 #define LOG_INT(value) log_int((int64_t)(value))
+
+/* What this thread works for from now on; it outlives that work.  NULL: for nobody, as in a look
+ * that nothing has asked for.  Returns what it was before, for the end. */
+const struct log_context *log_within(const struct log_context *context);
 
 /* `file` is __FILE__: its folder says which logger it is. */
 void log_event_of(const char *file, enum log_level level, const struct log_context *context,

@@ -34,8 +34,10 @@ static int run_handler(struct grpc_stream *stream) {
     const void *request =
         grpc_message_read(call->arena, entry->request, stream->body, stream->length, &stream->err);
     void *response = grpc_message_new(call->arena, entry->response);
+    const struct log_context *before = log_within(&call->log);
     int result = request ? entry->handler(call, request, response, &stream->err) : -1;
 
+    log_within(before);
     return result != 0 ? result
                        : grpc_message_write(response, MOST_ANSWER, &stream->frame,
                                             &stream->frame_size, &stream->err);

@@ -185,7 +185,7 @@ static int job_give_back(struct job *job, const struct error *reason, struct err
     return job_retry(job, RETRY_PAUSE_US, err);
 }
 
-static int job_do(struct job *job, struct error *err) {
+static int job_call(struct job *job, struct error *err) {
     const struct operation *operation = &job->operation;
 
     if (operation->phase == PHASE_CANCELLED)
@@ -195,6 +195,15 @@ static int job_do(struct job *job, struct error *err) {
             return functions[i].function(job, err);
     return error_set(err, ERROR_INTERNAL, "Operation %s has the unknown kind \"%s\".",
                      operation->id, operation->kind->name);
+}
+
+/* What drivers log meanwhile is of this operation. */
+static int job_do(struct job *job, struct error *err) {
+    const struct log_context *before = log_within(&job->context.log);
+    int result = job_call(job, err);
+
+    log_within(before);
+    return result;
 }
 
 static int cancelled_body(struct work *work, void *arg, struct error *err) {

@@ -93,6 +93,41 @@ START_TEST(what_the_context_does_not_know_is_left_out) {
 }
 END_TEST
 
+START_TEST(a_line_without_a_context_has_that_of_its_threads_work) {
+    const struct log_context other = { .request_id = "req-2" };
+    const struct log_context *before;
+
+    open_log(LOG_INFO, LOG_TEXT);
+    before = log_within(&other);
+    ck_assert_ptr_null(before);
+    log_info(NULL, "driver", NULL);
+    ck_assert_str_eq(text_line(), "INFO driver request_id=req-2\n");
+    log_info(&whole_context, "named", NULL);
+    ck_assert_str_eq(text_line(), "INFO named request_id=req-1 project_id=project-1 "
+                                  "operation_id=operation-1\n");
+    ck_assert_ptr_eq(log_within(before), &other);
+    log_info(NULL, "driver", NULL);
+    ck_assert_str_eq(text_line(), "INFO driver\n");
+}
+END_TEST
+
+static void *log_elsewhere(void *arg) {
+    log_info(NULL, "look", NULL);
+    return arg;
+}
+
+START_TEST(the_work_of_one_thread_is_not_that_of_another) {
+    pthread_t thread;
+
+    open_log(LOG_INFO, LOG_TEXT);
+    log_within(&whole_context);
+    ck_assert_int_eq(pthread_create(&thread, NULL, log_elsewhere, NULL), 0);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    log_within(NULL);
+    ck_assert_str_eq(text_line(), "INFO look\n");
+}
+END_TEST
+
 START_TEST(events_below_the_level_and_a_closed_log_write_nothing) {
     open_log(LOG_WARNING, LOG_TEXT);
     log_debug(NULL, "x", NULL);
@@ -325,7 +360,9 @@ START_TEST(threads_never_mix_their_lines) {
 END_TEST
 
 CHECK_MAIN("log", text_holds_event_fields_and_context, json_holds_event_fields_and_context,
-           what_the_context_does_not_know_is_left_out, each_folder_has_a_level_of_its_own,
+           what_the_context_does_not_know_is_left_out,
+           a_line_without_a_context_has_that_of_its_threads_work,
+           the_work_of_one_thread_is_not_that_of_another, each_folder_has_a_level_of_its_own,
            levels_are_read_in_any_case, events_below_the_level_and_a_closed_log_write_nothing,
            values_cannot_forge_fields_or_lines, json_lines_stay_json_whatever_the_value,
            long_text_lines_are_cut_and_keep_the_context, json_lines_of_every_length_are_json,

@@ -1,3 +1,4 @@
+#include "tests/lib/reasons.h"
 #include "tests/unit/grpc/service.h"
 
 #include <sys/socket.h>
@@ -32,6 +33,19 @@ START_TEST(a_handler_knows_who_calls_and_how) {
     ck_assert_ptr_nonnull(memmem(answer->body, answer->size, wanted, strlen(wanted)));
     ck_assert_ptr_nonnull(
         memmem(answer->body, answer->size, answer->request_id, strlen(answer->request_id)));
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(what_a_handler_logs_has_the_request_id) {
+    struct scene *scene = SCENE(.workers = 2);
+    autofree struct wire_answer *answer = NULL;
+    char wanted[128];
+
+    begin_log("GRPC_LOG");
+    answer = scene_ask(scene, 1, INFO, "", 0);
+    snprintf(wanted, sizeof(wanted), "somebody asks request_id=%s\n", answer->request_id);
+    ck_assert(was_logged(wanted));
     scene_end(scene);
 }
 END_TEST
@@ -248,8 +262,9 @@ START_TEST(an_endpoint_is_an_absolute_path) {
 END_TEST
 
 CHECK_MAIN("grpc server", a_call_is_answered, a_handler_knows_who_calls_and_how,
-           an_answer_of_many_frames_arrives_whole, an_answer_that_nobody_takes_whole_is_none,
-           a_handler_says_how_it_ends, a_request_that_is_none_is_refused,
-           a_message_may_come_in_pieces, what_is_no_call_is_answered_as_http,
-           more_headers_than_anybody_needs_are_refused, a_path_is_one_servers,
-           what_a_dead_process_has_left_is_replaced, an_endpoint_is_an_absolute_path)
+           what_a_handler_logs_has_the_request_id, an_answer_of_many_frames_arrives_whole,
+           an_answer_that_nobody_takes_whole_is_none, a_handler_says_how_it_ends,
+           a_request_that_is_none_is_refused, a_message_may_come_in_pieces,
+           what_is_no_call_is_answered_as_http, more_headers_than_anybody_needs_are_refused,
+           a_path_is_one_servers, what_a_dead_process_has_left_is_replaced,
+           an_endpoint_is_an_absolute_path)
