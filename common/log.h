@@ -7,8 +7,8 @@
  * id, project and operation come from the log_context, or where a line names none (NULL) from that
  * of what its thread works for (log_within()): a driver knows of no request, and its lines name it.
  * Lines are written whole with one write(2), so threads never mix them.  Control characters and
- * quotes in values are escaped: a client cannot forge a line.  A line of more than 4096 bytes is cut
- * and says so (cut=true), its context stays.  Values of secrets never come here.
+ * quotes in values are escaped: a client cannot forge a line.  A line of more than 4096 bytes is
+ * cut and says so (cut=true), its context stays.  Values of secrets never come here.
  *
  * Forms (option log_format): text "2026-11-21T09:08:07.123456Z INFO extend done volume_id=… …",
  * json (one object a line).
