@@ -9,7 +9,8 @@ libscoria_a_SOURCES += \
 	api/connect.c api/connect.h \
 	api/default_types.c \
 	api/dict_text.c api/dict_text.h \
-	api/documents.c api/documents.h \
+	api/document_resources.c api/document_resources.h \
+	api/documents.c \
 	api/extensions.c \
 	api/fault.c api/fault.h \
 	api/group_resource.c api/group_resource.h \

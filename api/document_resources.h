@@ -9,6 +9,8 @@
 
 extern const struct resource volume_policy_resource, volume_config_resource,
     replicated_volume_resource, volume_replica_resource, volume_config_snapshot_resource;
+extern const struct shape volume_policy_shape, volume_config_shape, replicated_volume_shape,
+    volume_replica_shape, volume_config_snapshot_shape;
 
-/* NULL: it is none of documents. */
-const struct document_kind *document_kind_of(const struct resource *resource);
+/* The kind that the request's route is about. */
+const struct document_kind *document_kind_asked(const struct request *request);
