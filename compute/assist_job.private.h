@@ -63,3 +63,8 @@ unsigned assist_carry_others(struct assist_job *job, struct arena *arena, struct
 void assist_let_others_go(struct assist_job *job);
 /* Not while another job is at it: then what that has done has to be seen first. */
 bool assist_may_fail(struct assist_job *job);
+
+/* A round of the job; `arg` is it. */
+void assist_run(void *arg);
+/* The job is through, and gone. False: it was asked for again meanwhile. */
+bool assist_end(struct assist_job *job);

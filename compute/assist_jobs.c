@@ -1,6 +1,18 @@
+/*
+ * The list of jobs on snapshots, and what they know of each other.
+ */
+#include "compute/assist_job.h"
+
+#include "common/heap.h"
 #include "compute/assist_job.private.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define JOBS_MOST 1024 /* bounds the memory that requests can take */
+
+/* ---- each other ---- */
 
 struct assist_job *assist_find(struct assists *assists, const char *snapshot_id) {
     struct assist_job *job;
@@ -54,4 +66,106 @@ bool assist_may_fail(struct assist_job *job) {
     may = job->over = !job->carried;
     pthread_mutex_unlock(&job->assists->lock);
     return may;
+}
+
+/* ---- all of them ---- */
+
+struct assists *assists_new(const struct assist_settings *settings) {
+    struct assists *assists = heap_new(sizeof(*assists));
+
+    assists->settings = *settings;
+    pthread_mutex_init(&assists->lock, NULL);
+    LIST_INIT(&assists->jobs);
+    return assists;
+}
+
+static struct assist_job *new_job(struct assists *assists, const struct assist *assist) {
+    struct assist_job *job = heap_new(sizeof(*job));
+
+    job->assists = assists;
+    snprintf(job->volume_id, sizeof(job->volume_id), "%s", assist->volume_id);
+    snprintf(job->snapshot_id, sizeof(job->snapshot_id), "%s", assist->snapshot_id);
+    snprintf(job->instance_uuid, sizeof(job->instance_uuid), "%s", assist->instance_uuid);
+    snprintf(job->request_id, sizeof(job->request_id), "%s",
+             assist->request_id ? assist->request_id : "");
+    job->log.request_id = job->request_id[0] ? job->request_id : NULL;
+    job->change = assist->change;
+    together_set(&job->together, assist->together, assist->together_count);
+    job->item = (struct work_item){ .key = job->volume_id, .run = assist_run, .arg = job };
+    LIST_INSERT_HEAD(&assists->jobs, job, next);
+    assists->count++;
+    return job;
+}
+
+static bool is_same(const struct assist_job *job, const struct assist *assist) {
+    const struct overlay_change *one = &job->change, *other = &assist->change;
+
+    return strcmp(job->volume_id, assist->volume_id) == 0 &&
+           together_is(&job->together, assist->together, assist->together_count) &&
+           one->remove == other->remove && strcmp(one->new_file, other->new_file) == 0 &&
+           strcmp(one->file_to_merge, other->file_to_merge) == 0 &&
+           strcmp(one->merge_target, other->merge_target) == 0;
+}
+
+int assists_put(struct assists *assists, const struct assist *assist, struct error *err) {
+    struct assist_job *job, *fresh = NULL;
+    bool same = true;
+
+    pthread_mutex_lock(&assists->lock);
+    job = assist_find(assists, assist->snapshot_id);
+    if (job && (same = is_same(job, assist)))
+        job->again = true;
+    if (!job && assists->count < JOBS_MOST)
+        job = fresh = new_job(assists, assist);
+    pthread_mutex_unlock(&assists->lock);
+    if (!same)
+        return error_set(err, ERROR_CONFLICT, "Snapshot %s is in work already, with other files.",
+                         assist->snapshot_id);
+    if (!job)
+        return error_set(err, ERROR_UNAVAILABLE, "%d snapshots are in work already", JOBS_MOST);
+    if (fresh)
+        worker_pool_put(assists->settings.pool, &fresh->item);
+    return 0;
+}
+
+static void free_job(struct assist_job *job) {
+    free(job->together.ids);
+    free(job);
+}
+
+bool assist_end(struct assist_job *job) {
+    struct assists *assists = job->assists;
+    bool again;
+
+    pthread_mutex_lock(&assists->lock);
+    again = job->again;
+    job->again = false;
+    if (!again) {
+        LIST_REMOVE(job, next);
+        assists->count--;
+    }
+    pthread_mutex_unlock(&assists->lock);
+    if (!again)
+        free_job(job);
+    return !again;
+}
+
+unsigned assists_open(struct assists *assists) {
+    unsigned count;
+
+    pthread_mutex_lock(&assists->lock);
+    count = assists->count;
+    pthread_mutex_unlock(&assists->lock);
+    return count;
+}
+
+void assists_free(struct assists *assists) {
+    struct assist_job *job;
+
+    while ((job = LIST_FIRST(&assists->jobs))) {
+        LIST_REMOVE(job, next);
+        free_job(job);
+    }
+    pthread_mutex_destroy(&assists->lock);
+    free(assists);
 }

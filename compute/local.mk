@@ -3,7 +3,7 @@ libscoria_a_SOURCES += \
 	compute/agent_options.c \
 	compute/assist.c compute/assist.h \
 	compute/assist_job.c compute/assist_job.h compute/assist_job.private.h \
-	compute/assist_others.c \
+	compute/assist_jobs.c \
 	compute/event.c compute/event.h \
 	compute/guard.c compute/guard.h \
 	compute/hypervisor.h \
