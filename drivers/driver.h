@@ -10,7 +10,8 @@
  * The format of an image is the recorded one, always stated, never probed.  Nothing ever shrinks.
  * What a call has done, and the size that it tells, is on the disk: it outlives a loss of power.
  *
- * A filter is a driver whose handle holds the next driver (fault.c).
+ * What a call is given and gives is in driver_call.h, what a backend tells of its pools in
+ * driver_pool.h.  A filter is a driver whose handle holds the next driver (fault.c).
  */
 #pragma once
 
@@ -18,16 +19,8 @@
 #include "common/error.h"
 #include "common/gib.h"
 #include "config/config.h"
-
-#include <jansson.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-enum driver_outcome {
-    DRIVER_FAILED = -1,
-    DRIVER_DONE = 0,
-    DRIVER_DEFERRED = 1, /* the compute side holds the image and must finish it (R25) */
-};
+#include "drivers/driver_call.h"
+#include "drivers/driver_pool.h"
 
 /* What a driver can do; each bit has its row in driver_features. */
 enum driver_feature {
@@ -52,119 +45,6 @@ extern const struct driver_feature_row {
     const char *name;       /* as operators read it */
     const char *capability; /* as pools report it; NULL: not at all */
 } driver_features[];
-
-/*
- * A worker that was paused may wake up after another one has taken its work over, finished it, and
- * others have built on that.  So a driver asks right before each side effect whether the work is
- * still its own, and makes the effect one that harms nobody even when the pause comes between: grow
- * only, replace nothing, remove only what carries the volume's own name, which the caller changes
- * (rename_volume) before anybody builds on what a late delete may still remove.  A create that was
- * late all the same says so (ERROR_CONFLICT); whether there is still a volume that its object
- * belongs to, only the caller can know.
- */
-struct driver_fence {
-    bool (*holds)(const struct driver_fence *fence);
-};
-
-/* 0: go on.  -1: the work is somebody else's now (ERROR_CONFLICT).  NULL always holds. */
-int driver_fence_check(const struct driver_fence *fence, struct error *err);
-
-/* Somebody who waits for a call that takes long: hears from the thread of the call how far it is,
- * at least once in each second of work, and says whether to go on. */
-struct driver_progress {
-    bool (*tell)(const struct driver_progress *progress, int64_t done_bytes, int64_t all_bytes);
-};
-
-/* 0: go on.  -1: the operation was cancelled (ERROR_CONFLICT).  NULL: nobody listens. */
-int driver_progress_tell(const struct driver_progress *progress, int64_t done_bytes,
-                         int64_t all_bytes, struct error *err);
-
-/* What the database knows of a volume; all text belongs to the caller. */
-struct driver_volume {
-    const char *id;
-    const char *name_id;           /* in file names; never NULL, usually the id */
-    const char *provider_location; /* as create gave it; NULL before */
-    const char *format;            /* "raw" or "qcow2" as create gave it; NULL before */
-    const char *pool;              /* behind '#' of the host */
-    int64_t size_gb;               /* recorded size */
-    bool attached;                 /* has an attachment that is more than reserved */
-    bool multiattach;
-    bool encrypted;
-    /* Of a connect() and a disconnect(): where else it is connected, ended with NULL; NULL: nobody
-     * says. */
-    const char *const *hosts;
-    const json_t *extra_specs;        /* of its type, when it is made; NULL: it has none */
-    const struct driver_fence *fence; /* may the call still change things?  NULL: always */
-    unsigned attempt; /* counts the workers so far, so that no two share a temporary file */
-};
-
-/* What the database knows of a snapshot; all text belongs to the caller. */
-struct driver_snapshot {
-    const char *id;
-    const char *name_id;           /* in file names; never NULL, usually the id */
-    const char *provider_location; /* as create_snapshot gave them; NULL before */
-    const char *format;
-    int64_t size_gb; /* the volume's recorded size when the snapshot was asked for */
-    const struct driver_fence *fence;
-    unsigned attempt; /* both as in struct driver_volume, of the work on the snapshot */
-};
-
-/* What create made; text in the arena of the call. */
-struct driver_created {
-    const char *provider_location;
-    const char *format;
-};
-
-/* What the host of a guest is asked to do with the files below it; names are relative to the
- * directory of the one that the guest has, and of the arena. */
-struct driver_assist {
-    const char *new_file;          /* a snapshot is made: the guest goes on in this one */
-    const char *file_to_merge;     /* one is deleted, as os-assisted-volume-snapshots says it; */
-    const char *merge_target_file; /* NULL is a meaning of its own there */
-};
-
-/* What is known of how that ended. */
-enum driver_told { DRIVER_TOLD_NOTHING, DRIVER_TOLD_DONE, DRIVER_TOLD_FAILED };
-
-/* What lies on a backend; text of the call alone. */
-struct driver_candidate {
-    const char *source_name; /* by which manage_volume() finds it */
-    const char *name_id;     /* of one that is named as a volume, or a snapshot, is; else NULL */
-    int64_t bytes;           /* virtual; -1: nobody can tell */
-    const char *why_not;     /* it cannot be taken over; NULL: it can, as far as was looked */
-    const char *volume; /* a snapshot's: the source_name of what it is of; NULL: nobody knows */
-};
-
-/* A file that is being made, or was when a process died. */
-struct driver_draft {
-    const char *name_id; /* of the volume or snapshot that it is for */
-    const char *where;   /* as people find it */
-};
-
-/* In a pool's capabilities: may a snapshot below a guest be left to the guest's host?  Where it is
- * not said nobody knows. */
-#define POOL_SNAPSHOT_OVERLAYS "snapshot_overlays"
-/* And is the end of a connection the backend's business, too (disconnect)?  Then a volume is
- * connected to one host at a time, */
-#define POOL_ENDS_CONNECTIONS "ends_connections"
-/* but where this is said to that of one instance and to those that it moves to. */
-#define POOL_MOVES_INSTANCES "moves_instances"
-/* A number of GiB: no volume can be larger.  Where it is not said the room alone decides. */
-#define POOL_LARGEST_GB "largest_volume_gb"
-/* A list: keys of extra specs that are the driver's own.  A type with one of them is for such pools
- * alone, whatever the value. */
-#define POOL_EXTRA_SPECS "extra_specs"
-
-/* Those there are. */
-#define DRIVER_SPEC_POLICY   "cstorVolumePolicy"
-#define DRIVER_SPEC_REPLICAS "replicaCount"
-
-struct driver_pool {
-    const char *name;
-    double total_gb, free_gb; /* < 0: unknown */
-    bool infinite;
-    json_t *capabilities; /* more keys for the pool report; owned by the caller afterwards */
-};
 
 struct driver_backend {
     const char *name; /* section of the configuration */
@@ -425,8 +305,6 @@ const char *driver_nearest(const char *name);
  *
  * Those that no driver has yet:
  *
- * manage_snapshot(snapshot, volume, source_name, ret_created), unmanage_snapshot(snapshot)
- *     As manage_volume() and unmanage_volume(), of a snapshot of a volume that is managed.
  * migrate_volume(volume, pool, ret_created, progress)
  *     The same volume once more in another pool of this backend, while the old one stays as it
  *     is. The caller records the new place, then deletes at the old one; after a failure, at the

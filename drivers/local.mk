@@ -1,5 +1,7 @@
 libscoria_a_SOURCES += \
 	drivers/driver.c drivers/driver.h \
+	drivers/driver_call.c drivers/driver_call.h \
+	drivers/driver_pool.h \
 	drivers/fault.c drivers/fault.h \
 	drivers/fault_call.c drivers/fault_call.private.h \
 	drivers/fault_optional.c \

@@ -1,7 +1,7 @@
 #include "volume/capability.h"
 
 #include "common/cleanup.h"
-#include "drivers/driver.h"
+#include "drivers/driver_pool.h"
 #include "json/json.h"
 
 #include <stdio.h>

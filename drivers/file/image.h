@@ -10,7 +10,7 @@
 
 #include "common/error.h"
 #include "common/image_lock.h"
-#include "drivers/driver.h"
+#include "drivers/driver_call.h"
 
 #include <stdbool.h>
 #include <stdint.h>

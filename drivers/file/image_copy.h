@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "drivers/driver.h"
+#include "drivers/driver_call.h"
 
 #include <sys/types.h>
 

@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "drivers/driver.h"
+#include "drivers/driver_call.h"
 
 struct image_dig {
     const struct driver_fence *fence;

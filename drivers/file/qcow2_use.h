@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "drivers/driver.h"
+#include "drivers/driver_call.h"
 
 #define QCOW2_USE_MOST ((uint64_t)1 << 25) /* clusters: 4 MiB of bits */
 

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/gib.h"
 #include "common/process.h"
 
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "common/arena.h"
-#include "drivers/driver.h"
+#include "drivers/driver_call.h"
 #include "drivers/file/image.h"
 #include "drivers/file/image_copy.h"
 

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "drivers/driver.h"
+#include "drivers/driver_call.h"
 #include "drivers/file/directory.h"
 
 int snapshot_file_get_manageable(const struct directory *directory, struct arena *arena,

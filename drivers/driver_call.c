@@ -1,0 +1,14 @@
+#include "drivers/driver_call.h"
+
+int driver_fence_check(const struct driver_fence *fence, struct error *err) {
+    if (!fence || fence->holds(fence))
+        return 0;
+    return error_set(err, ERROR_CONFLICT, "This work may belong to another worker by now.");
+}
+
+int driver_progress_tell(const struct driver_progress *progress, int64_t done_bytes,
+                         int64_t all_bytes, struct error *err) {
+    if (!progress || progress->tell(progress, done_bytes, all_bytes))
+        return 0;
+    return error_set(err, ERROR_CONFLICT, "The operation was cancelled.");
+}
