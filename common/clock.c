@@ -320,3 +320,9 @@ bool uuid_parse(const char *text, char ret[UUID_SIZE]) {
         memcpy(ret, canonical, sizeof(canonical));
     return true;
 }
+
+bool uuid_is_canonical(const char *text) {
+    char canonical[UUID_SIZE];
+
+    return uuid_parse(text, canonical) && strcmp(text, canonical) == 0;
+}

@@ -67,3 +67,4 @@ char *clock_uuid(const struct clock *clock, char text[UUID_SIZE]);
 /* 32 hex digits, hyphens optional anywhere, any case; writes the canonical form when `ret` is
  * given. */
 bool uuid_parse(const char *text, char ret[UUID_SIZE]);
+bool uuid_is_canonical(const char *text);

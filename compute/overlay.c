@@ -12,10 +12,10 @@
 
 /* An id in its canonical form, as far as `length`. */
 static bool is_id(const char *text) {
-    char id[UUID_SIZE], cut[UUID_SIZE];
+    char cut[UUID_SIZE];
 
     snprintf(cut, sizeof(cut), "%s", text);
-    return uuid_parse(cut, id) && strcmp(cut, id) == 0;
+    return uuid_is_canonical(cut);
 }
 
 bool overlay_name_fits(const char *name) {

@@ -44,10 +44,9 @@ int replica_say(struct error *err, const struct replica *replica, const char *wh
 }
 
 static int open_pool(const struct replica *replica, struct error *err) {
-    char uid[UUID_SIZE];
     int fd;
 
-    if (!uuid_parse(replica->uid, uid) || strcmp(uid, replica->uid) != 0)
+    if (!uuid_is_canonical(replica->uid))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a replica.", replica->uid);
     fd = open(replica->pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? replica_say(err, replica, "opening the pool") : fd;

@@ -28,12 +28,10 @@ static int say(struct error *err, const struct replica *replica, const char *wha
 
 static int name_files(const char *name, char whole[NAME_MOST], char begun[NAME_MOST],
                       struct error *err) {
-    char uid[UUID_SIZE];
-
-    if (!uuid_parse(name, uid) || strcmp(uid, name) != 0)
+    if (!uuid_is_canonical(name))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
-    snprintf(whole, NAME_MOST, PREFIX "%s", uid);
-    snprintf(begun, NAME_MOST, PREFIX "%s" BEGUN, uid);
+    snprintf(whole, NAME_MOST, PREFIX "%s", name);
+    snprintf(begun, NAME_MOST, PREFIX "%s" BEGUN, name);
     return 0;
 }
 

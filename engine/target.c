@@ -17,8 +17,6 @@
 /* ---- open and close ---- */
 
 static int check_settings(const struct target_settings *settings, struct error *err) {
-    char uid[UUID_SIZE];
-
     if (settings->count == 0 || settings->count > REPLICAS_MOST)
         return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
                          REPLICAS_MOST, settings->count);
@@ -28,13 +26,12 @@ static int check_settings(const struct target_settings *settings, struct error *
         return error_set(err, ERROR_BAD_REQUEST,
                          "The size of a volume is a multiple of 512 and at most its maximum, which "
                          "is at most 2^60.");
-    if (!uuid_parse(settings->volume, uid) || strcmp(uid, settings->volume) != 0)
+    if (!uuid_is_canonical(settings->volume))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no volume.", settings->volume);
     for (unsigned i = 0; i < settings->count; i++) {
         const struct replica *replica = &settings->replicas[i];
 
-        if (replica->pool[0] != '/' || !uuid_parse(replica->uid, uid) ||
-            strcmp(uid, replica->uid) != 0)
+        if (replica->pool[0] != '/' || !uuid_is_canonical(replica->uid))
             return error_set(err, ERROR_BAD_REQUEST, "%.64s in %.200s is no replica.", replica->uid,
                              replica->pool);
         for (unsigned j = 0; j < i; j++) {

@@ -202,6 +202,8 @@ int rebuild_look(struct target *target, struct error *err);
 int copies_look(struct target *target, struct error *err);
 /* Nodes of a snapshot, and files that are none yet, whatever is left of them. */
 int copies_tidy(struct target *target, struct error *err);
+/* A copy that has concluded: dismissed; -1 when it has not done it all. */
+int copies_conclude(struct target *target, const struct graph_job *job, struct error *err);
 int revert_look(struct target *target, struct error *err);
 int repair_look(struct target *target, struct error *err);
 int repair_tidy(struct target *target, struct error *err);

@@ -27,13 +27,12 @@ static int check(struct target *target, const struct replica *replica, const cha
                  bool grows, struct error *err) {
     const struct member *member = member_find(target, replica->uid);
     const struct member *old = replaces ? member_find(target, replaces) : NULL;
-    char uid[UUID_SIZE];
 
     if (target->state != TARGET_SERVING)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     if (target_is_busy(target))
         return target_refuse_busy(target, err);
-    if (replica->pool[0] != '/' || !uuid_parse(replica->uid, uid) || strcmp(uid, replica->uid) != 0)
+    if (replica->pool[0] != '/' || !uuid_is_canonical(replica->uid))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no replica.", replica->uid);
     if ((member && member->votes) || (replaces && (!old || !old->votes)))
         return error_set(err, ERROR_CONFLICT,

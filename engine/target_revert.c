@@ -80,16 +80,15 @@ static void fail(struct target *target, const struct error *why) {
 }
 
 int target_revert(struct target *target, const char *name, int64_t speed, struct error *err) {
-    char uid[UUID_SIZE];
     struct error reason;
 
-    if (!uuid_parse(name, uid) || strcmp(uid, name) != 0)
+    if (!uuid_is_canonical(name))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
     if (target->state != TARGET_SERVING || !target->sealed)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not sealed.", target->volume);
     if (target_is_busy(target))
         return target_refuse_busy(target, err);
-    strcpy(target->snapshot, uid);
+    strcpy(target->snapshot, name);
     target->fine = target->ending = false;
     target->speed = speed;
     target->done_bytes = target->total_bytes = 0;
@@ -123,13 +122,7 @@ static int settle(struct target *target, struct error *err) {
 }
 
 static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
-    if (watch_events(target, err) < 0 ||
-        GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
-        return -1;
-    if (job->error[0] || !target->ending)
-        return error_set(err, ERROR_BACKEND, "%s",
-                         job->error[0] ? job->error : "the copy was ended before its time");
-    if (settle(target, err) < 0)
+    if (copies_conclude(target, job, err) < 0 || settle(target, err) < 0)
         return -1;
     target->job = TARGET_REVERTED;
     log_info(NULL, "volume reverted", "volume_id", target->volume, "snapshot_id", target->snapshot,

@@ -91,23 +91,22 @@ static int fail(struct target *target, const struct error *why) {
 }
 
 int target_snapshot(struct target *target, const char *name, int64_t speed, struct error *err) {
-    char uid[UUID_SIZE];
     struct error reason;
 
-    if (!uuid_parse(name, uid) || strcmp(uid, name) != 0)
+    if (!uuid_is_canonical(name))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
     if (target->state != TARGET_SERVING)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
-    if (target->job == TARGET_SNAPSHOT && strcmp(target->snapshot, uid) == 0)
+    if (target->job == TARGET_SNAPSHOT && strcmp(target->snapshot, name) == 0)
         return 1;
     if (target_is_busy(target))
         return target_refuse_busy(target, err);
     for (unsigned i = 0; i < target->count; i++) {
         if (member_is_here(&target->members[i]) &&
-            replica_snapshot_is_there(&target->members[i].replica, uid))
+            replica_snapshot_is_there(&target->members[i].replica, name))
             return 0;
     }
-    strcpy(target->snapshot, uid);
+    strcpy(target->snapshot, name);
     target->fine = target->ending = false;
     target->speed = speed;
     target->failures_before = target->failures;
@@ -139,14 +138,19 @@ static int keep(struct target *target, struct error *err) {
     return error_set(err, ERROR_BACKEND, "only %u of %u copies are whole", kept, target->threshold);
 }
 
-static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
+int copies_conclude(struct target *target, const struct graph_job *job, struct error *err) {
     if (watch_events(target, err) < 0 ||
         GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
         return -1;
     if (job->error[0] || !target->ending)
         return error_set(err, ERROR_BACKEND, "%s",
                          job->error[0] ? job->error : "the copy was ended before its time");
-    if (graph_remove_node(target, COPIES, err) < 0 || keep(target, err) < 0)
+    return 0;
+}
+
+static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
+    if (copies_conclude(target, job, err) < 0 || graph_remove_node(target, COPIES, err) < 0 ||
+        keep(target, err) < 0)
         return -1;
     target->job = TARGET_SNAPPED;
     log_info(NULL, "snapshot made", "volume_id", target->volume, "snapshot_id", target->snapshot,

@@ -129,11 +129,10 @@ const char **targets_held(struct targets *targets, struct arena *arena) {
     DIR *directory = opendir(targets->settings.run_directory);
     const char **uids = arena_alloc(arena, sizeof(*uids));
     const struct dirent *entry;
-    char uid[UUID_SIZE];
     size_t count = 0, room = 1;
 
     while (directory && (entry = readdir(directory))) {
-        if (!uuid_parse(entry->d_name, uid) || strcmp(uid, entry->d_name) != 0)
+        if (!uuid_is_canonical(entry->d_name))
             continue;
         if (count + 1 == room) {
             const char **more = arena_alloc(arena, 2 * room * sizeof(*more));
@@ -142,7 +141,7 @@ const char **targets_held(struct targets *targets, struct arena *arena) {
             uids = more;
             room *= 2;
         }
-        uids[count++] = arena_text(arena, uid);
+        uids[count++] = arena_text(arena, entry->d_name);
     }
     if (directory)
         closedir(directory);

@@ -293,6 +293,7 @@ START_TEST(uuids_are_read_in_every_spelling) {
         ck_assert(uuid_parse(texts[i], text));
         ck_assert_str_eq(text, "0123abcd-4567-89ab-cdef-0123456789ab");
         ck_assert(uuid_parse(texts[i], NULL));
+        ck_assert_int_eq(uuid_is_canonical(texts[i]), i == 0);
     }
 }
 END_TEST
@@ -314,6 +315,7 @@ START_TEST(other_texts_are_no_uuids_and_set_nothing) {
     for (size_t i = 0; i < LENGTH(texts); i++) {
         ck_assert(!uuid_parse(texts[i], text));
         ck_assert(!uuid_parse(texts[i], NULL));
+        ck_assert(!uuid_is_canonical(texts[i]));
     }
     ck_assert_str_eq(text, "untouched");
 }
