@@ -48,8 +48,9 @@ libscoria_a_SOURCES += \
 	csi/node/image_parse.c \
 	csi/node/kubelet_path.c csi/node/kubelet_path.h \
 	csi/node/label.h \
-	csi/node/loop.c csi/node/loop.h \
+	csi/node/loop.c csi/node/loop.h csi/node/loop.private.h \
 	csi/node/loop_ask.c csi/node/loop_ask.h \
+	csi/node/loop_find.c \
 	csi/node/loop_seal.c csi/node/loop_seal.h \
 	csi/node/mount.c csi/node/mount.h \
 	csi/node/mount_flags.c csi/node/mount_flags.h \

@@ -1,0 +1,261 @@
+/*
+ * The machine's devices: one of them is found, those of ours are listed, and one more is made.
+ */
+#include "csi/node/loop.h"
+
+#include "csi/node/loop.private.h"
+#include "csi/node/loop_seal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#define CONTROL       "/dev/loop-control"
+#define MOST_ATTEMPTS 64
+/* Left to the kernel it follows from the storage, and from whether the image shares blocks with
+ * another: a file system that was made with one size is none with a larger. */
+#define LOOP_SECTOR 512
+
+/* The control device, locked; -1: err says why not.  The lock ends with the descriptor. */
+static int open_control(struct error *err) {
+    autoclose int fd = open(CONTROL, O_RDWR | O_CLOEXEC);
+    int result;
+
+    if (fd < 0)
+        return error_errno(err, ERROR_BACKEND, "opening %s", CONTROL);
+    do
+        result = flock(fd, LOCK_EX);
+    while (result < 0 && errno == EINTR);
+    if (result < 0)
+        return error_errno(err, ERROR_BACKEND, "locking %s", CONTROL);
+    return take_fd(fd);
+}
+
+static void cleanup_dir(DIR *const *dir) {
+    if (*dir)
+        closedir(*dir);
+}
+
+/* The first device for which matches() says so, or -1 if nothing is known of that one but that it
+ * may be the one.  Devices are the whole machine's: one over a dead or a silent file keeps nobody
+ * from another. */
+static int search(bool (*matches)(const struct loop_seen *seen, const void *arg), const void *arg,
+                  struct loop *ret, struct loop_seen *ret_seen, struct error *err) {
+    __attribute__((cleanup(cleanup_dir))) DIR *devices = opendir(LOOP_DEVICES);
+    const struct dirent *entry;
+    unsigned number;
+
+    if (!devices)
+        return error_errno(err, ERROR_BACKEND, "looking into %s", LOOP_DEVICES);
+    while ((entry = readdir(devices))) {
+        autoloop struct loop loop = LOOP_NONE;
+        int found;
+
+        if (sscanf(entry->d_name, "loop%u", &number) != 1 ||
+            loop_backing(entry->d_name, ret_seen->path, sizeof(ret_seen->path)) < 0)
+            continue;
+        found = loop_open_seen(number, &loop, ret_seen, err);
+        if (found == 0 || ret_seen->dead || !matches(ret_seen, arg))
+            continue;
+        *ret = loop;
+        loop.fd = -1;
+        return found;
+    }
+    return 0;
+}
+
+/* As the kernel writes a device's number into loop_info64. */
+static uint64_t encode(dev_t device) {
+    return (minor(device) & 0xff) | (uint64_t)major(device) << 8 |
+           (uint64_t)(minor(device) & ~0xffU) << 12;
+}
+
+struct file {
+    struct stat status;
+    char name[NAME_MAX + 1]; /* the last part of its path; "": nobody knows */
+};
+
+static int file_look(int fd, struct file *ret, struct error *err) {
+    char link[sizeof("/proc/self/fd/2147483647")], path[PATH_MAX];
+    const char *slash;
+    ssize_t size;
+
+    if (fstat(fd, &ret->status) < 0)
+        return error_errno(err, ERROR_BACKEND, "looking at the image");
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    size = readlink(link, path, sizeof(path) - 1);
+    path[size < 0 ? 0 : size] = '\0';
+    slash = strrchr(path, '/');
+    snprintf(ret->name, sizeof(ret->name), "%s", slash ? slash + 1 : "");
+    return 0;
+}
+
+/* One file has one name, whatever the way to it. */
+static bool may_be_named(const char *path, const char *name) {
+    const char *slash = strrchr(path, '/');
+
+    return !*name || !slash || strncmp(slash + 1, name, strlen(name)) == 0;
+}
+
+static bool is_of_file(const struct loop_seen *seen, const void *arg) {
+    const struct file *file = arg;
+
+    if (seen->silent && !seen->known)
+        return may_be_named(seen->path, file->name);
+    return seen->info.lo_inode == file->status.st_ino &&
+           seen->info.lo_device == encode(file->status.st_dev);
+}
+
+struct wanted {
+    loop_label *is;
+    const char *of;
+};
+
+static bool has_label(const struct loop_seen *seen, const void *arg) {
+    const struct wanted *wanted = arg;
+    char label[LOOP_LABEL_SIZE + 1] = "";
+
+    if (seen->silent && !seen->known)
+        return !seen->numbered;
+    memcpy(label, seen->info.lo_file_name, LOOP_LABEL_SIZE);
+    return wanted->is(label, wanted->of);
+}
+
+static int find(int file, const char *begins, struct loop *ret, struct error *err) {
+    struct file wanted;
+    struct loop_seen seen;
+    int found;
+
+    if (file_look(file, &wanted, err) < 0)
+        return -1;
+    found = search(is_of_file, &wanted, ret, &seen, err);
+    if (found > 0 && (seen.info.lo_offset || seen.info.lo_sizelimit ||
+                      strncmp(ret->label, begins, strlen(begins)) != 0)) {
+        close(ret->fd);
+        return error_set(err, ERROR_PRECONDITION,
+                         "The image is behind /dev/loop%u, which somebody else has made.",
+                         ret->number);
+    }
+    return found;
+}
+
+int loop_find(int file, const char *begins, struct loop *ret, struct error *err) {
+    autoclose int control = open_control(err);
+
+    return control < 0 ? -1 : find(file, begins, ret, err);
+}
+
+int loop_find_label(loop_label *is, const char *of, struct loop *ret, struct error *err) {
+    const struct wanted wanted = { is, of };
+    autoclose int control = open_control(err);
+    struct loop_seen seen;
+
+    return control < 0 ? -1 : search(has_label, &wanted, ret, &seen, err);
+}
+
+#define LISTED_MOST 4096
+
+struct listing {
+    const char *begins;
+    struct loop_name *names;
+    int count;
+};
+
+static bool list_one(const struct loop_seen *seen, const void *arg) {
+    struct listing *listing = (struct listing *)(uintptr_t)arg;
+    struct loop_name *name = &listing->names[listing->count];
+    const struct loop_info64 *info = &seen->info;
+
+    if (listing->count == LISTED_MOST || (seen->silent && !seen->known) ||
+        strncmp((const char *)info->lo_file_name, listing->begins, strlen(listing->begins)) != 0)
+        return false;
+    *name = (struct loop_name){ .number = info->lo_number };
+    memcpy(name->label, info->lo_file_name, LOOP_LABEL_SIZE);
+    listing->count++;
+    return false;
+}
+
+int loop_list(struct arena *arena, const char *begins, struct loop_name **ret, struct error *err) {
+    struct listing listing = { .begins = begins,
+                               .names = arena_alloc(arena, LISTED_MOST * sizeof *listing.names) };
+    struct loop_seen seen;
+    struct loop none;
+
+    if (search(list_one, &listing, &none, &seen, err) < 0)
+        return -1;
+    *ret = listing.names;
+    return listing.count;
+}
+
+/* ---- one more ---- */
+
+static void seal_device(unsigned number, int fd, int file, struct loop_info64 *info) {
+    struct stat status;
+
+    if (fstat(file, &status) < 0)
+        return;
+    info->lo_device = encode(status.st_dev);
+    info->lo_inode = status.st_ino;
+    loop_seal(number, loop_seal_number(fd), info);
+}
+
+/* 1: somebody else has taken this one meanwhile. */
+static int configure(unsigned number, int file, const char *label, const struct loop_how *how,
+                     struct loop *ret, struct error *err) {
+    struct loop_config config = {
+        .fd = (uint32_t)file,
+        .block_size = how->sector > 0 ? how->sector : LOOP_SECTOR,
+        .info.lo_flags = LO_FLAGS_AUTOCLEAR | (how->one_by_one ? 0U : LO_FLAGS_DIRECT_IO) |
+                         (how->read_only ? LO_FLAGS_READ_ONLY : 0U),
+    };
+    char path[LOOP_PATH_SIZE];
+    autoclose int fd = -1;
+
+    snprintf((char *)config.info.lo_file_name, LOOP_LABEL_SIZE, "%s", label);
+    loop_path(number, path);
+    fd = open(path, (how->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+    if (fd < 0 && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
+        return 1;
+    if (fd < 0)
+        return error_errno(err, ERROR_BACKEND, "opening %s", path);
+    if (ioctl(fd, LOOP_CONFIGURE, &config) < 0)
+        return errno == EBUSY ? 1 : error_errno(err, ERROR_BACKEND, "attaching to %s", path);
+    seal_device(number, fd, file, &config.info);
+    *ret = (struct loop){ .fd = take_fd(fd), .number = number, .read_only = how->read_only };
+    memcpy(ret->label, config.info.lo_file_name, sizeof(ret->label));
+    return 0;
+}
+
+/* Losing devices to other programs that many times in a row means that there is another reason. */
+static int take_free(int control, int file, const char *label, const struct loop_how *how,
+                     struct loop *ret, struct error *err) {
+    for (int i = 0; i < MOST_ATTEMPTS; i++) {
+        int number = ioctl(control, LOOP_CTL_GET_FREE), result;
+
+        if (number < 0)
+            return error_errno(err, ERROR_BACKEND, "looking for a free loop device");
+        result = configure((unsigned)number, file, label, how, ret, err);
+        if (result <= 0)
+            return result;
+    }
+    return error_set(err, ERROR_UNAVAILABLE, "Other programs take every free loop device.");
+}
+
+int loop_attach(int file, const char *label, const struct loop_how *how, struct loop *ret,
+                struct error *err) {
+    autoclose int control = open_control(err);
+    autoloop struct loop other = LOOP_NONE;
+    int found = control < 0 ? -1 : find(file, "", &other, err);
+
+    if (found < 0)
+        return -1;
+    if (found > 0)
+        return error_set(err, ERROR_CONFLICT, "The image has been attached meanwhile.");
+    return take_free(control, file, label, how, ret, err);
+}
