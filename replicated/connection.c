@@ -32,6 +32,7 @@ static json_t *all_clients(const struct replicated_call *call) {
 struct connecting {
     const char *host; /* NULL: where it is served already */
     bool known;       /* that it can serve, or be let in */
+    bool heard;       /* of the agent that is to serve it */
     bool said;
     const char *socket;
     const json_t *gate; /* where it is let in; NULL: at the socket */
@@ -107,22 +108,50 @@ static int find_target(struct replicated_call *call, const char *node,
     return 1;
 }
 
-/* A host without would be waited for until the patience is over. */
-static int check_agent(struct replicated_call *call, const char *host, struct error *err) {
+/* 1: the host has an agent; 0: none.  One that is not heard of is waited for as long as an API that
+ * was away: that has heard of nobody, either. */
+static int find_agent(struct replicated_call *call, const char *host, struct error *err) {
     const json_t *pools = replicated_pools(&call->api, call->arena, err);
+    bool silent = false;
 
     for (size_t i = 0; i < json_array_size(pools); i++) {
-        const char *node = json_text_of(json_array_get(pools, i), "node");
+        const json_t *pool = json_array_get(pools, i);
+        const char *node = json_text_of(pool, "node");
 
-        if (node && strcmp(node, host) == 0)
-            return 0;
+        if (!node || strcmp(node, host) != 0)
+            continue;
+        if (!json_is_false(json_object_get(pool, "up")))
+            return 1;
+        silent = true;
     }
-    call->over = pools != NULL;
-    return pools ? error_set(err, ERROR_BAD_REQUEST,
-                             "Host %s has no storage agent with a pool: a replicated volume is "
-                             "served by the host that it is connected to.",
-                             host)
-                 : -1;
+    if (silent)
+        return error_set(
+            err, ERROR_UNAVAILABLE,
+            "The storage agent of host %s is silent, and the volume is not served yet.", host);
+    return pools ? 0 : -1;
+}
+
+/* A host without would be waited for until the patience is over. */
+static int check_agent(struct replicated_call *call, const char *host, struct error *err) {
+    int found = find_agent(call, host, err);
+
+    if (found != 0)
+        return found < 0 ? -1 : 0;
+    call->over = true;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Host %s has no storage agent with a pool: a replicated volume is served by "
+                     "the host that it is connected to.",
+                     host);
+}
+
+/* What a silent agent serves already it serves on; with anything else it is not waited for. */
+static int await_target(struct replicated_call *call, const char *node,
+                        struct connecting *connecting, struct error *err) {
+    int found = find_target(call, node, connecting, err);
+
+    if (found == 0 && !connecting->heard)
+        connecting->heard = find_agent(call, node, err) >= 0;
+    return found != 0 || connecting->heard ? found : -1;
 }
 
 /* Only where other nodes reach it lets a node others in. */
@@ -178,7 +207,7 @@ static int share(struct replicated_call *call, const char *node, struct connecti
         connecting->known = true;
     }
     if (connecting->said && named)
-        return find_target(call, node, connecting, err);
+        return await_target(call, node, connecting, err);
     clients = json_array();
     json_array_extend(clients, (json_t *)(uintptr_t)replicated_clients(call));
     if (!named)
@@ -208,7 +237,7 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
         connecting->said = publish(call, connecting->host, all_clients(call), err) == 0;
         return connecting->said ? 0 : -1;
     }
-    return find_target(call, connecting->host, connecting, err);
+    return await_target(call, connecting->host, connecting, err);
 }
 
 /* A refusal says that nothing has begun, and clients read it: what the API refuses to us is

@@ -3,6 +3,7 @@
  * it does when others have been there before, and what it leaves alone.
  */
 #include "identity/own_user.h"
+#include "replicated/replicated.private.h"
 #include "tests/lib/script_server.h"
 #include "tests/unit/drivers/driver_test.h"
 #include "json/json.h"
@@ -465,6 +466,82 @@ START_TEST(who_leaves_is_let_in_no_more_and_the_last_takes_it_all) {
 }
 END_TEST
 
+#define SILENT_POOLS                                                                        \
+    "{\"replica_pools\":[{\"node\":\"other\",\"up\":true},{\"node\":\"one\",\"up\":false}," \
+    "{\"node\":\"one\",\"up\":false}]}"
+
+static int connect_to(const char *host, const struct driver_volume *volume) {
+    json_t *info = NULL, *connector = json_pack("{s:s}", "host", host);
+    int result =
+        bench.driver->connect(bench.handle, bench.arena, volume, connector, &info, &bench.err);
+
+    json_decref(info);
+    json_decref(connector);
+    return result;
+}
+
+START_TEST(a_host_whose_agent_is_silent_is_not_waited_for) {
+    struct driver_volume volume = A_VOLUME;
+    struct replicated *opened;
+
+    begin();
+    opened = bench.handle;
+    answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1); /* an API that was away */
+    answers("GET", "/v3/replica_pools", 200, POOLS("one"), 1);
+    answers("GET", PATH, 200, CONFIG(ID, "7", AT("")), 2);
+    answers("PATCH", PATH, 409, CHANGED, 1);
+    answers("GET", PATH, 404, NONE, 1);
+    ck_assert_int_eq(connect_to("one", &volume), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_NOT_FOUND);
+    ck_assert_uint_eq(asked("PATCH"), 1);
+
+    opened->patience_us = 0; /* it is told after the first try */
+    answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1);
+    answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 1);
+    ck_assert_int_eq(connect_to("one", &volume), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(bench.err.message, "storage agent of host one is silent"));
+    ck_assert_uint_eq(asked("PATCH"), 1); /* nothing has begun */
+    end();
+}
+END_TEST
+
+static unsigned asked_for_pools(void) {
+    return script_server_count(server, "GET", "/v3/replica_pools");
+}
+
+/* The walk goes on as with an API that is away, and ends with the first thing that is not. */
+START_TEST(what_a_silent_agent_does_not_serve_is_not_waited_for) {
+    const char *const one[] = { "one", NULL };
+    struct driver_volume volume = A_VOLUME, moving = with(one);
+
+    begin();
+    answers("GET", PATH, 200, CONFIG(ID, "9", AT("one")), 5);
+    answers("PATCH", PATH, 200, CONFIG(ID, "9", AT("one")), 0);
+    answers("GET", PATH "/volume", 200, SERVED("Down"), 1);
+    ck_assert_msg(connect_to("one", &volume) == 0, "%s", bench.err.message);
+    ck_assert_uint_eq(asked_for_pools(), 0);
+
+    answers("GET", PATH "/volume", 404, NONE, 2);
+    answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1);
+    answers("GET", "/v3/replica_pools", 403, NONE, 1);
+    ck_assert_int_eq(connect_to("one", &volume), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_FORBIDDEN);
+    ck_assert_uint_eq(asked_for_pools(), 2);
+
+    /* Nor by whoever moves away from it. */
+    answers("GET", "/v3/replica_pools", 200,
+            "{\"replica_pools\":[{\"node\":\"one\",\"address\":\"one:1\",\"up\":false}]}", 2);
+    answers("GET", "/v3/replica_pools", 403, NONE, 1);
+    answers("GET", PATH, 200, CONFIG(ID, "9", SHARED("one", CLIENT("two"))), 0);
+    answers("GET", PATH "/volume", 200, SERVED("Down"), 0);
+    ck_assert_int_eq(connect_to("two", &moving), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_FORBIDDEN);
+    ck_assert_uint_eq(asked_for_pools(), 5);
+    end();
+}
+END_TEST
+
 START_TEST(an_api_that_begins_anew_is_waited_for) {
     struct driver_volume volume = A_VOLUME;
 
@@ -742,9 +819,11 @@ CHECK_MAIN("replicated", who_moves_is_let_in_where_it_is_served,
            who_is_fenced_off_changes_nothing, what_is_deleted_is_what_was_looked_at,
            what_has_another_name_is_not_there, a_name_is_a_label,
            it_grows_to_one_size_after_the_other, what_is_refused_to_us_is_no_refusal_of_ours,
-           it_is_served_to_one_host, an_api_that_begins_anew_is_waited_for,
-           a_snapshot_is_a_document_of_its_own, a_snapshot_goes_with_its_document,
-           a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another_by_a_snapshot_that_goes,
+           it_is_served_to_one_host, a_host_whose_agent_is_silent_is_not_waited_for,
+           what_a_silent_agent_does_not_serve_is_not_waited_for,
+           an_api_that_begins_anew_is_waited_for, a_snapshot_is_a_document_of_its_own,
+           a_snapshot_goes_with_its_document, a_volume_is_made_of_a_snapshot,
+           a_volume_is_made_of_another_by_a_snapshot_that_goes,
            what_a_clone_that_failed_has_left_goes_with_it, a_revert_is_asked_of_the_config_once,
            the_room_is_that_of_pools_that_take_replicas,
            before_the_api_listens_there_is_nothing_to_tell)
