@@ -186,11 +186,12 @@ static bool is_passing(const struct replicated_call *call, const struct error *f
 
 int replicated_walk(struct replicated_call *call, replicated_step *step, void *arg,
                     struct error *err) {
-    int64_t begun_us = clock_boottime_us(), answered_us = begun_us, pause_us = PAUSE_FIRST_US;
+    int64_t begun_us = clock_boottime_us(), away_since_us = 0, pause_us = PAUSE_FIRST_US;
     int64_t moved = call->moved;
 
     for (;;) {
         struct error failure;
+        int64_t looked_us = clock_boottime_us();
         int done = step(call, arg, &failure);
         int64_t now_us = clock_boottime_us();
 
@@ -201,8 +202,10 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
             begun_us = now_us;
         }
         if (done == 0 || failure.kind != ERROR_UNAVAILABLE)
-            answered_us = now_us;
-        if (done < 0 && !is_passing(call, &failure, now_us - answered_us))
+            away_since_us = 0;
+        else if (away_since_us == 0) /* who slept before has not seen anybody away */
+            away_since_us = looked_us;
+        if (done < 0 && !is_passing(call, &failure, now_us - away_since_us))
             return error_pass(err, &failure);
         if (now_us - begun_us >= call->backend->patience_us)
             return done < 0 ? error_pass(err, &failure) : give_up(call, err);

@@ -5,6 +5,7 @@
 #include "identity/own_user.h"
 #include "replicated/replicated.private.h"
 #include "tests/lib/script_server.h"
+#include "tests/lib/wall.h"
 #include "tests/unit/drivers/driver_test.h"
 #include "json/json.h"
 
@@ -542,6 +543,35 @@ START_TEST(what_a_silent_agent_does_not_serve_is_not_waited_for) {
 }
 END_TEST
 
+static bool sleeps_once(const struct driver_fence *fence) {
+    static bool slept;
+
+    (void)fence;
+    if (!slept && asked("PATCH") > 0) {
+        slept = true;
+        boot_pass(20);
+    }
+    return true;
+}
+
+/* Behind its own change, and before it looks whether that was heeded. */
+START_TEST(who_slept_has_not_seen_anybody_silent) {
+    static const struct driver_fence asleep = { sleeps_once };
+    struct driver_volume volume = A_VOLUME;
+
+    begin();
+    volume.fence = &asleep;
+    answers("GET", PATH, 200, CONFIG(ID, "9", AT("one")), 0);
+    answers("PATCH", PATH, 200, CONFIG(ID, "9", AT("one")), 0);
+    answers("GET", PATH "/volume", 404, NONE, 1);
+    answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1);
+    answers("GET", PATH "/volume", 200, SERVED("Down"), 0);
+    ck_assert_msg(connect_to("one", &volume) == 0, "%s", bench.err.message);
+    ck_assert_uint_eq(asked_for_pools(), 1);
+    end();
+}
+END_TEST
+
 START_TEST(an_api_that_begins_anew_is_waited_for) {
     struct driver_volume volume = A_VOLUME;
 
@@ -821,9 +851,9 @@ CHECK_MAIN("replicated", who_moves_is_let_in_where_it_is_served,
            it_grows_to_one_size_after_the_other, what_is_refused_to_us_is_no_refusal_of_ours,
            it_is_served_to_one_host, a_host_whose_agent_is_silent_is_not_waited_for,
            what_a_silent_agent_does_not_serve_is_not_waited_for,
-           an_api_that_begins_anew_is_waited_for, a_snapshot_is_a_document_of_its_own,
-           a_snapshot_goes_with_its_document, a_volume_is_made_of_a_snapshot,
-           a_volume_is_made_of_another_by_a_snapshot_that_goes,
+           who_slept_has_not_seen_anybody_silent, an_api_that_begins_anew_is_waited_for,
+           a_snapshot_is_a_document_of_its_own, a_snapshot_goes_with_its_document,
+           a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another_by_a_snapshot_that_goes,
            what_a_clone_that_failed_has_left_goes_with_it, a_revert_is_asked_of_the_config_once,
            the_room_is_that_of_pools_that_take_replicas,
            before_the_api_listens_there_is_nothing_to_tell)
