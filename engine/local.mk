@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	engine/daemon.c engine/daemon.h \
 	engine/epoch.c engine/epoch.h \
+	engine/file_node.c engine/file_node.h \
 	engine/generation.c engine/generation.h \
 	engine/qmp.c engine/qmp.h \
 	engine/quorum.c engine/quorum.h \
@@ -22,6 +23,7 @@ EXTRA_DIST += tests/unit/engine/target_test.h
 if HAVE_CHECK
 slow_tests += \
 	tests/unit/engine/test_target \
+	tests/unit/engine/test_target_daemon \
 	tests/unit/engine/test_target_doubt \
 	tests/unit/engine/test_target_epoch \
 	tests/unit/engine/test_target_far \

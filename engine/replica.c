@@ -274,6 +274,17 @@ void replica_look(const struct replica *replica, const char *volume, struct repl
         error_set(&ret->why, ERROR_BACKEND, "The file system of %s is read only.", replica->pool);
 }
 
+void replica_look_settled(const struct replica *replica, const char *volume,
+                          struct replica_look *ret) {
+    int64_t until_us = clock_monotonic_us() + MOMENT_US;
+
+    replica_look(replica, volume, ret);
+    while (ret->held && clock_monotonic_us() < until_us) {
+        poll(NULL, 0, PAUSE_MS);
+        replica_look(replica, volume, ret);
+    }
+}
+
 /* ---- deletion ---- */
 
 int replica_remove_snapshots(const struct replica *replica, bool all, struct error *err) {

@@ -51,6 +51,10 @@ int replica_create(const struct replica *replica, const char *volume, int64_t ma
                    const struct generation *first, struct error *err);
 
 void replica_look(const struct replica *replica, const char *volume, struct replica_look *ret);
+/* As replica_look(), where a program that has the file open may have been ended just now: what the
+ * kernel still does for it is waited for, a moment. */
+void replica_look_settled(const struct replica *replica, const char *volume,
+                          struct replica_look *ret);
 
 int replica_write_state(const struct replica *replica, const struct replica_state *state,
                         struct error *err);

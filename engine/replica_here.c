@@ -15,7 +15,7 @@ static int open_here(void *arg, const struct replica *replica, const char *volum
     (void)arg;
     if (replica_epoch_take(replica, epoch, err) < 0)
         return -1;
-    replica_look(replica, volume, &look);
+    replica_look_settled(replica, volume, &look);
     if (look.held)
         return error_set(err, ERROR_CONFLICT, "Another program has the replica %s in %s open.",
                          replica->uid, replica->pool);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "engine/file_node.h"
 #include "engine/qmp.h"
 #include "engine/quorum.h"
 #include "engine/replica_access.h"
@@ -157,8 +158,7 @@ int graph_add_export(struct target *target, struct error *err);
 int graph_set_qos(struct target *target, struct error *err);
 int graph_add_hole(struct target *target, struct error *err);
 /* A file of its own, and its raw node. */
-int graph_add_file(struct target *target, const char *node, const char *path, int64_t size_bytes,
-                   struct error *err);
+int graph_add_file(struct target *target, const struct file_node *node, struct error *err);
 /* It need not be there. */
 int graph_remove_node(struct target *target, const char *node, struct error *err);
 /* The quorum's child of that node is taken out, and the node removed; it need not be there. */

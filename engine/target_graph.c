@@ -23,25 +23,22 @@
 #define CREDENTIALS "credentials"
 #define EXPORT      "needs-"
 
+static int refuse_without_daemon(struct error *err) {
+    return error_set(err, ERROR_UNAVAILABLE, "there is no storage daemon");
+}
+
 int graph_do(struct target *target, struct arena *arena, const char *command, json_t *arguments,
              json_t **ret, struct error *err) {
     if (!target->qmp) {
         json_decref(arguments);
-        return error_set(err, ERROR_UNAVAILABLE, "there is no storage daemon");
+        return refuse_without_daemon(err);
     }
     return qmp_execute(target->qmp, arena, command, arguments, target->timeout_ms, ret, err);
 }
 
-/* locking=on: where the file system has no locks, two daemons could not be told apart.
- * aio=threads: what io_uring has begun outlives a daemon that was killed, with its locks. */
-int graph_add_file(struct target *target, const char *node, const char *path, int64_t size_bytes,
-                   struct error *err) {
-    json_t *file = json_pack("{s:s, s:s, s:s, s:s, s:s}", "driver", "file", "filename", path,
-                             "discard", "unmap", "locking", "on", "aio", "threads");
-
-    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:o}", "driver", "raw",
-                    "node-name", node, "size", (json_int_t)size_bytes, "discard", "unmap", "file",
-                    file);
+int graph_add_file(struct target *target, const struct file_node *node, struct error *err) {
+    return target->qmp ? file_node_add(target->qmp, node, target->timeout_ms, err)
+                       : refuse_without_daemon(err);
 }
 
 /* The certificates are those of now: who has a connection keeps what it has read. */
@@ -96,9 +93,11 @@ int graph_add_connection(struct target *target, const struct member *member, con
 
 int graph_add_replica(struct target *target, const struct member *member, int64_t size_bytes,
                       struct error *err) {
+    const struct file_node node = { member->node, member->data.export, size_bytes, false };
+
     if (member->data.host[0])
         return graph_add_connection(target, member, member->node, size_bytes, err);
-    return graph_add_file(target, member->node, member->data.export, size_bytes, err);
+    return graph_add_file(target, &node, err);
 }
 
 int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, struct error *err) {

@@ -25,14 +25,12 @@ static int add_file(struct target *target, const struct member *member, struct e
     autoarena struct arena *arena = arena_new();
     const char *path = arena_join(arena, member->replica.pool, "/", member->replica.uid,
                                   "/" REPLICA_SNAPSHOT, target->snapshot, NULL);
+    const struct file_node node = { member->copy_node, path, 0, true };
 
     if (replica_snapshot_size(&member->replica, target->snapshot) != target->size_bytes)
         return error_set(err, ERROR_CONFLICT, "The snapshot %s is not as large as the volume %s.",
                          target->snapshot, target->volume);
-    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:b, s:{s:s, s:s, s:b, s:s, s:s}}",
-                    "driver", "raw", "node-name", member->copy_node, "read-only", true, "file",
-                    "driver", "file", "filename", path, "read-only", true, "locking", "on", "aio",
-                    "threads");
+    return graph_add_file(target, &node, err);
 }
 
 static int add_files(struct target *target, struct error *err) {

@@ -24,6 +24,13 @@ static bool is_possible(const struct member *member, struct error *err) {
     return member_is_here(member);
 }
 
+static int add_copy(struct target *target, const struct member *member, const char *path,
+                    struct error *err) {
+    const struct file_node node = { member->copy_node, path, target->size_bytes, false };
+
+    return graph_add_file(target, &node, err);
+}
+
 static int add_copies(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     json_t *nodes = json_array();
@@ -35,11 +42,10 @@ static int add_copies(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        member->copied =
-            member->votes && is_possible(member, &reason) &&
-            replica_snapshot_begin(&member->replica, target->snapshot, target->size_bytes, arena,
-                                   &path, &reason) == 0 &&
-            graph_add_file(target, member->copy_node, path, target->size_bytes, &reason) == 0;
+        member->copied = member->votes && is_possible(member, &reason) &&
+                         replica_snapshot_begin(&member->replica, target->snapshot,
+                                                target->size_bytes, arena, &path, &reason) == 0 &&
+                         add_copy(target, member, path, &reason) == 0;
         if (member->copied)
             json_array_append_new(nodes, json_string(member->copy_node));
         count += member->copied;

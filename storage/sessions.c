@@ -4,6 +4,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "engine/daemon.h"
+#include "engine/file_node.h"
 #include "engine/replica_epoch.h"
 #include "storage/keeper_paper.h"
 #include "json/json.h"
@@ -81,14 +82,9 @@ static int export_file(const struct nbd_server_settings *settings, struct qmp *q
                        const struct replica *replica, const struct replica_session *session,
                        struct error *err) {
     autoarena struct arena *arena = arena_new();
-    json_t *file = json_pack("{s:s, s:s, s:s, s:s, s:s}", "driver", "file", "filename",
-                             replica_data_path(arena, replica), "discard", "unmap", "locking", "on",
-                             "aio", "threads");
+    const struct file_node node = { "replica", replica_data_path(arena, replica), 0, false };
 
-    if (nbd_server_order(settings, qmp, "blockdev-add",
-                         json_pack("{s:s, s:s, s:s, s:o}", "driver", "raw", "node-name", "replica",
-                                   "discard", "unmap", "file", file),
-                         err) < 0)
+    if (file_node_add(qmp, &node, settings->timeout_ms, err) < 0)
         return -1;
     return nbd_server_order(settings, qmp, "block-export-add",
                             json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "replica",
@@ -188,7 +184,7 @@ static int check_free(const struct replica *replica, const char *volume, int64_t
     if (highest > epoch)
         return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a later epoch.",
                          replica->uid);
-    replica_look(replica, volume, &look);
+    replica_look_settled(replica, volume, &look);
     if (look.held)
         return error_set(err, ERROR_CONFLICT, "The replica %s is in use at its node.",
                          replica->uid);

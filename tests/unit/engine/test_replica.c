@@ -7,10 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -357,6 +359,43 @@ START_TEST(a_moment_of_another_s_work_is_waited_for) {
 }
 END_TEST
 
+struct ended {
+    int held, looks; /* its file, and who tells when one that looks at it has closed it */
+};
+
+static void *end_after_a_look(void *arg) {
+    struct ended *daemon = arg;
+    char event[sizeof(struct inotify_event) + NAME_MAX + 1];
+
+    ck_assert_int_gt(read(daemon->looks, event, sizeof(event)), 0);
+    close(daemon->held);
+    return NULL;
+}
+
+/* As the kernel does with what io_uring still had to do for a daemon that was killed. */
+START_TEST(who_has_ended_lets_go_a_moment_later) {
+    struct ended daemon;
+    struct replica_look seen;
+    pthread_t other;
+
+    create();
+    daemon.held = hold();
+    daemon.looks = inotify_init1(IN_CLOEXEC);
+    ck_assert_int_ge(inotify_add_watch(daemon.looks, file("data"), IN_CLOSE), 0);
+    ck_assert_int_eq(pthread_create(&other, NULL, end_after_a_look, &daemon), 0);
+    replica_look_settled(&replica, VOLUME, &seen);
+    ck_assert(!seen.held);
+    ck_assert_int_eq(seen.health, REPLICA_GOOD);
+    ck_assert_int_eq(pthread_join(other, NULL), 0);
+    close(daemon.looks);
+
+    daemon.held = hold();
+    replica_look_settled(&replica, VOLUME, &seen);
+    ck_assert(seen.held); /* but who stays is told of */
+    close(daemon.held);
+}
+END_TEST
+
 START_TEST(a_deleted_replica_is_gone_and_strangers_files_are_not) {
     struct stat facts;
 
@@ -429,6 +468,6 @@ CHECK_MAIN_WITH("replica", true, begin, end, a_new_replica_is_sparse_private_and
                 a_state_of_another_replica_is_not_believed,
                 a_file_in_use_is_neither_emptied_nor_removed,
                 an_emptied_replica_has_nothing_of_before, who_works_on_it_does_so_alone,
-                a_moment_of_another_s_work_is_waited_for,
+                a_moment_of_another_s_work_is_waited_for, who_has_ended_lets_go_a_moment_later,
                 a_deleted_replica_is_gone_and_strangers_files_are_not,
                 a_pool_that_is_away_is_no_deleted_replica, a_state_is_replaced_as_a_whole)
