@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -73,7 +74,7 @@ bool daemon_runs(const char *run) {
 /* ---- in the child ---- */
 
 struct launch {
-    char *const *arguments;
+    char *const *arguments, *const *environment;
     int fds[CHILD_FDS];
 };
 
@@ -105,7 +106,7 @@ static void run_child(void *arg) {
         umask(0077);
         child_spare_from_oom();
         if (write_pid(LOCK_FD) == 0)
-            execvp(launch->arguments[0], launch->arguments);
+            execvpe(launch->arguments[0], launch->arguments, launch->environment);
     }
     child_fail(report);
 }
@@ -129,10 +130,35 @@ void daemon_trim_log(const char *run) {
     (void)fd;
 }
 
+/*
+ * QEMU allocates what it reads for each request anew, and glibc would give memory of this size back
+ * each time, for the kernel to fill with zeros again: most of what a large request costs.  So up to
+ * 8 MiB that are free stay, and a request of 1 MiB is taken from there.  What an operator has said of
+ * these counts.
+ */
+static char *const *daemon_environment(struct arena *arena) {
+    static const char *const ours[][2] = { { "MALLOC_MMAP_THRESHOLD_", "1126400" },
+                                           { "MALLOC_TRIM_THRESHOLD_", "8388608" } };
+    size_t count = 0;
+    char **all;
+
+    while (environ[count])
+        count++;
+    all = arena_alloc(arena, (count + LENGTH(ours) + 1) * sizeof(*all));
+    memcpy(all, environ, count * sizeof(*all));
+    for (size_t i = 0; i < LENGTH(ours); i++) {
+        if (!getenv(ours[i][0]))
+            all[count++] = arena_join(arena, ours[i][0], "=", ours[i][1], NULL);
+    }
+    return all;
+}
+
 static int launch_daemon(const char *run, const char *const *arguments, struct error *err) {
+    autoarena struct arena *arena = arena_new();
     autoclose int lock = open_in(run, "daemon", O_RDWR | O_CREAT);
     autoclose int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC), log = open_log(run, O_CREAT);
-    struct launch launch = { .arguments = (char *const *)(uintptr_t)arguments };
+    struct launch launch = { .arguments = (char *const *)(uintptr_t)arguments,
+                             .environment = daemon_environment(arena) };
     autoclose int reader = -1, writer = -1;
     int ends[2], held = lock < 0 ? -1 : try_lock(lock);
     pid_t pid;

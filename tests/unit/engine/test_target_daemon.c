@@ -6,6 +6,7 @@
 #include <linux/io_uring.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 
 static int daemon_pid(void) {
@@ -97,7 +98,38 @@ START_TEST(one_that_is_killed_at_work_is_followed_at_once) {
 }
 END_TEST
 
+static bool is_told(const char *variable) {
+    static char text[64 * 1024];
+    char path[64];
+    autofile FILE *file = NULL;
+    size_t size;
+
+    snprintf(path, sizeof(path), "/proc/%d/environ", daemon_pid());
+    file = fopen(path, "r");
+    size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    ck_assert_uint_gt(size, 0);
+    text[size] = '\0';
+    for (const char *one = text; one < text + size; one += strlen(one) + 1) {
+        if (strcmp(one, variable) == 0)
+            return true;
+    }
+    return false;
+}
+
+START_TEST(memory_for_large_requests_is_kept_unless_an_operator_says_otherwise) {
+    unsetenv("MALLOC_MMAP_THRESHOLD_");
+    setenv("MALLOC_TRIM_THRESHOLD_", "65536", 1);
+    setenv("OTHERWISE", "as it was", 1);
+    serve();
+    ck_assert(is_told("MALLOC_MMAP_THRESHOLD_=1126400"));
+    ck_assert(is_told("MALLOC_TRIM_THRESHOLD_=65536"));
+    ck_assert(!is_told("MALLOC_TRIM_THRESHOLD_=8388608"));
+    ck_assert(is_told("OTHERWISE=as it was"));
+}
+END_TEST
+
 CHECK_MAIN_WITH("target daemon", adopt_daemons(), begin, end,
                 files_are_read_by_io_uring_where_it_is_had,
                 without_io_uring_it_is_served_all_the_same,
-                one_that_is_killed_at_work_is_followed_at_once)
+                one_that_is_killed_at_work_is_followed_at_once,
+                memory_for_large_requests_is_kept_unless_an_operator_says_otherwise)
