@@ -133,8 +133,8 @@ void daemon_trim_log(const char *run) {
 /*
  * QEMU allocates what it reads for each request anew, and glibc would give memory of this size back
  * each time, for the kernel to fill with zeros again: most of what a large request costs.  So up to
- * 8 MiB that are free stay, and a request of 1 MiB is taken from there.  What an operator has said of
- * these counts.
+ * 8 MiB that are free stay, and a request of 1 MiB is taken from there.  What an operator has said
+ * of these counts.
  */
 static char *const *daemon_environment(struct arena *arena) {
     static const char *const ours[][2] = { { "MALLOC_MMAP_THRESHOLD_", "1126400" },
