@@ -12,8 +12,13 @@
  * writes that are under way at once one may get the other's data.  The kernel sends one at a time
  * as long as nobody opens the file with O_DIRECT.
  *
- * From the bottom: the client, a raw node of the visible size, the export.  A client keeps the size
- * that it found: the volume grows by another one below the same raw node.
+ * A quorum drops discards, and says that they were done.  The kernel takes a hole that it has made
+ * in a file for zeros, and so do file systems on a loop device over it: here it is told that this
+ * cannot be done, as if FUSE did not know how, and writes zeros instead, which become holes in all
+ * replicas.
+ *
+ * From the bottom: the client, what refuses discards, a raw node of the visible size, the export.
+ * A client keeps the size that it found: the volume grows by another one below the same raw node.
  */
 #include "engine/target.private.h"
 
@@ -31,7 +36,8 @@
 #include <sys/un.h>
 
 #define ID          "file"
-#define SOURCE      "source-" /* and the size that it found */
+#define SOURCE      "below-"  /* and the size that the client found */
+#define LYING       "source-" /* one that drops discards, of a program before this one */
 #define PATIENCE_S  120
 #define RUN_MOST    (sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof("/qmp"))
 #define SWEEP_MS    10000
@@ -141,19 +147,24 @@ static const char *name_source(struct arena *arena, int64_t bytes) {
     return arena_format(arena, SOURCE "%jd", (intmax_t)bytes);
 }
 
+/* The client, and above it what refuses discards: after ENOSYS the kernel asks no more. */
 static int add_source(struct target *target, const char *node, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    json_t *server =
-        json_pack("{s:s, s:s}", "type", "unix", "path", daemon_path(arena, target->run, "nbd"));
+    json_t *client =
+        json_pack("{s:s, s:s, s:i, s:s, s:{s:s, s:s}}", "driver", "nbd", "export", TARGET_EXPORT,
+                  "reconnect-delay", PATIENCE_S, "discard", "unmap", "server", "type", "unix",
+                  "path", daemon_path(arena, target->run, "nbd"));
+    json_t *rules =
+        json_pack("[{s:s, s:s, s:i}]", "event", "none", "iotype", "discard", "errno", ENOSYS);
 
-    return FILE_DO(target, err, "blockdev-add", "{s:s, s:s, s:s, s:i, s:s, s:o}", "driver", "nbd",
-                   "node-name", node, "export", TARGET_EXPORT, "reconnect-delay", PATIENCE_S,
-                   "discard", "unmap", "server", server);
+    return FILE_DO(target, err, "blockdev-add", "{s:s, s:s, s:s, s:o, s:o}", "driver", "blkdebug",
+                   "node-name", node, "discard", "unmap", "image", client, "inject-error", rules);
 }
 
 static json_t *top_json(int64_t bytes, const char *source) {
-    return json_pack("{s:s, s:s, s:I, s:s, s:s}", "driver", "raw", "node-name", TOP, "size",
-                     (json_int_t)bytes, "file", source, "discard", "unmap");
+    return json_pack("{s:s, s:s, s:I, s:s, s:s, s:s}", "driver", "raw", "node-name", TOP, "size",
+                     (json_int_t)bytes, "file", source, "discard", "unmap", "detect-zeroes",
+                     "unmap");
 }
 
 static int reopen(struct target *target, int64_t bytes, const char *source, struct error *err) {
@@ -165,6 +176,10 @@ struct nodes {
     unsigned count;
     const char *sources[8];
 };
+
+static bool is_source(const char *name) {
+    return strncmp(name, SOURCE, strlen(SOURCE)) == 0 || strncmp(name, LYING, strlen(LYING)) == 0;
+}
 
 static int read_nodes(struct target *target, struct arena *arena, struct nodes *ret,
                       struct error *err) {
@@ -182,8 +197,7 @@ static int read_nodes(struct target *target, struct arena *arena, struct nodes *
         if (name && strcmp(name, TOP) == 0)
             ret->bytes =
                 json_integer_value(json_object_get(json_object_get(node, "image"), "virtual-size"));
-        else if (name && strncmp(name, SOURCE, strlen(SOURCE)) == 0 &&
-                 ret->count < LENGTH(ret->sources))
+        else if (name && is_source(name) && ret->count < LENGTH(ret->sources))
             ret->sources[ret->count++] = name;
     }
     return 0;
@@ -264,7 +278,14 @@ static bool is_silent(struct target *target, struct error *err) {
     return told < 0;
 }
 
-/* 1 it has its export, 0 it has none. */
+/* Is it as large as it is to be, on what it is to stand on? */
+static bool is_whole(struct arena *arena, const struct target *target, const struct nodes *nodes) {
+    return nodes->bytes > target->size_bytes ||
+           (nodes->bytes == target->size_bytes &&
+            has_source(nodes, name_source(arena, nodes->bytes)));
+}
+
+/* 2 it has its export, which is as wanted, 1 which is not, 0 it has none. */
 static int meet(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = daemon_path(arena, file_run(arena, target), "qmp");
@@ -279,7 +300,9 @@ static int meet(struct target *target, struct error *err) {
         return -1;
     }
     target->file_bytes = nodes.bytes;
-    return nodes.bytes > 0 && json_array_size(exports) > 0;
+    if (nodes.bytes == 0 || json_array_size(exports) == 0)
+        return 0;
+    return is_whole(arena, target, &nodes) ? 2 : 1;
 }
 
 int file_look(struct target *target, struct error *err) {
@@ -292,7 +315,7 @@ int file_look(struct target *target, struct error *err) {
     found = daemon_runs(run) ? meet(target, err) : 0;
     if (found == 0)
         found = launch(target, err);
-    else if (found > 0 && target->file_bytes < target->size_bytes)
+    else if (found == 1)
         found = grow(target, err);
     return found < 0 ? error_context(err, "the file of the volume %s", target->volume) : 0;
 }

@@ -2,7 +2,9 @@
  * A volume as a file: who has it open sees what is served, whatever becomes of the daemons and of
  * their owner.
  */
+#include "engine/qmp.h"
 #include "tests/unit/engine/target_test.h"
+#include "json/json.h"
 
 #include <sys/socket.h>
 
@@ -32,7 +34,7 @@ static void end_with_file(void) {
 
 /* A process of its own: each that forks here would wait for the file when it closes it. */
 struct order {
-    enum { SIZE_OF, PUT, GET } what;
+    enum { SIZE_OF, PUT, GET, PUNCH } what;
     int64_t at;
     char byte;
 };
@@ -46,6 +48,10 @@ static int64_t obey(int fd, const struct order *order) {
         return pwrite(fd, text, sizeof(text), order->at) == sizeof(text) ? fsync(fd) : -1;
     if (order->what == GET)
         return pread(fd, text, 1, order->at) == 1 ? text[0] : -1;
+    if (order->what == PUNCH)
+        return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, order->at, 4096) < 0
+                   ? errno
+                   : 0;
     return statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &facts) == 0
                ? (int64_t)facts.stx_size
                : -1;
@@ -283,9 +289,92 @@ START_TEST(it_comes_and_goes_while_clients_of_the_socket_stay) {
 }
 END_TEST
 
+static void assert_room(int64_t bytes) {
+    for (unsigned i = 0; i < REPLICAS; i++) {
+        struct stat facts;
+
+        ck_assert_int_eq(stat(file_of(i, "data"), &facts), 0);
+        ck_assert_int_eq((int64_t)facts.st_blocks * 512, bytes);
+    }
+}
+
+/* It would say that there are zeros where the quorum has left everything as it was. */
+static void assert_truthful(int fd) {
+    order(fd, (struct order){ PUNCH, 4096, 0 });
+    ck_assert_int_eq(answer(fd), EOPNOTSUPP);
+    ck_assert_int_eq(get_by(fd, 4096), 'a');
+}
+
+START_TEST(it_makes_no_holes_but_of_zeros_that_are_written) {
+    int fd;
+
+    assert_done(start());
+    fd = client();
+    for (int64_t at = 0; at < 4 * 4096; at += 4096)
+        put(fd, at, 'a');
+    assert_room(4 * 4096);
+    assert_truthful(fd);
+    put(fd, 4096, '\0');
+    put(fd, 3 * 4096, '\0');
+    assert_room(2 * 4096);
+    ck_assert_int_eq(get_by(fd, 4096), 0);
+    ck_assert_int_eq(get_by(fd, 2 * 4096), 'a');
+    close(fd);
+    stop();
+}
+END_TEST
+
+/* As a program before this one has left it. */
+static void put_on_what_drops_discards(void) {
+    autoarena struct arena *arena = arena_new();
+    const char *above = arena_format(arena, "below-%jd", (intmax_t)SIZE);
+    const char *client = arena_format(arena, "source-%jd", (intmax_t)SIZE);
+    json_t *server =
+        json_pack("{s:s, s:s}", "type", "unix", "path", arena_format(arena, "%s/nbd", run));
+    json_t *arguments[] = {
+        json_pack("{s:s, s:s, s:s, s:i, s:s, s:o}", "driver", "nbd", "node-name", client, "export",
+                  TARGET_EXPORT, "reconnect-delay", 120, "discard", "unmap", "server", server),
+        json_pack("{s:[{s:s, s:s, s:I, s:s, s:s}]}", "options", "driver", "raw", "node-name", "top",
+                  "size", (json_int_t)SIZE, "discard", "unmap", "file", client),
+        json_pack("{s:s}", "node-name", above),
+    };
+    static const char *const commands[] = { "blockdev-add", "blockdev-reopen", "blockdev-del" };
+    struct qmp *qmp;
+
+    assert_done(qmp_connect(arena_format(arena, "%s/qmp", file_run), 10000, &qmp, &err));
+    for (unsigned i = 0; i < LENGTH(commands); i++)
+        assert_done(qmp_execute(qmp, arena, commands[i], arguments[i], 10000, NULL, &err));
+    qmp_close(qmp);
+}
+
+START_TEST(one_that_drops_discards_learns_to_refuse_them_below_its_clients) {
+    int fd;
+
+    assert_done(start());
+    fd = client();
+    put(fd, 4096, 'a');
+    target_close(target);
+    target = NULL;
+    put_on_what_drops_discards();
+    order(fd, (struct order){ PUNCH, 4096, 0 });
+    ck_assert_int_eq(answer(fd), 0); /* so it had */
+    ck_assert_int_eq(get(file_of(0, "data"), 4096), 'a');
+
+    open_target();
+    assert_done(target_watch(target, &err));
+    assert_truthful(fd);
+    put(fd, 4096, '\0');
+    assert_room(0);
+    close(fd);
+    stop();
+}
+END_TEST
+
 CHECK_MAIN_WITH("target file", has_fuse() && adopt_daemons(), begin_with_file, end_with_file,
                 what_is_written_to_the_file_is_on_all_replicas_and_nothing_of_it_is_left,
                 who_has_it_open_waits_while_the_daemon_begins_anew,
                 a_file_whose_daemon_died_is_made_anew, it_grows_and_replicas_are_rebuilt_below_it,
                 what_waits_is_not_written_over_what_another_has_written,
-                it_comes_and_goes_while_clients_of_the_socket_stay)
+                it_comes_and_goes_while_clients_of_the_socket_stay,
+                it_makes_no_holes_but_of_zeros_that_are_written,
+                one_that_drops_discards_learns_to_refuse_them_below_its_clients)
