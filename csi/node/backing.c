@@ -7,6 +7,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#define VOLUME "volume" /* a target's file, in its directory */
 
 /* The file with this path if the device is over it; else -1. */
 static int open_if(const struct loop *loop, int directory, const char *path) {
@@ -60,11 +64,43 @@ static int look_on_shares(const struct loop *loop, const char *directory, const 
     return file;
 }
 
+/* By what the kernel knows without asking who serves the file, and may be silent. */
+static int open_numbered(const struct loop *loop, int directory, const char *name, dev_t device,
+                         ino_t inode) {
+    char path[NAME_MAX + sizeof("/" VOLUME)];
+    struct statx facts;
+
+    snprintf(path, sizeof(path), "%s/" VOLUME, name);
+    if (statx(directory, path, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_INO, &facts) < 0 ||
+        makedev(facts.stx_dev_major, facts.stx_dev_minor) != device || facts.stx_ino != inode)
+        return -1;
+    return open_if(loop, directory, path);
+}
+
+static int open_target(const struct node_places *places, const struct loop *loop) {
+    __attribute__((cleanup(cleanup_dir))) DIR *targets =
+        places->target_directory ? opendir(places->target_directory) : NULL;
+    const struct dirent *entry;
+    dev_t device;
+    ino_t inode;
+    int file = -1;
+
+    if (!targets || loop_file(loop, &device, &inode) < 0)
+        return -1;
+    while (file < 0 && (entry = readdir(targets))) {
+        if (entry->d_name[0] != '.')
+            file = open_numbered(loop, dirfd(targets), entry->d_name, device, inode);
+    }
+    return file;
+}
+
 int node_backing_open(const struct node_places *places, const struct loop *loop,
                       struct error *err) {
+    int file = open_target(places, loop);
     char path[PATH_MAX];
-    int file;
 
+    if (file >= 0)
+        return file;
     if (loop_file_path(loop->number, path, sizeof(path), err) < 0)
         return -1;
     file = open_if(loop, AT_FDCWD, path);

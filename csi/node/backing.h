@@ -3,7 +3,8 @@
  *
  * The kernel names it as the process saw it that has made the device.  When that was in a container
  * which has gone, with its mounts, the name begins where one of these was: the image is looked for
- * below the places that images come from, and is known by device and inode.
+ * below the places that images come from, and is known by device and inode.  The file of a target
+ * is a mount by itself, and then has no name at all.
  */
 #pragma once
 

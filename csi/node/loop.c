@@ -150,6 +150,19 @@ int loop_backing(const char *device, char *ret, size_t size) {
     return 0;
 }
 
+/* The kernel writes a device's number in one of its own ways. */
+int loop_file(const struct loop *loop, dev_t *ret_device, ino_t *ret_inode) {
+    struct loop_info64 info;
+
+    if (ask(loop->fd, loop->number, &info) < 0)
+        return -1;
+    *ret_device =
+        makedev((unsigned)(info.lo_device >> 8) & 0xfff,
+                (unsigned)(info.lo_device & 0xff) | ((unsigned)(info.lo_device >> 12) & ~0xffU));
+    *ret_inode = info.lo_inode;
+    return 0;
+}
+
 int loop_file_path(unsigned number, char *ret, size_t size, struct error *err) {
     char path[LOOP_PATH_SIZE];
 

@@ -90,5 +90,7 @@ int loop_size(const struct loop *loop, int64_t *ret_bytes, struct error *err);
 /* Ends device `number` if it still has that label.  0 it is gone, 1 somebody has it open or
  * mounted: it goes when that ends. */
 int loop_release(unsigned number, const char *label, struct error *err);
+/* Numbers of the file, as stat() has them. -1: its server is silent. */
+int loop_file(const struct loop *loop, dev_t *ret_device, ino_t *ret_inode);
 /* Where the file is, as the kernel shows it. */
 int loop_file_path(unsigned number, char *ret, size_t size, struct error *err);

@@ -233,6 +233,28 @@ class Policy(DeclaredCase):
                              capacity_range=sizes(GIB // 2, GIB))
                 self.down(volume_id)
 
+    def test_the_file_is_found_from_where_the_kernel_does_not_name_it(self):
+        """As in the container of a driver, when the one that has made the device has gone."""
+        volume_id = self.create().volume_id
+        context = self.attach(volume_id)
+        view, socket = self.path("view"), os.path.join(self.path("csi"), "view.sock")
+        os.mkdir(view)
+        subprocess.run(["mount", "--rbind", self.path("run"), view], check=True)
+        self.addCleanup(subprocess.run, ["umount", "--lazy", view], check=True)
+        self.half("--node", f"--csi.node_id={NODE}", f"--csi.kubelet_directory={self.kubelet}",
+                  f"--csi.target_directory={view}", "--csi.driver_name=view.scoria.io",
+                  socket=socket)
+        self.driver.close()
+        self.driver = Halves([self.sockets[0], socket])
+        self.mount(volume_id, PLAIN, context)
+        subprocess.run(["umount", "--lazy", view], check=True)
+        subprocess.run(["mount", "--rbind", self.path("run"), view], check=True)
+        number = os.minor(os.stat(self.target).st_dev)
+        with open(f"/sys/block/loop{number}/loop/backing_file", encoding="utf-8") as file:
+            self.assertNotIn(view, file.read())
+        self.assertFalse(self.condition(volume_id))
+        self.down(volume_id)
+
     def test_one_name_is_one_config_and_nothing_is_waited_for(self):
         name = f"A volume {uuid.uuid4()}"
         first = self.create(name=name)
