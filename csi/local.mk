@@ -57,6 +57,7 @@ libscoria_a_SOURCES += \
 	csi/node/mount_table.c csi/node/mount_table.h \
 	csi/node/node.h \
 	csi/node/publish.c \
+	csi/node/reclaim.c \
 	csi/node/service.c \
 	csi/node/settings.c csi/node/settings.private.h \
 	csi/node/stage.c \

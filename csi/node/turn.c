@@ -15,11 +15,19 @@ static void prepare(void) {
 }
 
 /* With the lock. */
+static struct turn *find(const char *name) {
+    struct turn *turn = turns;
+
+    while (turn && strcmp(turn->name, name) != 0)
+        turn = turn->next;
+    return turn;
+}
+
+/* With the lock. */
 static bool try_take(struct turn *turn, const char *name) {
-    for (const struct turn *other = turns; other; other = other->next)
-        if (strcmp(other->name, name) == 0)
-            return false;
-    *turn = (struct turn){ name, turns };
+    if (find(name))
+        return false;
+    *turn = (struct turn){ .name = name, .next = turns };
     turns = turn;
     return true;
 }
@@ -31,6 +39,26 @@ bool turn_take(struct turn *turn, const char *name) {
     taken = try_take(turn, name);
     pthread_mutex_unlock(&lock);
     return taken;
+}
+
+bool turn_want(struct turn *turn, const char *name) {
+    bool taken;
+
+    pthread_mutex_lock(&lock);
+    taken = try_take(turn, name);
+    if (!taken)
+        find(name)->wanted = true;
+    pthread_mutex_unlock(&lock);
+    return taken;
+}
+
+bool turn_is_wanted(const struct turn *turn) {
+    bool wanted;
+
+    pthread_mutex_lock(&lock);
+    wanted = turn->wanted;
+    pthread_mutex_unlock(&lock);
+    return wanted;
 }
 
 bool turn_wait(struct turn *turn, const char *name, int64_t most_ms) {

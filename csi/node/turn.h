@@ -9,10 +9,14 @@
 struct turn {
     const char *name; /* while it is had, what it was taken for */
     struct turn *next;
+    bool wanted;
 };
 
 /* false: somebody else has it.  `name` must live until turn_leave(). */
 bool turn_take(struct turn *turn, const char *name);
+/* The same, and whoever has it can see that it is wanted. */
+bool turn_want(struct turn *turn, const char *name);
+bool turn_is_wanted(const struct turn *turn);
 /* false: somebody else has had it for all of `most_ms`. */
 bool turn_wait(struct turn *turn, const char *name, int64_t most_ms);
 /* Of one that is not had: nothing. */

@@ -1,5 +1,5 @@
 /*
- * NodeGetVolumeStats, NodeExpandVolume and NodeReclaimSpace: room of a volume that is staged.
+ * NodeGetVolumeStats and NodeExpandVolume: room of a volume that is staged.
  */
 #include "csi/node/volume.private.h"
 
@@ -7,7 +7,6 @@
 #include "csi/node/filesystem.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/statvfs.h>
 
 static struct node_room room(uint64_t available, uint64_t total, uint64_t free, uint64_t unit) {
@@ -16,25 +15,15 @@ static struct node_room room(uint64_t available, uint64_t total, uint64_t free, 
                                .used = (int64_t)((total - free) * unit) };
 }
 
-#define SEATS 4
-
-/* So many workers may wait for servers that are silent; the names are of no volume. */
-static bool take_seat(struct turn *turn, const char *const seats[SEATS]) {
-    for (size_t i = 0; i < SEATS; i++)
-        if (turn_take(turn, seats[i]))
-            return true;
-    return false;
-}
-
 /* A file that was removed or replaced, or that nobody reaches, is the volume's no more.  A look at
  * one whose server is silent does not return: when all seats have such, nobody looks. */
 static const char *fault_of_image(const struct node *node, const struct loop *loop) {
-    static const char *const seats[SEATS] = { "look 1", "look 2", "look 3", "look 4" };
+    static const char *const seats[NODE_SEATS] = { "look 1", "look 2", "look 3", "look 4" };
     autoturn struct turn seat = { 0 };
     autoclose int image = -1;
     struct error ignored;
 
-    if (!take_seat(&seat, seats))
+    if (!node_take_seat(&seat, seats))
         return NULL;
     image = node_backing_open(&node->places, loop, &ignored);
     return image < 0 ? "The volume's image is not where it was, or cannot be reached." : NULL;
@@ -135,87 +124,4 @@ int node_grow(const struct node *node, struct arena *arena, const struct node_gr
     if (result == 0)
         *ret_bytes = bytes;
     return result;
-}
-
-/* ---- giving room back ---- */
-
-static int measure(int image, int64_t *ret, struct error *err) {
-    struct stat status;
-
-    /* What the file system holds back is not counted before it is written. */
-    if (fsync(image) < 0 || fstat(image, &status) < 0)
-        return error_errno(err, ERROR_BACKEND, "measuring the volume's image");
-    *ret = (int64_t)status.st_blocks * 512;
-    return 0;
-}
-
-static int trim(const struct node_reclaim *reclaim, const struct kubelet_path *at,
-                const struct loop *loop, struct error *err) {
-    autoclose int mount = openat(at->parent, at->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int64_t bytes;
-    int result;
-
-    if (mount < 0)
-        return error_errno(err, ERROR_BACKEND, "opening the file system");
-    if (loop_size(loop, &bytes, err) < 0)
-        return -1;
-    result = filesystem_trim(mount, bytes, reclaim->goes_on, reclaim->arg, err);
-    if (result == 0)
-        return error_set(err, ERROR_CONFLICT, "There is more to give back; the next call goes on.");
-    return result < 0 ? -1 : 0;
-}
-
-static int check_trimmable(const struct node_reclaim *reclaim, const struct kubelet_place *place,
-                           const struct loop *loop, struct error *err) {
-    const char *reason = S_ISBLK(place->mode) ? "A block volume's free blocks are known to nobody."
-                         : loop->read_only    ? "The volume is read-only here."
-                         : node_is_shared(reclaim->mode) ? "Other nodes may use the volume."
-                                                         : NULL;
-
-    return reason ? error_set(err, ERROR_BAD_METHOD, "%s", reason) : 0;
-}
-
-/* The path may be the staging directory of a block volume. */
-static int find_reclaimed(const struct node *node, const struct node_reclaim *reclaim,
-                          struct kubelet_path *ret_path, struct kubelet_place *ret_place,
-                          struct loop *ret, struct error *err) {
-    char device[PATH_MAX];
-
-    if (node_find(node, reclaim->volume_id, reclaim->path, ret_path, ret_place, ret, err) == 0)
-        return 0;
-    cleanup_kubelet_path(ret_path);
-    cleanup_loop(ret);
-    *ret_path = (struct kubelet_path)PATH_NONE;
-    *ret = (struct loop)LOOP_NONE;
-    snprintf(device, sizeof(device), "%.4000s/" NODE_DEVICE, reclaim->path);
-    return node_find(node, reclaim->volume_id, device, ret_path, ret_place, ret, err);
-}
-
-/* Jobs ask for all volumes at one time: those that take long leave workers to pods that start and
- * end. */
-static int sit_down(struct turn *turn, struct error *err) {
-    static const char *const seats[SEATS] = { "reclaim 1", "reclaim 2", "reclaim 3", "reclaim 4" };
-
-    return take_seat(turn, seats) ? 0
-                                  : error_set(err, ERROR_CONFLICT,
-                                              "Enough other volumes give back room here just now.");
-}
-
-int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, int64_t *ret_before,
-                 int64_t *ret_after, struct error *err) {
-    autopath struct kubelet_path at = PATH_NONE;
-    autoloop struct loop loop = LOOP_NONE;
-    autoturn struct turn turn = { 0 }, seat = { 0 };
-    autoclose int image = -1;
-    struct kubelet_place place;
-
-    if (node_check_id(reclaim->volume_id, err) < 0 ||
-        node_take_turn(&turn, reclaim->volume_id, err) < 0 ||
-        find_reclaimed(node, reclaim, &at, &place, &loop, err) < 0 ||
-        check_trimmable(reclaim, &place, &loop, err) < 0 || sit_down(&seat, err) < 0)
-        return -1;
-    image = node_backing_open(&node->places, &loop, err);
-    if (image < 0 || measure(image, ret_before, err) < 0 || trim(reclaim, &at, &loop, err) < 0)
-        return -1;
-    return measure(image, ret_after, err);
 }

@@ -82,10 +82,23 @@ bool node_owns(const char *label, const char *volume_id) {
     return *volume_id && strcmp(label_volume(label), volume_id) == 0;
 }
 
+static int judge_turn(bool taken, struct error *err) {
+    return taken ? 0 : error_set(err, ERROR_CONFLICT, "Another call works on the volume.");
+}
+
 int node_take_turn(struct turn *turn, const char *volume_id, struct error *err) {
-    return turn_take(turn, volume_id)
-               ? 0
-               : error_set(err, ERROR_CONFLICT, "Another call works on the volume.");
+    return judge_turn(turn_want(turn, volume_id), err);
+}
+
+int node_take_idle_turn(struct turn *turn, const char *volume_id, struct error *err) {
+    return judge_turn(turn_take(turn, volume_id), err);
+}
+
+bool node_take_seat(struct turn *turn, const char *const seats[NODE_SEATS]) {
+    for (size_t i = 0; i < NODE_SEATS; i++)
+        if (turn_take(turn, seats[i]))
+            return true;
+    return false;
 }
 
 int node_open_staging(const struct node *node, const char *path, bool block,

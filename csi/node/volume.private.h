@@ -23,6 +23,12 @@ bool node_owns(const char *label, const char *volume_id);
 
 /* ERROR_CONFLICT: somebody works on the volume. */
 int node_take_turn(struct turn *turn, const char *volume_id, struct error *err);
+/* The same for what can wait: it looks, by turn_is_wanted(), whether somebody comes who cannot. */
+int node_take_idle_turn(struct turn *turn, const char *volume_id, struct error *err);
+/* One of those; so many workers may wait for servers that are silent.  The names are of no
+ * volume. */
+#define NODE_SEATS 4
+bool node_take_seat(struct turn *turn, const char *const seats[NODE_SEATS]);
 
 /* The place of a staged volume: the directory, or the file of the device in it. */
 int node_open_staging(const struct node *node, const char *path, bool block,

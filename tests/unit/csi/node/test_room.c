@@ -123,6 +123,48 @@ START_TEST(room_of_deleted_files_is_given_back) {
 }
 END_TEST
 
+/* Comes when the one before it has just begun. */
+struct visit {
+    bool urgent;
+    int count;
+};
+
+static bool be_visited(void *arg) {
+    struct visit *visit = arg;
+    int64_t before, after;
+
+    if (visit->count++ == 0 && visit->urgent)
+        assert_refused(publish("kubelet/pods/a", &ext4, false), CONFLICT);
+    else if (visit->count == 1)
+        assert_refused(reclaim("kubelet/staging", 0, &before, &after), CONFLICT);
+    return true;
+}
+
+static int reclaim_visited(struct visit *visit) {
+    const struct node_reclaim reclaim = {
+        .volume_id = ID, .path = path_of("kubelet/staging"), .goes_on = be_visited, .arg = visit
+    };
+    int64_t before, after;
+
+    return node_reclaim(&node, &reclaim, &before, &after, &err);
+}
+
+START_TEST(pods_wait_for_no_room_that_is_given_back) {
+    autoimage int file = image(512 * MIB);
+    struct visit visit = { .urgent = true };
+
+    assert_ok(stage(&ext4));
+    assert_refused(reclaim_visited(&visit), CONFLICT);
+    ck_assert_int_eq(visit.count, 1);
+    assert_ok(publish("kubelet/pods/a", &ext4, false));
+    assert_ok(unpublish("kubelet/pods/a"));
+    visit = (struct visit){ .urgent = false };
+    assert_ok(reclaim_visited(&visit));
+    ck_assert_int_gt(visit.count, 1);
+    assert_ok(unstage());
+}
+END_TEST
+
 /* Each begins in the middle of the one before it. */
 struct crowd {
     int count, refused;
@@ -170,4 +212,5 @@ END_TEST
 NODE_SCENE_MAIN("node_room", a_mounted_volume_tells_its_room_and_grows,
                 an_ext4_has_its_growth_at_the_latest_when_it_is_staged_again,
                 a_block_volume_tells_its_size_and_grows, room_of_deleted_files_is_given_back,
+                pods_wait_for_no_room_that_is_given_back,
                 jobs_of_many_volumes_leave_workers_to_others)

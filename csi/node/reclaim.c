@@ -1,0 +1,120 @@
+/*
+ * NodeReclaimSpace: room of deleted files goes back, of a volume that is staged.
+ */
+#include "csi/node/volume.private.h"
+
+#include "csi/node/backing.h"
+#include "csi/node/filesystem.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+/* What a call works on. */
+struct job {
+    const struct node_reclaim *reclaim;
+    struct turn turn;
+    struct loop loop;
+    int image, mount;
+};
+
+static void job_end(struct job *job) {
+    cleanup_close(&job->mount);
+    cleanup_close(&job->image);
+    cleanup_loop(&job->loop);
+    turn_leave(&job->turn);
+}
+
+/* Whoever has to do with the volume has it at once. */
+static bool goes_on(void *arg) {
+    const struct job *job = arg;
+
+    return !turn_is_wanted(&job->turn) && job->reclaim->goes_on(job->reclaim->arg);
+}
+
+static int come_back(struct error *err) {
+    return error_set(err, ERROR_CONFLICT, "There is more to give back; the next call goes on.");
+}
+
+static int measure(int image, int64_t *ret, struct error *err) {
+    struct stat status;
+
+    /* What the file system holds back is not counted before it is written. */
+    if (fsync(image) < 0 || fstat(image, &status) < 0)
+        return error_errno(err, ERROR_BACKEND, "measuring the volume's image");
+    *ret = (int64_t)status.st_blocks * 512;
+    return 0;
+}
+
+static int give_back(struct job *job, struct error *err) {
+    int64_t bytes;
+    int result;
+
+    if (loop_size(&job->loop, &bytes, err) < 0)
+        return -1;
+    result = filesystem_trim(job->mount, bytes, goes_on, job, err);
+    return result == 0 ? come_back(err) : result < 0 ? -1 : 0;
+}
+
+static int check_trimmable(const struct node_reclaim *reclaim, const struct kubelet_place *place,
+                           const struct loop *loop, struct error *err) {
+    const char *reason = S_ISBLK(place->mode) ? "A block volume's free blocks are known to nobody."
+                         : loop->read_only    ? "The volume is read-only here."
+                         : node_is_shared(reclaim->mode) ? "Other nodes may use the volume."
+                                                         : NULL;
+
+    return reason ? error_set(err, ERROR_BAD_METHOD, "%s", reason) : 0;
+}
+
+/* The path may be the staging directory of a block volume. */
+static int find_reclaimed(const struct node *node, const struct node_reclaim *reclaim,
+                          struct kubelet_path *ret_path, struct kubelet_place *ret_place,
+                          struct loop *ret, struct error *err) {
+    char device[PATH_MAX];
+
+    if (node_find(node, reclaim->volume_id, reclaim->path, ret_path, ret_place, ret, err) == 0)
+        return 0;
+    cleanup_kubelet_path(ret_path);
+    cleanup_loop(ret);
+    *ret_path = (struct kubelet_path)PATH_NONE;
+    *ret = (struct loop)LOOP_NONE;
+    snprintf(device, sizeof(device), "%.4000s/" NODE_DEVICE, reclaim->path);
+    return node_find(node, reclaim->volume_id, device, ret_path, ret_place, ret, err);
+}
+
+/* Jobs ask for all volumes at one time: those that take long leave workers to pods that start and
+ * end. */
+static int sit_down(struct turn *turn, struct error *err) {
+    static const char *const seats[NODE_SEATS] = { "reclaim 1", "reclaim 2", "reclaim 3",
+                                                   "reclaim 4" };
+
+    return node_take_seat(turn, seats) ? 0
+                                       : error_set(err, ERROR_CONFLICT,
+                                                   "Enough other volumes give back room here just "
+                                                   "now.");
+}
+
+static int open_mount(struct job *job, const struct kubelet_path *at, struct error *err) {
+    job->mount = openat(at->parent, at->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return job->mount < 0 ? error_errno(err, ERROR_BACKEND, "opening the file system") : 0;
+}
+
+int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, int64_t *ret_before,
+                 int64_t *ret_after, struct error *err) {
+    __attribute__((cleanup(job_end))) struct job job = {
+        .reclaim = reclaim, .loop = LOOP_NONE, .image = -1, .mount = -1
+    };
+    autopath struct kubelet_path at = PATH_NONE;
+    autoturn struct turn seat = { 0 };
+    struct kubelet_place place;
+
+    if (node_check_id(reclaim->volume_id, err) < 0 ||
+        node_take_idle_turn(&job.turn, reclaim->volume_id, err) < 0 ||
+        find_reclaimed(node, reclaim, &at, &place, &job.loop, err) < 0 ||
+        check_trimmable(reclaim, &place, &job.loop, err) < 0 || sit_down(&seat, err) < 0 ||
+        open_mount(&job, &at, err) < 0)
+        return -1;
+    job.image = node_backing_open(&node->places, &job.loop, err);
+    if (job.image < 0 || measure(job.image, ret_before, err) < 0 || give_back(&job, err) < 0)
+        return -1;
+    return measure(job.image, ret_after, err);
+}
