@@ -4,7 +4,7 @@
  * A job calls the node first and the controller always: a volume in use is the node's matter, and
  * here there is nothing to do for it.
  */
-#include "csi/controller/controller.private.h"
+#include "csi/controller/configs.private.h"
 
 #include "common/cleanup.h"
 
@@ -92,6 +92,18 @@ static int finish(const struct grpc_call *call, const struct client *api, const 
     return 0;
 }
 
+/* What is free in one made from a policy only a file system tells, while a node has it. */
+static int reclaim_config(const struct client *api, struct arena *arena, const char *id,
+                          struct error *err) {
+    struct volume_config config;
+    int result = config_read(api, arena, id, &config, err);
+
+    if (result != 0 || *config.node)
+        return result;
+    return grpc_refuse(err, GRPC_UNIMPLEMENTED,
+                       "Volume %s gives back room on the node that has it, and none has.", id);
+}
+
 static int reclaim(struct grpc_call *call, const void *message, void *response, struct error *err) {
     const Reclaimspace__ControllerReclaimSpaceRequest *request = message;
     struct client api = csi_api(call);
@@ -99,6 +111,8 @@ static int reclaim(struct grpc_call *call, const void *message, void *response, 
     bool needs_nothing = false;
     int result = controller_need(request->volume_id, "volume_id", err);
 
+    if (result == 0 && config_is_id(request->volume_id))
+        return reclaim_config(&api, call->arena, request->volume_id, err);
     if (result == 0)
         result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result == 0)

@@ -57,4 +57,37 @@ START_TEST(what_the_api_says_has_its_code) {
 }
 END_TEST
 
-CHECK_MAIN("csi controller reclaim", what_the_api_says_has_its_code)
+#define CONFIG(publish_)                                                  \
+    "{\"volume_config\": {\"metadata\": {\"name\": \"v\", \"uid\": \"" ID \
+    "\"}, \"spec\": {}" publish_ ", \"status\": {\"phase\": \"Bound\"}}}"
+
+START_TEST(a_volume_made_from_a_policy_is_its_nodes_matter) {
+    static const char message[] = "\x0a\x2b"
+                                  "config-" ID;
+    static const struct {
+        const char *code;
+        int found;
+        const char *config;
+    } cases[] = {
+        { "0", 200, CONFIG(", \"publish\": {\"nodeId\": \"n\"}") },
+        { "12", 200, CONFIG("") },
+        { "5", 404, "{}" },
+        { "14", 503, "{}" },
+    };
+    struct scene *scene = scene_new(NULL);
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        autofree struct wire_answer *answer = NULL;
+
+        answer_once(scene, "GET", "/v3/volume_configs/" ID, cases[i].found, cases[i].config);
+        answer = scene_call(scene, "/reclaimspace.ReclaimSpaceController/ControllerReclaimSpace",
+                            message, sizeof(message) - 1);
+        ck_assert_msg(strcmp(answer->status, cases[i].code) == 0, "case %zu: %s: %s", i,
+                      answer->status, answer->message);
+    }
+    scene_end(scene);
+}
+END_TEST
+
+CHECK_MAIN("csi controller reclaim", what_the_api_says_has_its_code,
+           a_volume_made_from_a_policy_is_its_nodes_matter)
