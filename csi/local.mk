@@ -65,7 +65,8 @@ libscoria_a_SOURCES += \
 	csi/node/throttle.c csi/node/throttle.h \
 	csi/node/turn.c csi/node/turn.h \
 	csi/node/usage.c \
-	csi/node/volume.c csi/node/volume.private.h
+	csi/node/volume.c csi/node/volume.private.h \
+	csi/node/wipe.c csi/node/wipe.h
 
 # What protoc-c writes is compiled as it is.
 noinst_LIBRARIES += libcsiproto.a
@@ -88,7 +89,7 @@ csi/proto/volumegroup.pb-c.h: csi/proto/volumegroup.pb-c.c
 
 if HAVE_CHECK
 slow_tests += tests/unit/csi/node/test_death tests/unit/csi/node/test_filesystem \
-	tests/unit/csi/node/test_publish tests/unit/csi/node/test_stage
+	tests/unit/csi/node/test_publish tests/unit/csi/node/test_stage tests/unit/csi/node/test_wipe
 check_PROGRAMS += \
 	tests/unit/csi/test_identity \
 	tests/unit/csi/controller/test_config_class \

@@ -77,7 +77,7 @@ static int open_numbered(const struct loop *loop, int directory, const char *nam
     return open_if(loop, directory, path);
 }
 
-static int open_target(const struct node_places *places, const struct loop *loop) {
+int node_backing_open_target(const struct node_places *places, const struct loop *loop) {
     __attribute__((cleanup(cleanup_dir))) DIR *targets =
         places->target_directory ? opendir(places->target_directory) : NULL;
     const struct dirent *entry;
@@ -96,7 +96,7 @@ static int open_target(const struct node_places *places, const struct loop *loop
 
 int node_backing_open(const struct node_places *places, const struct loop *loop,
                       struct error *err) {
-    int file = open_target(places, loop);
+    int file = node_backing_open_target(places, loop);
     char path[PATH_MAX];
 
     if (file >= 0)

@@ -13,3 +13,5 @@
 
 /* A descriptor for reading, or -1. */
 int node_backing_open(const struct node_places *places, const struct loop *loop, struct error *err);
+/* The same of a volume that the storage agent of this node serves; -1: it is none. */
+int node_backing_open_target(const struct node_places *places, const struct loop *loop);

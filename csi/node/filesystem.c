@@ -307,14 +307,18 @@ static void hurry_xfs(int directory) {
         errno = 0; /* another file system, or a read-only one: as it is */
 }
 
+/* What was deleted is free when the journal is written. */
+int filesystem_settle(int directory, struct error *err) {
+    hurry_xfs(directory);
+    return syncfs(directory) < 0 ? error_errno(err, ERROR_BACKEND, "flushing the file system") : 0;
+}
+
 int filesystem_trim(int directory, int64_t bytes, bool (*goes_on)(void *arg), void *arg,
                     struct error *err) {
     int result = 0;
 
-    /* What was deleted is free when the journal is written. */
-    hurry_xfs(directory);
-    if (syncfs(directory) < 0)
-        return error_errno(err, ERROR_BACKEND, "flushing the file system");
+    if (filesystem_settle(directory, err) < 0)
+        return -1;
     for (uint64_t start = 0; result == 0 && start < (uint64_t)bytes; start += TRIM_STEP) {
         struct fstrim_range range = { .start = start, .len = TRIM_STEP };
 

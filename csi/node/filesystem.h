@@ -40,6 +40,9 @@ const char *filesystem_mounted(int directory);
 /* Has the kernel found errors in the one on this loop device, now or before?  ext4 counts them. */
 bool filesystem_has_errors(unsigned loop_number);
 
+/* What was deleted just before is free then. */
+int filesystem_settle(int directory, struct error *err);
+
 /*
  * Tells the device, of so many bytes, which blocks are free, in steps; goes_on() is asked before
  * each.  What was deleted just before counts.  1 there is no more to do, 0 it was ended before; -1

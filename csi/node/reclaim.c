@@ -5,6 +5,7 @@
 
 #include "csi/node/backing.h"
 #include "csi/node/filesystem.h"
+#include "csi/node/wipe.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ struct job {
     struct turn turn;
     struct loop loop;
     int image, mount;
+    bool wipes; /* a discard does not arrive */
 };
 
 static void job_end(struct job *job) {
@@ -35,23 +37,35 @@ static int come_back(struct error *err) {
     return error_set(err, ERROR_CONFLICT, "There is more to give back; the next call goes on.");
 }
 
-static int measure(int image, int64_t *ret, struct error *err) {
+static struct wipe wipe_of(struct job *job) {
+    return (struct wipe){
+        .directory = job->mount, .image = job->image, .goes_on = goes_on, .arg = job
+    };
+}
+
+static int measure(struct job *job, int64_t *ret, struct error *err) {
+    const struct wipe wipe = wipe_of(job);
     struct stat status;
+    int result = 1;
 
     /* What the file system holds back is not counted before it is written. */
-    if (fsync(image) < 0 || fstat(image, &status) < 0)
+    if (fsync(job->image) < 0 || fstat(job->image, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "measuring the volume's image");
     *ret = (int64_t)status.st_blocks * 512;
-    return 0;
+    if (job->wipes)
+        result = wipe_measure(&wipe, ret, err);
+    return result == 0 ? come_back(err) : result < 0 ? -1 : 0;
 }
 
 static int give_back(struct job *job, struct error *err) {
+    const struct wipe wipe = wipe_of(job);
     int64_t bytes;
     int result;
 
     if (loop_size(&job->loop, &bytes, err) < 0)
         return -1;
-    result = filesystem_trim(job->mount, bytes, goes_on, job, err);
+    result =
+        job->wipes ? wipe_free(&wipe, err) : filesystem_trim(job->mount, bytes, goes_on, job, err);
     return result == 0 ? come_back(err) : result < 0 ? -1 : 0;
 }
 
@@ -93,6 +107,15 @@ static int sit_down(struct turn *turn, struct error *err) {
                                                    "now.");
 }
 
+/* A quorum drops discards: below it zeros are written. */
+static int open_image(const struct node *node, struct job *job, struct error *err) {
+    job->image = node_backing_open_target(&node->places, &job->loop);
+    job->wipes = job->image >= 0;
+    if (!job->wipes)
+        job->image = node_backing_open(&node->places, &job->loop, err);
+    return job->image < 0 ? -1 : 0;
+}
+
 static int open_mount(struct job *job, const struct kubelet_path *at, struct error *err) {
     job->mount = openat(at->parent, at->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return job->mount < 0 ? error_errno(err, ERROR_BACKEND, "opening the file system") : 0;
@@ -111,10 +134,9 @@ int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, in
         node_take_idle_turn(&job.turn, reclaim->volume_id, err) < 0 ||
         find_reclaimed(node, reclaim, &at, &place, &job.loop, err) < 0 ||
         check_trimmable(reclaim, &place, &job.loop, err) < 0 || sit_down(&seat, err) < 0 ||
-        open_mount(&job, &at, err) < 0)
+        open_image(node, &job, err) < 0 || open_mount(&job, &at, err) < 0)
         return -1;
-    job.image = node_backing_open(&node->places, &job.loop, err);
-    if (job.image < 0 || measure(job.image, ret_before, err) < 0 || give_back(&job, err) < 0)
+    if (measure(&job, ret_before, err) < 0 || give_back(&job, err) < 0)
         return -1;
-    return measure(job.image, ret_after, err);
+    return measure(&job, ret_after, err);
 }

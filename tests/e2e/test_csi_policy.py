@@ -7,7 +7,9 @@ and nothing of them left.
 import glob
 import os
 import signal
+import random
 import subprocess
+import threading
 import time
 import unittest
 import uuid
@@ -15,7 +17,7 @@ import uuid
 import program
 from block_storage import until
 from case import GIB, NODE
-from csi_client import Code, Driver, Refused, capability, csi, sizes
+from csi_client import Code, Driver, Refused, capability, csi, reclaimspace, sizes
 from mounts import can_mount, own_mounts
 from test_provisioning import POOLS, DeclaredCase
 
@@ -26,6 +28,33 @@ READERS = csi.VolumeCapability(
     mount=csi.VolumeCapability.MountVolume(),
     access_mode=csi.VolumeCapability.AccessMode(mode="MULTI_NODE_READER_ONLY"))
 CLASS = {"cstorVolumePolicy": "spread"}
+
+
+MIB = 1 << 20
+
+
+class Pod(threading.Thread):
+    """Writes files of random contents and sizes, over one another and anew, until it is ended."""
+
+    def __init__(self, directory):
+        super().__init__()
+        self.directory, self.files, self.ending = directory, {}, threading.Event()
+
+    def run(self):
+        while not self.ending.is_set():
+            name, data = f"file-{random.randrange(16)}", os.urandom(random.randrange(4 * MIB))
+            with open(os.path.join(self.directory, name), "wb") as file:
+                file.write(data)
+                os.fsync(file.fileno())
+            self.files[name] = data
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ending.set()
+        self.join()
 
 
 def setUpModule():
@@ -233,6 +262,85 @@ class Policy(DeclaredCase):
                              capacity_range=sizes(GIB // 2, GIB))
                 self.down(volume_id)
 
+    def stored(self):
+        """Bytes that each replica takes."""
+        paths = [path for pool in POOLS for path in glob.glob(os.path.join(self.path(pool), "*/data"))]
+        self.assertEqual(len(paths), 3)
+        return [os.stat(path).st_blocks * 512 for path in paths]
+
+    def reclaim(self, volume_id, **fields):
+        return self.driver.drivers[1].call(reclaimspace, "ReclaimSpaceNode", "NodeReclaimSpace",
+                                           volume_id=volume_id, **fields)
+
+    def delete_much(self):
+        big = os.path.join(self.target, "big")
+        with open(big, "wb") as file:
+            for _ in range(300):
+                file.write(os.urandom(MIB))
+        subprocess.run(["sync", "-f", self.target], check=True)
+        os.remove(big)
+
+    def assert_files(self, files):
+        for name, data in files.items():
+            with open(os.path.join(self.target, name), "rb") as file:
+                self.assertTrue(file.read() == data, name)
+
+    def test_room_of_deleted_files_goes_back_to_all_replicas_below_a_pod(self):
+        for mode in PLAIN, XFS:
+            with self.subTest(type=mode.mount.fs_type):
+                volume_id, context = self.up(mode)
+                self.delete_much()
+                before = self.stored()
+                self.assertGreater(min(before), 300 * MIB)
+                with Pod(self.target) as pod:
+                    answer = self.reclaim(volume_id, staging_target_path=self.staging)
+                self.assertGreater(answer.pre_usage.usage_bytes, 300 * MIB)
+                self.assertLess(answer.post_usage.usage_bytes,
+                                answer.pre_usage.usage_bytes - 200 * MIB)
+                for was, now in zip(before, self.stored()):
+                    self.assertLess(now, was - 200 * MIB)
+                self.down(volume_id)
+                self.mount(volume_id, mode, context)
+                self.assert_files(pod.files)
+                self.assertEqual(set(os.listdir(self.target)) - {"lost+found"}, set(pod.files))
+                self.forget(volume_id)
+
+    def reclaim_until(self, volume_id, kill):
+        """Ended by the death of somebody as soon as much of the room is taken; false: it fails."""
+        room = os.statvfs(self.target).f_bavail
+        outcome = []
+        def ask():
+            try:
+                outcome.append(self.reclaim(volume_id, staging_target_path=self.staging))
+            except Refused:
+                outcome.append(None)
+        asking = threading.Thread(target=ask)
+        asking.start()
+        while not outcome and os.statvfs(self.target).f_bavail > 3 * room // 4:
+            time.sleep(0.001)
+        kill()
+        asking.join()
+        return outcome[0] is not None
+
+    def test_whoever_dies_while_room_is_given_back_changes_no_byte(self):
+        volume_id, context = self.up()
+        self.delete_much()
+        with Pod(self.target) as pod:
+            self.assertTrue(self.reclaim_until(volume_id, lambda: self.kill(self.run_of(volume_id))))
+        self.assert_files(pod.files)
+        self.delete_much()
+        with Pod(self.target) as pod:
+            self.reclaim_until(volume_id, self.csi[1].kill)
+        until(lambda: os.statvfs(self.target).f_bfree * 4096 > 800 * MIB, 60, "the room")
+        self.csi[1].start()
+        self.driver.close()
+        self.driver = Halves(self.sockets)
+        self.assertLess(self.reclaim(volume_id, volume_path=self.target).post_usage.usage_bytes,
+                        220 * MIB)
+        self.down(volume_id)
+        self.mount(volume_id, PLAIN, context)
+        self.assert_files(pod.files)
+
     def test_the_file_is_found_from_where_the_kernel_does_not_name_it(self):
         """As in the container of a driver, when the one that has made the device has gone."""
         volume_id = self.create().volume_id
@@ -253,6 +361,7 @@ class Policy(DeclaredCase):
         with open(f"/sys/block/loop{number}/loop/backing_file", encoding="utf-8") as file:
             self.assertNotIn(view, file.read())
         self.assertFalse(self.condition(volume_id))
+        self.reclaim(volume_id, staging_target_path=self.staging)
         self.down(volume_id)
 
     def test_one_name_is_one_config_and_nothing_is_waited_for(self):
