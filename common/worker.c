@@ -17,6 +17,7 @@
 
 struct task {
     STAILQ_ENTRY(task) next;
+    struct group *group;
     void (*run)(void *arg);
     void *arg;
     int64_t due_us;
@@ -27,7 +28,7 @@ STAILQ_HEAD(tasks, task);
 
 /*
  * The tasks of one key, oldest first; a task without a key has a lane of its own.  A lane stands in
- * `ready`, or a thread runs its first task; it lives as long as it has a task.
+ * `ready` of its first task's group, or a thread runs that task; it lives as long as it has one.
  */
 struct lane {
     STAILQ_ENTRY(lane) ready;
@@ -38,17 +39,81 @@ struct lane {
 STAILQ_HEAD(lanes, lane);
 LIST_HEAD(bucket, lane);
 
+/* Stands in `waiting` of the pool while it has a lane in `ready`; lives while it has a task. */
+struct group {
+    TAILQ_ENTRY(group) waiting;
+    LIST_ENTRY(group) bucket;
+    struct lanes ready;
+    unsigned running; /* threads that work for it */
+    unsigned tasks;   /* delayed ones, too */
+    char name[];
+};
+
+TAILQ_HEAD(groups, group);
+LIST_HEAD(group_bucket, group);
+
 struct worker_pool {
     pthread_mutex_t lock;   /* guards the rest */
     pthread_cond_t changed; /* something to do or to wait for, or the end */
-    struct lanes ready;
+    struct groups *waiting; /* by how many threads they have, from none to all of them; of as many
+                             * the one that has waited longest is first */
     struct bucket buckets[BUCKETS];
+    struct group_bucket groups[BUCKETS];
     struct tasks delayed; /* the one due first is first */
     unsigned pending;     /* tasks in lanes */
     bool stopping;
+    unsigned levels; /* of `waiting` */
     unsigned thread_count;
     pthread_t threads[];
 };
+
+/* ---- groups ---- */
+
+static struct group *group_hold(struct worker_pool *pool, const char *name) {
+    struct group_bucket *bucket = &pool->groups[word_hash(name) % BUCKETS];
+    struct group *group;
+
+    LIST_FOREACH(group, bucket, bucket) {
+        if (strcmp(group->name, name) == 0)
+            break;
+    }
+    if (!group) {
+        group = heap_new(sizeof(*group) + strlen(name) + 1);
+        strcpy(group->name, name);
+        STAILQ_INIT(&group->ready);
+        LIST_INSERT_HEAD(bucket, group, bucket);
+    }
+    group->tasks++;
+    return group;
+}
+
+static void group_release(struct group *group) {
+    if (--group->tasks > 0)
+        return;
+    LIST_REMOVE(group, bucket);
+    free(group);
+}
+
+static void group_wait(struct worker_pool *pool, struct group *group) {
+    TAILQ_INSERT_TAIL(&pool->waiting[group->running], group, waiting);
+}
+
+static void group_wait_no_more(struct worker_pool *pool, struct group *group) {
+    TAILQ_REMOVE(&pool->waiting[group->running], group, waiting);
+}
+
+/* One of its threads has ended a task: it stands behind those that have as few. */
+static void group_gives_back(struct worker_pool *pool, struct group *group) {
+    bool waits = !STAILQ_EMPTY(&group->ready);
+
+    if (waits)
+        group_wait_no_more(pool, group);
+    group->running--;
+    if (waits)
+        group_wait(pool, group);
+}
+
+/* ---- lanes ---- */
 
 static struct bucket *find_bucket(struct worker_pool *pool, const char *key) {
     return &pool->buckets[word_hash(key) % BUCKETS];
@@ -62,6 +127,14 @@ static struct lane *find_lane(struct bucket *bucket, const char *key) {
             return lane;
     }
     return NULL;
+}
+
+static void lane_ready(struct worker_pool *pool, struct lane *lane) {
+    struct group *group = STAILQ_FIRST(&lane->tasks)->group;
+
+    if (STAILQ_EMPTY(&group->ready))
+        group_wait(pool, group);
+    STAILQ_INSERT_TAIL(&group->ready, lane, ready);
 }
 
 static void lane_append(struct worker_pool *pool, struct task *task) {
@@ -78,23 +151,45 @@ static void lane_append(struct worker_pool *pool, struct task *task) {
     STAILQ_INSERT_TAIL(&lane->tasks, task, next);
     if (task->key[0])
         LIST_INSERT_HEAD(bucket, lane, bucket);
-    STAILQ_INSERT_TAIL(&pool->ready, lane, ready);
+    lane_ready(pool, lane);
 }
 
-/* Ends the first task of a lane that is not in `ready`; the next one of its key becomes ready. */
+/* The one whose turn it is, for a thread to run its first task; NULL: there is none. */
+static struct lane *lane_take(struct worker_pool *pool) {
+    struct group *group = NULL;
+    struct lane *lane;
+
+    for (unsigned level = 0; level < pool->levels && !group; level++)
+        group = TAILQ_FIRST(&pool->waiting[level]);
+    if (!group)
+        return NULL;
+    group_wait_no_more(pool, group);
+    group->running++;
+    lane = STAILQ_FIRST(&group->ready);
+    STAILQ_REMOVE_HEAD(&group->ready, ready);
+    if (!STAILQ_EMPTY(&group->ready))
+        group_wait(pool, group);
+    return lane;
+}
+
+/* Ends the first task of a lane that was taken; the next one of its key becomes ready. */
 static void lane_advance(struct worker_pool *pool, struct lane *lane) {
     autofree struct task *task = STAILQ_FIRST(&lane->tasks);
 
     pool->pending--;
+    group_gives_back(pool, task->group);
     STAILQ_REMOVE_HEAD(&lane->tasks, next);
     if (!STAILQ_EMPTY(&lane->tasks)) {
-        STAILQ_INSERT_TAIL(&pool->ready, lane, ready);
-        return;
+        lane_ready(pool, lane);
+    } else {
+        if (task->key[0])
+            LIST_REMOVE(lane, bucket);
+        free(lane);
     }
-    if (task->key[0])
-        LIST_REMOVE(lane, bucket);
-    free(lane);
+    group_release(task->group);
 }
+
+/* ---- threads ---- */
 
 static void move_due_tasks(struct worker_pool *pool) {
     int64_t now_us = STAILQ_EMPTY(&pool->delayed) ? 0 : clock_monotonic_us();
@@ -125,12 +220,11 @@ static void *run_tasks(void *arg) {
         const struct task *task;
 
         move_due_tasks(pool);
-        lane = STAILQ_FIRST(&pool->ready);
+        lane = lane_take(pool);
         if (!lane) {
             wait_for_change(pool);
             continue;
         }
-        STAILQ_REMOVE_HEAD(&pool->ready, ready);
         task = STAILQ_FIRST(&lane->tasks);
         if (!STAILQ_EMPTY(&pool->delayed))
             pthread_cond_signal(&pool->changed); /* somebody else watches the clock now */
@@ -158,7 +252,10 @@ struct worker_pool *worker_pool_new(const char *name, unsigned threads) {
     struct worker_pool *pool =
         heap_new(sizeof(*pool) + (threads ? threads : 1) * sizeof(pool->threads[0]));
 
-    STAILQ_INIT(&pool->ready);
+    pool->levels = (threads ? threads : 1) + 1;
+    pool->waiting = heap_new(pool->levels * sizeof(*pool->waiting));
+    for (unsigned level = 0; level < pool->levels; level++)
+        TAILQ_INIT(&pool->waiting[level]);
     STAILQ_INIT(&pool->delayed);
     pthread_mutex_init(&pool->lock, NULL);
     thread_cond_init(&pool->changed);
@@ -168,10 +265,14 @@ struct worker_pool *worker_pool_new(const char *name, unsigned threads) {
     return pool;
 }
 
-static struct task *task_new(const struct work_item *item) {
+/* ---- putting in ---- */
+
+/* Called with the lock held. */
+static struct task *task_new(struct worker_pool *pool, const struct work_item *item) {
     size_t length = item->key ? strlen(item->key) : 0;
     struct task *task = heap_new(sizeof(*task) + length + 1);
 
+    task->group = group_hold(pool, item->group ? item->group : "");
     task->run = item->run;
     task->arg = item->arg;
     if (length > 0)
@@ -180,10 +281,8 @@ static struct task *task_new(const struct work_item *item) {
 }
 
 void worker_pool_put(struct worker_pool *pool, const struct work_item *item) {
-    struct task *task = task_new(item);
-
     pthread_mutex_lock(&pool->lock);
-    lane_append(pool, task);
+    lane_append(pool, task_new(pool, item));
     pthread_cond_signal(&pool->changed);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -205,10 +304,12 @@ static void insert_delayed(struct worker_pool *pool, struct task *task) {
 
 void worker_pool_put_later(struct worker_pool *pool, const struct work_item *item,
                            int64_t delay_ms) {
-    struct task *task = task_new(item);
+    int64_t due_us = clock_monotonic_us() + delay_ms * 1000;
+    struct task *task;
 
-    task->due_us = clock_monotonic_us() + delay_ms * 1000;
     pthread_mutex_lock(&pool->lock);
+    task = task_new(pool, item);
+    task->due_us = due_us;
     insert_delayed(pool, task);
     pthread_cond_signal(&pool->changed);
     pthread_mutex_unlock(&pool->lock);
@@ -223,16 +324,17 @@ unsigned worker_pool_pending(struct worker_pool *pool) {
     return pending;
 }
 
+/* ---- the end ---- */
+
 static void drop_all(struct worker_pool *pool) {
     struct lane *lane;
     struct task *task;
 
-    while ((lane = STAILQ_FIRST(&pool->ready))) {
-        STAILQ_REMOVE_HEAD(&pool->ready, ready);
+    while ((lane = lane_take(pool)))
         lane_advance(pool, lane);
-    }
     while ((task = STAILQ_FIRST(&pool->delayed))) {
         STAILQ_REMOVE_HEAD(&pool->delayed, next);
+        group_release(task->group);
         free(task);
     }
 }
@@ -251,5 +353,6 @@ void worker_pool_stop(struct worker_pool *pool) {
     drop_all(pool);
     pthread_mutex_destroy(&pool->lock);
     pthread_cond_destroy(&pool->changed);
+    free(pool->waiting);
     free(pool);
 }

@@ -3,6 +3,11 @@
  *
  * Items with the same non-empty key run one after the other, in the order in which they were put
  * in; others run in any order.
+ *
+ * The threads are shared out among groups: the next item is of the group that has the fewest of
+ * them, and of several such of the one that has waited longest.  So nobody's queue is in front of
+ * somebody else's, however long it is and whatever its items take; and whoever is alone has every
+ * thread.  An item that is behind one of its key waits for that, of whichever group it is.
  */
 #pragma once
 
@@ -11,7 +16,8 @@
 struct worker_pool;
 
 struct work_item {
-    const char *key; /* copied; NULL or "": no ordering */
+    const char *key;   /* copied; NULL or "": no ordering */
+    const char *group; /* copied; NULL is "", one like any other */
     void (*run)(void *arg);
     void *arg;
 };

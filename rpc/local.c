@@ -87,7 +87,7 @@ static bool delivery_handled(const struct delivery *delivery) {
 static void delivery_run(void *arg) {
     struct delivery *delivery = arg;
     struct local *local = delivery->local;
-    struct work_item again = { delivery->message.key, delivery_run, delivery };
+    struct work_item again = { .key = delivery->message.key, .run = delivery_run, .arg = delivery };
     int64_t pause_ms = delivery->pause_ms;
 
     if (delivery_handled(delivery)) {
@@ -176,7 +176,8 @@ static int local_publish(struct rpc *rpc, const struct rpc_message *message,
     delivery_append(local, delivery);
     if (local->workers > 0)
         worker_pool_put(subscription_pool(local, subscription),
-                        &(struct work_item){ delivery->message.key, delivery_run, delivery });
+                        &(struct work_item){
+                            .key = delivery->message.key, .run = delivery_run, .arg = delivery });
     return 0;
 }
 

@@ -82,7 +82,8 @@ static void reply_confirm(void *arg, bool taken) {
         pthread_mutex_lock(&answers->lock);
         again = !answers->draining && answers->reply_count <= REPLIES_AGAIN;
         if (again)
-            worker_pool_put_later(answers->pool, &(struct work_item){ "", reply_send, reply },
+            worker_pool_put_later(answers->pool,
+                                  &(struct work_item){ .run = reply_send, .arg = reply },
                                   REPLY_AGAIN_MS);
         pthread_mutex_unlock(&answers->lock);
     }

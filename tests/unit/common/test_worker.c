@@ -12,10 +12,15 @@
 
 #define ITEMS 500
 
-static void put(struct worker_pool *pool, const char *key, void (*run)(void *arg), void *arg) {
-    const struct work_item item = { .key = key, .run = run, .arg = arg };
+static void put_of(struct worker_pool *pool, const char *group, const char *key,
+                   void (*run)(void *arg), void *arg) {
+    const struct work_item item = { .key = key, .group = group, .run = run, .arg = arg };
 
     worker_pool_put(pool, &item);
+}
+
+static void put(struct worker_pool *pool, const char *key, void (*run)(void *arg), void *arg) {
+    put_of(pool, NULL, key, run, arg);
 }
 
 static void post(void *semaphore) {
@@ -60,7 +65,9 @@ static void check_in(void *arg) {
     sem_post(&ledger->done);
 }
 
+/* Whoever they are of. */
 START_TEST(works_of_one_key_run_one_by_one_in_order) {
+    static const char *const groups[] = { NULL, "one", "another", "one", "third" };
     static struct entry entries[3][ITEMS];
     struct ledger ledgers[3] = { { .key = "a" }, { .key = "b" }, { .key = "long key" } };
     struct worker_pool *pool = worker_pool_new("order", 4);
@@ -70,7 +77,8 @@ START_TEST(works_of_one_key_run_one_by_one_in_order) {
     for (int i = 0; i < ITEMS; i++) {
         for (size_t k = 0; k < LENGTH(ledgers); k++) {
             entries[k][i] = (struct entry){ &ledgers[k], i };
-            put(pool, ledgers[k].key, check_in, &entries[k][i]);
+            put_of(pool, groups[(size_t)i % LENGTH(groups)], ledgers[k].key, check_in,
+                   &entries[k][i]);
         }
     }
     for (size_t k = 0; k < LENGTH(ledgers); k++) {
@@ -130,6 +138,181 @@ START_TEST(key_is_copied) {
     sem_post(&gate);
     wait_for(&done);
     wait_for(&done);
+    worker_pool_stop(pool);
+}
+END_TEST
+
+/* ---- groups ---- */
+
+/* Each work says its letter and that it runs, and ends when it may. */
+struct player {
+    struct play *play;
+    char letter;
+    bool ends; /* of the test's thread */
+    sem_t may_end;
+};
+
+struct play {
+    pthread_mutex_t lock;
+    char said[64]; /* guarded by lock */
+    sem_t spoke;
+    unsigned count;
+    struct player players[64];
+};
+
+static void play_init(struct play *play) {
+    memset(play, 0, sizeof(*play));
+    pthread_mutex_init(&play->lock, NULL);
+    sem_init(&play->spoke, 0, 0);
+}
+
+static void speak(void *arg) {
+    struct player *player = arg;
+    struct play *play = player->play;
+
+    pthread_mutex_lock(&play->lock);
+    play->said[strlen(play->said)] = player->letter;
+    pthread_mutex_unlock(&play->lock);
+    sem_post(&play->spoke);
+    wait_for(&player->may_end);
+}
+
+/* A work for each letter, of the group of that name. */
+static void put_letters(struct worker_pool *pool, struct play *play, const char *letters) {
+    for (; *letters; letters++) {
+        struct player *player = &play->players[play->count++];
+        const char group[] = { *letters, '\0' };
+
+        player->play = play;
+        player->letter = *letters;
+        sem_init(&player->may_end, 0, 0);
+        put_of(pool, group, NULL, speak, player);
+    }
+}
+
+/* The next of a letter ends: the oldest that may not yet. */
+static void end_letter(struct play *play, char letter) {
+    struct player *player = play->players;
+
+    while (player->letter != letter || player->ends)
+        player++;
+    player->ends = true;
+    sem_post(&player->may_end);
+}
+
+/* So many more have begun since the last call, and all of them were these. */
+static void assert_said(struct play *play, unsigned more, const char *said) {
+    while (more-- > 0)
+        wait_for(&play->spoke);
+    pthread_mutex_lock(&play->lock);
+    ck_assert_str_eq(play->said, said);
+    pthread_mutex_unlock(&play->lock);
+}
+
+static void end_and_stop(struct worker_pool *pool, struct play *play) {
+    for (unsigned i = 0; i < play->count; i++)
+        sem_post(&play->players[i].may_end);
+    while (worker_pool_pending(pool) > 0)
+        sched_yield();
+    worker_pool_stop(pool);
+}
+
+START_TEST(groups_take_turns_however_much_one_of_them_wants) {
+    struct worker_pool *pool = worker_pool_new("turns", 1);
+    struct play play;
+
+    play_init(&play);
+    put_letters(pool, &play, "aaaaaaaa");
+    assert_said(&play, 1, "a");
+    put_letters(pool, &play, "bbcb"); /* they come late, behind the whole queue of another */
+    for (const char *next = "ab"
+                            "cab"
+                            "a";
+         *next; next++)
+        end_letter(&play, *next);
+    assert_said(&play, 6, "abcabab");
+    put_letters(pool, &play, "c"); /* one turn, again */
+    end_letter(&play, 'b');
+    end_letter(&play, 'a');
+    assert_said(&play, 2, "abcababac");
+    end_and_stop(pool, &play);
+}
+END_TEST
+
+START_TEST(a_group_that_is_alone_has_every_thread) {
+    struct worker_pool *pool = worker_pool_new("alone", 3);
+    struct play play;
+
+    play_init(&play);
+    put_letters(pool, &play, "aaaa");
+    assert_said(&play, 3, "aaa");
+    end_and_stop(pool, &play);
+}
+END_TEST
+
+/* Long works do not take all threads in the end, one turn after the other. */
+START_TEST(whoever_has_the_fewest_threads_is_next) {
+    struct worker_pool *pool = worker_pool_new("fewest", 3);
+    struct play play;
+
+    play_init(&play);
+    put_letters(pool, &play, "aaaaaa");
+    assert_said(&play, 3, "aaa");
+    put_letters(pool, &play, "bbbbbc");
+    end_letter(&play, 'a');
+    assert_said(&play, 1, "aaab");
+    end_letter(&play, 'b'); /* c has none either, and waits longer */
+    assert_said(&play, 1, "aaabc");
+    end_letter(&play, 'c');
+    assert_said(&play, 1, "aaabcb");
+    end_letter(&play, 'b');
+    assert_said(&play, 1, "aaabcbb");
+    end_letter(&play, 'a'); /* as many of both: b waits longer */
+    assert_said(&play, 1, "aaabcbbb");
+    end_letter(&play, 'b'); /* and now a does */
+    assert_said(&play, 1, "aaabcbbba");
+    end_and_stop(pool, &play);
+}
+END_TEST
+
+/* It is in front of its whole group, and keeps nobody else of that. */
+START_TEST(a_work_behind_its_key_keeps_nobody_of_its_group) {
+    struct worker_pool *pool = worker_pool_new("behind", 2);
+    sem_t gate, begun, other;
+
+    sem_init(&gate, 0, 0);
+    sem_init(&begun, 0, 0);
+    sem_init(&other, 0, 0);
+    put_of(pool, "a", "volume", wait_for, &gate);
+    put_of(pool, "b", "volume", post, &begun);
+    put_of(pool, "b", NULL, post, &other);
+    wait_for(&other);
+    ck_assert_int_ne(sem_trywait(&begun), 0);
+    sem_post(&gate);
+    wait_for(&begun);
+    worker_pool_stop(pool);
+}
+END_TEST
+
+START_TEST(delayed_work_is_of_its_group) {
+    struct worker_pool *pool = worker_pool_new("both", 1);
+    struct play play;
+    sem_t came;
+
+    play_init(&play);
+    sem_init(&came, 0, 0);
+    put_letters(pool, &play, "aaaa");
+    assert_said(&play, 1, "a");
+    worker_pool_put_later(pool, &(struct work_item){ .group = "b", .run = post, .arg = &came }, 0);
+    end_letter(&play, 'a'); /* the thread moves what is due, behind the next turn */
+    assert_said(&play, 1, "aa");
+    end_letter(&play, 'a');
+    wait_for(&came);
+    assert_said(&play, 1, "aaa");
+    worker_pool_put_later(pool, &(struct work_item){ .group = "c", .run = post }, 1000000);
+    end_letter(&play, 'a');
+    assert_said(&play, 1, "aaaa");
+    end_letter(&play, 'a');
     worker_pool_stop(pool);
 }
 END_TEST
@@ -312,7 +495,9 @@ END_TEST
 
 CHECK_MAIN("worker", works_of_one_key_run_one_by_one_in_order,
            works_of_different_keys_and_of_none_run_at_the_same_time, key_is_copied,
-           delayed_work_runs_when_it_is_due_and_not_before,
+           groups_take_turns_however_much_one_of_them_wants, a_group_that_is_alone_has_every_thread,
+           whoever_has_the_fewest_threads_is_next, a_work_behind_its_key_keeps_nobody_of_its_group,
+           delayed_work_is_of_its_group, delayed_work_runs_when_it_is_due_and_not_before,
            pending_counts_queued_and_running_but_not_delayed,
            stop_waits_for_what_runs_and_drops_the_rest, a_closed_pool_begins_nothing_more,
            threads_bear_the_name_of_the_pool)
