@@ -13,16 +13,16 @@ static void sender_draw(void) {
     clock_uuid(&clock_system, sender);
 }
 
-int outbox_put(struct db_tx *tx, const char *topic, const char *method, const char *key,
-               const char *payload, int64_t now_us, struct error *err) {
+int outbox_put(struct db_tx *tx, const struct outbox_message *message, struct error *err) {
     int changed;
 
     pthread_once(&sender_once, sender_draw);
     changed = db_run(tx, err,
-                     "INSERT INTO outbox (topic, method, key, payload, created_at, sender) "
-                     "VALUES ($1, $2, $3, $4, $5, $6)",
-                     DB_TEXT(topic), DB_TEXT(method), DB_TEXT(key), DB_TEXT(payload),
-                     DB_INT(now_us), DB_TEXT(sender));
+                     "INSERT INTO outbox (topic, method, key, payload, created_at, sender, "
+                     "project_id) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+                     DB_TEXT(message->topic), DB_TEXT(message->method), DB_TEXT(message->key),
+                     DB_TEXT(message->payload), DB_INT(message->created_at), DB_TEXT(sender),
+                     DB_TEXT(message->project));
     if (changed < 0)
         return -1;
     db_tx_tells(tx, DB_OUTBOX);
@@ -33,7 +33,8 @@ int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned m
                 struct outbox_message **ret, struct error *err) {
     autorows struct db_rows *rows = db_query(tx, err,
                                              "SELECT id, topic, method, key, payload, "
-                                             "created_at, COALESCE(sender, '') FROM outbox "
+                                             "created_at, COALESCE(sender, ''), "
+                                             "COALESCE(project_id, '') FROM outbox "
                                              "WHERE id > $1 ORDER BY id LIMIT $2",
                                              DB_INT(after), DB_INT(most));
     struct outbox_message *messages;
@@ -52,6 +53,7 @@ int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned m
             .payload = db_copy(rows, 4, arena),
             .created_at = db_int(rows, 5),
             .own = strcmp(db_text(rows, 6), sender) == 0,
+            .project = db_copy(rows, 7, arena),
         };
     if (more < 0)
         return -1;

@@ -11,13 +11,14 @@ struct outbox_message {
     const char *topic;   /* who shall get it: "cinder-volume.<host@backend>", … */
     const char *method;  /* "create_volume", "extend_volume", … */
     const char *key;     /* messages with the same key keep their order (the volume's id) */
+    const char *project; /* whose work it is about; "": nobody's, or it is not known */
     const char *payload; /* JSON object */
     int64_t created_at;
     bool own; /* written by this process */
 };
 
-int outbox_put(struct db_tx *tx, const char *topic, const char *method, const char *key,
-               const char *payload, int64_t now_us, struct error *err);
+/* Of the message: topic, method, key, project (NULL: nobody's), payload, created_at. */
+int outbox_put(struct db_tx *tx, const struct outbox_message *message, struct error *err);
 
 /* Up to `most` messages with id > after, in order, into the arena; returns how many, or -1. */
 int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned most,

@@ -111,11 +111,16 @@ static const char *key_of(struct work *work, const struct operation *operation) 
 
 int operation_notify(struct work *work, const struct operation *operation, const char *method,
                      struct error *err) {
-    const char *payload = arena_format(work->arena, "{\"operation_id\": \"%s\"}", operation->id);
+    const struct outbox_message message = {
+        .topic = operation_topic(work->arena, operation->host),
+        .method = method ? method : operation->kind->method,
+        .key = key_of(work, operation),
+        .project = operation->project_id,
+        .payload = arena_format(work->arena, "{\"operation_id\": \"%s\"}", operation->id),
+        .created_at = work->clock_us,
+    };
 
-    return outbox_put(work->tx, operation_topic(work->arena, operation->host),
-                      method ? method : operation->kind->method, key_of(work, operation), payload,
-                      work->clock_us, err);
+    return outbox_put(work->tx, &message, err);
 }
 
 static int insert_turns(struct work *work, const struct operation *operation, struct error *err) {

@@ -90,6 +90,13 @@ static int64_t read_beat_ms(const json_t *inner) {
     return timeout_s * 1000 < 2 * BEAT_MOST_MS ? (int64_t)(timeout_s * 500) : BEAT_MOST_MS;
 }
 
+/* It decides who waits for whom and nothing else: what is none is no reason to refuse a message. */
+static const char *read_project(const json_t *inner) {
+    const char *project = json_text_of(inner, "_context_project_id");
+
+    return project && strlen(project) <= NAME_MOST ? project : "";
+}
+
 static int read_head(const json_t *inner, struct envelope *envelope, struct error *err) {
     unsigned major, minor;
 
@@ -111,6 +118,7 @@ static int read_head(const json_t *inner, struct envelope *envelope, struct erro
         envelope->message_id = envelope->reply_queue = NULL;
     if (!envelope->key)
         envelope->key = "";
+    envelope->project = read_project(inner);
     if (!envelope->unique_id)
         envelope->unique_id = "";
     return 0;
@@ -166,6 +174,8 @@ const char *envelope_request(struct arena *arena, const struct rpc_message *mess
     out_put_text(&out, "version", ENVELOPE_VERSION);
     out_put_text(&out, "_unique_id", unique_id);
     out_put_text(&out, "_context_resource_uuid", message->key);
+    if (message->project && *message->project)
+        out_put_text(&out, "_context_project_id", message->project);
     out_end_object(&out);
     return envelope_wrap(arena, json_out_text(&out));
 }

@@ -3,7 +3,8 @@
  * the inner JSON object; in it the method, its named arguments and what belongs to them.
  *
  * What scoria sends to scoria has the namespace "scoria", so no other volume service can take it
- * for its own; the message's key travels as the context's resource_uuid.
+ * for its own; the message's key travels as the context's resource_uuid, the project as its
+ * project_id.
  */
 #pragma once
 
@@ -20,6 +21,7 @@ struct envelope {
     const char *namespace;                /* NULL: none */
     const char *version;                  /* "major.minor"; "1.0" when the sender gave none */
     const char *key;                      /* "" when the sender gave none */
+    const char *project;                  /* the same */
     const char *arguments;                /* JSON object */
     const char *message_id, *reply_queue; /* NULL: a cast */
     const char *unique_id;                /* "" when the sender gave none */

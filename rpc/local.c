@@ -87,7 +87,8 @@ static bool delivery_handled(const struct delivery *delivery) {
 static void delivery_run(void *arg) {
     struct delivery *delivery = arg;
     struct local *local = delivery->local;
-    struct work_item again = { .key = delivery->message.key, .run = delivery_run, .arg = delivery };
+    const struct work_item again = { delivery->message.key, delivery->message.project, delivery_run,
+                                     delivery };
     int64_t pause_ms = delivery->pause_ms;
 
     if (delivery_handled(delivery)) {
@@ -146,8 +147,9 @@ static const char *text_put(char **place, const char *text) {
 }
 
 static struct delivery *delivery_new(struct local *local, const struct rpc_message *message) {
+    const char *project = message->project ? message->project : "";
     size_t size = strlen(message->topic) + strlen(message->method) + strlen(message->key) +
-                  strlen(message->payload) + 4;
+                  strlen(project) + strlen(message->payload) + 5;
     struct delivery *delivery = heap_new(sizeof(*delivery) + size);
     char *texts;
 
@@ -156,6 +158,7 @@ static struct delivery *delivery_new(struct local *local, const struct rpc_messa
     delivery->message.topic = text_put(&texts, message->topic);
     delivery->message.method = text_put(&texts, message->method);
     delivery->message.key = text_put(&texts, message->key);
+    delivery->message.project = text_put(&texts, project);
     delivery->message.payload = text_put(&texts, message->payload);
     delivery->pause_ms = PAUSE_FIRST_MS;
     return delivery;
@@ -176,8 +179,8 @@ static int local_publish(struct rpc *rpc, const struct rpc_message *message,
     delivery_append(local, delivery);
     if (local->workers > 0)
         worker_pool_put(subscription_pool(local, subscription),
-                        &(struct work_item){
-                            .key = delivery->message.key, .run = delivery_run, .arg = delivery });
+                        &(struct work_item){ delivery->message.key, delivery->message.project,
+                                             delivery_run, delivery });
     return 0;
 }
 

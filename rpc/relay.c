@@ -37,9 +37,11 @@ static bool row_of_another(const struct relay *relay, const struct outbox_messag
 /* Publishes one row. 1: published, 0: left where it is, for another process or a later look. */
 static int row_publish(struct relay *relay, const struct outbox_message *row) {
     const struct rpc_engine *engine = relay->rpc->engine;
-    const struct rpc_message message = {
-        .topic = row->topic, .method = row->method, .key = row->key, .payload = row->payload
-    };
+    const struct rpc_message message = { .topic = row->topic,
+                                         .method = row->method,
+                                         .key = row->key,
+                                         .project = row->project,
+                                         .payload = row->payload };
     enum rpc_reach reach = engine->reaches(relay->rpc, row->topic);
     struct flight *flight;
 

@@ -3,6 +3,7 @@
  * claims the work it names by a conditional change in the database, so a second delivery does
  * nothing.  Messages of one topic and key keep their order and are never handled at the same time
  * by one process; only one that is delivered again takes its place behind those that wait by then.
+ * The workers of a topic are shared out among the projects whose messages wait.
  *
  * Peers that are no scoria may call or cast too where the engine lets them in: such a message says
  * the version of the interface it means, and its caller may wait for an answer.
@@ -22,6 +23,7 @@ struct rpc_message {
     const char *topic;
     const char *method;
     const char *key;
+    const char *project;       /* whose work it is about; NULL or "": nobody's, or not known */
     const char *payload;       /* JSON object */
     const char *version;       /* of the peer's interface, "3.19"; NULL: sent by a scoria */
     struct rpc_answer *answer; /* NULL: nobody waits for one */

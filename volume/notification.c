@@ -240,17 +240,25 @@ static void put_whole(struct work *work, struct json_out *out, const struct news
 
 static int tell(struct work *work, const struct news *news, struct error *err) {
     const char *const *topic = work->settings->notification_topics;
+    struct outbox_message message = {
+        .topic = NOTIFICATION_TOPIC,
+        .method = news->event,
+        .key = news->id,
+        .payload = news->payload,
+        .created_at = work->clock_us,
+    };
     struct json_out out;
 
     if (!work->settings->notifications_whole)
-        return outbox_put(work->tx, NOTIFICATION_TOPIC, news->event, news->id, news->payload,
-                          work->clock_us, err);
+        return outbox_put(work->tx, &message, err);
     json_out_init(&out, work->arena, 2048);
     put_whole(work, &out, news);
-    for (; *topic; topic++)
-        if (outbox_put(work->tx, arena_format(work->arena, "%s.info", *topic), news->event,
-                       news->id, json_out_text(&out), work->clock_us, err) < 0)
+    message.payload = json_out_text(&out);
+    for (; *topic; topic++) {
+        message.topic = arena_format(work->arena, "%s.info", *topic);
+        if (outbox_put(work->tx, &message, err) < 0)
             return -1;
+    }
     return 0;
 }
 

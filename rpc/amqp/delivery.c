@@ -146,6 +146,7 @@ static void deliver(struct delivery *delivery) {
         .topic = delivery->subscription->topic,
         .method = envelope->method,
         .key = delivery->key,
+        .project = envelope->project,
         .payload = envelope->arguments,
         .version = own ? NULL : envelope->version,
         .answer = envelope->reply_queue ? &result : NULL,

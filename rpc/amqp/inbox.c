@@ -120,7 +120,7 @@ static void run_step(void *arg) {
 void inbox_later(struct delivery *delivery, int64_t pause_ms) {
     struct inbox *inbox = delivery->means->inbox;
     struct worker_pool **pool = &delivery->subscription->pool;
-    struct work_item item = { .key = delivery->key, .run = run_step, .arg = delivery };
+    struct work_item item = { delivery->key, delivery->envelope.project, run_step, delivery };
 
     pthread_mutex_lock(&inbox->lock);
     if (!inbox->draining && !*pool)

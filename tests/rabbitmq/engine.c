@@ -256,10 +256,15 @@ struct row {
 };
 
 static int put_body(struct db_tx *tx, void *arg, struct error *err) {
-    struct row *row = arg;
+    const struct row *row = arg;
+    const struct outbox_message message = { .topic = topic,
+                                            .method = "extend",
+                                            .key = row->key,
+                                            .payload = "{}",
+                                            .created_at = clock_now_us(&clock_system) };
 
     for (int i = 0; i < row->count; i++)
-        if (outbox_put(tx, topic, "extend", row->key, "{}", clock_now_us(&clock_system), err) < 0)
+        if (outbox_put(tx, &message, err) < 0)
             return -1;
     return 0;
 }

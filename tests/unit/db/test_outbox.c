@@ -6,9 +6,14 @@ static int put_body(struct db_tx *tx, void *arg, struct error *err) {
     (void)arg;
     for (int i = 0; i < 5; i++) {
         char key[16];
+        struct outbox_message message = {
+            .topic = "topic", .method = "extend_volume", .key = key, .payload = "{\"a\": 1}"
+        };
 
         snprintf(key, sizeof(key), "k%d", i);
-        if (outbox_put(tx, "topic", "extend_volume", key, "{\"a\": 1}", 1000 + i, err) < 0)
+        message.project = i == 1 ? "p1" : NULL;
+        message.created_at = 1000 + i;
+        if (outbox_put(tx, &message, err) < 0)
             return -1;
     }
     return 0;
@@ -24,6 +29,8 @@ static int read_body(struct db_tx *tx, void *arg, struct error *err) {
     ck_assert_str_eq(messages[0].method, "extend_volume");
     ck_assert_str_eq(messages[0].key, "k0");
     ck_assert_str_eq(messages[0].payload, "{\"a\": 1}");
+    ck_assert_str_eq(messages[0].project, "");
+    ck_assert_str_eq(messages[1].project, "p1");
     ck_assert_int_lt(messages[0].id, messages[1].id);
     ck_assert_int_eq(outbox_read(tx, arena, messages[2].id, 3, &messages, err), 2);
     ck_assert_str_eq(messages[1].key, "k4");

@@ -1,6 +1,6 @@
 /*
- * A backend that does not answer, in a process of threads as it is served: what is its own waits,
- * and nothing else does.
+ * A backend that does not answer, or is slow, in a process of threads as it is served: what is its
+ * own waits, and nothing else does, and of its own no project waits for another's queue.
  */
 #include "common/log.h"
 #include "drivers/fault.h"
@@ -32,7 +32,8 @@ struct side {
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t changed;
     bool hangs[HANGS], open_fails;
-    int calls[HANGS];
+    int calls[HANGS], passes[HANGS]; /* so many of those that hang may go on */
+    char last[HANGS][UUID_SIZE];     /* the volume of the last call */
 };
 
 struct stage {
@@ -47,19 +48,33 @@ struct stage {
     struct rpc *rpc;
     struct relay *relay;
     struct manager *manager;
+    const char *project; /* who asks */
     struct error err;
 };
+
+#define ONE     "0123456789abcdef0123456789abcdef"
+#define ANOTHER "fedcba9876543210fedcba9876543210"
 
 static struct stage *stage; /* of the one test that runs in this process */
 
 /* ---- backends ---- */
 
-static void call_side(struct side *side, enum hang call) {
+static void call_side(struct side *side, enum hang call, const char *volume_id) {
     pthread_mutex_lock(&side->lock);
     side->calls[call]++;
+    snprintf(side->last[call], sizeof side->last[call], "%s", volume_id);
     pthread_cond_broadcast(&side->changed);
-    while (side->hangs[call])
+    while (side->hangs[call] && side->passes[call] == 0)
         pthread_cond_wait(&side->changed, &side->lock);
+    if (side->hangs[call])
+        side->passes[call]--;
+    pthread_mutex_unlock(&side->lock);
+}
+
+static void let_one_pass(struct side *side, enum hang call) {
+    pthread_mutex_lock(&side->lock);
+    side->passes[call]++;
+    pthread_cond_broadcast(&side->changed);
     pthread_mutex_unlock(&side->lock);
 }
 
@@ -79,11 +94,10 @@ static void wait_calls(struct side *side, enum hang call, int count) {
 }
 
 static struct fault_decision decide(void *side, const char *call, const char *volume_id) {
-    (void)volume_id;
     if (strcmp(call, "get_pools") == 0)
-        call_side(side, HANG_POOLS);
+        call_side(side, HANG_POOLS, "");
     else if (strcmp(call, "extend_volume") == 0)
-        call_side(side, HANG_EXTEND);
+        call_side(side, HANG_EXTEND, volume_id);
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
@@ -91,7 +105,7 @@ static int side_open(const struct driver_backend *settings, void **ret, struct e
     struct side *side = strcmp(settings->name, "good") == 0 ? &stage->good : &stage->bad;
     bool fails;
 
-    call_side(side, HANG_OPEN);
+    call_side(side, HANG_OPEN, "");
     pthread_mutex_lock(&side->lock);
     fails = side->open_fails;
     pthread_mutex_unlock(&side->lock);
@@ -136,10 +150,10 @@ static void draw(void *arg, void *bytes, size_t size) {
 }
 
 static void transaction(work_body *body, void *arg) {
-    static const struct context context = {
+    const struct context context = {
         .request_id = "req-1",
         .user_id = "user",
-        .project_id = "0123456789abcdef0123456789abcdef",
+        .project_id = stage->project,
         .is_admin = true,
     };
     const struct work base = { .arena = stage->arena,
@@ -166,6 +180,7 @@ static int types_body(struct work *work, void *arg, struct error *err) {
 static void stage_new(void) {
     stage = calloc(1, sizeof *stage);
     ck_assert_ptr_nonnull(stage);
+    stage->project = ONE;
     log_open(-1, LOG_ERROR, LOG_TEXT);
     scratch_make_tested(&stage->scratch);
     stage->clock = (struct clock){
@@ -246,14 +261,16 @@ static int create_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* Every volume of a side that can be. */
+/* Every volume of a side and the project that can be. */
 static int extend_body(struct work *work, void *arg, struct error *err) {
     const struct side *side = arg;
-    const struct db_value name = DB_TEXT(arena_format(work->arena, "node@%s#pool", side->name));
+    const struct db_value values[] = {
+        DB_TEXT(arena_format(work->arena, "node@%s#pool", side->name)), DB_TEXT(stage->project)
+    };
     const struct query query = {
-        .where = "v.host = $1 AND v.status = 'available'",
-        .values = &name,
-        .value_count = 1,
+        .where = "v.host = $1 AND v.project_id = $2 AND v.status = 'available'",
+        .values = values,
+        .value_count = LENGTH(values),
         .order = "v.id",
         .limit = -1,
         .with_details = true,
@@ -392,6 +409,82 @@ START_TEST(a_backend_that_hangs_holds_up_nothing_but_its_own) {
     wait_calls(&stage->bad, HANG_EXTEND, VOLUMES);
     stop();
     stage_free();
+}
+END_TEST
+
+/* The last extend that has come to a side is of this project. */
+static bool is_last_of(struct side *side, const char *project) {
+    char id[UUID_SIZE];
+
+    pthread_mutex_lock(&side->lock);
+    memcpy(id, side->last[HANG_EXTEND], sizeof id);
+    pthread_mutex_unlock(&side->lock);
+    return count("SELECT COUNT(*) FROM volumes WHERE id = '%s' AND project_id = '%s'", id,
+                 project) == 1;
+}
+
+static void have_volumes_of_two(int many, int few) {
+    have_volumes(&stage->bad, many);
+    stage->project = ANOTHER;
+    for (int i = 0; i < few; i++)
+        transaction(create_body, &stage->bad);
+    AWAIT(available(&stage->bad, 1) == many + few);
+    AWAIT(count_outbox() == 0);
+}
+
+/* All workers have what is one's, and more is there: another's waits for one that runs, and no
+ * more. */
+static void assert_waits_for_one(int many, int few) {
+    wait_calls(&stage->bad, HANG_EXTEND, WORKERS);
+    stage->project = ANOTHER;
+    transaction(extend_body, &stage->bad);
+    AWAIT(rpc_local_waiting(stage->rpc) == (unsigned)(many + few));
+    ck_assert(is_last_of(&stage->bad, ONE));
+    let_one_pass(&stage->bad, HANG_EXTEND);
+    wait_calls(&stage->bad, HANG_EXTEND, WORKERS + 1);
+    ck_assert(is_last_of(&stage->bad, ANOTHER));
+
+    hang(&stage->bad, HANG_EXTEND, false);
+    AWAIT(available(&stage->bad, 2) == many + few);
+    wait_calls(&stage->bad, HANG_EXTEND, many + few);
+    AWAIT(count_outbox() == 0);
+    stop();
+    stage_free();
+}
+
+START_TEST(a_project_waits_for_no_other_projects_queue) {
+    enum { MANY = 20, FEW = 2 };
+
+    stage_new();
+    ck_assert_int_eq(start(60000), 0);
+    have_volumes_of_two(MANY, FEW);
+    hang(&stage->bad, HANG_EXTEND, true);
+    stage->project = ONE;
+    transaction(extend_body, &stage->bad);
+    assert_waits_for_one(MANY, FEW);
+}
+END_TEST
+
+static int forget_projects_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    return db_run(work->tx, err, "UPDATE outbox SET project_id = NULL") < 0 ? -1 : 0;
+}
+
+/* By a release that did not say whose each is, still in the table at the start: nothing is lost,
+ * and who says it waits for those no longer than for a project's. */
+START_TEST(what_an_older_release_left_is_worked_on_beside_the_rest) {
+    enum { MANY = 20, FEW = 2 };
+
+    stage_new();
+    ck_assert_int_eq(start(60000), 0);
+    have_volumes_of_two(MANY, FEW);
+    stop();
+    hang(&stage->bad, HANG_EXTEND, true);
+    stage->project = ONE;
+    transaction(extend_body, &stage->bad);
+    transaction(forget_projects_body, NULL);
+    ck_assert_int_eq(start(60000), 0);
+    assert_waits_for_one(MANY, FEW);
 }
 END_TEST
 
@@ -647,6 +740,8 @@ START_TEST(an_end_does_not_wait_for_work_of_a_backend_that_never_opened) {
 END_TEST
 
 CHECK_MAIN("hanging backends", a_backend_that_hangs_holds_up_nothing_but_its_own,
+           a_project_waits_for_no_other_projects_queue,
+           what_an_older_release_left_is_worked_on_beside_the_rest,
            a_message_that_comes_again_meanwhile_starts_nothing,
            a_start_does_not_wait_for_a_backend_that_cannot_be_opened_yet,
            a_start_does_not_wait_for_a_backend_without_pools,

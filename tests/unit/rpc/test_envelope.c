@@ -19,9 +19,11 @@ static const char *packed(struct arena *arena, const char *inner) {
 
 START_TEST(what_is_written_is_read_again) {
     autoarena struct arena *arena = arena_new();
-    const struct rpc_message message = {
-        .topic = "t", .method = "extend_volume", .key = "k-1", .payload = "{\"operation_id\":\"é\"}"
-    };
+    const struct rpc_message message = { .topic = "t",
+                                         .method = "extend_volume",
+                                         .key = "k-1",
+                                         .project = "p-1",
+                                         .payload = "{\"operation_id\":\"é\"}" };
     struct envelope envelope = { 0 };
     struct error err = { 0 };
 
@@ -31,6 +33,7 @@ START_TEST(what_is_written_is_read_again) {
     ck_assert_str_eq(envelope.namespace, "scoria");
     ck_assert_str_eq(envelope.version, "1.0");
     ck_assert_str_eq(envelope.key, "k-1");
+    ck_assert_str_eq(envelope.project, "p-1");
     ck_assert_str_eq(envelope.arguments, "{\"operation_id\":\"é\"}");
     ck_assert_ptr_null(envelope.reply_queue);
     ck_assert_ptr_null(envelope.message_id);
@@ -51,6 +54,34 @@ START_TEST(a_request_has_exactly_the_members_of_the_wire) {
     ck_assert_str_eq(inner,
                      "{\"method\":\"m\",\"args\":{},\"namespace\":\"scoria\",\"version\":"
                      "\"1.0\",\"_unique_id\":\"" UNIQUE "\",\"_context_resource_uuid\":\"k\"}");
+}
+END_TEST
+
+/* Also of a release that did not send it, and of a peer with another notion of it. */
+START_TEST(a_message_without_a_project_is_taken) {
+    static const char *const contexts[] = { "", ",\"_context_project_id\":null",
+                                            ",\"_context_project_id\":7",
+                                            ",\"_context_project_id\":{\"id\":\"p\"}" };
+    autoarena struct arena *arena = arena_new();
+    char *longest = arena_alloc(arena, 301);
+    struct envelope envelope = { 0 };
+    struct error err = { 0 };
+
+    for (size_t i = 0; i < LENGTH(contexts); i++) {
+        const char *inner = arena_format(arena, "{\"method\":\"m\",\"args\":{}%s}", contexts[i]);
+
+        ck_assert_int_eq(read_text(arena, packed(arena, inner), &envelope, &err), 0);
+        ck_assert_str_eq(envelope.project, "");
+    }
+    memset(longest, 'p', 300);
+    ck_assert_int_eq(read_text(arena,
+                               arena_format(arena,
+                                            "{\"method\":\"m\",\"_context_project_id\":"
+                                            "\"%s\"}",
+                                            longest),
+                               &envelope, &err),
+                     0);
+    ck_assert_str_eq(envelope.project, "");
 }
 END_TEST
 
@@ -219,6 +250,6 @@ START_TEST(a_heartbeat_is_a_reply_that_ends_nothing) {
 END_TEST
 
 CHECK_MAIN("envelope", what_is_written_is_read_again, a_request_has_exactly_the_members_of_the_wire,
-           a_call_of_a_peer_is_read, what_is_malformed_is_refused_with_the_reason,
-           what_is_no_envelope_is_refused, a_reply_tells_result_or_failure,
-           a_heartbeat_is_a_reply_that_ends_nothing)
+           a_message_without_a_project_is_taken, a_call_of_a_peer_is_read,
+           what_is_malformed_is_refused_with_the_reason, what_is_no_envelope_is_refused,
+           a_reply_tells_result_or_failure, a_heartbeat_is_a_reply_that_ends_nothing)

@@ -72,19 +72,28 @@ static struct rpc *engine_new(unsigned workers, rpc_consumer *consumer, struct w
 }
 
 /* The texts are gone when it returns: the engine has its own copy. */
-static void publish(struct rpc *rpc, struct witness *witness, const char *key,
-                    const char *payload) {
-    char topic[] = "volume.a", method[] = "extend", own_key[40], own_payload[40];
-    struct rpc_message message = {
-        .topic = topic, .method = method, .key = own_key, .payload = own_payload
-    };
+static void publish_of(struct rpc *rpc, struct witness *witness, const char *project,
+                       const char *key, const char *payload) {
+    char topic[] = "volume.a", method[] = "extend", own_key[40], own_payload[40], own_project[40];
+    struct rpc_message message = { .topic = topic,
+                                   .method = method,
+                                   .key = own_key,
+                                   .project = project ? own_project : NULL,
+                                   .payload = own_payload };
     struct error err = { 0 };
 
+    snprintf(own_project, sizeof(own_project), "%s", project ? project : "");
     snprintf(own_key, sizeof(own_key), "%s", key);
     snprintf(own_payload, sizeof(own_payload), "%s", payload);
     ck_assert_int_eq(rpc->engine->publish(rpc, &message, confirm, witness, &err), 0);
     memset(own_key, 'X', sizeof(own_key) - 1);
     memset(own_payload, 'X', sizeof(own_payload) - 1);
+    memset(own_project, 'X', sizeof(own_project) - 1);
+}
+
+static void publish(struct rpc *rpc, struct witness *witness, const char *key,
+                    const char *payload) {
+    publish_of(rpc, witness, NULL, key, payload);
 }
 
 START_TEST(steps_deliver_the_chosen_message_in_the_order_of_its_key) {
@@ -291,9 +300,55 @@ START_TEST(a_topic_that_takes_all_its_workers_holds_up_no_other) {
 }
 END_TEST
 
+/* A slow storage, as slow as the test likes. */
+struct slow {
+    struct witness witness;
+    sem_t begun, may_end;
+};
+
+static int consume_slowly(void *arg, const struct rpc_message *message, struct error *err) {
+    struct slow *slow = arg;
+
+    consume(&slow->witness, message, err);
+    sem_post(&slow->begun);
+    while (sem_wait(&slow->may_end) < 0)
+        ;
+    return 0;
+}
+
+/* Neither does what came from a release that did not say whose it is. */
+START_TEST(a_project_waits_for_no_other_projects_queue) {
+    enum { MANY = 50 };
+    struct error err = { 0 };
+    struct slow slow;
+    struct rpc *rpc = rpc_local_new(1);
+
+    witness_init(&slow.witness);
+    sem_init(&slow.begun, 0, 0);
+    sem_init(&slow.may_end, 0, 0);
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "volume.a", consume_slowly, &slow, &err), 0);
+    publish_of(rpc, &slow.witness, "many", "", "a");
+    while (sem_wait(&slow.begun) < 0)
+        ;
+    for (int i = 1; i < MANY; i++)
+        publish_of(rpc, &slow.witness, "many", "", "a");
+    publish_of(rpc, &slow.witness, "few", "v1", "b");
+    publish_of(rpc, &slow.witness, "few", "v1", "c");
+    publish_of(rpc, &slow.witness, NULL, "v2", "-");
+    publish_of(rpc, &slow.witness, "", "v2", "+");
+    for (int i = 0; i < MANY + 4; i++)
+        sem_post(&slow.may_end);
+    wait_kept(&slow.witness, MANY + 4);
+    slow.witness.seen[9] = '\0';
+    ck_assert_str_eq(slow.witness.seen, "ab-ac+aaa");
+    rpc->engine->stop(rpc);
+}
+END_TEST
+
 CHECK_MAIN("local", steps_deliver_the_chosen_message_in_the_order_of_its_key,
            a_message_not_handled_goes_to_the_end, what_is_forgotten_or_left_is_given_back,
            a_topic_has_one_consumer_and_an_unknown_one_is_not_taken,
            workers_keep_the_order_of_each_key, workers_try_again_after_a_growing_pause,
            a_stop_gives_back_what_waits_for_its_pause,
-           a_topic_that_takes_all_its_workers_holds_up_no_other)
+           a_topic_that_takes_all_its_workers_holds_up_no_other,
+           a_project_waits_for_no_other_projects_queue)

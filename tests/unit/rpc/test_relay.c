@@ -58,16 +58,24 @@ struct row {
     const char *topic;
     const char *key;
     const char *payload;
+    const char *project;
 };
 
 static int put_body(struct db_tx *tx, void *arg, struct error *err) {
     const struct row *row = arg;
 
-    return outbox_put(tx, row->topic, "extend", row->key, row->payload, 5, err);
+    const struct outbox_message message = { .topic = row->topic,
+                                            .method = "extend",
+                                            .key = row->key,
+                                            .project = row->project,
+                                            .payload = row->payload,
+                                            .created_at = 5 };
+
+    return outbox_put(tx, &message, err);
 }
 
 static void put(struct db *db, const char *topic, const char *key, const char *payload) {
-    struct row row = { topic, key, payload };
+    struct row row = { topic, key, payload, NULL };
     struct error err = { 0 };
 
     ck_assert_msg(db_transaction(db, put_body, &row, &err) == 0, "%s", err.message);
@@ -135,6 +143,38 @@ START_TEST(topics_of_others_are_left_alone) {
     relay_stop(relay);
     rpc->engine->stop(rpc);
     ck_assert_int_eq(sql_int(db, count_rows), 2);
+    db_close(db);
+}
+END_TEST
+
+static int take_project(void *arg, const struct rpc_message *message, struct error *err) {
+    struct taker *taker = arg;
+
+    (void)err;
+    strcat(taker->seen, *message->project ? message->project : "-");
+    return 0;
+}
+
+/* Rows of a release that did not say it are left in the table by an upgrade. */
+START_TEST(a_row_brings_its_project_or_none) {
+    struct db *db = scratch_open(database_url(), true);
+    struct row row = { "a", "k", "{}", "p1" };
+    struct rpc *rpc = rpc_local_new(0);
+    struct relay *relay = relay_new(db, rpc, false);
+    struct taker taker;
+    struct error err = { 0 };
+
+    taker_init(&taker);
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "a", take_project, &taker, &err), 0);
+    ck_assert_int_eq(db_transaction(db, put_body, &row, &err), 0);
+    sql_run(db, "INSERT INTO outbox (topic, method, key, payload, created_at) "
+                "VALUES ('a', 'extend', 'k', '{}', 5)");
+    ck_assert_int_eq(step(relay), 2);
+    while (rpc_local_step(rpc, 0))
+        ;
+    ck_assert_str_eq(taker.seen, "p1-");
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
     db_close(db);
 }
 END_TEST
@@ -516,7 +556,8 @@ START_TEST(no_message_is_lost_by_kill_9) {
 END_TEST
 
 CHECK_MAIN("relay", a_row_is_published_once_and_deleted_when_confirmed,
-           topics_of_others_are_left_alone, what_the_engine_gives_back_is_published_again,
+           topics_of_others_are_left_alone, a_row_brings_its_project_or_none,
+           what_the_engine_gives_back_is_published_again,
            a_new_relay_takes_over_what_was_not_deleted, a_deletion_that_fails_is_tried_again,
            what_the_engine_does_not_take_stays, what_others_write_is_left_to_them_for_a_while,
            more_rows_than_a_batch_keep_their_order, rows_of_a_topic_above_a_limit_wait_in_the_table,

@@ -472,8 +472,12 @@ static void count_event(void *arg) {
 }
 
 static int put_body(struct db_tx *tx, void *arg, struct error *err) {
+    const struct outbox_message message = {
+        .topic = "t", .method = "m", .key = "k", .payload = "{}", .created_at = 1
+    };
+
     (void)arg;
-    return outbox_put(tx, "t", "m", "k", "{}", 1, err);
+    return outbox_put(tx, &message, err);
 }
 
 static bool reaches(_Atomic int *count, int number) {
