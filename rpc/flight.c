@@ -4,19 +4,21 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/thread.h"
+#include "common/words.h"
 #include "db/outbox.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows above TOPIC_MOST of one topic wait in the database, not in memory; the regular look goes on
- * with them, as it does with rows that the engine did not take or gave back.  A topic whose backend
- * does not answer keeps nobody else's back. */
+/* Rows above TOPIC_MOST of one topic wait in the database, not in memory, and so do those of a
+ * project that has as many of them as it leaves to others; the regular look goes on with them, as
+ * it does with rows that the engine did not take or gave back.  A topic whose backend does not
+ * answer keeps nobody else's back, nor does a project that asks for very much. */
 enum { TOPIC_MOST = 16384, DELETE_BATCH = 128, DELETE_AFTER_MS = 50, DELETE_AGAIN_MS = 1000 };
 
 struct flight {
     struct flights *flights;
-    struct topic *topic;
+    struct share *share;
     int64_t id;
     bool with_engine;
     struct flight *next_in_bucket;
@@ -27,8 +29,17 @@ struct flight {
 struct topic {
     struct topic *next;
     unsigned in_flight;
-    bool full; /* one of its rows waits in the table */
+    bool full; /* one of its rows waits in the table for want of a place, and all behind it do */
     char name[];
+};
+
+/* What a project has of a topic. */
+struct share {
+    struct share *next;
+    struct topic *topic;
+    unsigned in_flight;
+    bool full; /* one of its rows waits in the table, and all behind it do */
+    char project[];
 };
 
 struct flights *flights_new(struct db *db) {
@@ -46,6 +57,14 @@ static void flights_free(struct flights *flights) {
 
         flights->topics = topic->next;
         free(topic);
+    }
+    for (size_t i = 0; i < LENGTH(flights->shares); i++) {
+        while (flights->shares[i]) {
+            struct share *share = flights->shares[i];
+
+            flights->shares[i] = share->next;
+            free(share);
+        }
     }
     pthread_cond_destroy(&flights->changed);
     pthread_mutex_destroy(&flights->lock);
@@ -80,17 +99,58 @@ static struct topic *topic_of(struct flights *flights, const char *name) {
     return topic;
 }
 
-struct flight *flight_begin(struct flights *flights, const char *topic_name, int64_t id) {
+static struct share **share_bucket(struct flights *flights, const char *project) {
+    return &flights->shares[word_hash(project) % LENGTH(flights->shares)];
+}
+
+static struct share *share_of(struct flights *flights, struct topic *topic, const char *project) {
+    struct share **bucket = share_bucket(flights, project);
+    struct share *share = *bucket;
+
+    while (share && (share->topic != topic || strcmp(share->project, project) != 0))
+        share = share->next;
+    if (share)
+        return share;
+    share = heap_new(sizeof(*share) + strlen(project) + 1);
+    strcpy(share->project, project);
+    share->topic = topic;
+    share->next = *bucket;
+    *bucket = share;
+    return share;
+}
+
+/* Those that have nothing to say go: there are no more than flights. */
+static void shares_tidy(struct share **place) {
+    while (*place) {
+        struct share *share = *place;
+
+        if (share->in_flight == 0 && !share->full) {
+            *place = share->next;
+            free(share);
+        } else {
+            place = &share->next;
+        }
+    }
+}
+
+struct flight *flight_begin(struct flights *flights, const char *topic_name, const char *project,
+                            int64_t id) {
     struct topic *topic = topic_of(flights, topic_name);
+    struct share *share;
     struct flight *flight;
 
     topic->full = topic->full || topic->in_flight >= TOPIC_MOST;
     if (topic->full)
         return NULL;
+    share = share_of(flights, topic, project);
+    share->full = share->full || share->in_flight >= TOPIC_MOST - topic->in_flight;
+    if (share->full)
+        return NULL;
     flight = heap_new(sizeof(*flight));
-    *flight = (struct flight){ .flights = flights, .topic = topic, .id = id, .with_engine = true };
+    *flight = (struct flight){ .flights = flights, .share = share, .id = id, .with_engine = true };
     *flight_place(flights, id) = flight;
     topic->in_flight++;
+    share->in_flight++;
     pthread_mutex_lock(&flights->lock);
     flights->with_engine++;
     pthread_mutex_unlock(&flights->lock);
@@ -100,11 +160,18 @@ struct flight *flight_begin(struct flights *flights, const char *topic_name, int
 void flights_look_anew(struct flights *flights) {
     for (struct topic *topic = flights->topics; topic; topic = topic->next)
         topic->full = false;
+    for (size_t i = 0; i < LENGTH(flights->shares); i++) {
+        for (struct share *share = flights->shares[i]; share; share = share->next)
+            share->full = false;
+        shares_tidy(&flights->shares[i]);
+    }
 }
 
 static void flight_end(struct flight *flight) {
     *flight_place(flight->flights, flight->id) = flight->next_in_bucket;
-    flight->topic->in_flight--;
+    flight->share->topic->in_flight--;
+    flight->share->in_flight--;
+    shares_tidy(share_bucket(flight->flights, flight->share->project));
     free(flight);
 }
 

@@ -23,6 +23,7 @@ struct flights {
     /* Of the thread that looks at the table. */
     struct flight *buckets[1024];
     struct topic *topics;
+    struct share *shares[256];
 
     pthread_mutex_t lock;   /* guards what follows, and two flags of the relay */
     pthread_cond_t changed; /* it may be time to delete, or a deletion has ended */
@@ -38,9 +39,10 @@ struct flights *flights_new(struct db *db);
 void flights_stop(struct flights *flights);
 
 bool flights_have(struct flights *flights, int64_t id);
-/* NULL: too many of this topic are under way.  Then those behind it stay in the table as well, to
- * keep their order, until a look begins anew. */
-struct flight *flight_begin(struct flights *flights, const char *topic, int64_t id);
+/* NULL: too many of this topic are under way, or of this project in it.  Then those behind it stay
+ * in the table as well, to keep their order, until a look begins anew. */
+struct flight *flight_begin(struct flights *flights, const char *topic, const char *project,
+                            int64_t id);
 void flight_confirm(void *flight, bool taken); /* called by the engine, from any thread */
 void flight_cancel(struct flight *flight);     /* the engine did not take it */
 

@@ -48,7 +48,7 @@ static int row_publish(struct relay *relay, const struct outbox_message *row) {
     if (reach == RPC_NOWHERE || row_of_another(relay, row, reach) ||
         flights_have(relay->flights, row->id))
         return 0;
-    flight = flight_begin(relay->flights, row->topic, row->id);
+    flight = flight_begin(relay->flights, row->topic, row->project, row->id);
     if (!flight)
         return 0;
     if (engine->publish(relay->rpc, &message, flight_confirm, flight, NULL) == 0)

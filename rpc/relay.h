@@ -2,6 +2,9 @@
  * Brings outbox rows to the rpc engine and deletes each when the engine confirms it.  Woken by
  * commits of this process; looks by itself once a second for rows of other processes.  Those it
  * leaves to their writers for a while when these can reach the same places.
+ *
+ * It keeps the order of the rows of a topic and project, so of a key as long as what that names is
+ * of one project; what is given to another may overtake what was asked for before.
  */
 #pragma once
 

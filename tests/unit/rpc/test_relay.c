@@ -364,7 +364,7 @@ START_TEST(more_rows_than_a_batch_keep_their_order) {
 END_TEST
 
 START_TEST(rows_of_a_topic_above_a_limit_wait_in_the_table) {
-    enum { LIMIT = 16384, MORE = 100 };
+    enum { LIMIT = 8192, MORE = 100 }; /* of one project: half of what there is */
     struct db *db = scratch_open(database_url(), true);
     struct taker taker;
     struct relay *relay;
@@ -373,7 +373,7 @@ START_TEST(rows_of_a_topic_above_a_limit_wait_in_the_table) {
     taker_init(&taker);
     rpc = engine_new(0, &taker);
     relay = relay_new(db, rpc, false);
-    sql_run(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 16484) "
+    sql_run(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 8292) "
                 "INSERT INTO outbox (topic, method, key, payload, created_at) "
                 "SELECT 'a', 'm', '', 'x', 1 FROM n");
     ck_assert_int_eq(rpc->engine->subscribe(rpc, "b", take_message, &taker, NULL), 0);
@@ -386,6 +386,53 @@ START_TEST(rows_of_a_topic_above_a_limit_wait_in_the_table) {
         ck_assert(rpc_local_step(rpc, 0));
     ck_assert_int_eq(step(relay), MORE);
     ck_assert_int_eq(sql_int(db, count_rows), MORE);
+    relay_stop(relay);
+    rpc->engine->stop(rpc);
+    db_close(db);
+}
+END_TEST
+
+/* So many rows, of one project, or of as many as there are rows. */
+static void put_many(struct db *db, const char *project, int count) {
+    autoarena struct arena *arena = arena_new();
+
+    sql_run(db, arena_format(arena,
+                             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n "
+                             "WHERE i < %d) INSERT INTO outbox (topic, method, key, payload, "
+                             "created_at, project_id) SELECT 'a', 'm', '', 'x', 1, %s FROM n",
+                             count, project));
+}
+
+START_TEST(a_project_leaves_places_of_a_topic_to_others) {
+    enum { ALL = 16384, ONES = ALL / 2, FREE = ALL - ONES - 1, THIRDS = (FREE + 1) / 2 };
+    struct db *db = scratch_open(database_url(), true);
+    struct taker taker;
+    struct relay *relay;
+    struct rpc *rpc;
+    unsigned rows = 0;
+
+    taker_init(&taker);
+    rpc = engine_new(0, &taker);
+    relay = relay_new(db, rpc, false);
+    put_many(db, "'one'", ALL + 1000);
+    put_many(db, "'another'", 1);
+    ck_assert_int_eq(step(relay), ONES + 1);
+    put_many(db, "'third'", ALL);
+    ck_assert_int_eq(step(relay), THIRDS);
+    put_many(db, "'fourth'", 1);
+    ck_assert_int_eq(step(relay), 1);
+    /* What memory may take has an end all the same. */
+    put_many(db, "'of' || i", ALL);
+    ck_assert_int_eq(step(relay), FREE - THIRDS - 1);
+    ck_assert_int_eq(step(relay), 0);
+    ck_assert_uint_eq(rpc_local_waiting(rpc), ALL);
+
+    for (int published = 1; published > 0; published = step(relay))
+        for (; rpc_local_step(rpc, 0); rows++)
+            ;
+    ck_assert_uint_eq(rows, 3 * ALL + 1000 + 2);
+    ck_assert_uint_eq(taker.count, rows);
+    ck_assert_int_eq(sql_int(db, count_rows), 0);
     relay_stop(relay);
     rpc->engine->stop(rpc);
     db_close(db);
@@ -561,6 +608,7 @@ CHECK_MAIN("relay", a_row_is_published_once_and_deleted_when_confirmed,
            a_new_relay_takes_over_what_was_not_deleted, a_deletion_that_fails_is_tried_again,
            what_the_engine_does_not_take_stays, what_others_write_is_left_to_them_for_a_while,
            more_rows_than_a_batch_keep_their_order, rows_of_a_topic_above_a_limit_wait_in_the_table,
+           a_project_leaves_places_of_a_topic_to_others,
            the_thread_brings_every_row_once_and_empties_the_table,
            the_thread_finds_rows_of_other_programs_by_itself, the_thread_goes_on_after_a_failure,
            no_message_is_lost_by_kill_9)
