@@ -216,6 +216,8 @@ int operation_expire(struct work *work, int64_t age_us, struct error *err);
 struct orphan_rule {
     int64_t waiting_since_us; /* a message for what waits or is cancelled: lost when it is older */
     int64_t queued_since_us;  /* one for anything else; 0: never */
+    bool patient; /* messages may be on their way: one for a queued operation is lost when
+                               * it is older than the operation was then, too */
 };
 /* The `most` oldest at a backend (node@backend); how many. For a reading transaction: it looks at
  * all of the backend's. */

@@ -277,31 +277,34 @@ int operation_close(struct work *work, const struct operation *operation, const 
     return 1;
 }
 
-/* $1 what is over, $2 and $3 of the rule. */
+/* $1 what is over, $2, $3 and $6 of the rule. */
 #define IS_ORPHAN                                                                  \
     "(lease_until < $1 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= " \
-    "CASE WHEN phase IN ('waiting', 'cancelled') THEN $2 ELSE $3 END)) AND " IS_DUE("$1")
+    "CASE WHEN phase IN ('waiting', 'cancelled') THEN $2 "                         \
+    "WHEN phase = 'queued' AND $6 = 1 THEN ($3 + created_at) / 2 "                 \
+    "ELSE $3 END)) AND " IS_DUE("$1")
 
 int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,
                       unsigned most, struct operation **ret, struct error *err) {
-    return operation_all(work,
-                         db_query(work->tx, err,
-                                  "SELECT " OPERATION_COLUMNS
-                                  " FROM operations WHERE host = $4 AND " IS_ORPHAN
-                                  " ORDER BY created_at, id LIMIT $5",
-                                  DB_INT(work->over_us), DB_INT(rule->waiting_since_us),
-                                  DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(most)),
-                         ret, err);
+    return operation_all(
+        work,
+        db_query(work->tx, err,
+                 "SELECT " OPERATION_COLUMNS " FROM operations WHERE host = $4 AND " IS_ORPHAN
+                 " ORDER BY created_at, id LIMIT $5",
+                 DB_INT(work->over_us), DB_INT(rule->waiting_since_us),
+                 DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(most), DB_INT(rule->patient)),
+        ret, err);
 }
 
 int operation_hand_out(struct work *work, const struct operation *orphan,
                        const struct orphan_rule *rule, struct error *err) {
     /* Without its dead owner it counts as handed out just now. */
-    int freed = db_run(work->tx, err,
-                       "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $5 "
-                       "WHERE id = $4 AND " IS_ORPHAN,
-                       DB_INT(work->over_us), DB_INT(rule->waiting_since_us),
-                       DB_INT(rule->queued_since_us), DB_TEXT(orphan->id), DB_INT(work->clock_us));
+    int freed =
+        db_run(work->tx, err,
+               "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $5 "
+               "WHERE id = $4 AND " IS_ORPHAN,
+               DB_INT(work->over_us), DB_INT(rule->waiting_since_us), DB_INT(rule->queued_since_us),
+               DB_TEXT(orphan->id), DB_INT(work->clock_us), DB_INT(rule->patient));
 
     if (freed <= 0 || operation_notify(work, orphan, NULL, err) < 0)
         return freed <= 0 ? freed : -1;

@@ -131,9 +131,12 @@ int host_enter(struct manager_host *host, struct error *err) {
 }
 
 void host_leave(struct manager_host *host) {
+    int64_t now_us = clock_steady_us(host->manager->settings.settings->clock);
+
     pthread_mutex_lock(&host->manager->lock);
     host->busy--;
     host->left++;
+    host->heard_at = now_us;
     pthread_mutex_unlock(&host->manager->lock);
 }
 
@@ -153,12 +156,14 @@ void host_end_reclaim(struct manager_host *host) {
     pthread_mutex_unlock(&host->manager->lock);
 }
 
-bool host_misses_messages(struct manager_host *host) {
+bool host_misses_messages(struct manager_host *host, bool *ret_surely) {
     int64_t now_us = clock_steady_us(host->manager->settings.settings->clock);
-    bool looks;
+    bool quiet, looks;
 
     pthread_mutex_lock(&host->manager->lock);
-    looks = now_us - host->heard_at >= QUIET_US || now_us - host->looked_at >= LOOK_US;
+    quiet = now_us - host->heard_at >= QUIET_US;
+    looks = quiet || now_us - host->looked_at >= LOOK_US;
+    *ret_surely = quiet && host->busy == 0;
     if (looks)
         host->looked_at = now_us;
     pthread_mutex_unlock(&host->manager->lock);

@@ -29,9 +29,10 @@ bool host_begin_reclaim(struct manager_host *host);
 void host_end_reclaim(struct manager_host *host);
 /*
  * Is it time to look for messages that got lost?  Not while others arrive, as the missing one may
- * stand behind them, and not soon after the start; but now and then even so.  Not thread-safe.
+ * stand behind them, and not soon after the start; but now and then even so.  `surely`: nothing
+ * arrives, and no worker has anything that others could wait for.  Not thread-safe.
  */
-bool host_misses_messages(struct manager_host *host);
+bool host_misses_messages(struct manager_host *host, bool *ret_surely);
 /* Is every worker busy, and has none finished since the last call?  Then further messages would
  * only queue up.  Not thread-safe. */
 bool host_is_stuck(struct manager_host *host);

@@ -54,5 +54,6 @@ check_PROGRAMS += \
 	tests/unit/manager/test_late_delete \
 	tests/unit/manager/test_late_manage \
 	tests/unit/manager/test_log \
+	tests/unit/manager/test_queue \
 	tests/unit/manager/test_steps
 endif

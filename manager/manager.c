@@ -170,7 +170,8 @@ static int hand_out_of(struct manager *manager, const struct work *base, struct 
  * While messages of a backend arrive, that of a queued operation is still among those that wait,
  * and a second one would only be more work.  An operation that nobody could take up is not
  * announced again and again either: a backend that is silent for days would fill the memory with
- * messages.
+ * messages.  So would a slow one with a long queue: while anything is worked on, each is announced
+ * after twice the time that it had waited before.
  */
 static int hand_out_orphans(struct manager *manager, const struct work *base, struct error *err) {
     const struct clock *clock = manager->settings.settings->clock;
@@ -179,11 +180,13 @@ static int hand_out_orphans(struct manager *manager, const struct work *base, st
     for (unsigned i = 0; i < manager->host_count; i++) {
         struct manager_host *host = &manager->hosts[i];
         struct hand_out hand_out = { .host = host->host };
+        bool surely;
 
         if (host_is_stuck(host))
             continue;
         hand_out.rule.waiting_since_us = since_us;
-        hand_out.rule.queued_since_us = host_misses_messages(host) ? since_us : 0;
+        hand_out.rule.queued_since_us = host_misses_messages(host, &surely) ? since_us : 0;
+        hand_out.rule.patient = !surely;
         if (hand_out_of(manager, base, &hand_out, err) < 0)
             return -1;
     }

@@ -25,7 +25,8 @@ struct manager_host {
     unsigned busy;        /* workers that have a message for it in their hands */
     uint64_t left;        /* how often one was done with it, and */
     uint64_t left_before; /* at the last look of host_is_stuck() */
-    int64_t heard_at;     /* the steady clock: when the last message came, or the start */
+    int64_t heard_at;     /* the steady clock: when the last message came, or one was done with, or
+                           * the start */
     int64_t looked_at;    /* and when host_misses_messages() was last true, or the start */
 };
 
