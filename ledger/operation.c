@@ -1,7 +1,6 @@
 #include "ledger/operation.private.h"
 
 #include "common/cleanup.h"
-#include "db/outbox.h"
 #include "ledger/host.h"
 #include "ledger/query.h"
 #include "json/json.h"
@@ -97,7 +96,7 @@ char *operation_topic(struct arena *arena, const char *host) {
  * its own.  Those that read their own volume share one, so that many copies of it do not take every
  * worker of the backend; and those that change another object of their volume share one: where the
  * storage has them all in one chain, they would wait for whoever reads it, each with a worker. */
-static const char *key_of(struct work *work, const struct operation *operation) {
+static const char *key_of(struct arena *arena, const struct operation *operation) {
     const char *turn_of = operation->turn_of;
 
     if (!turn_of)
@@ -105,21 +104,26 @@ static const char *key_of(struct work *work, const struct operation *operation) 
     if (strcmp(operation->object_id, operation->volume_id) == 0)
         return operation->object_id;
     if (strcmp(turn_of, operation->volume_id) == 0)
-        return arena_format(work->arena, "%s/reads", turn_of);
-    return arena_format(work->arena, "%s/parts", operation->volume_id);
+        return arena_format(arena, "%s/reads", turn_of);
+    return arena_format(arena, "%s/parts", operation->volume_id);
+}
+
+struct outbox_message operation_message(struct arena *arena, const struct operation *operation,
+                                        const char *method) {
+    return (struct outbox_message){
+        .topic = operation_topic(arena, operation->host),
+        .method = method ? method : operation->kind->method,
+        .key = key_of(arena, operation),
+        .project = operation->project_id,
+        .payload = arena_format(arena, "{\"operation_id\": \"%s\"}", operation->id),
+    };
 }
 
 int operation_notify(struct work *work, const struct operation *operation, const char *method,
                      struct error *err) {
-    const struct outbox_message message = {
-        .topic = operation_topic(work->arena, operation->host),
-        .method = method ? method : operation->kind->method,
-        .key = key_of(work, operation),
-        .project = operation->project_id,
-        .payload = arena_format(work->arena, "{\"operation_id\": \"%s\"}", operation->id),
-        .created_at = work->clock_us,
-    };
+    struct outbox_message message = operation_message(work->arena, operation, method);
 
+    message.created_at = work->clock_us;
     return outbox_put(work->tx, &message, err);
 }
 

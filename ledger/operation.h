@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "db/outbox.h"
 #include "ledger/status.h"
 #include "ledger/work.h"
 
@@ -226,6 +227,17 @@ int operation_orphans(struct work *work, const char *host, const struct orphan_r
 /* Writes its message again, if it is still nobody's. */
 int operation_hand_out(struct work *work, const struct operation *orphan,
                        const struct orphan_rule *rule, struct error *err);
+/*
+ * One of each project that no worker has anything of at a backend: of those that wait for one the
+ * one that was told of longest ago, before `waiting_since_us`; none of a project of which one was
+ * since `told_since_us` and still waits.  The `most` oldest; how many.  For a reading transaction:
+ * it looks at all of the backend's.
+ */
+int operation_unserved(struct work *work, const char *host, int64_t waiting_since_us,
+                       int64_t told_since_us, unsigned most, struct operation **ret,
+                       struct error *err);
+/* It was told of just now: 1, 0 somebody has it by now. */
+int operation_note_told(struct work *work, const struct operation *operation, struct error *err);
 /* How many of a kind on a volume have no answer yet: 0, or -1. */
 int operation_count(struct work *work, const char *volume_id, const struct operation_kind *kind,
                     int64_t *ret, struct error *err);
@@ -237,6 +249,9 @@ const json_t *operation_arguments(struct arena *arena, const struct operation *o
 
 /* The topic of the managers of a host (node@backend#pool or node@backend). */
 char *operation_topic(struct arena *arena, const char *host);
-/* Writes the message that makes a manager look at the operation; `method` NULL: its kind's. */
+/* The message that makes a manager look at the operation; `method` NULL: its kind's. */
+struct outbox_message operation_message(struct arena *arena, const struct operation *operation,
+                                        const char *method);
+/* Writes it. */
 int operation_notify(struct work *work, const struct operation *operation, const char *method,
                      struct error *err);

@@ -311,3 +311,33 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
     /* Its dead worker kept others waiting, too. */
     return orphan->owner ? turn_pass_on_of(work, orphan, err) : 0;
 }
+
+/* clang-format off */
+#define LINES_OF_PROJECTS \
+    "SELECT id, COALESCE(updated_at, created_at) AS told_at, " \
+    "ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY COALESCE(updated_at, created_at), " \
+    "created_at, id) AS place, " \
+    "MAX(CASE WHEN owner <> '' OR updated_at > $3 THEN 1 ELSE 0 END) " \
+    "OVER (PARTITION BY project_id) AS served " \
+    "FROM operations WHERE host = $4 AND (owner IS NULL OR owner <> '') AND " IS_DUE("$1")
+/* clang-format on */
+
+int operation_unserved(struct work *work, const char *host, int64_t waiting_since_us,
+                       int64_t told_since_us, unsigned most, struct operation **ret,
+                       struct error *err) {
+    return operation_all(
+        work,
+        db_query(work->tx, err,
+                 "SELECT " OPERATION_COLUMNS " FROM operations WHERE id IN (SELECT id FROM "
+                 "(" LINES_OF_PROJECTS ") AS lines WHERE place = 1 AND served = 0 AND "
+                 "told_at <= $2) ORDER BY created_at, id LIMIT $5",
+                 DB_INT(work->over_us), DB_INT(waiting_since_us), DB_INT(told_since_us),
+                 DB_TEXT(host), DB_INT(most)),
+        ret, err);
+}
+
+int operation_note_told(struct work *work, const struct operation *operation, struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE operations SET updated_at = $1 WHERE id = $2 AND owner IS NULL",
+                  DB_INT(work->clock_us), DB_TEXT(operation->id));
+}

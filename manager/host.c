@@ -25,6 +25,7 @@ void host_init(struct manager_host *host, struct manager *manager,
     known_set(&host->backend.settings, &host->known);
     host->open = backend->handle != NULL;
     host->heard_at = host->looked_at = clock_steady_us(manager->settings.settings->clock);
+    host->overtook_at = host->looked_at;
 }
 
 /* ---- the thread ---- */
@@ -158,12 +159,11 @@ void host_end_reclaim(struct manager_host *host) {
 
 bool host_misses_messages(struct manager_host *host, bool *ret_surely) {
     int64_t now_us = clock_steady_us(host->manager->settings.settings->clock);
-    bool quiet, looks;
+    bool looks;
 
     pthread_mutex_lock(&host->manager->lock);
-    quiet = now_us - host->heard_at >= QUIET_US;
-    looks = quiet || now_us - host->looked_at >= LOOK_US;
-    *ret_surely = quiet && host->busy == 0;
+    *ret_surely = host->busy == 0 && now_us - host->heard_at >= QUIET_US;
+    looks = *ret_surely || now_us - host->looked_at >= LOOK_US;
     if (looks)
         host->looked_at = now_us;
     pthread_mutex_unlock(&host->manager->lock);

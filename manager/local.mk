@@ -30,6 +30,7 @@ libscoria_a_SOURCES += \
 	manager/manager.c \
 	manager/manager.h \
 	manager/reclaim_job.c \
+	manager/overtake.c manager/overtake.h \
 	manager/rename_job.c \
 	manager/report.c \
 	manager/report.h \

@@ -8,6 +8,7 @@
 #include "manager/call.h"
 #include "manager/host.h"
 #include "manager/job.h"
+#include "manager/overtake.h"
 #include "manager/report.h"
 #include "volume/notification.h"
 #include "json/json.h"
@@ -182,6 +183,8 @@ static int hand_out_orphans(struct manager *manager, const struct work *base, st
         struct hand_out hand_out = { .host = host->host };
         bool surely;
 
+        if (overtake(host, base, err) < 0)
+            return -1;
         if (host_is_stuck(host))
             continue;
         hand_out.rule.waiting_since_us = since_us;

@@ -27,7 +27,9 @@ struct manager_host {
     uint64_t left_before; /* at the last look of host_is_stuck() */
     int64_t heard_at;     /* the steady clock: when the last message came, or one was done with, or
                            * the start */
+    unsigned overtaking;  /* messages that were sent past the queue and have not arrived */
     int64_t looked_at;    /* and when host_misses_messages() was last true, or the start */
+    int64_t overtook_at;  /* and when overtake() last looked */
 };
 
 /* An operation that a thread of this process has in its hands: its lease is kept alive. */

@@ -68,6 +68,9 @@ struct rpc_engine {
     int (*publish)(struct rpc *rpc, const struct rpc_message *message,
                    void (*confirm)(void *arg, bool taken), void *arg, struct error *err);
     enum rpc_reach (*reaches)(struct rpc *rpc, const char *topic);
+    /* The topic that brings a message for a subscriber of this one to this process alone, past
+     * those that wait for any; NULL, or no such function: all wait in this process. */
+    const char *(*own_topic)(struct rpc *rpc, struct arena *arena, const char *topic);
     void (*stop)(struct rpc *rpc); /* ends deliveries, waits for running consumers, frees */
 };
 

@@ -45,6 +45,12 @@ static enum rpc_reach switch_reaches(struct rpc *rpc, const char *topic) {
     return chosen->engine->reaches(chosen, topic);
 }
 
+static const char *switch_own_topic(struct rpc *rpc, struct arena *arena, const char *topic) {
+    struct rpc *chosen = choose(rpc, topic);
+
+    return chosen->engine->own_topic ? chosen->engine->own_topic(chosen, arena, topic) : NULL;
+}
+
 static void switch_stop(struct rpc *rpc) {
     struct rpc_switch *both = switch_of(rpc);
 
@@ -59,6 +65,7 @@ static const struct rpc_engine switch_engine = {
     .subscribe = switch_subscribe,
     .publish = switch_publish,
     .reaches = switch_reaches,
+    .own_topic = switch_own_topic,
     .stop = switch_stop,
 };
 

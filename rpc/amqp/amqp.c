@@ -61,6 +61,10 @@ static enum rpc_reach amqp_reaches(struct rpc *rpc, const char *topic) {
     return RPC_EVERYWHERE;
 }
 
+static const char *amqp_own_topic(struct rpc *rpc, struct arena *arena, const char *topic) {
+    return arena_format(arena, "%s.%s", topic, amqp_of(rpc)->settings.server);
+}
+
 static void amqp_stop(struct rpc *rpc) {
     struct amqp *amqp = amqp_of(rpc);
 
@@ -78,6 +82,7 @@ static const struct rpc_engine amqp_engine = {
     .subscribe = amqp_subscribe,
     .publish = amqp_publish,
     .reaches = amqp_reaches,
+    .own_topic = amqp_own_topic,
     .stop = amqp_stop,
 };
 

@@ -322,6 +322,30 @@ class Hanging(BrokerCase):
         self.assertEqual([done.count(volume_id) for volume_id in slow], [1] * len(slow))
 
 
+class Slow(BrokerCase):
+    """One worker, slow work of one project in front, and a small part of it in the manager's hands."""
+
+    options = ("--manager_workers=1", "--oslo_messaging_rabbit.rabbit_qos_prefetch_count=2",
+               "--enabled_backends=file", "--file.volume_driver=fault", "--file.fault_driver=file",
+               "--file.fault_plan=extend_volume:delay:1:3000")
+
+    def test_a_project_waits_for_no_other_projects_queue(self):
+        self.start_both(f"--file.file_volume_directory={self.directory}/volumes")
+        few = BlockStorage(self.programs["api"].endpoint, token="few:few")
+        self.addCleanup(few.close)
+        many = [self.api.create(1)["id"] for _ in range(40)]
+        one = few.create(1)["id"]
+        few.wait_status(one, "available")
+        for volume_id in many:
+            self.api.wait_status(volume_id, "available")
+        for volume_id in many:
+            self.api.extend(volume_id, 2)
+        few.extend(one, 2)
+        few.wait_status(one, "available", 180)
+        self.assertEqual(few.show(one)["size"], 2)
+        self.assertGreater([row["status"] for row in self.api.list_all()].count("extending"), 10)
+
+
 class Outage(BrokerCase):
     options = ("--oslo_messaging_rabbit.heartbeat_timeout_threshold=4",)
 

@@ -432,6 +432,19 @@ static void have_volumes_of_two(int many, int few) {
     AWAIT(count_outbox() == 0);
 }
 
+/* As a manager asks whom a broker's queue may keep waiting: who has a worker, and who has none. */
+static int unserved_body(struct work *work, void *arg, struct error *err) {
+    struct operation *found;
+
+    (void)arg;
+    ck_assert_int_eq(
+        operation_unserved(work, "node@bad", work->clock_us, work->clock_us, 9, &found, err), 1);
+    ck_assert_str_eq(found->project_id, ANOTHER);
+    ck_assert_int_eq(operation_note_told(work, found, err), 1);
+    ck_assert_int_eq(operation_unserved(work, "node@bad", work->clock_us, 0, 9, &found, err), 0);
+    return 0;
+}
+
 /* All workers have what is one's, and more is there: another's waits for one that runs, and no
  * more. */
 static void assert_waits_for_one(int many, int few) {
@@ -440,6 +453,7 @@ static void assert_waits_for_one(int many, int few) {
     transaction(extend_body, &stage->bad);
     AWAIT(rpc_local_waiting(stage->rpc) == (unsigned)(many + few));
     ck_assert(is_last_of(&stage->bad, ONE));
+    transaction(unserved_body, NULL);
     let_one_pass(&stage->bad, HANG_EXTEND);
     wait_calls(&stage->bad, HANG_EXTEND, WORKERS + 1);
     ck_assert(is_last_of(&stage->bad, ANOTHER));

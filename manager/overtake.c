@@ -1,0 +1,96 @@
+#include "manager/overtake.h"
+
+#include "ledger/operation.h"
+
+#define LOOK_US   (5 * SECOND_US)
+#define WAITED_US (15 * SECOND_US)
+#define AGAIN_US  (60 * SECOND_US) /* the message of before is here, or got lost */
+#define AT_ONCE   32
+
+struct look {
+    const struct manager_host *host;
+    int64_t now_us;
+    struct operation *found;
+    int count;
+    bool told[AT_ONCE];
+};
+
+static int look_body(struct work *work, void *arg, struct error *err) {
+    struct look *look = arg;
+
+    look->count = operation_unserved(work, look->host->host, look->now_us - WAITED_US,
+                                     look->now_us - AGAIN_US, AT_ONCE, &look->found, err);
+    return look->count;
+}
+
+static int note_body(struct work *work, void *arg, struct error *err) {
+    struct look *look = arg;
+
+    for (int i = 0; i < look->count; i++) {
+        int noted = operation_note_told(work, &look->found[i], err);
+
+        if (noted < 0)
+            return -1;
+        look->told[i] = noted > 0;
+    }
+    return 0;
+}
+
+/* What does not arrive is told again, or comes in its turn. */
+static void arrived(void *arg, bool taken) {
+    struct manager_host *host = arg;
+
+    (void)taken;
+    pthread_mutex_lock(&host->manager->lock);
+    host->overtaking--;
+    pthread_mutex_unlock(&host->manager->lock);
+}
+
+static void tell(struct manager_host *host, const struct work *base, const char *topic,
+                 const struct operation *operation) {
+    struct rpc *rpc = host->manager->settings.rpc;
+    const struct outbox_message message = operation_message(base->arena, operation, NULL);
+    const struct rpc_message past = { .topic = topic,
+                                      .method = message.method,
+                                      .key = message.key,
+                                      .project = message.project,
+                                      .payload = message.payload };
+
+    pthread_mutex_lock(&host->manager->lock);
+    host->overtaking++;
+    pthread_mutex_unlock(&host->manager->lock);
+    if (rpc->engine->publish(rpc, &past, arrived, host, NULL) < 0)
+        arrived(host, false);
+}
+
+/* Not while the broker has not taken those of before: they would gather in memory. */
+static bool is_time(struct manager_host *host, int64_t now_us) {
+    bool on_their_way;
+
+    pthread_mutex_lock(&host->manager->lock);
+    on_their_way = host->overtaking > 0;
+    pthread_mutex_unlock(&host->manager->lock);
+    if (on_their_way || now_us - host->overtook_at < LOOK_US)
+        return false;
+    host->overtook_at = now_us;
+    return true;
+}
+
+int overtake(struct manager_host *host, const struct work *base, struct error *err) {
+    const struct manager_settings *settings = &host->manager->settings;
+    const struct rpc_engine *engine = settings->rpc->engine;
+    const char *topic =
+        engine->own_topic ? engine->own_topic(settings->rpc, base->arena, host->topic) : NULL;
+    struct look look = { .host = host, .now_us = clock_shared_us(settings->settings->clock) };
+
+    if (!topic || !is_time(host, clock_steady_us(settings->settings->clock)))
+        return 0;
+    if (work_read(settings->db, base, look_body, &look, err) < 0)
+        return -1;
+    if (look.count > 0 && work_transaction(settings->db, base, note_body, &look, err) < 0)
+        return -1;
+    for (int i = 0; i < look.count; i++)
+        if (look.told[i])
+            tell(host, base, topic, &look.found[i]);
+    return 0;
+}
