@@ -276,6 +276,7 @@ static struct manager *manager_new(const struct manager_settings *settings) {
     struct manager *manager = heap_new(sizeof *manager);
 
     pthread_mutex_init(&manager->lock, NULL);
+    pthread_mutex_init(&manager->sending, NULL);
     pthread_cond_init(&manager->changed, NULL);
     manager->settings = *settings;
     manager->started_at = clock_shared_us(settings->settings->clock);
@@ -326,10 +327,12 @@ bool manager_alive(struct manager *manager) {
 }
 
 void manager_drain(struct manager *manager) {
+    pthread_mutex_lock(&manager->sending);
     pthread_mutex_lock(&manager->lock);
     manager->draining = true;
     pthread_cond_broadcast(&manager->changed);
     pthread_mutex_unlock(&manager->lock);
+    pthread_mutex_unlock(&manager->sending);
 }
 
 void manager_stop(struct manager *manager) {
@@ -339,6 +342,7 @@ void manager_stop(struct manager *manager) {
         host_free(&manager->hosts[i]);
     pthread_cond_destroy(&manager->changed);
     pthread_mutex_destroy(&manager->lock);
+    pthread_mutex_destroy(&manager->sending);
     free(manager->hosts);
     free(manager);
 }

@@ -46,9 +46,18 @@ static void arrived(void *arg, bool taken) {
     pthread_mutex_unlock(&host->manager->lock);
 }
 
+static void send(struct manager_host *host, const struct rpc_message *message) {
+    struct rpc *rpc = host->manager->settings.rpc;
+
+    pthread_mutex_lock(&host->manager->lock);
+    host->overtaking++;
+    pthread_mutex_unlock(&host->manager->lock);
+    if (rpc->engine->publish(rpc, message, arrived, host, NULL) < 0)
+        arrived(host, false);
+}
+
 static void tell(struct manager_host *host, const struct work *base, const char *topic,
                  const struct operation *operation) {
-    struct rpc *rpc = host->manager->settings.rpc;
     const struct outbox_message message = operation_message(base->arena, operation, NULL);
     const struct rpc_message past = { .topic = topic,
                                       .method = message.method,
@@ -56,11 +65,21 @@ static void tell(struct manager_host *host, const struct work *base, const char 
                                       .project = message.project,
                                       .payload = message.payload };
 
-    pthread_mutex_lock(&host->manager->lock);
-    host->overtaking++;
-    pthread_mutex_unlock(&host->manager->lock);
-    if (rpc->engine->publish(rpc, &past, arrived, host, NULL) < 0)
-        arrived(host, false);
+    pthread_mutex_lock(&host->manager->sending);
+    if (!manager_is_draining(host->manager))
+        send(host, &past);
+    pthread_mutex_unlock(&host->manager->sending);
+}
+
+static const char *own_topic(struct manager_host *host, struct arena *arena) {
+    struct rpc *rpc = host->manager->settings.rpc;
+    const char *topic = NULL;
+
+    pthread_mutex_lock(&host->manager->sending);
+    if (!manager_is_draining(host->manager) && rpc->engine->own_topic)
+        topic = rpc->engine->own_topic(rpc, arena, host->topic);
+    pthread_mutex_unlock(&host->manager->sending);
+    return topic;
 }
 
 /* Not while the broker has not taken those of before: they would gather in memory. */
@@ -78,9 +97,7 @@ static bool is_time(struct manager_host *host, int64_t now_us) {
 
 int overtake(struct manager_host *host, const struct work *base, struct error *err) {
     const struct manager_settings *settings = &host->manager->settings;
-    const struct rpc_engine *engine = settings->rpc->engine;
-    const char *topic =
-        engine->own_topic ? engine->own_topic(settings->rpc, base->arena, host->topic) : NULL;
+    const char *topic = own_topic(host, base->arena);
     struct look look = { .host = host, .now_us = clock_shared_us(settings->settings->clock) };
 
     if (!topic || !is_time(host, clock_steady_us(settings->settings->clock)))

@@ -45,6 +45,8 @@ struct manager {
     struct manager_settings settings;
     pthread_mutex_t lock;   /* guards running, draining, round_us and parts of the hosts */
     pthread_cond_t changed; /* draining, or a backend is open */
+    pthread_mutex_t
+        sending; /* held by who uses `settings.rpc`, which is gone soon after draining */
     struct running *running;
     bool draining;
     int64_t round_us;           /* monotonic: when the last round ended */

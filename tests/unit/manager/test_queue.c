@@ -152,6 +152,20 @@ START_TEST(a_silent_broker_is_not_told_of_more) {
 }
 END_TEST
 
+/* Behind that the broker's client goes, whatever the manager still has to do. */
+START_TEST(who_ends_says_nothing_any_more) {
+    autoworld struct world *world = world_new(NULL);
+    struct broker broker;
+
+    wait_in_line(world, &broker);
+    manager_drain(world->manager);
+    world->manager->settings.rpc = NULL;
+    world_advance(world, 100);
+    ck_assert_uint_eq(broker.count, 0);
+    end_line(world);
+}
+END_TEST
+
 CHECK_MAIN("queue", what_waits_behind_others_is_told_of_ever_more_seldom,
            a_project_without_a_worker_is_told_of_past_the_queue,
-           a_silent_broker_is_not_told_of_more)
+           a_silent_broker_is_not_told_of_more, who_ends_says_nothing_any_more)
