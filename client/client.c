@@ -1,20 +1,11 @@
 #include "client/client.h"
 
+#include "client/answer.h"
 #include "common/clock.h"
 #include "identity/own_user.h"
 #include "json/out.h"
 
 #include <string.h>
-
-/* A service that fails, or a gateway in front of it, says nothing about what was asked. */
-enum error_kind client_kind_of(int status) {
-    if (status >= 500)
-        return ERROR_UNAVAILABLE;
-    for (enum error_kind kind = ERROR_NONE + 1; kind < ERROR_KINDS; kind++)
-        if (error_http_status(kind) == status)
-            return kind;
-    return ERROR_BACKEND;
-}
 
 bool client_is_refusal(enum error_kind kind) {
     return kind == ERROR_UNAUTHORIZED || kind == ERROR_FORBIDDEN || kind == ERROR_NOT_ACCEPTABLE;
@@ -71,17 +62,34 @@ int client_send(const struct client *client, struct arena *arena, const struct c
     return own_user_call(client->user, arena, &sent, ret, err);
 }
 
-/* What {"<fault>": {"message": …}} says, or all of it. */
-static const char *told(struct arena *arena, const struct http_answer *answer) {
-    json_t *root = json_parse(arena, answer->body, answer->body_size, NULL);
-    const json_t *fault = json_object_iter_value(json_object_iter(root));
-    const char *message = json_text_of(fault, "message");
+/* ---- whose answer is it ---- */
 
-    return message ? message : answer->body;
+/* Of somebody on the way, or of another service: whatever it says, it is not about this. */
+static int strange(const struct client *client, const char *method,
+                   const struct http_answer *answer, struct error *err) {
+    return error_set(err, ERROR_UNAVAILABLE, "%s: what answered %d at %s is not %s: %.160s", method,
+                     answer->status, answer->url, client->name,
+                     answer->body_size > 0 ? answer->body : "without a word");
 }
 
-int client_call(const struct client *client, struct arena *arena, const struct client_call *call,
-                struct http_answer *ret, struct error *err) {
+static int failed(const struct client *client, struct arena *arena, const struct client_call *call,
+                  const struct http_answer *answer, struct error *err) {
+    struct answer said = answer_read(arena, answer);
+
+    if (said.form == ANSWER_STRANGE)
+        return strange(client, call->method, answer, err);
+    if (said.form == ANSWER_PATH && said.kind == ERROR_UNAVAILABLE && call->may_lack)
+        said.kind = ERROR_NOT_FOUND;
+    return error_set(err, said.kind, "%s %s: %s answered %d: %.200s", call->method,
+                     path_of(arena, call), client->name, answer->status, said.message);
+}
+
+static bool is_success(int status) {
+    return status >= 200 && status <= 299;
+}
+
+static int exchange(const struct client *client, struct arena *arena,
+                    const struct client_call *call, struct http_answer *ret, struct error *err) {
     struct error failure = { 0 };
     const char *path = path_of(arena, call);
     char uuid[UUID_SIZE];
@@ -90,10 +98,12 @@ int client_call(const struct client *client, struct arena *arena, const struct c
         return error_set(err, ERROR_NOT_FOUND, "%s %s: there is no such id", call->method, path);
     if (client_send(client, arena, call, ret, &failure) != 0)
         return error_set(err, ERROR_UNAVAILABLE, "%s %s: %s", call->method, path, failure.message);
-    if (ret->status < 200 || ret->status > 299)
-        return error_set(err, client_kind_of(ret->status), "%s %s: %s answered %d: %.200s",
-                         call->method, path, client->name, ret->status, told(arena, ret));
-    return 0;
+    return is_success(ret->status) ? 0 : failed(client, arena, call, ret, err);
+}
+
+int client_call(const struct client *client, struct arena *arena, const struct client_call *call,
+                struct http_answer *ret, struct error *err) {
+    return exchange(client, arena, call, ret, err);
 }
 
 const json_t *client_ask(const struct client *client, struct arena *arena,

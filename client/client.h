@@ -5,12 +5,13 @@
  * A call carries the token of our own user (own_user.h), which is new once when the peer refuses
  * it.  It is sent again `repeats` times at most, within its timeout and not before the peer's
  * Retry-After: what certainly never arrived, and of what may come twice (everything but POST and
- * PATCH) also what had no answer, or 429, 502, 503 or 504.
+ * PATCH) also what had no answer, or 408, 425, 429, 502, 503 or 504.
  *
- * A failure's kind is the one whose HTTP status was answered (error.def; ERROR_BACKEND for any
- * other below 500), its message the fault's; ERROR_UNAVAILABLE for all from 500 on, and when no
- * whole answer came or it made no sense.  Thread-safe; calls block for at most `timeout_ms`, and as
- * long again for each answer of Keystone that they need.
+ * A failure's kind is the one whose HTTP status the peer's own fault has (answer.h; ERROR_BACKEND
+ * for one that error.def does not have), its message the fault's.  ERROR_UNAVAILABLE: no whole
+ * answer came, it asks for another try (408, 425, 429, all from 500 on), or it is not the peer's:
+ * then the message says what answered where.  Thread-safe; calls block for at most `timeout_ms`,
+ * and as long again for each answer of Keystone that they need.
  */
 #pragma once
 
@@ -43,6 +44,7 @@ struct client_call {
     struct http_header header; /* one more; without a name: none */
     const char *wanted_header; /* of the answer; NULL: none */
     const struct http_lines *lines; /* of an answer that lasts; NULL: it is kept whole */
+    bool may_lack; /* a peer that has no such path has nothing there: ERROR_NOT_FOUND */
 };
 
 /* Metadata of what is made; a list ends with a NULL key. */
@@ -85,9 +87,6 @@ int client_list(const struct client *client, struct arena *arena, const char *pa
 /* "<path>?<query>&limit=…&marker=…"; `query` and `marker` may be NULL, limit 0 is the peer's. */
 const char *client_page(struct arena *arena, const char *path, const char *query,
                         const char *marker, unsigned limit);
-
-/* What such an answer is to us, which is no success. */
-enum error_kind client_kind_of(int status);
 
 /* Is it a fault of configuration, which only an operator can end?  Then a repetition may be
  * slow. */

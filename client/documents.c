@@ -30,7 +30,9 @@ static const json_t *send_wrapped(const struct client *client, struct arena *are
 const json_t *document_fetch(const struct client *client, struct arena *arena,
                              const struct remote_documents *kind, const char *name,
                              struct error *err) {
-    const struct client_call call = { .method = "GET", .path = place_of(arena, kind, name, false) };
+    const struct client_call call = { .method = "GET",
+                                      .path = place_of(arena, kind, name, false),
+                                      .may_lack = kind->may_lack };
 
     return client_ask_for(client, arena, &call, kind->word, err);
 }

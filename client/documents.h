@@ -9,6 +9,7 @@
 struct remote_documents {
     const char *collection, *word;
     bool dry_run;     /* changes are checked, and nothing is changed */
+    bool may_lack;    /* as of struct client_call, when one is fetched */
     const char *node; /* lists have its, of all projects; NULL: those of the project */
 };
 

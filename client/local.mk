@@ -1,4 +1,5 @@
 libscoria_a_SOURCES += \
+	client/answer.c client/answer.h \
 	client/attachments.c client/attachments.h \
 	client/client.c client/client.h \
 	client/compute_answer.c client/compute_answer.h \

@@ -47,7 +47,7 @@ static struct remote_replica_pool read_pool(const json_t *pool) {
 
 int replica_pools_list(const struct client *api, struct arena *arena,
                        struct remote_replica_pool **ret, struct error *err) {
-    const struct client_call call = { .method = "GET", .path = "/replica_pools" };
+    const struct client_call call = { .method = "GET", .path = "/replica_pools", .may_lack = true };
     const json_t *list = client_ask_for(api, arena, &call, "replica_pools", err);
     size_t count = json_array_size(list);
     struct remote_replica_pool *pools = arena_alloc(arena, (count + 1) * sizeof(*pools));

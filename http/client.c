@@ -289,7 +289,8 @@ static int call_once(struct arena *arena, const struct http_call *call, int64_t 
                              err);
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &retry_after_s);
-    *ret = (struct http_answer){ .status = (int)status,
+    *ret = (struct http_answer){ .url = call->url,
+                                 .status = (int)status,
                                  .body = receipt.text,
                                  .body_size = receipt.size,
                                  .header = receipt.header,
@@ -300,7 +301,8 @@ static int call_once(struct arena *arena, const struct http_call *call, int64_t 
 /* ---- again ---- */
 
 static bool is_busy(int status) {
-    return status == 429 || status == 502 || status == 503 || status == 504;
+    return status == 408 || status == 425 || status == 429 || status == 502 || status == 503 ||
+           status == 504;
 }
 
 static int64_t until_end_ms(const struct http_call *call, int64_t end_us) {

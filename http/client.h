@@ -42,7 +42,7 @@ struct http_call {
     int64_t timeout_ms;                /* 0: 30 000; for all that is sent */
     /* How often it is sent again, after pauses that double and not before the peer's Retry-After,
      * when it certainly never arrived; if it is safe to come twice, also when there was no answer,
-     * or 429, 502, 503 or 504. */
+     * or 408, 425, 429, 502, 503 or 504. */
     unsigned repeats;
     bool safe;
     const struct http_peer *peer; /* NULL: all as usual */
@@ -56,6 +56,7 @@ struct http_call {
 };
 
 struct http_answer {
+    const char *url; /* the call's */
     int status;
     char *body; /* ended with '\0' */
     size_t body_size;

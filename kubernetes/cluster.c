@@ -1,6 +1,6 @@
 #include "kubernetes/cluster.h"
 
-#include "client/client.h"
+#include "client/answer.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "json/json.h"
@@ -41,7 +41,7 @@ static int judge(const struct http_call *call, struct arena *arena,
     if (answer->status >= 200 && answer->status <= 299)
         return 0;
     message = json_text_of(json_parse(arena, answer->body, answer->body_size, NULL), "message");
-    return error_set(err, client_kind_of(answer->status), "%s %s: Kubernetes answered %d: %.300s",
+    return error_set(err, answer_kind_of(answer->status), "%s %s: Kubernetes answered %d: %.300s",
                      call->method, call->url, answer->status, message ? message : answer->body);
 }
 

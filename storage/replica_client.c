@@ -1,6 +1,6 @@
 #include "storage/replica_client.h"
 
-#include "client/client.h"
+#include "client/answer.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "storage/replica_calls.h"
@@ -40,7 +40,7 @@ static int refused(const struct replica *replica, const struct http_answer *answ
                    const json_t *body, struct error *err) {
     const char *message = json_text_of(body, "message");
 
-    return error_set(err, client_kind_of(answer->status), "%s: %s", replica->address,
+    return error_set(err, answer_kind_of(answer->status), "%s: %s", replica->address,
                      message ? message : "it answers what makes no sense");
 }
 
@@ -133,7 +133,7 @@ static void read_look(struct arena *arena, const json_t *answer, const char *uid
         .epoch = number_of(answer, "epoch"),
     };
     if (ret->health != REPLICA_GOOD)
-        error_set(&ret->why, client_kind_of((int)number_of(answer, "why")), "%s",
+        error_set(&ret->why, answer_kind_of((int)number_of(answer, "why")), "%s",
                   message ? message : "");
     ret->has_state =
         state && replica_state_parse(arena, state, strlen(state), &ret->state, &ret->why) == 0 &&

@@ -14,10 +14,12 @@
 
 int config_check_name(const struct client *api, struct arena *arena, const char *csi_name,
                       struct error *err) {
-    const json_t *there =
-        document_fetch(api, arena, &config_documents, config_name_of(arena, csi_name), err);
+    struct remote_documents kind = config_documents;
+    const json_t *there;
     struct volume_config config;
 
+    kind.may_lack = true;
+    there = document_fetch(api, arena, &kind, config_name_of(arena, csi_name), err);
     if (!there) /* whoever may not look has made none */
         return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_FORBIDDEN
                    ? 0

@@ -88,6 +88,7 @@ static const json_t *fetch_page(const struct client *api, struct arena *arena, c
         .method = "GET",
         .path = client_page(arena, "/volume_config_snapshots", "sort=id:asc", *after ? after : NULL,
                             limit),
+        .may_lack = true,
     };
     const json_t *list = client_ask_for(api, arena, &call, "volume_config_snapshots", err);
 

@@ -282,6 +282,7 @@ static int read_page(const struct client *api, struct arena *arena, const char *
         .method = "GET",
         .path = client_page(arena, "/volume_configs", query ? query : "sort=id:asc",
                             *after ? after : NULL, limit),
+        .may_lack = true,
     };
     const json_t *list = client_ask_for(api, arena, &call, "volume_configs", err), *one;
     size_t count = json_array_size(list), i;

@@ -1,6 +1,7 @@
 #include "tests/lib/script_server.h"
 
 #include "common/arena.h"
+#include "common/error.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -129,11 +130,24 @@ static void send_all(int fd, const char *text, size_t size) {
     }
 }
 
+static const char *fault_of(int status) {
+    for (enum error_kind kind = ERROR_NONE + 1; kind < ERROR_KINDS; kind++)
+        if (error_http_status(kind) == status)
+            return error_fault(kind);
+    return "computeFault";
+}
+
 static void send_answer(int fd, const struct script_rule *rule) {
-    const char *body = rule->body ? rule->body : "";
-    size_t size = strlen(body);
-    char head[512];
-    int length =
+    char fault[128] = "", head[512];
+    const char *body = rule->body ? rule->body : fault;
+    size_t size;
+    int length;
+
+    if (rule->status >= 400 && rule->status <= 499)
+        snprintf(fault, sizeof(fault), "{\"%s\": {\"code\": %d, \"message\": \"as told\"}}",
+                 fault_of(rule->status), rule->status);
+    size = strlen(body);
+    length =
         snprintf(head, sizeof(head),
                  "HTTP/1.1 %d Scripted\r\nContent-Type: application/json\r\n"
                  "Connection: close\r\nContent-Length: %zu\r\n%s%s\r\n",

@@ -20,7 +20,7 @@ struct script_rule {
     const char *method; /* NULL: any */
     const char *path;   /* with the query; NULL: any. One '*' at its end stands for anything */
     int status;
-    const char *body;   /* NULL: none */
+    const char *body;   /* NULL: none, or of a 4xx the volume API's own fault */
     const char *header; /* one more, "Name: value"; NULL: none */
     enum script_manner manner;
     unsigned times; /* 0: for ever */

@@ -51,26 +51,104 @@ static void answer(struct scene *scene, const struct script_rule *rule) {
     script_server_add(scene->server, rule);
 }
 
+#define FAULT(key, code) "{\"" key "\": {\"code\": " code ", \"message\": \"no such\"}}"
+#define PATH(code)       "{\"code\": \"" code "\", \"title\": \"x\", \"message\": \"no such\"}"
+
+static void assert_failure(struct scene *scene, int status, const char *body, enum error_kind kind,
+                           const char *what) {
+    unsigned before = sent(scene);
+
+    scene->client.repeats = 0;
+    script_server_clear(scene->server);
+    answer(scene, &(struct script_rule){ .status = status, .body = body });
+    ck_assert_int_eq(call(scene, "GET"), -1);
+    ck_assert_msg(scene->err.kind == kind, "%d %s: kind %d", status, body, (int)scene->err.kind);
+    ck_assert_msg(strstr(scene->err.message, what) != NULL, "%s", scene->err.message);
+    ck_assert_uint_eq(sent(scene), before + 1);
+}
+
 START_TEST(a_fault_is_an_error_with_its_kind_and_message) {
     static const struct {
-        const char *body, *told;
+        int status;
+        enum error_kind kind;
+        const char *body;
     } rows[] = {
-        { "{\"itemNotFound\": {\"code\": 404, \"message\": \"no such\"}}", "404: no such" },
-        { "{\"itemNotFound\": {\"code\": 404}}", "404: {\"itemNotFound\"" },
-        { "<html>", "404: <html>" },
-        { "[]", "404: []" },
+        { 404, ERROR_NOT_FOUND, FAULT("itemNotFound", "404") },
+        { 400, ERROR_BAD_REQUEST, FAULT("badRequest", "400") },
+        { 401, ERROR_UNAUTHORIZED, FAULT("unauthorized", "401") },
+        { 401, ERROR_UNAUTHORIZED, FAULT("error", "401") }, /* of Keystone's middleware */
+        { 406, ERROR_NOT_ACCEPTABLE, FAULT("computeFault", "406") },
+        { 422, ERROR_BACKEND, FAULT("computeFault", "422") },
+        { 413, ERROR_TOO_LARGE, PATH("413 Request Entity Too Large") },
+        { 500, ERROR_UNAVAILABLE, FAULT("computeFault", "500") },
+        { 429, ERROR_UNAVAILABLE, FAULT("overLimit", "429") },
     };
     struct scene *scene = scene_new();
 
-    for (size_t i = 0; i < LENGTH(rows); i++) {
-        script_server_clear(scene->server);
-        answer(scene, &(struct script_rule){ .status = 404, .body = rows[i].body });
-        ck_assert_int_eq(call(scene, "GET"), -1);
-        ck_assert_int_eq(scene->err.kind, ERROR_NOT_FOUND);
-        ck_assert_ptr_nonnull(strstr(scene->err.message, "GET /it: the API answered"));
-        ck_assert_ptr_nonnull(strstr(scene->err.message, rows[i].told));
-        ck_assert_uint_eq(sent(scene), i + 1);
+    for (size_t i = 0; i < LENGTH(rows); i++)
+        assert_failure(scene, rows[i].status, rows[i].body, rows[i].kind, "the API answered");
+    scene_end(scene);
+}
+END_TEST
+
+/* Of a gateway, of a page to log in, of a path that is none, of another service. */
+START_TEST(what_is_not_the_peer_s_says_nothing_of_what_was_asked) {
+    static const int statuses[] = { 302, 400, 401, 403, 404, 406, 409, 410, 413, 418 };
+    static const char *const bodies[] = {
+        "",
+        "<html><body>Not here</body></html>",
+        "[]",
+        "{}",
+        "{\"message\": \"no Route matched with those values\"}",
+        "{\"error\": {\"code\": 404, \"message\": \"of Keystone\"}}",
+        "{\"kind\": \"Status\", \"reason\": \"NotFound\", \"code\": 404, \"message\": \"x\"}",
+        FAULT("itemNotFound", "405"),
+        FAULT("itemNotFound", "\"404\""),
+        "{\"itemNotFound\": {\"code\": 404}}",
+        "{\"itemNotFound\": {\"code\": 404, \"message\"",
+    };
+    struct scene *scene = scene_new();
+    char what[96];
+
+    for (size_t i = 0; i < LENGTH(statuses); i++)
+        for (size_t j = 0; j < LENGTH(bodies); j++) {
+            snprintf(what, sizeof(what), "what answered %d at %s/base/it", statuses[i],
+                     script_server_url(scene->server));
+            assert_failure(scene, statuses[i], bodies[j], ERROR_UNAVAILABLE, what);
+        }
+    scene_end(scene);
+}
+END_TEST
+
+/* What asks for another try says nothing else, in whatever form. */
+START_TEST(not_now_is_no_refusal) {
+    static const int statuses[] = { 408, 425, 429, 500, 502, 503, 504, 520 };
+    static const char *const bodies[] = { "", "<html>", FAULT("itemNotFound", "404") };
+    struct scene *scene = scene_new();
+
+    for (size_t i = 0; i < LENGTH(statuses); i++)
+        for (size_t j = 0; j < LENGTH(bodies); j++)
+            assert_failure(scene, statuses[i], bodies[j], ERROR_UNAVAILABLE, "the API answered");
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_path_that_is_none_is_nothing_there_for_who_knows_that) {
+    struct client_call call = { .method = "GET", .path = "/it" };
+    struct scene *scene = scene_new();
+
+    answer(scene, &(struct script_rule){ .status = 404, .body = PATH("404 Not Found") });
+    for (int knows = 0; knows <= 1; knows++) {
+        call.may_lack = knows;
+        ck_assert_int_eq(
+            client_call(&scene->client, scene->arena, &call, &scene->answer, &scene->err), -1);
+        ck_assert_int_eq(scene->err.kind, knows ? ERROR_NOT_FOUND : ERROR_UNAVAILABLE);
     }
+    script_server_clear(scene->server);
+    answer(scene, &(struct script_rule){ .status = 404, .body = "<html>" });
+    ck_assert_int_eq(client_call(&scene->client, scene->arena, &call, &scene->answer, &scene->err),
+                     -1);
+    ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
     scene_end(scene);
 }
 END_TEST
@@ -86,6 +164,21 @@ START_TEST(what_may_come_twice_is_sent_again) {
         answer(scene, &(struct script_rule){ .status = 200, .body = "{}" });
         ck_assert_int_eq(call(scene, methods[i]), 0);
         ck_assert_uint_eq(sent(scene), 3);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+START_TEST(what_asks_for_another_try_is_sent_again) {
+    static const int statuses[] = { 408, 425, 429, 502, 503, 504 };
+
+    for (size_t i = 0; i < LENGTH(statuses); i++) {
+        struct scene *scene = scene_new();
+
+        answer(scene, &(struct script_rule){ .status = statuses[i], .times = 1 });
+        answer(scene, &(struct script_rule){ .status = 200, .body = "{}" });
+        ck_assert_int_eq(call(scene, "GET"), 0);
+        ck_assert_uint_eq(sent(scene), 2);
         scene_end(scene);
     }
 }
@@ -144,6 +237,9 @@ START_TEST(what_the_peer_refuses_for_good_is_not_sent_again) {
 END_TEST
 
 CHECK_MAIN("client", a_fault_is_an_error_with_its_kind_and_message,
-           what_may_come_twice_is_sent_again, what_may_not_come_twice_is_sent_once,
-           repetitions_have_an_end, a_peer_that_wants_more_time_than_there_is_is_not_waited_for,
+           what_is_not_the_peer_s_says_nothing_of_what_was_asked, not_now_is_no_refusal,
+           a_path_that_is_none_is_nothing_there_for_who_knows_that,
+           what_may_come_twice_is_sent_again, what_asks_for_another_try_is_sent_again,
+           what_may_not_come_twice_is_sent_once, repetitions_have_an_end,
+           a_peer_that_wants_more_time_than_there_is_is_not_waited_for,
            what_the_peer_refuses_for_good_is_not_sent_again)

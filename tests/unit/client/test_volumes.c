@@ -156,15 +156,16 @@ START_TEST(a_failure_has_the_kind_of_its_status) {
     } rows[] = {
         { 400, ERROR_BAD_REQUEST }, { 401, ERROR_UNAUTHORIZED },   { 403, ERROR_FORBIDDEN },
         { 404, ERROR_NOT_FOUND },   { 406, ERROR_NOT_ACCEPTABLE }, { 500, ERROR_UNAVAILABLE },
-        { 503, ERROR_UNAVAILABLE }, { 302, ERROR_BACKEND },        { 418, ERROR_BACKEND },
-        { 504, ERROR_UNAVAILABLE },
+        { 503, ERROR_UNAVAILABLE }, { 302, ERROR_UNAVAILABLE },    { 418, ERROR_BACKEND },
+        { 504, ERROR_UNAVAILABLE }, { 408, ERROR_UNAVAILABLE },    { 425, ERROR_UNAVAILABLE },
+        { 429, ERROR_UNAVAILABLE },
     };
     struct scene *scene = scene_new();
 
     for (size_t i = 0; i < LENGTH(rows); i++) {
         struct remote_volume volume;
 
-        answer(scene, rows[i].status, "{}");
+        answer(scene, rows[i].status, NULL);
         ck_assert_int_eq(read_it(scene, &volume), -1);
         ck_assert_int_eq(scene->err.kind, rows[i].kind);
     }
@@ -224,7 +225,7 @@ START_TEST(a_list_that_makes_no_sense_is_no_list) {
                          -1);
         ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
     }
-    answer(scene, 403, "{}");
+    answer(scene, 403, NULL);
     ck_assert_int_eq(volumes_extending(&scene->api, scene->arena, NULL, &volumes, &scene->err), -1);
     ck_assert_int_eq(scene->err.kind, ERROR_FORBIDDEN);
     scene_end(scene);
@@ -273,12 +274,12 @@ START_TEST(answers_to_a_completion_are_told_apart) {
         { 202, COMPLETE_TAKEN },   { 400, COMPLETE_UNWANTED }, { 404, COMPLETE_UNWANTED },
         { 401, COMPLETE_REFUSED }, { 403, COMPLETE_REFUSED },  { 406, COMPLETE_REFUSED },
         { 409, COMPLETE_FAILED },  { 500, COMPLETE_FAILED },   { 503, COMPLETE_FAILED },
-        { 504, COMPLETE_FAILED },  { 301, COMPLETE_FAILED },
+        { 504, COMPLETE_FAILED },  { 301, COMPLETE_FAILED },   { 429, COMPLETE_FAILED },
     };
     struct scene *scene = scene_new();
 
     for (size_t i = 0; i < LENGTH(rows); i++) {
-        answer(scene, rows[i].status, "{}");
+        answer(scene, rows[i].status, NULL);
         ck_assert_int_eq(complete(scene, false), rows[i].outcome);
         ck_assert_int_eq(volumes_complete(&scene->api, scene->arena, ID, NULL, NULL, false, NULL),
                          rows[i].outcome);

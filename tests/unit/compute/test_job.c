@@ -454,8 +454,8 @@ START_TEST(a_refused_report_is_repeated_slowly) {
     struct scene *scene = scene_new();
 
     answer(scene, READ, 200, EXTENDING);
-    answer_times(scene, ACTION, 403, "{}", 1);
-    answer_times(scene, ACTION, 401, "{}", 1);
+    answer_times(scene, ACTION, 403, NULL, 1);
+    answer_times(scene, ACTION, 401, NULL, 1);
     answer(scene, ACTION, 202, NULL);
     run(scene);
     ck_assert_uint_eq(reports(scene), 3);
@@ -470,7 +470,7 @@ START_TEST(a_report_that_nobody_wants_ends_the_job) {
         struct scene *scene = scene_new();
 
         answer(scene, READ, 200, EXTENDING);
-        answer(scene, ACTION, statuses[i], "{}");
+        answer(scene, ACTION, statuses[i], NULL);
         run(scene);
         ck_assert_uint_eq(reports(scene), 1);
         scene_end(scene);
@@ -482,7 +482,7 @@ START_TEST(a_volume_that_cannot_be_read_is_asked_for_again) {
     struct scene *scene = scene_new();
 
     answer_times(scene, READ, 503, "{}", 2);
-    answer_times(scene, READ, 403, "{}", 1);
+    answer_times(scene, READ, 403, NULL, 1);
     answer_times(scene, READ, 200, "no json", 1);
     answer(scene, READ, 200, EXTENDING);
     answer(scene, ACTION, 202, NULL);
@@ -496,7 +496,7 @@ END_TEST
 START_TEST(a_volume_that_is_gone_ends_the_job) {
     struct scene *scene = scene_new();
 
-    answer(scene, READ, 404, "{}");
+    answer(scene, READ, 404, NULL);
     run(scene);
     ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 1);
     ck_assert_uint_eq(fake_hypervisor_count(scene->fake, FAKE_FIND_DISK), 0);
@@ -703,7 +703,7 @@ START_TEST(open_jobs_are_bounded) {
     struct error err = { 0 };
     char id[37];
 
-    answer(scene, NULL, 403, "{}"); /* every job stays, and asks slowly */
+    answer(scene, NULL, 403, NULL); /* every job stays, and asks slowly */
     for (int i = 0; i < 1024; i++) {
         snprintf(id, sizeof(id), "11111111-1111-4111-8111-%012d", i);
         ck_assert_int_eq(jobs_put(scene->jobs, id, INSTANCE, NULL, &err), 0);

@@ -116,7 +116,7 @@ START_TEST(what_is_extending_here_is_resumed_over_all_pages) {
     answer(scene, FIRST "&marker=99999999-9999-4999-8999-999999999999", 200,
            "{\"volumes\": [" ITEM(VOLUME, "extending", TARGET, THERE "," HERE) "]}");
     answer(scene, FIRST "&marker=" VOLUME, 200, "{\"volumes\": []}");
-    answer(scene, NULL, 404, "{}");
+    answer(scene, NULL, 404, NULL);
     start(scene);
     ck_assert(script_server_await(scene->server, "GET", READ, 1));
     ck_assert(script_server_await(scene->server, "PUT", REPORT, 3));
@@ -153,7 +153,7 @@ START_TEST(an_attachment_without_a_known_instance_is_resumed_too) {
            "{\"volumes\": [" ITEM(VOLUME, "extending", TARGET,
                                   "{\"server_id\": \"odd\", \"host_name\": \"here\"}") "]}");
     answer(scene, FIRST "&marker=" VOLUME, 200, "{\"volumes\": []}");
-    answer(scene, NULL, 404, "{}");
+    answer(scene, NULL, 404, NULL);
     start(scene);
     ck_assert(script_server_await(scene->server, "GET", READ, 1));
     scene_end(scene);
@@ -195,7 +195,7 @@ END_TEST
 START_TEST(a_refused_heartbeat_does_not_stop_the_resumption) {
     struct scene *scene = scene_new();
 
-    answer(scene, REPORT, 404, "{}");
+    answer(scene, REPORT, 404, NULL);
     answer(scene, FIRST, 200, "{\"volumes\": []}");
     start(scene);
     ck_assert(script_server_await(scene->server, "PUT", REPORT, 3));

@@ -31,7 +31,7 @@
     "','labels':{},'annotations':{'kubernetes.scoria.io/uid':'" uid "'}" more "}," SPEC \
     ",'status':{'phase':'" phase "'}}}"
 #define BOUND  DOCUMENT("u", "5", "", "Bound")
-#define ABSENT "{'itemNotFound':{'message':'not there'}}"
+#define ABSENT "{'itemNotFound':{'code':404,'message':'not there'}}"
 
 struct scene {
     struct script_server *server;
@@ -263,7 +263,8 @@ END_TEST
 
 START_TEST(a_refused_edit_is_told_once_with_its_field) {
     struct scene *scene = scene_new();
-    const char *refusal = "{'badRequest':{'message':'spec.capacity.storage can only grow.'}}";
+    const char *refusal =
+        "{'badRequest':{'code':400,'message':'spec.capacity.storage can only grow.'}}";
     const json_t *whole;
 
     answer(scene, "GET", OBJECT, 200, THING(HELD, "'observedGeneration':1"));
@@ -290,7 +291,8 @@ START_TEST(a_document_that_changed_meanwhile_is_no_refusal) {
 
     answer(scene, "GET", OBJECT, 200, THING(HELD, "'observedGeneration':1"));
     answer(scene, "GET", CONFIG, 200, BOUND);
-    answer(scene, "PUT", BY_UID, 409, "{'conflictingRequest':{'message':'read it again'}}");
+    answer(scene, "PUT", BY_UID, 409,
+           "{'conflictingRequest':{'code':409,'message':'read it again'}}");
     answer(scene, "GET", CONFIG, 200, DOCUMENT("u", "6", "", "Bound"));
     ck_assert_int_eq(sync_it(scene), 1);
     ck_assert_uint_eq(script_server_count(scene->server, "PUT", STATUS), 0);
@@ -303,7 +305,8 @@ START_TEST(what_is_in_the_way_of_an_edit_is_told) {
 
     answer(scene, "GET", OBJECT, 200, THING(HELD, "'observedGeneration':1"));
     answer(scene, "GET", CONFIG, 200, BOUND);
-    answer(scene, "PUT", BY_UID, 409, "{'conflictingRequest':{'message':'the volume grows'}}");
+    answer(scene, "PUT", BY_UID, 409,
+           "{'conflictingRequest':{'code':409,'message':'the volume grows'}}");
     answer(scene, "GET", CONFIG, 200, BOUND);
     answer(scene, "PUT", STATUS, 200, THING(HELD, ""));
     ck_assert_int_eq(sync_it(scene), 1);
@@ -368,7 +371,8 @@ START_TEST(a_refused_deletion_is_told) {
 
     answer(scene, "GET", OBJECT, 200, THING(DELETED, BOUND_STATUS));
     answer(scene, "GET", CONFIG, 200, BOUND);
-    answer(scene, "DELETE", BY_UID, 409, "{'conflictingRequest':{'message':'is published'}}");
+    answer(scene, "DELETE", BY_UID, 409,
+           "{'conflictingRequest':{'code':409,'message':'is published'}}");
     answer(scene, "PUT", STATUS, 200, THING(DELETED, ""));
     ck_assert_int_eq(sync_it(scene), 1);
     assert_applied(scene, "False", "DeletionRefused", "is published");

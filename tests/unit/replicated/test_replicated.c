@@ -294,7 +294,7 @@ START_TEST(what_is_refused_to_us_is_no_refusal_of_ours) {
     begin();
     answers("GET", "/v3/replica_pools", 200, POOLS("one"), 0);
     answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 0);
-    answers("PATCH", PATH, 400, "{\"badRequest\":{\"message\":\"No.\"}}", 0);
+    answers("PATCH", PATH, 400, "{\"badRequest\":{\"code\":400,\"message\":\"No.\"}}", 0);
     ck_assert_int_eq(
         bench.driver->connect(bench.handle, bench.arena, &volume, connector, &info, &bench.err),
         -1);
@@ -525,7 +525,7 @@ START_TEST(what_a_silent_agent_does_not_serve_is_not_waited_for) {
 
     answers("GET", PATH "/volume", 404, NONE, 2);
     answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1);
-    answers("GET", "/v3/replica_pools", 403, NONE, 1);
+    answers("GET", "/v3/replica_pools", 403, NULL, 1);
     ck_assert_int_eq(connect_to("one", &volume), -1);
     ck_assert_int_eq(bench.err.kind, ERROR_FORBIDDEN);
     ck_assert_uint_eq(asked_for_pools(), 2);
@@ -533,7 +533,7 @@ START_TEST(what_a_silent_agent_does_not_serve_is_not_waited_for) {
     /* Nor by whoever moves away from it. */
     answers("GET", "/v3/replica_pools", 200,
             "{\"replica_pools\":[{\"node\":\"one\",\"address\":\"one:1\",\"up\":false}]}", 2);
-    answers("GET", "/v3/replica_pools", 403, NONE, 1);
+    answers("GET", "/v3/replica_pools", 403, NULL, 1);
     answers("GET", PATH, 200, CONFIG(ID, "9", SHARED("one", CLIENT("two"))), 0);
     answers("GET", PATH "/volume", 200, SERVED("Down"), 0);
     ck_assert_int_eq(connect_to("two", &moving), -1);

@@ -44,8 +44,8 @@ static void end(void) {
 
 static void answer_all(int known, int taken) {
     script_server_clear(server);
-    answer("GET", POOL_PATH, known, "{\"replica_pool\": {}}");
-    answer("PUT", POOL_PATH, taken, "{}");
+    answer("GET", POOL_PATH, known, known == 200 ? "{\"replica_pool\": {}}" : NULL);
+    answer("PUT", POOL_PATH, taken, taken == 200 ? "{}" : NULL);
     answer("PUT", NULL, 200, "{}");
 }
 

@@ -87,7 +87,7 @@ START_TEST(who_is_not_asked_any_more_is_silent_until_something_changes) {
     begin_reports(0);
     for (unsigned i = 0; i < LENGTH(refusals); i++) {
         script_server_clear(server);
-        answer("PUT", NULL, refusals[i], "{}");
+        answer("PUT", NULL, refusals[i], NULL);
         put(arena_format(arena, "{\"n\":%u}", i), arena_format(arena, "%u", i));
         await_all();
         poll(NULL, 0, 30);

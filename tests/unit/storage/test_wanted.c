@@ -165,7 +165,7 @@ START_TEST(one_that_the_api_does_not_know_is_left_alone) {
     holds = true;
     answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
     answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
-    answer("GET", ONE_PATH, 404, "{}");
+    answer("GET", ONE_PATH, 404, NULL);
     begin_wanted();
     await_calls(&volumes.calls, 1);
     await_rounds(2);

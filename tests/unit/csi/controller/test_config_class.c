@@ -124,9 +124,9 @@ START_TEST(a_volume_is_made_with_what_may_be_modified_later) {
         "{\"volume_config\":{\"spec\":{\"policy\":{\"target\":{\"qos\":{\"iops\":100}}}}}}";
     struct scene *scene = scene_new(NULL);
 
-    answer(scene, "GET", CONFIGS "/n", 404, "{}", 0);
+    answer(scene, "GET", CONFIGS "/n", 404, NULL, 0);
     answer(scene, "GET", "/v3/volumes/detail*", 200, NO_VOLUMES, 0);
-    answer(scene, "GET", "/v3/volume_policies/p", 404, "{}", 0);
+    answer(scene, "GET", "/v3/volume_policies/p", 404, NULL, 0);
     answer(scene, "POST", CONFIGS, 201, THE("", "", ""), 0);
     answer(scene, "GET", CONFIGS "/" UID, 200, THE("", "", ""), 1);
     answer(scene, "GET", CONFIGS "/" UID, 200, THE(", \"policy\": {}", "", ""), 0);
@@ -199,7 +199,7 @@ START_TEST(room_is_what_the_last_of_the_replicas_pools_has) {
     ck_assert_int_eq(capacity(scene, NULL), 0);
     scene_end(scene);
 
-    scene = scene_with_pools(404, "{}", FIVE); /* nothing is made of it before it is there */
+    scene = scene_with_pools(404, NULL, FIVE); /* nothing is made of it before it is there */
     ck_assert_int_eq(capacity(scene, NULL), 0);
     scene_end(scene);
 

@@ -57,7 +57,7 @@ static struct scene *scene_with_source(void) {
 
     answer(scene, "GET", CONFIGS "/" SOURCE, 200, THE_SOURCE(""), 0);
     answer(scene, "GET", CONFIGS "/s", 200, THE_SOURCE(""), 0);
-    answer(scene, "GET", "/v3/volume_policies/p", 404, "{}", 0);
+    answer(scene, "GET", "/v3/volume_policies/p", 404, NULL, 0);
     return scene;
 }
 
@@ -150,8 +150,8 @@ START_TEST(a_clone_is_made_by_a_snapshot_that_goes) {
     struct scene *scene = scene_with_source();
 
     nobody_has_the_name(scene);
-    answer(scene, "GET", CONFIGS "/n", 404, "{}", 0);
-    answer(scene, "GET", SHOTS "/" NAME, 404, "{}", 1);
+    answer(scene, "GET", CONFIGS "/n", 404, NULL, 0);
+    answer(scene, "GET", SHOTS "/" NAME, 404, NULL, 1);
     answer(scene, "POST", SHOTS, 201, THE_SHOT(OURS, "", "Pending", "\"poolInfo\": []"), 0);
     answer(
         scene, "GET", SHOTS "/" SHOT, 200,
@@ -177,7 +177,7 @@ START_TEST(whoever_comes_again_goes_on_where_it_was_left) {
     struct scene *scene = scene_with_source(); /* the snapshot is there */
 
     nobody_has_the_name(scene);
-    answer(scene, "GET", CONFIGS "/n", 404, "{}", 0);
+    answer(scene, "GET", CONFIGS "/n", 404, NULL, 0);
     answer(scene, "POST", CONFIGS, 201, BOUND, 0);
     expect_end(scene, DONE);
     clone(scene, "0");
@@ -197,8 +197,8 @@ START_TEST(whoever_comes_again_goes_on_where_it_was_left) {
     scene = scene_new(NULL); /* the snapshot has gone; somebody changes the config meanwhile */
     nobody_has_the_name(scene);
     answer(scene, "GET", CONFIGS "/n", 200, BOUND, 0);
-    answer(scene, "GET", SHOTS "/" NAME, 404, "{}", 0);
-    answer(scene, "PATCH", CONFIGS "/" CLONE, 409, "{}", 1);
+    answer(scene, "GET", SHOTS "/" NAME, 404, NULL, 0);
+    answer(scene, "PATCH", CONFIGS "/" CLONE, 409, NULL, 1);
     answer(scene, "GET", CONFIGS "/" CLONE, 200, BOUND, 0);
     answer(scene, "PATCH", CONFIGS "/" CLONE, 200, DONE, 0);
     clone(scene, "0");
@@ -281,8 +281,8 @@ START_TEST(what_could_not_be_made_leaves_no_snapshot) {
         struct scene *scene = scene_with_source();
 
         nobody_has_the_name(scene);
-        answer(scene, "GET", CONFIGS "/n", 404, "{}", 0);
-        answer(scene, "POST", CONFIGS, rows[i].status, "{}", 0);
+        answer(scene, "GET", CONFIGS "/n", 404, NULL, 0);
+        answer(scene, "POST", CONFIGS, rows[i].status, NULL, 0);
         expect_end(scene, DONE);
         clone(scene, rows[i].code);
         ck_assert_uint_eq(count(scene, "DELETE", SHOTS "/" SHOT), rows[i].drops);
@@ -295,7 +295,7 @@ START_TEST(a_snapshot_of_another_owner_is_left_alone) {
     struct scene *scene = scene_with_source();
 
     nobody_has_the_name(scene);
-    answer(scene, "GET", CONFIGS "/n", 404, "{}", 0);
+    answer(scene, "GET", CONFIGS "/n", 404, NULL, 0);
     answer(scene, "GET", SHOTS "/" NAME, 200, THE_SHOT("", "", "Ready", ALL_POOLS), 0);
     clone(scene, "6");
     ck_assert_uint_eq(count(scene, "POST", NULL), 0);
@@ -336,7 +336,7 @@ START_TEST(a_source_goes_with_what_was_left_of_its_clones) {
     static const char none[] = "{\"volume_config_snapshots\": []}";
     struct scene *scene = scene_with_source();
 
-    answer(scene, "DELETE", CONFIGS "/" SOURCE, 409, "{}", 2);
+    answer(scene, "DELETE", CONFIGS "/" SOURCE, 409, NULL, 2);
     answer(scene, "DELETE", CONFIGS "/" SOURCE, 202, NULL, 0);
     answer(scene, "GET", SHOTS "?*", 200, theirs, 1);
     answer(scene, "GET", SHOTS "?*", 200, none, 1);
@@ -365,7 +365,7 @@ END_TEST
 START_TEST(a_name_is_one_volumes_with_or_without_a_policy) {
     struct scene *scene = scene_new(NULL);
 
-    answer(scene, "GET", CONFIGS "/n", 404, "{}", 1);
+    answer(scene, "GET", CONFIGS "/n", 404, NULL, 1);
     answer(scene, "GET", LISTED, 200, PLAINS(""), 1);
     create(scene, NULL, true, "6");
     answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 1);
@@ -384,7 +384,7 @@ END_TEST
 START_TEST(of_two_kinds_at_once_the_one_without_a_policy_goes) {
     struct scene *scene = scene_with_source();
 
-    answer(scene, "GET", CONFIGS "/n", 404, "{}", 1);
+    answer(scene, "GET", CONFIGS "/n", 404, NULL, 1);
     answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 1);
     answer(scene, "POST", CONFIGS, 201, DONE, 0);
     answer(scene, "GET", LISTED, 200, PLAINS(UNTOLD), 1);
@@ -394,7 +394,7 @@ START_TEST(of_two_kinds_at_once_the_one_without_a_policy_goes) {
     answer(scene, "GET", CONFIGS "/n", 200, DONE, 0);
     answer(scene, "GET", "/v3/volumes/" PLAIN, 200, THE_PLAIN(UNTOLD), 1);
     answer(scene, "DELETE", "/v3/volumes/" PLAIN, 202, NULL, 0);
-    answer(scene, "GET", "/v3/volumes/" PLAIN, 404, "{}", 0);
+    answer(scene, "GET", "/v3/volumes/" PLAIN, 404, NULL, 0);
     create(scene, NULL, false, "6");
     ck_assert_uint_eq(count(scene, "DELETE", "/v3/volumes/" PLAIN), 1);
     ck_assert_uint_eq(count(scene, "DELETE", NULL), 1);
@@ -406,7 +406,7 @@ END_TEST
 START_TEST(one_that_somebody_heard_of_is_not_taken_back) {
     struct scene *scene = scene_with_source();
 
-    answer(scene, "GET", CONFIGS "/n", 404, "{}", 1);
+    answer(scene, "GET", CONFIGS "/n", 404, NULL, 1);
     answer(scene, "GET", LISTED, 200, "{\"volumes\": []}", 1);
     answer(scene, "GET", LISTED, 200, PLAINS(""), 0);
     answer(scene, "POST", CONFIGS, 201, THE_CLONE(ENDED, "", "Pending"), 0);
@@ -429,7 +429,7 @@ START_TEST(neither_kind_is_made_of_the_other) {
     struct scene *scene = scene_with_source();
 
     nobody_has_the_name(scene);
-    answer(scene, "GET", CONFIGS "/n", 404, "{}", 0);
+    answer(scene, "GET", CONFIGS "/n", 404, NULL, 0);
     answer(scene, "GET", "/v3/volumes/" PLAIN, 200, THE_PLAIN(""), 0);
     answer(scene, "GET", "/v3/snapshots/" SNAP, 200,
            "{\"snapshot\": {\"id\": \"" SNAP "\", \"status\": \"available\", \"size\": 1, "
@@ -440,7 +440,7 @@ START_TEST(neither_kind_is_made_of_the_other) {
     create(scene, SNAP, true, "3");
     create(scene, "config-" SOURCE, false, "3");
     create(scene, "configsnap-" SHOT, false, "3");
-    answer(scene, "GET", NULL, 404, "{}", 0);
+    answer(scene, "GET", NULL, 404, NULL, 0);
     create(scene, CLONE, true, "5");
     create(scene, "snap-other", true, "5");
     create(scene, "config-" CLONE, true, "5");

@@ -64,8 +64,8 @@ START_TEST(whoever_makes_one_hears_of_it_when_it_is_taken) {
     autofree struct wire_answer *got = NULL;
     Csi__V1__CreateSnapshotResponse *made;
 
-    answer(scene, "GET", ALL "/n", 404, "{}", 0);
-    answer(scene, "POST", ALL, 409, "{}", 1); /* the volume is not made yet */
+    answer(scene, "GET", ALL "/n", 404, NULL, 0);
+    answer(scene, "POST", ALL, 409, NULL, 1); /* the volume is not made yet */
     answer(scene, "POST", ALL, 201, THE(ROW("1", "n", "", "Pending", "")), 0);
     answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", "", "Pending", "")), 2);
     answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", "", "Pending", TAKEN)), 0);
@@ -102,8 +102,8 @@ START_TEST(what_the_service_refuses_has_its_code) {
     for (size_t i = 0; i < LENGTH(rows); i++) {
         struct scene *scene = scene_with_volume();
 
-        answer(scene, "GET", ALL "/n", 404, "{}", 0);
-        answer(scene, "POST", ALL, rows[i].status, "{}", 0);
+        answer(scene, "GET", ALL "/n", 404, NULL, 0);
+        answer(scene, "POST", ALL, rows[i].status, NULL, 0);
         check_refused(create(scene), rows[i].code, "");
         scene_end(scene);
     }
@@ -116,11 +116,11 @@ START_TEST(one_that_a_volume_is_being_made_of_is_not_deleted) {
 
     request.snapshot_id = (char[]){ "configsnap-" SHOT "1" };
     answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", "", "Ready", TAKEN)), 3);
-    answer(scene, "DELETE", ALL "/" SHOT "1", 409, "{}", 1);
+    answer(scene, "DELETE", ALL "/" SHOT "1", 409, NULL, 1);
     check_refused(ask(scene, CALL("DeleteSnapshot"), &request), "9", "");
     answer(scene, "DELETE", ALL "/" SHOT "1", 202, NULL, 0);
     answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", GONE, "Ready", TAKEN)), 2);
-    answer(scene, "GET", ALL "/" SHOT "1", 404, "{}", 0);
+    answer(scene, "GET", ALL "/" SHOT "1", 404, NULL, 0);
     check_refused(ask(scene, CALL("DeleteSnapshot"), &request), "0", "");
     ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), 2);
     scene_end(scene);

@@ -56,7 +56,7 @@ static void create_volume(struct scene *scene, const char *code) {
     request.name = (char[]){ "n" };
     request.n_volume_capabilities = 1;
     request.volume_capabilities = &one;
-    answer(scene, "GET", "/v3/volume_configs/n", 404, "{}");
+    answer(scene, "GET", "/v3/volume_configs/n", 404, NULL);
     expect(scene, "/csi.v1.Controller/CreateVolume", &request, code);
 }
 
@@ -134,7 +134,7 @@ START_TEST(what_is_left_of_a_failure_is_not_over) {
     answer(scene, "GET", SNAPSHOTS, 200, ONE("snapshots", ROW("error", UNTOLD)));
     answer(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("error", UNTOLD)));
     answer(scene, "GET", "/v3/snapshots/" ID, 200, THE("snapshot", ROW("error", UNTOLD)));
-    answer(scene, "DELETE", NULL, 400, "{}");
+    answer(scene, "DELETE", NULL, 400, NULL);
     create_volume(scene, "14");
     create_snapshot(scene, "14");
     scene_end(scene);
@@ -175,7 +175,7 @@ START_TEST(a_name_that_another_call_took_first_is_not_over) {
     answer(scene, "GET", VOLUMES, 200, NONE("volumes"));
     answer(scene, "GET", SNAPSHOTS, 200, NONE("snapshots"));
     answer(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("available", "")));
-    answer(scene, "POST", NULL, 409, "{}");
+    answer(scene, "POST", NULL, 409, NULL);
     create_volume(scene, "10");
     create_snapshot(scene, "10");
     scene_end(scene);
@@ -193,7 +193,7 @@ START_TEST(who_comes_second_has_what_the_first_has_or_nothing) {
     answer(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("available", "")));
     answer(scene, "POST", "/v3/snapshots", 202, THE("snapshot", ROW("creating", UNTOLD)));
     answer_once(scene, "GET", "/v3/snapshots/" ID, 200, THE("snapshot", ROW("available", UNTOLD)));
-    answer(scene, "GET", "/v3/snapshots/" ID, 404, "{}");
+    answer(scene, "GET", "/v3/snapshots/" ID, 404, NULL);
     answer(scene, "DELETE", "/v3/snapshots/" ID, 202, NULL);
     create_snapshot(scene, "6");
     ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), 1);
@@ -222,7 +222,7 @@ START_TEST(a_group_that_another_made_is_not_taken_back) {
     answer(scene, "GET", "/v3/group_types", 200, ONE("group_types", "{\"name\": \"csi\"}"));
     answer(scene, "POST", "/v3/groups", 202, THE("group", "{\"id\": \"" ID "\"}"));
     answer(scene, "POST", "/v3/groups/" ID "/action", 202, NULL);
-    answer(scene, "PUT", "/v3/groups/" GROUP, 400, "{}");
+    answer(scene, "PUT", "/v3/groups/" GROUP, 400, NULL);
     expect(scene, "/volumegroup.Controller/CreateVolumeGroup", &request, "9");
     ck_assert_uint_eq(script_server_count(scene->api, "POST", "/v3/groups/" ID "/action"), 1);
     ck_assert_uint_eq(script_server_count(scene->api, "POST", "/v3/groups/" GROUP "/action"), 0);
@@ -239,7 +239,7 @@ START_TEST(a_row_that_goes_between_two_pages_ends_the_list) {
 
     answer(scene, "GET", "/v3/volumes/detail?limit=1000", 200,
            ONE("volumes", ROW("available", "")));
-    answer(scene, "GET", VOLUMES, 404, "{}");
+    answer(scene, "GET", VOLUMES, 404, NULL);
     expect(scene, "/csi.v1.Controller/ListVolumes", &request, "10");
     scene_end(scene);
 }
@@ -252,7 +252,7 @@ START_TEST(what_a_dead_publish_has_left_keeps_no_volume) {
     struct scene *scene = scene_new(NULL);
 
     answer_once(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("attaching", "")));
-    answer(scene, "GET", "/v3/volumes/" ID, 404, "{}");
+    answer(scene, "GET", "/v3/volumes/" ID, 404, NULL);
     answer(scene, "GET", "/v3/attachments/detail*", 200,
            ONE("attachments",
                "{\"id\": \"" LEFT "\", \"status\": \"reserved\", \"volume_id\": \"" ID
@@ -282,10 +282,13 @@ static struct scene *group_scene(const char *status, int member_status) {
     answer(scene, "GET", "/v3/groups/" GROUP "*", 200,
            THE("group", "{\"id\": \"" GROUP "\", \"status\": \"available\", \"volumes\": []}"));
     answer(scene, "GET", "/v3/snapshots/" LEFT, member_status,
-           THE("snapshot", "{\"id\": \"" LEFT "\", \"status\": \"available\", \"size\": 1, "
-                           "\"volume_id\": \"" LEFT "\", \"group_snapshot_id\": \"" ID "\"}"));
-    answer(scene, "GET", "/v3/snapshots/*", 404, "{}");
-    answer(scene, "GET", "/v3/group_snapshots/" ID "*", 404, "{}");
+           member_status != 200
+               ? NULL
+               : THE("snapshot",
+                     "{\"id\": \"" LEFT "\", \"status\": \"available\", \"size\": 1, "
+                     "\"volume_id\": \"" LEFT "\", \"group_snapshot_id\": \"" ID "\"}"));
+    answer(scene, "GET", "/v3/snapshots/*", 404, NULL);
+    answer(scene, "GET", "/v3/group_snapshots/" ID "*", 404, NULL);
     return scene;
 }
 

@@ -24,9 +24,9 @@ static const struct {
 } rows[] = {
     { "0", 200, IS("available"), 202, DONE },
     { "0", 200, IS("reclaiming"), 0, DONE },
-    { "5", 404, "{}", 0, NULL },
-    { "16", 401, "{}", 0, NULL },
-    { "7", 403, "{}", 0, NULL },
+    { "5", 404, NULL, 0, NULL },
+    { "16", 401, NULL, 0, NULL },
+    { "7", 403, NULL, 0, NULL },
     { "14", 503, "{}", 0, NULL },
     { "10", 200, IS("attaching"), 0, NULL },
     { "10", 200, IS("available"), 409, NULL },
@@ -45,7 +45,7 @@ START_TEST(what_the_api_says_has_its_code) {
 
         answer_once(scene, "GET", PATH, rows[i].found, rows[i].volume);
         if (rows[i].begun)
-            answer_once(scene, "POST", PATH "/action", rows[i].begun, "{}");
+            answer_once(scene, "POST", PATH "/action", rows[i].begun, NULL);
         if (rows[i].last)
             answer_once(scene, "GET", PATH "/reclaim_space", 200, rows[i].last);
         answer = scene_call(scene, "/reclaimspace.ReclaimSpaceController/ControllerReclaimSpace",
