@@ -478,6 +478,24 @@ START_TEST(a_report_that_nobody_wants_ends_the_job) {
 }
 END_TEST
 
+START_TEST(what_a_gateway_turns_away_is_neither_gone_nor_unwanted) {
+    static const int statuses[] = { 400, 401, 404, 410 };
+
+    for (size_t i = 0; i < LENGTH(statuses); i++) {
+        struct scene *scene = scene_new();
+
+        answer_times(scene, READ, statuses[i], "<html>", 1);
+        answer(scene, READ, 200, EXTENDING);
+        answer_times(scene, ACTION, statuses[i], "<html>", 1);
+        answer(scene, ACTION, 202, NULL);
+        run(scene);
+        ck_assert_uint_eq(reports(scene), 2);
+        ck_assert_str_eq(last_report(scene), SUCCESS);
+        scene_end(scene);
+    }
+}
+END_TEST
+
 START_TEST(a_volume_that_cannot_be_read_is_asked_for_again) {
     struct scene *scene = scene_new();
 
@@ -749,4 +767,4 @@ CHECK_MAIN("job", a_report_says_which_extend_it_is_about, a_guest_that_moves_is_
            a_lost_answer_of_the_hypervisor_is_settled_by_the_capacity,
            a_hypervisor_that_stays_silent_is_reported_as_error,
            when_the_hypervisor_is_lost_the_image_decides, open_jobs_are_bounded,
-           stopping_forgets_what_waits)
+           stopping_forgets_what_waits, what_a_gateway_turns_away_is_neither_gone_nor_unwanted)

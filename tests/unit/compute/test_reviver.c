@@ -85,6 +85,9 @@ START_TEST(who_has_lost_a_volume_stays_stopped) {
     say(503, "");
     ck_assert(
         script_server_await(server, "GET", PATH, script_server_count(server, "GET", PATH) + 2));
+    say(404, "<html>"); /* of a gateway, which knows nothing of it */
+    ck_assert(
+        script_server_await(server, "GET", PATH, script_server_count(server, "GET", PATH) + 2));
     ck_assert_uint_eq(fake_hypervisor_count(fake, FAKE_GO_ON), 0);
     say(200, ATTACHED_TO(ONE));
     while (fake_hypervisor_count(fake, FAKE_GO_ON) == 0)

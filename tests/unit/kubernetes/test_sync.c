@@ -418,6 +418,25 @@ START_TEST(what_is_asked_in_the_wrong_place_is_not_gone) {
 }
 END_TEST
 
+/* Nor does a gateway that lets other questions through; nor is a new one made for it. */
+START_TEST(what_a_gateway_does_not_know_is_neither_lost_nor_made) {
+    static const char *const objects[] = { THING(DELETED, BOUND_STATUS), THING(HELD, ""),
+                                           THING(HELD, BOUND_STATUS) };
+
+    for (size_t i = 0; i < LENGTH(objects); i++) {
+        struct scene *scene = scene_new();
+
+        answer(scene, "GET", OBJECT, 200, objects[i]);
+        answer(scene, "GET", CONFIG, 404, "no such page");
+        answer(scene, "GET", NAMED, 200, "{'volume_configs':[]}");
+        ck_assert_int_eq(sync_it(scene), -1);
+        ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+        ck_assert_uint_eq(writes(scene), 0);
+        scene_end(scene);
+    }
+}
+END_TEST
+
 START_TEST(with_an_object_nothing_of_somebody_else_goes) {
     struct scene *scene = scene_new();
 
@@ -441,4 +460,5 @@ CHECK_MAIN("sync", an_object_that_has_gone_is_nobodys,
            a_document_of_somebody_else_is_left_alone, a_service_that_does_not_answer_is_no_refusal,
            an_object_stays_until_its_document_has_gone, a_refused_deletion_is_told,
            what_is_published_no_longer_can_be_deleted, what_is_asked_in_the_wrong_place_is_not_gone,
-           with_an_object_nothing_of_somebody_else_goes)
+           with_an_object_nothing_of_somebody_else_goes,
+           what_a_gateway_does_not_know_is_neither_lost_nor_made)

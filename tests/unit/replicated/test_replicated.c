@@ -232,6 +232,27 @@ START_TEST(what_is_deleted_is_what_was_looked_at) {
 }
 END_TEST
 
+/* A config that goes is waited for: a gateway does not end that, and what it does not know is not
+ * deleted. */
+START_TEST(what_a_gateway_does_not_know_is_not_gone) {
+    struct driver_volume volume = A_VOLUME;
+
+    begin();
+    volume.provider_location = FILE_NAME;
+    answers("GET", PATH, 404, "<html>", 1);
+    answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 1);
+    answers("GET", SNAPSHOTS, 200, "{\"volume_config_snapshots\":[]}", 0);
+    answers("DELETE", PATH "?resourceVersion=8", 202, NULL, 0);
+    answers("GET", PATH, 404, "<html>", 1);
+    answers("GET", PATH, 200, CONFIG(ID, "9", GOING), 1);
+    answers("GET", PATH, 404, NONE, 0);
+    ck_assert_msg(bench_delete(&bench, &volume) == 0, "%s", bench.err.message);
+    ck_assert_uint_eq(asked("DELETE"), 1);
+    ck_assert_uint_eq(asked("GET"), 6);
+    end();
+}
+END_TEST
+
 START_TEST(what_has_another_name_is_not_there) {
     struct driver_volume volume = A_VOLUME;
 
@@ -856,4 +877,5 @@ CHECK_MAIN("replicated", who_moves_is_let_in_where_it_is_served,
            a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another_by_a_snapshot_that_goes,
            what_a_clone_that_failed_has_left_goes_with_it, a_revert_is_asked_of_the_config_once,
            the_room_is_that_of_pools_that_take_replicas,
-           before_the_api_listens_there_is_nothing_to_tell)
+           before_the_api_listens_there_is_nothing_to_tell,
+           what_a_gateway_does_not_know_is_not_gone)

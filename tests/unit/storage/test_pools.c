@@ -139,6 +139,19 @@ START_TEST(nobody_knows_while_the_api_is_silent) {
 }
 END_TEST
 
+/* An empty directory is one that is not mounted, unless the API itself has never heard of it. */
+START_TEST(what_a_gateway_does_not_know_is_no_new_pool) {
+    answer("GET", POOL_PATH, 404, "<html>");
+    answer("PUT", NULL, 200, "{}");
+    start();
+    await_state("Gone");
+    ck_assert(script_server_await(server, "GET", POOL_PATH, 3));
+    ck_assert(!exists(file(POOLS, POOL_MARK)));
+    answer_all(404, 200);
+    await_state("Online");
+}
+END_TEST
+
 START_TEST(what_is_not_the_pool_is_not_touched) {
     answer_all(404, 200);
     touch(file(POOLS, "precious"));
@@ -527,4 +540,5 @@ CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_m
                 a_copy_that_fails_is_told_and_not_tried_again_at_once,
                 a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said,
                 one_that_hangs_is_told_and_not_touched,
-                nothing_is_told_of_snapshots_in_a_pool_that_is_away)
+                nothing_is_told_of_snapshots_in_a_pool_that_is_away,
+                what_a_gateway_does_not_know_is_no_new_pool)

@@ -96,6 +96,21 @@ START_TEST(who_is_not_asked_any_more_is_silent_until_something_changes) {
 }
 END_TEST
 
+START_TEST(what_a_gateway_turns_away_is_sent_again) {
+    static const int refusals[] = { 400, 404, 409 };
+
+    begin_reports(0);
+    for (unsigned i = 0; i < LENGTH(refusals); i++)
+        script_server_add(
+            server, &(struct script_rule){
+                        .method = "PUT", .status = refusals[i], .body = "<html>", .times = 1 });
+    answer("PUT", NULL, 200, "{}");
+    put("{}", "a");
+    await_all();
+    ck_assert_uint_eq(sent(), LENGTH(refusals) + 1);
+}
+END_TEST
+
 START_TEST(the_last_one_is_forgotten_once_it_was_taken) {
     begin_reports(0);
     answer("PUT", NULL, 200, "{}");
@@ -129,4 +144,5 @@ CHECK_MAIN_WITH("reports", true, begin_storage, end_storage, a_status_is_sent_wh
                 what_was_taken_is_sent_again_after_a_while,
                 who_is_not_asked_any_more_is_silent_until_something_changes,
                 the_last_one_is_forgotten_once_it_was_taken,
-                an_api_that_is_silent_does_not_keep_the_end)
+                an_api_that_is_silent_does_not_keep_the_end,
+                what_a_gateway_turns_away_is_sent_again)

@@ -175,11 +175,9 @@ END_TEST
 
 /* The last one of a page has gone before the next page was asked for. */
 START_TEST(a_list_whose_place_is_lost_is_read_anew) {
-    script_server_add(server, &(struct script_rule){ .method = "GET",
-                                                     .path = VOLUMES_PATH "&marker=*",
-                                                     .status = 404,
-                                                     .body = "{}",
-                                                     .times = 2 });
+    script_server_add(
+        server, &(struct script_rule){
+                    .method = "GET", .path = VOLUMES_PATH "&marker=*", .status = 404, .times = 2 });
     answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
     answer_list(VOLUMES_PATH, "replicated_volumes", volume_document(NODE, "64Mi", 1), NULL);
     begin_with(60000); /* one round, and no other */

@@ -23,6 +23,13 @@ static void shows(struct scene *scene, const struct kind *kind, const char *stat
                                                          SCRIPT_WHOLE, times });
 }
 
+static void gateway_answers(struct scene *scene, const char *method, const struct kind *kind) {
+    script_server_add(scene->api, &(struct script_rule){ .method = method,
+                                                         .path = kind->path,
+                                                         .status = 404,
+                                                         .body = "<html>Not Found</html>" });
+}
+
 static void answers(struct scene *scene, const char *method, const struct kind *kind, int status) {
     script_server_add(scene->api,
                       &(struct script_rule){
@@ -79,5 +86,24 @@ START_TEST(what_may_be_deleted_soon_is_asked_for_again) {
 }
 END_TEST
 
+/* Before, at and after the delete. */
+START_TEST(what_a_gateway_does_not_know_is_not_deleted) {
+    for (size_t i = 0; i < LENGTH(kinds); i++)
+        for (unsigned when = 0; when < 3; when++) {
+            struct scene *scene = scene_new(NULL);
+
+            if (when > 0)
+                shows(scene, &kinds[i], "available", 1);
+            if (when > 1)
+                answers(scene, "DELETE", &kinds[i], 202);
+            gateway_answers(scene, when == 1 ? "DELETE" : "GET", &kinds[i]);
+            shows(scene, &kinds[i], "available", 0);
+            expect_code(scene, &kinds[i], "14");
+            ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), when > 0);
+            scene_end(scene);
+        }
+}
+END_TEST
+
 CHECK_MAIN("csi controller delete", of_two_deletes_both_are_done, what_may_not_be_deleted_is_told,
-           what_may_be_deleted_soon_is_asked_for_again)
+           what_may_be_deleted_soon_is_asked_for_again, what_a_gateway_does_not_know_is_not_deleted)
