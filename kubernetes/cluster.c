@@ -10,12 +10,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define CALL_MS     10000
-#define PAGE        500
-#define PAGE_PARTS  8                          /* of one that was too large */
-#define LINE_MOST   ((size_t)16 * 1024 * 1024) /* 1.5 MiB of etcd, each byte as six */
-#define TOKEN_MOST  16384
-#define GONE_STATUS 410
+#define CALL_MS          10000
+#define PAGE             500
+#define PAGE_PARTS       8                          /* of one that was too large */
+#define LINE_MOST        ((size_t)16 * 1024 * 1024) /* 1.5 MiB of etcd, each byte as six */
+#define TOKEN_MOST       16384
+#define GONE_STATUS      410
+#define NOT_FOUND_STATUS 404
 
 /* ---- one call ---- */
 
@@ -33,16 +34,36 @@ static int read_token(const struct cluster *cluster, struct arena *arena, const 
     return 0;
 }
 
-/* What a Status says. */
+static bool has_text(const json_t *object, const char *key, const char *text) {
+    const char *found = json_text_of(object, key);
+
+    return found && strcmp(found, text) == 0;
+}
+
+/* What does not exist the server itself says in a Status with this reason; a path that it does not
+ * know, or a gateway does not, is answered in some other way. */
+static bool is_status(const json_t *said, int status) {
+    return has_text(said, "kind", "Status") &&
+           json_integer_value(json_object_get(said, "code")) == status &&
+           (status != NOT_FOUND_STATUS || has_text(said, "reason", "NotFound"));
+}
+
 static int judge(const struct http_call *call, struct arena *arena,
                  const struct http_answer *answer, struct error *err) {
+    enum error_kind kind = answer_kind_of(answer->status);
     const char *message;
+    const json_t *said;
 
     if (answer->status >= 200 && answer->status <= 299)
         return 0;
-    message = json_text_of(json_parse(arena, answer->body, answer->body_size, NULL), "message");
-    return error_set(err, answer_kind_of(answer->status), "%s %s: Kubernetes answered %d: %.300s",
-                     call->method, call->url, answer->status, message ? message : answer->body);
+    said = json_parse(arena, answer->body, answer->body_size, NULL);
+    message = json_text_of(said, "message");
+    if (kind != ERROR_UNAVAILABLE && !is_status(said, answer->status))
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "%s: what answered %d at %s is not Kubernetes: %.160s", call->method,
+                         answer->status, call->url, answer->body);
+    return error_set(err, kind, "%s %s: Kubernetes answered %d: %.300s", call->method, call->url,
+                     answer->status, message ? message : answer->body);
 }
 
 /* ERROR_TOO_LARGE: the answer is larger than what is read of any. */
@@ -140,10 +161,10 @@ static int read_page(const struct cluster *cluster, struct arena *arena, const c
     if (send_call(cluster, arena, &call, path, &answer, err) < 0)
         return -1;
     list = span_of(answer.body, answer.body_size);
-    if (!keep_version(ret, read_object(arena, list)))
-        return error_set(err, ERROR_UNAVAILABLE, "GET %s: the list has no version", path);
-    for (bool any = json_span_member(list, "items", &items);
-         any && json_span_next(&items, &item);) {
+    if (!keep_version(ret, read_object(arena, list)) || !json_span_member(list, "items", &items) ||
+        *items.begin != '[')
+        return error_set(err, ERROR_UNAVAILABLE, "GET %s: the answer is no list", path);
+    while (json_span_next(&items, &item)) {
         autoarena struct arena *own = arena_new();
 
         each(arg, read_object(own, item));

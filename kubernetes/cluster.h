@@ -2,9 +2,10 @@
  * The API server of Kubernetes, as we call it: objects by their paths, lists page by page, and what
  * happens to them as it happens.
  *
- * A failure's kind is the one of the answer's status; ERROR_UNAVAILABLE for all from 500 on, and
- * when no whole answer came; ERROR_TOO_LARGE when it has more than is read of any.  Thread-safe;
- * calls block for some seconds at most, and end soon when *until_us is over.
+ * A failure's kind is the one of the answer's status, when it is the server's own: a Status of this
+ * code.  ERROR_UNAVAILABLE: no whole answer came, it is somebody else's, or it asks for another try
+ * (408, 425, 429, all from 500 on); ERROR_TOO_LARGE when it has more than is read of any.
+ * Thread-safe; calls block for some seconds at most, and end soon when *until_us is over.
  */
 #pragma once
 

@@ -25,6 +25,7 @@ struct hand {
     const struct sync *sync;
     struct arena *arena;
     const char *path; /* of the object */
+    const char *namespace, *object_name;
     const char *name; /* of the document */
     const json_t *object, *ours;
     struct verdict verdict;
@@ -46,13 +47,27 @@ enum {
 
 /* ---- both sides ---- */
 
+/* The object, as it is or has become. */
+static int call_for_it(struct hand *hand, const char *method, const char *path, const json_t *body,
+                       const json_t **ret, struct error *err) {
+    const json_t *object;
+
+    if (cluster_call(hand->sync->cluster, hand->arena, method, path, body, &object, err) < 0)
+        return -1;
+    if (strcmp(object_text(object, "namespace"), hand->namespace) != 0 ||
+        strcmp(object_text(object, "name"), hand->object_name) != 0)
+        return error_set(err, ERROR_UNAVAILABLE, "%s %s: Kubernetes' answer is another object's",
+                         method, path);
+    *ret = object;
+    return 0;
+}
+
 static int put_object(struct hand *hand, const char *path, const json_t *object,
                       struct error *err) {
     struct error failure = { 0 };
 
     path = arena_join(hand->arena, path, "?fieldManager=scoria", NULL);
-    if (cluster_call(hand->sync->cluster, hand->arena, "PUT", path, object, &hand->object,
-                     &failure) == 0)
+    if (call_for_it(hand, "PUT", path, object, &hand->object, &failure) == 0)
         return 0;
     if (failure.kind == ERROR_CONFLICT || failure.kind == ERROR_NOT_FOUND)
         return CHANGED;
@@ -72,6 +87,8 @@ static int check_absence(struct hand *hand, struct error *err) {
 
     if (!list)
         return -1;
+    if (!json_is_array(list))
+        return error_set(err, ERROR_UNAVAILABLE, "GET %s: the answer is no list", call.path);
     return json_array_size(list) == 0 ? DONE : CHANGED;
 }
 
@@ -128,8 +145,7 @@ static int put_status(struct hand *hand, struct error *err) {
 static int check_made(struct hand *hand, struct error *err) {
     const json_t *object;
     struct error failure = { 0 };
-    bool there = cluster_call(hand->sync->cluster, hand->arena, "GET", hand->path, NULL, &object,
-                              &failure) == 0;
+    bool there = call_for_it(hand, "GET", hand->path, NULL, &object, &failure) == 0;
 
     if (!there && failure.kind != ERROR_NOT_FOUND)
         return error_pass(err, &failure);
@@ -292,12 +308,14 @@ int sync_object(const struct sync *sync, struct arena *arena, const char *namesp
         .sync = sync,
         .arena = arena,
         .path = sync_path(arena, sync->kind, namespace, name),
+        .namespace = namespace,
+        .object_name = name,
         .name = translate_name(arena, namespace, name),
     };
     struct error failure = { 0 };
     int outcome;
 
-    if (cluster_call(sync->cluster, arena, "GET", hand.path, NULL, &hand.object, &failure) < 0)
+    if (call_for_it(&hand, "GET", hand.path, NULL, &hand.object, &failure) < 0)
         return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
     outcome = find_ours(&hand, err);
     if (outcome == DONE)

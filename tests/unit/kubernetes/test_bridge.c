@@ -54,6 +54,7 @@ static void scene_end(struct scene *scene) {
     arena_free(scene->arena);
 }
 
+#define NO(code, reason) "{'kind':'Status','code':" code ",'reason':'" reason "','message':'no'}"
 #define LIST \
     "{'metadata':{'resourceVersion':'7'},'items':[{'metadata':{'name':'a','namespace':'s'}}]}"
 #define SAID \
@@ -67,7 +68,7 @@ START_TEST(what_is_there_and_what_is_told_is_looked_at) {
     answer(&scene, CONFIGS "?limit=500", SCRIPT_WHOLE, 200, LIST, 1);
     answer(&scene, CONFIGS "?watch=true*", SCRIPT_WHOLE, 200, SAID, 1);
     answer(&scene, "/volume_configs?watch=true", SCRIPT_WHOLE, 200, DOCUMENT, 1);
-    answer(&scene, OBJECT "*", SCRIPT_WHOLE, 404, "{}", 0);
+    answer(&scene, OBJECT "*", SCRIPT_WHOLE, 404, NO("404", "NotFound"), 0);
     answer(&scene, NULL, SCRIPT_SILENT, 200, "", 0);
     scene_start(&scene);
     ck_assert(script_server_await(scene.server, "GET", OBJECT "a", 1));
@@ -87,8 +88,8 @@ START_TEST(a_version_that_is_too_old_is_listed_anew) {
 
     scene_new(&scene);
     answer(&scene, CONFIGS "?limit=500", SCRIPT_WHOLE, 200, LIST, 2);
-    answer(&scene, CONFIGS "?watch=true*", SCRIPT_WHOLE, 410, "{}", 1);
-    answer(&scene, OBJECT "*", SCRIPT_WHOLE, 404, "{}", 0);
+    answer(&scene, CONFIGS "?watch=true*", SCRIPT_WHOLE, 410, NO("410", "Expired"), 1);
+    answer(&scene, OBJECT "*", SCRIPT_WHOLE, 404, NO("404", "NotFound"), 0);
     answer(&scene, NULL, SCRIPT_SILENT, 200, "", 0);
     scene_start(&scene);
     ck_assert(script_server_await(scene.server, "GET", OBJECT "a", 2));
@@ -103,7 +104,7 @@ START_TEST(what_failed_is_looked_at_again) {
     answer(&scene, CONFIGS "?limit=500", SCRIPT_WHOLE, 200, LIST, 1);
     answer(&scene, OBJECT "a", SCRIPT_WHOLE, 500, "{}", 1);
     answer(&scene, OBJECT "a", SCRIPT_CLOSE, 0, "", 1);
-    answer(&scene, OBJECT "a", SCRIPT_WHOLE, 404, "{}", 0);
+    answer(&scene, OBJECT "a", SCRIPT_WHOLE, 404, NO("404", "NotFound"), 0);
     answer(&scene, NULL, SCRIPT_SILENT, 200, "", 0);
     scene_start(&scene);
     ck_assert(script_server_await(scene.server, "GET", OBJECT "a", 3));

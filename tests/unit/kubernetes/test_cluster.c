@@ -105,7 +105,10 @@ START_TEST(a_failure_is_of_its_kind_with_the_servers_words) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct scene *scene = scene_new();
 
-        answer(scene, NULL, rows[i].status, "{'kind':'Status','message':'the words'}");
+        answer(scene, NULL, rows[i].status,
+               arena_format(scene->arena,
+                            "{'kind':'Status','code':%d,'reason':'NotFound','message':'the words'}",
+                            rows[i].status));
         ck_assert_int_eq(cluster_call(&scene->cluster, scene->arena, "PUT", "/one",
                                       tree(scene->arena, "{}"), NULL, &scene->err),
                          -1);
@@ -113,6 +116,54 @@ START_TEST(a_failure_is_of_its_kind_with_the_servers_words) {
         ck_assert_ptr_nonnull(strstr(scene->err.message, "the words"));
         scene_end(scene);
     }
+}
+END_TEST
+
+/* Of a gateway, of a path that the server does not know, of our own API. */
+START_TEST(what_is_not_the_servers_says_nothing_of_an_object) {
+    static const int statuses[] = { 302, 400, 401, 403, 404, 409, 410, 422 };
+    static const char *const bodies[] = {
+        "404 page not found",
+        "",
+        "{}",
+        "<html>",
+        "{'kind':'Status','reason':'NotFound','message':'no code'}",
+        "{'kind':'Status','code':404,'reason':'Unknown','message':'x'}",
+        "{'itemNotFound':{'code':404,'message':'ours'}}",
+    };
+    struct scene *scene = scene_new();
+
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        for (size_t j = 0; j < sizeof bodies / sizeof *bodies; j++) {
+            answer(scene, "/one", statuses[i], bodies[j]);
+            ck_assert_int_eq(
+                cluster_call(&scene->cluster, scene->arena, "GET", "/one", NULL, NULL, &scene->err),
+                -1);
+            ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+            ck_assert_ptr_nonnull(strstr(scene->err.message, "is not Kubernetes"));
+            ck_assert_ptr_nonnull(strstr(scene->err.message, scene->cluster.url));
+        }
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(what_is_no_list_is_no_empty_one) {
+    static const char *const bodies[] = {
+        "{}",
+        "<html>",
+        "[]",
+        "{'metadata':{'resourceVersion':'7'}}",
+        "{'metadata':{'resourceVersion':'7'},'items':{}}",
+        "{'items':[]}",
+    };
+    struct scene *scene = scene_new();
+
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        answer(scene, "/things?limit=500", 200, bodies[i]);
+        ck_assert_int_eq(list(scene), -1);
+        ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+    }
+    scene_end(scene);
 }
 END_TEST
 
@@ -273,4 +324,5 @@ CHECK_MAIN("cluster", a_token_that_was_written_anew_is_shown,
            a_version_that_is_too_old_is_told_by_the_answer_or_within_it,
            what_is_in_an_object_keeps_no_other_from_being_heard_of,
            a_page_that_is_too_large_is_read_in_parts, one_object_that_is_too_large_is_told,
-           what_makes_no_sense_ends_a_watch)
+           what_makes_no_sense_ends_a_watch, what_is_not_the_servers_says_nothing_of_an_object,
+           what_is_no_list_is_no_empty_one)

@@ -30,8 +30,9 @@
     "{'volume_config':{'metadata':{'name':'s.n','uid':'d','resourceVersion':'" version  \
     "','labels':{},'annotations':{'kubernetes.scoria.io/uid':'" uid "'}" more "}," SPEC \
     ",'status':{'phase':'" phase "'}}}"
-#define BOUND  DOCUMENT("u", "5", "", "Bound")
-#define ABSENT "{'itemNotFound':{'code':404,'message':'not there'}}"
+#define BOUND            DOCUMENT("u", "5", "", "Bound")
+#define NO(code, reason) "{'kind':'Status','code':" code ",'reason':'" reason "','message':'no'}"
+#define ABSENT           "{'itemNotFound':{'code':404,'message':'not there'}}"
 
 struct scene {
     struct script_server *server;
@@ -118,7 +119,7 @@ static void assert_applied(struct scene *scene, const char *status, const char *
 START_TEST(an_object_that_has_gone_is_nobodys) {
     struct scene *scene = scene_new();
 
-    answer(scene, "GET", OBJECT, 404, "{}");
+    answer(scene, "GET", OBJECT, 404, NO("404", "NotFound"));
     ck_assert_int_eq(sync_it(scene), 0);
     ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 1);
     scene_end(scene);
@@ -151,7 +152,7 @@ START_TEST(what_could_not_be_held_is_not_made) {
     answer(scene, "GET", OBJECT, 200, THING("", ""));
     answer(scene, "GET", CONFIG, 404, ABSENT);
     answer(scene, "GET", NAMED, 200, "{'volume_configs':[]}");
-    answer(scene, "PUT", WRITTEN, 409, "{}");
+    answer(scene, "PUT", WRITTEN, 409, NO("409", "Conflict"));
     ck_assert_int_eq(sync_it(scene), 1);
     ck_assert_uint_eq(script_server_count(scene->server, "POST", NULL), 0);
     scene_end(scene);
@@ -165,9 +166,9 @@ START_TEST(a_document_of_an_object_that_went_meanwhile_goes_with_it) {
     answer(scene, "GET", CONFIG, 404, ABSENT);
     answer(scene, "GET", NAMED, 200, "{'volume_configs':[]}");
     answer(scene, "POST", CONFIGS, 201, DOCUMENT("u", "5", "", "Pending"));
-    answer(scene, "GET", OBJECT, 404, "{}");
+    answer(scene, "GET", OBJECT, 404, NO("404", "NotFound"));
     answer(scene, "DELETE", BY_UID, 202, "{}");
-    answer(scene, "PUT", STATUS, 404, "{}");
+    answer(scene, "PUT", STATUS, 404, NO("404", "NotFound"));
     ck_assert_int_eq(sync_it(scene), 1);
     ck_assert_uint_eq(script_server_count(scene->server, "DELETE", BY_UID), 1);
     scene_end(scene);
@@ -418,6 +419,59 @@ START_TEST(what_is_asked_in_the_wrong_place_is_not_gone) {
 }
 END_TEST
 
+START_TEST(what_a_gateway_in_front_of_the_cluster_says_is_told_nobody) {
+    static const struct script_rule rows[] = {
+        { .status = 404, .body = "404 page not found" },
+        { .status = 200, .body = "<html>" },
+        { .status = 200, .body = "{}" },
+        { .status = 200, .body = "{'metadata':{'name':'n','namespace':'other','uid':'u'}}" },
+        { .status = 200, .body = "{'metadata':{'name':'m','namespace':'s','uid':'u'}}" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        struct scene *scene = scene_new();
+
+        answer(scene, "GET", OBJECT, rows[i].status, rows[i].body);
+        ck_assert_int_eq(sync_it(scene), -1);
+        ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+        ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 1);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+/* One that was made is taken back only when the server itself says that the object has gone. */
+START_TEST(what_was_made_stays_while_a_gateway_speaks_for_the_cluster) {
+    struct scene *scene = scene_new();
+
+    answer(scene, "GET", OBJECT, 200, THING(HELD, ""));
+    answer(scene, "GET", CONFIG, 404, ABSENT);
+    answer(scene, "GET", NAMED, 200, "{'volume_configs':[]}");
+    answer(scene, "POST", CONFIGS, 201, DOCUMENT("u", "5", "", "Pending"));
+    answer(scene, "GET", OBJECT, 404, "404 page not found");
+    ck_assert_int_eq(sync_it(scene), -1);
+    ck_assert_uint_eq(script_server_count(scene->server, "DELETE", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_list_that_is_none_is_not_one_without_the_document) {
+    static const char *const bodies[] = { "{}", "{'volume_configs':{}}", "{'volume_configs':null}",
+                                          "[]" };
+
+    for (size_t i = 0; i < LENGTH(bodies); i++) {
+        struct scene *scene = scene_new();
+
+        answer(scene, "GET", OBJECT, 200, THING(DELETED, BOUND_STATUS));
+        answer(scene, "GET", CONFIG, 404, ABSENT);
+        answer(scene, "GET", NAMED, 200, bodies[i]);
+        ck_assert_int_eq(sync_it(scene), -1);
+        ck_assert_uint_eq(writes(scene), 0);
+        scene_end(scene);
+    }
+}
+END_TEST
+
 /* Nor does a gateway that lets other questions through; nor is a new one made for it. */
 START_TEST(what_a_gateway_does_not_know_is_neither_lost_nor_made) {
     static const char *const objects[] = { THING(DELETED, BOUND_STATUS), THING(HELD, ""),
@@ -461,4 +515,7 @@ CHECK_MAIN("sync", an_object_that_has_gone_is_nobodys,
            an_object_stays_until_its_document_has_gone, a_refused_deletion_is_told,
            what_is_published_no_longer_can_be_deleted, what_is_asked_in_the_wrong_place_is_not_gone,
            with_an_object_nothing_of_somebody_else_goes,
-           what_a_gateway_does_not_know_is_neither_lost_nor_made)
+           what_a_gateway_does_not_know_is_neither_lost_nor_made,
+           what_a_gateway_in_front_of_the_cluster_says_is_told_nobody,
+           what_was_made_stays_while_a_gateway_speaks_for_the_cluster,
+           a_list_that_is_none_is_not_one_without_the_document)
