@@ -99,6 +99,7 @@ int attachments_complete(const struct client *api, struct arena *arena, const ch
         .id = attachment_id,
         .behind = "/action",
         .body = "{\"os-complete\": null}",
+        .done = { 204 },
         .header = { most > 0 ? ROOM_HEADER : NULL, arena_format(arena, "%jd", (intmax_t)most) },
     };
     struct http_answer answer;
@@ -108,8 +109,9 @@ int attachments_complete(const struct client *api, struct arena *arena, const ch
 
 int attachments_delete(const struct client *api, struct arena *arena, const char *attachment_id,
                        struct error *err) {
-    const struct client_call call = { .method = "DELETE", .path = PATH, .id = attachment_id };
-    struct http_answer answer;
+    const struct client_call call = {
+        .method = "DELETE", .path = PATH, .id = attachment_id, .behind = ""
+    };
 
-    return client_call(api, arena, &call, &answer, err);
+    return client_ask_list(api, arena, &call, "attachments", err) ? 0 : -1;
 }

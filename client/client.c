@@ -6,6 +6,7 @@
 #include "json/out.h"
 
 #include <string.h>
+#include <strings.h>
 
 bool client_is_refusal(enum error_kind kind) {
     return kind == ERROR_UNAUTHORIZED || kind == ERROR_FORBIDDEN || kind == ERROR_NOT_ACCEPTABLE;
@@ -101,50 +102,83 @@ static int exchange(const struct client *client, struct arena *arena,
     return is_success(ret->status) ? 0 : failed(client, arena, call, ret, err);
 }
 
+static bool is_done(const struct client_call *call, int status) {
+    return call->done[0] == 0 || call->done[0] == status || call->done[1] == status;
+}
+
 int client_call(const struct client *client, struct arena *arena, const struct client_call *call,
                 struct http_answer *ret, struct error *err) {
-    return exchange(client, arena, call, ret, err);
+    if (exchange(client, arena, call, ret, err) < 0)
+        return -1;
+    if (!is_done(call, ret->status) ||
+        (ret->body_size > 0 && !call->lines && !json_parse(arena, ret->body, ret->body_size, NULL)))
+        return strange(client, call->method, ret, err);
+    return 0;
 }
 
 const json_t *client_ask(const struct client *client, struct arena *arena,
                          const struct client_call *call, struct http_answer *ret,
                          struct error *err) {
-    struct error failure = { 0 };
     const json_t *root;
 
-    if (client_call(client, arena, call, ret, err) < 0)
+    if (exchange(client, arena, call, ret, err) < 0)
         return NULL;
-    root = json_parse(arena, ret->body, ret->body_size, &failure);
-    if (!root)
-        error_set(err, ERROR_UNAVAILABLE, "%s's answer is no JSON: %s", client->name,
-                  failure.message);
+    root = json_parse(arena, ret->body, ret->body_size, NULL);
+    if (!json_is_object(root)) {
+        strange(client, call->method, ret, err);
+        return NULL;
+    }
     return root;
+}
+
+/* A cache, or whoever sends all paths to one, answers with another one's. */
+static bool is_its_own(const struct client_call *call, const json_t *member) {
+    const char *id = json_text_of(member, "id");
+
+    return !call->id || (call->behind && *call->behind != '?') ||
+           (id && strcasecmp(id, call->id) == 0);
+}
+
+const json_t *client_member(const struct client *client, struct arena *arena,
+                            const struct client_call *call, const json_t *root, const char *name,
+                            struct error *err) {
+    const json_t *member = json_object_get(root, name);
+
+    if (member && is_its_own(call, member))
+        return member;
+    if (root)
+        error_set(err, ERROR_UNAVAILABLE, "%s %s: %s's answer has no %s%s", call->method,
+                  path_of(arena, call), client->name, name, member ? " of this id" : "");
+    return NULL;
 }
 
 const json_t *client_ask_for(const struct client *client, struct arena *arena,
                              const struct client_call *call, const char *name, struct error *err) {
     struct http_answer answer;
     const json_t *root = client_ask(client, arena, call, &answer, err);
-    const json_t *member = json_object_get(root, name);
 
-    if (root && !member)
-        error_set(err, ERROR_UNAVAILABLE, "%s %s: %s's answer has no %s", call->method,
-                  path_of(arena, call), client->name, name);
-    return member;
+    return client_member(client, arena, call, root, name, err);
+}
+
+const json_t *client_ask_list(const struct client *client, struct arena *arena,
+                              const struct client_call *call, const char *name, struct error *err) {
+    const json_t *list = client_ask_for(client, arena, call, name, err);
+
+    if (!list || json_is_array(list))
+        return list;
+    error_set(err, ERROR_UNAVAILABLE, "%s's answer is no list of %s", client->name, name);
+    return NULL;
 }
 
 int client_list(const struct client *client, struct arena *arena, const char *path,
                 const char *name, client_row *read, size_t row_size, void **ret,
                 struct error *err) {
     const struct client_call call = { .method = "GET", .path = path };
-    const json_t *list = client_ask_for(client, arena, &call, name, err);
+    const json_t *list = client_ask_list(client, arena, &call, name, err);
     char *rows;
 
     if (!list)
         return -1;
-    if (!json_is_array(list))
-        return error_set(err, ERROR_UNAVAILABLE, "%s's answer is no list of %s", client->name,
-                         name);
     rows = arena_alloc(arena, (json_array_size(list) + 1) * row_size);
     for (size_t i = 0; i < json_array_size(list); i++)
         if (read(arena, json_array_get(list, i), rows + i * row_size, err) < 0)

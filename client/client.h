@@ -44,6 +44,7 @@ struct client_call {
     struct http_header header; /* one more; without a name: none */
     const char *wanted_header; /* of the answer; NULL: none */
     const struct http_lines *lines; /* of an answer that lasts; NULL: it is kept whole */
+    int done[2];   /* statuses that say so, when there is nothing to read; 0: any 2xx */
     bool may_lack; /* a peer that has no such path has nothing there: ERROR_NOT_FOUND */
 };
 
@@ -63,7 +64,7 @@ int client_find(const struct client *client, struct arena *arena, const char **r
 int client_send(const struct client *client, struct arena *arena, const struct client_call *call,
                 struct http_answer *ret, struct error *err);
 
-/* 0 when the answer is a 2xx. */
+/* 0 when the answer says that it is done: a 2xx, of `done`, with JSON or nothing. */
 int client_call(const struct client *client, struct arena *arena, const struct client_call *call,
                 struct http_answer *ret, struct error *err);
 
@@ -75,6 +76,16 @@ const json_t *client_ask(const struct client *client, struct arena *arena,
 /* client_ask(), and the member of this name in the answer's object, which it must have. */
 const json_t *client_ask_for(const struct client *client, struct arena *arena,
                              const struct client_call *call, const char *name, struct error *err);
+
+/* The same member of what client_ask() has given: it must have it, and of one of what is there
+ * (`id`, and nothing but a query behind it) its id is that. */
+const json_t *client_member(const struct client *client, struct arena *arena,
+                            const struct client_call *call, const json_t *root, const char *name,
+                            struct error *err);
+
+/* client_ask_for() of a list: an array. */
+const json_t *client_ask_list(const struct client *client, struct arena *arena,
+                              const struct client_call *call, const char *name, struct error *err);
 
 /* Reads what the API says of one thing, into a row. */
 typedef int client_row(struct arena *arena, const json_t *object, void *ret, struct error *err);

@@ -2,14 +2,38 @@
 
 #include "http/exchange.h"
 
+#include <string.h>
+
 #define PAGE_MOST    1000
 #define FETCHES_MOST 5
+#define GONE         204 /* what a delete says, */
+#define GOES         202 /* and when something still holds it */
 
 static const char *place_of(struct arena *arena, const struct remote_documents *kind,
                             const char *name, bool changes) {
     return arena_join(arena, "/", kind->collection, name ? "/" : "",
                       name ? http_encode(arena, name) : "",
                       changes && kind->dry_run ? "?dry_run=true" : "", NULL);
+}
+
+static bool says(const json_t *document, const char *key, const char *text) {
+    const json_t *metadata = json_object_get(document, "metadata");
+    const char *found = json_text_of(metadata ? metadata : document, key); /* of a pool */
+
+    return found && strcmp(found, text) == 0;
+}
+
+static const json_t *ask_for_one(const struct client *client, struct arena *arena,
+                                 const struct remote_documents *kind,
+                                 const struct client_call *call, const char *name,
+                                 struct error *err) {
+    const json_t *document = client_ask_for(client, arena, call, kind->word, err);
+
+    if (!document || !name || says(document, "name", name) || says(document, "uid", name))
+        return document;
+    error_set(err, ERROR_UNAVAILABLE, "%s %s: %s's answer is another document's", call->method,
+              call->path, client->name);
+    return NULL;
 }
 
 /* A request whose body is the document in its wrapper. */
@@ -24,7 +48,7 @@ static const json_t *send_wrapped(const struct client *client, struct arena *are
                  json_text(arena, body)),
     };
 
-    return client_ask_for(client, arena, &call, kind->word, err);
+    return ask_for_one(client, arena, kind, &call, name, err);
 }
 
 const json_t *document_fetch(const struct client *client, struct arena *arena,
@@ -34,7 +58,7 @@ const json_t *document_fetch(const struct client *client, struct arena *arena,
                                       .path = place_of(arena, kind, name, false),
                                       .may_lack = kind->may_lack };
 
-    return client_ask_for(client, arena, &call, kind->word, err);
+    return ask_for_one(client, arena, kind, &call, name, err);
 }
 
 const json_t *document_fetch_below(const struct client *client, struct arena *arena,
@@ -52,6 +76,25 @@ static const char *uid_of(const json_t *document) {
     return json_text_of(json_object_get(document, "metadata"), "uid");
 }
 
+/* Adds a page behind *marker, and moves that: to NULL behind the last one; what has no uid (a pool)
+ * has one page.  Whoever loses the query on the way would give the same page for ever. */
+static int add_page(const struct client *client, const json_t *page, json_t *all,
+                    const char **marker, struct error *err) {
+    size_t count = json_array_size(page);
+    const char *last = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        last = uid_of(json_array_get(page, i));
+        if (!last && !json_text_of(json_array_get(page, i), "name"))
+            return error_set(err, ERROR_UNAVAILABLE, "%s described no document", client->name);
+    }
+    if (last && *marker && strcmp(last, *marker) == 0)
+        return error_set(err, ERROR_UNAVAILABLE, "%s gives the same page again", client->name);
+    json_array_extend(all, (json_t *)(uintptr_t)page);
+    *marker = last;
+    return 0;
+}
+
 /* 1: the document that a page ended with has gone, and nobody knows any more where that was. */
 static int fetch_all(const struct client *client, struct arena *arena,
                      const struct remote_documents *kind, const json_t **ret, struct error *err) {
@@ -59,7 +102,6 @@ static int fetch_all(const struct client *client, struct arena *arena,
     const char *query = arena_join(arena, "sort=id:asc", kind->node ? "&node=" : "",
                                    kind->node ? http_encode(arena, kind->node) : "", NULL);
     const char *marker = NULL;
-    size_t count;
 
     do {
         const struct client_call call = {
@@ -67,14 +109,13 @@ static int fetch_all(const struct client *client, struct arena *arena,
             .path =
                 client_page(arena, place_of(arena, kind, NULL, false), query, marker, PAGE_MOST),
         };
-        const json_t *page = client_ask_for(client, arena, &call, kind->collection, err);
+        const json_t *page = client_ask_list(client, arena, &call, kind->collection, err);
 
         if (!page)
             return marker && (err->kind == ERROR_BAD_REQUEST || err->kind == ERROR_NOT_FOUND) ? 1
                                                                                               : -1;
-        count = json_array_size(page);
-        marker = count > 0 ? uid_of(json_array_get(page, count - 1)) : NULL;
-        json_array_extend(all, (json_t *)(uintptr_t)page);
+        if (add_page(client, page, all, &marker, err) < 0)
+            return -1;
     } while (marker);
     *ret = all;
     return 0;
@@ -111,7 +152,8 @@ const json_t *document_change_whole(const struct client *client, struct arena *a
 int document_drop(const struct client *client, struct arena *arena,
                   const struct remote_documents *kind, const char *name, struct error *err) {
     const struct client_call call = { .method = "DELETE",
-                                      .path = place_of(arena, kind, name, true) };
+                                      .path = place_of(arena, kind, name, true),
+                                      .done = { GONE, GOES } };
     struct http_answer answer;
 
     return client_call(client, arena, &call, &answer, err);
@@ -124,6 +166,7 @@ int document_drop_version(const struct client *client, struct arena *arena,
         .method = "DELETE",
         .path = arena_join(arena, place_of(arena, kind, name, false),
                            "?resourceVersion=", http_encode(arena, version), NULL),
+        .done = { GONE, GOES },
     };
     struct http_answer answer;
 
@@ -145,5 +188,5 @@ int document_tell(const struct client *client, struct arena *arena,
     json_object_set_new(body, "nodeId", json_string(kind->node));
     json_object_set(body, "status", (json_t *)(uintptr_t)status);
     call.body = json_text(arena, body);
-    return client_call(client, arena, &call, &answer, err);
+    return client_ask(client, arena, &call, &answer, err) ? 0 : -1;
 }

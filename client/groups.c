@@ -93,7 +93,9 @@ int groups_create(const struct client *api, struct arena *arena,
 
 int groups_change(const struct client *api, struct arena *arena, const char *group_id,
                   const char *add, const char *remove, struct error *err) {
-    struct client_call call = { .method = "PUT", .path = "/groups", .id = group_id };
+    struct client_call call = {
+        .method = "PUT", .path = "/groups", .id = group_id, .done = { 202 }
+    };
     struct http_answer answer;
     struct json_out out;
 
@@ -120,6 +122,7 @@ int groups_delete(const struct client *api, struct arena *arena, const char *gro
         .behind = "/action",
         .body = with_volumes ? "{\"delete\": {\"delete-volumes\": true}}"
                              : "{\"delete\": {\"delete-volumes\": false}}",
+        .done = { 202 },
     };
     struct http_answer answer;
 
@@ -186,7 +189,9 @@ int group_snapshots_create(const struct client *api, struct arena *arena, const 
 
 int group_snapshots_delete(const struct client *api, struct arena *arena, const char *id,
                            struct error *err) {
-    const struct client_call call = { .method = "DELETE", .path = "/group_snapshots", .id = id };
+    const struct client_call call = {
+        .method = "DELETE", .path = "/group_snapshots", .id = id, .done = { 202 }
+    };
     struct http_answer answer;
 
     return client_call(api, arena, &call, &answer, err);

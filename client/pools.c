@@ -17,7 +17,7 @@ static bool names(const json_t *type, const char *wanted) {
 static int find(const struct client *api, struct arena *arena, const char *path, const char *name,
                 const char *wanted, struct remote_type *ret, struct error *err) {
     const struct client_call call = { .method = "GET", .path = path };
-    const json_t *list = client_ask_for(api, arena, &call, name, err);
+    const json_t *list = client_ask_list(api, arena, &call, name, err);
 
     if (!list)
         return -1;

@@ -30,7 +30,7 @@ int replica_pools_report(const struct client *api, struct arena *arena,
     out_end_object(&out);
     out_end_object(&out);
     call.body = json_out_text(&out);
-    return client_call(api, arena, &call, &answer, err);
+    return client_ask(api, arena, &call, &answer, err) ? 0 : -1;
 }
 
 static struct remote_replica_pool read_pool(const json_t *pool) {
@@ -48,7 +48,7 @@ static struct remote_replica_pool read_pool(const json_t *pool) {
 int replica_pools_list(const struct client *api, struct arena *arena,
                        struct remote_replica_pool **ret, struct error *err) {
     const struct client_call call = { .method = "GET", .path = "/replica_pools", .may_lack = true };
-    const json_t *list = client_ask_for(api, arena, &call, "replica_pools", err);
+    const json_t *list = client_ask_list(api, arena, &call, "replica_pools", err);
     size_t count = json_array_size(list);
     struct remote_replica_pool *pools = arena_alloc(arena, (count + 1) * sizeof(*pools));
 

@@ -73,7 +73,9 @@ int snapshots_create(const struct client *api, struct arena *arena, const char *
 
 int snapshots_delete(const struct client *api, struct arena *arena, const char *snapshot_id,
                      struct error *err) {
-    const struct client_call call = { .method = "DELETE", .path = "/snapshots", .id = snapshot_id };
+    const struct client_call call = {
+        .method = "DELETE", .path = "/snapshots", .id = snapshot_id, .done = { 202 }
+    };
     struct http_answer answer;
 
     return client_call(api, arena, &call, &answer, err);

@@ -8,6 +8,7 @@
 
 #define CALL_TIMEOUT_MS 10000
 #define PAGE_LIMIT      100
+#define ACCEPTED        202
 
 struct client volumes_client(const char *url, const char *token, struct own_user *user) {
     static const char *const types[] = { "volumev3", "block-storage", NULL };
@@ -94,8 +95,9 @@ int volumes_read(const struct client *api, struct arena *arena, const char *volu
     };
     struct http_answer answer;
     const json_t *root = client_ask(api, arena, &call, &answer, err);
+    const json_t *volume = client_member(api, arena, &call, root, "volume", err);
 
-    if (!root || read_volume(arena, json_object_get(root, "volume"), ret, err) < 0)
+    if (!volume || read_volume(arena, volume, ret, err) < 0)
         return -1;
     ret->extend = answer.header;
     return 0;
@@ -179,7 +181,7 @@ int volumes_set_metadata(const struct client *api, struct arena *arena, const ch
     client_put_metadata(&out, pairs);
     out_end_object(&out);
     call.body = json_out_text(&out);
-    return client_call(api, arena, &call, &answer, err);
+    return client_ask(api, arena, &call, &answer, err) ? 0 : -1;
 }
 
 int volumes_delete(const struct client *api, struct arena *arena, const char *volume_id,
@@ -188,6 +190,7 @@ int volumes_delete(const struct client *api, struct arena *arena, const char *vo
         .method = "DELETE",
         .path = "/volumes",
         .id = volume_id,
+        .done = { ACCEPTED },
     };
     struct http_answer answer;
 
@@ -202,6 +205,7 @@ static int act(const struct client *api, struct arena *arena, const char *volume
         .id = volume_id,
         .behind = "/action",
         .body = body,
+        .done = { ACCEPTED },
     };
     struct http_answer answer;
 
@@ -280,7 +284,7 @@ int volumes_report(const struct client *api, struct arena *arena, const char *ho
     out_put_text(&out, "endpoint", endpoint);
     out_end_object(&out);
     call.body = json_out_text(&out);
-    return client_call(api, arena, &call, &answer, err);
+    return client_ask(api, arena, &call, &answer, err) ? 0 : -1;
 }
 
 static enum complete_outcome report(const struct client *api, struct arena *arena,
@@ -308,6 +312,7 @@ enum complete_outcome volumes_complete(const struct client *api, struct arena *a
         .body = failed ? "{\"os-extend_volume_completion\": {\"error\": true}}"
                        : "{\"os-extend_volume_completion\": {\"error\": false}}",
         .request_id = request_id,
+        .done = { ACCEPTED },
         .header = { extend ? EXTEND_HEADER : NULL, extend },
     };
 
@@ -328,6 +333,7 @@ enum complete_outcome volumes_report_snapshot(const struct client *api, struct a
                              "\"%u%%\"}}",
                              status, percent),
         .request_id = request_id,
+        .done = { ACCEPTED },
     };
 
     return report(api, arena, &call, err);
@@ -341,7 +347,8 @@ enum complete_outcome volumes_report_reclaim(const struct client *api, struct ar
                                 .path = "/volumes",
                                 .id = volume_id,
                                 .behind = "/action",
-                                .request_id = request_id };
+                                .request_id = request_id,
+                                .done = { ACCEPTED } };
     struct json_out out;
 
     json_out_init(&out, arena, 256);

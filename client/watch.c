@@ -74,9 +74,9 @@ int client_watch(const struct client *client, struct arena *arena, const char *p
     const struct http_lines lines = {
         .each = take_line, .arg = &watch, .most = LINE_MOST, .quiet_ms = QUIET_MS
     };
-    const struct client_call call = { .method = "GET",
-                                      .path = path_from(arena, path, *version),
-                                      .lines = &lines };
+    const struct client_call call = {
+        .method = "GET", .path = path_from(arena, path, *version), .lines = &lines, .done = { 200 }
+    };
     struct client lasting = *client;
     struct http_answer answer;
     int result;

@@ -82,13 +82,11 @@ static int check_absence(struct hand *hand, struct error *err) {
         .path = arena_join(hand->arena, "/", hand->sync->kind->ours.collection,
                            "?name=", http_encode(hand->arena, hand->name), NULL),
     };
-    const json_t *list =
-        client_ask_for(hand->sync->api, hand->arena, &call, hand->sync->kind->ours.collection, err);
+    const json_t *list = client_ask_list(hand->sync->api, hand->arena, &call,
+                                         hand->sync->kind->ours.collection, err);
 
     if (!list)
         return -1;
-    if (!json_is_array(list))
-        return error_set(err, ERROR_UNAVAILABLE, "GET %s: the answer is no list", call.path);
     return json_array_size(list) == 0 ? DONE : CHANGED;
 }
 

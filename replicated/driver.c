@@ -91,7 +91,7 @@ struct room {
 const json_t *replicated_pools(const struct client *api, struct arena *arena, struct error *err) {
     const struct client_call call = { .method = "GET", .path = "/replica_pools" };
 
-    return client_ask_for(api, arena, &call, "replica_pools", err);
+    return client_ask_list(api, arena, &call, "replica_pools", err);
 }
 
 static struct room room_of(const json_t *pools) {

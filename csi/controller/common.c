@@ -124,6 +124,7 @@ int controller_tell(const struct client *api, struct arena *arena, const char *k
         .path = arena_join(arena, "/", kind, NULL),
         .id = id,
         .behind = "/metadata/" CSI_UNTOLD_KEY,
+        .done = { 200 },
     };
     struct http_answer answer;
 

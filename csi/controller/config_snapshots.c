@@ -90,7 +90,7 @@ static const json_t *fetch_page(const struct client *api, struct arena *arena, c
                             limit),
         .may_lack = true,
     };
-    const json_t *list = client_ask_for(api, arena, &call, "volume_config_snapshots", err);
+    const json_t *list = client_ask_list(api, arena, &call, "volume_config_snapshots", err);
 
     if (!list && err->kind == ERROR_NOT_FOUND && !*after) /* the API has none of that kind */
         return json_keep(arena, json_array());
@@ -145,15 +145,19 @@ static int read_page(const struct client *api, struct arena *arena, const char *
                      const char *marker, unsigned limit, void **ret, struct error *err) {
     const char *after =
         marker && config_is_snapshot_id(marker) ? marker + strlen(SNAPSHOT_PREFIX) : "";
+    const char *before;
     const json_t *list;
     int count;
 
     do {
+        before = after;
         list = fetch_page(api, arena, after, limit, err);
         if (!list)
             return -1;
         *ret = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(struct config_snapshot));
         count = keep_listed(api, arena, list, query, *ret, &after, err);
+        if (count == 0 && json_array_size(list) > 0 && strcmp(before, after) == 0)
+            return error_set(err, ERROR_UNAVAILABLE, "the volume API gives the same page again");
     } while (count == 0 && json_array_size(list) > 0);
     return count;
 }

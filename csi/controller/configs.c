@@ -284,7 +284,7 @@ static int read_page(const struct client *api, struct arena *arena, const char *
                             *after ? after : NULL, limit),
         .may_lack = true,
     };
-    const json_t *list = client_ask_for(api, arena, &call, "volume_configs", err), *one;
+    const json_t *list = client_ask_list(api, arena, &call, "volume_configs", err), *one;
     size_t count = json_array_size(list), i;
     struct volume_config *rows = arena_alloc(arena, (count + 1) * sizeof(*rows));
 

@@ -18,11 +18,11 @@
 #define SNAPSHOT                                                                         \
     "{\"id\": \"" ID "\", \"status\": \"available\", \"volume_id\": \"v\", \"size\": 3," \
     " \"created_at\": \"2026-11-21T09:08:07.000001\", \"metadata\": {\"k\": \"v\"}}"
-#define ATTACHMENT                                                    \
-    "{\"id\": \"a\", \"status\": \"attached\", \"volume_id\": \"v\"," \
+#define ATTACHMENT                                                         \
+    "{\"id\": \"" ID "\", \"status\": \"attached\", \"volume_id\": \"v\"," \
     " \"instance\": null, \"attach_mode\": \"ro\", \"connection_info\": {\"x\": 1}}"
-#define GROUP "{\"id\": \"g\", \"status\": \"available\", \"volumes\": [\"v\"]}"
-#define COPY  "{\"id\": \"c\", \"status\": \"creating\", \"group_id\": \"g\"}"
+#define GROUP "{\"id\": \"" ID "\", \"status\": \"available\", \"volumes\": [\"v\"]}"
+#define COPY  "{\"id\": \"" ID "\", \"status\": \"creating\", \"group_id\": \"g\"}"
 
 static const char *named = ID; /* whatever a call is about */
 
@@ -253,55 +253,56 @@ static const struct {
     int (*call)(struct scene *scene);
     int result;
     const char *method, *path, *sent; /* NULL: no body */
-    const char *answered, *senseless; /* NULL: whatever it is, it is not looked at */
+    const char *answered, *senseless; /* NULL: there is nothing to read */
+    int done;                         /* the status that says so */
 } calls[] = {
     { volume_create, 0, "POST", "/v3/volumes",
       "{\"volume\":{\"name\":\"n\",\"volume_type\":\"t\",\"snapshot_id\":\"s\",\"size\":2,\"metadata\":{\"k\":\"v\\\"\"}}}",
-      "{\"volume\": " VOLUME "}", "{\"volume\": {}}" },
+      "{\"volume\": " VOLUME "}", "{\"volume\": {}}", 200 },
     { volume_page, 1, "GET", "/v3/volumes/detail?name=a%20b&limit=7&marker=m%2F1", NULL,
-      "{\"volumes\": [" VOLUME "]}", "{\"volumes\": [{}]}" },
-    { volume_delete, 0, "DELETE", "/v3/volumes/" ID, NULL, "", NULL },
-    { volume_extend, 0, "POST", "/v3/volumes/" ID "/action", "{\"os-extend\": {\"new_size\": 5}}", "", NULL },
-    { volume_reclaim, 0, "POST", "/v3/volumes/" ID "/action", "{\"os-reclaim_space\": null}", "", NULL },
+      "{\"volumes\": [" VOLUME "]}", "{\"volumes\": [{}]}", 200 },
+    { volume_delete, 0, "DELETE", "/v3/volumes/" ID, NULL, "", NULL, 202 },
+    { volume_extend, 0, "POST", "/v3/volumes/" ID "/action", "{\"os-extend\": {\"new_size\": 5}}", "", NULL, 202 },
+    { volume_reclaim, 0, "POST", "/v3/volumes/" ID "/action", "{\"os-reclaim_space\": null}", "", NULL, 202 },
     { reclaim_read, 0, "GET", "/v3/volumes/" ID "/reclaim_space", NULL,
       "{\"reclaim_space\": {\"status\": \"done\", \"pre_usage\": 7, \"post_usage\": null}}",
-      "{\"reclaim_space\": {}}" },
+      "{\"reclaim_space\": {}}", 200 },
     { snapshot_create, 0, "POST", "/v3/snapshots",
       "{\"snapshot\":{\"volume_id\":\"v\",\"name\":\"n\",\"force\":true,\"metadata\":{\"k\":\"w\"}}}",
-      "{\"snapshot\": " SNAPSHOT "}", "{\"snapshot\": {\"id\": \"x\"}}" },
-    { snapshot_read, 0, "GET", "/v3/snapshots/" ID, NULL, "{\"snapshot\": " SNAPSHOT "}", "{}" },
-    { snapshot_page, 1, "GET", "/v3/snapshots/detail", NULL, "{\"snapshots\": [" SNAPSHOT "]}", "{\"snapshots\": [1]}" },
-    { snapshot_delete, 0, "DELETE", "/v3/snapshots/" ID, NULL, "", NULL },
+      "{\"snapshot\": " SNAPSHOT "}", "{\"snapshot\": {\"id\": \"x\"}}", 200 },
+    { snapshot_read, 0, "GET", "/v3/snapshots/" ID, NULL, "{\"snapshot\": " SNAPSHOT "}", "{}", 200 },
+    { snapshot_page, 1, "GET", "/v3/snapshots/detail", NULL, "{\"snapshots\": [" SNAPSHOT "]}", "{\"snapshots\": [1]}", 200 },
+    { snapshot_delete, 0, "DELETE", "/v3/snapshots/" ID, NULL, "", NULL, 202 },
     { attachment_create, 0, "POST", "/v3/attachments",
       "{\"attachment\":{\"volume_uuid\":\"v\",\"connector\":{\"host\":\"node-1\",\"mountpoint\":\"node-1\",\"mode\":\"ro\"}}}",
-      "{\"attachment\": " ATTACHMENT "}", "{\"attachment\": {}}" },
+      "{\"attachment\": " ATTACHMENT "}", "{\"attachment\": {}}", 200 },
     { attachment_connect, 0, "PUT", "/v3/attachments/" ID,
       "{\"attachment\":{\"connector\":{\"host\":\"node-1\",\"mountpoint\":\"node-1\",\"mode\":\"ro\"}}}",
-      "{\"attachment\": " ATTACHMENT "}", "[]" },
-    { attachment_read, 0, "GET", "/v3/attachments/" ID, NULL, "{\"attachment\": " ATTACHMENT "}", "{}" },
+      "{\"attachment\": " ATTACHMENT "}", "[]", 200 },
+    { attachment_read, 0, "GET", "/v3/attachments/" ID, NULL, "{\"attachment\": " ATTACHMENT "}", "{}", 200 },
     { attachment_page, 1, "GET", "/v3/attachments/detail?volume_id=v", NULL,
-      "{\"attachments\": [" ATTACHMENT "]}", "{\"attachments\": [{}]}" },
-    { attachment_complete, 0, "POST", "/v3/attachments/" ID "/action", "{\"os-complete\": null}", "", NULL },
-    { attachment_delete, 0, "DELETE", "/v3/attachments/" ID, NULL, "", NULL },
+      "{\"attachments\": [" ATTACHMENT "]}", "{\"attachments\": [{}]}", 200 },
+    { attachment_complete, 0, "POST", "/v3/attachments/" ID "/action", "{\"os-complete\": null}", "", NULL, 204 },
+    { attachment_delete, 0, "DELETE", "/v3/attachments/" ID, NULL, "{\"attachments\": []}", "{}", 200 },
     { group_read, 0, "GET", "/v3/groups/" ID "?list_volume=true", NULL, "{\"group\": " GROUP "}",
-      "{\"group\": {\"id\": \"g\", \"status\": \"available\"}}" },
+      "{\"group\": {\"id\": \"g\", \"status\": \"available\"}}", 200 },
     { group_page, 1, "GET", "/v3/groups/detail?list_volume=true&name=n&limit=2&marker=m", NULL,
-      "{\"groups\": [" GROUP "]}", "{\"groups\": [{}]}" },
+      "{\"groups\": [" GROUP "]}", "{\"groups\": [{}]}", 200 },
     { group_create, 0, "POST", "/v3/groups",
       "{\"group\":{\"name\":\"n\",\"description\":null,\"group_type\":\"gt\",\"volume_types\":[\"t\",\"u\"]}}",
-      "{\"group\": {\"id\": \"g\"}}", "{\"group\": {}}" },
-    { group_change, 0, "PUT", "/v3/groups/" ID, "{\"group\":{\"add_volumes\":\"a,b\"}}", "", NULL },
-    { group_delete, 0, "POST", "/v3/groups/" ID "/action", "{\"delete\": {\"delete-volumes\": true}}", "", NULL },
+      "{\"group\": {\"id\": \"g\"}}", "{\"group\": {}}", 200 },
+    { group_change, 0, "PUT", "/v3/groups/" ID, "{\"group\":{\"add_volumes\":\"a,b\"}}", "", NULL, 202 },
+    { group_delete, 0, "POST", "/v3/groups/" ID "/action", "{\"delete\": {\"delete-volumes\": true}}", "", NULL, 202 },
     { copy_create, 0, "POST", "/v3/group_snapshots",
       "{\"group_snapshot\":{\"group_id\":\"g\",\"name\":\"n\",\"description\":\"d\"}}",
-      "{\"group_snapshot\": {\"id\": \"c\"}}", "{\"group_snapshot\": {}}" },
-    { copy_read, 0, "GET", "/v3/group_snapshots/" ID, NULL, "{\"group_snapshot\": " COPY "}", "{\"group_snapshot\": 1}" },
+      "{\"group_snapshot\": {\"id\": \"c\"}}", "{\"group_snapshot\": {}}", 200 },
+    { copy_read, 0, "GET", "/v3/group_snapshots/" ID, NULL, "{\"group_snapshot\": " COPY "}", "{\"group_snapshot\": 1}", 200 },
     { copy_page, 1, "GET", "/v3/group_snapshots/detail?limit=1", NULL, "{\"group_snapshots\": [" COPY "]}",
-      "{\"group_snapshots\": [{}]}" },
-    { copy_delete, 0, "DELETE", "/v3/group_snapshots/" ID, NULL, "", NULL },
-    { type_find, 0, "GET", "/v3/types", NULL, "{\"volume_types\": [{\"id\": \"i\", \"name\": \"t\"}]}", "{}" },
-    { room, 0, "GET", "/v3/scheduler-stats/get_pools?detail=true&volume_type=a%20b", NULL, "{\"pools\": []}", "{}" },
-    { zones, 0, "GET", "/v3/os-services?binary=cinder-volume", NULL, "{\"services\": []}", "{}" },
+      "{\"group_snapshots\": [{}]}", 200 },
+    { copy_delete, 0, "DELETE", "/v3/group_snapshots/" ID, NULL, "", NULL, 202 },
+    { type_find, 0, "GET", "/v3/types", NULL, "{\"volume_types\": [{\"id\": \"i\", \"name\": \"t\"}]}", "{}", 200 },
+    { room, 0, "GET", "/v3/scheduler-stats/get_pools?detail=true&volume_type=a%20b", NULL, "{\"pools\": []}", "{}", 200 },
+    { zones, 0, "GET", "/v3/os-services?binary=cinder-volume", NULL, "{\"services\": []}", "{}", 200 },
 };
 /* clang-format on */
 
@@ -311,7 +312,7 @@ START_TEST(each_call_sends_what_the_api_takes) {
     for (size_t i = 0; i < LENGTH(calls); i++) {
         const struct script_request *request;
 
-        answer(scene, 200, calls[i].answered);
+        answer(scene, calls[i].done, calls[i].answered);
         ck_assert_msg(calls[i].call(scene) == calls[i].result, "%s: %s", calls[i].path,
                       scene->err.message);
         request = last(scene, calls[i].method, calls[i].path);
@@ -333,7 +334,7 @@ START_TEST(what_is_no_uuid_is_not_there) {
         if (!strstr(calls[n].path, ID))
             continue;
         named = names[i % LENGTH(names)];
-        answer(scene, 200, calls[n].answered);
+        answer(scene, calls[n].done, calls[n].answered);
         ck_assert_int_eq(calls[n].call(scene), -1);
         ck_assert_int_eq(scene->err.kind, ERROR_NOT_FOUND);
         ck_assert_uint_eq(script_server_count(scene->server, NULL, NULL), 0);
@@ -357,6 +358,46 @@ START_TEST(an_answer_that_makes_no_sense_counts_as_none) {
 }
 END_TEST
 
+static void assert_unbelieved(struct scene *scene, size_t call, int status, const char *body) {
+    answer(scene, status, body);
+    ck_assert_msg(calls[call].call(scene) == -1, "%s: %d %s", calls[call].path, status, body);
+    ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+}
+
+/* Whoever stands in front and answers by himself. */
+START_TEST(what_is_no_answer_of_the_api_is_no_success) {
+    struct scene *scene = scene_new();
+
+    for (size_t i = 0; i < LENGTH(calls); i++) {
+        assert_unbelieved(scene, i, 200, "");
+        if (calls[i].done == 204) /* which has no body */
+            continue;
+        assert_unbelieved(scene, i, 204, "");
+        assert_unbelieved(scene, i, calls[i].done, "<html>Please log in</html>");
+        assert_unbelieved(scene, i, calls[i].done, "{\"volume\": {\"id\"");
+    }
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(what_is_told_of_another_one_is_not_of_this) {
+    struct scene *scene = scene_new();
+    unsigned found = 0;
+
+    for (size_t i = 0; i < LENGTH(calls); i++) {
+        char *other = arena_text(scene->arena, calls[i].answered), *id = strstr(other, ID);
+
+        if (!id || !strstr(calls[i].path, ID))
+            continue;
+        *id = '2';
+        assert_unbelieved(scene, i, 200, other);
+        found++;
+    }
+    ck_assert_uint_eq(found, 5);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_fault_has_its_kind_and_text) {
     struct scene *scene = scene_new();
 
@@ -375,7 +416,7 @@ START_TEST(the_request_id_goes_along_with_every_call) {
 
     scene->api.request_id = "req-7";
     for (size_t i = 0; i < LENGTH(calls); i++) {
-        answer(scene, 200, calls[i].answered);
+        answer(scene, calls[i].done, calls[i].answered);
         calls[i].call(scene);
         ck_assert(script_request_has(last(scene, calls[i].method, calls[i].path),
                                      "X-OpenStack-Request-ID", "req-7"));
@@ -461,4 +502,5 @@ CHECK_MAIN("storage", each_call_sends_what_the_api_takes, what_is_no_uuid_is_not
            an_answer_that_makes_no_sense_counts_as_none, a_fault_has_its_kind_and_text,
            the_request_id_goes_along_with_every_call,
            pools_say_where_they_are_and_how_they_are_reached,
-           room_is_the_sum_and_the_most_of_the_pools, a_type_is_found_by_name_or_id)
+           room_is_the_sum_and_the_most_of_the_pools, a_type_is_found_by_name_or_id,
+           what_is_no_answer_of_the_api_is_no_success, what_is_told_of_another_one_is_not_of_this)

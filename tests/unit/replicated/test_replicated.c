@@ -109,7 +109,8 @@ START_TEST(a_volume_is_a_config_of_its_own) {
 
     begin();
     volume.extra_specs = specs;
-    answers("GET", "/v3/volume_policies/fast", 200, "{\"volume_policy\":{\"spec\":{}}}", 0);
+    answers("GET", "/v3/volume_policies/fast", 200,
+            "{\"volume_policy\":{\"metadata\":{\"name\":\"fast\"},\"spec\":{}}}", 0);
     answers("GET", PATH, 404, NONE, 1);
     answers("POST", "/v3/volume_configs", 201, CONFIG(ID, "1", "}"), 0);
     answers("GET", PATH, 200, CONFIG(ID, "1", "}"), 1);

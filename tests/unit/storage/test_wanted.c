@@ -1,5 +1,6 @@
 #include "storage/wanted.h"
 
+#include "client/documents.h"
 #include "tests/unit/storage/storage_test.h"
 
 #include <stdatomic.h>
@@ -187,9 +188,50 @@ START_TEST(a_list_whose_place_is_lost_is_read_anew) {
 }
 END_TEST
 
+/* Everything that is served here would end. */
+START_TEST(a_list_that_is_none_is_no_empty_one) {
+    static const char *const bodies[] = { "{}", "{\"volume_replicas\": {}}",
+                                          "{\"volume_replicas\": [{}]}", "[]", "<html>" };
+    const struct remote_documents kind = { .collection = "volume_replicas", .node = NODE };
+
+    for (unsigned i = 0; i < LENGTH(bodies); i++) {
+        script_server_clear(server);
+        answer(NULL, NULL, 200, bodies[i]);
+        ck_assert_ptr_null(documents_fetch(&api, arena, &kind, &err));
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    }
+}
+END_TEST
+
+START_TEST(a_document_has_the_name_or_the_uid_that_was_asked_for) {
+    const struct remote_documents kind = { .collection = "volume_policies",
+                                           .word = "volume_policy" };
+
+    answer(NULL, NULL, 200,
+           "{\"volume_policy\": {\"metadata\": {\"name\": \"n\", \"uid\": \"u\"}}}");
+    ck_assert_ptr_nonnull(document_fetch(&api, arena, &kind, "n", &err));
+    ck_assert_ptr_nonnull(document_fetch(&api, arena, &kind, "u", &err));
+    ck_assert_ptr_null(document_fetch(&api, arena, &kind, "x", &err));
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+}
+END_TEST
+
+/* Somebody on the way loses the query. */
+START_TEST(a_page_that_comes_again_ends_the_list) {
+    const struct remote_documents kind = { .collection = "volume_replicas", .node = NODE };
+
+    answer(NULL, NULL, 200, "{\"volume_replicas\": [{\"metadata\": {\"uid\": \"u\"}}]}");
+    ck_assert_ptr_null(documents_fetch(&api, arena, &kind, &err));
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_uint_eq(script_server_count(server, NULL, NULL), 2);
+}
+END_TEST
+
 CHECK_MAIN_WITH("wanted", true, begin_storage, end, what_has_not_changed_is_not_handed_over_again,
                 what_cannot_be_asked_or_understood_changes_nothing,
                 what_is_told_of_is_asked_for_at_once,
                 a_volume_that_is_left_here_is_asked_for_by_itself,
                 one_that_the_api_does_not_know_is_left_alone,
-                a_list_whose_place_is_lost_is_read_anew)
+                a_list_whose_place_is_lost_is_read_anew, a_list_that_is_none_is_no_empty_one,
+                a_page_that_comes_again_ends_the_list,
+                a_document_has_the_name_or_the_uid_that_was_asked_for)

@@ -15,9 +15,10 @@
     "\"spec\": {\"capacity\": {\"storage\": \"1Gi\"}, \"provision\": {\"replicaCount\": 3}" spec_ \
     "}, \"publish\": {\"nodeId\": \"" publish_                                                    \
     "\"}, \"status\": {\"phase\": \"Bound\", \"conditions\": [" conditions_ "]}}"
-#define THE(...)      "{\"volume_config\": " ROW(UID, __VA_ARGS__) "}"
-#define POLICY(spec_) "{\"volume_policy\": {\"spec\": {" spec_ "}}}"
-#define NO_VOLUMES    "{\"volumes\": []}"
+#define THE(...) "{\"volume_config\": " ROW(UID, __VA_ARGS__) "}"
+#define POLICY(spec_) \
+    "{\"volume_policy\": {\"metadata\": {\"name\": \"p\"}, \"spec\": {" spec_ "}}}"
+#define NO_VOLUMES "{\"volumes\": []}"
 
 typedef Csi__V1__CreateVolumeRequest__ParametersEntry parameter;
 

@@ -8,8 +8,9 @@
 #define GROUP "6a1f4b1e-0000-4000-8000-000000000002"
 #define LEFT  "6a1f4b1e-0000-4000-8000-000000000003"
 
-#define ROW(status_, metadata_)                                                                  \
-    "{\"id\": \"" ID "\", \"status\": \"" status_ "\", \"size\": 1, \"volume_id\": \"" ID "\", " \
+#define ROW(status_, metadata_) ROW_OF(ID, status_, metadata_)
+#define ROW_OF(id_, status_, metadata_)                                                           \
+    "{\"id\": \"" id_ "\", \"status\": \"" status_ "\", \"size\": 1, \"volume_id\": \"" ID "\", " \
     "\"attachments\": [], \"metadata\": {\"csi.name\": \"n\"" metadata_ "}}"
 #define UNTOLD ", \"csi.untold\": \"yes\""
 
@@ -217,7 +218,7 @@ START_TEST(a_group_that_another_made_is_not_taken_back) {
     answer_once(scene, "GET", "/v3/groups/detail*", 200, NONE("groups"));
     answer(scene, "GET", "/v3/groups/detail*", 200, ONE("groups", ROW_OF_GROUP));
     answer(scene, "GET", "/v3/groups/" GROUP "*", 200, THE("group", ROW_OF_GROUP));
-    answer(scene, "GET", "/v3/volumes/" LEFT, 200, THE("volume", ROW("available", "")));
+    answer(scene, "GET", "/v3/volumes/" LEFT, 200, THE("volume", ROW_OF(LEFT, "available", "")));
     answer(scene, "GET", "/v3/types/default", 200, THE("volume_type", "{\"id\": \"t\"}"));
     answer(scene, "GET", "/v3/group_types", 200, ONE("group_types", "{\"name\": \"csi\"}"));
     answer(scene, "POST", "/v3/groups", 202, THE("group", "{\"id\": \"" ID "\"}"));
