@@ -1,5 +1,6 @@
 #include "client/compute_snapshots.h"
 
+#include "client/answer.h"
 #include "json/out.h"
 
 #include <string.h>
@@ -63,9 +64,13 @@ static bool is_too_old(const struct compute_assist *assist, const struct http_an
            strstr(answer->body, "is not a known key of 'create_info'");
 }
 
-static void explain(const struct compute_assist *assist, const struct http_answer *answer,
-                    struct error *err) {
-    enum error_kind kind = answer->status == 400 ? ERROR_BAD_REQUEST : ERROR_BACKEND;
+/* That it cannot be done only the compute side says, and none in front of it. */
+static void explain(const struct compute_assist *assist, struct arena *arena,
+                    const struct http_answer *answer, struct error *err) {
+    struct answer said = answer_read(arena, answer);
+    enum error_kind kind = said.form == ANSWER_FAULT && said.kind == ERROR_BAD_REQUEST
+                               ? ERROR_BAD_REQUEST
+                               : ERROR_BACKEND;
 
     if (is_too_old(assist, answer))
         error_set(err, kind,
@@ -92,7 +97,7 @@ enum event_verdict compute_snapshot_ask(const struct client *client, struct aren
     }
     if (answer.status >= 200 && answer.status <= 299)
         return EVENT_ACCEPTED;
-    explain(assist, &answer, err);
+    explain(assist, arena, &answer, err);
     return compute_answer_refuses(&answer, json_parse(arena, answer.body, answer.body_size, NULL))
                ? EVENT_REFUSED
                : EVENT_UNKNOWN;

@@ -1,5 +1,6 @@
 #include "client/compute_trims.h"
 
+#include "client/answer.h"
 #include "json/out.h"
 
 static const char *write_trim(struct arena *arena, const struct compute_trim *trim) {
@@ -17,14 +18,12 @@ static const char *write_trim(struct arena *arena, const struct compute_trim *tr
     return json_out_text(&out);
 }
 
-static int refuse(const struct http_answer *answer, json_t *root, struct error *err) {
-    const json_t *fault = json_object_iter_value(json_object_iter(root));
-    const char *message = json_text_of(fault, "message");
+static int refuse(struct arena *arena, const struct http_answer *answer, struct error *err) {
+    struct answer said = answer_read(arena, answer);
 
-    if (message && answer->status == 400)
-        return error_set(err, ERROR_BAD_REQUEST, "%s", message);
-    if (message && answer->status == 409)
-        return error_set(err, ERROR_CONFLICT, "%s", message);
+    if (said.form == ANSWER_FAULT &&
+        (said.kind == ERROR_BAD_REQUEST || said.kind == ERROR_CONFLICT))
+        return error_set(err, said.kind, "%s", said.message);
     return error_set(err, ERROR_BACKEND, "the compute side answered with %d: %.200s",
                      answer->status, answer->body);
 }
@@ -49,6 +48,6 @@ enum event_verdict compute_trim_ask(const struct client *client, struct arena *a
     if (answer.status >= 200 && answer.status <= 299)
         return EVENT_ACCEPTED;
     root = json_parse(arena, answer.body, answer.body_size, NULL);
-    refuse(&answer, root, err);
+    refuse(arena, &answer, err);
     return compute_answer_refuses(&answer, root) ? EVENT_REFUSED : EVENT_UNKNOWN;
 }

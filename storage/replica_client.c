@@ -40,8 +40,10 @@ static int refused(const struct replica *replica, const struct http_answer *answ
                    const json_t *body, struct error *err) {
     const char *message = json_text_of(body, "message");
 
-    return error_set(err, answer_kind_of(answer->status), "%s: %s", replica->address,
-                     message ? message : "it answers what makes no sense");
+    if (!message || answer->status < 400)
+        return error_set(err, ERROR_UNAVAILABLE, "%s: it answers what makes no sense (%d)",
+                         replica->address, answer->status);
+    return error_set(err, answer_kind_of(answer->status), "%s: %s", replica->address, message);
 }
 
 /* The answer's object; NULL: err says why there is none. */

@@ -381,6 +381,23 @@ START_TEST(a_session_stays_as_long_as_its_target_may_live) {
 }
 END_TEST
 
+/* A conflict is another one that serves, and what is not found a replica that was lost. */
+START_TEST(what_is_not_a_nodes_says_nothing_of_a_replica) {
+    static const int statuses[] = { 200, 204, 302, 400, 404, 409, 503 };
+    const char *url = script_server_url(server);
+
+    replica.address = url + strlen("http://");
+    for (size_t i = 0; i < LENGTH(statuses); i++) {
+        script_server_clear(server);
+        answer(NULL, NULL, statuses[i], "<html>");
+        ck_assert_int_eq(try_open(5), -1);
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+        ck_assert_int_eq(look_at(5).health, REPLICA_FAILING);
+        ck_assert_int_eq(look_at(5).why.kind, ERROR_UNAVAILABLE);
+    }
+}
+END_TEST
+
 START_TEST(a_session_whose_target_is_over_ends) {
     static const struct end_case ends[] = {
         { 5, "", NULL, "Healthy", 3 },
@@ -592,4 +609,5 @@ CHECK_MAIN_WITH("replica_service", adopt_daemons(), begin, end,
                 nonsense_is_refused, a_state_is_of_this_replica,
                 a_session_stays_as_long_as_its_target_may_live, a_session_whose_target_is_over_ends,
                 a_session_to_which_nobody_connects_ends,
-                a_node_that_hangs_costs_no_more_than_the_time_of_a_call)
+                a_node_that_hangs_costs_no_more_than_the_time_of_a_call,
+                what_is_not_a_nodes_says_nothing_of_a_replica)
