@@ -128,6 +128,13 @@ void snapshot_source_keep_label(struct work *work, struct document *config) {
     "l.value = $3 AND d.kind = $4 AND d.deleted_at IS NULL AND "                                  \
     "d.status LIKE '%\"phase\":\"Pending\"%'"
 
+/* A revert that waits says Pending, too, of a clone that is whole. */
+static bool is_being_made(const struct document *clone) {
+    const char *phase = json_text_of(clone->status, "phase");
+
+    return phase && strcmp(phase, "Pending") == 0;
+}
+
 int snapshot_source_begun(struct work *work, const struct document *config, const char *snapshot,
                           struct error *err) {
     struct db_rows *rows =
@@ -140,7 +147,7 @@ int snapshot_source_begun(struct work *work, const struct document *config, cons
     for (int i = 0; i < count; i++) {
         const char *source = json_text_of(spec_of(&clones[i]), "cstorVolumeSource");
 
-        begun += source &&
+        begun += source && is_being_made(&clones[i]) &&
                  (snapshot ? strcmp(source, name) == 0 : strncmp(source, name, strlen(name)) == 0);
     }
     return count < 0 ? -1 : begun;

@@ -177,10 +177,22 @@ WORK_TEST(a_snapshot_stays_while_a_volume_is_made_of_it) {
     OK(document_delete(work, &snapshot, false, &after, err));
 }
 
+/* It reads nothing of its source any more, whatever it waits for. */
+WORK_TEST(a_clone_that_is_reverted_holds_no_snapshot_of_its_source) {
+    struct document snapshot = snapshot_of(work, ready(work)), config, after;
+    const char *clone = declare(work, &kind_volume_config, CLONE("c", "2Gi", 1, "db@s"));
+
+    set_status(work, clone, "{\"phase\":\"Bound\",\"revert\":{\"phase\":\"Pending\"}}");
+    config = config_of(work, snapshot.owner_id);
+    ck_assert_int_eq(snapshot_source_begun(work, &config, NULL, err), 0);
+    OK(document_delete(work, &snapshot, false, &after, err));
+}
+
 CHECK_MAIN("volume_config_snapshot", a_snapshot_belongs_to_its_config_and_waits,
            what_has_no_volume_has_no_snapshot, snapshots_of_one_config_are_counted,
            a_config_with_snapshots_stays, a_clone_is_never_of_nothing,
            a_clone_has_room_for_its_source_and_pools_that_have_it,
            a_clone_keeps_the_label_that_holds_its_source,
            a_clone_that_is_whole_may_let_go_of_its_source,
-           a_snapshot_stays_while_a_volume_is_made_of_it)
+           a_snapshot_stays_while_a_volume_is_made_of_it,
+           a_clone_that_is_reverted_holds_no_snapshot_of_its_source)
