@@ -110,8 +110,9 @@ void watch_files(struct target *target) {
     }
 }
 
-/* Another has decided about the volume: a voter's state is none of ours, or a replica was opened in
- * a higher epoch. */
+/* Another has decided about the volume: the state of what a voter has open is none of ours, or a
+ * replica was opened in a higher epoch.  What has come in the place of a voter's file, as a disk
+ * does that was exchanged, says nothing. */
 bool target_is_usurped(const struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
@@ -120,7 +121,7 @@ bool target_is_usurped(const struct target *target) {
         if (member->look.epoch > target->epoch)
             return true;
         if (target->state == TARGET_SERVING && member->votes &&
-            member->look.health == REPLICA_GOOD &&
+            member->look.health == REPLICA_GOOD && member->look.held &&
             generation_has(&target->current, member->replica.uid) &&
             !generation_same(id, &target->current.id) &&
             !generation_same(id, &target->current.base))

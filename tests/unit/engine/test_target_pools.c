@@ -121,6 +121,60 @@ START_TEST(a_pool_that_is_full_takes_no_copy) {
 }
 END_TEST
 
+/* Behind the back of all, between two looks, while a client writes. */
+static void exchange_while_written(const char *by) {
+    char aside[80];
+
+    checker_send(&checker, 8);
+    snprintf(aside, sizeof(aside), "%s/aside", top);
+    ck_assert_int_eq(rename(pools[1], aside), 0);
+    if (by)
+        ck_assert_int_eq(rename(by, pools[1]), 0);
+    else if (mkdir(pools[1], 0700) == 0) /* as its agent makes it anew, being told that it is */
+        assert_done(replica_create(&settings.replicas[1], VOLUME, MAXIMUM, NULL, &err));
+    watch();
+    watch();
+    ck_assert_int_eq(status.state, TARGET_SERVING);
+    assert_voters(2);
+    ck_assert_msg(checker_wait(&checker), "%s", last_words()); /* and nobody is sent away */
+    ck_assert_int_eq(status.failures, 0);
+}
+
+static void make_whole_at_last(void) {
+    memcpy(all, settings.replicas, sizeof(all));
+    make_whole();
+    read_all();
+    stop();
+    assert_equal(0, 1);
+    assert_equal(0, 2);
+}
+
+START_TEST(a_disk_that_is_exchanged_decides_nothing) {
+    serve();
+    write_some(50);
+    exchange_while_written(NULL);
+    make_whole_at_last();
+}
+END_TEST
+
+/* The volume goes on without its pool for two generations; then it is filled in another directory,
+ * and the first one comes back. */
+START_TEST(a_disk_of_long_ago_decides_nothing) {
+    char old[80];
+
+    snprintf(old, sizeof(old), "%s/old", top);
+    ck_assert_int_eq(rename(pools[1], old), 0);
+    ck_assert_int_eq(mkdir(pools[1], 0700), 0);
+    serve();
+    write_some(20);
+    memcpy(all, settings.replicas, sizeof(all));
+    make_whole();
+    exchange_while_written(old);
+    make_whole_at_last();
+}
+END_TEST
+
 CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end,
                 a_pool_that_takes_no_writes_is_done_without, a_pool_that_vanishes_costs_its_replica,
-                a_pool_that_is_full_takes_no_copy)
+                a_pool_that_is_full_takes_no_copy, a_disk_that_is_exchanged_decides_nothing,
+                a_disk_of_long_ago_decides_nothing)
