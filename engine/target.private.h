@@ -11,6 +11,9 @@
 #include "engine/replica_access.h"
 #include "engine/target.h"
 
+/* Of events of one kind and node the daemon tells one in each second, and the last. */
+#define EVENTS_LATE_US (SECOND_US + SECOND_US / 5)
+
 #define NODE_SIZE 32
 #define QUORUM    "quorum"
 #define TOP       "top"
@@ -74,7 +77,8 @@ struct target {
     bool has_replaced;
     char replaced[UUID_SIZE];
     char snapshot[UUID_SIZE];
-    bool ending; /* the snapshot, or the revert, was told to end */
+    bool ending;        /* the snapshot, or the revert, was told to end */
+    int64_t adopted_us; /* by then all is told of nodes that another owner named as we do */
     struct error job_error;
     int64_t done_bytes, total_bytes;
 };
@@ -87,6 +91,9 @@ struct member *member_add(struct target *target, const struct replica *replica);
 void member_remove(struct target *target, const char *uid);
 /* The node that is added for it next has another name than any a moment ago. */
 void member_name_next(struct member *member);
+void member_name_next_copy(struct member *member);
+/* Is it a node of any copy of this replica? */
+bool member_has_copy(const struct member *member, const char *node);
 /* Is it a node of this replica?  Then it is the one that the member is about. */
 bool member_is_named(struct member *member, const char *node);
 
@@ -159,6 +166,8 @@ int graph_set_qos(struct target *target, struct error *err);
 int graph_add_hole(struct target *target, struct error *err);
 /* A file of its own, and its raw node. */
 int graph_add_file(struct target *target, const struct file_node *node, struct error *err);
+/* All that were copies of it. */
+int graph_remove_copies(struct target *target, const struct member *member, struct error *err);
 /* It need not be there. */
 int graph_remove_node(struct target *target, const char *node, struct error *err);
 /* The quorum's child of that node is taken out, and the node removed; it need not be there. */

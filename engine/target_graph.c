@@ -221,14 +221,19 @@ int graph_children(struct target *target, struct arena *arena, const char **ret,
     return count > (int)most ? (int)most : count;
 }
 
+static int query_nodes(struct target *target, struct arena *arena, json_t **ret,
+                       struct error *err) {
+    return graph_do(target, arena, "query-named-block-nodes", json_pack("{s:b}", "flat", true), ret,
+                    err);
+}
+
 static int has_node(struct target *target, const char *node, bool *ret, struct error *err) {
     autoarena struct arena *arena = arena_new();
     json_t *nodes = NULL;
     const json_t *one;
     size_t i;
 
-    if (graph_do(target, arena, "query-named-block-nodes", json_pack("{s:b}", "flat", true), &nodes,
-                 err) < 0)
+    if (query_nodes(target, arena, &nodes, err) < 0)
         return -1;
     *ret = false;
     json_array_foreach(nodes, i, one) {
@@ -245,6 +250,24 @@ int graph_remove_node(struct target *target, const char *node, struct error *err
     if (has_node(target, node, &there, err) < 0)
         return -1;
     return there ? GRAPH_DO(target, err, "blockdev-del", "{s:s}", "node-name", node) : 0;
+}
+
+int graph_remove_copies(struct target *target, const struct member *member, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *nodes = NULL;
+    const json_t *one;
+    size_t i;
+
+    if (query_nodes(target, arena, &nodes, err) < 0)
+        return -1;
+    json_array_foreach(nodes, i, one) {
+        const char *name = json_text_of(one, "node-name");
+
+        if (name && member_has_copy(member, name) &&
+            GRAPH_DO(target, err, "blockdev-del", "{s:s}", "node-name", name) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 int graph_remove_child(struct target *target, const char *node, struct error *err) {

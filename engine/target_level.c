@@ -21,9 +21,6 @@
 #define LARGE_BUFFER (16 * 1024 * 1024)
 #define BLOCK        4096
 
-/* Of events of one kind and node the daemon tells one in each second, and the last. */
-#define EVENTS_LATE_US (SECOND_US + SECOND_US / 5)
-
 static int start_reading(struct target *target, struct error *err) {
     return GRAPH_DO(target, err, "blockdev-mirror", "{s:s, s:s, s:s, s:s, s:i, s:i, s:b, s:s}",
                     "job-id", JOB, "device", QUORUM, "target", SINK, "sync", "full", "granularity",

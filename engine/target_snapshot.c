@@ -42,6 +42,7 @@ static int add_copies(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
+        member_name_next_copy(member); /* what was told of the last one is not said of this */
         member->copied = member->votes && is_possible(member, &reason) &&
                          replica_snapshot_begin(&member->replica, target->snapshot,
                                                 target->size_bytes, arena, &path, &reason) == 0 &&
@@ -78,7 +79,7 @@ int copies_tidy(struct target *target, struct error *err) {
         struct member *member = &target->members[i];
 
         member->copied = false;
-        if (graph_remove_node(target, member->copy_node, err) < 0)
+        if (graph_remove_copies(target, member, err) < 0)
             return -1;
         if (member_is_here(member))
             (void)replica_remove_snapshots(&member->replica, false, &ignored);
@@ -186,8 +187,8 @@ int copies_look(struct target *target, struct error *err) {
         target->ending = true;
         return GRAPH_DO(target, err, "block-job-cancel", "{s:s}", "device", JOB);
     }
-    if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0 ||
-        begin_again(target, &reason) == 0)
+    if (strcmp(job.status, "concluded") != 0 || clock_boottime_us() < target->adopted_us ||
+        conclude(target, &job, &reason) == 0 || begin_again(target, &reason) == 0)
         return 0;
     fail(target, &reason);
     return error_pass(err, &reason);

@@ -26,6 +26,8 @@ struct member *member_of_node(struct target *target, const char *node) {
 /* QEMU's names are short: a letter and all but the first two digits of the uid.  The daemon may
  * tell of a node a second after it is gone: the next of the replica has another letter. */
 static const char letters[] = "rtuv";
+/* Of the next snapshot there are two in a second, perhaps, and more. */
+static const char copy_letters[] = "swxyzabcdefghijklmnopq";
 
 static void name_node(const char *uid, char ret[NODE_SIZE]) {
     size_t length = 0;
@@ -50,14 +52,26 @@ struct member *member_add(struct target *target, const struct replica *replica) 
         member->replica.address = arena_text(target->arena, replica->address);
     name_node(replica->uid, member->node);
     strcpy(member->copy_node, member->node);
-    member->copy_node[0] = 's';
+    member->copy_node[0] = copy_letters[0];
     return member;
 }
 
-void member_name_next(struct member *member) {
-    const char *next = strchr(letters, member->node[0]) + 1;
+static void next_letter(char *name, const char *all) {
+    const char *next = strchr(all, name[0]) + 1;
 
-    member->node[0] = *next ? *next : letters[0];
+    name[0] = *next ? *next : all[0];
+}
+
+void member_name_next(struct member *member) {
+    next_letter(member->node, letters);
+}
+
+void member_name_next_copy(struct member *member) {
+    next_letter(member->copy_node, copy_letters);
+}
+
+bool member_has_copy(const struct member *member, const char *node) {
+    return node[0] && strchr(copy_letters, node[0]) && strcmp(member->copy_node + 1, node + 1) == 0;
 }
 
 bool member_is_named(struct member *member, const char *node) {

@@ -388,6 +388,7 @@ int target_adopt(struct target *target, struct error *err) {
     if (target->threshold != generation_needed(&target->current))
         return error_set(err, ERROR_CONFLICT, "it serves as many replicas as were wanted before");
     target->state = TARGET_SERVING;
+    target->adopted_us = clock_boottime_us() + EVENTS_LATE_US;
     target_suspect(target, "nobody heard what the storage daemon told before it was found again");
     return 0;
 }
