@@ -23,6 +23,7 @@ EXTRA_DIST += tests/unit/engine/target_test.h
 if HAVE_CHECK
 slow_tests += \
 	tests/unit/engine/test_target \
+	tests/unit/engine/test_target_adopt \
 	tests/unit/engine/test_target_daemon \
 	tests/unit/engine/test_target_doubt \
 	tests/unit/engine/test_target_epoch \

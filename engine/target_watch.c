@@ -275,6 +275,7 @@ void target_status(struct target *target, struct target_status *ret) {
 /* What another began is not gone on with: a replica that is half filled is filled anew. */
 static int end_job(struct target *target, struct error *err) {
     int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    struct error ignored;
     struct graph_job job;
     bool cancelled = false;
     int found;
@@ -282,9 +283,9 @@ static int end_job(struct target *target, struct error *err) {
     while ((found = graph_job(target, &job, err)) > 0) {
         if (strcmp(job.status, "concluded") == 0)
             return GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB);
-        if (!cancelled && GRAPH_DO(target, err, "block-job-cancel", "{s:s, s:b}", "device", JOB,
-                                   "force", true) < 0)
-            return -1;
+        if (!cancelled)
+            (void)GRAPH_DO(target, &ignored, "block-job-cancel", "{s:s, s:b}", "device", JOB,
+                           "force", true); /* it may have ended meanwhile */
         cancelled = true;
         if (clock_boottime_us() >= until_us)
             return error_set(err, ERROR_UNAVAILABLE, "the job does not end");
