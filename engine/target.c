@@ -145,6 +145,14 @@ int target_launch(struct target *target, struct error *err) {
     return target_connect(target, err);
 }
 
+void target_begin_job(struct target *target, enum target_job job) {
+    target->job = job;
+    target->job_error = (struct error){ 0 };
+    target->done_bytes = target->total_bytes = 0;
+    target->failures_before = target->failures;
+    target->fine = false;
+}
+
 bool target_is_busy(const struct target *target) {
     return target->job == TARGET_REBUILD || target->job == TARGET_SNAPSHOT ||
            target->job == TARGET_REVERT || target->job == TARGET_REPAIR;

@@ -145,6 +145,7 @@ int target_set_export(struct target *target, enum target_export export, struct e
  */
 int target_rebuild(struct target *target, const struct replica *replica, const char *replaces,
                    int64_t speed, struct error *err);
+/* Not one that has been copied and votes from the next start on. */
 int target_rebuild_stop(struct target *target, struct error *err);
 
 /*

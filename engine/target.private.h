@@ -216,6 +216,8 @@ int copies_conclude(struct target *target, const struct graph_job *job, struct e
 int revert_look(struct target *target, struct error *err);
 int repair_look(struct target *target, struct error *err);
 int repair_tidy(struct target *target, struct error *err);
+/* What is told of a job before is not said of this one. */
+void target_begin_job(struct target *target, enum target_job job);
 bool target_is_busy(const struct target *target);                       /* with a job */
 int target_refuse_busy(const struct target *target, struct error *err); /* -1 */
 /* target_rebuild(); `grows`: one more replica is wanted when it is done. */

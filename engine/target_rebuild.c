@@ -133,8 +133,6 @@ int rebuild_start(struct target *target, const struct replica *replica, const ch
     member = member_find(target, replica->uid);
     if (!member)
         member = member_add(target, replica);
-    target->fine = false;
-    target->failures_before = target->failures;
     target->speed = speed;
     target->has_replaced = replaces != NULL;
     if (replaces)
@@ -142,8 +140,7 @@ int rebuild_start(struct target *target, const struct replica *replica, const ch
     target->rebuilt = (unsigned)(member - target->members);
     target->grows = grows;
     target->joins = false;
-    target->job = TARGET_REBUILD;
-    target->done_bytes = target->total_bytes = 0;
+    target_begin_job(target, TARGET_REBUILD);
     member->failing = false;
     member->mismatches = member->errors = 0;
     if (fill(target, &reason) == 0)
@@ -157,8 +154,9 @@ int target_rebuild(struct target *target, const struct replica *replica, const c
     return rebuild_start(target, replica, replaces, false, speed, err);
 }
 
+/* A job of that name that makes the replicas level is another, which one that joins waits for. */
 int target_rebuild_stop(struct target *target, struct error *err) {
-    if (!target_is_busy(target))
+    if (!target_is_busy(target) || target->state != TARGET_SERVING)
         return 0;
     return GRAPH_DO(target, err, "block-job-cancel", "{s:s, s:b}", "device", JOB, "force", true);
 }
@@ -200,8 +198,12 @@ static int end_copy(struct target *target, struct error *err) {
 
 /* It votes in the next daemon, or is none of it: served is the volume in any case. */
 static int join_anew(struct target *target, struct error *err) {
-    target->joins = end_copy(target, &target->job_error) == 0;
+    struct error reason;
+
+    target->joins = end_copy(target, &reason) == 0;
     target->joins_after = target->current.id;
+    if (!target->joins)
+        (void)fail(target, &reason);
     return target_restart(target, err) < 0 ? -1 : 0;
 }
 

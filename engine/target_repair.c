@@ -55,8 +55,7 @@ int target_repair(struct target *target, const char *replica, int64_t speed, str
         return error_set(err, ERROR_CONFLICT, "The volume %s has no other replica.",
                          target->volume);
     target->rebuilt = (unsigned)(member - target->members);
-    target->done_bytes = target->total_bytes = 0;
-    target->job = TARGET_REPAIR;
+    target_begin_job(target, TARGET_REPAIR);
     if (repair_tidy(target, &reason) == 0 && add_file(target, member, &reason) == 0 &&
         GRAPH_DO(target, &reason, "blockdev-backup", "{s:s, s:s, s:s, s:s, s:I, s:b, s:s, s:s}",
                  "job-id", JOB, "device", TOP, "target", REPAIR, "sync", "full", "speed",

@@ -87,10 +87,9 @@ int target_revert(struct target *target, const char *name, int64_t speed, struct
     if (target_is_busy(target))
         return target_refuse_busy(target, err);
     strcpy(target->snapshot, name);
-    target->fine = target->ending = false;
+    target->ending = false;
     target->speed = speed;
-    target->done_bytes = target->total_bytes = 0;
-    target->job = TARGET_REVERT;
+    target_begin_job(target, TARGET_REVERT);
     if (begin(target, &reason) == 0)
         return 0;
     fail(target, &reason);

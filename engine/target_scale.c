@@ -80,7 +80,7 @@ static int shrink(struct target *target, struct member *surplus, unsigned wanted
         return error_set(err, ERROR_CONFLICT,
                          "A replica that stays in the volume %s may have missed a write.",
                          target->volume);
-    target->job = TARGET_NO_JOB;
+    target_begin_job(target, TARGET_NO_JOB);
     if (generation_change(target, change, err) < 0)
         return -1;
     if (surplus)

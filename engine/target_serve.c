@@ -151,6 +151,8 @@ static int serve(struct target *target, struct error *err) {
         graph_add_export(target, err) < 0)
         return -1;
     target->state = TARGET_SERVING;
+    if (target->job == TARGET_REPAIR_FAILED) /* of replicas as they were before this start */
+        target_begin_job(target, TARGET_NO_JOB);
     target_unlock_replicas(target);
     rebuild_joined(target);
     log_info(NULL, "volume served", "volume_id", target->volume, "replicas",

@@ -114,11 +114,9 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
             return 0;
     }
     strcpy(target->snapshot, name);
-    target->fine = target->ending = false;
+    target->ending = false;
     target->speed = speed;
-    target->failures_before = target->failures;
-    target->done_bytes = target->total_bytes = 0;
-    target->job = TARGET_SNAPSHOT;
+    target_begin_job(target, TARGET_SNAPSHOT);
     if (begin(target, &reason) == 0)
         return 1;
     fail(target, &reason);

@@ -159,11 +159,13 @@ static inline void stop(void) {
     assert_done(target_stop(target, &err));
 }
 
+/* One that joins may wait until the replicas are level: a read that overtook a write of a client,
+ * when a copy failed, leaves them to be looked at. */
 static inline void await_job(void) {
     do {
         poll(NULL, 0, 2);
         watch();
-    } while (status.job == TARGET_REBUILD && status.state == TARGET_SERVING);
+    } while (status.job == TARGET_REBUILD && status.state != TARGET_DOWN);
 }
 
 static inline void rebuild(unsigned i) {

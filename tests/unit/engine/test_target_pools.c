@@ -112,6 +112,8 @@ START_TEST(a_pool_that_is_full_takes_no_copy) {
     ck_assert_int_eq(mount(NULL, pools[REPLICAS], NULL, MS_REMOUNT, "size=16m"),
                      0); /* there is room now */
     ck_assert_int_eq(target_scale(target, four, REPLICAS + 1, 0, &err), 1);
+    target_status(target, &status);
+    ck_assert_str_eq(status.job_error.message, ""); /* of the one before */
     checker_disconnect(&checker);
     await_job();
     ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);

@@ -144,6 +144,8 @@ START_TEST(a_repair_that_is_interrupted_is_begun_anew) {
     watch();
     ck_assert_int_eq(status.job, TARGET_REPAIR_FAILED);
     serve();
+    watch();
+    ck_assert_int_eq(status.job, TARGET_NO_JOB); /* of these replicas nobody has failed yet */
     read_all();
     ck_assert_int_eq(scrub_all().damaged, 0);
 }
