@@ -60,6 +60,7 @@ static struct target *new_target(const struct target_settings *settings) {
     target->silence_ms =
         settings->silence_ms > 0 ? settings->silence_ms : target->timeout_ms * 3 / 4;
     target->trust = settings->trust;
+    target->here = settings->here ? settings->here : &replica_here;
     target->qos = settings->qos;
     target->export = settings->export;
     target->sealed = settings->sealed;

@@ -22,7 +22,8 @@
 #define COPIES    "copies"
 
 struct member {
-    struct replica replica; /* pool and uid are the target's own */
+    struct replica replica;              /* pool and uid are the target's own */
+    const struct replica_access *access; /* of one of this host, too */
     char node[NODE_SIZE];
     int lock;                 /* -1: not held */
     bool opened;              /* by this target: */
@@ -46,6 +47,7 @@ struct target {
     char volume[UUID_SIZE];
     int64_t size_bytes, maximum_bytes, timeout_ms, silence_ms;
     bool trust;
+    const struct replica_access *here;
     struct target_qos qos;
     int lock;
     struct qmp *qmp;

@@ -4,16 +4,12 @@
 
 #define AGAIN_US (2 * SECOND_US)
 
-static const struct replica_access *access_of(const struct member *member) {
-    return member->replica.access ? member->replica.access : &replica_here;
-}
-
 bool member_is_here(const struct member *member) {
     return !member->replica.access;
 }
 
 int member_open(struct target *target, struct member *member, struct error *err) {
-    const struct replica_access *access = access_of(member);
+    const struct replica_access *access = member->access;
 
     if (access->open(access->arg, &member->replica, target->volume, target->epoch, &member->data,
                      err) < 0)
@@ -24,7 +20,7 @@ int member_open(struct target *target, struct member *member, struct error *err)
 }
 
 void member_close(struct target *target, struct member *member) {
-    const struct replica_access *access = access_of(member);
+    const struct replica_access *access = member->access;
     struct error reason;
 
     if (!member->opened)
@@ -37,7 +33,7 @@ void member_close(struct target *target, struct member *member) {
 
 /* What a host that is away costs is not paid again at once. */
 void member_look(struct target *target, struct member *member) {
-    const struct replica_access *access = access_of(member);
+    const struct replica_access *access = member->access;
 
     if (clock_boottime_us() < member->look_us)
         return;
@@ -49,14 +45,14 @@ void member_look(struct target *target, struct member *member) {
 
 int member_write_state(struct target *target, const struct member *member,
                        const struct replica_state *state, struct error *err) {
-    const struct replica_access *access = access_of(member);
+    const struct replica_access *access = member->access;
 
     return access->write_state(access->arg, &member->replica, target->epoch, state, err);
 }
 
 /* A session ends with it. */
 int member_reset(struct target *target, struct member *member, struct error *err) {
-    const struct replica_access *access = access_of(member);
+    const struct replica_access *access = member->access;
 
     member->opened = false;
     return access->reset(access->arg, &member->replica, target->volume, target->maximum_bytes,
@@ -64,14 +60,14 @@ int member_reset(struct target *target, struct member *member, struct error *err
 }
 
 int member_flush(struct target *target, const struct member *member, struct error *err) {
-    const struct replica_access *access = access_of(member);
+    const struct replica_access *access = member->access;
 
     return access->flush(access->arg, &member->replica, target->epoch, err);
 }
 
 int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t end,
                 unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err) {
-    const struct replica_access *access = access_of(member);
+    const struct replica_access *access = member->access;
 
     if (!access->sums)
         return error_set(err, ERROR_CONFLICT, "The replica %s is not compared with others.",

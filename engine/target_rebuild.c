@@ -88,7 +88,7 @@ static bool raises_threshold(const struct target *target) {
 }
 
 /* Where its state cannot be read it is made anew; one that is another's stays.  At another host
- * that is not ours to do. */
+ * that is not ours to do, and where nobody answers it is not tried. */
 static int make_place(struct target *target, struct member *member, struct error *err) {
     struct error reason;
 
@@ -96,7 +96,7 @@ static int make_place(struct target *target, struct member *member, struct error
     if (member->look.epoch > target->epoch)
         return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
                          member->replica.uid);
-    if (!member_is_here(member) ||
+    if (!member_is_here(member) || member->look.health == REPLICA_FAILING ||
         replica_create(&member->replica, target->volume, target->maximum_bytes, NULL, &reason) ==
             0 ||
         reason.kind != ERROR_CONFLICT)

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/thread.h"
+#include "storage/near.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -141,6 +142,7 @@ static void free_keeper(struct keeper *keeper) {
     wish_release(keeper->news);
     cleanup_close(&keeper->news_fd);
     pthread_mutex_destroy(&keeper->lock);
+    looks_free(keeper->looks);
     arena_free(keeper->arena);
     free(keeper);
 }
@@ -163,6 +165,8 @@ int keeper_start(const struct keeper_settings *settings, struct wish *wish, stru
     keeper->run = run_of(keeper->arena, settings, keeper->uid);
     keeper->wish = wish_hold(wish);
     pthread_mutex_init(&keeper->lock, NULL);
+    keeper->looks = looks_new();
+    keeper->here = near_access(keeper->looks);
     keeper->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     code = keeper->news_fd < 0 ? errno : thread_start(&keeper->thread, "target", run, keeper);
     if (code == 0) {

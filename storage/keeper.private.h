@@ -6,8 +6,10 @@
  */
 #pragma once
 
+#include "engine/replica_access.h"
 #include "storage/gates.h"
 #include "storage/keeper.h"
+#include "storage/looks.h"
 
 #define SCRUB_TIME_SIZE 24
 
@@ -24,6 +26,8 @@ struct keeper {
     struct arena *arena;
     const char *run;
     struct wish *wish, *opened; /* what the target was opened with; held */
+    struct looks *looks;        /* at what lies in pools of this node, */
+    struct replica_access here; /* and the target's */
     struct target *target;
     bool hangs[REPLICAS_MOST];   /* the pools of its wish, as far as was seen last */
     unsigned waits;              /* of those so many voters, whom its clients wait for */
@@ -61,6 +65,8 @@ bool keeper_is_done(const struct keeper *keeper);
 
 /* 0: its pools answer, or it does without those that do not; -1: nothing is to be touched. */
 int keeper_heed_pools(struct keeper *keeper, struct error *err);
+/* The same of looks since: -1: one was left, and nothing more is to be touched in this step. */
+int keeper_heed_looks(const struct keeper *keeper, struct error *err);
 
 bool keeper_is_remote(const struct keeper *keeper, unsigned i);
 /* The i-th of its wish, as this node reaches it. */

@@ -38,12 +38,19 @@ static bool is_used(const struct keeper *keeper, const struct target_replica *se
            (keeper->status.state == TARGET_SERVING && seen->votes);
 }
 
+/* To a knock, or to a look that was left. */
+static int64_t silence_ms(const struct keeper *keeper, const char *pool) {
+    int64_t look_ms = looks_silence_ms(keeper->looks, pool);
+    int64_t knock_ms =
+        keeper->settings->knocks ? knocks_silence_ms(keeper->settings->knocks, pool) : 0;
+
+    return look_ms > knock_ms ? look_ms : knock_ms;
+}
+
 static void look_at(struct keeper *keeper, unsigned i, struct hang *hang) {
     const struct replica *replica = &keeper->wish->volume.replicas[i];
     const struct target_replica *seen = status_of(keeper, replica->uid);
-    int64_t ms = keeper_is_remote(keeper, i)
-                     ? 0
-                     : knocks_silence_ms(keeper->settings->knocks, replica->pool);
+    int64_t ms = keeper_is_remote(keeper, i) ? 0 : silence_ms(keeper, replica->pool);
     bool known = seen && seen->replica.access == &replica_hanging;
 
     keeper->hangs[i] = ms > 0;
@@ -71,7 +78,7 @@ int keeper_heed_pools(struct keeper *keeper, struct error *err) {
     int64_t most_ms = keeper->settings->hang_ms > 0 ? keeper->settings->hang_ms : DEFAULT_HANG_MS;
     struct hang hang = { 0 };
 
-    for (unsigned i = 0; keeper->settings->knocks && i < keeper->wish->volume.count; i++)
+    for (unsigned i = 0; i < keeper->wish->volume.count; i++)
         look_at(keeper, i, &hang);
     keeper->waits = hang.ms >= most_ms / 3 ? hang.voters : 0;
     if (hang.voters > 0 && (hang.ms < most_ms || !is_enough(keeper, &hang)))
@@ -85,5 +92,17 @@ int keeper_heed_pools(struct keeper *keeper, struct error *err) {
     keeper->waits = 0;
     if (hang.voters > 0 || hang.changed)
         keeper_let_go(keeper);
+    return 0;
+}
+
+int keeper_heed_looks(const struct keeper *keeper, struct error *err) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+
+    for (unsigned i = 0; i < wanted->count; i++) {
+        if (!keeper_is_remote(keeper, i) && !keeper->hangs[i] &&
+            looks_silence_ms(keeper->looks, wanted->replicas[i].pool) > 0)
+            return error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.",
+                             wanted->replicas[i].pool);
+    }
     return 0;
 }

@@ -2,7 +2,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "storage/pool_look.h"
+#include "storage/near.h"
 #include "storage/rebuilds.h"
 
 #include <string.h>
@@ -39,8 +39,9 @@ static bool may_be_rebuilt(const struct keeper *keeper, const struct replica *re
         return false;
     if (replica->access) /* its node looks at the mark itself */
         return true;
-    pool_look(replica->pool, wish_pool(&keeper->wish->volume, replica->uid), &pool);
-    return pool.state == POOL_ONLINE;
+    return near_pool_look(keeper->looks, replica->pool,
+                          wish_pool(&keeper->wish->volume, replica->uid), &pool) &&
+           pool.state == POOL_ONLINE;
 }
 
 /* What there is to do about replicas. */

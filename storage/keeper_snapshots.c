@@ -7,7 +7,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "engine/replica_snapshot.h"
+#include "storage/near.h"
 
 #include <string.h>
 
@@ -24,16 +24,20 @@ static const struct wish_snapshot *wanted(const struct keeper *keeper, const cha
     return NULL;
 }
 
-/* Its size; 0: no replica of this node holds it. */
+/* Its size; 0: no replica of this node holds it; -1: one of those that might does not answer. */
 static int64_t size_of(const struct keeper *keeper, const char *uid) {
+    int64_t none = 0;
+
     for (unsigned i = 0; i < keeper->wish->volume.count; i++) {
         const struct replica replica = keeper_replica(keeper, i);
-        int64_t bytes = replica.access ? 0 : replica_snapshot_size(&replica, uid);
+        int64_t bytes = replica.access ? 0 : near_snapshot_size(keeper->looks, &replica, uid);
 
         if (bytes > 0)
             return bytes;
+        if (bytes < 0)
+            none = -1;
     }
-    return 0;
+    return none;
 }
 
 int keeper_give_up_snapshot(struct keeper *keeper, struct error *err) {

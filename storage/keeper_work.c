@@ -78,6 +78,7 @@ static int open_target(struct keeper *keeper, struct error *err) {
         .size_bytes = wanted->size_bytes,
         .maximum_bytes = wanted->maximum_bytes,
         .count = wanted->count,
+        .here = &keeper->here,
         .qos = wanted->qos,
         .export = wanted->export,
         .sealed = wanted->revert.snapshot != NULL,
@@ -193,7 +194,11 @@ static int settle(struct keeper *keeper, int outcome, struct error *err) {
         outcome = error_pass(err, &reason);
     daemon_trim_log(keeper->run);
     keeper_snap(keeper);
+    if (keeper_heed_looks(keeper, err) < 0)
+        return -1;
     keeper_mend(keeper);
+    if (keeper_heed_looks(keeper, err) < 0)
+        return -1;
     keeper_scrub(keeper);
     return outcome;
 }
@@ -233,12 +238,16 @@ static int serve(struct keeper *keeper, struct error *err) {
     if (keeper->status.state == TARGET_SERVING) {
         outcome = target_watch(keeper->target, err);
         keeper_look(keeper);
+        if (keeper_heed_looks(keeper, err) < 0)
+            return -1;
     }
     if (keeper->status.state != TARGET_SERVING)
         outcome = keeper_shut_gates(keeper, err) < 0 || end_sessions(keeper, err) < 0
                       ? -1
                       : target_start(keeper->target, err);
     keeper_look(keeper);
+    if (keeper_heed_looks(keeper, err) < 0)
+        return -1;
     if (keeper->status.state != TARGET_SERVING)
         return outcome;
     if (!keeper->wish->volume.revert.snapshot)

@@ -11,7 +11,9 @@ libscoria_a_SOURCES += \
 	storage/keeper_snapshots.c \
 	storage/keeper_work.c \
 	storage/knocks.c storage/knocks.h \
+	storage/looks.c storage/looks.h \
 	storage/nbd_server.c storage/nbd_server.h \
+	storage/near.c storage/near.h \
 	storage/options.c \
 	storage/places.c storage/places.h \
 	storage/pool_look.c storage/pool_look.h \
@@ -41,6 +43,7 @@ slow_tests += tests/unit/storage/test_session_tls
 slow_tests += tests/unit/storage/test_gates
 check_PROGRAMS += \
 	tests/unit/storage/test_knocks \
+	tests/unit/storage/test_looks \
 	tests/unit/storage/test_pools \
 	tests/unit/storage/test_reports \
 	tests/unit/storage/test_tls_directory \

@@ -12,6 +12,8 @@
 #include "tests/lib/hung_disk.h"
 #include "tests/unit/storage/storage_test.h"
 
+#include <dirent.h>
+
 #define OTHER  "00000000-0000-4000-8000-00000000f001"
 #define BLOCKS 64
 #define STRIDE (INT64_C(512) << 10)
@@ -768,17 +770,19 @@ START_TEST(one_that_hangs_holds_up_no_other) {
 END_TEST
 
 /* The keeper looks only when it is woken: it is not in the middle of a look when it begins. */
-static bool serve_with_knocks(void) {
-    if (!own_mounts())
-        return false;
+static bool serve_for_pools_that_hang(struct knocks *knocks) {
     ck_assert(targets_stop(targets, 60000));
-    settings.knocks = knocks_new();
+    settings.knocks = knocks;
     settings.hang_ms = 100;
     settings.watch_ms = 1000000;
     targets = targets_new(&settings);
     serve();
     checker_disconnect(&checker);
     return true;
+}
+
+static bool serve_with_knocks(void) {
+    return own_mounts() && serve_for_pools_that_hang(knocks_new());
 }
 
 START_TEST(a_pool_that_hangs_costs_its_replica_alone) {
@@ -805,12 +809,75 @@ START_TEST(a_pool_that_hangs_costs_its_replica_alone) {
 }
 END_TEST
 
+/* Who looks only when he is woken is so until the look has come back, too. */
+static void want_until_well(void) {
+    do {
+        want(NODE, "64Mi");
+        poll(NULL, 0, 50);
+    } while (strcmp(phase_told(VOLUME), "Healthy") != 0);
+    assert_well();
+}
+
+/* As if it had answered each knock: it is the look at the replica that finds nobody. */
+START_TEST(a_pool_that_hangs_behind_a_knock_costs_its_replica_alone) {
+    int disk = own_mounts() && serve_for_pools_that_hang(NULL) ? hung_disk(paths[1]) : -1;
+
+    if (disk < 0)
+        return;
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Degraded");
+    connect_checker();
+    ck_assert(checker_write(&checker, 30));
+    ck_assert(checker_read(&checker));
+    ck_assert_str_eq(mode_told(0), "Healthy");
+    ck_assert_str_ne(mode_told(1), "Healthy");
+    ck_assert(was_logged("begin anew without a pool that does not answer"));
+    hung_disk_end(paths[1], disk);
+    want_until_well();
+}
+END_TEST
+
+static bool has_thread(const char *name) {
+    DIR *list = opendir("/proc/self/task");
+    const struct dirent *entry;
+    bool found = false;
+
+    ck_assert_ptr_nonnull(list);
+    while (!found && (entry = readdir(list))) {
+        char path[300], text[32] = "";
+        autoclose int fd = -1;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        found = fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 &&
+                strncmp(text, name, strlen(name)) == 0;
+    }
+    closedir(list);
+    return found;
+}
+
+/* Nor does the end of who waits for a look. */
+START_TEST(a_keeper_ends_in_the_middle_of_a_look_that_hangs) {
+    int disk = own_mounts() && serve_for_pools_that_hang(NULL) ? hung_disk(paths[1]) : -1;
+
+    if (disk < 0)
+        return;
+    want(NODE, "64Mi");
+    while (!has_thread("look"))
+        poll(NULL, 0, 5);
+    ck_assert(targets_stop(targets, 60000));
+    hung_disk_end(paths[1], disk);
+    settings.watch_ms = 20;
+    targets = targets_new(&settings);
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
 /* No one else has what it has: it waits, and says for what. */
-START_TEST(a_volume_waits_for_pools_that_it_needs) {
+static void assert_waits_for_two(void) {
     int disks[2];
 
-    if (!serve_with_knocks())
-        return;
     for (unsigned i = 0; i < 2; i++) {
         disks[i] = hung_disk(paths[i + 1]);
         if (disks[i] < 0)
@@ -822,8 +889,18 @@ START_TEST(a_volume_waits_for_pools_that_it_needs) {
     ck_assert_str_eq(state_told(), "Serving");
     for (unsigned i = 0; i < 2; i++)
         hung_disk_end(paths[i + 1], disks[i]);
-    want(NODE, "64Mi");
-    assert_well();
+    want_until_well();
+}
+
+START_TEST(a_volume_waits_for_pools_that_it_needs) {
+    if (serve_with_knocks())
+        assert_waits_for_two();
+}
+END_TEST
+
+START_TEST(a_volume_waits_for_pools_that_it_needs_behind_a_knock) {
+    if (own_mounts() && serve_for_pools_that_hang(NULL))
+        assert_waits_for_two();
 }
 END_TEST
 
@@ -894,25 +971,26 @@ START_TEST(a_volume_is_a_file_when_that_is_wanted_and_after_every_death) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("targets", adopt_daemons(), begin, end, an_address_that_comes_disturbs_nobody,
-                a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
-                what_was_taken_back_before_it_was_seen_is_told,
-                nothing_begins_before_the_document_says_that_it_is_to,
-                what_was_lost_and_given_back_is_not_served_until_it_is,
-                what_was_never_ours_is_waited_for_no_longer,
-                a_daemon_outlives_the_agent_and_is_found_without_the_api,
-                what_is_left_takes_no_epoch_of_another_node, a_daemon_that_died_is_started_again,
-                a_replica_that_was_lost_is_rebuilt,
-                one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt, a_volume_grows,
-                a_volume_is_a_file_when_that_is_wanted_and_after_every_death,
-                clients_may_take_what_is_wanted, a_replica_that_is_damaged_is_mended,
-                what_a_replica_missed_while_no_agent_was_there_is_found,
-                replicas_are_compared_again_and_again, a_snapshot_is_taken_once_while_clients_write,
-                what_is_wanted_no_more_is_not_taken_when_the_document_is_true,
-                who_serves_for_nobody_does_not_say_where,
-                a_volume_is_put_back_and_nobody_is_let_in_before,
-                a_revert_is_begun_when_its_document_knows_of_it,
-                whoever_dies_a_revert_comes_to_its_end, a_replica_leaves_and_comes_back,
-                too_few_replicas_are_waited_for, one_that_hangs_holds_up_no_other,
-                a_pool_that_hangs_costs_its_replica_alone, a_volume_waits_for_pools_that_it_needs,
-                what_a_machine_that_went_down_has_left_goes)
+CHECK_MAIN_WITH(
+    "targets", adopt_daemons(), begin, end, an_address_that_comes_disturbs_nobody,
+    a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
+    what_was_taken_back_before_it_was_seen_is_told,
+    nothing_begins_before_the_document_says_that_it_is_to,
+    what_was_lost_and_given_back_is_not_served_until_it_is,
+    what_was_never_ours_is_waited_for_no_longer,
+    a_daemon_outlives_the_agent_and_is_found_without_the_api,
+    what_is_left_takes_no_epoch_of_another_node, a_daemon_that_died_is_started_again,
+    a_replica_that_was_lost_is_rebuilt,
+    one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt, a_volume_grows,
+    a_volume_is_a_file_when_that_is_wanted_and_after_every_death, clients_may_take_what_is_wanted,
+    a_replica_that_is_damaged_is_mended, what_a_replica_missed_while_no_agent_was_there_is_found,
+    replicas_are_compared_again_and_again, a_snapshot_is_taken_once_while_clients_write,
+    what_is_wanted_no_more_is_not_taken_when_the_document_is_true,
+    who_serves_for_nobody_does_not_say_where, a_volume_is_put_back_and_nobody_is_let_in_before,
+    a_revert_is_begun_when_its_document_knows_of_it, whoever_dies_a_revert_comes_to_its_end,
+    a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
+    one_that_hangs_holds_up_no_other, a_pool_that_hangs_costs_its_replica_alone,
+    a_pool_that_hangs_behind_a_knock_costs_its_replica_alone,
+    a_keeper_ends_in_the_middle_of_a_look_that_hangs, a_volume_waits_for_pools_that_it_needs,
+    a_volume_waits_for_pools_that_it_needs_behind_a_knock,
+    what_a_machine_that_went_down_has_left_goes)
