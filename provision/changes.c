@@ -69,30 +69,65 @@ static unsigned drop_doubles(const char **ids, unsigned count) {
     return kept;
 }
 
-static int policy_changed(struct work *work, int64_t version, struct error *err) {
+static int has_changed(struct work *work, const struct document_kind *kind, int64_t version,
+                       struct error *err) {
     int64_t one;
 
     return db_query_int(work->tx, &one, err,
                         "SELECT 1 FROM documents WHERE kind = $1 AND version > $2 LIMIT 1",
-                        DB_TEXT(kind_volume_policy.name), DB_INT(version));
+                        DB_TEXT(kind->name), DB_INT(version));
 }
 
-/* Of its own project alone: others do not pay for edits of a policy that is none of theirs. */
+/* Of a policy all of its own project: others do not pay for edits that are none of theirs. */
+static int read_of_policies(struct work *work, int64_t version, const char ***ret,
+                            struct error *err) {
+    int changed = has_changed(work, &kind_volume_policy, version, err);
+
+    return changed <= 0
+               ? changed
+               : query_all(work,
+                           db_query(work->tx, err,
+                                    "SELECT id FROM documents WHERE kind = $1 AND project_id IN "
+                                    "(SELECT project_id FROM documents "
+                                    "WHERE kind = $2 AND version > $3)",
+                                    DB_TEXT(kind_volume_config.name),
+                                    DB_TEXT(kind_volume_policy.name), DB_INT(version)),
+                           query_text, ret, err);
+}
+
+/* Of a snapshot, which another pool may hold now, those that are made of its volume's. */
+static int read_of_snapshots(struct work *work, int64_t version, const char ***ret,
+                             struct error *err) {
+    int changed = has_changed(work, &kind_volume_config_snapshot, version, err);
+
+    return changed <= 0
+               ? changed
+               : query_all(work,
+                           db_query(work->tx, err,
+                                    "SELECT l.document_id FROM documents s "
+                                    "JOIN documents c ON c.id = s.owner_id "
+                                    "JOIN document_labels l ON l.project_id = c.project_id "
+                                    "AND l.key = $1 AND l.value = c.name "
+                                    "WHERE s.kind = $2 AND s.version > $3",
+                                    DB_TEXT(LABEL_SOURCE),
+                                    DB_TEXT(kind_volume_config_snapshot.name), DB_INT(version)),
+                           query_text, ret, err);
+}
+
 static int read_waiting(struct work *work, int64_t version, struct changes *ret,
                         struct error *err) {
-    int count = policy_changed(work, version, err);
+    const char **of_policies = NULL, **of_snapshots = NULL;
+    int policies = read_of_policies(work, version, &of_policies, err);
+    int snapshots = policies < 0 ? -1 : read_of_snapshots(work, version, &of_snapshots, err);
 
-    if (count > 0)
-        count = query_all(work,
-                          db_query(work->tx, err,
-                                   "SELECT id FROM documents WHERE kind = $1 AND project_id IN "
-                                   "(SELECT project_id FROM documents "
-                                   "WHERE kind = $2 AND version > $3)",
-                                   DB_TEXT(kind_volume_config.name),
-                                   DB_TEXT(kind_volume_policy.name), DB_INT(version)),
-                          query_text, &ret->waiting, err);
-    ret->waiting_count = count < 0 ? 0 : (unsigned)count;
-    return count < 0 ? -1 : 0;
+    if (snapshots < 0)
+        return -1;
+    ret->waiting = arena_alloc(work->arena, (size_t)(policies + snapshots + 1) * sizeof(char *));
+    for (int i = 0; i < policies; i++)
+        ret->waiting[ret->waiting_count++] = of_policies[i];
+    for (int i = 0; i < snapshots; i++)
+        ret->waiting[ret->waiting_count++] = of_snapshots[i];
+    return 0;
 }
 
 int changes_read(struct work *work, int64_t version, struct changes *ret, struct error *err) {

@@ -11,7 +11,8 @@
 struct changes {
     const char **configs; /* uids, each once */
     unsigned count;
-    const char **waiting; /* all of the projects where a policy was made or changed */
+    const char **waiting; /* all of the projects where a policy was made or changed, and clones of
+                           * a volume of which a snapshot was */
     unsigned waiting_count;
     int64_t version; /* all up to this one are among them */
 };

@@ -2,6 +2,8 @@
  * Snapshots and clones as the controller takes them further, with nodes that say what the test
  * says.
  */
+#include "provision/changes.h"
+#include "provision/document_store.h"
 #include "tests/lib/declared.h"
 
 #define SNAPSHOT(name) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"volumeName\":\"db\"}}"
@@ -462,6 +464,33 @@ WORK_TEST(a_clone_is_put_where_its_snapshot_is_and_made_of_it) {
     ck_assert_str_eq(config_at(work, clone, "status.phase"), "\"Bound\"");
 }
 
+static bool is_among(const char *const *ids, unsigned count, const char *id) {
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(ids[i], id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Another pool may hold it now, or it is Ready. */
+WORK_TEST(a_clone_need_not_wait_when_its_snapshot_changes) {
+    const char *config = publish(work, bound(work, false), "host-a"), *clone, *other;
+    struct changes changes;
+    int64_t before, behind;
+
+    ck_assert_int_eq(document_last_version(work, &before, err), 0);
+    ready(work, config, SNAPSHOT("s"));
+    ck_assert_int_eq(document_last_version(work, &behind, err), 0);
+    other = declare(work, &kind_volume_config, DECLARED("other", "1Gi", 1, ""));
+    clone = declare(work, &kind_volume_config,
+                    DECLARED("c", "2Gi", 2, ",\"cstorVolumeSource\":\"db@s\""));
+    ck_assert_int_eq(changes_read(work, before, &changes, err), 0);
+    ck_assert(is_among(changes.waiting, changes.waiting_count, clone));
+    ck_assert(!is_among(changes.waiting, changes.waiting_count, other));
+    ck_assert_int_eq(changes_read(work, behind, &changes, err), 0);
+    ck_assert_uint_eq(changes.waiting_count, 0);
+}
+
 WORK_TEST(a_clone_of_what_is_lost_waits_and_is_never_empty) {
     const char *config = publish(work, bound(work, false), "host-a"), *clone;
 
@@ -557,6 +586,7 @@ CHECK_MAIN("reconcile_snapshots", a_snapshot_is_taken_once_and_ready_when_most_h
            a_snapshot_goes_when_each_replica_has_said_so,
            no_file_goes_while_somebody_may_still_make_it,
            a_clone_is_put_where_its_snapshot_is_and_made_of_it,
+           a_clone_need_not_wait_when_its_snapshot_changes,
            a_clone_of_what_is_lost_waits_and_is_never_empty,
            a_clone_of_a_snapshot_that_failed_never_comes,
            a_clone_of_a_snapshot_that_has_gone_never_comes,
