@@ -71,7 +71,7 @@ START_TEST(a_volume_made_from_a_policy_is_its_nodes_matter) {
     } cases[] = {
         { "0", 200, CONFIG(", \"publish\": {\"nodeId\": \"n\"}") },
         { "12", 200, CONFIG("") },
-        { "5", 404, "{}" },
+        { "5", 404, NULL },
         { "14", 503, "{}" },
     };
     struct scene *scene = scene_new(NULL);
