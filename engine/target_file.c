@@ -278,10 +278,11 @@ static bool is_silent(struct target *target, struct error *err) {
     return told < 0;
 }
 
-/* Is it as large as it is to be, on what it is to stand on? */
+/* Is it as large as it is to be, on what it is to stand on?  While there is another source it may
+ * stand on that: somebody has added the right one, and died. */
 static bool is_whole(struct arena *arena, const struct target *target, const struct nodes *nodes) {
     return nodes->bytes > target->size_bytes ||
-           (nodes->bytes == target->size_bytes &&
+           (nodes->bytes == target->size_bytes && nodes->count == 1 &&
             has_source(nodes, name_source(arena, nodes->bytes)));
 }
 

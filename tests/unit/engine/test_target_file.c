@@ -324,8 +324,8 @@ START_TEST(it_makes_no_holes_but_of_zeros_that_are_written) {
 }
 END_TEST
 
-/* As a program before this one has left it. */
-static void put_on_what_drops_discards(void) {
+/* As a program before this one has left it; `begun`: this one was to mend it, and died. */
+static void put_on_what_drops_discards(bool begun) {
     autoarena struct arena *arena = arena_new();
     const char *above = arena_format(arena, "below-%jd", (intmax_t)SIZE);
     const char *client = arena_format(arena, "source-%jd", (intmax_t)SIZE);
@@ -342,12 +342,14 @@ static void put_on_what_drops_discards(void) {
     struct qmp *qmp;
 
     assert_done(qmp_connect(arena_format(arena, "%s/qmp", file_run), 10000, &qmp, &err));
-    for (unsigned i = 0; i < LENGTH(commands); i++)
+    for (unsigned i = 0; i < LENGTH(commands) - begun; i++)
         assert_done(qmp_execute(qmp, arena, commands[i], arguments[i], 10000, NULL, &err));
+    if (begun)
+        json_decref(arguments[LENGTH(commands) - 1]);
     qmp_close(qmp);
 }
 
-START_TEST(one_that_drops_discards_learns_to_refuse_them_below_its_clients) {
+static void learns_to_refuse_discards(bool begun) {
     int fd;
 
     assert_done(start());
@@ -355,7 +357,7 @@ START_TEST(one_that_drops_discards_learns_to_refuse_them_below_its_clients) {
     put(fd, 4096, 'a');
     target_close(target);
     target = NULL;
-    put_on_what_drops_discards();
+    put_on_what_drops_discards(begun);
     order(fd, (struct order){ PUNCH, 4096, 0 });
     ck_assert_int_eq(answer(fd), 0); /* so it had */
     ck_assert_int_eq(get(file_of(0, "data"), 4096), 'a');
@@ -368,6 +370,15 @@ START_TEST(one_that_drops_discards_learns_to_refuse_them_below_its_clients) {
     close(fd);
     stop();
 }
+
+START_TEST(one_that_drops_discards_learns_to_refuse_them_below_its_clients) {
+    learns_to_refuse_discards(false);
+}
+END_TEST
+
+START_TEST(what_has_only_begun_to_refuse_discards_does_so_in_the_end) {
+    learns_to_refuse_discards(true);
+}
 END_TEST
 
 CHECK_MAIN_WITH("target file", has_fuse() && adopt_daemons(), begin_with_file, end_with_file,
@@ -377,4 +388,5 @@ CHECK_MAIN_WITH("target file", has_fuse() && adopt_daemons(), begin_with_file, e
                 what_waits_is_not_written_over_what_another_has_written,
                 it_comes_and_goes_while_clients_of_the_socket_stay,
                 it_makes_no_holes_but_of_zeros_that_are_written,
-                one_that_drops_discards_learns_to_refuse_them_below_its_clients)
+                one_that_drops_discards_learns_to_refuse_them_below_its_clients,
+                what_has_only_begun_to_refuse_discards_does_so_in_the_end)
