@@ -95,7 +95,8 @@ static int read_of_policies(struct work *work, int64_t version, const char ***re
                            query_text, ret, err);
 }
 
-/* Of a snapshot, which another pool may hold now, those that are made of its volume's. */
+/* Of a snapshot, which another pool may hold now, those that are made of its volume's; each once,
+ * however many snapshots have changed. */
 static int read_of_snapshots(struct work *work, int64_t version, const char ***ret,
                              struct error *err) {
     int changed = has_changed(work, &kind_volume_config_snapshot, version, err);
@@ -104,11 +105,11 @@ static int read_of_snapshots(struct work *work, int64_t version, const char ***r
                ? changed
                : query_all(work,
                            db_query(work->tx, err,
-                                    "SELECT l.document_id FROM documents s "
+                                    "SELECT l.document_id FROM (SELECT DISTINCT owner_id "
+                                    "FROM documents WHERE kind = $2 AND version > $3) AS s "
                                     "JOIN documents c ON c.id = s.owner_id "
                                     "JOIN document_labels l ON l.project_id = c.project_id "
-                                    "AND l.key = $1 AND l.value = c.name "
-                                    "WHERE s.kind = $2 AND s.version > $3",
+                                    "AND l.key = $1 AND l.value = c.name",
                                     DB_TEXT(LABEL_SOURCE),
                                     DB_TEXT(kind_volume_config_snapshot.name), DB_INT(version)),
                            query_text, ret, err);
