@@ -40,6 +40,10 @@ static int fail(struct error *err, const char *what) {
     return error_errno(err, cannot ? ERROR_BAD_METHOD : ERROR_BACKEND, "%s", what);
 }
 
+static bool is_full(void) {
+    return errno == ENOSPC || errno == EDQUOT;
+}
+
 /* ---- what the device has ---- */
 
 /* The next bytes from `at` that hold something: 1, or 0 there are none before `end`. */
@@ -89,7 +93,7 @@ static int put_zeros(const struct taken *taken, int64_t at, int64_t end, struct 
         ssize_t put = pwrite(taken->file, zeros, (size_t)(end - at < PIECE ? end - at : PIECE), at);
 
         if (put < 0)
-            return errno == ENOSPC ? YIELDED : fail(err, "writing zeros");
+            return is_full() ? YIELDED : fail(err, "writing zeros");
         at += put;
         if (free_bytes(taken->file) < taken->spared / 2)
             return YIELDED;
@@ -168,16 +172,10 @@ static int take_all(const struct taken *taken, struct error *err) {
         if (!goes_on(taken))
             return ENDED;
         if (fallocate(taken->file, 0, at, step) < 0)
-            return errno == ENOSPC ? YIELDED : fail(err, "taking what is free");
+            return is_full() ? YIELDED : fail(err, "taking what is free");
         result = wipe_range(taken, at, at + step, err);
     }
     return result;
-}
-
-static int make_file(int directory, struct error *err) {
-    int file = openat(directory, ".", O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
-
-    return file < 0 ? fail(err, "making a file without a name") : file;
 }
 
 static int64_t spared_of(int directory) {
@@ -195,9 +193,10 @@ int wipe_free(const struct wipe *wipe, struct error *err) {
 
     if (filesystem_settle(wipe->directory, err) < 0)
         return -1;
-    file = taken.file = make_file(wipe->directory, err);
+    file = taken.file =
+        openat(wipe->directory, ".", O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
     if (file < 0)
-        return -1;
+        return is_full() ? 1 : fail(err, "making a file without a name");
     result = take_all(&taken, err);
     /* Of one that is merely closed the room may come back later. */
     if (ftruncate(file, 0) < 0 && result >= 0)

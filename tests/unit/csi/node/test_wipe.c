@@ -340,6 +340,20 @@ static bool always(void *arg) {
     return true;
 }
 
+/* XFS makes no file there, either. */
+START_TEST(a_full_one_has_nothing_to_give_back) {
+    static const char *const types[] = { "ext4", "xfs" };
+
+    for (size_t i = 0; i < LENGTH(types); i++) {
+        begin_with(types[i]);
+        ck_assert_int_ne(
+            shell("head -c %jd /dev/zero 2>/dev/null >%s/all", (intmax_t)SIZE, path_of("m")), 0);
+        ck_assert_msg(wipe(always, NULL) == 1, "%s", err.message);
+        end_with(types[i]);
+    }
+}
+END_TEST
+
 START_TEST(where_it_cannot_be_done_it_is_said) {
     ck_assert_int_eq(mkdir(path_of("t"), 0700), 0);
     ck_assert_int_eq(mount("none", path_of("t"), "tmpfs", 0, "size=256m"), 0);
@@ -361,4 +375,4 @@ NODE_MAIN("wipe", what_was_deleted_is_zeros_and_nothing_else, room_in_small_piec
           what_is_zeros_and_holes_already_is_not_written,
           it_ends_when_it_is_told_to_and_all_room_is_there_at_once,
           who_needs_the_room_has_it_at_once, who_dies_leaves_nothing,
-          where_it_cannot_be_done_it_is_said)
+          a_full_one_has_nothing_to_give_back, where_it_cannot_be_done_it_is_said)
