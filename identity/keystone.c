@@ -383,6 +383,16 @@ static int validate_once(struct keystone *keystone, struct arena *arena,
     return SUBJECT_REFUSED;
 }
 
+/* That there is no such token Keystone says in a fault of its own: another 404 is of a gateway, or
+ * of another service, and would shut out whoever has a good one. */
+static bool is_unknown(struct arena *arena, const struct http_answer *answer) {
+    const json_t *root = json_parse(arena, answer->body, answer->body_size, NULL);
+    const json_t *fault = json_object_get(root, "error");
+
+    return answer->status == 404 &&
+           json_integer_value(json_object_get(fault, "code")) == answer->status;
+}
+
 int keystone_validate(struct keystone *keystone, struct arena *arena,
                       const struct keystone_question *question, struct http_answer *ret,
                       struct error *err) {
@@ -392,7 +402,7 @@ int keystone_validate(struct keystone *keystone, struct arena *arena,
         result = validate_once(keystone, arena, question, ret, err);
     if (result == SUBJECT_REFUSED)
         return error_set(err, ERROR_UNAVAILABLE, "Keystone refuses our own token.");
-    if (result == 0 && ret->status != 200 && ret->status != 404)
+    if (result == 0 && ret->status != 200 && !is_unknown(arena, ret))
         return unavailable(err, "the validation of a token", ret);
     return result;
 }

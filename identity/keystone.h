@@ -41,7 +41,8 @@ struct keystone_question {
     int64_t deadline_us;
 };
 
-/* Asks whether a token is good: 0 and the answer (200 or 404), else ERROR_UNAVAILABLE. */
+/* Asks whether a token is good: 0 and the answer (200, or 404 in Keystone's own words), else
+ * ERROR_UNAVAILABLE. */
 int keystone_validate(struct keystone *keystone, struct arena *arena,
                       const struct keystone_question *question, struct http_answer *ret,
                       struct error *err);

@@ -12,6 +12,11 @@
 #define KEYSTONE_TOKENS "/v3/auth/tokens"
 #define KEYSTONE_OWN    "own-token"
 
+/* What it says, with 404, of a token that is none. */
+#define KEYSTONE_UNKNOWN                                                   \
+    "{\"error\": {\"code\": 404, \"message\": \"Could not find token.\", " \
+    "\"title\": \"Not Found\"}}"
+
 /* "/v3" leads to the version; POST gives KEYSTONE_OWN for an hour, with a catalog whose volumev3
  * and compute endpoints are <url>/volume/v3 and <url>/compute/v2.1. */
 void script_keystone_begin(struct script_server *server);

@@ -109,7 +109,7 @@ START_TEST(no_token_a_bad_one_and_an_outage_are_told_apart) {
 
     snprintf(challenge, sizeof(challenge), "Keystone uri=\"%s/v3\"",
              script_server_url(scene.server));
-    script_keystone_say(scene.server, 404, "{}", 1);
+    script_keystone_say(scene.server, 404, KEYSTONE_UNKNOWN, 1);
     ck_assert_int_eq(visit(scene.authtoken, NULL, "WWW-Authenticate", challenge), 401);
     ck_assert_int_eq(visit(scene.authtoken, "bad", "WWW-Authenticate", challenge), 401);
     ck_assert_int_eq(visit(scene.authtoken, "other", "Retry-After", "5"), 503);
@@ -146,7 +146,7 @@ START_TEST(a_services_token_that_is_none_refuses) {
 
     say(&scene, "\"member\"", 100, "");
     ck_assert_int_eq(visit_beside(scene.authtoken, "t", "no-service", NULL, NULL), 401);
-    script_keystone_say(scene.server, 404, "{}", 1);
+    script_keystone_say(scene.server, 404, KEYSTONE_UNKNOWN, 1);
     ck_assert_int_eq(visit_beside(scene.authtoken, "t", "forged", NULL, NULL), 401);
     ck_assert_int_eq(visit_beside(scene.authtoken, "t", "asked", "Retry-After", "5"), 503);
     say(&scene, "\"service\"", -100, "");

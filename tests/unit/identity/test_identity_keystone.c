@@ -161,7 +161,7 @@ END_TEST
 START_TEST(no_token_or_a_bad_one_is_sent_to_keystone) {
     struct scene *scene = scene_with(NULL, NULL);
 
-    script_keystone_say(scene->server, 404, "{}", 0);
+    script_keystone_say(scene->server, 404, KEYSTONE_UNKNOWN, 0);
     ask(scene, "GET", "/v3/volumes", NULL);
     expect_refused(scene);
     ASK(scene, { "X-Auth-Token", "  " }, { "X-Identity-Status", "Confirmed" },
@@ -240,7 +240,7 @@ END_TEST
 START_TEST(a_bad_service_token_refuses_the_request) {
     struct scene *scene = scene_with(NULL, NULL);
 
-    script_keystone_say(scene->server, 404, "{}", 1);
+    script_keystone_say(scene->server, 404, KEYSTONE_UNKNOWN, 1);
     script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 0);
     for (unsigned i = 0; i < 2; i++) {
         ASK(scene, USER, SERVICE);

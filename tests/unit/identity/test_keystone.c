@@ -436,7 +436,7 @@ START_TEST(only_200_and_404_are_words_about_the_caller) {
     struct http_answer answer;
 
     script_keystone_say(scene->server, 401, "{}", 1);
-    script_keystone_say(scene->server, 404, "{}", 1);
+    script_keystone_say(scene->server, 404, KEYSTONE_UNKNOWN, 1);
     script_keystone_say(scene->server, 401, "{}", 2);
     script_keystone_say(scene->server, 403, "{}", 1);
     ck_assert_int_eq(validate(scene, false, true, &answer), 0);
@@ -454,6 +454,24 @@ START_TEST(only_200_and_404_are_words_about_the_caller) {
     script_server_clear(scene->server);
     keystone_token_refused(scene->keystone, KEYSTONE_OWN);
     ck_assert_int_eq(validate(scene, false, true, &answer), -1);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(another_s_404_is_no_word_about_a_token) {
+    static const char *const bodies[] = {
+        "default backend - 404", "{}", "{\"error\": {\"message\": \"no such route\"}}",
+        "{\"itemNotFound\": {\"code\": 404, \"message\": \"The resource could not be found.\"}}"
+    };
+    struct scene *scene = scene_begun();
+    struct http_answer answer;
+
+    for (size_t i = 0; i < LENGTH(bodies); i++) {
+        script_keystone_say(scene->server, 404, bodies[i], 1);
+        ck_assert_int_eq(validate(scene, false, true, &answer), -1);
+        ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
+        ck_assert_ptr_nonnull(strstr(scene->err.message, "404"));
+    }
     scene_end(scene);
 }
 END_TEST
@@ -556,5 +574,6 @@ CHECK_MAIN("keystone", a_token_is_asked_for_once_and_kept, a_kept_token_minds_no
            refused_connections_are_tried_again_and_silence_has_an_end,
            many_threads_share_one_question, endpoints_come_from_the_catalog,
            a_catalog_names_no_socket_of_this_machine, a_token_is_validated_as_the_middleware_does,
-           only_200_and_404_are_words_about_the_caller, a_section_without_a_url_has_nobody,
-           a_section_may_lead_to_another, what_is_missing_is_named)
+           only_200_and_404_are_words_about_the_caller, another_s_404_is_no_word_about_a_token,
+           a_section_without_a_url_has_nobody, a_section_may_lead_to_another,
+           what_is_missing_is_named)

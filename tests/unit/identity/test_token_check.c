@@ -173,7 +173,7 @@ START_TEST(without_a_cache_each_is_asked_about) {
     struct scene *scene = scene_with((struct token_checker_settings){ .cache_ms = 0 });
 
     script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 2);
-    script_keystone_say(scene->server, 404, "{}", 0);
+    script_keystone_say(scene->server, 404, KEYSTONE_UNKNOWN, 0);
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_NONE);
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_NONE);
     ck_assert_int_eq(check(scene, "t1", false, NULL), ERROR_UNAUTHORIZED);
@@ -187,7 +187,7 @@ START_TEST(a_bad_token_is_remembered_for_a_moment) {
     struct scene *scene = scene_new();
     bool later;
 
-    script_keystone_say(scene->server, 404, "{}", 0);
+    script_keystone_say(scene->server, 404, KEYSTONE_UNKNOWN, 0);
     ck_assert_int_eq(check(scene, "t1", false, &later), ERROR_UNAUTHORIZED);
     ck_assert_int_eq(check(scene, "t1", false, &later), ERROR_UNAUTHORIZED);
     ck_assert(!later);
@@ -404,7 +404,7 @@ START_TEST(those_who_share_a_question_are_bounded) {
         ck_assert_int_eq(put(scene, &callers[3], others[round - 1]), TOKEN_LATER);
         ck_assert_int_eq(put(scene, &one_more, others[round - 1]), TOKEN_REFUSED);
         script_server_clear(scene->server);
-        script_keystone_say(scene->server, 404, "{}", 0);
+        script_keystone_say(scene->server, 404, KEYSTONE_UNKNOWN, 0);
         script_server_drop_silent(scene->server);
         for (size_t i = 0; i < LENGTH(callers); i++) {
             await(&callers[i]);
