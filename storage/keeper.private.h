@@ -67,6 +67,8 @@ bool keeper_is_done(const struct keeper *keeper);
 int keeper_heed_pools(struct keeper *keeper, struct error *err);
 /* The same of looks since: -1: one was left, and nothing more is to be touched in this step. */
 int keeper_heed_looks(const struct keeper *keeper, struct error *err);
+/* The same of what a daemon may serve that is about to be found again. */
+int keeper_look_before(struct keeper *keeper, struct error *err);
 
 bool keeper_is_remote(const struct keeper *keeper, unsigned i);
 /* The i-th of its wish, as this node reaches it. */

@@ -21,7 +21,9 @@ struct hang {
     unsigned voters; /* that hang */
     int64_t ms;      /* the longest of them */
     const char *pool;
-    bool changed; /* others than those with which the target was opened, and no voter */
+    bool changed;      /* others than those with which the target was opened, and no voter */
+    int64_t unseen_ms; /* the longest of what a daemon may use that nobody of us has seen yet */
+    const char *unseen;
 };
 
 static const struct target_replica *status_of(const struct keeper *keeper, const char *uid) {
@@ -54,6 +56,10 @@ static void look_at(struct keeper *keeper, unsigned i, struct hang *hang) {
     bool known = seen && seen->replica.access == &replica_hanging;
 
     keeper->hangs[i] = ms > 0;
+    if (!keeper->target && ms > hang->unseen_ms) {
+        hang->unseen_ms = ms;
+        hang->unseen = replica->pool;
+    }
     if (!seen || known == (ms > 0))
         return;
     if (ms == 0 || !is_used(keeper, seen)) {
@@ -80,6 +86,8 @@ int keeper_heed_pools(struct keeper *keeper, struct error *err) {
 
     for (unsigned i = 0; i < keeper->wish->volume.count; i++)
         look_at(keeper, i, &hang);
+    if (hang.unseen_ms > 0 && hang.unseen_ms < most_ms && daemon_runs(keeper->run))
+        return error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.", hang.unseen);
     keeper->waits = hang.ms >= most_ms / 3 ? hang.voters : 0;
     if (hang.voters > 0 && (hang.ms < most_ms || !is_enough(keeper, &hang)))
         return error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.", hang.pool);
@@ -105,4 +113,16 @@ int keeper_heed_looks(const struct keeper *keeper, struct error *err) {
                              wanted->replicas[i].pool);
     }
     return 0;
+}
+
+/* Of one that falls silent now, a daemon that serves is not to be taken for one without it. */
+int keeper_look_before(struct keeper *keeper, struct error *err) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+    struct replica_look ignored;
+
+    for (unsigned i = 0; i < wanted->count && daemon_runs(keeper->run); i++) {
+        if (!keeper_is_remote(keeper, i) && !keeper->hangs[i])
+            keeper->here.look(keeper->here.arg, &wanted->replicas[i], keeper->uid, 0, &ignored);
+    }
+    return keeper_heed_looks(keeper, err);
 }

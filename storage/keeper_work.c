@@ -87,7 +87,7 @@ static int open_target(struct keeper *keeper, struct error *err) {
 
     for (unsigned i = 0; i < wanted->count; i++)
         settings.replicas[i] = keeper_replica(keeper, i);
-    if (target_open(&settings, &keeper->target, err) < 0)
+    if (keeper_look_before(keeper, err) < 0 || target_open(&settings, &keeper->target, err) < 0)
         return -1;
     if (settings.sealed)
         paper_remove(keeper->run); /* what is left of a revert, nobody serves without the API */

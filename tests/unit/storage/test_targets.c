@@ -874,6 +874,48 @@ START_TEST(a_keeper_ends_in_the_middle_of_a_look_that_hangs) {
 }
 END_TEST
 
+static int64_t generation_of(unsigned i) {
+    const struct replica replica = { .pool = paths[i], .uid = uids[i] };
+    struct replica_look seen;
+
+    replica_look(&replica, VOLUME, &seen);
+    return seen.state.generation.id.number;
+}
+
+static bool says_that_it_waits(void) {
+    const char *message = json_text_of(told(VOLUME), "message");
+
+    return message && strstr(message, "does not answer");
+}
+
+/* What serves is found again with all that it serves, when a disk was merely silent for a while. */
+START_TEST(a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing) {
+    int disk = -1;
+    int64_t before;
+    pid_t pid;
+
+    if (!own_mounts() || !serve_for_pools_that_hang(NULL))
+        return;
+    before = generation_of(1);
+    pid = daemon_pid();
+    ck_assert(targets_stop(targets, 60000));
+    disk = hung_disk(paths[1]);
+    settings.hang_ms = 600000;
+    settings.watch_ms = 20;
+    targets = targets_new(&settings);
+    want(NODE, "64Mi");
+    while (disk >= 0 && !says_that_it_waits())
+        poll(NULL, 0, 20);
+    connect_checker(); /* it serves meanwhile */
+    ck_assert(checker_read(&checker));
+    hung_disk_end(paths[1], disk);
+    assert_well();
+    ck_assert_int_eq(daemon_pid(), pid);
+    ck_assert_int_eq(generation_of(0), before);
+    ck_assert_int_eq(generation_of(1), before);
+}
+END_TEST
+
 /* No one else has what it has: it waits, and says for what. */
 static void assert_waits_for_two(void) {
     int disks[2];
@@ -991,6 +1033,7 @@ CHECK_MAIN_WITH(
     a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
     one_that_hangs_holds_up_no_other, a_pool_that_hangs_costs_its_replica_alone,
     a_pool_that_hangs_behind_a_knock_costs_its_replica_alone,
-    a_keeper_ends_in_the_middle_of_a_look_that_hangs, a_volume_waits_for_pools_that_it_needs,
-    a_volume_waits_for_pools_that_it_needs_behind_a_knock,
+    a_keeper_ends_in_the_middle_of_a_look_that_hangs,
+    a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing,
+    a_volume_waits_for_pools_that_it_needs, a_volume_waits_for_pools_that_it_needs_behind_a_knock,
     what_a_machine_that_went_down_has_left_goes)
