@@ -69,67 +69,57 @@ static unsigned drop_doubles(const char **ids, unsigned count) {
     return kept;
 }
 
-static int has_changed(struct work *work, const struct document_kind *kind, int64_t version,
-                       struct error *err) {
-    int64_t one;
+/* ---- those that wait for what changed ---- */
 
-    return db_query_int(work->tx, &one, err,
-                        "SELECT 1 FROM documents WHERE kind = $1 AND version > $2 LIMIT 1",
-                        DB_TEXT(kind->name), DB_INT(version));
-}
+#define CHANGED(kind) " WHERE kind = '" kind "' AND version > $1"
 
-/* Of a policy all of its own project: others do not pay for edits that are none of theirs. */
-static int read_of_policies(struct work *work, int64_t version, const char ***ret,
-                            struct error *err) {
-    int changed = has_changed(work, &kind_volume_policy, version, err);
+/* Each: has such a one changed, and who may go on then. */
+/* clang-format off */
+static const struct {
+    const char *changed, *waiting;
+} waits[] = {
+    /* Of a policy all of its own project: others do not pay for edits that are none of theirs. */
+    { "SELECT 1 FROM documents" CHANGED("CStorVolumePolicy") " LIMIT 1",
+      "SELECT id FROM documents WHERE kind = 'CStorVolumeConfig' AND project_id IN "
+      "(SELECT project_id FROM documents" CHANGED("CStorVolumePolicy") ")" },
+    /* Of a snapshot, which another pool may hold now, those that are made of its volume's; each
+     * once, however many snapshots have changed. */
+    { "SELECT 1 FROM documents" CHANGED("CStorVolumeSnapshot") " LIMIT 1",
+      "SELECT l.document_id FROM (SELECT DISTINCT owner_id "
+      "FROM documents" CHANGED("CStorVolumeSnapshot") ") AS s "
+      "JOIN documents c ON c.id = s.owner_id "
+      "JOIN document_labels l ON l.project_id = c.project_id "
+      "AND l.key = '" LABEL_SOURCE "' AND l.value = c.name" },
+};
+/* clang-format on */
 
-    return changed <= 0
-               ? changed
-               : query_all(work,
-                           db_query(work->tx, err,
-                                    "SELECT id FROM documents WHERE kind = $1 AND project_id IN "
-                                    "(SELECT project_id FROM documents "
-                                    "WHERE kind = $2 AND version > $3)",
-                                    DB_TEXT(kind_volume_config.name),
-                                    DB_TEXT(kind_volume_policy.name), DB_INT(version)),
-                           query_text, ret, err);
-}
+static int read_ids(struct work *work, const char *sql, int64_t version, struct found *found,
+                    struct error *err) {
+    autorows struct db_rows *rows = db_query(work->tx, err, sql, DB_INT(version));
+    int more = -1;
 
-/* Of a snapshot, which another pool may hold now, those that are made of its volume's; each once,
- * however many snapshots have changed. */
-static int read_of_snapshots(struct work *work, int64_t version, const char ***ret,
-                             struct error *err) {
-    int changed = has_changed(work, &kind_volume_config_snapshot, version, err);
-
-    return changed <= 0
-               ? changed
-               : query_all(work,
-                           db_query(work->tx, err,
-                                    "SELECT l.document_id FROM (SELECT DISTINCT owner_id "
-                                    "FROM documents WHERE kind = $2 AND version > $3) AS s "
-                                    "JOIN documents c ON c.id = s.owner_id "
-                                    "JOIN document_labels l ON l.project_id = c.project_id "
-                                    "AND l.key = $1 AND l.value = c.name",
-                                    DB_TEXT(LABEL_SOURCE),
-                                    DB_TEXT(kind_volume_config_snapshot.name), DB_INT(version)),
-                           query_text, ret, err);
+    while (rows && (more = db_next(rows, err)) > 0)
+        put(work, found, db_copy(rows, 0, work->arena));
+    return more;
 }
 
 static int read_waiting(struct work *work, int64_t version, struct changes *ret,
                         struct error *err) {
-    const char **of_policies = NULL, **of_snapshots = NULL;
-    int policies = read_of_policies(work, version, &of_policies, err);
-    int snapshots = policies < 0 ? -1 : read_of_snapshots(work, version, &of_snapshots, err);
+    struct found found = { .count = 0 };
 
-    if (snapshots < 0)
-        return -1;
-    ret->waiting = arena_alloc(work->arena, (size_t)(policies + snapshots + 1) * sizeof(char *));
-    for (int i = 0; i < policies; i++)
-        ret->waiting[ret->waiting_count++] = of_policies[i];
-    for (int i = 0; i < snapshots; i++)
-        ret->waiting[ret->waiting_count++] = of_snapshots[i];
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        int64_t one;
+        int changed = db_query_int(work->tx, &one, err, waits[i].changed, DB_INT(version));
+
+        if (changed < 0 || (changed && read_ids(work, waits[i].waiting, version, &found, err) < 0))
+            return -1;
+    }
+    ret->waiting = found.ids;
+    ret->waiting_count = found.count;
     return 0;
 }
+
+/* ---- all ---- */
 
 int changes_read(struct work *work, int64_t version, struct changes *ret, struct error *err) {
     struct found found = { .count = 0 };
