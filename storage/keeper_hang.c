@@ -80,6 +80,10 @@ static bool is_enough(const struct keeper *keeper, const struct hang *hang) {
            status->voters >= status->needed + hang->voters;
 }
 
+static int refuse_silent(const char *pool, struct error *err) {
+    return error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.", pool);
+}
+
 int keeper_heed_pools(struct keeper *keeper, struct error *err) {
     int64_t most_ms = keeper->settings->hang_ms > 0 ? keeper->settings->hang_ms : DEFAULT_HANG_MS;
     struct hang hang = { 0 };
@@ -87,10 +91,10 @@ int keeper_heed_pools(struct keeper *keeper, struct error *err) {
     for (unsigned i = 0; i < keeper->wish->volume.count; i++)
         look_at(keeper, i, &hang);
     if (hang.unseen_ms > 0 && hang.unseen_ms < most_ms && daemon_runs(keeper->run))
-        return error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.", hang.unseen);
+        return refuse_silent(hang.unseen, err);
     keeper->waits = hang.ms >= most_ms / 3 ? hang.voters : 0;
     if (hang.voters > 0 && (hang.ms < most_ms || !is_enough(keeper, &hang)))
-        return error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.", hang.pool);
+        return refuse_silent(hang.pool, err);
     if (hang.voters > 0) {
         log_warning(NULL, "storage daemon ends, to begin anew without a pool that does not answer",
                     "volume_id", keeper->uid, "path", hang.pool, NULL);
@@ -109,8 +113,7 @@ int keeper_heed_looks(const struct keeper *keeper, struct error *err) {
     for (unsigned i = 0; i < wanted->count; i++) {
         if (!keeper_is_remote(keeper, i) && !keeper->hangs[i] &&
             looks_silence_ms(keeper->looks, wanted->replicas[i].pool) > 0)
-            return error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.",
-                             wanted->replicas[i].pool);
+            return refuse_silent(wanted->replicas[i].pool, err);
     }
     return 0;
 }
@@ -118,9 +121,10 @@ int keeper_heed_looks(const struct keeper *keeper, struct error *err) {
 /* Of one that falls silent now, a daemon that serves is not to be taken for one without it. */
 int keeper_look_before(struct keeper *keeper, struct error *err) {
     const struct wish_volume *wanted = &keeper->wish->volume;
+    bool serves = daemon_runs(keeper->run);
     struct replica_look ignored;
 
-    for (unsigned i = 0; i < wanted->count && daemon_runs(keeper->run); i++) {
+    for (unsigned i = 0; i < wanted->count && serves; i++) {
         if (!keeper_is_remote(keeper, i) && !keeper->hangs[i])
             keeper->here.look(keeper->here.arg, &wanted->replicas[i], keeper->uid, 0, &ignored);
     }
