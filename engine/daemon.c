@@ -3,6 +3,8 @@
 #include "common/child.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/log.h"
+#include "engine/daemon_environment.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +22,8 @@
 #define PAUSE_MS 5
 #define LOG_MOST (64 * 1024)
 
-enum { NULL_FD, OUT_FD, ERR_FD, LOCK_FD, REPORT_FD, CHILD_FDS };
+/* LOCK_FD is looked for in daemons of other versions, too. */
+enum { NULL_FD, OUT_FD, ERR_FD, LOCK_FD, PRELOAD_FD, REPORT_FD, CHILD_FDS };
 
 const char *daemon_path(struct arena *arena, const char *run, const char *name) {
     return arena_join(arena, run, "/", name, NULL);
@@ -130,36 +133,14 @@ void daemon_trim_log(const char *run) {
     (void)fd;
 }
 
-/*
- * QEMU allocates what it reads for each request anew, and glibc would give memory of this size back
- * each time, for the kernel to fill with zeros again: most of what a large request costs.  So up to
- * 8 MiB that are free stay, and a request of 1 MiB is taken from there.  What an operator has said
- * of these counts.
- */
-static char *const *daemon_environment(struct arena *arena) {
-    static const char *const ours[][2] = { { "MALLOC_MMAP_THRESHOLD_", "1126400" },
-                                           { "MALLOC_TRIM_THRESHOLD_", "8388608" } };
-    size_t count = 0;
-    char **all;
-
-    while (environ[count])
-        count++;
-    all = arena_alloc(arena, (count + LENGTH(ours) + 1) * sizeof(*all));
-    memcpy(all, environ, count * sizeof(*all));
-    for (size_t i = 0; i < LENGTH(ours); i++) {
-        if (!getenv(ours[i][0]))
-            all[count++] = arena_join(arena, ours[i][0], "=", ours[i][1], NULL);
-    }
-    return all;
-}
-
 static int launch_daemon(const char *run, const char *const *arguments, struct error *err) {
     autoarena struct arena *arena = arena_new();
     autoclose int lock = open_in(run, "daemon", O_RDWR | O_CREAT);
     autoclose int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC), log = open_log(run, O_CREAT);
+    autoclose int reader = -1, writer = -1, preload = daemon_preload_open();
     struct launch launch = { .arguments = (char *const *)(uintptr_t)arguments,
-                             .environment = daemon_environment(arena) };
-    autoclose int reader = -1, writer = -1;
+                             .environment =
+                                 daemon_environment(arena, preload < 0 ? -1 : PRELOAD_FD) };
     int ends[2], held = lock < 0 ? -1 : try_lock(lock);
     pid_t pid;
 
@@ -168,11 +149,15 @@ static int launch_daemon(const char *run, const char *const *arguments, struct e
     /* The number of the one before is nobody's from here on. */
     if (held < 0 || ftruncate(lock, 0) < 0 || null_fd < 0 || log < 0 || pipe2(ends, O_CLOEXEC) < 0)
         return error_errno(err, ERROR_BACKEND, "preparing %s", run);
+    if (preload < 0)
+        log_warning(NULL, "a fault of the storage daemon is not mended", "directory", run, "reason",
+                    "no file in memory", NULL);
     reader = ends[0];
     writer = ends[1];
     launch.fds[NULL_FD] = null_fd;
     launch.fds[OUT_FD] = launch.fds[ERR_FD] = log;
     launch.fds[LOCK_FD] = lock;
+    launch.fds[PRELOAD_FD] = preload < 0 ? null_fd : preload;
     launch.fds[REPORT_FD] = writer;
     pid = child_fork(run_child, &launch);
     if (pid < 0)

@@ -1,5 +1,6 @@
 libscoria_a_SOURCES += \
 	engine/daemon.c engine/daemon.h \
+	engine/daemon_environment.c engine/daemon_environment.h \
 	engine/epoch.c engine/epoch.h \
 	engine/file_node.c engine/file_node.h \
 	engine/generation.c engine/generation.h \
@@ -18,10 +19,19 @@ libscoria_a_SOURCES += \
 	engine/target_repair.c engine/target_scale.c engine/target_scrub.c engine/target_serve.c \
 	engine/target_snapshot.c engine/target_state.c engine/target_watch.c
 
-EXTRA_DIST += tests/unit/engine/target_test.h
+# It is loaded into a program that has no sanitizers, whatever ours has.
+engine/daemon_preload.so: $(srcdir)/engine/daemon_preload.c
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CC)$(CC) $(DEFS) $(DEFAULT_INCLUDES) -D_GNU_SOURCE= -std=gnu11 $(WARNING_FLAGS) -O2 \
+		-shared -fPIC -o $@.new $< && mv $@.new $@
+engine/daemon_environment.$(OBJEXT): engine/daemon_preload.so
+CLEANFILES += engine/daemon_preload.so
+
+EXTRA_DIST += engine/daemon_preload.c tests/unit/engine/target_test.h
 
 if HAVE_CHECK
 slow_tests += \
+	tests/unit/engine/test_daemon_preload \
 	tests/unit/engine/test_target \
 	tests/unit/engine/test_target_adopt \
 	tests/unit/engine/test_target_daemon \

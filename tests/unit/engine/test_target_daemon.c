@@ -133,8 +133,17 @@ START_TEST(memory_for_large_requests_is_kept_unless_an_operator_says_otherwise) 
 }
 END_TEST
 
+START_TEST(what_an_operator_loads_into_programs_stands_beside_ours) {
+    setenv("LD_PRELOAD", "libdl.so.2", 1);
+    serve();
+    ck_assert(is_told("LD_PRELOAD=/proc/self/fd/4:libdl.so.2"));
+    ck_assert(!is_told("LD_PRELOAD=libdl.so.2"));
+}
+END_TEST
+
 CHECK_MAIN_WITH("target daemon", adopt_daemons(), begin, end,
                 files_are_read_by_io_uring_where_it_is_had,
                 without_io_uring_it_is_served_all_the_same,
                 one_that_is_killed_at_work_is_followed_at_once,
-                memory_for_large_requests_is_kept_unless_an_operator_says_otherwise)
+                memory_for_large_requests_is_kept_unless_an_operator_says_otherwise,
+                what_an_operator_loads_into_programs_stands_beside_ours)
