@@ -26,5 +26,6 @@ check_PROGRAMS += \
 	tests/unit/ledger/test_service \
 	tests/unit/ledger/test_service_log \
 	tests/unit/ledger/test_status \
+	tests/unit/ledger/test_unserved \
 	tests/unit/ledger/test_work
 endif

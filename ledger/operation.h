@@ -230,8 +230,8 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
 /*
  * One of each project that no worker has anything of at a backend: of those that wait for one the
  * one that was told of longest ago, before `waiting_since_us`; none of a project of which one was
- * since `told_since_us` and still waits.  The `most` oldest; how many.  For a reading transaction:
- * it looks at all of the backend's.
+ * since `told_since_us` and still waits.  The `most` oldest; how many.  It costs as many projects
+ * as wait there, whatever the length of their lines.
  */
 int operation_unserved(struct work *work, const char *host, int64_t waiting_since_us,
                        int64_t told_since_us, unsigned most, struct operation **ret,

@@ -313,13 +313,25 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
 }
 
 /* clang-format off */
-#define LINES_OF_PROJECTS \
-    "SELECT id, COALESCE(updated_at, created_at) AS told_at, " \
-    "ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY COALESCE(updated_at, created_at), " \
-    "created_at, id) AS place, " \
-    "MAX(CASE WHEN owner <> '' OR updated_at > $3 THEN 1 ELSE 0 END) " \
-    "OVER (PARTITION BY project_id) AS served " \
-    "FROM operations WHERE host = $4 AND (owner IS NULL OR owner <> '') AND " IS_DUE("$1")
+/* The line of a project: its operations at the backend that nobody has.  Each line is looked into
+ * by an index (operations_in_line, operations_at_work) and none is read through; the scalar
+ * queries keep PostgreSQL from joining with all of the table instead. */
+#define NEXT_LINE(behind) \
+    "(SELECT project_id FROM operations WHERE host = $4 AND owner IS NULL AND " HAS_NO_ANSWER \
+    behind " ORDER BY project_id LIMIT 1)"
+#define LINES \
+    "lines (project_id) AS (SELECT " NEXT_LINE("") " UNION ALL " \
+    "SELECT " NEXT_LINE(" AND project_id > lines.project_id") \
+    " FROM lines WHERE project_id IS NOT NULL)"
+#define ONE_OF_LINE(which) \
+    "(SELECT id FROM operations WHERE host = $4 AND project_id = lines.project_id AND " \
+    IS_DUE("$1") " AND " which " LIMIT 1)"
+#define TOLD_AT "COALESCE(updated_at, created_at)"
+#define LONGEST_AGO \
+    ONE_OF_LINE("owner IS NULL AND " TOLD_AT " <= $2 ORDER BY " TOLD_AT ", created_at, id")
+#define AT_WORK ONE_OF_LINE("owner <> ''")
+/* One that is new has not been told of. */
+#define TOLD_SINCE ONE_OF_LINE("owner IS NULL AND " TOLD_AT " > $3 AND updated_at > $3")
 /* clang-format on */
 
 int operation_unserved(struct work *work, const char *host, int64_t waiting_since_us,
@@ -328,9 +340,10 @@ int operation_unserved(struct work *work, const char *host, int64_t waiting_sinc
     return operation_all(
         work,
         db_query(work->tx, err,
-                 "SELECT " OPERATION_COLUMNS " FROM operations WHERE id IN (SELECT id FROM "
-                 "(" LINES_OF_PROJECTS ") AS lines WHERE place = 1 AND served = 0 AND "
-                 "told_at <= $2) ORDER BY created_at, id LIMIT $5",
+                 "WITH RECURSIVE " LINES " SELECT " OPERATION_COLUMNS
+                 " FROM operations WHERE id IN (SELECT " LONGEST_AGO " FROM lines WHERE "
+                 "project_id IS NOT NULL AND " AT_WORK " IS NULL AND " TOLD_SINCE " IS NULL) "
+                 "ORDER BY created_at, id LIMIT $5",
                  DB_INT(work->over_us), DB_INT(waiting_since_us), DB_INT(told_since_us),
                  DB_TEXT(host), DB_INT(most)),
         ret, err);
