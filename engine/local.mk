@@ -44,7 +44,8 @@ slow_tests += \
 	tests/unit/engine/test_target_revert \
 	tests/unit/engine/test_target_scale \
 	tests/unit/engine/test_target_scrub \
-	tests/unit/engine/test_target_snapshot
+	tests/unit/engine/test_target_snapshot \
+	tests/unit/engine/test_target_unseen
 check_PROGRAMS += \
 	tests/unit/engine/test_generation \
 	tests/unit/engine/test_qmp \

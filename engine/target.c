@@ -209,7 +209,9 @@ static int check_room(struct target *target, int64_t size_bytes, struct error *e
         if (!member->votes || target->state != TARGET_SERVING)
             continue;
         member_look(target, member);
-        if (member->look.bytes < size_bytes)
+        if (member_check_look(member, err) < 0)
+            return -1;
+        if (member_is_short(member, size_bytes))
             return error_set(err, ERROR_CONFLICT, "The replica %s in %s has room for %jd bytes.",
                              member->replica.uid, member->replica.pool,
                              (intmax_t)member->look.bytes);

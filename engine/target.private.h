@@ -107,6 +107,10 @@ int member_open(struct target *target, struct member *member, struct error *err)
 void member_close(struct target *target, struct member *member);
 /* Its `look`: a new one, unless it could not be reached a moment ago. */
 void member_look(struct target *target, struct member *member);
+/* As it was seen: a look that failed has seen no length. */
+bool member_is_short(const struct member *member, int64_t size_bytes);
+/* -1, ERROR_UNAVAILABLE: the last look has failed, and says nothing about it. */
+int member_check_look(const struct member *member, struct error *err);
 int member_write_state(struct target *target, const struct member *member,
                        const struct replica_state *state, struct error *err);
 int member_reset(struct target *target, struct member *member, struct error *err);

@@ -43,6 +43,17 @@ void member_look(struct target *target, struct member *member) {
                           : 0;
 }
 
+bool member_is_short(const struct member *member, int64_t size_bytes) {
+    return member->look.health != REPLICA_FAILING && member->look.bytes < size_bytes;
+}
+
+int member_check_look(const struct member *member, struct error *err) {
+    if (member->look.health != REPLICA_FAILING)
+        return 0;
+    return error_set(err, ERROR_UNAVAILABLE, "The replica %s could not be looked at: %.300s",
+                     member->replica.uid, member->look.why.message);
+}
+
 int member_write_state(struct target *target, const struct member *member,
                        const struct replica_state *state, struct error *err) {
     const struct replica_access *access = member->access;

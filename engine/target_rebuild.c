@@ -87,8 +87,8 @@ static bool raises_threshold(const struct target *target) {
            generation_needed(&more) != target->threshold;
 }
 
-/* Where its state cannot be read it is made anew; one that is another's stays.  At another host
- * that is not ours to do, and where nobody answers it is not tried. */
+/* Where its state is damaged it is made anew; one that is another's stays, and so does one of which
+ * nobody knows what it is.  At another host that is not ours to do. */
 static int make_place(struct target *target, struct member *member, struct error *err) {
     struct error reason;
 
@@ -96,7 +96,9 @@ static int make_place(struct target *target, struct member *member, struct error
     if (member->look.epoch > target->epoch)
         return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
                          member->replica.uid);
-    if (!member_is_here(member) || member->look.health == REPLICA_FAILING ||
+    if (member_check_look(member, err) < 0)
+        return -1;
+    if (!member_is_here(member) ||
         replica_create(&member->replica, target->volume, target->maximum_bytes, NULL, &reason) ==
             0 ||
         reason.kind != ERROR_CONFLICT)

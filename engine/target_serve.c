@@ -103,7 +103,8 @@ static int begin_start(struct target *target, struct error *err) {
     return outcome < 0 ? fail_start(target, err) : outcome;
 }
 
-/* One that cannot be opened, or is too short for the new size, is left out like any that fails. */
+/* One that cannot be opened, or is too short for the new size, is left out like any that fails.  Of
+ * one that could not be looked at a moment ago the daemon sees how long it is. */
 static void add_replicas(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
@@ -111,7 +112,7 @@ static void add_replicas(struct target *target, struct error *err) {
         member->mismatches = 0;
         if (!member->votes)
             continue;
-        if (member->look.bytes < target->size_bytes)
+        if (member_is_short(member, target->size_bytes))
             member->votes = error_set(err, ERROR_CONFLICT, "the file is too short") == 0;
         else if (graph_add_replica(target, member, target->size_bytes, err) < 0)
             member->votes = false;
@@ -199,6 +200,8 @@ static int check_member(const struct target *target, const struct member *member
     if (member->failing)
         return error_set(err, ERROR_CONFLICT, "the replica %s: %.300s", member->replica.uid,
                          member->why.message);
+    if (member_check_look(member, err) < 0)
+        return -1;
     if (!member->votes || member->errors > 0 ||
         !generation_same(&member->look.state.generation.id, &target->current.id))
         return error_set(err, ERROR_CONFLICT, "the replica %s lags behind", member->replica.uid);

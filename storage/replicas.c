@@ -149,8 +149,9 @@ static const char *phase_of(const struct replica_look *look) {
     case REPLICA_GONE:
         return "Recreate";
     case REPLICA_DAMAGED:
-    case REPLICA_FAILING:
         return "Error";
+    case REPLICA_FAILING:
+        return "Offline";
     default:
         break;
     }

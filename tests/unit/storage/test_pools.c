@@ -218,6 +218,26 @@ START_TEST(data_that_lost_their_state_stay) {
 }
 END_TEST
 
+/* A look fails, for which a name of another kind stands here: nobody knows what it is. */
+START_TEST(one_that_cannot_be_seen_is_offline) {
+    struct replica_look seen;
+
+    answer_all(404, 200);
+    start();
+    want(replica_document(0, 1));
+    await_phase(uids[0], "Healthy");
+    ck_assert_int_eq(rename(file(0, "epoch"), file(0, "before")), 0);
+    ck_assert_int_eq(symlink("before", file(0, "epoch")), 0);
+    want(replica_document(0, 2));
+    await_phase(uids[0], "Offline");
+    ck_assert_int_eq(unlink(file(0, "epoch")), 0);
+    ck_assert_int_eq(rename(file(0, "before"), file(0, "epoch")), 0);
+    await_phase(uids[0], "Healthy");
+    look(&seen);
+    ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
+}
+END_TEST
+
 START_TEST(one_that_was_made_before_is_made_empty) {
     json_t *document = replica_document(0, 1);
     struct replica_look seen;
@@ -530,8 +550,8 @@ CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_m
                 an_empty_directory_of_a_known_pool_is_not_mounted,
                 nobody_knows_while_the_api_is_silent, what_is_not_the_pool_is_not_touched,
                 a_replica_is_made_with_the_first_generation_once, data_that_lost_their_state_stay,
-                one_that_was_made_before_is_made_empty, a_later_one_is_made_empty,
-                data_go_only_when_the_document_says_so,
+                one_that_cannot_be_seen_is_offline, one_that_was_made_before_is_made_empty,
+                a_later_one_is_made_empty, data_go_only_when_the_document_says_so,
                 data_stay_while_the_pool_is_another_or_not_ours,
                 data_stay_after_a_sleep_until_the_api_takes_the_pool_for_ours,
                 one_of_another_path_or_volume_is_not_made,
