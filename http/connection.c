@@ -252,12 +252,17 @@ static enum MHD_Result hand_over(struct http_connection *connection) {
     return MHD_YES;
 }
 
-/* A client without the certificate that is asked for is cut off without an answer. */
+/* A client without the certificate that is asked for is cut off without an answer, and so is one
+ * whose certificate is taken back between two of its requests. */
 static bool is_welcome(struct http_connection *connection) {
-    if (connection->server->tls.ca && !connection->client)
+    const struct http_tls *tls = &connection->server->tls;
+
+    if (tls->ca && !connection->client)
         connection->client = http_tls_client(connection->mhd);
     connection->exchange.client = connection->client;
-    return !connection->server->tls.ca || connection->client;
+    return !tls->ca ||
+           (connection->client &&
+            !(tls->revocations && http_tls_is_revoked(tls->revocations, connection->mhd)));
 }
 
 bool http_connection_refuse(struct http_connection *connection) {

@@ -9,7 +9,9 @@ libscoria_a_SOURCES += \
 	http/listen.c http/listen.h \
 	http/origin.c http/origin.h \
 	http/peer.c http/peer.private.h \
+	http/pem.c http/pem.private.h \
 	http/refusal.c http/refusal.private.h http/reply.c http/reply.private.h \
+	http/revocations.c http/revocations.private.h \
 	http/server.c http/server.h \
 	http/stream.c http/stream.h http/stream.private.h \
 	http/tls.c http/tls.private.h \
@@ -21,6 +23,7 @@ check_PROGRAMS += \
 	tests/unit/http/test_answers \
 	tests/unit/http/test_client \
 	tests/unit/http/test_origin \
+	tests/unit/http/test_revocations \
 	tests/unit/http/test_server \
 	tests/unit/http/test_stream \
 	tests/unit/http/test_unix_socket

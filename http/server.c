@@ -11,6 +11,7 @@
 #include "http/listen.h"
 #include "http/refusal.private.h"
 #include "http/reply.private.h"
+#include "http/revocations.private.h"
 #include "http/stream.private.h"
 
 #include <errno.h>
@@ -145,6 +146,7 @@ static void server_free(struct http_server *server) {
         close(server->acceptor_wake);
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->changed);
+    revocations_free(server->tls.revocations);
     arena_free(server->arena);
 }
 

@@ -29,6 +29,8 @@ struct http_server_settings {
     const char *cert_file;           /* PEM, with the chain; NULL: no TLS */
     const char *key_file;            /* PEM; NULL: in cert_file */
     const char *ca_file;             /* PEM; not NULL: clients show a certificate of one of these */
+    const char *crl_file;            /* PEM; not NULL: and none of these lists, read again when they
+                                      * change.  With ca_file */
     const char *priorities;          /* of GnuTLS, without versions below 1.2; NULL: 1.2 and 1.3 */
     const struct http_mount *mounts; /* ended with a NULL handler; copied */
 };

@@ -1,43 +1,18 @@
 #include "http/tls.private.h"
 
-#include "common/cleanup.h"
 #include "common/heap.h"
+#include "http/pem.private.h"
+#include "http/revocations.private.h"
 #include "http/server.h"
 
 #include <assert.h>
-#include <fcntl.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #define DEFAULT_PRIORITIES "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"
-#define FILE_MOST          ((off_t)1 << 20)
 #define NAME_SIZE          4096
-
-/* NULL: it cannot be read. */
-static const char *read_file(struct arena *arena, const char *path, struct error *err) {
-    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat info;
-    char *text;
-    ssize_t got;
-
-    if (fd < 0 || fstat(fd, &info) < 0) {
-        error_errno(err, ERROR_BAD_REQUEST, "cannot read %s", path);
-        return NULL;
-    }
-    if (!S_ISREG(info.st_mode) || info.st_size == 0 || info.st_size > FILE_MOST) {
-        error_set(err, ERROR_BAD_REQUEST, "%s: not a file of certificates or keys", path);
-        return NULL;
-    }
-    text = arena_alloc(arena, (size_t)info.st_size + 1);
-    got = read(fd, text, (size_t)info.st_size);
-    if (got == info.st_size)
-        return text;
-    error_set(err, ERROR_BAD_REQUEST, "cannot read the whole of %s", path);
-    return NULL;
-}
 
 static gnutls_datum_t datum_of(const char *text) {
     return (gnutls_datum_t){ .data = (unsigned char *)(uintptr_t)text,
@@ -100,13 +75,14 @@ int http_tls_read(struct arena *arena, const struct http_server_settings *settin
     struct http_tls tls = { .priorities =
                                 settings->priorities ? settings->priorities : DEFAULT_PRIORITIES };
 
-    assert(settings->cert_file);
+    assert(settings->cert_file && (settings->ca_file || !settings->crl_file));
     if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
         return error_set(err, ERROR_BAD_REQUEST, "this libmicrohttpd was built without TLS");
-    if (!(tls.cert = read_file(arena, settings->cert_file, err)) ||
-        !(tls.key = read_file(arena, key_file, err)) ||
-        (settings->ca_file && !(tls.ca = read_file(arena, settings->ca_file, err))) ||
-        try_texts(&tls, settings, err) < 0 || try_priorities(tls.priorities, err) < 0)
+    if (!(tls.cert = pem_text(arena, settings->cert_file, err)) ||
+        !(tls.key = pem_text(arena, key_file, err)) ||
+        (settings->ca_file && !(tls.ca = pem_text(arena, settings->ca_file, err))) ||
+        try_texts(&tls, settings, err) < 0 || try_priorities(tls.priorities, err) < 0 ||
+        (settings->crl_file && revocations_open(settings->crl_file, &tls.revocations, err) < 0))
         return -1;
     tls.priorities = arena_text(arena, tls.priorities);
     *ret = tls;
@@ -147,4 +123,14 @@ char *http_tls_client(struct MHD_Connection *mhd) {
 
     return info && info->tls_session && is_trusted(info->tls_session) ? name_of(info->tls_session)
                                                                       : NULL;
+}
+
+bool http_tls_is_revoked(struct revocations *revocations, struct MHD_Connection *mhd) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    unsigned count = 0;
+    const gnutls_datum_t *shown =
+        info && info->tls_session ? gnutls_certificate_get_peers(info->tls_session, &count) : NULL;
+
+    return !shown || revocations_have(revocations, shown, count);
 }

@@ -4,6 +4,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "engine/daemon.h"
+#include "storage/tls_directory.h"
 #include "json/json.h"
 
 #include <stdio.h>
@@ -91,11 +92,12 @@ static int add_subject(const struct launch *launch, struct error *err) {
 
 static int add_credentials(const struct launch *launch, struct error *err) {
     if (launch->settings->tls_directory &&
-        order(launch, "object-add",
-              json_pack("{s:s, s:s, s:s, s:s, s:b, s:s}", "qom-type", "tls-creds-x509", "id",
-                        CREDENTIALS, "dir", launch->settings->tls_directory, "endpoint", "server",
-                        "verify-peer", true, "priority", DAEMON_TLS),
-              err) < 0)
+        (tls_directory_check(launch->settings->tls_directory, err) < 0 ||
+         order(launch, "object-add",
+               json_pack("{s:s, s:s, s:s, s:s, s:b, s:s}", "qom-type", "tls-creds-x509", "id",
+                         CREDENTIALS, "dir", launch->settings->tls_directory, "endpoint", "server",
+                         "verify-peer", true, "priority", DAEMON_TLS),
+               err) < 0))
         return -1;
     if (launch->wish->subject)
         return add_subject(launch, err);

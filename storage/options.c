@@ -62,6 +62,10 @@ const struct option storage_options[] = {
     { .section = SECTION, .key = "client_ca_file", .type = OPTION_TEXT,
       .help = "PEM file of the authorities whose certificates count at client_ports, that of cert_file among them; an "
               "absolute path. With one for clients alone what their QEMU can read opens no replica. Unset: ca_file." },
+    { .section = SECTION, .key = "crl_file", .type = OPTION_TEXT,
+      .help = "PEM file of lists of revoked certificates, of the authorities in ca_file and client_ca_file; an absolute "
+              "path. Whose certificate is in one is not let in. A list that is replaced counts at once where other nodes "
+              "call this one, for storage daemons from their next start on. Unset: none." },
     { .section = OPTION_POOL, .key = "path", .type = OPTION_TEXT,
       .help = "Directory of the pool, an absolute path. It is marked with a file scoria-pool when it is empty and the API "
               "has never heard of the pool; later it is used only with that mark, so that an empty mount point is not "

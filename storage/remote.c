@@ -19,7 +19,7 @@ struct remote {
     const struct config *config;
     struct client api;
     struct knocks *knocks;
-    const char *cert_file, *key_file, *ca_file, *client_ca_file;
+    const char *cert_file, *key_file, *ca_file, *client_ca_file, *crl_file;
     const char *tls_directory, *client_tls_directory; /* what daemons find them in */
     const char *host;                                 /* to listen at; NULL: nothing is served */
     unsigned port;
@@ -116,7 +116,10 @@ static int check_path(const char *key, const char *path, struct error *err) {
 
 static int make_directory(const struct remote *remote, const char *path, const char *ca_file,
                           struct error *err) {
-    return tls_directory_make(path, remote->cert_file, remote->key_file, ca_file, err);
+    const struct tls_files files = { remote->cert_file, remote->key_file, ca_file,
+                                     remote->crl_file };
+
+    return tls_directory_make(path, &files, err);
 }
 
 static int read_files(struct remote *remote, const char *run_directory, struct error *err) {
@@ -124,12 +127,14 @@ static int read_files(struct remote *remote, const char *run_directory, struct e
     remote->key_file = text_of(remote, "key_file");
     remote->ca_file = text_of(remote, "ca_file");
     remote->client_ca_file = text_of(remote, "client_ca_file");
+    remote->crl_file = text_of(remote, "crl_file");
     if (!remote->key_file)
         remote->key_file = remote->cert_file;
     if (check_path("cert_file", remote->cert_file, err) < 0 ||
         check_path("key_file", remote->key_file, err) < 0 ||
         check_path("ca_file", remote->ca_file, err) < 0 ||
-        check_path("client_ca_file", remote->client_ca_file, err) < 0)
+        check_path("client_ca_file", remote->client_ca_file, err) < 0 ||
+        check_path("crl_file", remote->crl_file, err) < 0)
         return -1;
     if (!remote->cert_file || !remote->ca_file)
         return 0;
@@ -193,6 +198,7 @@ int remote_serve(struct remote *remote, const struct pool_settings *pools, unsig
         .cert_file = remote->cert_file,
         .key_file = remote->key_file,
         .ca_file = remote->ca_file,
+        .crl_file = remote->crl_file,
     };
 
     if (!remote->host)

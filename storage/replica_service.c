@@ -229,6 +229,7 @@ int replica_service_start(const struct replica_service_settings *settings,
         .cert_file = settings->cert_file,
         .key_file = settings->key_file,
         .ca_file = settings->ca_file,
+        .crl_file = settings->crl_file,
         .mounts = mounts,
     };
 

@@ -26,6 +26,7 @@ struct replica_service_settings { /* what they point to outlives it */
     const char *address;
     unsigned port;                              /* 0: any free one */
     const char *cert_file, *key_file, *ca_file; /* NULL: no TLS, for tests */
+    const char *crl_file;                       /* NULL: none */
 };
 
 int replica_service_start(const struct replica_service_settings *settings,

@@ -9,13 +9,16 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#define PARAMS "dh-params.pem"
+#define PARAMS  "dh-params.pem"
+#define REVOKED "ca-crl.pem"
 
+/* `target` NULL: there is none. */
 static int make_link(int directory, const char *name, const char *target, struct error *err) {
     if (unlinkat(directory, name, 0) < 0 && errno != ENOENT)
         return error_errno(err, ERROR_BAD_REQUEST, "removing %s", name);
-    if (symlinkat(target, directory, name) < 0)
+    if (target && symlinkat(target, directory, name) < 0)
         return error_errno(err, ERROR_BAD_REQUEST, "making %s", name);
     return 0;
 }
@@ -37,12 +40,11 @@ static int make_params(int directory, struct error *err) {
     return 0;
 }
 
-int tls_directory_make(const char *path, const char *cert_file, const char *key_file,
-                       const char *ca_file, struct error *err) {
+int tls_directory_make(const char *path, const struct tls_files *files, struct error *err) {
     const char *const links[][2] = {
-        { "ca-cert.pem", ca_file },     { "server-cert.pem", cert_file },
-        { "server-key.pem", key_file }, { "client-cert.pem", cert_file },
-        { "client-key.pem", key_file },
+        { "ca-cert.pem", files->ca },       { REVOKED, files->crl },
+        { "server-cert.pem", files->cert }, { "server-key.pem", files->key },
+        { "client-cert.pem", files->cert }, { "client-key.pem", files->key },
     };
     autoclose int fd = -1;
 
@@ -56,4 +58,14 @@ int tls_directory_make(const char *path, const char *cert_file, const char *key_
             return error_context(err, "%s", path);
     }
     return make_params(fd, err) < 0 ? error_context(err, "%s", path) : 0;
+}
+
+int tls_directory_check(const char *path, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *lists = arena_join(arena, path, "/" REVOKED, NULL);
+    struct stat facts;
+
+    if (lstat(lists, &facts) < 0 && errno == ENOENT)
+        return 0;
+    return access(lists, R_OK) < 0 ? error_errno(err, ERROR_UNAVAILABLE, "reading %s", lists) : 0;
 }

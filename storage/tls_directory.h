@@ -6,7 +6,13 @@
 
 #include "common/error.h"
 
-/* Makes it, with links to the files: one that is renewed counts from the next start of a daemon on.
- * All paths are absolute. */
-int tls_directory_make(const char *path, const char *cert_file, const char *key_file,
-                       const char *ca_file, struct error *err);
+struct tls_files { /* absolute paths */
+    const char *cert, *key, *ca;
+    const char *crl; /* of a server's clients; NULL: none */
+};
+
+/* Makes it, with links to the files: one that is renewed counts from the next start of a daemon
+ * on. */
+int tls_directory_make(const char *path, const struct tls_files *files, struct error *err);
+/* ERROR_UNAVAILABLE: the lists of revoked certificates are not there, which QEMU takes for none. */
+int tls_directory_check(const char *path, struct error *err);

@@ -37,6 +37,7 @@ class Hosts(DeclaredCase):
         directory = os.path.join(cls.place, "certificates")
         os.mkdir(directory)
         cls.certificates = Certificates(directory)
+        cls.certificates.revoke()
         cls.ports = free_ports(len(HOSTS))
 
     def setUp(self):
@@ -52,6 +53,7 @@ class Hosts(DeclaredCase):
             f"--storage.cert_file={self.certificates.path('server.pem')}",
             f"--storage.key_file={self.certificates.path('server.key')}",
             f"--storage.ca_file={self.certificates.path('ca.pem')}",
+            f"--storage.crl_file={self.certificates.path('crl.pem')}",
             *self.storage(f"run-{i}", POOLS[i]))
         self.addCleanup(agent.kill)
         return agent.start()
@@ -187,6 +189,12 @@ class Hosts(DeclaredCase):
         self.assertEqual(self.ask_node(node, replica["uid"], "open", {
             **good, "pool": "/etc"}), 400)
         self.assertEqual(self.ask_node(node, replica["uid"], "open", "x" * 200000), 413)
+        self.certificates.make("former")
+        former = self.certificates.context("former")
+        self.assertEqual(self.ask_node(former, replica["uid"], "open", {**good, "epoch": 0}), 400)
+        self.certificates.revoke("former")
+        with self.assertRaises((OSError, http.client.HTTPException)):
+            self.ask_node(former, replica["uid"], "open", {**good, "epoch": 0})
         self.assertEqual(self.modes("closed")["pool-b"], "Healthy")
         disk.write(BLOCKS)
 

@@ -30,6 +30,19 @@ class Certificates:
                 "-in", self.path(f"{name}.csr"), "-out", self.path(f"{name}.pem"),
                 "-CA", self.path("ca.pem"), "-CAkey", self.path("ca.key"), "-CAcreateserial")
 
+    def revoke(self, *names):
+        """crl.pem has these, too, in the place of the one before."""
+        with open(self.path("index.txt"), "ab"), \
+             open(self.path("ca.cnf"), "w", encoding="ascii") as file:
+            file.write("[ca]\ndefault_ca = d\n[d]\ndefault_md = sha256\n"
+                       f"database = {self.path('index.txt')}\n")
+        words = ("ca", "-config", self.path("ca.cnf"), "-cert", self.path("ca.pem"), "-keyfile",
+                 self.path("ca.key"))
+        for name in names:
+            openssl(*words, "-revoke", self.path(f"{name}.pem"))
+        openssl(*words, "-gencrl", "-crldays", "2", "-out", self.path("crl.new"))
+        os.rename(self.path("crl.new"), self.path("crl.pem"))
+
     def path(self, name):
         return os.path.join(self.directory, name)
 

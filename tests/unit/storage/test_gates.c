@@ -65,11 +65,14 @@ static bool does_here(const char *command) {
 /* ---- the node ---- */
 
 static void name_certificates(const char *authorities) {
-    ck_assert_int_eq(tls_directory_make(arena_join(arena, certificates, "/named", NULL),
-                                        arena_join(arena, certificates, "/server-cert.pem", NULL),
-                                        arena_join(arena, certificates, "/server-key.pem", NULL),
-                                        authorities, &err),
-                     0);
+    ck_assert_int_eq(
+        tls_directory_make(
+            arena_join(arena, certificates, "/named", NULL),
+            &(struct tls_files){ .cert = arena_join(arena, certificates, "/server-cert.pem", NULL),
+                                 .key = arena_join(arena, certificates, "/server-key.pem", NULL),
+                                 .ca = authorities },
+            &err),
+        0);
 }
 
 static void begin(void) {

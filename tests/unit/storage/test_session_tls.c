@@ -33,7 +33,8 @@ static void assert_done(int outcome) {
     ck_assert_msg(outcome == 0, "%s", err.message);
 }
 
-static void make_service(void) {
+/* `crl` NULL: the service looks at no lists; storage daemons do. */
+static void make_service(const char *crl) {
     static struct pool_settings pool;
     const char *tls = arena_join(arena, run, "/tls", NULL);
     const struct sessions_settings session_settings = { .run_directory = run,
@@ -41,11 +42,18 @@ static void make_service(void) {
                                                                       .host = "127.0.0.1",
                                                                       .first_port = 9000,
                                                                       .last_port = 9999 } };
+    struct wish *wish = wish_of(WISH_REPLICA, replica_document(0, 1));
 
     pool = (struct pool_settings){ names[0], paths[0], NULL };
-    assert_done(tls_directory_make(tls, path_of("server-cert.pem"), path_of("server-key.pem"),
-                                   path_of("ca-cert.pem"), &err));
+    assert_done(tls_directory_make(tls,
+                                   &(struct tls_files){ .cert = path_of("server-cert.pem"),
+                                                        .key = path_of("server-key.pem"),
+                                                        .ca = path_of("ca-cert.pem"),
+                                                        .crl = path_of("crl.pem") },
+                                   &err));
     places = places_new();
+    places_set(places, &wish, 1);
+    wish_release(wish);
     sessions = sessions_new(&session_settings);
     assert_done(replica_service_start(
         &(struct replica_service_settings){ .places = places,
@@ -55,7 +63,8 @@ static void make_service(void) {
                                             .address = "127.0.0.1",
                                             .cert_file = path_of("server-cert.pem"),
                                             .key_file = path_of("server-key.pem"),
-                                            .ca_file = path_of("ca-cert.pem") },
+                                            .ca_file = path_of("ca-cert.pem"),
+                                            .crl_file = crl },
         &service, &err));
     snprintf(address, sizeof(address), "127.0.0.1:%u", replica_service_port(service));
 }
@@ -72,7 +81,6 @@ static void make_client(const char *name) {
 static void begin(void) {
     struct replica here = { .pool = paths[0], .uid = uids[0] };
     struct generation first;
-    struct wish *wish;
 
     begin_storage();
     snprintf(run, sizeof(run), "%s/run", top);
@@ -80,22 +88,24 @@ static void begin(void) {
     ck_assert_int_eq(mkdir(run, 0700), 0);
     ck_assert_int_eq(mkdir(certificates, 0700), 0);
     ck_assert(make_certificates(certificates));
+    ck_assert(revoke_certificates(certificates, ""));
     assert_done(pool_mark(paths[0], names[0], &err));
     generation_first(VOLUME, SIZE, uids, 3, &first);
     assert_done(replica_create(&here, VOLUME, MAXIMUM, &first, &err));
-    make_service();
-    wish = wish_of(WISH_REPLICA, replica_document(0, 1));
-    places_set(places, &wish, 1);
-    wish_release(wish);
+    make_service(path_of("crl.pem"));
     replica = (struct replica){ .pool = "/nowhere", .uid = uids[0], .address = address };
     make_client("client");
 }
 
-static void end(void) {
+static void end_service(void) {
     ck_assert(replica_service_stop(service, 60000));
     sessions_end(sessions, uids[0], INT64_MAX, &err);
     sessions_free(sessions);
     places_free(places);
+}
+
+static void end(void) {
+    end_service();
     replica_client_free(client);
     client = NULL;
     end_storage();
@@ -194,5 +204,50 @@ START_TEST(old_versions_are_not_spoken) {
 }
 END_TEST
 
+/* Also over the connection that he had. */
+START_TEST(who_is_revoked_opens_none_from_the_next_call_on) {
+    struct replica_data data;
+
+    assert_done(try_open(&data));
+    ck_assert(revoke_certificates(certificates, "client"));
+    ck_assert_int_eq(try_open(&data), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    make_client("client");
+    ck_assert_int_eq(try_open(&data), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+}
+END_TEST
+
+/* What serves the data has lists of its own. */
+START_TEST(who_is_revoked_is_told_nothing_at_the_port_either) {
+    struct replica_data data;
+
+    end_service();
+    make_service(NULL);
+    assert_done(try_open(&data));
+    ck_assert(is_told((unsigned)atoi(data.port), "client", MODERN));
+    ck_assert(revoke_certificates(certificates, "client"));
+    assert_done(try_open(&data));
+    ck_assert(!is_told((unsigned)atoi(data.port), "client", MODERN));
+}
+END_TEST
+
+START_TEST(without_the_lists_nothing_is_served) {
+    struct replica_data data;
+
+    end_service();
+    make_service(NULL);
+    ck_assert_int_eq(unlink(path_of("crl.pem")), 0);
+    ck_assert_int_eq(try_open(&data), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_msg(strstr(err.message, "ca-crl.pem"), "%s", err.message);
+    ck_assert(revoke_certificates(certificates, ""));
+    assert_done(try_open(&data));
+}
+END_TEST
+
 CHECK_MAIN_WITH("session_tls", adopt_daemons(), begin, end, nobody_is_let_in_but_who_has_opened_it,
-                a_certificate_of_a_server_opens_none, old_versions_are_not_spoken)
+                a_certificate_of_a_server_opens_none, old_versions_are_not_spoken,
+                who_is_revoked_opens_none_from_the_next_call_on,
+                who_is_revoked_is_told_nothing_at_the_port_either,
+                without_the_lists_nothing_is_served)
