@@ -8,6 +8,7 @@ libscoria_a_SOURCES += \
 	common/extend_header.h \
 	common/gib.h \
 	common/heap.c common/heap.h \
+	common/image_holes.c common/image_holes.h \
 	common/image_lock.c common/image_lock.h \
 	common/io_limits.c common/io_limits.h \
 	common/log.c common/log.h \

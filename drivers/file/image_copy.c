@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/image_holes.h"
 #include "drivers/file/image.h"
 
 #include <assert.h>
@@ -202,23 +203,6 @@ static int copy_step(struct copy *copy, off_t end, struct error *err) {
         return -1;
     learn_speed(copy, clock_boottime_us() - begun_us);
     return keep_pace(copy, err);
-}
-
-int image_find_data(int fd, off_t length, off_t from, struct image_extent *ret, struct error *err) {
-    off_t begin = from < length ? lseek(fd, from, SEEK_DATA) : length, end;
-
-    if (begin < 0 && errno == ENXIO)
-        begin = length;
-    else if (begin < 0 && is_unsupported(errno))
-        begin = from;
-    if (begin < 0)
-        return error_errno(err, ERROR_BACKEND, "looking for the file's data");
-    end = begin < length ? lseek(fd, begin, SEEK_HOLE) : length;
-    if (end < 0 && !is_unsupported(errno))
-        return error_errno(err, ERROR_BACKEND, "looking for the file's holes");
-    ret->begin = begin < length ? begin : length;
-    ret->end = end > begin && end < length ? end : length;
-    return 0;
 }
 
 static int find_data(const struct copy *copy, off_t from, struct image_extent *ret,

@@ -6,7 +6,7 @@
 
 #include "drivers/driver_call.h"
 
-#include <sys/types.h>
+#include <stdbool.h>
 
 /* Who is asked while a copy goes on, and how fast it may. */
 struct image_copy {
@@ -21,14 +21,6 @@ struct image_copy {
  * what `to` holds is undefined.  Not flushed.
  */
 int image_share(int from, int to, struct error *err);
-
-struct image_extent {
-    off_t begin, end;
-};
-
-/* The next data from there on; behind the last ones both are the length.  A file system that does
- * not know its holes has none. */
-int image_find_data(int fd, off_t length, off_t from, struct image_extent *ret, struct error *err);
 
 /*
  * Copies all of `from` into `to`, which must be nobody else's; whatever it held is gone.  `sparse`:

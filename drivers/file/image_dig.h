@@ -1,14 +1,10 @@
 /*
- * Room that holds nothing goes back to the file system, in place: holes are punched where zeros
- * were read and, in a qcow2 image, where nobody reads (qcow2_use.h).  No byte that anybody reads
- * changes, at no moment, so it can end anywhere and begin again; files that share blocks with this
- * one keep theirs.
- *
- * What a file system says of its holes is never believed so far that something is punched that
- * nobody has read.
+ * Room that holds nothing goes back to the file system, in place (common/image_holes.h): holes are
+ * punched where zeros were read and, in a qcow2 image, where nobody reads (qcow2_use.h).
  */
 #pragma once
 
+#include "common/image_holes.h"
 #include "drivers/driver_call.h"
 
 struct image_dig {
@@ -16,9 +12,6 @@ struct image_dig {
     const struct driver_progress *progress;
     bool qcow2; /* else raw */
 };
-
-/* Bytes that the file takes, flushed before they are counted. */
-int image_get_usage(int fd, int64_t *ret_bytes, struct error *err);
 
 /* Nobody writes to the file meanwhile, and `fd` holds the locks that see to it.  Flushed; at most
  * 5 MiB of memory.  ERROR_BAD_REQUEST: this file system takes no part of a file back. */
