@@ -9,6 +9,7 @@ libscoria_a_SOURCES += \
 	engine/relay.c engine/relay.h \
 	engine/replica.c engine/replica.h engine/replica.private.h \
 	engine/replica_access.h engine/replica_here.c \
+	engine/replica_dig.c engine/replica_dig.h \
 	engine/replica_epoch.c engine/replica_epoch.h \
 	engine/replica_sums.c engine/replica_sums.h \
 	engine/replica_snapshot.c engine/replica_snapshot.h \
@@ -54,5 +55,6 @@ check_PROGRAMS += \
 	tests/unit/engine/test_quorum_worlds \
 	tests/unit/engine/test_quorum_walk \
 	tests/unit/engine/test_replica \
+	tests/unit/engine/test_replica_dig \
 	tests/unit/engine/test_replica_epoch
 endif

@@ -17,7 +17,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define DATA      "data"
 #define LOCK      "lock"
 #define BLOCK     512
 #define PAUSE_MS  5
@@ -97,6 +96,20 @@ int replica_lock(const struct replica *replica, int *ret, struct error *err) {
 
 static int open_data(int directory, int flags) {
     return openat(directory, DATA, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+}
+
+int replica_open_data(const struct replica *replica, struct error *err) {
+    autoclose int directory = replica_open(replica, err);
+    autoclose int data = directory < 0 ? -1 : open_data(directory, O_RDWR);
+    struct stat facts;
+
+    if (directory < 0)
+        return -1;
+    if (data < 0 || fstat(data, &facts) < 0)
+        return replica_say(err, replica, "opening the data");
+    if (!S_ISREG(facts.st_mode))
+        return error_set(err, ERROR_BACKEND, "The data of %s are no plain file.", replica->uid);
+    return take_fd(data);
 }
 
 /* ERROR_CONFLICT: QEMU has it open. */

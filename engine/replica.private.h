@@ -15,6 +15,7 @@ struct replica_content {
 /* How the names of the files of snapshots begin; those that are whole have a uuid behind it. */
 #define REPLICA_SNAPSHOT "snapshot-"
 
+#define DATA      "data"
 #define STATE     "state"
 #define STATE_NEW "state.new"
 
@@ -23,6 +24,9 @@ int replica_say(struct error *err, const struct replica *replica, const char *wh
 
 /* Its directory, or -1. */
 int replica_open(const struct replica *replica, struct error *err);
+
+/* Its data, a plain file, for reading and writing; or -1. */
+int replica_open_data(const struct replica *replica, struct error *err);
 
 /* Snapshots that were begun and not ended; `all`: and those that are whole. */
 int replica_remove_snapshots(const struct replica *replica, bool all, struct error *err);
