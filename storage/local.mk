@@ -2,6 +2,7 @@ libscoria_a_SOURCES += \
 	storage/agent.c storage/agent.h \
 	storage/connections.c storage/connections.h \
 	storage/copies.c storage/copies.h \
+	storage/digs.c storage/digs.h \
 	storage/gates.c storage/gates.h \
 	storage/hanging.c storage/hanging.h \
 	storage/held.c storage/held.h \
@@ -25,6 +26,7 @@ libscoria_a_SOURCES += \
 	storage/replica_service.c storage/replica_service.h \
 	storage/replicas.c storage/replicas.h \
 	storage/reports.c storage/reports.h \
+	storage/room.c storage/room.h \
 	storage/session_ends.c storage/session_ends.h \
 	storage/sessions.c storage/sessions.h \
 	storage/target_text.c storage/target_text.h \
@@ -46,6 +48,7 @@ check_PROGRAMS += \
 	tests/unit/storage/test_looks \
 	tests/unit/storage/test_pools \
 	tests/unit/storage/test_reports \
+	tests/unit/storage/test_room \
 	tests/unit/storage/test_tls_directory \
 	tests/unit/storage/test_wanted \
 	tests/unit/storage/test_wish

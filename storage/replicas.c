@@ -7,6 +7,7 @@
 #include "common/quantity.h"
 #include "storage/copies.h"
 #include "storage/held.h"
+#include "storage/room.h"
 #include "storage/sessions.h"
 #include "json/json.h"
 
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#define COPY_MS 100  /* while something is copied */
+#define COPY_MS 100  /* while something is copied, or dug out */
 #define SOON_MS 1000 /* between two looks at one that is not well */
 #define SCRAP   4096 /* as much may stand in a file that nobody has written to */
 
@@ -27,6 +28,8 @@ struct file {
     json_t *snapshots; /* what was seen of them; NULL: nothing */
     bool copies;       /* something is copied to it */
     bool waits;        /* a snapshot is not as it is to be */
+    struct room room;  /* that it gives back */
+    bool digs;         /* not at the end of that */
     int64_t due_us;
 };
 
@@ -34,6 +37,7 @@ struct replicas {
     struct replicas_settings settings;
     LIST_HEAD(file_list, file) files;
     struct copies *copies;
+    struct digs *digs;
     unsigned strangers; /* as the log has it */
 };
 
@@ -44,11 +48,13 @@ static json_t *capacity_json(struct arena *arena, const struct replica_look *loo
                      "total", quantity_text(arena, look->bytes));
 }
 
-static const char *status_text(struct arena *arena, const struct file *file,
-                               const struct replica_look *look, const char *message, bool figures) {
+static const char *status_text(struct arena *arena, const struct replicas *replicas,
+                               const struct file *file, const struct replica_look *look,
+                               const char *message, bool figures) {
     json_t *status =
-        json_pack("{s:s, s:o, s:I}", "phase", file->phase, "message", wish_text(message),
-                  "observedGeneration", (json_int_t)file->wish->generation);
+        json_pack("{s:s, s:o, s:I, s:o*}", "phase", file->phase, "message", wish_text(message),
+                  "observedGeneration", (json_int_t)file->wish->generation, "reclaim",
+                  room_json(&file->room, replicas->digs, file->wish, figures));
 
     if (look)
         json_object_set_new(status, "capacity", capacity_json(arena, look, figures));
@@ -67,8 +73,8 @@ static void say(struct replicas *replicas, struct file *file, const char *phase,
                     replicas->settings.pool, "phase", phase, "reason", message, NULL);
     file->phase = phase;
     reports_put(replicas->settings.reports, WISH_REPLICA, file->wish->uid,
-                status_text(arena, file, look, message, true),
-                status_text(arena, file, look, message, false));
+                status_text(arena, replicas, file, look, message, true),
+                status_text(arena, replicas, file, look, message, false));
 }
 
 /* ---- work ---- */
@@ -99,6 +105,7 @@ static void remove_file(struct replicas *replicas, struct file *file,
     struct error err = { 0 };
 
     copies_stop(replicas->copies, file->wish->uid, NULL);
+    digs_stop(replicas->digs, file->wish->uid);
     if (end_session(replicas, file, &err) == 0 && replica_delete(&place, &err) == 0 &&
         !is_same_pool(replicas, pool))
         error_set(&err, ERROR_UNAVAILABLE, "%s was exchanged meanwhile", replicas->settings.path);
@@ -110,7 +117,7 @@ static void remove_file(struct replicas *replicas, struct file *file,
     log_info(NULL, "replica removed", "replica_id", file->wish->uid, "volume_id",
              file->wish->replica.volume, "pool", replicas->settings.pool, NULL);
     reports_put_last(replicas->settings.reports, WISH_REPLICA, file->wish->uid,
-                     status_text(arena, file, NULL, "", false));
+                     status_text(arena, replicas, file, NULL, "", false));
 }
 
 /* A clone's begins with its source's snapshot in this pool: 0 made, 1 under way, -1. */
@@ -226,6 +233,14 @@ static void keep_snapshots(struct replicas *replicas, struct file *file,
         forget_snapshots(file);
 }
 
+/* ---- room ---- */
+
+static void keep_room(struct replicas *replicas, struct file *file) {
+    const struct replica place = place_of(replicas, file);
+
+    file->digs = room_keep(&file->room, replicas->digs, &place, file->wish, file->made);
+}
+
 static bool is_here(const struct replicas *replicas, const struct file *file, struct error *err) {
     if (strcmp(file->wish->replica.path, replicas->settings.path) == 0)
         return true;
@@ -236,7 +251,7 @@ static bool is_here(const struct replicas *replicas, const struct file *file, st
 
 static bool is_well(const struct file *file) {
     return strcmp(file->phase, "Deleted") == 0 ||
-           (strcmp(file->phase, "Healthy") == 0 && !file->waits);
+           (strcmp(file->phase, "Healthy") == 0 && !file->waits && !file->digs);
 }
 
 static void work_on(struct replicas *replicas, struct file *file, const struct pool_look *pool,
@@ -259,10 +274,13 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
         remove_file(replicas, file, pool);
     else {
         keep_snapshots(replicas, file, pool);
+        keep_room(replicas, file);
         keep_file(replicas, file);
     }
     pause_ms = is_well(file) ? replicas->settings.look_ms : SOON_MS;
-    file->due_us = clock_monotonic_us() + (file->copies ? COPY_MS : pause_ms) * 1000;
+    if (file->copies || digs_work(replicas->digs, file->wish->uid))
+        pause_ms = COPY_MS;
+    file->due_us = clock_monotonic_us() + pause_ms * 1000;
 }
 
 int64_t replicas_work(struct replicas *replicas, const struct pool_look *pool, bool ours) {
@@ -290,7 +308,8 @@ static struct file *find(const struct replicas *replicas, const char *uid) {
     return NULL;
 }
 
-static void drop(struct file *file) {
+static void drop(const struct replicas *replicas, struct file *file) {
+    digs_stop(replicas->digs, file->wish->uid);
     forget_snapshots(file);
     LIST_REMOVE(file, next);
     wish_release(file->wish);
@@ -325,7 +344,7 @@ void replicas_set(struct replicas *replicas, struct wish *const *wishes, unsigne
     for (file = LIST_FIRST(&replicas->files); file; file = next) {
         next = LIST_NEXT(file, next);
         if (!file->named)
-            drop(file);
+            drop(replicas, file);
     }
 }
 
@@ -351,6 +370,7 @@ void replicas_look_for_strangers(struct replicas *replicas) {
 
 void replicas_end(struct replicas *replicas) {
     copies_end(replicas->copies);
+    digs_end(replicas->digs);
 }
 
 struct replicas *replicas_new(const struct replicas_settings *settings) {
@@ -358,13 +378,15 @@ struct replicas *replicas_new(const struct replicas_settings *settings) {
 
     replicas->settings = *settings;
     replicas->copies = copies_new();
+    replicas->digs = digs_new();
     LIST_INIT(&replicas->files);
     return replicas;
 }
 
 void replicas_free(struct replicas *replicas) {
     while (!LIST_EMPTY(&replicas->files))
-        drop(LIST_FIRST(&replicas->files));
+        drop(replicas, LIST_FIRST(&replicas->files));
     copies_free(replicas->copies);
+    digs_free(replicas->digs);
     free(replicas);
 }

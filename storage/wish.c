@@ -120,6 +120,28 @@ static bool was_made(const json_t *document) {
     return phase && *phase && strcmp(phase, "Init") != 0;
 }
 
+static int read_reclaim(struct held *held, const json_t *document, struct error *err) {
+    const json_t *wanted = json_object_get(json_object_get(document, "spec"), "reclaim");
+    const json_t *told = json_object_get(json_object_get(document, "status"), "reclaim");
+    struct wish_reclaim *reclaim = &held->wish.replica.reclaim;
+    const char *phase = json_text_of(told, "phase"), *reason = json_text_of(told, "reason");
+
+    if (!wanted)
+        return 0;
+    reclaim->number = count_of(wanted, "number");
+    if (reclaim->number == 0)
+        return refuse(err, &held->wish, "what it is to give back");
+    if (!phase || count_of(told, "number") != reclaim->number)
+        return 0;
+    reclaim->phase = strcmp(phase, "Done") == 0     ? RECLAIM_DONE
+                     : strcmp(phase, "Failed") == 0 ? RECLAIM_ENDED
+                                                    : RECLAIM_PENDING;
+    reclaim->unsupported = reason && strcmp(reason, RECLAIM_UNSUPPORTED) == 0;
+    reclaim->before_bytes = count_of(told, "beforeBytes");
+    reclaim->after_bytes = count_of(told, "afterBytes");
+    return 0;
+}
+
 static int read_replica(struct held *held, const json_t *document, struct error *err) {
     const json_t *spec = json_object_get(document, "spec"),
                  *source = json_object_get(spec, "source");
@@ -141,7 +163,7 @@ static int read_replica(struct held *held, const json_t *document, struct error 
         return refuse(err, &held->wish, "it names no volume, pool and path");
     if (replica->size_bytes <= 0 || replica->size_bytes > replica->maximum_bytes)
         return refuse(err, &held->wish, "its capacity");
-    if (read_members(held, spec, err) < 0)
+    if (read_members(held, spec, err) < 0 || read_reclaim(held, document, err) < 0)
         return -1;
     return read_snapshots(held, spec, &replica->snapshots, &replica->snapshot_count, err);
 }

@@ -30,6 +30,21 @@ struct wish_revert {
     bool done;            /* as the document says */
 };
 
+/* A replica gives back room that holds nothing. */
+enum wish_reclaim_phase { RECLAIM_PENDING, RECLAIM_DONE, RECLAIM_ENDED /* and not done */ };
+
+/* Why it has ended: its file system takes no part of a file back, or anything else. */
+#define RECLAIM_UNSUPPORTED "unsupported"
+#define RECLAIM_FAILED      "failed"
+
+struct wish_reclaim {
+    int64_t number; /* of the request; 0: it is not asked for */
+    /* As the document has heard of it. */
+    enum wish_reclaim_phase phase;
+    bool unsupported;
+    int64_t before_bytes, after_bytes;
+};
+
 struct wish_volume {
     int64_t size_bytes, maximum_bytes;
     const char *node;  /* where its target is to be; "": nowhere */
@@ -66,6 +81,7 @@ struct wish_replica {
     const char *source, *source_snapshot; /* uids: what a clone's begins with; NULL: nothing */
     unsigned snapshot_count;              /* that it is to hold, or to remove */
     const struct wish_snapshot *snapshots;
+    struct wish_reclaim reclaim;
     /* Its file was there once: it is never made with the volume's first generation again, as it
      * would pass for one that has all that was written. */
     bool made;

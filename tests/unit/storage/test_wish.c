@@ -30,6 +30,42 @@ START_TEST(a_replica_is_read) {
 }
 END_TEST
 
+static struct wish_reclaim reclaim_of(const char *told) {
+    json_t *document = replica_document(1, 7);
+    struct wish *wish;
+    struct wish_reclaim found;
+
+    json_object_set_new(json_object_get(document, "spec"), "reclaim",
+                        json_pack("{s:i}", "number", 2));
+    set_phase(document, "Healthy");
+    json_object_set(json_object_get(document, "status"), "reclaim",
+                    json_parse(arena, told, strlen(told), &err));
+    wish = wish_of(WISH_REPLICA, document);
+    found = wish->replica.reclaim;
+    wish_release(wish);
+    return found;
+}
+
+/* Of another request, or in words that nobody says, nothing is done. */
+START_TEST(what_was_given_back_is_known_by_its_number) {
+    struct wish_reclaim done =
+        reclaim_of("{\"number\":2,\"phase\":\"Done\",\"beforeBytes\":9000,\"afterBytes\":4096}");
+    struct wish_reclaim failed =
+        reclaim_of("{\"number\":2,\"phase\":\"Failed\",\"reason\":\"unsupported\"}");
+
+    ck_assert_int_eq(done.number, 2);
+    ck_assert_int_eq(done.phase, RECLAIM_DONE);
+    ck_assert_int_eq(done.before_bytes, 9000);
+    ck_assert_int_eq(done.after_bytes, 4096);
+    ck_assert_int_eq(failed.phase, RECLAIM_ENDED);
+    ck_assert(failed.unsupported);
+    ck_assert(!reclaim_of("{\"number\":2,\"phase\":\"Failed\"}").unsupported);
+    ck_assert_int_eq(reclaim_of("{\"number\":1,\"phase\":\"Done\"}").phase, RECLAIM_PENDING);
+    ck_assert_int_eq(reclaim_of("{\"number\":2,\"phase\":\"Pending\"}").phase, RECLAIM_PENDING);
+    ck_assert_int_eq(reclaim_of("{\"number\":2}").phase, RECLAIM_PENDING);
+}
+END_TEST
+
 START_TEST(a_volume_is_read_and_can_be_read_again) {
     json_t *document = volume_document(NODE, "128Mi", 3);
     struct wish *wish, *again;
@@ -104,6 +140,8 @@ START_TEST(what_makes_no_sense_is_refused) {
                    json_pack("[s]", "nobody"));
     assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "source",
                    json_pack("{s:s}", "replicaId", uids[1]));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "reclaim",
+                   json_pack("{s:i}", "number", 0));
     assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "snapshots",
                    json_pack("[{s:s, s:b}]", "uid", "../data", "remove", 1));
     assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "snapshots",
@@ -135,5 +173,5 @@ START_TEST(a_message_is_text_whatever_was_said) {
 END_TEST
 
 CHECK_MAIN_WITH("wish", true, begin_storage, end_storage, a_replica_is_read,
-                a_volume_is_read_and_can_be_read_again, what_makes_no_sense_is_refused,
-                a_message_is_text_whatever_was_said)
+                what_was_given_back_is_known_by_its_number, a_volume_is_read_and_can_be_read_again,
+                what_makes_no_sense_is_refused, a_message_is_text_whatever_was_said)

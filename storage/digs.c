@@ -1,0 +1,105 @@
+#include "storage/digs.h"
+
+#include "common/arena.h"
+#include "common/heap.h"
+#include "common/thread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct digs {
+    struct arena *arena; /* of the one that is under way; NULL: none */
+    struct replica replica;
+    pthread_t thread;
+    atomic_bool ends, done;
+    atomic_int_least64_t at_byte;
+    int outcome; /* once it is done */
+    struct replica_dug dug;
+    struct error err;
+};
+
+struct digs *digs_new(void) {
+    return heap_new(sizeof(struct digs));
+}
+
+void digs_free(struct digs *digs) {
+    free(digs);
+}
+
+static void *run(void *arg) {
+    struct digs *digs = arg;
+    const struct replica_dig how = { .ends = &digs->ends, .at_byte = &digs->at_byte };
+
+    digs->outcome = replica_dig(&digs->replica, &how, &digs->dug, &digs->err);
+    atomic_store(&digs->done, true);
+    return NULL;
+}
+
+static int start(struct digs *digs, const struct replica *replica, struct error *err) {
+    struct arena *arena = digs->arena = arena_new();
+    int code;
+
+    digs->replica = (struct replica){ .pool = arena_text(arena, replica->pool),
+                                      .uid = arena_text(arena, replica->uid) };
+    digs->err = (struct error){ .kind = ERROR_NONE };
+    atomic_store(&digs->ends, false);
+    atomic_store(&digs->done, false);
+    atomic_store(&digs->at_byte, 0);
+    code = thread_start(&digs->thread, "dig", run, digs);
+    if (code == 0)
+        return 1;
+    digs->arena = NULL;
+    arena_free(arena);
+    return error_set(err, ERROR_UNAVAILABLE, "cannot start a thread: %s", strerror(code));
+}
+
+static int collect(struct digs *digs, struct replica_dug *ret, struct error *err) {
+    pthread_join(digs->thread, NULL);
+    arena_free(digs->arena);
+    digs->arena = NULL;
+    if (digs->outcome < 0)
+        return error_pass(err, &digs->err);
+    *ret = digs->dug;
+    return 0;
+}
+
+static bool is_of(const struct digs *digs, const char *replica) {
+    return digs->arena && strcmp(digs->replica.uid, replica) == 0;
+}
+
+int digs_make(struct digs *digs, const struct replica *replica, struct replica_dug *ret,
+              struct error *err) {
+    struct replica_dug ignored;
+    struct error nobody;
+
+    if (digs->arena && !atomic_load(&digs->done))
+        return 1;
+    if (is_of(digs, replica->uid))
+        return collect(digs, ret, err);
+    if (digs->arena)
+        (void)collect(digs, &ignored, &nobody); /* asks for it any more */
+    return start(digs, replica, err);
+}
+
+bool digs_work(const struct digs *digs, const char *replica) {
+    return is_of(digs, replica);
+}
+
+int64_t digs_at(const struct digs *digs, const char *replica) {
+    return is_of(digs, replica) ? atomic_load(&digs->at_byte) : 0;
+}
+
+void digs_end(struct digs *digs) {
+    struct replica_dug ignored;
+    struct error nobody;
+
+    if (!digs->arena)
+        return;
+    atomic_store(&digs->ends, true);
+    (void)collect(digs, &ignored, &nobody);
+}
+
+void digs_stop(struct digs *digs, const char *replica) {
+    if (is_of(digs, replica))
+        digs_end(digs);
+}

@@ -1,0 +1,27 @@
+/*
+ * Replicas of a pool that give back room (engine/replica_dig.h): a thread of its own for each, so
+ * that the pool is looked at meanwhile; one at a time.
+ *
+ * Belongs to the thread of the pool.
+ */
+#pragma once
+
+#include "engine/replica_dig.h"
+
+#include <stdbool.h>
+
+struct digs;
+
+struct digs *digs_new(void);
+void digs_free(struct digs *digs); /* after digs_end(); NULL is fine */
+
+/* As replica_dig(), but 1: under way, or another is: come again. */
+int digs_make(struct digs *digs, const struct replica *replica, struct replica_dug *ret,
+              struct error *err);
+/* Is it at that replica?  How far; 0: not at all. */
+bool digs_work(const struct digs *digs, const char *replica);
+int64_t digs_at(const struct digs *digs, const char *replica);
+/* Nothing is done to that replica any more when this returns. */
+void digs_stop(struct digs *digs, const char *replica);
+/* The one that is under way ends soon, and is forgotten. */
+void digs_end(struct digs *digs);
