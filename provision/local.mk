@@ -3,6 +3,7 @@ libscoria_a_SOURCES += \
 	provision/backoff.c provision/backoff.h \
 	provision/changes.c provision/changes.h \
 	provision/condition.c provision/condition.h \
+	provision/config_reclaim.c provision/config_reclaim.h \
 	provision/controller.c provision/controller.h \
 	provision/document.c provision/document.h \
 	provision/document_changes.c provision/document_changes.h \
@@ -16,6 +17,7 @@ libscoria_a_SOURCES += \
 	provision/pool_list.c provision/pool_list.h \
 	provision/reconcile.c provision/reconcile.h provision/reconcile.private.h \
 	provision/reconcile_create.c \
+	provision/reconcile_reclaim.c \
 	provision/reconcile_replicas.c provision/reconcile_revert.c \
 	provision/reconcile_settle.c \
 	provision/reconcile_size.c \
@@ -45,6 +47,7 @@ check_PROGRAMS += \
 	tests/unit/provision/test_document_own \
 	tests/unit/provision/test_document_quota \
 	tests/unit/provision/test_reconcile \
+	tests/unit/provision/test_reconcile_reclaim \
 	tests/unit/provision/test_reconcile_revert \
 	tests/unit/provision/test_reconcile_snapshots \
 	tests/unit/provision/test_reconcile_walk \

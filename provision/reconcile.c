@@ -117,6 +117,25 @@ const char *replica_pool_of(const struct document *replica) {
     return tree_text(json_object_get(replica->body, "spec"), "poolName");
 }
 
+int replica_put_spec(struct reconcile *r, struct document *replica, const char *key, json_t *value,
+                     struct error *err) {
+    struct document after = *replica;
+
+    if (stands(json_object_get(replica->body, "spec"), key, value)) {
+        json_decref(value);
+        return 0;
+    }
+    r->writes = true;
+    after.body = json_keep(r->work->arena, json_deep_copy(replica->body));
+    put(json_object_get(after.body, "spec"), key, value);
+    if (r->looks)
+        return 0;
+    if (document_own_write(r->work, replica, &after, err) < 0)
+        return -1;
+    *replica = after;
+    return 0;
+}
+
 bool volume_is_done(const struct reconcile *r) {
     const struct side *volume = &r->volume;
 
@@ -215,8 +234,8 @@ static int advance(struct reconcile *r, struct error *err) {
         !text_is(side_phase(&r->config), "Reconciling"))
         return 0;
     if (load_snapshots(r, err) < 0 || reconcile_replicas(r, err) < 0 ||
-        reconcile_snapshots(r, err) < 0 || reconcile_revert(r, err) < 0 || serve(r, err) < 0 ||
-        reconcile_size(r, err) < 0)
+        reconcile_snapshots(r, err) < 0 || reconcile_revert(r, err) < 0 ||
+        reconcile_reclaim(r, err) < 0 || serve(r, err) < 0 || reconcile_size(r, err) < 0)
         return -1;
     return reconcile_settle(r, err);
 }

@@ -59,6 +59,9 @@ int64_t reconcile_wanted_bytes(const struct reconcile *r);
 
 const char *replica_phase(const struct document *replica);
 const char *replica_pool_of(const struct document *replica);
+/* Written at once.  Takes over the value; NULL: the key goes. */
+int replica_put_spec(struct reconcile *r, struct document *replica, const char *key, json_t *value,
+                     struct error *err);
 /* It is made, and the target reads and writes it. */
 bool replica_is_healthy(const struct reconcile *r, const struct document *replica);
 /* The volume's spec stands as it did, and its node, if it has one, has made it true. */
@@ -113,5 +116,6 @@ int reconcile_target(struct reconcile *r, const char *node, struct error *err);
 int reconcile_size(struct reconcile *r, struct error *err);
 int reconcile_snapshots(struct reconcile *r, struct error *err);
 int reconcile_revert(struct reconcile *r, struct error *err);
+int reconcile_reclaim(struct reconcile *r, struct error *err);
 int reconcile_settle(struct reconcile *r, struct error *err);
 int reconcile_delete(struct reconcile *r, struct error *err);

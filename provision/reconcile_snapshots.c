@@ -262,26 +262,10 @@ static json_t *list_for(const struct reconcile *r, const struct document *replic
 /* Takes over the list. */
 static int put_list(struct reconcile *r, struct document *replica, json_t *list,
                     struct error *err) {
-    const json_t *before = json_object_get(spec_of(replica), "snapshots");
-    struct document after = *replica;
-
-    if (json_array_size(list) == 0 ? !before : json_equal(before, list)) {
-        json_decref(list);
-        return 0;
-    }
-    r->writes = true;
-    after.body = json_keep(r->work->arena, json_deep_copy(replica->body));
-    if (json_array_size(list) == 0)
-        json_object_del(json_object_get(after.body, "spec"), "snapshots");
-    else
-        json_object_set(json_object_get(after.body, "spec"), "snapshots", list);
+    if (json_array_size(list) > 0)
+        return replica_put_spec(r, replica, "snapshots", list, err);
     json_decref(list);
-    if (r->looks)
-        return 0;
-    if (document_own_write(r->work, replica, &after, err) < 0)
-        return -1;
-    *replica = after;
-    return 0;
+    return replica_put_spec(r, replica, "snapshots", NULL, err);
 }
 
 /* Whoever makes one has to have heard that it is wanted no more, before its files go. */

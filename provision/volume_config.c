@@ -1,5 +1,6 @@
 #include "common/quantity.h"
 #include "ledger/quota_limit.h"
+#include "provision/config_reclaim.h"
 #include "provision/document_store.h"
 #include "provision/name.h"
 #include "provision/pool_list.h"
@@ -51,6 +52,11 @@ static const struct schema_field revert_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+static const struct schema_field reclaim_fields[] = {
+    { "request", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Any text; another one asks for it once more." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field spec_fields[] = {
     { "capacity", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = capacity_fields,
       .about = "How large it is to be." },
@@ -62,6 +68,8 @@ static const struct schema_field spec_fields[] = {
     { "policy", SCHEMA_OBJECT, SCHEMA_KEPT, .of = volume_policy_fields,
       .about = "Its own copy of what its policy said." },
     { "revert", SCHEMA_OBJECT, .of = revert_fields, .about = "What it is put back to." },
+    { "reclaim", SCHEMA_OBJECT, .of = reclaim_fields,
+      .about = "Its replicas give back room that holds nothing." },
     SCHEMA_FIELDS_END,
 };
 
@@ -165,9 +173,9 @@ static int check_config(struct work *work, struct document *config, struct error
 
     if (check_pool_count(config, err) < 0 || check_clients(config, err) < 0)
         return -1;
-    if (json_object_get(spec, "revert"))
-        return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s is not Bound.",
-                         config->name);
+    if (json_object_get(spec, "revert") || json_object_get(spec, "reclaim"))
+        return error_set(err, ERROR_CONFLICT, "spec.%s: Volume config %s is not Bound.",
+                         json_object_get(spec, "revert") ? "revert" : "reclaim", config->name);
     if (!json_object_get(provision, "capacity"))
         json_object_set_new(provision, "capacity",
                             json_deep_copy(json_object_get(spec, "capacity")));
@@ -252,7 +260,8 @@ static int check_config_edit(struct work *work, const struct document *before,
         snapshot_source_keep_label(work, after);
     if (check_move(before, after, err) < 0 || check_pools(work->arena, before, after, err) < 0 ||
         check_size(work->arena, before, after, err) < 0 ||
-        volume_revert_edit(work, before, after, err) < 0)
+        volume_revert_edit(work, before, after, err) < 0 ||
+        config_reclaim_edit(work, before, after, err) < 0)
         return -1;
     if (is_bound(before) && old_policy && !json_equal(old_policy, policy))
         json_object_set_new(after->status, "phase", json_string("Reconciling"));

@@ -11,6 +11,7 @@
 
 #define PATH_MOST    4096
 #define MESSAGE_MOST 1024
+#define BYTES_MOST   ((int64_t)1 << 50) /* those of all replicas can be added up */
 
 /* clang-format off */
 static const struct schema_field source_fields[] = {
@@ -25,6 +26,11 @@ static const struct schema_field wanted_fields[] = {
     { "sourcePath", SCHEMA_TEXT, SCHEMA_HOSTS, .min = 1, .max = PATH_MOST,
       .about = "The directory of that one's pool." },
     { "remove", SCHEMA_BOOL, .initial = "false", .about = "Its file is to go." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field wanted_reclaim_fields[] = {
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the request." },
     SCHEMA_FIELDS_END,
 };
 
@@ -43,6 +49,8 @@ static const struct schema_field spec_fields[] = {
       .about = "The snapshot that it begins with; a clone's." },
     { "snapshots", SCHEMA_LIST, .of = wanted_fields, .max = SNAPSHOTS_MOST,
       .about = "Those that it is to hold, or to remove." },
+    { "reclaim", SCHEMA_OBJECT, .of = wanted_reclaim_fields,
+      .about = "It gives back room that holds nothing, once for each number." },
     { "replicationFactor", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .max = REPLICAS_MOST,
       .about = "How many copies of the data there are to be." },
     SCHEMA_FIELDS_END,
@@ -74,11 +82,28 @@ static const struct schema_field snapshot_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+static const char *const reclaim_phases[] = { "Pending", "Done", "Failed", NULL };
+static const char *const reclaim_reasons[] = { "unsupported", "failed", NULL };
+
+static const struct schema_field reclaim_fields[] = {
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the request." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = reclaim_phases, .about = "Is it done?" },
+    { "reason", SCHEMA_WORD, .words = reclaim_reasons,
+      .about = "Of one that has failed: its file system cannot, or anything else." },
+    { "beforeBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "What its file took before," },
+    { "afterBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "and afterwards." },
+    { "doneBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it is." },
+    { "totalBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it has to go." },
+    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field status_fields[] = {
     { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = phases, .about = "How it is." },
     { "capacity", SCHEMA_OBJECT, .of = capacity_fields, .about = "What it takes." },
     { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
       .about = "Those of its spec that are to be held, or are still there; without: not known." },
+    { "reclaim", SCHEMA_OBJECT, .of = reclaim_fields, .about = "What came of the one that is wanted." },
     { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
     SCHEMA_FIELDS_END,

@@ -34,7 +34,7 @@ struct file { /* of a replica */
     struct held held[HELD_MOST];
     unsigned held_count;
     unsigned origin; /* of a clone's: the content that it was made with */
-    uint64_t body;   /* what its spec says, but of snapshots */
+    uint64_t body;   /* what its spec says, but of snapshots and of room */
 };
 
 struct target {
@@ -214,7 +214,7 @@ static void client_edits(struct walk *walk, struct work *work, void *arg) {
     (void)arg;
     if (count == 0)
         return;
-    switch (draw(walk, 5)) {
+    switch (draw(walk, 6)) {
     case 0:
         patch = arena_format(work->arena, "{\"spec\":{\"capacity\":{\"storage\":\"%uMi\"}}}",
                              1 + draw(walk, 40));
@@ -228,6 +228,10 @@ static void client_edits(struct walk *walk, struct work *work, void *arg) {
     case 2:
         patch = arena_format(work->arena, "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[%s]}}}",
                              other_pools(walk, work, &configs[which]));
+        break;
+    case 3:
+        patch = arena_format(work->arena, "{\"spec\":{\"reclaim\":{\"request\":\"%u\"}}}",
+                             draw(walk, 4));
         break;
     default:
         patch = draw(walk, 4) ? arena_format(work->arena, "{\"publish\":{\"nodeId\":\"host-%c\"}}",
@@ -337,6 +341,19 @@ static const char *node_snapshots(struct walk *walk, struct work *work,
     return json_array_size(list) ? arena_format(work->arena, ",\"snapshots\":[%s]", rows) : "";
 }
 
+/* Room that it is to give back: what came of it, as a part of its status. */
+static const char *node_room(struct walk *walk, struct work *work, const struct document *replica) {
+    const json_t *wanted = json_object_get(spec_of(replica), "reclaim");
+    const char *phase = chance(walk, 20) ? "Pending" : chance(walk, 20) ? "Failed" : "Done";
+
+    return wanted ? arena_format(work->arena,
+                                 ",\"reclaim\":{\"number\":%jd,\"phase\":\"%s\",\"message\":"
+                                 "\"in /srv/pool\"}",
+                                 (intmax_t)json_integer_value(json_object_get(wanted, "number")),
+                                 phase)
+                  : "";
+}
+
 /* A clone's begins with what its source holds; false: that is not there. */
 static bool make_data(struct walk *walk, const struct document *replica, struct file *file) {
     const json_t *source = json_object_get(spec_of(replica), "source");
@@ -378,8 +395,8 @@ static void node_replica(struct walk *walk, struct work *work, const struct docu
         snapshots = node_snapshots(walk, work, replica, file);
     if (!chance(walk, 20))
         say(work, replica,
-            arena_format(work->arena, "{\"phase\":\"%s\",\"observedGeneration\":%jd%s}", phase,
-                         (intmax_t)replica->generation, snapshots));
+            arena_format(work->arena, "{\"phase\":\"%s\",\"observedGeneration\":%jd%s%s}", phase,
+                         (intmax_t)replica->generation, snapshots, node_room(walk, work, replica)));
 }
 
 /* Fills what is empty, lets go who is to go. */
@@ -593,6 +610,10 @@ static void check_conditions(const json_t *conditions) {
                              text_at(json_array_get(conditions, k), "type"));
 }
 
+static bool gives_back(const struct document *config) {
+    return strcmp(text_at(json_object_get(config->status, "reclaim"), "phase"), "Pending") == 0;
+}
+
 static void check_phase(const struct picture *before, const struct document *config,
                         struct seen *ret) {
     static const char *const changes[] = { "Pending Bound", "Pending Failed", "Bound Reconciling",
@@ -618,6 +639,9 @@ static void check_phase(const struct picture *before, const struct document *con
         ck_assert_int_ge(ret->bytes, old->bytes);
     }
     check_conditions(json_object_get(config->status, "conditions"));
+    ck_assert_msg(!gives_back(config) ||
+                      !*text_at(json_object_get(config->body, "publish"), "nodeId"),
+                  "room is given back of what somebody has");
     if (strcmp(now, "Pending") == 0)
         return;
     ck_assert_ptr_nonnull(json_object_get(spec_of(config), "cstorVolumeRef"));
@@ -663,6 +687,7 @@ static void check_spec(struct walk *walk, struct work *work, const struct docume
     uint64_t body = UINT64_C(0xcbf29ce484222325);
 
     json_object_del(spec, "snapshots");
+    json_object_del(spec, "reclaim");
     for (const char *text = json_text(work->arena, spec); *text; text++)
         body = (body ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
     ck_assert(!file->body || file->body == body);
@@ -870,6 +895,16 @@ static void publish_all(struct walk *walk, struct work *work, void *arg) {
     each_config(walk, work, "{\"publish\":{\"nodeId\":\"host-b\"}}");
 }
 
+/* Nobody waits for room any more, and nobody is asked for it. */
+static void no_room_is_asked_for(struct work *work, const struct document *config) {
+    struct document *replicas = NULL;
+    unsigned count = replicas_of(work, config->id, &replicas);
+
+    ck_assert(!gives_back(config));
+    for (unsigned i = 0; i < count; i++)
+        ck_assert_ptr_null(json_object_get(spec_of(&replicas[i]), "reclaim"));
+}
+
 static void all_are_true(struct walk *walk, struct work *work, void *arg) {
     struct document *configs = NULL;
     unsigned count = all_of(work, &kind_volume_config, &configs);
@@ -883,6 +918,7 @@ static void all_are_true(struct walk *walk, struct work *work, void *arg) {
         int64_t wanted = 0, has = 0;
 
         ck_assert_int_eq(configs[i].deleted_at, 0);
+        no_room_is_asked_for(work, &configs[i]);
         ck_assert_str_eq(text_at(configs[i].status, "phase"), "Bound");
         ck_assert_uint_eq(json_array_size(json_object_get(configs[i].status, "conditions")), 0);
         ck_assert(json_array_size(named) == 0 || json_array_size(named) == json_array_size(used));
