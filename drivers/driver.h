@@ -257,9 +257,11 @@ struct driver {
     /* Gives back room that holds nothing: whoever reads the volume, its snapshots or its clones
      * sees no difference at any moment, nor after a crash.  Cancelled: what was given back is.
      * Attached, or open in a guest that writes: ERROR_CONFLICT, nothing has changed.
-     * ERROR_BAD_REQUEST: this volume cannot, here, and it says why. */
+     * ERROR_BAD_REQUEST: this volume cannot, here, and it says why.  *ret_before stays, unless the
+     * storage has counted for itself what the volume took before, and better than get_usage(). */
     int (*reclaim_volume)(void *handle, struct arena *arena, const struct driver_volume *volume,
-                          const struct driver_progress *progress, struct error *err);
+                          const struct driver_progress *progress, int64_t *ret_before,
+                          struct error *err);
 };
 
 extern const struct driver file_driver, nfs_driver, netapp_nfs_driver, powerstore_nfs_driver,

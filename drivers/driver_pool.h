@@ -15,6 +15,8 @@
 #define POOL_ENDS_CONNECTIONS "ends_connections"
 /* but where this is said to that of one instance and to those that it moves to. */
 #define POOL_MOVES_INSTANCES "moves_instances"
+/* What a guest discards goes nowhere: a volume gives back room while nobody is connected alone. */
+#define POOL_KEEPS_DISCARDS "keeps_discards"
 /* A number of GiB: no volume can be larger.  Where it is not said the room alone decides. */
 #define POOL_LARGEST_GB "largest_volume_gb"
 /* A list: keys of extra specs that are the driver's own.  A type with one of them is for such pools

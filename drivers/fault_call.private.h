@@ -104,4 +104,5 @@ int fault_list_manageable_snapshots(void *handle, struct arena *arena, const cha
 int fault_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
                     int64_t *ret_bytes, struct error *err);
 int fault_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                         const struct driver_progress *progress, struct error *err);
+                         const struct driver_progress *progress, int64_t *ret_before,
+                         struct error *err);

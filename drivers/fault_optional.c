@@ -174,6 +174,7 @@ int fault_get_usage(void *handle, struct arena *arena, const struct driver_volum
 }
 
 int fault_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                         const struct driver_progress *progress, struct error *err) {
-    return PASS_ON_OPTIONAL(handle, reclaim_volume, volume, volume, progress, err);
+                         const struct driver_progress *progress, int64_t *ret_before,
+                         struct error *err) {
+    return PASS_ON_OPTIONAL(handle, reclaim_volume, volume, volume, progress, ret_before, err);
 }

@@ -121,7 +121,8 @@ int memory_revert_volume(void *handle, struct arena *arena, const struct driver_
 int memory_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
                      int64_t *ret_bytes, struct error *err);
 int memory_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                          const struct driver_progress *progress, struct error *err);
+                          const struct driver_progress *progress, int64_t *ret_before,
+                          struct error *err);
 
 /* Those of memory_manage.c. */
 int memory_get_manageable(void *handle, struct arena *arena, const struct driver_volume *volume,

@@ -290,11 +290,12 @@ static int reclaim_locked(struct memory *memory, const struct driver_volume *vol
 }
 
 int memory_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                          const struct driver_progress *progress, struct error *err) {
+                          const struct driver_progress *progress, int64_t *ret_before,
+                          struct error *err) {
     struct memory *memory = handle;
     struct memory_volume *found;
 
-    (void)arena;
+    (void)arena, (void)ret_before;
     if (driver_fence_check(volume->fence, err) < 0 ||
         driver_progress_tell(progress, 0, volume->size_gb * GIB, err) < 0)
         return -1;

@@ -33,7 +33,7 @@ int job_usage(struct job *job, int64_t *ret_bytes, struct error *err) {
                                            err);
 }
 
-static int give_back(struct job *job, int64_t *ret_bytes, struct error *err) {
+static int give_back(struct job *job, struct reclaim_ending *ret, struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
     const struct reclaiming reclaiming = { { goes_on }, job };
     int64_t before;
@@ -43,9 +43,9 @@ static int give_back(struct job *job, int64_t *ret_bytes, struct error *err) {
     if (job_usage(job, &before, err) < 0 ||
         job_must_hold(job, volume_reclaim_measured, &before, err) < 0 ||
         job->backend->driver->reclaim_volume(job->backend->handle, job->arena, &volume,
-                                             &reclaiming.progress, err) < 0)
+                                             &reclaiming.progress, &ret->pre_usage, err) < 0)
         return -1;
-    return job_usage(job, ret_bytes, err);
+    return job_usage(job, &ret->post_usage, err);
 }
 
 int job_reclaim_end(struct job *job, const struct reclaim_ending *ending, struct error *err) {
@@ -64,7 +64,7 @@ static int reclaim(struct job *job, struct error *err) {
     struct error failure = { .kind = ERROR_NONE };
     struct reclaim_ending ending = { 0 };
 
-    if (give_back(job, &ending.post_usage, &failure) == 0)
+    if (give_back(job, &ending, &failure) == 0)
         return job_reclaim_end(job, &ending, err);
     if (job_check_lease(job, err) < 0)
         return -1;

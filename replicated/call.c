@@ -184,6 +184,11 @@ static bool is_passing(const struct replicated_call *call, const struct error *f
            (failure->kind == ERROR_UNAVAILABLE && away_us < AWAY_US);
 }
 
+static int tell_progress(const struct replicated_call *call, struct error *err) {
+    return driver_progress_tell(call->progress, call->done_bytes,
+                                call->all_bytes > 0 ? call->all_bytes : 1, err);
+}
+
 int replicated_walk(struct replicated_call *call, replicated_step *step, void *arg,
                     struct error *err) {
     int64_t begun_us = clock_boottime_us(), away_since_us = 0, pause_us = PAUSE_FIRST_US;
@@ -209,7 +214,7 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
             return error_pass(err, &failure);
         if (now_us - begun_us >= call->backend->patience_us)
             return done < 0 ? error_pass(err, &failure) : give_up(call, err);
-        if (replicated_may(call, err) < 0 || driver_progress_tell(call->progress, 0, 1, err) < 0)
+        if (replicated_may(call, err) < 0 || tell_progress(call, err) < 0)
             return -1;
         sleep_us(pause_us);
         pause_us = pause_us * 3 / 2 < PAUSE_MOST_US ? pause_us * 3 / 2 : PAUSE_MOST_US;

@@ -134,9 +134,10 @@ static int replicated_get_pools(void *handle, struct arena *arena, struct driver
         .name = name ? name : opened->backend->name,
         .total_gb = (double)room.total / copies,
         .free_gb = room.count < (unsigned)opened->replicas ? 0 : (double)room.free / copies,
-        .capabilities = json_pack("{s:b, s:b, s:i, s:[s, s]}", POOL_ENDS_CONNECTIONS, 1,
-                                  POOL_MOVES_INSTANCES, room.listens, POOL_LARGEST_GB, LARGEST_GB,
-                                  POOL_EXTRA_SPECS, DRIVER_SPEC_POLICY, DRIVER_SPEC_REPLICAS),
+        .capabilities =
+            json_pack("{s:b, s:b, s:b, s:i, s:[s, s]}", POOL_ENDS_CONNECTIONS, 1,
+                      POOL_MOVES_INSTANCES, room.listens, POOL_KEEPS_DISCARDS, 1, POOL_LARGEST_GB,
+                      LARGEST_GB, POOL_EXTRA_SPECS, DRIVER_SPEC_POLICY, DRIVER_SPEC_REPLICAS),
     };
     *ret = pool;
     return 1;
@@ -175,7 +176,8 @@ const struct driver replicated_driver = {
     .name = "replicated",
     .vendor_name = "Open Source",
     .storage_protocol = "nbd",
-    .features = DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_SNAPSHOT | DRIVER_CLONE | DRIVER_REVERT,
+    .features = DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_SNAPSHOT | DRIVER_CLONE |
+                DRIVER_REVERT | DRIVER_RECLAIM,
     .options = options,
     .open = replicated_open,
     .close = replicated_close,
@@ -194,4 +196,6 @@ const struct driver replicated_driver = {
     .revert_volume = replicated_revert_volume,
     .clone_volume = replicated_clone_volume,
     .clone_snapshot = replicated_clone_snapshot,
+    .get_usage = replicated_get_usage,
+    .reclaim_volume = replicated_reclaim_volume,
 };

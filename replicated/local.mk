@@ -2,6 +2,7 @@ libscoria_a_SOURCES += \
 	replicated/call.c \
 	replicated/connection.c \
 	replicated/driver.c \
+	replicated/reclaim.c \
 	replicated/replicated.private.h \
 	replicated/revert.c \
 	replicated/snapshot.c \

@@ -29,10 +29,11 @@ struct replicated_call {
     const char *name_id; /* by which the volume is known */
     const struct driver_fence *fence;
     const struct driver_progress *progress; /* who waits; NULL: nobody */
-    const char *const *hosts; /* that are connected otherwise, ended with NULL; or NULL */
-    const json_t *config;     /* at the last look; NULL: it is not there */
-    int64_t moved;            /* while this grows nothing is given up */
-    bool over;                /* the fence has said so */
+    const char *const *hosts;      /* that are connected otherwise, ended with NULL; or NULL */
+    const json_t *config;          /* at the last look; NULL: it is not there */
+    int64_t moved;                 /* while this grows nothing is given up */
+    int64_t done_bytes, all_bytes; /* for who waits; 0 and 0: nobody knows */
+    bool over;                     /* the fence has said so */
 };
 
 /* "metadata.labels" of each config. */
@@ -146,6 +147,11 @@ int replicated_list_snapshots(void *handle, struct arena *arena,
 int replicated_revert_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                              const struct driver_snapshot *snapshot,
                              const struct driver_progress *progress, struct error *err);
+int replicated_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         int64_t *ret_bytes, struct error *err);
+int replicated_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              const struct driver_progress *progress, int64_t *ret_before,
+                              struct error *err);
 int replicated_clone_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                             const struct driver_volume *source,
                             const struct driver_progress *progress, struct driver_created *ret,

@@ -47,14 +47,6 @@ const struct operation_kind kind_disconnect = {
     .message_action = "004",
 };
 
-/* 1 the pool of `host` says so, 0, -1. */
-static int pool_says(struct work *work, const char *host, const char *what, struct error *err) {
-    struct pool pool;
-    int found = host ? pool_find(work, host, &pool, err) : 0;
-
-    return found <= 0 ? found : json_is_true(json_object_get(pool_reported(work, &pool), what));
-}
-
 int volume_disconnect_needed(struct work *work, const char *host, struct error *err) {
     return pool_says(work, host, POOL_ENDS_CONNECTIONS, err);
 }

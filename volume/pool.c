@@ -108,6 +108,13 @@ int pool_demand(struct work *work, const char *name, enum driver_feature feature
     return found < 0 ? -1 : 0;
 }
 
+int pool_says(struct work *work, const char *name, const char *what, struct error *err) {
+    struct pool pool;
+    int found = name ? pool_find(work, name, &pool, err) : 0;
+
+    return found <= 0 ? found : json_is_true(json_object_get(pool_reported(work, &pool), what));
+}
+
 static json_t *capacity(const struct pool *pool, double gb) {
     if (pool->infinite)
         return json_string("infinite");

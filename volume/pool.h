@@ -35,6 +35,8 @@ int pool_allocate(struct work *work, const char *name, int64_t delta_gb, struct 
  * passes. */
 int pool_demand(struct work *work, const char *name, enum driver_feature feature,
                 const char *refusal, struct error *err);
+/* 1 it reports that this is so, 0, also of one that is not there, -1. */
+int pool_says(struct work *work, const char *name, const char *what, struct error *err);
 /* The driver's report as a tree, of the arena; an unreadable one is empty. */
 json_t *pool_reported(struct work *work, const struct pool *pool);
 /* The report completed with what the row knows better (capacities, allocated room, time) and with

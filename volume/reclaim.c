@@ -70,9 +70,23 @@ static int check_can(struct work *work, const struct volume *volume, struct erro
                        err);
 }
 
+/* 0: its guest could. */
+static int check_guest(struct work *work, const struct volume *volume, struct error *err) {
+    int keeps = pool_says(work, volume->host, POOL_KEEPS_DISCARDS, err);
+
+    if (keeps == 0)
+        return reclaim_trim_check(work, volume, err);
+    return keeps < 0 ? -1
+                     : error_set(err, ERROR_BAD_REQUEST,
+                                 "Invalid volume: What a guest discards on volume %s goes nowhere: "
+                                 "its backend gives back room of a volume that is detached, and "
+                                 "of one in use the zeros that are written to it.",
+                                 volume->id);
+}
+
 static int check_now(struct work *work, const struct volume *volume, struct error *err) {
     if (volume->status == VOLUME_IN_USE && !volume_is_migrating(volume))
-        return reclaim_trim_check(work, volume, err);
+        return check_guest(work, volume, err);
     if (volume->status == VOLUME_AVAILABLE && !volume_is_migrating(volume))
         return 0;
     return error_set(
@@ -167,8 +181,10 @@ static int reclaim_finish(struct work *work, const struct operation *held, void 
         return fail(work, held, ending->failure, err);
     if (db_change(work->tx, err,
                   "UPDATE reclaims SET outcome = 'done', progress = 100, post_usage = $1, "
-                  "finished_at = $2 WHERE volume_id = $3",
-                  DB_INT(ending->post_usage), DB_INT(work->now_us), DB_TEXT(volume.id)) < 0)
+                  "finished_at = $2, "
+                  "pre_usage = CASE WHEN $4 > 0 THEN $4 ELSE pre_usage END WHERE volume_id = $3",
+                  DB_INT(ending->post_usage), DB_INT(work->now_us), DB_TEXT(volume.id),
+                  DB_INT(ending->pre_usage)) < 0)
         return -1;
     return notification_of(work, "volume.reclaim_space.end", volume.id, err);
 }

@@ -10,6 +10,7 @@
 /* How giving back room has ended, whoever did it: what finishes it. */
 struct reclaim_ending {
     const struct error *failure; /* NULL: done */
+    int64_t pre_usage;           /* counted by the storage itself; 0: as when it began */
     int64_t post_usage;
 };
 

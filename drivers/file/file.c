@@ -190,9 +190,11 @@ static int file_get_usage(void *handle, struct arena *arena, const struct driver
 
 static int file_reclaim_volume(void *handle, struct arena *arena,
                                const struct driver_volume *volume,
-                               const struct driver_progress *progress, struct error *err) {
+                               const struct driver_progress *progress, int64_t *ret_before,
+                               struct error *err) {
     const struct file_backend *backend = handle;
 
+    (void)ret_before;
     return volume_file_reclaim(&backend->directory, arena, volume, progress, err);
 }
 

@@ -108,7 +108,8 @@ int remotefs_list_manageable_snapshots(void *handle, struct arena *arena, const 
 int remotefs_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
                        int64_t *ret_bytes, struct error *err);
 int remotefs_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                            const struct driver_progress *progress, struct error *err);
+                            const struct driver_progress *progress, int64_t *ret_before,
+                            struct error *err);
 
 /* What all of the family can do: it needs those functions alone. */
 #define REMOTEFS_FEATURES                                                                 \

@@ -205,8 +205,10 @@ int remotefs_get_usage(void *handle, struct arena *arena, const struct driver_vo
 }
 
 int remotefs_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
-                            const struct driver_progress *progress, struct error *err) {
+                            const struct driver_progress *progress, int64_t *ret_before,
+                            struct error *err) {
     const struct directory *directory = remotefs_volume_directory(handle, volume, err);
 
+    (void)ret_before;
     return directory ? volume_file_reclaim(directory, arena, volume, progress, err) : -1;
 }

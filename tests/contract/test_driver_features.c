@@ -507,8 +507,9 @@ static int64_t room_used(struct place *place, const struct driver_volume *volume
 static int reclaim(struct place *place, const struct driver_volume *volume,
                    const struct driver_progress *progress) {
     struct bench *bench = &place->bench;
+    int64_t before;
 
-    return bench->driver->reclaim_volume(bench->handle, bench->arena, volume, progress,
+    return bench->driver->reclaim_volume(bench->handle, bench->arena, volume, progress, &before,
                                          &bench->err);
 }
 

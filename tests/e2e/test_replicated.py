@@ -3,6 +3,7 @@ Volumes of a type that names a policy: declared, in copies on pools, and volumes
 of Block Storage.
 """
 
+import hashlib
 import os
 import shutil
 import signal
@@ -17,6 +18,13 @@ from nbd import BLOCK, Disk
 
 POOLS = ("pool-a", "pool-b", "pool-c")
 BLOCKS = range(0, GIB // BLOCK, 8192)
+ZEROS = 1024  # blocks
+
+
+def digest(path):
+    """Of what a file of a replica holds as far as anybody has written."""
+    with open(path, "rb") as data:
+        return hashlib.sha256(data.read(64 << 20)).hexdigest()
 
 
 def setUpModule():
@@ -150,7 +158,6 @@ class Replicated(ReplicatedCase):
         volume_id = self.volume()
         snapshot_id = self.api.snapshot(volume_id)
         for action, arguments in (("os-extend", {"new_size": 1025}),
-                                  ("os-reclaim_space", {}),
                                   ("os-unmanage", None),
                                   ("os-retype", {"new_type": self.type_of(replicaCount="2")}),
                                   ("os-initialize_connection", {"connector": {"host": "no-node"}})):
@@ -235,6 +242,141 @@ class Replicated(ReplicatedCase):
                          [(snapshot_id, "available")])
         self.api.ask("DELETE", f"/snapshots/{snapshot_id}")
         until(lambda: not self.api.snapshots(), 60, "the snapshot to go")
+
+    def files(self, volume_id):
+        """The data of its replicas."""
+        replicas = self.api.ask("GET", f"/volume_configs/volume-{volume_id}/replicas")
+        return [os.path.join(self.place, replica["spec"]["poolName"], replica["metadata"]["uid"],
+                             "data") for replica in replicas["volume_replicas"]]
+
+    def used(self, volume_id):
+        return sum(os.stat(path).st_blocks * 512 for path in self.files(volume_id))
+
+    def fill(self, volume_id):
+        """Two blocks of data, with zeros between them that take room."""
+        attachment_id, disk = self.serve(volume_id)
+        for block in (0, ZEROS + 1):
+            disk.put(block, bytes([block % 255 + 1]) * BLOCK)
+        for block in range(1, ZEROS + 1):
+            disk.put(block, bytes(BLOCK))
+        return attachment_id, disk
+
+    def assert_filled(self, disk):
+        for block in (0, ZEROS + 1):
+            self.assertEqual(disk.read(block), bytes([block % 255 + 1]) * BLOCK)
+        for block in (1, ZEROS):
+            self.assertEqual(disk.read(block), bytes(BLOCK))
+
+    def detached(self, volume_id, attachment_id, disk):
+        disk.close()
+        self.api.detach(attachment_id)
+        self.api.wait_status(volume_id, "available")
+        until(lambda: self.published(volume_id) == "", 60, "the end of the connection")
+
+    def reclaim(self, volume_id):
+        return self.api.call("POST", f"/volumes/{volume_id}/action", {"os-reclaim_space": {}})
+
+    def reclaimed(self, volume_id):
+        def last():
+            found = self.api.ask("GET", f"/volumes/{volume_id}/reclaim_space")["reclaim_space"]
+            return found["finished_at"] and found
+        return until(last, 120, "an end of giving back room")
+
+    def test_room_comes_back_while_nobody_has_it(self):
+        volume_id = self.volume()
+        attachment_id, disk = self.fill(volume_id)
+        snapshot_id = self.api.snapshot(volume_id)
+        refused = self.reclaim(volume_id)
+        self.assertEqual(refused.status, 400, refused.message)
+        self.assertIn("detached", refused.message)
+        self.assert_filled(disk)
+        self.detached(volume_id, attachment_id, disk)
+
+        before = self.used(volume_id)
+        sums = [digest(path) for path in self.files(volume_id)]
+        self.assertEqual(self.reclaim(volume_id).status, 202)
+        last = self.reclaimed(volume_id)
+        self.assertEqual((last["status"], last["progress"], last["reason"]), ("done", 100, None))
+        self.assertEqual((last["pre_usage"], last["post_usage"]), (before, self.used(volume_id)))
+        self.assertGreaterEqual(before - last["post_usage"], 3 * ZEROS * BLOCK * 95 // 100)
+        self.assertEqual([digest(path) for path in self.files(volume_id)], sums)
+        self.assert_volume(volume_id, "available", 1)
+        config = self.config(volume_id)
+        self.assertEqual((config["status"]["reclaim"]["phase"], config["status"]["phase"]),
+                         ("Done", "Bound"))
+
+        attachment_id, disk = self.serve(volume_id)
+        self.assert_filled(disk)
+        self.detached(volume_id, attachment_id, disk)
+        made = self.volume(snapshot_id=snapshot_id)
+        attachment_id, disk = self.serve(made)
+        self.assert_filled(disk)
+        self.detached(made, attachment_id, disk)
+        self.api.ask("DELETE", f"/snapshots/{snapshot_id}")
+        until(lambda: not self.api.snapshots(), 60, "the snapshot to go")
+
+    def test_whoever_attaches_it_goes_before_its_room(self):
+        volume_id = self.volume()
+        attachment_id, disk = self.fill(volume_id)
+        for _ in range(4):
+            self.detached(volume_id, attachment_id, disk)
+            for path in self.files(volume_id):  # so that it takes its time
+                with open(path, "r+b") as data:
+                    os.posix_fallocate(data.fileno(), GIB // 4, GIB // 2)
+            before = self.used(volume_id)
+            self.assertEqual(self.reclaim(volume_id).status, 202)
+            until(lambda before=before: self.used(volume_id) < before, 60, "room")
+            attachment_id, disk = self.serve(volume_id)
+            self.assertIn(self.reclaimed(volume_id)["reason"], (None, "cancelled"))
+            self.assert_filled(disk)
+            disk.put(ZEROS // 2, bytes([7]) * BLOCK)
+            self.assertEqual(disk.read(ZEROS // 2), bytes([7]) * BLOCK)
+            self.assert_volume(volume_id, "in-use", 1)
+        volume = self.api.ask("GET", f"/volume_configs/volume-{volume_id}/volume")
+        self.assertEqual(volume["replicated_volume"]["status"]["phase"], "Healthy")
+        self.detached(volume_id, attachment_id, disk)
+        self.assertEqual(self.reclaim(volume_id).status, 202)
+        self.assertEqual(self.reclaimed(volume_id)["status"], "done")
+        self.assertLess(self.used(volume_id), 3 * ZEROS * BLOCK // 2)
+
+    def test_its_room_comes_back_when_the_service_was_killed(self):
+        volume_id = self.volume()
+        self.detached(volume_id, *self.fill(volume_id))
+        self.assertEqual(self.reclaim(volume_id).status, 202)
+        until(lambda: "reclaim" in self.config(volume_id)["status"], 60, "the config to hear of it")
+        self.service.kill()
+        self.service.start()
+        self.api = self.connect()
+        self.assertEqual(self.reclaimed(volume_id)["status"], "done")
+        self.api.wait_status(volume_id, "available")
+        self.assertLess(self.used(volume_id), 3 * ZEROS * BLOCK // 2)
+        attachment_id, disk = self.serve(volume_id)
+        self.assert_filled(disk)
+        self.detached(volume_id, attachment_id, disk)
+
+    def test_a_pool_that_is_away_gives_its_room_back_later(self):
+        volume_id = self.volume()
+        self.detached(volume_id, *self.fill(volume_id))
+        before = self.used(volume_id)
+        pool, away = os.path.join(self.place, "pool-b"), os.path.join(self.place, "away")
+        os.rename(pool, away)
+        until(lambda: "Gone" in self.states(), 60, "the pool to be missed")
+        self.assertEqual(self.reclaim(volume_id).status, 202)
+        last = self.reclaimed(volume_id)
+        self.assertEqual(last["status"], "done", last)
+        self.assertIn("pool-b (away)", self.config(volume_id)["status"]["reclaim"]["message"])
+        os.rename(away, pool)
+        until(lambda: self.states() == ["Online"] * 3, 60, "the pool to be back")
+        self.assertGreater(self.used(volume_id), before // 3)
+        self.assertEqual(self.reclaim(volume_id).status, 202)
+        self.assertEqual(self.reclaimed(volume_id)["status"], "done")
+        self.assertLess(self.used(volume_id), before // 4)
+        attachment_id, disk = self.serve(volume_id)
+        self.assert_filled(disk)
+        self.detached(volume_id, attachment_id, disk)
+
+    def states(self):
+        return [pool["state"] for pool in self.api.ask("GET", "/replica_pools")["replica_pools"]]
 
     def test_it_comes_back_at_once_after_it_was_taken_away(self):
         volume_id = self.volume()

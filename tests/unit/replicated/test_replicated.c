@@ -811,6 +811,159 @@ START_TEST(a_revert_is_asked_of_the_config_once) {
 }
 END_TEST
 
+/* ---- room ---- */
+
+#define RECLAIMED(number, phase, more)                                                         \
+    "},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"}},\"status\":{\"phase\":\"Bound\","         \
+    "\"capacity\":{\"storage\":\"1Gi\"},\"reclaim\":{\"number\":" number ",\"phase\":\"" phase \
+    "\"" more "}}"
+#define REPLICAS "/v3/volume_configs/" FILE_NAME "/replicas"
+#define A_REPLICA(used, more)                                                           \
+    "{\"metadata\":{\"name\":\"r\"" more "},\"status\":{\"capacity\":{\"used\":\"" used \
+    "\"},\"reclaim\":{\"number\":5,\"phase\":\"Pending\",\"doneBytes\":1000}}}"
+
+static int64_t last_done, last_all;
+static bool wait_on = true;
+
+static bool note(const struct driver_progress *progress, int64_t done, int64_t all) {
+    (void)progress;
+    last_done = done;
+    last_all = all;
+    return wait_on;
+}
+static const struct driver_progress noting = { note };
+
+static int give_back(const struct driver_volume *volume, int64_t *ret_before) {
+    return bench.driver->reclaim_volume(bench.handle, bench.arena, volume, &noting, ret_before,
+                                        &bench.err);
+}
+
+START_TEST(room_is_asked_of_the_config_once) {
+    struct driver_volume volume = A_VOLUME, fenced = A_VOLUME, attached = A_VOLUME;
+    int64_t before = -1;
+
+    begin();
+    fenced.fence = &gone;
+    attached.attached = true;
+    ck_assert_int_eq(give_back(&fenced, &before), -1);
+    ck_assert_int_eq(give_back(&attached, &before), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    answers("GET", REPLICAS, 200,
+            "{\"volume_replicas\":[" A_REPLICA("8Ki", "") "," A_REPLICA("4Ki", "") "]}", 0);
+    answers("GET", PATH, 200, CONFIG(ID, "1", RECLAIMED("4", "Done", ",\"beforeBytes\":1")), 1);
+    answers("PATCH", PATH, 200, CONFIG(ID, "2", RECLAIMED("5", "Pending", "")), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "2", RECLAIMED("5", "Pending", "")), 2);
+    answers("GET", PATH, 200, CONFIG(ID, "3", RECLAIMED("5", "Done", ",\"beforeBytes\":9000")), 1);
+    ck_assert_msg(give_back(&volume, &before) == 0, "%s", bench.err.message);
+    ck_assert_int_eq(before, 9000);
+    ck_assert_int_eq(last_done, 2000);
+    ck_assert_uint_eq(asked("PATCH"), 1);
+    assert_says("PATCH", 0, "\"reclaim\":{\"request\":");
+    assert_says("PATCH", 0, "\"resourceVersion\":\"1\"");
+
+    /* Somebody has asked for it and died: that one is waited for, and none of before or behind. */
+    answers("GET", PATH, 200, CONFIG(ID, "4", RECLAIMED("6", "Pending", "")), 1);
+    answers("GET", PATH, 200, CONFIG(ID, "5", RECLAIMED("6", "Done", "")), 1);
+    ck_assert_int_eq(give_back(&volume, &before), 0);
+    answers("GET", PATH, 200, CONFIG(ID, "6", RECLAIMED("7", "Pending", "")), 1);
+    answers("GET", PATH, 200, CONFIG(ID, "7", RECLAIMED("8", "Done", "")), 1);
+    ck_assert_int_eq(give_back(&volume, &before), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    answers("GET", PATH, 200, CONFIG(OTHERS, "8", BOUND("1Gi")), 0);
+    ck_assert_int_eq(give_back(&volume, &before), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_NOT_FOUND);
+    ck_assert_uint_eq(asked("PATCH"), 1);
+    end();
+}
+END_TEST
+
+/* Each with its kind, at once, and what the config says of it. */
+START_TEST(room_that_does_not_come_back_says_why) {
+    static const struct {
+        const char *config;
+        enum error_kind kind;
+    } rows[] = {
+        { CONFIG(ID, "2", RECLAIMED("5", "Stopped", ",\"message\":\"why\"")), ERROR_CONFLICT },
+        { CONFIG(ID, "2",
+                 RECLAIMED("5", "Failed", ",\"message\":\"why\",\"reason\":\"unsupported\"")),
+          ERROR_BAD_REQUEST },
+        { CONFIG(ID, "2", RECLAIMED("5", "Failed", ",\"message\":\"why\",\"reason\":\"away\"")),
+          ERROR_BACKEND },
+    };
+    struct driver_volume volume = A_VOLUME;
+    int64_t before = -1;
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        begin();
+        answers("GET", PATH, 200, CONFIG(ID, "1", BOUND("1Gi")), 1);
+        answers("PATCH", PATH, 200, CONFIG(ID, "2", RECLAIMED("5", "Pending", "")), 0);
+        answers("GET", PATH, 200, rows[i].config, 0);
+        ck_assert_int_eq(give_back(&volume, &before), -1);
+        ck_assert_int_eq(bench.err.kind, rows[i].kind);
+        ck_assert_str_eq(bench.err.message, "why");
+        end();
+    }
+    begin();
+    answers("GET", PATH, 200, CONFIG(ID, "1", AT("one")), 0);
+    ck_assert_int_eq(give_back(&volume, &before), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    ck_assert_uint_eq(asked("PATCH"), 0);
+    answers("GET", REPLICAS, 200, "{\"volume_replicas\":[]}", 0);
+    end();
+    begin();
+    wait_on = false;
+    answers("GET", REPLICAS, 200, "{\"volume_replicas\":[]}", 0);
+    answers("GET", PATH, 200, CONFIG(ID, "4", RECLAIMED("6", "Pending", "")), 0);
+    ck_assert_int_eq(give_back(&volume, &before), -1); /* whoever waited does so no more */
+    ck_assert_int_eq(bench.err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(before, -1);
+    end();
+}
+END_TEST
+
+/* Its patience is over, and it goes on. */
+START_TEST(who_does_not_give_back_room_in_time_is_named) {
+    struct driver_volume volume = A_VOLUME;
+    int64_t before = -1;
+
+    begin();
+    ((struct replicated *)bench.handle)->patience_us = 1;
+    answers("GET", REPLICAS, 200,
+            "{\"volume_replicas\":[{\"spec\":{\"poolName\":\"slow\"},\"status\":{}}]}", 0);
+    answers("GET", PATH "/events", 200, "{\"events\":[]}", 0);
+    answers("GET", PATH, 200, CONFIG(ID, "4", RECLAIMED("6", "Pending", "")), 0);
+    ck_assert_int_eq(give_back(&volume, &before), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_BACKEND);
+    ck_assert_str_eq(bench.err.message,
+                     "Its replicas on slow have not given back room yet; that goes on.");
+    end();
+}
+END_TEST
+
+START_TEST(what_a_volume_takes_is_the_sum_of_its_replicas) {
+    struct driver_volume volume = A_VOLUME;
+    int64_t bytes = -1;
+
+    begin();
+    answers("GET", PATH, 200, CONFIG(ID, "1", BOUND("1Gi")), 0);
+    answers(
+        "GET", REPLICAS, 200,
+        "{\"volume_replicas\":[" A_REPLICA("8Ki", "") "," A_REPLICA(
+            "1Gi",
+            ",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"") ","
+                                                               "{\"metadata\":{\"name\":\"r\"},\"status\":{}}," A_REPLICA(
+                                                                   "4Ki", "") "]}",
+        1);
+    ck_assert_int_eq(
+        bench.driver->get_usage(bench.handle, bench.arena, &volume, &bytes, &bench.err), 0);
+    ck_assert_int_eq(bytes, 12288);
+    answers("GET", REPLICAS, 404, NONE, 0);
+    ck_assert_int_eq(
+        bench.driver->get_usage(bench.handle, bench.arena, &volume, &bytes, &bench.err), -1);
+    end();
+}
+END_TEST
+
 START_TEST(the_room_is_that_of_pools_that_take_replicas) {
     struct driver_pool *pools;
 
@@ -877,6 +1030,9 @@ CHECK_MAIN("replicated", who_moves_is_let_in_where_it_is_served,
            a_snapshot_is_a_document_of_its_own, a_snapshot_goes_with_its_document,
            a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another_by_a_snapshot_that_goes,
            what_a_clone_that_failed_has_left_goes_with_it, a_revert_is_asked_of_the_config_once,
+           room_is_asked_of_the_config_once, room_that_does_not_come_back_says_why,
+           who_does_not_give_back_room_in_time_is_named,
+           what_a_volume_takes_is_the_sum_of_its_replicas,
            the_room_is_that_of_pools_that_take_replicas,
            before_the_api_listens_there_is_nothing_to_tell,
            what_a_gateway_does_not_know_is_not_gone)

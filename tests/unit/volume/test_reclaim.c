@@ -108,6 +108,10 @@ START_TEST(not_now_is_told_from_never) {
     world_sql(world, "UPDATE pools SET capabilities = '{\"reclaim_support\": false}'");
     ck_assert_int_eq(world_action(world, id, RECLAIM), 400);
     world_attach(world, id, WORLD_INSTANCE);
+    world_sql(world, "UPDATE pools SET capabilities = '{\"keeps_discards\": true}'");
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 400);
+    ck_assert_ptr_nonnull(
+        strstr(world->answer_text, "gives back room of a volume that is detached"));
     world_sql(world, "UPDATE pools SET capabilities = '{}'");
     ck_assert_int_eq(world_action(world, id, RECLAIM), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "no agent of this service"));

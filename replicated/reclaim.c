@@ -1,0 +1,189 @@
+/*
+ * Room that holds nothing is asked of the config, and given back by the node of each replica.  It
+ * is the last request's alone, which goes on whoever has asked for it and died since; who publishes
+ * the volume ends it.
+ */
+#include "common/clock.h"
+#include "common/quantity.h"
+#include "replicated/replicated.private.h"
+#include "json/json.h"
+
+#include <string.h>
+
+struct reclaiming {
+    json_int_t number; /* of the request that is waited for; 0: it is not asked for yet */
+    int64_t before_bytes;
+    const char *waits; /* pools that have not said what came of it; NULL: nobody has looked */
+};
+
+static int64_t figure(const json_t *object, const char *key) {
+    json_int_t value = json_integer_value(json_object_get(object, key));
+
+    return value > 0 ? value : 0;
+}
+
+static bool is(const json_t *object, const char *key, const char *text) {
+    const char *value = json_text_of(object, key);
+
+    return value && strcmp(value, text) == 0;
+}
+
+static const json_t *reclaim_of(const struct replicated_call *call) {
+    return json_object_get(json_object_get(call->config, "status"), "reclaim");
+}
+
+static const json_t *replicas_of(const struct replicated_call *call, struct error *err) {
+    return document_fetch_below(&call->api, call->arena, &replicated_configs, call->name,
+                                "replicas", "volume_replicas", err);
+}
+
+static bool is_going(const json_t *document) {
+    return json_text_of(json_object_get(document, "metadata"), "deletionTimestamp") != NULL;
+}
+
+static int none(const struct replicated_call *call, struct error *err) {
+    return error_set(err, ERROR_NOT_FOUND, "There is no volume config %s of this volume.",
+                     call->name);
+}
+
+/* ---- how much it takes ---- */
+
+/* As its nodes have told last. */
+int replicated_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         int64_t *ret_bytes, struct error *err) {
+    struct replicated_call call;
+    const json_t *replicas;
+    int64_t bytes = 0;
+    int found;
+
+    if (replicated_begin(handle, arena, volume, &call, err) < 0)
+        return -1;
+    found = replicated_look(&call, err);
+    if (found <= 0)
+        return found < 0 ? -1 : none(&call, err);
+    replicas = replicas_of(&call, err);
+    for (size_t i = 0; i < json_array_size(replicas); i++) {
+        const json_t *replica = json_array_get(replicas, i);
+        const json_t *capacity = json_object_get(json_object_get(replica, "status"), "capacity");
+        const char *used = json_text_of(capacity, "used");
+        int64_t taken;
+
+        if (!is_going(replica) && used && quantity_read(used, &taken))
+            bytes += taken;
+    }
+    if (replicas)
+        *ret_bytes = bytes;
+    return replicas ? 0 : -1;
+}
+
+/* ---- giving back ---- */
+
+static int ask(struct replicated_call *call, struct reclaiming *reclaiming, struct error *err) {
+    char request[UUID_SIZE];
+
+    if (*replicated_node(call)) {
+        call->over = true;
+        return error_set(err, ERROR_CONFLICT, "The volume is published on node %s.",
+                         replicated_node(call));
+    }
+    if (replicated_change(call,
+                          json_pack("{s:{s:{s:s}}}", "spec", "reclaim", "request",
+                                    clock_uuid(&clock_system, request)),
+                          err) < 0)
+        return -1;
+    reclaiming->number = figure(reclaim_of(call), "number");
+    return 0;
+}
+
+/* Of all replicas together; one that has come to its end has nothing left to do. */
+static void note_progress(struct replicated_call *call, struct reclaiming *reclaiming) {
+    struct error ignored;
+    const char *waits = "";
+    const json_t *replicas = replicas_of(call, &ignored);
+    int64_t done = 0, all = 0;
+
+    for (size_t i = 0; i < json_array_size(replicas); i++) {
+        const json_t *replica = json_array_get(replicas, i);
+        const json_t *told = json_object_get(json_object_get(replica, "status"), "reclaim");
+        const char *pool = json_text_of(json_object_get(replica, "spec"), "poolName");
+        bool heard = figure(told, "number") == reclaiming->number;
+        bool ended = heard && !is(told, "phase", "Pending");
+
+        all += replicated_size(call);
+        done += ended ? replicated_size(call) : heard ? figure(told, "doneBytes") : 0;
+        if (!ended && pool)
+            waits = arena_join(call->arena, waits, *waits ? ", " : "", pool, NULL);
+    }
+    reclaiming->waits = waits;
+    call->done_bytes = done < all ? done : all;
+    call->all_bytes = all;
+    if (done > call->moved)
+        call->moved = done;
+}
+
+static int end(struct replicated_call *call, const json_t *reclaim, struct reclaiming *reclaiming,
+               struct error *err) {
+    const char *message = json_text_of(reclaim, "message");
+
+    call->over = true;
+    if (is(reclaim, "phase", "Done")) {
+        reclaiming->before_bytes = figure(reclaim, "beforeBytes");
+        return 1;
+    }
+    return error_set(err,
+                     is(reclaim, "phase", "Stopped")        ? ERROR_CONFLICT
+                     : is(reclaim, "reason", "unsupported") ? ERROR_BAD_REQUEST
+                                                            : ERROR_BACKEND,
+                     "%s", message ? message : "The replicas have given back nothing.");
+}
+
+/* One that somebody has asked for before, and that goes on, is this one. */
+static int reclaim_step(struct replicated_call *call, void *arg, struct error *err) {
+    struct reclaiming *reclaiming = arg;
+    int found = replicated_look(call, err);
+    const json_t *reclaim = reclaim_of(call);
+
+    if (found <= 0 || replicated_is_going(call))
+        return found < 0 ? -1 : none(call, err);
+    if (reclaiming->number == 0 && is(reclaim, "phase", "Pending"))
+        reclaiming->number = figure(reclaim, "number");
+    if (reclaiming->number == 0)
+        return ask(call, reclaiming, err);
+    if (reclaiming->number != figure(reclaim, "number")) {
+        call->over = true;
+        return error_set(err, ERROR_CONFLICT, "Somebody else has asked for the same since.");
+    }
+    if (!is(reclaim, "phase", "Pending"))
+        return end(call, reclaim, reclaiming, err);
+    note_progress(call, reclaiming);
+    return 0;
+}
+
+/* It is not over with the patience. */
+static int fail(const struct replicated_call *call, const struct reclaiming *reclaiming,
+                const struct error *failure, struct error *err) {
+    if (call->over || failure->kind != ERROR_BACKEND || !reclaiming->waits || !*reclaiming->waits)
+        return error_pass(err, failure);
+    return error_set(err, ERROR_BACKEND,
+                     "Its replicas on %s have not given back room yet; that goes on.",
+                     reclaiming->waits);
+}
+
+int replicated_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
+                              const struct driver_progress *progress, int64_t *ret_before,
+                              struct error *err) {
+    struct reclaiming reclaiming = { 0 };
+    struct replicated_call call;
+    struct error failure;
+
+    if (volume->attached)
+        return error_set(err, ERROR_CONFLICT, "Volume %s is in use.", volume->id);
+    if (driver_fence_check(volume->fence, err) < 0 ||
+        replicated_begin(handle, arena, volume, &call, err) < 0)
+        return -1;
+    call.progress = progress;
+    if (replicated_walk(&call, reclaim_step, &reclaiming, &failure) < 0)
+        return fail(&call, &reclaiming, &failure, err);
+    *ret_before = reclaiming.before_bytes;
+    return 0;
+}
