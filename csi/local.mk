@@ -20,6 +20,7 @@ libscoria_a_SOURCES += \
 	csi/controller/config_health.c \
 	csi/controller/config_limits.c \
 	csi/controller/config_plain.c \
+	csi/controller/config_reclaim.c \
 	csi/controller/config_snapshots.c \
 	csi/controller/config_use.c \
 	csi/controller/configs.c csi/controller/configs.private.h \

@@ -75,6 +75,7 @@ int config_take(struct arena *arena, const json_t *document, struct volume_confi
         .trouble = config_fault_in(json_object_get(status, "conditions")),
         .has_policy = policy != NULL,
         .finalizers = finalizers,
+        .reclaim = json_object_get(status, "reclaim"),
         .is_clone = has_word(finalizers, CLONE_FINALIZER),
         .keeps_source = json_text_of(json_object_get(metadata, "labels"), SOURCE_LABEL) != NULL,
     };

@@ -31,8 +31,8 @@ struct volume_config {
     int64_t replicas, block_size;
     const char *trouble; /* what its conditions mean (config_fault_in()); NULL: nothing */
     bool has_policy;     /* its own copy */
-    const json_t *finalizers;
-    bool is_clone, keeps_source; /* a clone that is not done; its source stays for it */
+    const json_t *finalizers, *reclaim; /* what came of the last reclaim */
+    bool is_clone, keeps_source;        /* a clone that is not done; its source stays for it */
 };
 
 /* What its node says of the volume. */
@@ -156,6 +156,15 @@ int config_limits_read(struct arena *arena, const controller_parameter *const *p
 /* Waits until there is a policy that they are a part of. */
 int config_limits_set(const struct grpc_call *call, const struct client *api,
                       struct volume_config *config, json_t *limits, struct error *err);
+
+/* ---- room (config_reclaim.c) ---- */
+
+/* Its replicas give back room, unless a node has it: then that is the node's matter, and there is
+ * nothing to do. */
+int config_reclaim(const struct grpc_call *call, const struct client *api, const char *id,
+                   Reclaimspace__ControllerReclaimSpaceResponse *answer, struct error *err);
+void reclaim_tell(struct arena *arena, int64_t before_bytes, int64_t after_bytes,
+                  Reclaimspace__ControllerReclaimSpaceResponse *ret);
 
 /* ---- health (config_health.c) ---- */
 

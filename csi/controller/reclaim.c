@@ -18,6 +18,12 @@ static Reclaimspace__StorageConsumption *usage_of(struct arena *arena, int64_t b
     return usage;
 }
 
+void reclaim_tell(struct arena *arena, int64_t before_bytes, int64_t after_bytes,
+                  Reclaimspace__ControllerReclaimSpaceResponse *ret) {
+    ret->pre_usage = usage_of(arena, before_bytes);
+    ret->post_usage = usage_of(arena, after_bytes);
+}
+
 /* A volume in use is the node's matter; one that a node is just getting or giving back is nobody's
  * yet. */
 static int check_use(const struct remote_volume *volume, bool *ret_needs_nothing,
@@ -85,23 +91,9 @@ static int finish(const struct grpc_call *call, const struct client *api, const 
     }
     if (strcmp(last.status, "done") != 0)
         return failed(&last, volume_id, err);
-    if (last.pre_usage >= 0 && last.post_usage >= 0) {
-        answer->pre_usage = usage_of(call->arena, last.pre_usage);
-        answer->post_usage = usage_of(call->arena, last.post_usage);
-    }
+    if (last.pre_usage >= 0 && last.post_usage >= 0)
+        reclaim_tell(call->arena, last.pre_usage, last.post_usage, answer);
     return 0;
-}
-
-/* What is free in one made from a policy only a file system tells, while a node has it. */
-static int reclaim_config(const struct client *api, struct arena *arena, const char *id,
-                          struct error *err) {
-    struct volume_config config;
-    int result = config_read(api, arena, id, &config, err);
-
-    if (result != 0 || *config.node)
-        return result;
-    return grpc_refuse(err, GRPC_UNIMPLEMENTED,
-                       "Volume %s gives back room on the node that has it, and none has.", id);
 }
 
 static int reclaim(struct grpc_call *call, const void *message, void *response, struct error *err) {
@@ -112,7 +104,7 @@ static int reclaim(struct grpc_call *call, const void *message, void *response, 
     int result = controller_need(request->volume_id, "volume_id", err);
 
     if (result == 0 && config_is_id(request->volume_id))
-        return reclaim_config(&api, call->arena, request->volume_id, err);
+        return config_reclaim(call, &api, request->volume_id, response, err);
     if (result == 0)
         result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result == 0)

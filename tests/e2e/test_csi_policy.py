@@ -341,6 +341,27 @@ class Policy(DeclaredCase):
         self.mount(volume_id, PLAIN, context)
         self.assert_files(pod.files)
 
+    def test_zeros_go_back_from_all_replicas_while_no_node_has_it(self):
+        volume_id, _ = self.up()
+        self.write(b"data")
+        answer = self.driver.drivers[0].reclaim("ControllerReclaimSpace", volume_id=volume_id)
+        self.assertFalse(answer.HasField("pre_usage") or answer.HasField("post_usage"))
+        self.down(volume_id)
+        self.driver.controller("ControllerUnpublishVolume", volume_id=volume_id, node_id=NODE)
+        for pool in POOLS:  # the same that stands there
+            for path in glob.glob(os.path.join(self.path(pool), "*/data")):
+                with open(path, "r+b") as file:
+                    end = os.lseek(file.fileno(), 512 * MIB, os.SEEK_HOLE)
+                    os.pwrite(file.fileno(), bytes(8 * MIB), end)
+                    os.fsync(file.fileno())
+        before = self.stored()
+        answer = self.driver.drivers[0].reclaim("ControllerReclaimSpace", volume_id=volume_id)
+        self.assertEqual((answer.pre_usage.usage_bytes, answer.post_usage.usage_bytes),
+                         (sum(before), sum(self.stored())))
+        self.assertLess(sum(self.stored()), sum(before) - 23 * MIB)
+        self.mount(volume_id, PLAIN, self.attach(volume_id))
+        self.assertEqual(self.read(), b"data")
+
     def test_the_file_is_found_from_where_the_kernel_does_not_name_it(self):
         """As in the container of a driver, when the one that has made the device has gone."""
         volume_id = self.create().volume_id

@@ -57,37 +57,67 @@ START_TEST(what_the_api_says_has_its_code) {
 }
 END_TEST
 
-#define CONFIG(publish_)                                                  \
+#define CONFIG(publish_, reclaim_)                                        \
     "{\"volume_config\": {\"metadata\": {\"name\": \"v\", \"uid\": \"" ID \
-    "\"}, \"spec\": {}" publish_ ", \"status\": {\"phase\": \"Bound\"}}}"
+    "\"}, \"spec\": {}" publish_ ", \"status\": {\"phase\": \"Bound\"" reclaim_ "}}}"
+#define ROOM(number_, phase_, more)                                                                \
+    CONFIG("", ", \"reclaim\": {\"number\": " number_ ", \"phase\": \"" phase_ "\", \"message\": " \
+               "\"why\"" more "}")
+#define CONFIG_PATH "/v3/volume_configs/" ID
 
-START_TEST(a_volume_made_from_a_policy_is_its_nodes_matter) {
+/* Of a volume made from a policy. */
+static const struct {
+    const char *code;
+    int found; /* what GET answers first */
+    const char *config;
+    int changed;         /* what PATCH answers; 0: it is not asked */
+    const char *after;   /* what that is, and */
+    const char *last;    /* what GET answers then; NULL: nobody asks */
+    const char *message; /* of the answer; NULL: any */
+} declared[] = {
+    { "0", 200, CONFIG(", \"publish\": {\"nodeId\": \"n\"}", ""), 0, NULL, NULL, NULL },
+    { "5", 404, NULL, 0, NULL, NULL, NULL },
+    { "14", 503, "{}", 0, NULL, NULL, NULL },
+    { "0", 200, CONFIG("", ""), 200, ROOM("1", "Pending", ""),
+      ROOM("1", "Done", ", \"beforeBytes\": 9, \"afterBytes\": 4"), NULL },
+    { "0", 200, ROOM("1", "Pending", ""), 0, NULL, ROOM("1", "Done", ""), NULL },
+    { "0", 200, ROOM("1", "Done", ""), 200, ROOM("2", "Pending", ""), ROOM("2", "Done", ""), NULL },
+    { "10", 200, CONFIG("", ""), 409,
+      "{\"conflictingRequest\": {\"code\": 409, \"message\": \"x\"}}", NULL, NULL },
+    { "10", 200, ROOM("1", "Pending", ""), 0, NULL, ROOM("1", "Stopped", ""), "why" },
+    { "10", 200, ROOM("1", "Pending", ""), 0, NULL, ROOM("2", "Done", ""), "once more" },
+    { "12", 200, ROOM("1", "Pending", ""), 0, NULL,
+      ROOM("1", "Failed", ", \"reason\": \"unsupported\""), "why" },
+    { "13", 200, ROOM("1", "Pending", ""), 0, NULL, ROOM("1", "Failed", ", \"reason\": \"away\""),
+      "why" },
+};
+
+START_TEST(a_volume_made_from_a_policy_gives_back_room_while_no_node_has_it) {
     static const char message[] = "\x0a\x2b"
                                   "config-" ID;
-    static const struct {
-        const char *code;
-        int found;
-        const char *config;
-    } cases[] = {
-        { "0", 200, CONFIG(", \"publish\": {\"nodeId\": \"n\"}") },
-        { "12", 200, CONFIG("") },
-        { "5", 404, NULL },
-        { "14", 503, "{}" },
-    };
     struct scene *scene = scene_new(NULL);
 
-    for (size_t i = 0; i < LENGTH(cases); i++) {
+    for (size_t i = 0; i < LENGTH(declared); i++) {
         autofree struct wire_answer *answer = NULL;
+        unsigned before = script_server_count(scene->api, "PATCH", CONFIG_PATH);
 
-        answer_once(scene, "GET", "/v3/volume_configs/" ID, cases[i].found, cases[i].config);
+        answer_once(scene, "GET", CONFIG_PATH, declared[i].found, declared[i].config);
+        if (declared[i].changed)
+            answer_once(scene, "PATCH", CONFIG_PATH, declared[i].changed, declared[i].after);
+        if (declared[i].last)
+            answer_once(scene, "GET", CONFIG_PATH, 200, declared[i].last);
         answer = scene_call(scene, "/reclaimspace.ReclaimSpaceController/ControllerReclaimSpace",
                             message, sizeof(message) - 1);
-        ck_assert_msg(strcmp(answer->status, cases[i].code) == 0, "case %zu: %s: %s", i,
+        ck_assert_msg(strcmp(answer->status, declared[i].code) == 0, "case %zu: %s: %s", i,
                       answer->status, answer->message);
+        ck_assert_msg(!declared[i].message || strstr(answer->message, declared[i].message),
+                      "case %zu: %s", i, answer->message);
+        ck_assert_uint_eq(script_server_count(scene->api, "PATCH", CONFIG_PATH) - before,
+                          declared[i].changed ? 1 : 0);
     }
     scene_end(scene);
 }
 END_TEST
 
 CHECK_MAIN("csi controller reclaim", what_the_api_says_has_its_code,
-           a_volume_made_from_a_policy_is_its_nodes_matter)
+           a_volume_made_from_a_policy_gives_back_room_while_no_node_has_it)
