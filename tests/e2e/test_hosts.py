@@ -155,6 +155,73 @@ class Hosts(DeclaredCase):
         self.end("near", disk)
         self.stop_agents()
 
+    def files(self):
+        return [os.path.join(self.path(POOLS[i]), uid, "data") for i in range(len(HOSTS))
+                for uid in os.listdir(self.path(POOLS[i])) if uid != "scoria-pool"]
+
+    def used(self):
+        return sum(os.stat(path).st_blocks * 512 for path in self.files())
+
+    def take_room(self):
+        """Blocks that hold nothing, behind all that was written."""
+        for path in self.files():
+            with open(path, "r+b") as data:
+                os.posix_fallocate(data.fileno(), 512 * MIB, 256 * MIB)
+
+    def reclaim(self, name, request):
+        """Until something of it has come back."""
+        self.take_room()
+        before = self.used()
+        self.change(name, spec={"reclaim": {"request": request}})
+        until(lambda: self.used() < before, 60, "room")
+
+    def reclaimed(self, name):
+        def ended():
+            reclaim = self.config(name)["status"]["reclaim"]
+            return reclaim["phase"] != "Pending" and reclaim
+        return until(ended, 120, "an end of giving back room")
+
+    def unpublish(self, name, disk):
+        disk.close()
+        self.change(name, publish={"nodeId": ""})
+        until(lambda: "target" not in self.volume_of(name)["status"], 60, "the target to end")
+
+    def test_room_comes_back_at_each_node_and_whoever_wants_the_volume_has_it(self):
+        self.declare("room", size="1Gi")
+        disk = self.publish("room", "host-a")
+        disk.write(BLOCKS)
+        for node in ("host-b", "host-a", "host-c"):
+            least, most = disk.least, disk.most
+            self.unpublish("room", disk)
+            self.reclaim("room", node)
+            disk = self.publish("room", node)
+            self.assertIn(self.reclaimed("room")["phase"], ("Stopped", "Done"))
+            disk.least, disk.most = least, most
+            disk.check()
+            disk.write(BLOCKS)
+            self.assertEqual(set(self.modes("room").values()), {"Healthy"})
+        least, most = disk.least, disk.most
+        self.unpublish("room", disk)
+
+        os.kill(self.agents[1].process.pid, signal.SIGSTOP)
+        try:
+            self.reclaim("room", "without one")
+            ended = self.reclaimed("room")
+            self.assertEqual((ended["phase"], "pool-b (away)" in ended["message"]), ("Done", True))
+        finally:
+            os.kill(self.agents[1].process.pid, signal.SIGCONT)
+        until(lambda: all(pool["up"] for pool in self.api.ask("GET", "/replica_pools")[
+            "replica_pools"]), 60, "the node to be back")
+        self.reclaim("room", "all")
+        ended = self.reclaimed("room")
+        self.assertEqual((ended["phase"], ended["afterBytes"]), ("Done", self.used()))
+        self.assertLess(self.used(), 3 * 80 * MIB)
+        disk = self.publish("room", "host-a")
+        disk.least, disk.most = least, most
+        disk.check()
+        self.end("room", disk)
+        self.stop_agents()
+
     def publish_degraded(self, name, node):
         self.change(name, publish={"nodeId": node})
         def served():
