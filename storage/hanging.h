@@ -7,3 +7,5 @@
 #include "engine/replica_access.h"
 
 extern const struct replica_access replica_hanging;
+/* -1. */
+int hanging_refuse(const char *pool, struct error *err);

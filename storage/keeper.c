@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#define CALL_MS 5000 /* that who changes something in a pool has at least */
+
 static const char *run_of(struct arena *arena, const struct keeper_settings *settings,
                           const char *uid) {
     return arena_join(arena, settings->run_directory, "/", uid, NULL);
@@ -38,16 +40,20 @@ static bool take_news(struct keeper *keeper) {
         keeper->wish = keeper->news;
         keeper->news = NULL;
         keeper->retry_us = 0;
+        keeper->none_told = false;
     }
     ends = keeper->ends;
     pthread_mutex_unlock(&keeper->lock);
     return !ends;
 }
 
-/* false: there is news after all. */
+/* What it has left in a pool may do something there yet: that is to be nobody's who comes behind
+ * it.  false: there is news after all, or something was left. */
 static bool try_end(struct keeper *keeper, bool done) {
     bool ended;
 
+    if (pool_calls_are_left(keeper->calls))
+        return false;
     pthread_mutex_lock(&keeper->lock);
     ended = keeper->ended = keeper->news == NULL && (done || keeper->unnamed);
     pthread_mutex_unlock(&keeper->lock);
@@ -71,20 +77,24 @@ static bool has_nothing(const struct keeper *keeper) {
     return !keeper->target && !keeper_finds(keeper->settings, keeper->uid);
 }
 
+static void tell_none(struct keeper *keeper) {
+    if (!keeper->none_told)
+        keeper_report_none(keeper->settings, keeper->wish);
+    keeper->none_told = true;
+}
+
 static void *run(void *arg) {
     struct keeper *keeper = arg;
 
     while (take_news(keeper)) {
         int64_t ms = keeper_work(keeper);
+        bool done = keeper_is_done(keeper);
 
-        if (keeper_is_done(keeper)) {
-            keeper_report_none(keeper->settings, keeper->wish);
-            if (try_end(keeper, true))
-                break;
-            continue;
-        }
-        if (has_nothing(keeper) && try_end(keeper, false)) {
-            reports_forget(keeper->settings->reports, WISH_VOLUME, keeper->uid);
+        if (done)
+            tell_none(keeper);
+        if ((done || has_nothing(keeper)) && try_end(keeper, done)) {
+            if (!done)
+                reports_forget(keeper->settings->reports, WISH_VOLUME, keeper->uid);
             break;
         }
         wait_for(keeper, ms);
@@ -142,7 +152,7 @@ static void free_keeper(struct keeper *keeper) {
     wish_release(keeper->news);
     cleanup_close(&keeper->news_fd);
     pthread_mutex_destroy(&keeper->lock);
-    looks_free(keeper->looks);
+    pool_calls_free(keeper->calls);
     arena_free(keeper->arena);
     free(keeper);
 }
@@ -165,8 +175,9 @@ int keeper_start(const struct keeper_settings *settings, struct wish *wish, stru
     keeper->run = run_of(keeper->arena, settings, keeper->uid);
     keeper->wish = wish_hold(wish);
     pthread_mutex_init(&keeper->lock, NULL);
-    keeper->looks = looks_new();
-    keeper->here = near_access(keeper->looks);
+    keeper->calls =
+        pool_calls_new(settings->knocks, settings->hang_ms > CALL_MS ? settings->hang_ms : CALL_MS);
+    keeper->here = near_access(keeper->calls);
     keeper->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     code = keeper->news_fd < 0 ? errno : thread_start(&keeper->thread, "target", run, keeper);
     if (code == 0) {

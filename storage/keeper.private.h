@@ -9,7 +9,7 @@
 #include "engine/replica_access.h"
 #include "storage/gates.h"
 #include "storage/keeper.h"
-#include "storage/looks.h"
+#include "storage/pool_calls.h"
 
 #define SCRUB_TIME_SIZE 24
 
@@ -26,7 +26,8 @@ struct keeper {
     struct arena *arena;
     const char *run;
     struct wish *wish, *opened; /* what the target was opened with; held */
-    struct looks *looks;        /* at what lies in pools of this node, */
+    bool none_told;             /* it was said that there is no target here */
+    struct pool_calls *calls;   /* to pools of this node, */
     struct replica_access here; /* and the target's */
     struct target *target;
     bool hangs[REPLICAS_MOST];   /* the pools of its wish, as far as was seen last */
@@ -65,8 +66,8 @@ bool keeper_is_done(const struct keeper *keeper);
 
 /* 0: its pools answer, or it does without those that do not; -1: nothing is to be touched. */
 int keeper_heed_pools(struct keeper *keeper, struct error *err);
-/* The same of looks since: -1: one was left, and nothing more is to be touched in this step. */
-int keeper_heed_looks(const struct keeper *keeper, struct error *err);
+/* The same of calls since: -1: one was left, and nothing more is to be touched in this step. */
+int keeper_heed_calls(const struct keeper *keeper, struct error *err);
 /* The same of what a daemon may serve that is about to be found again. */
 int keeper_look_before(struct keeper *keeper, struct error *err);
 

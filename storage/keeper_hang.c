@@ -14,8 +14,7 @@
 
 #include <string.h>
 
-#define DEFAULT_HANG_MS 30000
-#define KILL_MS         10000
+#define KILL_MS 10000
 
 struct hang {
     unsigned voters; /* that hang */
@@ -40,13 +39,13 @@ static bool is_used(const struct keeper *keeper, const struct target_replica *se
            (keeper->status.state == TARGET_SERVING && seen->votes);
 }
 
-/* To a knock, or to a look that was left. */
+/* To a knock, or to a call that was left. */
 static int64_t silence_ms(const struct keeper *keeper, const char *pool) {
-    int64_t look_ms = looks_silence_ms(keeper->looks, pool);
+    int64_t call_ms = pool_calls_silence_ms(keeper->calls, pool);
     int64_t knock_ms =
         keeper->settings->knocks ? knocks_silence_ms(keeper->settings->knocks, pool) : 0;
 
-    return look_ms > knock_ms ? look_ms : knock_ms;
+    return call_ms > knock_ms ? call_ms : knock_ms;
 }
 
 static void look_at(struct keeper *keeper, unsigned i, struct hang *hang) {
@@ -80,21 +79,17 @@ static bool is_enough(const struct keeper *keeper, const struct hang *hang) {
            status->voters >= status->needed + hang->voters;
 }
 
-static int refuse_silent(const char *pool, struct error *err) {
-    return error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.", pool);
-}
-
 int keeper_heed_pools(struct keeper *keeper, struct error *err) {
-    int64_t most_ms = keeper->settings->hang_ms > 0 ? keeper->settings->hang_ms : DEFAULT_HANG_MS;
+    int64_t most_ms = keeper->settings->hang_ms;
     struct hang hang = { 0 };
 
     for (unsigned i = 0; i < keeper->wish->volume.count; i++)
         look_at(keeper, i, &hang);
     if (hang.unseen_ms > 0 && hang.unseen_ms < most_ms && daemon_runs(keeper->run))
-        return refuse_silent(hang.unseen, err);
+        return hanging_refuse(hang.unseen, err);
     keeper->waits = hang.ms >= most_ms / 3 ? hang.voters : 0;
     if (hang.voters > 0 && (hang.ms < most_ms || !is_enough(keeper, &hang)))
-        return refuse_silent(hang.pool, err);
+        return hanging_refuse(hang.pool, err);
     if (hang.voters > 0) {
         log_warning(NULL, "storage daemon ends, to begin anew without a pool that does not answer",
                     "volume_id", keeper->uid, "path", hang.pool, NULL);
@@ -107,13 +102,13 @@ int keeper_heed_pools(struct keeper *keeper, struct error *err) {
     return 0;
 }
 
-int keeper_heed_looks(const struct keeper *keeper, struct error *err) {
+int keeper_heed_calls(const struct keeper *keeper, struct error *err) {
     const struct wish_volume *wanted = &keeper->wish->volume;
 
     for (unsigned i = 0; i < wanted->count; i++) {
         if (!keeper_is_remote(keeper, i) && !keeper->hangs[i] &&
-            looks_silence_ms(keeper->looks, wanted->replicas[i].pool) > 0)
-            return refuse_silent(wanted->replicas[i].pool, err);
+            pool_calls_silence_ms(keeper->calls, wanted->replicas[i].pool) > 0)
+            return hanging_refuse(wanted->replicas[i].pool, err);
     }
     return 0;
 }
@@ -128,5 +123,5 @@ int keeper_look_before(struct keeper *keeper, struct error *err) {
         if (!keeper_is_remote(keeper, i) && !keeper->hangs[i])
             keeper->here.look(keeper->here.arg, &wanted->replicas[i], keeper->uid, 0, &ignored);
     }
-    return keeper_heed_looks(keeper, err);
+    return keeper_heed_calls(keeper, err);
 }

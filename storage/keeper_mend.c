@@ -39,7 +39,7 @@ static bool may_be_rebuilt(const struct keeper *keeper, const struct replica *re
         return false;
     if (replica->access) /* its node looks at the mark itself */
         return true;
-    return near_pool_look(keeper->looks, replica->pool,
+    return near_pool_look(keeper->calls, replica->pool,
                           wish_pool(&keeper->wish->volume, replica->uid), &pool) &&
            pool.state == POOL_ONLINE;
 }

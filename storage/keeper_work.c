@@ -194,10 +194,10 @@ static int settle(struct keeper *keeper, int outcome, struct error *err) {
         outcome = error_pass(err, &reason);
     daemon_trim_log(keeper->run);
     keeper_snap(keeper);
-    if (keeper_heed_looks(keeper, err) < 0)
+    if (keeper_heed_calls(keeper, err) < 0)
         return -1;
     keeper_mend(keeper);
-    if (keeper_heed_looks(keeper, err) < 0)
+    if (keeper_heed_calls(keeper, err) < 0)
         return -1;
     keeper_scrub(keeper);
     return outcome;
@@ -238,7 +238,7 @@ static int serve(struct keeper *keeper, struct error *err) {
     if (keeper->status.state == TARGET_SERVING) {
         outcome = target_watch(keeper->target, err);
         keeper_look(keeper);
-        if (keeper_heed_looks(keeper, err) < 0)
+        if (keeper_heed_calls(keeper, err) < 0)
             return -1;
     }
     if (keeper->status.state != TARGET_SERVING)
@@ -246,7 +246,7 @@ static int serve(struct keeper *keeper, struct error *err) {
                       ? -1
                       : target_start(keeper->target, err);
     keeper_look(keeper);
-    if (keeper_heed_looks(keeper, err) < 0)
+    if (keeper_heed_calls(keeper, err) < 0)
         return -1;
     if (keeper->status.state != TARGET_SERVING)
         return outcome;

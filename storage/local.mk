@@ -12,11 +12,11 @@ libscoria_a_SOURCES += \
 	storage/keeper_snapshots.c \
 	storage/keeper_work.c \
 	storage/knocks.c storage/knocks.h \
-	storage/looks.c storage/looks.h \
 	storage/nbd_server.c storage/nbd_server.h \
 	storage/near.c storage/near.h \
 	storage/options.c \
 	storage/places.c storage/places.h \
+	storage/pool_calls.c storage/pool_calls.h \
 	storage/pool_look.c storage/pool_look.h \
 	storage/pools.c storage/pools.h \
 	storage/rebuilds.c storage/rebuilds.h \
@@ -45,7 +45,8 @@ slow_tests += tests/unit/storage/test_session_tls
 slow_tests += tests/unit/storage/test_gates
 check_PROGRAMS += \
 	tests/unit/storage/test_knocks \
-	tests/unit/storage/test_looks \
+	tests/unit/storage/test_near \
+	tests/unit/storage/test_pool_calls \
 	tests/unit/storage/test_pools \
 	tests/unit/storage/test_reports \
 	tests/unit/storage/test_room \

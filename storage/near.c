@@ -3,8 +3,10 @@
 #include "engine/replica_snapshot.h"
 #include "storage/hanging.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #define NAME_SIZE 1024 /* one that is longer is that of no pool (pool_look.c) */
 
@@ -21,110 +23,182 @@ static struct path copy_path(const char *path) {
 
 /* ---- a replica ---- */
 
-struct replica_work {
+/* What a call is given, and what it answers. */
+struct work {
     struct path pool;
-    char uid[UUID_SIZE + 1], volume[UUID_SIZE];
+    char uid[UUID_SIZE + 1], volume[UUID_SIZE], name[UUID_SIZE + 1];
+    int64_t epoch, bytes, at, end;
+    unsigned count;
+    struct replica_state state;
+    struct replica_data data;
     struct replica_look look;
+    unsigned char sums[REPLICA_SUMS_MOST][REPLICA_SUM_SIZE];
+    int result;
+    struct error err;
 };
 
-static void look_at_replica(void *arg) {
-    struct replica_work *work = arg;
-    const struct replica replica = { .pool = work->pool.text, .uid = work->uid };
+static struct work work_on(const struct replica *replica, int64_t epoch) {
+    struct work work = { .pool = copy_path(replica->pool), .epoch = epoch };
 
-    replica_look(&replica, work->volume, &work->look);
+    snprintf(work.uid, sizeof(work.uid), "%s", replica->uid);
+    return work;
+}
+
+static struct replica replica_of(const struct work *work) {
+    return (struct replica){ .pool = work->pool.text, .uid = work->uid };
+}
+
+static int make(struct pool_calls *calls, const struct pool_call *call, struct work *work,
+                struct error *err) {
+    if (!pool_calls_do(calls, work->pool.text, call, work, sizeof(*work)))
+        return hanging_refuse(work->pool.text, err);
+    return work->result < 0 ? error_pass(err, &work->err) : work->result;
+}
+
+static void run_open(void *arg) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
+
+    work->result = replica_here.open(replica_here.arg, &replica, work->volume, work->epoch,
+                                     &work->data, &work->err);
+}
+
+static int open_near(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                     struct replica_data *ret, struct error *err) {
+    static const struct pool_call call = { .run = run_open };
+    struct work work = work_on(replica, epoch);
+
+    snprintf(work.volume, sizeof(work.volume), "%s", volume);
+    if (make(arg, &call, &work, err) < 0)
+        return -1;
+    *ret = work.data;
+    return 0;
+}
+
+static void run_look(void *arg) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
+
+    replica_here.look(replica_here.arg, &replica, work->volume, work->epoch, &work->look);
 }
 
 static void look_near(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
                       struct replica_look *ret) {
-    struct replica_work work = { .pool = copy_path(replica->pool) };
+    static const struct pool_call call = { .run = run_look, .looks = true };
+    struct work work = work_on(replica, epoch);
 
-    snprintf(work.uid, sizeof(work.uid), "%s", replica->uid);
     snprintf(work.volume, sizeof(work.volume), "%s", volume);
-    if (looks_do(arg, replica->pool, look_at_replica, &work, sizeof(work)))
+    if (pool_calls_do(arg, replica->pool, &call, &work, sizeof(work)))
         *ret = work.look;
     else
         replica_hanging.look(replica_hanging.arg, replica, volume, epoch, ret);
 }
 
-static const struct replica_access *reach(struct looks *looks, const struct replica *replica) {
-    return looks_silence_ms(looks, replica->pool) > 0 ? &replica_hanging : &replica_here;
-}
+static void run_write_state(void *arg) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
 
-static int open_near(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                     struct replica_data *ret, struct error *err) {
-    const struct replica_access *access = reach(arg, replica);
-
-    return access->open(access->arg, replica, volume, epoch, ret, err);
-}
-
-static int close_near(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
-    const struct replica_access *access = reach(arg, replica);
-
-    return access->close(access->arg, replica, epoch, err);
+    work->result =
+        replica_here.write_state(replica_here.arg, &replica, work->epoch, &work->state, &work->err);
 }
 
 static int write_state_near(void *arg, const struct replica *replica, int64_t epoch,
                             const struct replica_state *state, struct error *err) {
-    const struct replica_access *access = reach(arg, replica);
+    static const struct pool_call call = { .run = run_write_state };
+    struct work work = work_on(replica, epoch);
 
-    return access->write_state(access->arg, replica, epoch, state, err);
+    work.state = *state;
+    return make(arg, &call, &work, err);
+}
+
+static void run_reset(void *arg) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
+
+    work->result = replica_here.reset(replica_here.arg, &replica, work->volume, work->bytes,
+                                      work->epoch, &work->err);
 }
 
 static int reset_near(void *arg, const struct replica *replica, const char *volume,
                       int64_t maximum_bytes, int64_t epoch, struct error *err) {
-    const struct replica_access *access = reach(arg, replica);
+    static const struct pool_call call = { .run = run_reset };
+    struct work work = work_on(replica, epoch);
 
-    return access->reset(access->arg, replica, volume, maximum_bytes, epoch, err);
+    snprintf(work.volume, sizeof(work.volume), "%s", volume);
+    work.bytes = maximum_bytes;
+    return make(arg, &call, &work, err);
+}
+
+static void run_flush(void *arg) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
+
+    work->result = replica_here.flush(replica_here.arg, &replica, work->epoch, &work->err);
 }
 
 static int flush_near(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
-    const struct replica_access *access = reach(arg, replica);
+    static const struct pool_call call = { .run = run_flush };
+    struct work work = work_on(replica, epoch);
 
-    return access->flush(access->arg, replica, epoch, err);
+    return make(arg, &call, &work, err);
+}
+
+static void run_sums(void *arg) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
+
+    work->result = replica_here.sums(replica_here.arg, &replica, work->epoch, &work->at, work->end,
+                                     work->count, work->sums, &work->err);
 }
 
 static int sums_near(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
                      int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
                      struct error *err) {
-    if (looks_silence_ms(arg, replica->pool) > 0)
-        return error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.", replica->pool);
-    return replica_here.sums(replica_here.arg, replica, epoch, at, end, count, ret, err);
+    static const struct pool_call call = { .run = run_sums };
+    struct work work = work_on(replica, epoch);
+    int result;
+
+    assert(count <= REPLICA_SUMS_MOST);
+    work.at = *at;
+    work.end = end;
+    work.count = count;
+    result = make(arg, &call, &work, err);
+    if (result < 0)
+        return -1;
+    *at = work.at;
+    memcpy(ret, work.sums, (size_t)result * sizeof(*ret));
+    return result;
 }
 
-struct replica_access near_access(struct looks *looks) {
+struct replica_access near_access(struct pool_calls *calls) {
     return (struct replica_access){
         .open = open_near,
-        .close = close_near,
+        .close = replica_here.close, /* which touches nothing */
         .look = look_near,
         .write_state = write_state_near,
         .reset = reset_near,
         .flush = flush_near,
         .sums = sums_near,
-        .arg = looks,
+        .arg = calls,
     };
 }
 
 /* ---- a snapshot ---- */
 
-struct snapshot_work {
-    struct path pool;
-    char uid[UUID_SIZE + 1], name[UUID_SIZE + 1];
-    int64_t bytes;
-};
-
 static void look_at_snapshot(void *arg) {
-    struct snapshot_work *work = arg;
-    const struct replica replica = { .pool = work->pool.text, .uid = work->uid };
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
 
     work->bytes = replica_snapshot_size(&replica, work->name);
 }
 
-int64_t near_snapshot_size(struct looks *looks, const struct replica *replica, const char *name) {
-    struct snapshot_work work = { .pool = copy_path(replica->pool) };
+int64_t near_snapshot_size(struct pool_calls *calls, const struct replica *replica,
+                           const char *name) {
+    static const struct pool_call call = { .run = look_at_snapshot, .looks = true };
+    struct work work = work_on(replica, 0);
 
-    snprintf(work.uid, sizeof(work.uid), "%s", replica->uid);
     snprintf(work.name, sizeof(work.name), "%s", name);
-    return looks_do(looks, replica->pool, look_at_snapshot, &work, sizeof(work)) ? work.bytes : -1;
+    return pool_calls_do(calls, replica->pool, &call, &work, sizeof(work)) ? work.bytes : -1;
 }
 
 /* ---- a pool ---- */
@@ -141,12 +215,13 @@ static void look_at_pool(void *arg) {
     pool_look(work->path.text, work->name, &work->look);
 }
 
-bool near_pool_look(struct looks *looks, const char *path, const char *name,
+bool near_pool_look(struct pool_calls *calls, const char *path, const char *name,
                     struct pool_look *ret) {
+    static const struct pool_call call = { .run = look_at_pool, .looks = true };
     struct pool_work work = { .path = copy_path(path) };
 
     snprintf(work.name, sizeof(work.name), "%s", name);
-    if (!looks_do(looks, path, look_at_pool, &work, sizeof(work)))
+    if (!pool_calls_do(calls, path, &call, &work, sizeof(work)))
         return false;
     *ret = work.look;
     return true;

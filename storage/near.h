@@ -1,17 +1,24 @@
 /*
- * What lies in the pools of this node, seen by who is not to wait for one that ceases to answer
- * between a knock (knocks.h) and a look: the looks are bounded (looks.h), and where one was left
- * nothing else is done.
+ * What lies in the pools of this node, for who is not to wait for one that ceases to answer between
+ * a knock (knocks.h) and what is done there: each call is bounded (pool_calls.h), and where one was
+ * left nothing else is done.
+ *
+ * A call that was left is done late, or not at all, as one at another host may be
+ * (engine/replica_access.h).  Nothing that was done there since is undone by it: who left it does
+ * nothing there before it has come back, and who has opened the replica in a higher epoch lets no
+ * other change it.
  */
 #pragma once
 
 #include "engine/replica_access.h"
-#include "storage/looks.h"
+#include "storage/pool_calls.h"
 #include "storage/pool_look.h"
 
 /* replica_here, for target_settings.here. */
-struct replica_access near_access(struct looks *looks);
+struct replica_access near_access(struct pool_calls *calls);
 /* replica_snapshot_size(); -1: the pool does not answer. */
-int64_t near_snapshot_size(struct looks *looks, const struct replica *replica, const char *name);
+int64_t near_snapshot_size(struct pool_calls *calls, const struct replica *replica,
+                           const char *name);
 /* pool_look(); false: it does not answer. */
-bool near_pool_look(struct looks *looks, const char *path, const char *name, struct pool_look *ret);
+bool near_pool_look(struct pool_calls *calls, const char *path, const char *name,
+                    struct pool_look *ret);

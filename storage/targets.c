@@ -181,6 +181,8 @@ struct targets *targets_new(const struct keeper_settings *settings) {
         targets->settings.watch_ms = 1000;
     if (targets->settings.retry_ms <= 0)
         targets->settings.retry_ms = 1000;
+    if (targets->settings.hang_ms <= 0)
+        targets->settings.hang_ms = 30000;
     LIST_INIT(&targets->entries);
     return targets;
 }

@@ -10,6 +10,7 @@ libtests_a_SOURCES = \
 	tests/lib/extend.h \
 	tests/lib/other_manager.h \
 	tests/lib/groups.h \
+	tests/lib/held_calls.h \
 	tests/lib/hung_disk.h \
 	tests/lib/reasons.h \
 	tests/lib/small_disk.h \

@@ -17,7 +17,7 @@ cppcheck --quiet --error-exitcode=1 --std=c11 -j "$(nproc)" -I. -DHAVE_LIBVIRT \
     --suppress=uninitvar:common/worker.c --suppress=uninitvar:compute/errand.c \
     --suppress=uninitvar:compute/patience_trim.c --suppress=uninitvar:compute/assist_jobs.c \
     --suppress=uninitvar:grpc/connection.c --suppress=uninitvar:grpc/server.c \
-    --suppress=uninitvar:storage/knocks.c --suppress=uninitvar:storage/looks.c \
+    --suppress=uninitvar:storage/knocks.c --suppress=uninitvar:storage/pool_calls.c \
     --suppress=uninitvar:storage/replicas.c --suppress=uninitvar:storage/reports.c \
     --suppress=uninitvar:storage/targets.c \
     --suppress=arrayIndexOutOfBoundsCond:identity/identity_none.c \

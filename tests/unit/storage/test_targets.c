@@ -9,6 +9,7 @@
 #include "storage/rebuilds.h"
 #include "tests/lib/checker.h"
 #include "tests/lib/daemons.h"
+#include "tests/lib/held_calls.h"
 #include "tests/lib/hung_disk.h"
 #include "tests/unit/storage/storage_test.h"
 
@@ -861,12 +862,75 @@ START_TEST(a_keeper_ends_in_the_middle_of_a_look_that_hangs) {
     if (disk < 0)
         return;
     want(NODE, "64Mi");
-    while (!has_thread("look"))
+    while (!has_thread("pool call"))
         poll(NULL, 0, 5);
     ck_assert(targets_stop(targets, 60000));
     hung_disk_end(paths[1], disk);
     settings.watch_ms = 20;
     targets = targets_new(&settings);
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
+/* The daemon ends, and the next one is begun while that call to the second pool hangs. */
+static void begin_anew_with(const char *function, const char *file) {
+    serve_for_pools_that_hang(NULL);
+    calls_hold(function, arena_join(arena, paths[1], "/", uids[1], file, NULL));
+    ck_assert_int_eq(daemon_kill(run, 10000, &err), 0);
+    assert_goes_on_without_the_second();
+    ck_assert_uint_eq(calls_held(), 1);
+    calls_let_go();
+    want_until_well();
+}
+
+START_TEST(a_pool_that_hangs_when_a_replica_is_opened_costs_it_alone) {
+    begin_anew_with("flock", "/epoch");
+}
+END_TEST
+
+START_TEST(a_pool_that_hangs_when_a_state_is_written_costs_its_replica_alone) {
+    begin_anew_with("fsync", "/state.new");
+}
+END_TEST
+
+START_TEST(a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_nothing) {
+    serve_for_pools_that_hang(NULL);
+    ck_assert_int_eq(unlink(arena_join(arena, paths[1], "/", uids[1], "/data", NULL)), 0);
+    calls_hold("ftruncate", arena_join(arena, paths[1], "/", uids[1], "/data", NULL));
+    while (calls_held() == 0) {
+        want(NODE, "64Mi");
+        poll(NULL, 0, 50);
+    }
+    want(NODE, "128Mi");
+    while (strcmp(json_text_of(told(VOLUME), "capacity"), "128Mi") != 0)
+        poll(NULL, 0, 5);
+    assert_goes_on_without_the_second();
+    calls_let_go();
+    want_until_well();
+}
+END_TEST
+
+/* Nobody takes the volume before all that was begun here has come to its end. */
+START_TEST(a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer) {
+    serve_for_pools_that_hang(NULL);
+    calls_hold("fsync", arena_join(arena, paths[1], "/", uids[1], "/data", NULL));
+    want("", "64Mi");
+    await_end();
+    while (strcmp(state_told(), "") != 0)
+        poll(NULL, 0, 5);
+    for (int i = 0; i < 100; i++, poll(NULL, 0, 5))
+        targets_set(targets, NULL, 0);
+    ck_assert_uint_eq(targets_count(targets), 1);
+    want(NODE, "64Mi");
+    assert_goes_on_without_the_second();
+    want("", "64Mi");
+    await_end();
+    calls_let_go();
+    while (targets_count(targets) > 0) {
+        want("", "64Mi");
+        poll(NULL, 0, 5);
+    }
     want(NODE, "64Mi");
     assert_well();
 }
@@ -1032,6 +1096,10 @@ CHECK_MAIN_WITH(
     one_that_hangs_holds_up_no_other, a_pool_that_hangs_costs_its_replica_alone,
     a_pool_that_hangs_behind_a_knock_costs_its_replica_alone,
     a_keeper_ends_in_the_middle_of_a_look_that_hangs,
+    a_pool_that_hangs_when_a_replica_is_opened_costs_it_alone,
+    a_pool_that_hangs_when_a_state_is_written_costs_its_replica_alone,
+    a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_nothing,
+    a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer,
     a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing,
     a_volume_waits_for_pools_that_it_needs, a_volume_waits_for_pools_that_it_needs_behind_a_knock,
     what_a_machine_that_went_down_has_left_goes)

@@ -1,0 +1,39 @@
+/*
+ * Calls to the file system of a pool, which may cease to answer in the middle of one.  Each is made
+ * by a thread of its own, which is left behind when it takes too long: who is held by the kernel
+ * cannot be ended.  It has its copy of what it works on and nothing else.  What it finds too late
+ * is dropped; what it does too late is done.  Where one was left no other is begun before it has
+ * come back.
+ *
+ * Belongs to one thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct knocks;
+struct pool_calls;
+
+struct pool_call {
+    void (*run)(void *work);
+    bool looks; /* and changes nothing: then it has no more time than a knock */
+};
+
+/* A call that may change something has `most_ms`, and ten times that as long as the pool was not
+ * silent to knocks for `most_ms`.  NULL: nobody knocks. */
+struct pool_calls *pool_calls_new(struct knocks *knocks, int64_t most_ms);
+/* Those that are left behind end by themselves, when they can. */
+void pool_calls_free(struct pool_calls *calls);
+
+/* run() of a copy of `work`, which is `size` bytes that point to nothing: true, and *work is what
+ * it made of it; false: the pool does not answer, and *work is as it was. */
+bool pool_calls_do(struct pool_calls *calls, const char *pool, const struct pool_call *call,
+                   void *work, size_t size);
+
+/* 0: none was left there, or all have come back; else for how many milliseconds one has not, of
+ * which no more than some seconds lie between two that asked. */
+int64_t pool_calls_silence_ms(struct pool_calls *calls, const char *pool);
+/* One that was left has not come back. */
+bool pool_calls_are_left(struct pool_calls *calls);

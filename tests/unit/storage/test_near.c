@@ -1,0 +1,161 @@
+#include "storage/near.h"
+
+#include "engine/replica_epoch.h"
+#include "tests/lib/held_calls.h"
+#include "tests/unit/storage/storage_test.h"
+
+#define EPOCH   5
+#define MAXIMUM (INT64_C(1) << 30)
+
+static struct pool_calls *calls; /* that have all the time of the world */
+static struct pool_calls *short_calls;
+static struct replica_access near, hasty;
+static struct replica replica;
+static struct generation first;
+
+static void begin(void) {
+    begin_storage();
+    replica = (struct replica){ .pool = paths[0], .uid = uids[0] };
+    calls = pool_calls_new(NULL, 600000);
+    near = near_access(calls);
+    short_calls = pool_calls_new(NULL, 100);
+    hasty = near_access(short_calls);
+    generation_first(VOLUME, SIZE, uids, POOLS, &first);
+    ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, &first, &err), 0);
+}
+
+static void end(void) {
+    pool_calls_free(calls);
+    pool_calls_free(short_calls);
+    end_storage();
+}
+
+static void assert_left(int result) {
+    ck_assert_int_eq(result, -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.message, "does not answer"));
+    ck_assert_uint_eq(calls_held(), 1);
+    ck_assert_int_gt(pool_calls_silence_ms(short_calls, paths[0]), 0);
+}
+
+static void await_return(void) {
+    calls_let_go();
+    while (pool_calls_are_left(short_calls))
+        poll(NULL, 0, 1);
+}
+
+static struct replica_state next_state(void) {
+    struct replica_state state = { .mark = REPLICA_DIRTY, .generation = first };
+
+    strcpy(state.volume, VOLUME);
+    strcpy(state.replica, uids[0]);
+    state.generation.id.number = 7;
+    return state;
+}
+
+static struct replica_look look(void) {
+    struct replica_look seen;
+
+    near.look(near.arg, &replica, VOLUME, EPOCH, &seen);
+    return seen;
+}
+
+static int write_state(const struct replica_access *access, int64_t epoch) {
+    const struct replica_state state = next_state();
+
+    return access->write_state(access->arg, &replica, epoch, &state, &err);
+}
+
+START_TEST(what_answers_is_as_it_is_here) {
+    unsigned char sums[2][REPLICA_SUM_SIZE];
+    const struct replica other = { .pool = paths[1], .uid = uids[1] };
+    struct replica_data data;
+    int64_t at = 0;
+
+    ck_assert_int_eq(near.open(near.arg, &replica, VOLUME, EPOCH, &data, &err), 0);
+    ck_assert_str_eq(data.host, "");
+    ck_assert_str_eq(data.export, replica_data_path(arena, &replica));
+    ck_assert_int_eq(write_state(&near, EPOCH), 0);
+    ck_assert_int_eq(look().state.generation.id.number, 7);
+    ck_assert_int_eq(look().epoch, EPOCH);
+    ck_assert_int_eq(near.flush(near.arg, &replica, EPOCH, &err), 0);
+    ck_assert_int_eq(near.sums(near.arg, &replica, EPOCH, &at, SIZE, 2, sums, &err), 0);
+    ck_assert_int_eq(at, SIZE);
+    ck_assert_int_eq(near.reset(near.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err), 0);
+    ck_assert_int_eq(look().state.mark, REPLICA_EMPTY);
+    ck_assert_int_eq(near.close(near.arg, &replica, EPOCH, &err), 0);
+
+    ck_assert_int_eq(write_state(&near, EPOCH - 1), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(near.flush(near.arg, &other, EPOCH, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(who_opens_is_not_held_and_the_epoch_is_taken_late) {
+    struct replica_data data;
+
+    calls_hold("flock", "/epoch");
+    assert_left(hasty.open(hasty.arg, &replica, VOLUME, EPOCH, &data, &err));
+    await_return();
+    ck_assert_int_eq(look().epoch, EPOCH);
+}
+END_TEST
+
+START_TEST(who_writes_a_state_is_not_held_and_does_nothing_else_there) {
+    calls_hold("fsync", "/state.new");
+    assert_left(write_state(&hasty, EPOCH));
+    assert_left(hasty.flush(hasty.arg, &replica, EPOCH, &err));
+    assert_left(hasty.reset(hasty.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err));
+    ck_assert_int_eq(look().state.generation.id.number, 1);
+    await_return();
+    ck_assert_int_eq(look().state.generation.id.number, 7);
+}
+END_TEST
+
+/* Whoever has it now has a higher epoch. */
+START_TEST(what_is_late_changes_nothing_of_a_higher_epoch) {
+    calls_hold("flock", "/epoch");
+    assert_left(write_state(&hasty, EPOCH));
+    calls_hold_no_more();
+    ck_assert_int_eq(replica_epoch_take(&replica, EPOCH + 1, &err), 0);
+    await_return();
+    ck_assert_int_eq(look().epoch, EPOCH + 1);
+    ck_assert_int_eq(look().state.generation.id.number, 1);
+}
+END_TEST
+
+START_TEST(who_empties_one_is_not_held) {
+    calls_hold("ftruncate", "/data");
+    assert_left(hasty.reset(hasty.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err));
+    await_return();
+    ck_assert_int_eq(look().state.mark, REPLICA_EMPTY);
+}
+END_TEST
+
+START_TEST(who_flushes_is_not_held) {
+    calls_hold("fsync", "/data");
+    assert_left(hasty.flush(hasty.arg, &replica, EPOCH, &err));
+    await_return();
+}
+END_TEST
+
+START_TEST(who_compares_is_not_held) {
+    unsigned char sums[1][REPLICA_SUM_SIZE] = { { 0 } };
+    int64_t at = 0;
+    autoclose int fd = open(replica_data_path(arena, &replica), O_WRONLY | O_CLOEXEC);
+
+    ck_assert_int_eq(write(fd, "x", 1), 1);
+    calls_hold("pread", "/data");
+    assert_left(hasty.sums(hasty.arg, &replica, EPOCH, &at, SIZE, 1, sums, &err));
+    ck_assert_int_eq(at, 0);
+    await_return();
+    ck_assert_int_eq(near.sums(near.arg, &replica, EPOCH, &at, SIZE, 1, sums, &err), 1);
+}
+END_TEST
+
+CHECK_MAIN_WITH("near", true, begin, end, what_answers_is_as_it_is_here,
+                who_opens_is_not_held_and_the_epoch_is_taken_late,
+                who_writes_a_state_is_not_held_and_does_nothing_else_there,
+                what_is_late_changes_nothing_of_a_higher_epoch, who_empties_one_is_not_held,
+                who_flushes_is_not_held, who_compares_is_not_held)
