@@ -124,13 +124,22 @@ static int refuse_held(int data, const struct replica *replica, struct error *er
 
 /* ---- creation ---- */
 
-static int make_directory(const struct replica *replica, struct error *err) {
+/* One that comes late might be removed by nobody. */
+static int make_directory(const struct replica *replica, const atomic_bool *left,
+                          struct error *err) {
     autoclose int pool = open_pool(replica, err);
+    bool made;
 
     if (pool < 0)
         return -1;
-    if (mkdirat(pool, replica->uid, 0700) < 0 && errno != EEXIST)
+    made = mkdirat(pool, replica->uid, 0700) == 0;
+    if (!made && errno != EEXIST)
         return replica_say(err, replica, "making the directory");
+    if (made && left && atomic_load(left)) {
+        unlinkat(pool, replica->uid, AT_REMOVEDIR);
+        return error_set(err, ERROR_UNAVAILABLE, "Nobody waits for the replica %s any more.",
+                         replica->uid);
+    }
     return fsync(pool) < 0 ? replica_say(err, replica, "making the directory") : 0;
 }
 
@@ -174,7 +183,7 @@ int replica_create_with(const struct replica *replica, const char *volume,
     struct replica_state state;
     int found;
 
-    if (make_directory(replica, err) < 0)
+    if (make_directory(replica, content->left, err) < 0)
         return -1;
     directory = replica_open(replica, err);
     lock = directory < 0 ? -1 : lock_directory(directory, replica, err);
@@ -199,6 +208,13 @@ int replica_create(const struct replica *replica, const char *volume, int64_t ma
                    const struct generation *first, struct error *err) {
     return replica_create_with(replica, volume, &(struct replica_content){ .bytes = maximum_bytes },
                                first, err);
+}
+
+int replica_create_unless(const atomic_bool *left, const struct replica *replica,
+                          const char *volume, int64_t maximum_bytes, struct error *err) {
+    const struct replica_content content = { .bytes = maximum_bytes, .left = left };
+
+    return replica_create_with(replica, volume, &content, NULL, err);
 }
 
 int replica_reset(const struct replica *replica, const char *volume, int64_t maximum_bytes,

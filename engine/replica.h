@@ -12,6 +12,8 @@
 
 #include "engine/generation.h"
 
+#include <stdatomic.h>
+
 struct replica_access;
 
 struct replica {
@@ -49,6 +51,10 @@ struct replica_look {
  */
 int replica_create(const struct replica *replica, const char *volume, int64_t maximum_bytes,
                    const struct generation *first, struct error *err);
+/* The same of an empty one, for who may be left behind at it: when another thread has set *left
+ * there is no directory that was not there before. */
+int replica_create_unless(const atomic_bool *left, const struct replica *replica,
+                          const char *volume, int64_t maximum_bytes, struct error *err);
 
 void replica_look(const struct replica *replica, const char *volume, struct replica_look *ret);
 /* As replica_look(), where a program that has the file open may have been ended just now: what the

@@ -6,7 +6,8 @@
 #include "engine/replica.h"
 
 struct replica_content {
-    int64_t bytes; /* how long the file is at the end */
+    int64_t bytes;           /* how long the file is at the end */
+    const atomic_bool *left; /* by who made it: no directory is made any more; NULL: never */
     /* Writes what it begins with; NULL: nothing. */
     int (*fill)(void *arg, int fd, struct error *err);
     void *arg;

@@ -70,6 +70,16 @@ struct replica_access {
     int (*sums)(void *arg, const struct replica *replica, int64_t epoch, int64_t *at, int64_t end,
                 unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err);
 
+    /* ---- of a replica in a pool of the target's own host; NULL: it is at another ---- */
+
+    /* replica_lock() */
+    int (*lock)(void *arg, const struct replica *replica, int *ret, struct error *err);
+    /* replica_create() of an empty one. */
+    int (*create)(void *arg, const struct replica *replica, const char *volume,
+                  int64_t maximum_bytes, struct error *err);
+    /* A daemon of this host has had it open since before: it is of this epoch from now on. */
+    int (*adopt)(void *arg, const struct replica *replica, int64_t epoch, struct error *err);
+
     void *arg; /* outlives every target that has it */
 };
 

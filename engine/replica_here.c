@@ -66,6 +66,22 @@ static int sums_here(void *arg, const struct replica *replica, int64_t epoch, in
     return replica_sums(replica, at, end, count, ret, err);
 }
 
+static int lock_here(void *arg, const struct replica *replica, int *ret, struct error *err) {
+    (void)arg;
+    return replica_lock(replica, ret, err);
+}
+
+static int create_here(void *arg, const struct replica *replica, const char *volume,
+                       int64_t maximum_bytes, struct error *err) {
+    (void)arg;
+    return replica_create(replica, volume, maximum_bytes, NULL, err);
+}
+
+static int adopt_here(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+    (void)arg;
+    return replica_epoch_take(replica, epoch, err);
+}
+
 const struct replica_access replica_here = {
     .open = open_here,
     .close = close_here,
@@ -74,4 +90,7 @@ const struct replica_access replica_here = {
     .reset = reset_here,
     .flush = flush_here,
     .sums = sums_here,
+    .lock = lock_here,
+    .create = create_here,
+    .adopt = adopt_here,
 };

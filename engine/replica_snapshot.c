@@ -229,7 +229,7 @@ int replica_snapshot_clone(const struct replica *source, const char *name,
                            struct error *err) {
     autoclose int from = open_whole(source, name, err);
     struct source filled = { from, ends };
-    const struct replica_content content = { maximum_bytes, fill, &filled };
+    const struct replica_content content = { .bytes = maximum_bytes, .fill = fill, .arg = &filled };
     struct stat facts;
 
     if (from < 0)

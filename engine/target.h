@@ -8,7 +8,8 @@
  * come twice, and after a death anywhere in the first.  Never are there two daemons that write to
  * a replica: QEMU locks the files, and who starts one looks for these locks.
  *
- * A target belongs to one thread at a time.  Calls block at most a few times `timeout_ms`.
+ * A target belongs to one thread at a time.  Calls block at most a few times `timeout_ms`, and as
+ * long as calls to replicas of this host do.
  */
 #pragma once
 

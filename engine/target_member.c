@@ -76,6 +76,25 @@ int member_flush(struct target *target, const struct member *member, struct erro
     return access->flush(access->arg, &member->replica, target->epoch, err);
 }
 
+int member_lock(struct member *member, struct error *err) {
+    const struct replica_access *access = member->access;
+
+    return access->lock(access->arg, &member->replica, &member->lock, err);
+}
+
+int member_create(const struct target *target, const struct member *member, struct error *err) {
+    const struct replica_access *access = member->access;
+
+    return access->create(access->arg, &member->replica, target->volume, target->maximum_bytes,
+                          err);
+}
+
+int member_adopt(const struct target *target, const struct member *member, struct error *err) {
+    const struct replica_access *access = member->access;
+
+    return access->adopt(access->arg, &member->replica, target->epoch, err);
+}
+
 int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t end,
                 unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err) {
     const struct replica_access *access = member->access;

@@ -117,8 +117,7 @@ void target_unlock_replicas(struct target *target) {
 static int lock_member(struct member *member, struct error *err) {
     struct error reason;
 
-    if (!member_is_here(member) || member->lock >= 0 ||
-        replica_lock(&member->replica, &member->lock, &reason) == 0)
+    if (!member_is_here(member) || member->lock >= 0 || member_lock(member, &reason) == 0)
         return 0;
     return reason.kind == ERROR_CONFLICT ? error_pass(err, &reason) : 0;
 }

@@ -3,7 +3,6 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "engine/daemon.h"
-#include "engine/replica_epoch.h"
 #include "json/json.h"
 
 #include <poll.h>
@@ -345,7 +344,7 @@ static int adopt_epoch(struct target *target, struct error *err) {
         struct member *member = &target->members[i];
 
         if (member_is_here(member)) {
-            if (member->votes && replica_epoch_take(&member->replica, target->epoch, err) < 0)
+            if (member->votes && member_adopt(target, member, err) < 0)
                 return -1;
             continue;
         }

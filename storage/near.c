@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NAME_SIZE 1024 /* one that is longer is that of no pool (pool_look.c) */
 
@@ -33,6 +34,7 @@ struct work {
     struct replica_data data;
     struct replica_look look;
     unsigned char sums[REPLICA_SUMS_MOST][REPLICA_SUM_SIZE];
+    int lock;
     int result;
     struct error err;
 };
@@ -55,10 +57,11 @@ static int make(struct pool_calls *calls, const struct pool_call *call, struct w
     return work->result < 0 ? error_pass(err, &work->err) : work->result;
 }
 
-static void run_open(void *arg) {
+static void run_open(void *arg, const atomic_bool *left) {
     struct work *work = arg;
     const struct replica replica = replica_of(work);
 
+    (void)left;
     work->result = replica_here.open(replica_here.arg, &replica, work->volume, work->epoch,
                                      &work->data, &work->err);
 }
@@ -75,10 +78,11 @@ static int open_near(void *arg, const struct replica *replica, const char *volum
     return 0;
 }
 
-static void run_look(void *arg) {
+static void run_look(void *arg, const atomic_bool *left) {
     struct work *work = arg;
     const struct replica replica = replica_of(work);
 
+    (void)left;
     replica_here.look(replica_here.arg, &replica, work->volume, work->epoch, &work->look);
 }
 
@@ -94,10 +98,11 @@ static void look_near(void *arg, const struct replica *replica, const char *volu
         replica_hanging.look(replica_hanging.arg, replica, volume, epoch, ret);
 }
 
-static void run_write_state(void *arg) {
+static void run_write_state(void *arg, const atomic_bool *left) {
     struct work *work = arg;
     const struct replica replica = replica_of(work);
 
+    (void)left;
     work->result =
         replica_here.write_state(replica_here.arg, &replica, work->epoch, &work->state, &work->err);
 }
@@ -111,10 +116,11 @@ static int write_state_near(void *arg, const struct replica *replica, int64_t ep
     return make(arg, &call, &work, err);
 }
 
-static void run_reset(void *arg) {
+static void run_reset(void *arg, const atomic_bool *left) {
     struct work *work = arg;
     const struct replica replica = replica_of(work);
 
+    (void)left;
     work->result = replica_here.reset(replica_here.arg, &replica, work->volume, work->bytes,
                                       work->epoch, &work->err);
 }
@@ -129,10 +135,11 @@ static int reset_near(void *arg, const struct replica *replica, const char *volu
     return make(arg, &call, &work, err);
 }
 
-static void run_flush(void *arg) {
+static void run_flush(void *arg, const atomic_bool *left) {
     struct work *work = arg;
     const struct replica replica = replica_of(work);
 
+    (void)left;
     work->result = replica_here.flush(replica_here.arg, &replica, work->epoch, &work->err);
 }
 
@@ -143,10 +150,11 @@ static int flush_near(void *arg, const struct replica *replica, int64_t epoch, s
     return make(arg, &call, &work, err);
 }
 
-static void run_sums(void *arg) {
+static void run_sums(void *arg, const atomic_bool *left) {
     struct work *work = arg;
     const struct replica replica = replica_of(work);
 
+    (void)left;
     work->result = replica_here.sums(replica_here.arg, &replica, work->epoch, &work->at, work->end,
                                      work->count, work->sums, &work->err);
 }
@@ -170,6 +178,63 @@ static int sums_near(void *arg, const struct replica *replica, int64_t epoch, in
     return result;
 }
 
+static void run_lock(void *arg, const atomic_bool *left) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
+
+    (void)left;
+    work->result = replica_here.lock(replica_here.arg, &replica, &work->lock, &work->err);
+}
+
+static void unlock(void *arg) {
+    const struct work *work = arg;
+
+    if (work->result == 0)
+        close(work->lock);
+}
+
+static int lock_near(void *arg, const struct replica *replica, int *ret, struct error *err) {
+    static const struct pool_call call = { .run = run_lock, .drop = unlock };
+    struct work work = work_on(replica, 0);
+
+    if (make(arg, &call, &work, err) < 0)
+        return -1;
+    *ret = work.lock;
+    return 0;
+}
+
+static void run_create(void *arg, const atomic_bool *left) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
+
+    work->result = replica_create_unless(left, &replica, work->volume, work->bytes, &work->err);
+}
+
+static int create_near(void *arg, const struct replica *replica, const char *volume,
+                       int64_t maximum_bytes, struct error *err) {
+    static const struct pool_call call = { .run = run_create };
+    struct work work = work_on(replica, 0);
+
+    snprintf(work.volume, sizeof(work.volume), "%s", volume);
+    work.bytes = maximum_bytes;
+    return make(arg, &call, &work, err);
+}
+
+static void run_adopt(void *arg, const atomic_bool *left) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
+
+    (void)left;
+    work->result = replica_here.adopt(replica_here.arg, &replica, work->epoch, &work->err);
+}
+
+static int adopt_near(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+    static const struct pool_call call = { .run = run_adopt };
+    struct work work = work_on(replica, epoch);
+
+    return make(arg, &call, &work, err);
+}
+
 struct replica_access near_access(struct pool_calls *calls) {
     return (struct replica_access){
         .open = open_near,
@@ -179,16 +244,20 @@ struct replica_access near_access(struct pool_calls *calls) {
         .reset = reset_near,
         .flush = flush_near,
         .sums = sums_near,
+        .lock = lock_near,
+        .create = create_near,
+        .adopt = adopt_near,
         .arg = calls,
     };
 }
 
 /* ---- a snapshot ---- */
 
-static void look_at_snapshot(void *arg) {
+static void look_at_snapshot(void *arg, const atomic_bool *left) {
     struct work *work = arg;
     const struct replica replica = replica_of(work);
 
+    (void)left;
     work->bytes = replica_snapshot_size(&replica, work->name);
 }
 
@@ -209,9 +278,10 @@ struct pool_work {
     struct pool_look look;
 };
 
-static void look_at_pool(void *arg) {
+static void look_at_pool(void *arg, const atomic_bool *left) {
     struct pool_work *work = arg;
 
+    (void)left;
     pool_look(work->path.text, work->name, &work->look);
 }
 

@@ -5,7 +5,6 @@
 #include "common/thread.h"
 #include "storage/knocks.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -20,6 +19,7 @@ struct made {
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     bool has_ended;
+    atomic_bool left; /* is set with the lock, too */
     const struct pool_call *call;
     _Alignas(max_align_t) unsigned char work[]; /* the thread's until it has ended */
 };
@@ -48,14 +48,34 @@ static void let_go(struct made *made) {
     free(made);
 }
 
+static bool has_ended(struct made *made) {
+    bool ended;
+
+    pthread_mutex_lock(&made->lock);
+    ended = made->has_ended;
+    pthread_mutex_unlock(&made->lock);
+    return ended;
+}
+
+/* false: not yet, as it was left, and what it has is to be dropped first. */
+static bool note_end(struct made *made, bool dropped) {
+    bool ended;
+
+    pthread_mutex_lock(&made->lock);
+    ended = made->has_ended = dropped || !made->left;
+    pthread_cond_signal(&made->changed);
+    pthread_mutex_unlock(&made->lock);
+    return ended;
+}
+
 static void *run(void *arg) {
     struct made *made = arg;
 
-    made->call->run(made->work);
-    pthread_mutex_lock(&made->lock);
-    made->has_ended = true;
-    pthread_cond_signal(&made->changed);
-    pthread_mutex_unlock(&made->lock);
+    made->call->run(made->work, &made->left);
+    if (!note_end(made, !made->call->drop)) {
+        made->call->drop(made->work);
+        note_end(made, true);
+    }
     let_go(made);
     return NULL;
 }
@@ -66,6 +86,7 @@ static struct made *begin(const struct pool_call *call, const void *work, size_t
     struct made *made = heap_new(sizeof(*made) + size);
 
     atomic_init(&made->holders, 2);
+    atomic_init(&made->left, false);
     pthread_mutex_init(&made->lock, NULL);
     thread_cond_init(&made->changed);
     made->call = call;
@@ -75,15 +96,6 @@ static struct made *begin(const struct pool_call *call, const void *work, size_t
     let_go(made);
     let_go(made);
     return NULL;
-}
-
-static bool has_ended(struct made *made) {
-    bool ended;
-
-    pthread_mutex_lock(&made->lock);
-    ended = made->has_ended;
-    pthread_mutex_unlock(&made->lock);
-    return ended;
 }
 
 static int64_t at_most(int64_t us, int64_t most_us) {
@@ -139,14 +151,22 @@ static struct left *find(struct pool_calls *calls, const char *pool) {
     return NULL;
 }
 
-static void leave(struct pool_calls *calls, const char *pool, struct made *made, int64_t seen_us) {
-    struct left *left = heap_new(sizeof(*left));
+/* false: it has ended after all. */
+static bool leave(struct pool_calls *calls, const char *pool, struct made *made, int64_t seen_us) {
+    struct left *left;
 
+    pthread_mutex_lock(&made->lock);
+    made->left = !made->has_ended;
+    pthread_mutex_unlock(&made->lock);
+    if (!made->left)
+        return false;
+    left = heap_new(sizeof(*left));
     left->pool = heap_text(pool);
     left->made = made;
     left->looked_us = clock_monotonic_us();
     left->silence_us = seen_us;
     LIST_INSERT_HEAD(&calls->left, left, next);
+    return true;
 }
 
 static void drop(struct left *left) {
@@ -186,6 +206,7 @@ int64_t pool_calls_silence_ms(struct pool_calls *calls, const char *pool) {
 
 bool pool_calls_do(struct pool_calls *calls, const char *pool, const struct pool_call *call,
                    void *work, size_t size) {
+    static const atomic_bool never = false;
     struct made *made;
     pthread_t thread;
     int64_t seen_us = 0;
@@ -194,12 +215,11 @@ bool pool_calls_do(struct pool_calls *calls, const char *pool, const struct pool
         return false;
     made = begin(call, work, size, &thread);
     if (!made) {
-        call->run(work);
+        call->run(work, &never);
         return true;
     }
-    if (!bear_with(calls, pool, made, &seen_us)) {
+    if (!bear_with(calls, pool, made, &seen_us) && leave(calls, pool, made, seen_us)) {
         pthread_detach(thread);
-        leave(calls, pool, made, seen_us);
         return false;
     }
     pthread_join(thread, NULL);

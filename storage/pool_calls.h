@@ -2,13 +2,14 @@
  * Calls to the file system of a pool, which may cease to answer in the middle of one.  Each is made
  * by a thread of its own, which is left behind when it takes too long: who is held by the kernel
  * cannot be ended.  It has its copy of what it works on and nothing else.  What it finds too late
- * is dropped; what it does too late is done.  Where one was left no other is begun before it has
- * come back.
+ * is dropped; what it does too late is done, unless it looks whether it was left.  Where one was
+ * left no other is begun before it has come back.
  *
  * Belongs to one thread.
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,8 +18,9 @@ struct knocks;
 struct pool_calls;
 
 struct pool_call {
-    void (*run)(void *work);
-    bool looks; /* and changes nothing: then it has no more time than a knock */
+    void (*run)(void *work, const atomic_bool *left);
+    void (*drop)(void *work); /* gives back what run() has of one that was left; NULL: nothing */
+    bool looks;               /* and changes nothing: then it has no more time than a knock */
 };
 
 /* A call that may change something has `most_ms`, and ten times that as long as the pool was not

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -98,6 +99,11 @@ int flock(int fd, int operation) {
 int ftruncate(int fd, off_t size) {
     pass_call("ftruncate", fd);
     return (int)syscall(SYS_ftruncate, fd, size);
+}
+
+int mkdirat(int directory, const char *name, mode_t mode) {
+    pass_path("mkdirat", name);
+    return (int)syscall(SYS_mkdirat, directory, name, mode);
 }
 
 ssize_t pread(int fd, void *bytes, size_t size, off_t at) {

@@ -154,8 +154,65 @@ START_TEST(who_compares_is_not_held) {
 }
 END_TEST
 
+START_TEST(a_lock_that_comes_late_is_given_back) {
+    int lock = -1;
+
+    calls_hold("flock", "/lock");
+    assert_left(hasty.lock(hasty.arg, &replica, &lock, &err));
+    ck_assert_int_eq(lock, -1);
+    await_return();
+    ck_assert_int_eq(near.lock(near.arg, &replica, &lock, &err), 0);
+    ck_assert_int_ge(lock, 0);
+    close(lock);
+}
+END_TEST
+
+static bool is_there(const struct replica *seen) {
+    return access(arena_join(arena, seen->pool, "/", seen->uid, NULL), F_OK) == 0;
+}
+
+START_TEST(what_is_made_late_is_not_left_there) {
+    const struct replica other = { .pool = paths[0], .uid = uids[1] };
+
+    calls_hold("mkdirat", uids[1]);
+    assert_left(hasty.create(hasty.arg, &other, VOLUME, MAXIMUM, &err));
+    await_return();
+    ck_assert(!is_there(&other));
+    ck_assert_int_eq(near.create(near.arg, &other, VOLUME, MAXIMUM, &err), 0);
+    ck_assert(is_there(&other));
+}
+END_TEST
+
+/* Nor is anything taken away that others have made. */
+START_TEST(what_is_made_late_and_was_there_before_stays) {
+    const struct replica other = { .pool = paths[0], .uid = uids[1] };
+    struct replica_look seen;
+
+    calls_hold("mkdirat", uids[1]);
+    assert_left(hasty.create(hasty.arg, &other, VOLUME, MAXIMUM, &err));
+    calls_hold_no_more();
+    ck_assert_int_eq(replica_create(&other, VOLUME, MAXIMUM, &first, &err), 0);
+    await_return();
+    replica_look(&other, VOLUME, &seen);
+    ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
+}
+END_TEST
+
+START_TEST(who_takes_over_is_not_held_and_the_epoch_is_taken_late) {
+    calls_hold("flock", "/epoch");
+    assert_left(hasty.adopt(hasty.arg, &replica, EPOCH, &err));
+    await_return();
+    ck_assert_int_eq(look().epoch, EPOCH);
+    ck_assert_int_eq(near.adopt(near.arg, &replica, EPOCH - 1, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+}
+END_TEST
+
 CHECK_MAIN_WITH("near", true, begin, end, what_answers_is_as_it_is_here,
                 who_opens_is_not_held_and_the_epoch_is_taken_late,
                 who_writes_a_state_is_not_held_and_does_nothing_else_there,
                 what_is_late_changes_nothing_of_a_higher_epoch, who_empties_one_is_not_held,
-                who_flushes_is_not_held, who_compares_is_not_held)
+                who_flushes_is_not_held, who_compares_is_not_held,
+                a_lock_that_comes_late_is_given_back, what_is_made_late_is_not_left_there,
+                what_is_made_late_and_was_there_before_stays,
+                who_takes_over_is_not_held_and_the_epoch_is_taken_late)

@@ -40,25 +40,26 @@ static void end(void) {
     close(ends[0]);
 }
 
-static void answer(void *arg) {
+static void answer(void *arg, const atomic_bool *left) {
     struct work *work = arg;
 
+    (void)left;
     work->answer = work->question + 1;
 }
 
-static void hang(void *arg) {
+static void hang(void *arg, const atomic_bool *left) {
     char byte;
 
     begun++;
     (void)!read(ends[0], &byte, 1);
-    answer(arg);
+    answer(arg, left);
     ended++;
 }
 
-static void be_slow(void *arg) {
+static void be_slow(void *arg, const atomic_bool *left) {
     while (knocked < 3)
         poll(NULL, 0, 1);
-    answer(arg);
+    answer(arg, left);
 }
 
 static const struct pool_call look_that_answers = { .run = answer, .looks = true };
@@ -194,6 +195,50 @@ START_TEST(one_that_answers_to_nothing_but_knocks_is_left_in_the_end) {
 }
 END_TEST
 
+static atomic_int seen_left, dropped;
+
+static void hang_and_see(void *arg, const atomic_bool *left) {
+    hang(arg, left);
+    seen_left = *left;
+}
+
+static void drop(void *arg) {
+    const struct work *work = arg;
+
+    dropped += work->answer;
+}
+
+/* Nor does anybody do something there before that. */
+START_TEST(one_that_is_left_knows_of_it_and_gives_back_what_it_has) {
+    static const struct pool_call call = { .run = hang_and_see, .drop = drop };
+    struct work work = { .question = 41 };
+
+    seen_left = dropped = 0;
+    pool_calls_free(calls);
+    calls = pool_calls_new(NULL, 100);
+    ck_assert(!pool_calls_do(calls, POOL, &call, &work, sizeof(work)));
+    ck_assert_int_eq(dropped, 0);
+    await_ends(1);
+    while (pool_calls_are_left(calls))
+        poll(NULL, 0, 1);
+    ck_assert_int_eq(seen_left, true);
+    ck_assert_int_eq(dropped, 42);
+}
+END_TEST
+
+START_TEST(one_that_is_not_left_gives_nothing_back) {
+    static const struct pool_call call = { .run = hang_and_see, .drop = drop };
+    struct work work = { .question = 41 };
+
+    seen_left = dropped = 0;
+    await_ends(0);
+    ck_assert(pool_calls_do(calls, POOL, &call, &work, sizeof(work)));
+    ck_assert_int_eq(work.answer, 42);
+    ck_assert_int_eq(seen_left, false);
+    ck_assert_int_eq(dropped, 0);
+}
+END_TEST
+
 START_TEST(one_that_is_left_outlives_who_left_it) {
     struct work work = { .question = 41 };
 
@@ -211,4 +256,5 @@ CHECK_MAIN_WITH("pool_calls", true, begin, end, what_answers_says_what_it_found,
                 who_does_something_has_the_time_that_is_given_and_no_more,
                 one_that_answers_to_knocks_is_borne_with, one_that_does_not_is_left,
                 one_that_answers_to_nothing_but_knocks_is_left_in_the_end,
-                one_that_is_left_outlives_who_left_it)
+                one_that_is_left_knows_of_it_and_gives_back_what_it_has,
+                one_that_is_not_left_gives_nothing_back, one_that_is_left_outlives_who_left_it)

@@ -889,6 +889,39 @@ START_TEST(a_pool_that_hangs_when_a_replica_is_opened_costs_it_alone) {
 }
 END_TEST
 
+START_TEST(a_pool_that_hangs_when_a_replica_is_locked_costs_it_alone) {
+    begin_anew_with("flock", "/lock");
+}
+END_TEST
+
+START_TEST(a_pool_that_hangs_when_a_replica_is_made_keeps_its_volume_from_nothing) {
+    const char *path = arena_join(arena, paths[1], "/", uids[1], NULL);
+
+    serve_for_pools_that_hang(NULL);
+    ck_assert_int_eq(rename(path, arena_join(arena, top, "/away", NULL)), 0);
+    calls_hold("mkdirat", uids[1]);
+    while (calls_held() == 0) {
+        want(NODE, "64Mi");
+        poll(NULL, 0, 50);
+    }
+    assert_goes_on_without_the_second();
+    calls_let_go();
+    want_until_well();
+}
+END_TEST
+
+START_TEST(a_pool_that_hangs_when_a_daemon_is_found_again_costs_its_replica_alone) {
+    serve_for_pools_that_hang(NULL);
+    ck_assert(targets_stop(targets, 60000));
+    calls_hold("flock", arena_join(arena, paths[1], "/", uids[1], "/epoch", NULL));
+    targets = targets_new(&settings);
+    assert_goes_on_without_the_second();
+    ck_assert_uint_eq(calls_held(), 1);
+    calls_let_go();
+    want_until_well();
+}
+END_TEST
+
 START_TEST(a_pool_that_hangs_when_a_state_is_written_costs_its_replica_alone) {
     begin_anew_with("fsync", "/state.new");
 }
@@ -1097,6 +1130,9 @@ CHECK_MAIN_WITH(
     a_pool_that_hangs_behind_a_knock_costs_its_replica_alone,
     a_keeper_ends_in_the_middle_of_a_look_that_hangs,
     a_pool_that_hangs_when_a_replica_is_opened_costs_it_alone,
+    a_pool_that_hangs_when_a_replica_is_locked_costs_it_alone,
+    a_pool_that_hangs_when_a_replica_is_made_keeps_its_volume_from_nothing,
+    a_pool_that_hangs_when_a_daemon_is_found_again_costs_its_replica_alone,
     a_pool_that_hangs_when_a_state_is_written_costs_its_replica_alone,
     a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_nothing,
     a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer,
