@@ -65,7 +65,7 @@ struct replica_access {
      * For comparing: the sums of `count` blocks of REPLICA_SUMS_BLOCK bytes (the last one may be
      * shorter: `end` is the volume's) as they stand on the disk, from *at on.  Blocks that are
      * holes at the beginning are skipped: *at is the first block that is summed, or `end`.  How
-     * many sums there are.
+     * many sums there are.  A `count` of 0, here alone: only *at is wanted.
      */
     int (*sums)(void *arg, const struct replica *replica, int64_t epoch, int64_t *at, int64_t end,
                 unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err);
@@ -79,6 +79,9 @@ struct replica_access {
                   int64_t maximum_bytes, struct error *err);
     /* A daemon of this host has had it open since before: it is of this epoch from now on. */
     int (*adopt)(void *arg, const struct replica *replica, int64_t epoch, struct error *err);
+    /* For comparing: bytes as they stand on the disk. */
+    int (*read)(void *arg, const struct replica *replica, int64_t at, size_t size, void *ret,
+                struct error *err);
 
     void *arg; /* outlives every target that has it */
 };

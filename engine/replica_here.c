@@ -82,6 +82,12 @@ static int adopt_here(void *arg, const struct replica *replica, int64_t epoch, s
     return replica_epoch_take(replica, epoch, err);
 }
 
+static int read_here(void *arg, const struct replica *replica, int64_t at, size_t size, void *ret,
+                     struct error *err) {
+    (void)arg;
+    return replica_read(replica, at, size, ret, err);
+}
+
 const struct replica_access replica_here = {
     .open = open_here,
     .close = close_here,
@@ -93,4 +99,5 @@ const struct replica_access replica_here = {
     .lock = lock_here,
     .create = create_here,
     .adopt = adopt_here,
+    .read = read_here,
 };

@@ -22,13 +22,21 @@ static int64_t find_data(int fd, int64_t from, int64_t end) {
     return at < end ? at : end;
 }
 
-/* From the disk, as far as nobody has just written there. */
-static int sum_block(int fd, int64_t at, size_t size, unsigned char ret[REPLICA_SUM_SIZE]) {
-    char bytes[REPLICA_SUMS_BLOCK];
+static int open_data(const struct replica *replica, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    int fd = open(replica_data_path(arena, replica), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_UNAVAILABLE,
+                           "opening the data of %s", replica->uid);
+    return fd;
+}
+
+static int read_data(int fd, int64_t at, size_t size, char *ret) {
     size_t done = 0;
 
     while (done < size) {
-        ssize_t got = pread(fd, bytes + done, size - done, at + (int64_t)done);
+        ssize_t got = pread(fd, ret + done, size - done, at + (int64_t)done);
 
         if (got == 0)
             errno = EIO; /* cut off */
@@ -36,22 +44,34 @@ static int sum_block(int fd, int64_t at, size_t size, unsigned char ret[REPLICA_
             return -1;
         done += got > 0 ? (size_t)got : 0;
     }
+    return 0;
+}
+
+static int sum_block(int fd, int64_t at, size_t size, unsigned char ret[REPLICA_SUM_SIZE]) {
+    char bytes[REPLICA_SUMS_BLOCK];
+
+    if (read_data(fd, at, size, bytes) < 0)
+        return -1;
     md5_bytes(bytes, size, ret);
     return 0;
 }
 
+/* From the disk, as far as nobody has just written there. */
+static void forget(int fd, int64_t at, int64_t size) {
+    if (size > 0)
+        posix_fadvise(fd, at, size, POSIX_FADV_DONTNEED);
+}
+
 int replica_sums(const struct replica *replica, int64_t *at, int64_t end, unsigned count,
                  unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    autoclose int fd = open(replica_data_path(arena, replica), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    autoclose int fd = open_data(replica, err);
     int64_t from;
     unsigned sums = 0;
 
     if (fd < 0)
-        return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_UNAVAILABLE,
-                           "opening the data of %s", replica->uid);
+        return -1;
     from = find_data(fd, *at, end);
-    posix_fadvise(fd, from, count * BLOCK, POSIX_FADV_DONTNEED);
+    forget(fd, from, count * BLOCK);
     for (; sums < count && from + sums * BLOCK < end; sums++) {
         int64_t left = end - from - sums * BLOCK;
 
@@ -61,4 +81,16 @@ int replica_sums(const struct replica *replica, int64_t *at, int64_t end, unsign
     }
     *at = from;
     return (int)sums;
+}
+
+int replica_read(const struct replica *replica, int64_t at, size_t size, void *ret,
+                 struct error *err) {
+    autoclose int fd = open_data(replica, err);
+
+    if (fd < 0)
+        return -1;
+    forget(fd, at, (int64_t)size);
+    if (read_data(fd, at, size, ret) < 0)
+        return error_errno(err, ERROR_BACKEND, "reading the data of %s", replica->uid);
+    return 0;
 }

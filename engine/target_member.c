@@ -95,6 +95,13 @@ int member_adopt(const struct target *target, const struct member *member, struc
     return access->adopt(access->arg, &member->replica, target->epoch, err);
 }
 
+int member_read(const struct member *member, int64_t at, size_t size, void *ret,
+                struct error *err) {
+    const struct replica_access *access = member->access;
+
+    return access->read(access->arg, &member->replica, at, size, ret, err);
+}
+
 int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t end,
                 unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err) {
     const struct replica_access *access = member->access;

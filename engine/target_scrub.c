@@ -6,16 +6,13 @@
  */
 #include "engine/target.private.h"
 
-#include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/md5.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PIECE    ((size_t)256 * 1024)
 #define BLOCK    ((size_t)4096)
@@ -36,7 +33,6 @@ struct copies {
     int64_t epoch;
     unsigned count;
     struct member *members[REPLICAS_MOST];
-    int fds[REPLICAS_MOST];      /* -1: sums */
     char *pieces[REPLICAS_MOST]; /* in `buffer` */
     char *buffer;
     size_t block; /* how long the block is that is looked at */
@@ -45,9 +41,7 @@ struct copies {
     bool patient;     /* one block has had the time that it needs */
 };
 
-static int open_copies(struct target *target, struct copies *copies, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-
+static void begin_copies(struct target *target, struct copies *copies) {
     copies->epoch = target->epoch;
     for (unsigned i = 0; i < target->count; i++)
         copies->sums |= target->members[i].votes && !member_is_here(&target->members[i]);
@@ -55,35 +49,23 @@ static int open_copies(struct target *target, struct copies *copies, struct erro
     copies->buffer = heap_new(REPLICAS_MOST * PIECE);
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
-        int fd = -1;
 
         if (!member->votes || member->failing)
             continue;
-        if (!copies->sums)
-            fd =
-                open(replica_data_path(arena, &member->replica), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 && !copies->sums)
-            return error_errno(err, ERROR_BACKEND, "opening the data of %s", member->replica.uid);
         copies->pieces[copies->count] = copies->buffer + copies->count * PIECE;
-        copies->members[copies->count] = member;
-        copies->fds[copies->count++] = fd;
+        copies->members[copies->count++] = member;
     }
-    return 0;
 }
 
-static void close_copies(struct copies *copies) {
-    for (unsigned i = 0; i < copies->count; i++)
-        cleanup_close(&copies->fds[i]);
-    free(copies->buffer);
-}
-
-/* -1: it cannot be told. */
-static int64_t next_summed(const struct copies *copies, unsigned i, int64_t from, int64_t end) {
+/* -1: it cannot be told.  At another host a block has to be summed for that. */
+static int64_t next_data(const struct copies *copies, unsigned i, int64_t from, int64_t end) {
     unsigned char sum[1][REPLICA_SUM_SIZE];
+    unsigned count = member_is_here(copies->members[i]) ? 0 : 1;
     struct error ignored;
     int64_t at = from;
 
-    return member_sums(copies->members[i], copies->epoch, &at, end, 1, sum, &ignored) < 0 ? -1 : at;
+    return member_sums(copies->members[i], copies->epoch, &at, end, count, sum, &ignored) < 0 ? -1
+                                                                                              : at;
 }
 
 /* The first byte from there on that is no hole in all of them. */
@@ -91,13 +73,10 @@ static int64_t find_data(const struct copies *copies, int64_t from, int64_t end)
     int64_t first = end;
 
     for (unsigned i = 0; i < copies->count; i++) {
-        int64_t at = copies->sums ? next_summed(copies, i, from, end)
-                                  : lseek(copies->fds[i], from, SEEK_DATA);
+        int64_t at = next_data(copies, i, from, end);
 
-        if (at < 0)
-            at = errno == ENXIO && !copies->sums ? end : from;
         if (at < first)
-            first = at;
+            first = at < 0 ? from : at;
     }
     return first - first % (int64_t)BLOCK > from ? first - first % (int64_t)BLOCK : from;
 }
@@ -139,25 +118,12 @@ static int sum_all(const struct copies *copies, int64_t at, size_t size, struct 
     return 0;
 }
 
-/* From the disk, as far as nobody has just written there. */
 static int read_all(const struct copies *copies, int64_t at, size_t size, struct error *err) {
     if (copies->sums)
         return sum_all(copies, at, size, err);
     for (unsigned i = 0; i < copies->count; i++) {
-        size_t done = 0;
-
-        posix_fadvise(copies->fds[i], at, (off_t)size, POSIX_FADV_DONTNEED);
-        while (done < size) {
-            ssize_t got =
-                pread(copies->fds[i], copies->pieces[i] + done, size - done, at + (int64_t)done);
-
-            if (got == 0)
-                errno = EIO; /* cut off */
-            if (got == 0 || (got < 0 && errno != EINTR))
-                return error_errno(err, ERROR_BACKEND, "reading the data of %s",
-                                   copies->members[i]->replica.uid);
-            done += got > 0 ? (size_t)got : 0;
-        }
+        if (member_read(copies->members[i], at, size, copies->pieces[i], err) < 0)
+            return -1;
     }
     return 0;
 }
@@ -321,12 +287,12 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
                  struct error *err) {
     struct copies copies = { .until_us = clock_boottime_us() + target->timeout_ms * 1000 };
     int64_t size = target->size_bytes, end = scrub->at_bytes + bytes;
-    int result;
+    int result = 0;
 
     if (target->state != TARGET_SERVING)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
-    result = open_copies(target, &copies, err);
-    if (result == 0 && copies.count < 2)
+    begin_copies(target, &copies);
+    if (copies.count < 2)
         scrub->at_bytes = size;
     while (result == 0 && scrub->at_bytes < size && scrub->at_bytes < end &&
            clock_boottime_us() < copies.until_us) {
@@ -338,6 +304,6 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
             result = compare_piece(target, &copies, left < (int64_t)PIECE ? (size_t)left : PIECE,
                                    scrub, err);
     }
-    close_copies(&copies);
+    free(copies.buffer);
     return result < 0 ? -1 : scrub->at_bytes < size;
 }

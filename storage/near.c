@@ -1,5 +1,7 @@
 #include "storage/near.h"
 
+#include "common/cleanup.h"
+#include "common/heap.h"
 #include "engine/replica_snapshot.h"
 #include "storage/hanging.h"
 
@@ -235,6 +237,42 @@ static int adopt_near(void *arg, const struct replica *replica, int64_t epoch, s
     return make(arg, &call, &work, err);
 }
 
+struct read_work {
+    struct path pool;
+    char uid[UUID_SIZE + 1];
+    int64_t at;
+    size_t size;
+    int result;
+    struct error err;
+    unsigned char bytes[];
+};
+
+static void run_read(void *arg, const atomic_bool *left) {
+    struct read_work *work = arg;
+    const struct replica replica = { .pool = work->pool.text, .uid = work->uid };
+
+    (void)left;
+    work->result = replica_here.read(replica_here.arg, &replica, work->at, work->size, work->bytes,
+                                     &work->err);
+}
+
+static int read_near(void *arg, const struct replica *replica, int64_t at, size_t size, void *ret,
+                     struct error *err) {
+    static const struct pool_call call = { .run = run_read };
+    autofree struct read_work *work = heap_new(sizeof(*work) + size);
+
+    work->pool = copy_path(replica->pool);
+    snprintf(work->uid, sizeof(work->uid), "%s", replica->uid);
+    work->at = at;
+    work->size = size;
+    if (!pool_calls_do(arg, replica->pool, &call, work, sizeof(*work) + size))
+        return hanging_refuse(replica->pool, err);
+    if (work->result < 0)
+        return error_pass(err, &work->err);
+    memcpy(ret, work->bytes, size);
+    return 0;
+}
+
 struct replica_access near_access(struct pool_calls *calls) {
     return (struct replica_access){
         .open = open_near,
@@ -247,6 +285,7 @@ struct replica_access near_access(struct pool_calls *calls) {
         .lock = lock_near,
         .create = create_near,
         .adopt = adopt_near,
+        .read = read_near,
         .arg = calls,
     };
 }

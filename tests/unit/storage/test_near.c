@@ -154,6 +154,22 @@ START_TEST(who_compares_is_not_held) {
 }
 END_TEST
 
+START_TEST(who_reads_is_not_held) {
+    char bytes[2] = "--";
+    autoclose int fd = open(replica_data_path(arena, &replica), O_WRONLY | O_CLOEXEC);
+
+    ck_assert_int_eq(pwrite(fd, "xy", 2, 4096), 2);
+    calls_hold("pread", "/data");
+    assert_left(hasty.read(hasty.arg, &replica, 4096, 2, bytes, &err));
+    await_return();
+    ck_assert_mem_eq(bytes, "--", 2);
+    ck_assert_int_eq(near.read(near.arg, &replica, 4096, 2, bytes, &err), 0);
+    ck_assert_mem_eq(bytes, "xy", 2);
+    ck_assert_int_eq(near.read(near.arg, &replica, MAXIMUM, 2, bytes, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+}
+END_TEST
+
 START_TEST(a_lock_that_comes_late_is_given_back) {
     int lock = -1;
 
@@ -212,7 +228,7 @@ CHECK_MAIN_WITH("near", true, begin, end, what_answers_is_as_it_is_here,
                 who_opens_is_not_held_and_the_epoch_is_taken_late,
                 who_writes_a_state_is_not_held_and_does_nothing_else_there,
                 what_is_late_changes_nothing_of_a_higher_epoch, who_empties_one_is_not_held,
-                who_flushes_is_not_held, who_compares_is_not_held,
+                who_flushes_is_not_held, who_compares_is_not_held, who_reads_is_not_held,
                 a_lock_that_comes_late_is_given_back, what_is_made_late_is_not_left_there,
                 what_is_made_late_and_was_there_before_stays,
                 who_takes_over_is_not_held_and_the_epoch_is_taken_late)

@@ -944,6 +944,23 @@ START_TEST(a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_not
 }
 END_TEST
 
+/* Who has found a daemon again compares its replicas at once. */
+START_TEST(a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone) {
+    serve_for_pools_that_hang(NULL);
+    ck_assert(targets_stop(targets, 60000));
+    calls_hold("pread", arena_join(arena, paths[1], "/", uids[1], "/data", NULL));
+    targets = targets_new(&settings);
+    while (calls_held() == 0) {
+        want(NODE, "64Mi");
+        poll(NULL, 0, 50);
+    }
+    assert_goes_on_without_the_second();
+    ck_assert_uint_eq(calls_held(), 1);
+    calls_let_go();
+    want_until_well();
+}
+END_TEST
+
 /* Nobody takes the volume before all that was begun here has come to its end. */
 START_TEST(a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer) {
     serve_for_pools_that_hang(NULL);
@@ -1135,6 +1152,7 @@ CHECK_MAIN_WITH(
     a_pool_that_hangs_when_a_daemon_is_found_again_costs_its_replica_alone,
     a_pool_that_hangs_when_a_state_is_written_costs_its_replica_alone,
     a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_nothing,
+    a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone,
     a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer,
     a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing,
     a_volume_waits_for_pools_that_it_needs, a_volume_waits_for_pools_that_it_needs_behind_a_knock,
