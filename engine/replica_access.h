@@ -14,7 +14,7 @@
  */
 #pragma once
 
-#include "engine/replica.h"
+#include "engine/replica_snapshot.h"
 
 #include <limits.h>
 
@@ -82,6 +82,12 @@ struct replica_access {
     /* For comparing: bytes as they stand on the disk. */
     int (*read)(void *arg, const struct replica *replica, int64_t at, size_t size, void *ret,
                 struct error *err);
+
+    /* replica_snapshot_step() that somebody waits for. */
+    int (*snapshot)(void *arg, const struct replica *replica, enum replica_snapshot_step step,
+                    const char *name, int64_t size_bytes, struct error *err);
+    /* replica_snapshot_size(); -1: the pool does not answer. */
+    int64_t (*snapshot_size)(void *arg, const struct replica *replica, const char *name);
 
     void *arg; /* outlives every target that has it */
 };

@@ -88,6 +88,17 @@ static int read_here(void *arg, const struct replica *replica, int64_t at, size_
     return replica_read(replica, at, size, ret, err);
 }
 
+static int snapshot_here(void *arg, const struct replica *replica, enum replica_snapshot_step step,
+                         const char *name, int64_t size_bytes, struct error *err) {
+    (void)arg;
+    return replica_snapshot_step(replica, step, name, size_bytes, NULL, err);
+}
+
+static int64_t snapshot_size_here(void *arg, const struct replica *replica, const char *name) {
+    (void)arg;
+    return replica_snapshot_size(replica, name);
+}
+
 const struct replica_access replica_here = {
     .open = open_here,
     .close = close_here,
@@ -100,4 +111,6 @@ const struct replica_access replica_here = {
     .create = create_here,
     .adopt = adopt_here,
     .read = read_here,
+    .snapshot = snapshot_here,
+    .snapshot_size = snapshot_size_here,
 };

@@ -37,6 +37,11 @@ static int name_files(const char *name, char whole[NAME_MOST], char begun[NAME_M
 
 /* ---- making ---- */
 
+const char *replica_snapshot_path(struct arena *arena, const struct replica *replica,
+                                  const char *name) {
+    return arena_join(arena, replica->pool, "/", replica->uid, "/" PREFIX, name, BEGUN, NULL);
+}
+
 int replica_snapshot_begin(const struct replica *replica, const char *name, int64_t size_bytes,
                            struct arena *arena, const char **ret, struct error *err) {
     char whole[NAME_MOST], begun[NAME_MOST];
@@ -52,11 +57,12 @@ int replica_snapshot_begin(const struct replica *replica, const char *name, int6
     fd = openat(directory, begun, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0 || ftruncate(fd, size_bytes) < 0)
         return say(err, replica, "making a snapshot");
-    *ret = arena_join(arena, replica->pool, "/", replica->uid, "/", begun, NULL);
+    *ret = replica_snapshot_path(arena, replica, name);
     return 0;
 }
 
-int replica_snapshot_end(const struct replica *replica, const char *name, struct error *err) {
+static int end(const struct replica *replica, const char *name, const atomic_bool *left,
+               struct error *err) {
     char whole[NAME_MOST], begun[NAME_MOST];
     autoclose int directory = -1, fd = -1;
 
@@ -66,10 +72,18 @@ int replica_snapshot_end(const struct replica *replica, const char *name, struct
     if (directory < 0)
         return -1;
     fd = openat(directory, begun, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fsync(fd) < 0 || renameat(directory, begun, directory, whole) < 0 ||
-        fsync(directory) < 0)
+    if (fd < 0 || fsync(fd) < 0)
+        return say(err, replica, "keeping a snapshot");
+    if (left && atomic_load(left))
+        return error_set(err, ERROR_UNAVAILABLE, "Nobody waits for the snapshot %s any more.",
+                         name);
+    if (renameat(directory, begun, directory, whole) < 0 || fsync(directory) < 0)
         return say(err, replica, "keeping a snapshot");
     return 0;
+}
+
+int replica_snapshot_end(const struct replica *replica, const char *name, struct error *err) {
+    return end(replica, name, NULL, err);
 }
 
 /* ---- looking ---- */
@@ -158,6 +172,26 @@ int replica_snapshot_delete(const struct replica *replica, const char *name, str
         (unlinkat(directory, begun, 0) < 0 && errno != ENOENT) || fsync(directory) < 0)
         return say(err, replica, "removing a snapshot");
     return 0;
+}
+
+/* ---- a step of one ---- */
+
+int replica_snapshot_step(const struct replica *replica, enum replica_snapshot_step step,
+                          const char *name, int64_t size_bytes, const atomic_bool *left,
+                          struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *ignored;
+
+    switch (step) {
+    case REPLICA_SNAPSHOT_BEGIN:
+        return replica_snapshot_begin(replica, name, size_bytes, arena, &ignored, err);
+    case REPLICA_SNAPSHOT_END:
+        return end(replica, name, left, err);
+    case REPLICA_SNAPSHOT_DELETE:
+        return replica_snapshot_delete(replica, name, err);
+    default:
+        return replica_remove_snapshots(replica, false, err);
+    }
 }
 
 /* ---- cloning ---- */

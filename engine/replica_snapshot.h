@@ -46,6 +46,22 @@ int replica_snapshot_copy(const struct replica *source, const char *name,
 
 /* ---- for target_snapshot() ---- */
 
+enum replica_snapshot_step {
+    REPLICA_SNAPSHOT_BEGIN, /* as below, of its size */
+    REPLICA_SNAPSHOT_END,
+    REPLICA_SNAPSHOT_DELETE,
+    REPLICA_SNAPSHOT_TIDY, /* all that were begun and not ended go, whatever their name */
+};
+
+/* `left`: set by another thread when nobody waits for it any more: then none becomes whole; NULL:
+ * somebody does. */
+int replica_snapshot_step(const struct replica *replica, enum replica_snapshot_step step,
+                          const char *name, int64_t size_bytes, const atomic_bool *left,
+                          struct error *err);
+/* Of one that was begun. */
+const char *replica_snapshot_path(struct arena *arena, const struct replica *replica,
+                                  const char *name);
+
 /* An empty file that is none yet; *ret is its path. */
 int replica_snapshot_begin(const struct replica *replica, const char *name, int64_t size_bytes,
                            struct arena *arena, const char **ret, struct error *err);

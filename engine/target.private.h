@@ -115,10 +115,14 @@ int member_write_state(struct target *target, const struct member *member,
                        const struct replica_state *state, struct error *err);
 int member_reset(struct target *target, struct member *member, struct error *err);
 int member_flush(struct target *target, const struct member *member, struct error *err);
-/* The next four of one of this host. */
+/* The next six of one of this host. */
 int member_lock(struct member *member, struct error *err);
 int member_create(const struct target *target, const struct member *member, struct error *err);
 int member_adopt(const struct target *target, const struct member *member, struct error *err);
+/* Of the target's snapshot. */
+int member_snapshot(const struct target *target, const struct member *member,
+                    enum replica_snapshot_step step, struct error *err);
+int64_t member_snapshot_size(const struct member *member, const char *name);
 int member_read(const struct member *member, int64_t at, size_t size, void *ret, struct error *err);
 /* As replica_access.sums. */
 int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t end,

@@ -102,6 +102,20 @@ int member_read(const struct member *member, int64_t at, size_t size, void *ret,
     return access->read(access->arg, &member->replica, at, size, ret, err);
 }
 
+int member_snapshot(const struct target *target, const struct member *member,
+                    enum replica_snapshot_step step, struct error *err) {
+    const struct replica_access *access = member->access;
+
+    return access->snapshot(access->arg, &member->replica, step, target->snapshot,
+                            target->size_bytes, err);
+}
+
+int64_t member_snapshot_size(const struct member *member, const char *name) {
+    const struct replica_access *access = member->access;
+
+    return access->snapshot_size(access->arg, &member->replica, name);
+}
+
 int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t end,
                 unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err) {
     const struct replica_access *access = member->access;

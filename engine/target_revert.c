@@ -10,7 +10,6 @@
 
 #include "common/log.h"
 #include "engine/replica.private.h"
-#include "engine/replica_snapshot.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -21,13 +20,14 @@
 
 const char target_unequal[] = "the replicas were not made equal";
 
-static int add_file(struct target *target, const struct member *member, struct error *err) {
+static int add_file(struct target *target, const struct member *member, int64_t bytes,
+                    struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = arena_join(arena, member->replica.pool, "/", member->replica.uid,
                                   "/" REPLICA_SNAPSHOT, target->snapshot, NULL);
     const struct file_node node = { member->copy_node, path, 0, true };
 
-    if (replica_snapshot_size(&member->replica, target->snapshot) != target->size_bytes)
+    if (bytes != target->size_bytes)
         return error_set(err, ERROR_CONFLICT, "The snapshot %s is not as large as the volume %s.",
                          target->snapshot, target->volume);
     return graph_add_file(target, &node, err);
@@ -39,11 +39,11 @@ static int add_files(struct target *target, struct error *err) {
 
     for (unsigned i = 0; i < target->count && result == 0; i++) {
         const struct member *member = &target->members[i];
+        int64_t bytes = member_is_here(member) ? member_snapshot_size(member, target->snapshot) : 0;
 
-        if (!member_is_here(member) ||
-            !replica_snapshot_is_there(&member->replica, target->snapshot))
+        if (bytes <= 0)
             continue;
-        result = add_file(target, member, err);
+        result = add_file(target, member, bytes, err);
         json_array_append_new(nodes, json_string(member->copy_node));
     }
     count = (int)json_array_size(nodes);

@@ -8,8 +8,6 @@
 #include "engine/target.private.h"
 
 #include "common/log.h"
-#include "engine/replica.private.h"
-#include "engine/replica_snapshot.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -24,8 +22,9 @@ static bool is_possible(const struct member *member, struct error *err) {
     return member_is_here(member);
 }
 
-static int add_copy(struct target *target, const struct member *member, const char *path,
-                    struct error *err) {
+static int add_copy(struct target *target, const struct member *member, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *path = replica_snapshot_path(arena, &member->replica, target->snapshot);
     const struct file_node node = { member->copy_node, path, target->size_bytes, false };
 
     return graph_add_file(target, &node, err);
@@ -34,7 +33,6 @@ static int add_copy(struct target *target, const struct member *member, const ch
 static int add_copies(struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     json_t *nodes = json_array();
-    const char *path = NULL;
     struct error reason = { 0 };
     unsigned count = 0;
 
@@ -44,9 +42,8 @@ static int add_copies(struct target *target, struct error *err) {
 
         member_name_next_copy(member); /* what was told of the last one is not said of this */
         member->copied = member->votes && is_possible(member, &reason) &&
-                         replica_snapshot_begin(&member->replica, target->snapshot,
-                                                target->size_bytes, arena, &path, &reason) == 0 &&
-                         add_copy(target, member, path, &reason) == 0;
+                         member_snapshot(target, member, REPLICA_SNAPSHOT_BEGIN, &reason) == 0 &&
+                         add_copy(target, member, &reason) == 0;
         if (member->copied)
             json_array_append_new(nodes, json_string(member->copy_node));
         count += member->copied;
@@ -82,7 +79,7 @@ int copies_tidy(struct target *target, struct error *err) {
         if (graph_remove_copies(target, member, err) < 0)
             return -1;
         if (member_is_here(member))
-            (void)replica_remove_snapshots(&member->replica, false, &ignored);
+            (void)member_snapshot(target, member, REPLICA_SNAPSHOT_TIDY, &ignored);
     }
     return 0;
 }
@@ -97,8 +94,26 @@ static int fail(struct target *target, const struct error *why) {
     return copies_tidy(target, &ignored);
 }
 
+/* Beside one that does not answer it may be: of what was taken then none is to have the name. */
+static int is_there(const struct target *target, const char *name, struct error *err) {
+    int there = 0;
+
+    for (unsigned i = 0; i < target->count && there <= 0; i++) {
+        const struct member *member = &target->members[i];
+        int64_t bytes = member_is_here(member) ? member_snapshot_size(member, name) : 0;
+
+        if (bytes < 0)
+            there = error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.",
+                              member->replica.pool);
+        if (bytes > 0)
+            there = 1;
+    }
+    return there;
+}
+
 int target_snapshot(struct target *target, const char *name, int64_t speed, struct error *err) {
     struct error reason;
+    int there;
 
     if (!uuid_is_canonical(name))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
@@ -108,11 +123,9 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
         return 1;
     if (target_is_busy(target))
         return target_refuse_busy(target, err);
-    for (unsigned i = 0; i < target->count; i++) {
-        if (member_is_here(&target->members[i]) &&
-            replica_snapshot_is_there(&target->members[i].replica, name))
-            return 0;
-    }
+    there = is_there(target, name, err);
+    if (there != 0)
+        return there < 0 ? -1 : 0;
     strcpy(target->snapshot, name);
     target->ending = false;
     target->speed = speed;
@@ -123,23 +136,34 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
     return error_pass(err, &reason);
 }
 
-/* Files of which one is missing in the end would be too few: none is left then. */
-static int keep(struct target *target, struct error *err) {
+static void take_back(struct target *target) {
     struct error ignored;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        if (member_is_here(&target->members[i]))
+            (void)member_snapshot(target, &target->members[i], REPLICA_SNAPSHOT_DELETE, &ignored);
+    }
+}
+
+/* Files of which one is missing in the end would be too few: none is left then.  But of one whose
+ * pool does not answer it is not known whether it stays: then all do that are whole, as the next of
+ * that name would be of another moment. */
+static int keep(struct target *target, struct error *err) {
+    bool known = true;
     unsigned kept = 0;
 
     for (unsigned i = 0; i < target->count; i++) {
-        struct member *member = &target->members[i];
+        const struct member *member = &target->members[i];
 
-        kept +=
-            member->copied && replica_snapshot_end(&member->replica, target->snapshot, err) == 0;
+        if (member->copied && member_snapshot(target, member, REPLICA_SNAPSHOT_END, err) == 0)
+            kept++;
+        else if (member->copied && member_snapshot_size(member, target->snapshot) < 0)
+            known = false;
     }
     if (kept >= target->threshold)
         return 0;
-    for (unsigned i = 0; i < target->count; i++) {
-        if (member_is_here(&target->members[i]))
-            (void)replica_snapshot_delete(&target->members[i].replica, target->snapshot, &ignored);
-    }
+    if (known)
+        take_back(target);
     return error_set(err, ERROR_BACKEND, "only %u of %u copies are whole", kept, target->threshold);
 }
 

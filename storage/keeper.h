@@ -47,7 +47,8 @@ bool keeper_set(struct keeper *keeper, struct wish *wish);
 void keeper_unname(struct keeper *keeper);
 const char *keeper_uid(const struct keeper *keeper);
 
-/* It has stopped its target because nobody wants it here, and does nothing any more. */
+/* It has stopped its target because nobody wants it here, and does nothing any more; nor does what
+ * it has left in a pool that hangs. */
 bool keeper_ended(struct keeper *keeper);
 void keeper_tell_end(struct keeper *keeper);
 /* Within `ms`, after it has ended or was told to; false: it hangs, and what it uses is left. */

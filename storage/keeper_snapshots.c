@@ -7,7 +7,6 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "storage/near.h"
 
 #include <string.h>
 
@@ -30,7 +29,8 @@ static int64_t size_of(const struct keeper *keeper, const char *uid) {
 
     for (unsigned i = 0; i < keeper->wish->volume.count; i++) {
         const struct replica replica = keeper_replica(keeper, i);
-        int64_t bytes = replica.access ? 0 : near_snapshot_size(keeper->calls, &replica, uid);
+        int64_t bytes =
+            replica.access ? 0 : keeper->here.snapshot_size(keeper->here.arg, &replica, uid);
 
         if (bytes > 0)
             return bytes;

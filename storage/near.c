@@ -2,7 +2,6 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
-#include "engine/replica_snapshot.h"
 #include "storage/hanging.h"
 
 #include <assert.h>
@@ -32,6 +31,7 @@ struct work {
     char uid[UUID_SIZE + 1], volume[UUID_SIZE], name[UUID_SIZE + 1];
     int64_t epoch, bytes, at, end;
     unsigned count;
+    enum replica_snapshot_step step;
     struct replica_state state;
     struct replica_data data;
     struct replica_look look;
@@ -237,6 +237,41 @@ static int adopt_near(void *arg, const struct replica *replica, int64_t epoch, s
     return make(arg, &call, &work, err);
 }
 
+static void run_snapshot(void *arg, const atomic_bool *left) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
+
+    work->result =
+        replica_snapshot_step(&replica, work->step, work->name, work->bytes, left, &work->err);
+}
+
+static int snapshot_near(void *arg, const struct replica *replica, enum replica_snapshot_step step,
+                         const char *name, int64_t size_bytes, struct error *err) {
+    static const struct pool_call call = { .run = run_snapshot };
+    struct work work = work_on(replica, 0);
+
+    snprintf(work.name, sizeof(work.name), "%s", name);
+    work.step = step;
+    work.bytes = size_bytes;
+    return make(arg, &call, &work, err);
+}
+
+static void run_snapshot_size(void *arg, const atomic_bool *left) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
+
+    (void)left;
+    work->bytes = replica_here.snapshot_size(replica_here.arg, &replica, work->name);
+}
+
+static int64_t snapshot_size_near(void *arg, const struct replica *replica, const char *name) {
+    static const struct pool_call call = { .run = run_snapshot_size, .looks = true };
+    struct work work = work_on(replica, 0);
+
+    snprintf(work.name, sizeof(work.name), "%s", name);
+    return pool_calls_do(arg, replica->pool, &call, &work, sizeof(work)) ? work.bytes : -1;
+}
+
 struct read_work {
     struct path pool;
     char uid[UUID_SIZE + 1];
@@ -286,27 +321,10 @@ struct replica_access near_access(struct pool_calls *calls) {
         .create = create_near,
         .adopt = adopt_near,
         .read = read_near,
+        .snapshot = snapshot_near,
+        .snapshot_size = snapshot_size_near,
         .arg = calls,
     };
-}
-
-/* ---- a snapshot ---- */
-
-static void look_at_snapshot(void *arg, const atomic_bool *left) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-
-    (void)left;
-    work->bytes = replica_snapshot_size(&replica, work->name);
-}
-
-int64_t near_snapshot_size(struct pool_calls *calls, const struct replica *replica,
-                           const char *name) {
-    static const struct pool_call call = { .run = look_at_snapshot, .looks = true };
-    struct work work = work_on(replica, 0);
-
-    snprintf(work.name, sizeof(work.name), "%s", name);
-    return pool_calls_do(calls, replica->pool, &call, &work, sizeof(work)) ? work.bytes : -1;
 }
 
 /* ---- a pool ---- */

@@ -14,11 +14,8 @@
 #include "storage/pool_calls.h"
 #include "storage/pool_look.h"
 
-/* replica_here, for target_settings.here. */
+/* replica_here, for target_settings.here; belongs to the thread of the calls. */
 struct replica_access near_access(struct pool_calls *calls);
-/* replica_snapshot_size(); -1: the pool does not answer. */
-int64_t near_snapshot_size(struct pool_calls *calls, const struct replica *replica,
-                           const char *name);
 /* pool_look(); false: it does not answer. */
 bool near_pool_look(struct pool_calls *calls, const char *path, const char *name,
                     struct pool_look *ret);

@@ -106,6 +106,11 @@ int mkdirat(int directory, const char *name, mode_t mode) {
     return (int)syscall(SYS_mkdirat, directory, name, mode);
 }
 
+int unlinkat(int directory, const char *name, int flags) {
+    pass_path("unlinkat", name);
+    return (int)syscall(SYS_unlinkat, directory, name, flags);
+}
+
 ssize_t pread(int fd, void *bytes, size_t size, off_t at) {
     pass_call("pread", fd);
     return syscall(SYS_pread64, fd, bytes, size, at);

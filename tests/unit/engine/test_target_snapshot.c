@@ -1,4 +1,4 @@
-#include "engine/replica_snapshot.h"
+#include "engine/replica_access.h"
 #include "tests/unit/engine/target_test.h"
 
 #define NAME       "00000000-0000-4000-8000-0000000000f1"
@@ -282,6 +282,63 @@ START_TEST(who_has_just_taken_over_hears_of_each_copy) {
 }
 END_TEST
 
+/* Pools of the second and the third replica, when a snapshot ends. */
+static bool are_silent;
+
+static bool is_first(const struct replica *replica) {
+    return strcmp(replica->uid, uids[0]) == 0;
+}
+
+static int end_of_the_first(void *arg, const struct replica *replica,
+                            enum replica_snapshot_step step, const char *name, int64_t size_bytes,
+                            struct error *error) {
+    if (step == REPLICA_SNAPSHOT_END && !is_first(replica))
+        return error_set(error, ERROR_UNAVAILABLE, "it is not known");
+    return replica_here.snapshot(arg, replica, step, name, size_bytes, error);
+}
+
+static int64_t size_of_the_first(void *arg, const struct replica *replica, const char *name) {
+    if (are_silent && !is_first(replica))
+        return -1;
+    return replica_here.snapshot_size(arg, replica, name);
+}
+
+static void fail_to_end(bool silent) {
+    static struct replica_access access;
+
+    access = replica_here;
+    access.snapshot = end_of_the_first;
+    access.snapshot_size = size_of_the_first;
+    settings.here = &access;
+    target_close(target);
+    open_target();
+    serve();
+    are_silent = false;
+    assert_done(target_snapshot(target, NAME, 0, &err));
+    are_silent = silent;
+    do {
+        turn();
+        watch();
+    } while (status.job == TARGET_SNAPSHOT);
+    ck_assert_int_eq(status.job, TARGET_SNAPSHOT_FAILED);
+}
+
+START_TEST(too_few_that_are_whole_are_none) {
+    fail_to_end(false);
+    ck_assert(!replica_snapshot_is_there(&settings.replicas[0], NAME));
+}
+END_TEST
+
+/* One that nobody knows of might be whole, and the next of its name is of another moment. */
+START_TEST(what_may_stay_elsewhere_stays) {
+    fail_to_end(true);
+    ck_assert(replica_snapshot_is_there(&settings.replicas[0], NAME));
+    ck_assert_int_eq(target_snapshot(target, NAME, 0, &err), 0);
+    ck_assert_int_eq(target_snapshot(target, OTHER_NAME, 0, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+}
+END_TEST
+
 START_TEST(what_is_no_name_is_refused) {
     static const char *const names[] = { "", "x", "../../etc",
                                          "00000000-0000-4000-8000-0000000000F1" };
@@ -302,4 +359,5 @@ CHECK_MAIN_WITH("target snapshot", adopt_daemons(), begin, end,
                 a_snapshot_is_the_same_whatever_becomes_of_the_volume,
                 one_that_is_interrupted_is_none,
                 a_pool_without_room_has_no_copy_and_the_volume_goes_on,
-                who_has_just_taken_over_hears_of_each_copy, what_is_no_name_is_refused)
+                who_has_just_taken_over_hears_of_each_copy, too_few_that_are_whole_are_none,
+                what_may_stay_elsewhere_stays, what_is_no_name_is_refused)

@@ -170,6 +170,74 @@ START_TEST(who_reads_is_not_held) {
 }
 END_TEST
 
+#define SNAPSHOT "00000000-0000-4000-8000-0000000000e1"
+
+static int snapshot(const struct replica_access *access, enum replica_snapshot_step step) {
+    return access->snapshot(access->arg, &replica, step, SNAPSHOT, SIZE, &err);
+}
+
+static int64_t snapshot_size(void) {
+    return near.snapshot_size(near.arg, &replica, SNAPSHOT);
+}
+
+static bool is_begun(void) {
+    return access(replica_snapshot_path(arena, &replica, SNAPSHOT), F_OK) == 0;
+}
+
+START_TEST(a_snapshot_is_as_it_is_here) {
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    ck_assert(is_begun());
+    ck_assert_int_eq(snapshot_size(), 0);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_TIDY), 0);
+    ck_assert(!is_begun());
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_END), 0);
+    ck_assert_int_eq(snapshot_size(), SIZE);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_TIDY), 0);
+    ck_assert_int_eq(snapshot_size(), SIZE);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_DELETE), 0);
+    ck_assert_int_eq(snapshot_size(), 0);
+}
+END_TEST
+
+START_TEST(who_begins_a_snapshot_is_not_held) {
+    calls_hold("ftruncate", ".new");
+    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_BEGIN));
+    ck_assert_int_eq(hasty.snapshot_size(hasty.arg, &replica, SNAPSHOT), -1);
+    await_return();
+    ck_assert_int_eq(snapshot_size(), 0);
+}
+END_TEST
+
+/* Those of other replicas may be gone by then, and the next of its name be of another moment. */
+START_TEST(a_snapshot_that_comes_late_is_none) {
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    calls_hold("fsync", ".new");
+    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_END));
+    await_return();
+    ck_assert_int_eq(snapshot_size(), 0);
+}
+END_TEST
+
+START_TEST(a_snapshot_that_was_taken_back_late_is_gone) {
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_END), 0);
+    calls_hold("unlinkat", "snapshot-" SNAPSHOT);
+    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_DELETE));
+    await_return();
+    ck_assert_int_eq(snapshot_size(), 0);
+}
+END_TEST
+
+START_TEST(who_tidies_is_not_held) {
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    calls_hold("unlinkat", ".new");
+    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_TIDY));
+    await_return();
+    ck_assert(!is_begun());
+}
+END_TEST
+
 START_TEST(a_lock_that_comes_late_is_given_back) {
     int lock = -1;
 
@@ -228,7 +296,9 @@ CHECK_MAIN_WITH("near", true, begin, end, what_answers_is_as_it_is_here,
                 who_opens_is_not_held_and_the_epoch_is_taken_late,
                 who_writes_a_state_is_not_held_and_does_nothing_else_there,
                 what_is_late_changes_nothing_of_a_higher_epoch, who_empties_one_is_not_held,
-                who_flushes_is_not_held, who_compares_is_not_held, who_reads_is_not_held,
-                a_lock_that_comes_late_is_given_back, what_is_made_late_is_not_left_there,
-                what_is_made_late_and_was_there_before_stays,
+                who_flushes_is_not_held, who_compares_is_not_held, a_snapshot_is_as_it_is_here,
+                who_begins_a_snapshot_is_not_held, a_snapshot_that_comes_late_is_none,
+                a_snapshot_that_was_taken_back_late_is_gone, who_tidies_is_not_held,
+                who_reads_is_not_held, a_lock_that_comes_late_is_given_back,
+                what_is_made_late_is_not_left_there, what_is_made_late_and_was_there_before_stays,
                 who_takes_over_is_not_held_and_the_epoch_is_taken_late)

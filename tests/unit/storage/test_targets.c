@@ -524,6 +524,11 @@ static const json_t *snapshot_told(void) {
     return json_array_get(json_object_get(told(VOLUME), "snapshots"), 0);
 }
 
+static void await_snapshot(void) {
+    while (!snapshot_told() || strcmp(json_text_of(snapshot_told(), "phase"), "Ready") != 0)
+        poll(NULL, 0, 5);
+}
+
 static bool holds(unsigned i, const char *uid) {
     const struct replica replica = place(i);
 
@@ -944,6 +949,28 @@ START_TEST(a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_not
 }
 END_TEST
 
+/* Two of three are enough for it; the third has none, or the whole of it. */
+START_TEST(a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot) {
+    serve_for_pools_that_hang(NULL);
+    calls_hold("fsync",
+               arena_join(arena, paths[1], "/", uids[1], "/snapshot-" SNAPSHOT ".new", NULL));
+    while (calls_held() == 0) {
+        want_snapshot(SNAPSHOT);
+        poll(NULL, 0, 50);
+    }
+    await_phase(VOLUME, "Degraded");
+    await_snapshot();
+    ck_assert(holds(0, SNAPSHOT) && !holds(1, SNAPSHOT) && holds(2, SNAPSHOT));
+    calls_let_go();
+    do {
+        want_snapshot(SNAPSHOT);
+        poll(NULL, 0, 50);
+    } while (strcmp(phase_told(VOLUME), "Healthy") != 0);
+    assert_well();
+    ck_assert(!holds(1, SNAPSHOT));
+}
+END_TEST
+
 /* Who has found a daemon again compares its replicas at once. */
 START_TEST(a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone) {
     serve_for_pools_that_hang(NULL);
@@ -1153,6 +1180,7 @@ CHECK_MAIN_WITH(
     a_pool_that_hangs_when_a_state_is_written_costs_its_replica_alone,
     a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_nothing,
     a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone,
+    a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot,
     a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer,
     a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing,
     a_volume_waits_for_pools_that_it_needs, a_volume_waits_for_pools_that_it_needs_behind_a_knock,
