@@ -4,12 +4,15 @@
 #include "common/heap.h"
 #include "common/thread.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct digs {
     struct arena *arena; /* of the one that is under way; NULL: none */
     struct replica replica;
+    bool unwanted;        /* nobody comes for what came of it */
+    char next[UUID_SIZE]; /* who waits longest, and begins before others; "": nobody */
     pthread_t thread;
     atomic_bool ends, done;
     atomic_int_least64_t at_byte;
@@ -42,6 +45,7 @@ static int start(struct digs *digs, const struct replica *replica, struct error 
     digs->replica = (struct replica){ .pool = arena_text(arena, replica->pool),
                                       .uid = arena_text(arena, replica->uid) };
     digs->err = (struct error){ .kind = ERROR_NONE };
+    digs->unwanted = false;
     atomic_store(&digs->ends, false);
     atomic_store(&digs->done, false);
     atomic_store(&digs->at_byte, 0);
@@ -63,21 +67,37 @@ static int collect(struct digs *digs, struct replica_dug *ret, struct error *err
     return 0;
 }
 
+static void throw_away(struct digs *digs) {
+    struct replica_dug ignored;
+    struct error nobody;
+
+    if (digs->arena)
+        (void)collect(digs, &ignored, &nobody);
+}
+
 static bool is_of(const struct digs *digs, const char *replica) {
-    return digs->arena && strcmp(digs->replica.uid, replica) == 0;
+    return digs->arena && !digs->unwanted && strcmp(digs->replica.uid, replica) == 0;
+}
+
+/* Is there one that nobody may take the place of?  What came of it is told once, to who asked. */
+static bool is_taken(const struct digs *digs) {
+    return digs->arena && !(digs->unwanted && atomic_load(&digs->done));
+}
+
+static int wait_for_turn(struct digs *digs, const char *replica) {
+    if (!*digs->next)
+        snprintf(digs->next, sizeof(digs->next), "%s", replica);
+    return 1;
 }
 
 int digs_make(struct digs *digs, const struct replica *replica, struct replica_dug *ret,
               struct error *err) {
-    struct replica_dug ignored;
-    struct error nobody;
-
-    if (digs->arena && !atomic_load(&digs->done))
-        return 1;
     if (is_of(digs, replica->uid))
-        return collect(digs, ret, err);
-    if (digs->arena)
-        (void)collect(digs, &ignored, &nobody); /* asks for it any more */
+        return atomic_load(&digs->done) ? collect(digs, ret, err) : 1;
+    if (is_taken(digs) || (*digs->next && strcmp(digs->next, replica->uid) != 0))
+        return wait_for_turn(digs, replica->uid);
+    throw_away(digs);
+    digs->next[0] = '\0';
     return start(digs, replica, err);
 }
 
@@ -89,17 +109,24 @@ int64_t digs_at(const struct digs *digs, const char *replica) {
     return is_of(digs, replica) ? atomic_load(&digs->at_byte) : 0;
 }
 
-void digs_end(struct digs *digs) {
-    struct replica_dug ignored;
-    struct error nobody;
-
-    if (!digs->arena)
+void digs_forget(struct digs *digs, const char *replica) {
+    if (strcmp(digs->next, replica) == 0)
+        digs->next[0] = '\0';
+    if (!is_of(digs, replica))
         return;
     atomic_store(&digs->ends, true);
-    (void)collect(digs, &ignored, &nobody);
+    digs->unwanted = true;
+}
+
+void digs_end(struct digs *digs) {
+    atomic_store(&digs->ends, true);
+    throw_away(digs);
 }
 
 void digs_stop(struct digs *digs, const char *replica) {
-    if (is_of(digs, replica))
+    bool works = digs->arena && strcmp(digs->replica.uid, replica) == 0;
+
+    digs_forget(digs, replica);
+    if (works)
         digs_end(digs);
 }

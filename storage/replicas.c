@@ -259,6 +259,7 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
     const char *away = file->made ? "Offline" : "Init";
     struct error err = pool->why, ended;
     int64_t pause_ms;
+    bool here;
 
     if (pool_is_marked(pool) && !ours)
         error_set(&err, ERROR_UNAVAILABLE, "The API has not taken the pool %s for ours.",
@@ -268,7 +269,10 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
         sessions_trim_log(replicas->settings.sessions, file->wish->uid);
     if (pool->hangs)
         (void)end_session(replicas, file, &ended);
-    if (!is_here(replicas, file, &err) || !pool_is_marked(pool) || !ours)
+    here = is_here(replicas, file, &err);
+    if (!here)
+        digs_forget(replicas->digs, file->wish->uid);
+    if (!here || !pool_is_marked(pool) || !ours)
         say(replicas, file, away, NULL, &err);
     else if (file->wish->going)
         remove_file(replicas, file, pool);
@@ -309,7 +313,7 @@ static struct file *find(const struct replicas *replicas, const char *uid) {
 }
 
 static void drop(const struct replicas *replicas, struct file *file) {
-    digs_stop(replicas->digs, file->wish->uid);
+    digs_forget(replicas->digs, file->wish->uid);
     forget_snapshots(file);
     LIST_REMOVE(file, next);
     wish_release(file->wish);

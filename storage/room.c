@@ -49,7 +49,7 @@ bool room_keep(struct room *room, struct digs *digs, const struct replica *place
     const struct wish_reclaim *wanted = &wish->replica.reclaim;
 
     if (room->number != wanted->number) {
-        digs_stop(digs, place->uid);
+        digs_forget(digs, place->uid);
         take(room, wanted);
     }
     if (room->number == 0 || room->phase != RECLAIM_PENDING)

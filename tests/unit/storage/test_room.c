@@ -3,9 +3,12 @@
  */
 #include "common/image_lock.h"
 #include "engine/replica_epoch.h"
+#include "storage/digs.h"
 #include "storage/pools.h"
 
 #include "tests/unit/storage/storage_test.h"
+
+#include <dirent.h>
 
 #define MIB (INT64_C(1) << 20)
 
@@ -200,6 +203,88 @@ START_TEST(one_that_cannot_be_read_has_failed_and_says_why) {
 }
 END_TEST
 
+/* ---- several ---- */
+
+static struct replica places[POOLS];
+
+static void make_others(void) {
+    for (unsigned i = 0; i < POOLS; i++) {
+        struct generation first;
+
+        places[i] = (struct replica){ .pool = paths[0], .uid = uids[i] };
+        generation_first(VOLUME, SIZE, (const char *const[]){ uids[i] }, 1, &first);
+        ck_assert_int_eq(replica_create(&places[i], VOLUME, INT64_C(1) << 30, &first, &err), 0);
+    }
+}
+
+static bool is_digging(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *task;
+    bool found = false;
+
+    while ((task = readdir(tasks))) {
+        const char *path = arena_join(arena, "/proc/self/task/", task->d_name, "/comm", NULL);
+        autoclose int fd = open(path, O_RDONLY);
+        char name[16] = "";
+
+        found |= fd >= 0 && read(fd, name, sizeof(name) - 1) > 0 && strcmp(name, "dig\n") == 0;
+    }
+    closedir(tasks);
+    return found;
+}
+
+static void await_end(void) {
+    while (is_digging())
+        poll(NULL, 0, 1);
+}
+
+static int make(struct digs *digs, unsigned which) {
+    struct replica_dug dug;
+
+    return digs_make(digs, &places[which], &dug, &err);
+}
+
+START_TEST(what_came_of_one_is_told_to_who_asked_for_it) {
+    struct digs *digs = digs_new();
+
+    make_others();
+    ck_assert_int_eq(make(digs, 0), 1);
+    await_end();
+    ck_assert_int_eq(make(digs, 1), 1);
+    ck_assert_int_eq(make(digs, 2), 1);
+    ck_assert_int_eq(make(digs, 0), 0);
+    ck_assert_int_lt(used(), 2 * MIB);
+    digs_free(digs);
+}
+END_TEST
+
+START_TEST(who_waits_longest_is_next) {
+    struct digs *digs = digs_new();
+
+    make_others();
+    ck_assert_int_eq(make(digs, 0), 1);
+    ck_assert_int_eq(make(digs, 1), 1);
+    ck_assert_int_eq(make(digs, 2), 1);
+    digs_forget(digs, uids[0]); /* wanted anew, again and again */
+    await_end();
+    ck_assert_int_eq(make(digs, 0), 1);
+    ck_assert_int_eq(make(digs, 2), 1);
+    ck_assert(!digs_work(digs, uids[0]) && !digs_work(digs, uids[2]));
+    ck_assert_int_eq(make(digs, 1), 1);
+    ck_assert(digs_work(digs, uids[1]));
+
+    ck_assert_int_eq(make(digs, 0), 1);
+    digs_forget(digs, uids[0]); /* nobody waits for one that does not come */
+    await_end();
+    ck_assert_int_eq(make(digs, 1), 0);
+    ck_assert_int_eq(make(digs, 2), 1);
+    ck_assert(digs_work(digs, uids[2]));
+    digs_stop(digs, uids[2]);
+    digs_free(digs);
+}
+END_TEST
+
 CHECK_MAIN_WITH("room", true, begin, end, room_comes_back_once_for_each_number,
                 one_that_is_in_use_is_waited_for, what_has_ended_is_told_on_and_not_done_again,
-                one_that_cannot_be_read_has_failed_and_says_why)
+                one_that_cannot_be_read_has_failed_and_says_why,
+                what_came_of_one_is_told_to_who_asked_for_it, who_waits_longest_is_next)
