@@ -43,10 +43,13 @@ struct image_digger {
 
 #define IMAGE_DIG_WORTH ((off_t)1 << 16)
 
-/* Looks at the file, flushed; until the end of the work the thread reads and writes behind
- * everybody else.  At most 1 MiB of memory.  ERROR_BAD_REQUEST: this file system takes no part of a
- * file back.  Behind a failure there is nothing to be ended. */
+/* Nobody writes to the file meanwhile: it is punched behind its end, to see whether it can be.
+ * Until the end of the work the thread reads and writes behind everybody else.  At most 1 MiB of
+ * memory.  ERROR_BAD_REQUEST: this file system takes no part of a file back.  Behind a failure
+ * there is nothing to be ended. */
 int image_digger_begin(struct image_digger *digger, struct error *err);
+/* Looks where there may be anything to do, flushed; changes nothing, and can take its time. */
+int image_digger_look(struct image_digger *digger, struct error *err);
 /* Zeros between `from` and `end`, which may be the length, become holes.  Nobody writes to the file
  * meanwhile, and `fd` holds the locks that see to it.  Not flushed. */
 int image_digger_dig(struct image_digger *digger, off_t from, off_t end, struct error *err);

@@ -79,8 +79,7 @@ static int dig_part(struct dig *dig, struct error *err) {
     return 0;
 }
 
-/* `step` NULL: only asks whether it may.  In the order in which they are closed, the replica's own
- * lock goes last. */
+/* In the order in which they are closed, the replica's own lock goes last. */
 static int do_locked(struct dig *dig, int (*step)(struct dig *dig, struct error *err),
                      struct error *err) {
     autoclose int lock = -1, data = -1;
@@ -91,7 +90,7 @@ static int do_locked(struct dig *dig, int (*step)(struct dig *dig, struct error 
     if (data < 0)
         return -1;
     dig->digger.fd = data;
-    return step ? step(dig, err) : 0;
+    return step(dig, err);
 }
 
 /* ---- the whole ---- */
@@ -126,18 +125,18 @@ static int find_end(struct dig *dig, struct error *err) {
     return found < 0 ? -1 : 0;
 }
 
-/* To flush and to look for holes takes its time, and changes nothing: nobody waits for that. */
-static int begin(struct dig *dig, struct replica_dug *ret, struct error *err) {
-    autoclose int data = -1;
+static int begin(struct dig *dig, struct error *err) {
+    return image_digger_begin(&dig->digger, err);
+}
 
-    dig->epoch = replica_epoch(dig->replica, err);
-    if (dig->epoch < 0 || do_locked(dig, NULL, err) < 0)
-        return -1;
-    data = replica_open_data(dig->replica, err);
+/* To flush and to look for holes takes its time, and changes nothing: nobody waits for that. */
+static int look(struct dig *dig, struct replica_dug *ret, struct error *err) {
+    autoclose int data = replica_open_data(dig->replica, err);
+
     dig->digger.fd = data;
     if (data < 0 || image_get_usage(data, &ret->before_bytes, err) < 0)
         return -1;
-    return image_digger_begin(&dig->digger, err);
+    return image_digger_look(&dig->digger, err);
 }
 
 static int measure(const struct replica *replica, int64_t *ret_bytes, struct error *err) {
@@ -158,9 +157,10 @@ int replica_dig(const struct replica *replica, const struct replica_dig *how,
     int result;
 
     dig.digger.arg = &dig;
-    if (begin(&dig, &dug, err) < 0)
+    dig.epoch = replica_epoch(replica, err);
+    if (dig.epoch < 0 || do_locked(&dig, begin, err) < 0)
         return -1;
-    result = find_end(&dig, err) < 0 ? -1 : dig_all(&dig, err);
+    result = look(&dig, &dug, err) < 0 || find_end(&dig, err) < 0 ? -1 : dig_all(&dig, err);
     image_digger_end(&dig.digger);
     if (result < 0 || measure(replica, &dug.after_bytes, err) < 0)
         return -1;

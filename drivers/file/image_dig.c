@@ -74,8 +74,10 @@ int image_dig(int fd, const struct image_dig *how, struct error *err) {
     dig.digger.arg = &dig;
     if (image_digger_begin(&dig.digger, err) < 0)
         return -1;
-    result = how->qcow2 ? dig_qcow2(&dig, err)
-                        : image_digger_dig(&dig.digger, 0, dig.digger.length, err);
+    result = image_digger_look(&dig.digger, err);
+    if (result == 0)
+        result = how->qcow2 ? dig_qcow2(&dig, err)
+                            : image_digger_dig(&dig.digger, 0, dig.digger.length, err);
     image_digger_end(&dig.digger);
     return result < 0 ? -1 : image_flush(fd, err);
 }

@@ -38,7 +38,7 @@ static char content[SIZE];
 /* ---- what happens in the middle ---- */
 
 static unsigned punches, kill_at, pauses;
-static void (*at_punch)(void), (*at_pause)(void);
+static void (*at_probe)(void), (*at_punch)(void), (*at_pause)(void);
 static bool cannot;
 
 static void happen(void (**what)(void)) {
@@ -55,6 +55,8 @@ int fallocate(int fd, int mode, off_t from, off_t size) {
         errno = EOPNOTSUPP;
         return -1;
     }
+    if (from >= SIZE)
+        happen(&at_probe);
     if (from < SIZE) {
         if (++punches == kill_at)
             raise(SIGKILL);
@@ -277,6 +279,14 @@ START_TEST(nobody_opens_it_within_a_part) {
 }
 END_TEST
 
+/* What is behind the file's end is so for a moment, when it is made anew. */
+START_TEST(nobody_opens_it_while_its_end_is_tried) {
+    at_probe = nobody_gets_in;
+    assert_dug();
+    ck_assert_ptr_null(at_probe);
+}
+END_TEST
+
 static int held = -1;
 
 /* As a daemon that is served from it. */
@@ -362,6 +372,6 @@ END_TEST
 CHECK_MAIN_WITH("replica dig", true, begin, end, zeros_become_holes_and_nothing_else_changes,
                 only_what_the_volume_has_is_looked_at, a_file_system_without_holes_says_so,
                 only_its_own_plain_file_is_dug, whoever_is_killed_leaves_nothing_to_be_mended,
-                nobody_opens_it_within_a_part, who_opens_it_between_two_parts_has_it,
-                who_had_it_meanwhile_has_its_writes, one_that_is_in_use_is_left_alone,
-                it_ends_when_it_is_told_to)
+                nobody_opens_it_within_a_part, nobody_opens_it_while_its_end_is_tried,
+                who_opens_it_between_two_parts_has_it, who_had_it_meanwhile_has_its_writes,
+                one_that_is_in_use_is_left_alone, it_ends_when_it_is_told_to)
