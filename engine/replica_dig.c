@@ -9,8 +9,9 @@
 
 #include <poll.h>
 
-/* A part takes less than who opens a replica waits for it, also on a slow disk, and behind it there
- * is time for more than one of his looks.  After one that was quick the next is larger. */
+/* A part takes less than who opens a replica waits for it, and behind it there is time for more
+ * than one of his looks.  After one that was quick the next is larger; on a disk that has become
+ * slow, or that others have to themselves, it ends early. */
 #define PART_LEAST ((off_t)1 << 20)
 #define PART_FIRST ((off_t)4 << 20)
 #define PART_MOST  ((off_t)64 << 20)
@@ -59,10 +60,24 @@ static int open_still(const struct dig *dig, struct error *err) {
     return hold == IMAGE_LOCKED ? take_fd(data) : -1;
 }
 
+static int dig_step(struct dig *dig, off_t stop, struct error *err) {
+    off_t end = (dig->at / PART_LEAST + 1) * PART_LEAST;
+
+    if (end > stop)
+        end = stop;
+    if (image_digger_dig(&dig->digger, dig->at, end, err) < 0)
+        return -1;
+    dig->at = end;
+    if (dig->how->at_byte)
+        atomic_store(dig->how->at_byte, end);
+    return 0;
+}
+
 /* The next data are looked for first: what is in front of them needs no part of its own. */
 static int dig_part(struct dig *dig, struct error *err) {
     struct image_digger *digger = &dig->digger;
     struct image_extent data = { .begin = dig->at };
+    int64_t begun_us = clock_monotonic_us();
     off_t stop;
 
     if (digger->holes_told && image_find_data(digger->fd, digger->length, dig->at, &data, err) < 0)
@@ -71,11 +86,10 @@ static int dig_part(struct dig *dig, struct error *err) {
         digger->hole_end = data.begin;
     dig->at = data.begin < dig->end ? data.begin : dig->end;
     stop = dig->end - dig->at < dig->part ? dig->end : dig->at + dig->part;
-    if (image_digger_dig(digger, dig->at, stop, err) < 0)
-        return -1;
-    dig->at = stop;
-    if (dig->how->at_byte)
-        atomic_store(dig->how->at_byte, stop);
+    do {
+        if (dig_step(dig, stop, err) < 0)
+            return -1;
+    } while (dig->at < stop && clock_monotonic_us() - begun_us <= SLOW_US);
     return 0;
 }
 

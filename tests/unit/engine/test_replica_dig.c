@@ -40,6 +40,10 @@ static char content[SIZE];
 static unsigned punches, kill_at, pauses;
 static void (*at_probe)(void), (*at_punch)(void), (*at_pause)(void);
 static bool cannot;
+static bool is_slow;     /* a second goes by with each hole that is made */
+static int64_t slept_s;  /* so many, */
+static off_t part_begin; /* in a part that began there; -1: none */
+static off_t largest;    /* part until now */
 
 static void happen(void (**what)(void)) {
     void (*now)(void) = *what;
@@ -49,7 +53,22 @@ static void happen(void (**what)(void)) {
         now();
 }
 
+static void note_slow(off_t from, off_t size) {
+    slept_s += is_slow;
+    if (part_begin < 0)
+        part_begin = from;
+    if (from + size - part_begin > largest)
+        largest = from + size - part_begin;
+}
+
 /* In place of the C library's. */
+int clock_gettime(clockid_t clock, struct timespec *ret) {
+    int result = (int)syscall(SYS_clock_gettime, clock, ret);
+
+    ret->tv_sec += slept_s;
+    return result;
+}
+
 int fallocate(int fd, int mode, off_t from, off_t size) {
     if (cannot) {
         errno = EOPNOTSUPP;
@@ -60,6 +79,7 @@ int fallocate(int fd, int mode, off_t from, off_t size) {
     if (from < SIZE) {
         if (++punches == kill_at)
             raise(SIGKILL);
+        note_slow(from, size);
         happen(&at_punch);
     }
     return (int)syscall(SYS_fallocate, fd, mode, from, size);
@@ -70,6 +90,7 @@ int poll(struct pollfd *polled, nfds_t count, int ms) {
 
     if (count == 0 && ms == PAUSE) {
         pauses++;
+        part_begin = -1;
         happen(&at_pause);
     }
     return (int)syscall(SYS_ppoll, polled, count, &time, NULL, 0);
@@ -279,6 +300,16 @@ START_TEST(nobody_opens_it_within_a_part) {
 }
 END_TEST
 
+/* Whoever wants it waits no longer than he does on a quick one. */
+START_TEST(a_part_is_small_where_the_disk_is_slow) {
+    is_slow = true;
+    part_begin = -1;
+    assert_dug();
+    ck_assert_int_ge(slept_s, 25);
+    ck_assert_int_le(largest, MIB);
+}
+END_TEST
+
 /* What is behind the file's end is so for a moment, when it is made anew. */
 START_TEST(nobody_opens_it_while_its_end_is_tried) {
     at_probe = nobody_gets_in;
@@ -372,6 +403,7 @@ END_TEST
 CHECK_MAIN_WITH("replica dig", true, begin, end, zeros_become_holes_and_nothing_else_changes,
                 only_what_the_volume_has_is_looked_at, a_file_system_without_holes_says_so,
                 only_its_own_plain_file_is_dug, whoever_is_killed_leaves_nothing_to_be_mended,
-                nobody_opens_it_within_a_part, nobody_opens_it_while_its_end_is_tried,
-                who_opens_it_between_two_parts_has_it, who_had_it_meanwhile_has_its_writes,
-                one_that_is_in_use_is_left_alone, it_ends_when_it_is_told_to)
+                nobody_opens_it_within_a_part, a_part_is_small_where_the_disk_is_slow,
+                nobody_opens_it_while_its_end_is_tried, who_opens_it_between_two_parts_has_it,
+                who_had_it_meanwhile_has_its_writes, one_that_is_in_use_is_left_alone,
+                it_ends_when_it_is_told_to)
