@@ -144,11 +144,11 @@ static int begin(struct dig *dig, struct error *err) {
 }
 
 /* To flush and to look for holes takes its time, and changes nothing: nobody waits for that. */
-static int look(struct dig *dig, struct replica_dug *ret, struct error *err) {
+static int look(struct dig *dig, struct replica_dug *dug, struct error *err) {
     autoclose int data = replica_open_data(dig->replica, err);
 
     dig->digger.fd = data;
-    if (data < 0 || image_get_usage(data, &ret->before_bytes, err) < 0)
+    if (data < 0 || (dug->before_bytes == 0 && image_get_usage(data, &dug->before_bytes, err) < 0))
         return -1;
     return image_digger_look(&dig->digger, err);
 }
@@ -160,24 +160,22 @@ static int measure(const struct replica *replica, int64_t *ret_bytes, struct err
 }
 
 int replica_dig(const struct replica *replica, const struct replica_dig *how,
-                struct replica_dug *ret, struct error *err) {
+                struct replica_dug *dug, struct error *err) {
     struct dig dig = {
         .digger = { .worth = IMAGE_DIG_WORTH, .may = may },
         .replica = replica,
         .how = how,
+        .at = dug->at_byte,
         .part = PART_FIRST,
     };
-    struct replica_dug dug;
     int result;
 
     dig.digger.arg = &dig;
     dig.epoch = replica_epoch(replica, err);
     if (dig.epoch < 0 || do_locked(&dig, begin, err) < 0)
         return -1;
-    result = look(&dig, &dug, err) < 0 || find_end(&dig, err) < 0 ? -1 : dig_all(&dig, err);
+    result = look(&dig, dug, err) < 0 || find_end(&dig, err) < 0 ? -1 : dig_all(&dig, err);
     image_digger_end(&dig.digger);
-    if (result < 0 || measure(replica, &dug.after_bytes, err) < 0)
-        return -1;
-    *ret = dug;
-    return 0;
+    dug->at_byte = dig.at;
+    return result < 0 ? -1 : measure(replica, &dug->after_bytes, err);
 }

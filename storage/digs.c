@@ -38,7 +38,8 @@ static void *run(void *arg) {
     return NULL;
 }
 
-static int start(struct digs *digs, const struct replica *replica, struct error *err) {
+static int start(struct digs *digs, const struct replica *replica, const struct replica_dug *dug,
+                 struct error *err) {
     struct arena *arena = digs->arena = arena_new();
     int code;
 
@@ -46,9 +47,10 @@ static int start(struct digs *digs, const struct replica *replica, struct error 
                                       .uid = arena_text(arena, replica->uid) };
     digs->err = (struct error){ .kind = ERROR_NONE };
     digs->unwanted = false;
+    digs->dug = *dug;
     atomic_store(&digs->ends, false);
     atomic_store(&digs->done, false);
-    atomic_store(&digs->at_byte, 0);
+    atomic_store(&digs->at_byte, dug->at_byte);
     code = thread_start(&digs->thread, "dig", run, digs);
     if (code == 0)
         return 1;
@@ -57,14 +59,12 @@ static int start(struct digs *digs, const struct replica *replica, struct error 
     return error_set(err, ERROR_UNAVAILABLE, "cannot start a thread: %s", strerror(code));
 }
 
-static int collect(struct digs *digs, struct replica_dug *ret, struct error *err) {
+static int collect(struct digs *digs, struct replica_dug *dug, struct error *err) {
     pthread_join(digs->thread, NULL);
     arena_free(digs->arena);
     digs->arena = NULL;
-    if (digs->outcome < 0)
-        return error_pass(err, &digs->err);
-    *ret = digs->dug;
-    return 0;
+    *dug = digs->dug;
+    return digs->outcome < 0 ? error_pass(err, &digs->err) : 0;
 }
 
 static void throw_away(struct digs *digs) {
@@ -90,15 +90,15 @@ static int wait_for_turn(struct digs *digs, const char *replica) {
     return 1;
 }
 
-int digs_make(struct digs *digs, const struct replica *replica, struct replica_dug *ret,
+int digs_make(struct digs *digs, const struct replica *replica, struct replica_dug *dug,
               struct error *err) {
     if (is_of(digs, replica->uid))
-        return atomic_load(&digs->done) ? collect(digs, ret, err) : 1;
+        return atomic_load(&digs->done) ? collect(digs, dug, err) : 1;
     if (is_taken(digs) || (*digs->next && strcmp(digs->next, replica->uid) != 0))
         return wait_for_turn(digs, replica->uid);
     throw_away(digs);
     digs->next[0] = '\0';
-    return start(digs, replica, err);
+    return start(digs, replica, dug, err);
 }
 
 bool digs_work(const struct digs *digs, const char *replica) {

@@ -17,7 +17,7 @@ void digs_free(struct digs *digs); /* after digs_end(); NULL is fine */
 
 /* As replica_dig(), but 1: under way, or another is: come again, or digs_forget().  Of those that
  * wait the first one begins next. */
-int digs_make(struct digs *digs, const struct replica *replica, struct replica_dug *ret,
+int digs_make(struct digs *digs, const struct replica *replica, struct replica_dug *dug,
               struct error *err);
 /* Is it at that replica?  How far; 0: not at all. */
 bool digs_work(const struct digs *digs, const char *replica);

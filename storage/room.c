@@ -11,7 +11,7 @@ static void take(struct room *room, const struct wish_reclaim *wanted) {
         .number = wanted->number,
         .phase = wanted->phase,
         .reason = wanted->unsupported ? RECLAIM_UNSUPPORTED : RECLAIM_FAILED,
-        .dug = { wanted->before_bytes, wanted->after_bytes },
+        .dug = { .before_bytes = wanted->before_bytes, .after_bytes = wanted->after_bytes },
     };
 }
 
@@ -24,6 +24,10 @@ static void note(struct room *room, const struct replica *place) {
 /* Who has the replica, or works on it, lets go of it. */
 static bool is_passing(const struct error *failure) {
     return failure->kind == ERROR_CONFLICT || failure->kind == ERROR_UNAVAILABLE;
+}
+
+static int64_t done_bytes(const struct room *room, const struct digs *digs, const char *replica) {
+    return digs_work(digs, replica) ? digs_at(digs, replica) : room->dug.at_byte;
 }
 
 static void dig(struct room *room, struct digs *digs, const struct replica *place) {
@@ -78,8 +82,8 @@ json_t *room_json(const struct room *room, const struct digs *digs, const struct
         json_object_set_new(told, "reason", json_string(room->reason));
     else if (figures)
         json_object_update_new(told, json_pack("{s:I, s:I}", "doneBytes",
-                                               (json_int_t)digs_at(digs, wish->uid), "totalBytes",
-                                               (json_int_t)wish->replica.size_bytes));
+                                               (json_int_t)done_bytes(room, digs, wish->uid),
+                                               "totalBytes", (json_int_t)wish->replica.size_bytes));
     if (room->why.kind != ERROR_NONE)
         json_object_set_new(told, "message", wish_text(room->why.message));
     return told;

@@ -12,9 +12,9 @@
 struct room { /* nothing is asked for: all zeros */
     int64_t number;
     enum wish_reclaim_phase phase;
-    const char *reason; /* of one that failed; lives for ever */
-    struct replica_dug dug;
-    struct error why; /* it has failed, or is not done yet */
+    const char *reason;     /* of one that failed; lives for ever */
+    struct replica_dug dug; /* of all tries */
+    struct error why;       /* it has failed, or is not done yet */
 };
 
 /* The next step towards what the wish says; nothing is begun unless `may`.  True: it is not at its

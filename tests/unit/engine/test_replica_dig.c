@@ -160,6 +160,7 @@ static int dig(struct replica_dug *ret) {
     const struct replica_dig how = { .ends = NULL };
 
     err = (struct error){ .kind = ERROR_NONE };
+    *ret = (struct replica_dug){ 0 };
     return replica_dig(&replica, &how, ret, &err);
 }
 
@@ -212,7 +213,7 @@ START_TEST(only_what_the_volume_has_is_looked_at) {
     autoclose int fd = open(file("data"), O_WRONLY);
     atomic_int_least64_t at = 0;
     const struct replica_dig how = { .at_byte = &at };
-    struct replica_dug dug;
+    struct replica_dug dug = { 0 };
 
     ck_assert_int_eq(pwrite(fd, zeros, sizeof(zeros), SIZE), sizeof(zeros));
     ck_assert_int_eq(replica_dig(&replica, &how, &dug, &err), 0);
@@ -348,6 +349,12 @@ static void come_and_go(void) {
     close(held);
 }
 
+static void come_and_take_epoch(void) {
+    static int64_t epoch = 10;
+
+    ck_assert_int_eq(replica_epoch_take(&replica, epoch++, &err), 0);
+}
+
 START_TEST(who_opens_it_between_two_parts_has_it) {
     at_pause = take_over;
     assert_conflict("was opened meanwhile");
@@ -365,6 +372,26 @@ START_TEST(who_had_it_meanwhile_has_its_writes) {
     at_pause = come_and_go;
     assert_dug();
     ck_assert_uint_gt(pauses, 2);
+}
+END_TEST
+
+/* However often somebody comes, it has an end. */
+START_TEST(the_next_try_goes_on_where_the_last_one_was) {
+    const struct replica_dig how = { .ends = NULL };
+    struct replica_dug dug = { 0 };
+    int64_t before = used(), at = 0;
+    int tries = 0;
+
+    do {
+        at_pause = come_and_take_epoch;
+        ck_assert(dug.at_byte >= at && tries++ < SIZE / MIB);
+        at = dug.at_byte;
+    } while (replica_dig(&replica, &how, &dug, &err) < 0);
+    ck_assert_int_gt(tries, 1);
+    ck_assert_int_eq(dug.before_bytes, before);
+    ck_assert_int_eq(dug.after_bytes, used());
+    ck_assert_int_lt(dug.after_bytes, SIZE / 2);
+    assert_content();
 }
 END_TEST
 
@@ -389,7 +416,7 @@ static void tell_end(void) {
 
 START_TEST(it_ends_when_it_is_told_to) {
     const struct replica_dig how = { .ends = &ends };
-    struct replica_dug dug;
+    struct replica_dug dug = { 0 };
 
     at_pause = tell_end;
     ck_assert_int_eq(replica_dig(&replica, &how, &dug, &err), -1);
@@ -405,5 +432,5 @@ CHECK_MAIN_WITH("replica dig", true, begin, end, zeros_become_holes_and_nothing_
                 only_its_own_plain_file_is_dug, whoever_is_killed_leaves_nothing_to_be_mended,
                 nobody_opens_it_within_a_part, a_part_is_small_where_the_disk_is_slow,
                 nobody_opens_it_while_its_end_is_tried, who_opens_it_between_two_parts_has_it,
-                who_had_it_meanwhile_has_its_writes, one_that_is_in_use_is_left_alone,
-                it_ends_when_it_is_told_to)
+                who_had_it_meanwhile_has_its_writes, the_next_try_goes_on_where_the_last_one_was,
+                one_that_is_in_use_is_left_alone, it_ends_when_it_is_told_to)

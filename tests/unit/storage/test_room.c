@@ -239,7 +239,7 @@ static void await_end(void) {
 }
 
 static int make(struct digs *digs, unsigned which) {
-    struct replica_dug dug;
+    struct replica_dug dug = { 0 };
 
     return digs_make(digs, &places[which], &dug, &err);
 }
