@@ -3,6 +3,7 @@
  * is the last request's alone, which goes on whoever has asked for it and died since; who publishes
  * the volume ends it.
  */
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/quantity.h"
 #include "replicated/replicated.private.h"
@@ -137,12 +138,18 @@ static int end(struct replicated_call *call, const json_t *reclaim, struct recla
                      "%s", message ? message : "The replicas have given back nothing.");
 }
 
-/* One that somebody has asked for before, and that goes on, is this one. */
+/* One that somebody has asked for before, and that goes on, is this one.  It is looked at for as
+ * long as disks are read: of the look before nothing is kept. */
 static int reclaim_step(struct replicated_call *call, void *arg, struct error *err) {
     struct reclaiming *reclaiming = arg;
-    int found = replicated_look(call, err);
-    const json_t *reclaim = reclaim_of(call);
+    const json_t *reclaim;
+    int found;
 
+    call->config = NULL;
+    reclaiming->waits = NULL;
+    arena_reset(call->arena);
+    found = replicated_look(call, err);
+    reclaim = reclaim_of(call);
     if (found <= 0 || replicated_is_going(call))
         return found < 0 ? -1 : none(call, err);
     if (reclaiming->number == 0 && is(reclaim, "phase", "Pending"))
@@ -172,6 +179,7 @@ static int fail(const struct replicated_call *call, const struct reclaiming *rec
 int replicated_reclaim_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                               const struct driver_progress *progress, int64_t *ret_before,
                               struct error *err) {
+    autoarena struct arena *looks = arena_new();
     struct reclaiming reclaiming = { 0 };
     struct replicated_call call;
     struct error failure;
@@ -182,6 +190,7 @@ int replicated_reclaim_volume(void *handle, struct arena *arena, const struct dr
         replicated_begin(handle, arena, volume, &call, err) < 0)
         return -1;
     call.progress = progress;
+    call.arena = looks;
     if (replicated_walk(&call, reclaim_step, &reclaiming, &failure) < 0)
         return fail(&call, &reclaiming, &failure, err);
     *ret_before = reclaiming.before_bytes;

@@ -921,6 +921,31 @@ START_TEST(room_that_does_not_come_back_says_why) {
 }
 END_TEST
 
+/* Who waits for hours has no memory of each look. */
+START_TEST(memory_does_not_grow_while_room_is_waited_for) {
+    static const char head[] = CONFIG(ID, "4", RECLAIMED("6", "Pending", ",\"message\":\""));
+    static char long_one[1 << 17];
+    struct driver_volume volume = A_VOLUME;
+    const char *tail = strstr(head, "message") + strlen("message\":\"");
+    size_t length = (size_t)(tail - head), rest = strlen(tail);
+    int64_t before = -1;
+    size_t had;
+
+    begin();
+    memcpy(long_one, head, length);
+    memset(long_one + length, 'x', sizeof(long_one) - length - rest - 2);
+    long_one[sizeof(long_one) - rest - 2] = '"';
+    strcpy(long_one + sizeof(long_one) - rest - 1, tail);
+    answers("GET", REPLICAS, 200, "{\"volume_replicas\":[]}", 0);
+    answers("GET", PATH, 200, long_one, 2);
+    answers("GET", PATH, 200, CONFIG(ID, "5", RECLAIMED("6", "Done", "")), 0);
+    had = arena_bytes(bench.arena);
+    ck_assert_msg(give_back(&volume, &before) == 0, "%s", bench.err.message);
+    ck_assert_uint_lt(arena_bytes(bench.arena) - had, sizeof(long_one));
+    end();
+}
+END_TEST
+
 /* Its patience is over, and it goes on. */
 START_TEST(who_does_not_give_back_room_in_time_is_named) {
     struct driver_volume volume = A_VOLUME;
@@ -1031,6 +1056,7 @@ CHECK_MAIN("replicated", who_moves_is_let_in_where_it_is_served,
            a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another_by_a_snapshot_that_goes,
            what_a_clone_that_failed_has_left_goes_with_it, a_revert_is_asked_of_the_config_once,
            room_is_asked_of_the_config_once, room_that_does_not_come_back_says_why,
+           memory_does_not_grow_while_room_is_waited_for,
            who_does_not_give_back_room_in_time_is_named,
            what_a_volume_takes_is_the_sum_of_its_replicas,
            the_room_is_that_of_pools_that_take_replicas,
