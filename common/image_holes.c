@@ -183,7 +183,8 @@ int image_digger_look(struct image_digger *digger, struct error *err) {
     if (image_get_usage(digger->fd, &usage, err) < 0)
         return -1;
     while (data.end < digger->length) {
-        if (image_find_data(digger->fd, digger->length, data.end, &data, err) < 0)
+        if (digger->may(digger->arg, 0, err) < 0 ||
+            image_find_data(digger->fd, digger->length, data.end, &data, err) < 0)
             return -1;
         known += data.end - data.begin;
     }

@@ -38,7 +38,8 @@ static char content[SIZE];
 /* ---- what happens in the middle ---- */
 
 static unsigned punches, kill_at, pauses;
-static void (*at_probe)(void), (*at_punch)(void), (*at_pause)(void);
+static void (*at_probe)(void), (*at_seek)(void), (*at_punch)(void), (*at_pause)(void);
+static unsigned seeks;
 static bool cannot;
 static bool is_slow;     /* a second goes by with each hole that is made */
 static int64_t slept_s;  /* so many, */
@@ -83,6 +84,12 @@ int fallocate(int fd, int mode, off_t from, off_t size) {
         happen(&at_punch);
     }
     return (int)syscall(SYS_fallocate, fd, mode, from, size);
+}
+
+off_t lseek(int fd, off_t at, int whence) {
+    seeks++;
+    happen(&at_seek);
+    return (off_t)syscall(SYS_lseek, fd, at, whence);
 }
 
 int poll(struct pollfd *polled, nfds_t count, int ms) {
@@ -427,10 +434,26 @@ START_TEST(it_ends_when_it_is_told_to) {
 }
 END_TEST
 
+/* However many holes there are: who is to remove the file waits for the end. */
+START_TEST(it_ends_while_it_looks_for_holes) {
+    const struct replica_dig how = { .ends = &ends };
+    struct replica_dug dug = { 0 };
+
+    assert_dug();
+    seeks = 0;
+    at_seek = tell_end;
+    ck_assert_int_eq(replica_dig(&replica, &how, &dug, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_uint_le(seeks, 2);
+    assert_content();
+}
+END_TEST
+
 CHECK_MAIN_WITH("replica dig", true, begin, end, zeros_become_holes_and_nothing_else_changes,
                 only_what_the_volume_has_is_looked_at, a_file_system_without_holes_says_so,
                 only_its_own_plain_file_is_dug, whoever_is_killed_leaves_nothing_to_be_mended,
                 nobody_opens_it_within_a_part, a_part_is_small_where_the_disk_is_slow,
                 nobody_opens_it_while_its_end_is_tried, who_opens_it_between_two_parts_has_it,
                 who_had_it_meanwhile_has_its_writes, the_next_try_goes_on_where_the_last_one_was,
-                one_that_is_in_use_is_left_alone, it_ends_when_it_is_told_to)
+                one_that_is_in_use_is_left_alone, it_ends_when_it_is_told_to,
+                it_ends_while_it_looks_for_holes)
