@@ -102,7 +102,7 @@ int digs_make(struct digs *digs, const struct replica *replica, struct replica_d
 }
 
 bool digs_work(const struct digs *digs, const char *replica) {
-    return is_of(digs, replica);
+    return is_of(digs, replica) || strcmp(digs->next, replica) == 0;
 }
 
 int64_t digs_at(const struct digs *digs, const char *replica) {

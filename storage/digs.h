@@ -19,7 +19,7 @@ void digs_free(struct digs *digs); /* after digs_end(); NULL is fine */
  * wait the first one begins next. */
 int digs_make(struct digs *digs, const struct replica *replica, struct replica_dug *dug,
               struct error *err);
-/* Is it at that replica?  How far; 0: not at all. */
+/* Is it at that replica, or is that the next one?  How far; 0: not at it. */
 bool digs_work(const struct digs *digs, const char *replica);
 int64_t digs_at(const struct digs *digs, const char *replica);
 /* Nobody asks for that replica any more; it ends soon, and is not waited for. */

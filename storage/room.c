@@ -27,7 +27,9 @@ static bool is_passing(const struct error *failure) {
 }
 
 static int64_t done_bytes(const struct room *room, const struct digs *digs, const char *replica) {
-    return digs_work(digs, replica) ? digs_at(digs, replica) : room->dug.at_byte;
+    int64_t at = digs_at(digs, replica);
+
+    return at > room->dug.at_byte ? at : room->dug.at_byte;
 }
 
 static void dig(struct room *room, struct digs *digs, const struct replica *place) {

@@ -274,7 +274,9 @@ START_TEST(who_waits_longest_is_next) {
     ck_assert(digs_work(digs, uids[1]));
 
     ck_assert_int_eq(make(digs, 0), 1);
-    digs_forget(digs, uids[0]); /* nobody waits for one that does not come */
+    ck_assert(digs_work(digs, uids[0])); /* it comes soon */
+    digs_forget(digs, uids[0]);          /* nobody waits for one that does not come */
+    ck_assert(!digs_work(digs, uids[0]));
     await_end();
     ck_assert_int_eq(make(digs, 1), 0);
     ck_assert_int_eq(make(digs, 2), 1);
