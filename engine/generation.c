@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LARGEST (INT64_C(1) << 60)
+#define LARGEST  (INT64_C(1) << 60)
+#define SALVAGED 32 /* bits of a number that count from one salvage to the next */
 
 bool generation_same(const struct generation_id *a, const struct generation_id *b) {
     return a->number == b->number && strcmp(a->nonce, b->nonce) == 0;
@@ -25,6 +26,11 @@ bool generation_has(const struct generation *generation, const char *replica) {
 
 unsigned generation_needed(const struct generation *generation) {
     return generation->wanted / 2 + 1;
+}
+
+int64_t generation_floor(int64_t salvage) {
+    assert(salvage >= 0 && salvage <= SALVAGES_MOST);
+    return salvage << SALVAGED;
 }
 
 void generation_add(struct generation *generation, const char *replica) {
@@ -62,6 +68,14 @@ void generation_next(const struct generation *base, const struct clock *clock,
                                 .size_bytes = base->size_bytes,
                                 .id.number = base->id.number + 1 };
     snprintf(ret->id.nonce, NONCE_SIZE, "%016jx", (uintmax_t)nonce);
+}
+
+void generation_salvage(const struct generation *base, int64_t salvage, const char *replica,
+                        const struct clock *clock, struct generation *ret) {
+    generation_next(base, clock, ret);
+    ret->id.number = generation_floor(salvage);
+    ret->wanted = 1;
+    generation_add(ret, replica);
 }
 
 /* ---- as text ---- */

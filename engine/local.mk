@@ -17,7 +17,7 @@ libscoria_a_SOURCES += \
 	engine/target.c engine/target.h engine/target.private.h \
 	engine/target_file.c engine/target_graph.c engine/target_level.c engine/target_member.c \
 	engine/target_rebuild.c engine/target_revert.c \
-	engine/target_repair.c engine/target_scale.c engine/target_scrub.c engine/target_serve.c \
+	engine/target_repair.c engine/target_salvage.c engine/target_scale.c engine/target_scrub.c engine/target_serve.c \
 	engine/target_snapshot.c engine/target_state.c engine/target_watch.c
 
 # It is loaded into a program that has no sanitizers, whatever ours has.
@@ -43,6 +43,7 @@ slow_tests += \
 	tests/unit/engine/test_target_file \
 	tests/unit/engine/test_target_pools \
 	tests/unit/engine/test_target_revert \
+	tests/unit/engine/test_target_salvage \
 	tests/unit/engine/test_target_scale \
 	tests/unit/engine/test_target_scrub \
 	tests/unit/engine/test_target_snapshot \

@@ -4,9 +4,9 @@
 
 typedef const struct replica_state *const *states_t;
 
-static bool is_usable(const struct replica_state *state, const char *volume) {
+static bool is_usable(const struct replica_state *state, const char *volume, int64_t floor) {
     return state && state->mark != REPLICA_EMPTY && state->generation.id.number > 0 &&
-           strcmp(state->volume, volume) == 0;
+           state->generation.id.number >= floor && strcmp(state->volume, volume) == 0;
 }
 
 /* Has the generation, or the one that it was made from. */
@@ -24,23 +24,22 @@ static bool is_twin(states_t states, unsigned i) {
     return false;
 }
 
-static unsigned count_votes(const char *volume, states_t states, unsigned count,
-                            const struct generation *generation, bool ret[REPLICAS_MOST]) {
+static unsigned count_votes(states_t states, unsigned count, const struct generation *generation,
+                            bool ret[REPLICAS_MOST]) {
     unsigned voters = 0;
 
     for (unsigned i = 0; i < count; i++) {
-        ret[i] =
-            is_usable(states[i], volume) && votes_for(states[i], generation) && !is_twin(states, i);
+        ret[i] = states[i] && votes_for(states[i], generation) && !is_twin(states, i);
         voters += ret[i];
     }
     return voters;
 }
 
-static int64_t highest(const char *volume, states_t states, unsigned count) {
+static int64_t highest(states_t states, unsigned count) {
     int64_t number = 0;
 
     for (unsigned i = 0; i < count; i++) {
-        if (is_usable(states[i], volume) && states[i]->generation.id.number > number)
+        if (states[i] && states[i]->generation.id.number > number)
             number = states[i]->generation.id.number;
     }
     return number;
@@ -72,11 +71,11 @@ static bool is_majority(states_t states, unsigned count, const bool *votes, unsi
 }
 
 /* Of the highest generations the one with a majority; if none has, the first is shown. */
-static void choose(const char *volume, states_t states, unsigned count, struct quorum_plan *plan) {
-    int64_t number = highest(volume, states, count);
+static void choose(states_t states, unsigned count, struct quorum_plan *plan) {
+    int64_t number = highest(states, count);
 
     for (unsigned i = 0; i < count && plan->verdict != QUORUM_AMBIGUOUS; i++) {
-        const struct generation *one = is_usable(states[i], volume) ? &states[i]->generation : NULL;
+        const struct generation *one = states[i] ? &states[i]->generation : NULL;
         bool votes[REPLICAS_MOST] = { false };
         unsigned voters;
         bool counts;
@@ -84,7 +83,7 @@ static void choose(const char *volume, states_t states, unsigned count, struct q
         if (!one || one->id.number != number ||
             (plan->needed > 0 && generation_same(&one->id, &plan->current.id)))
             continue;
-        voters = count_votes(volume, states, count, one, votes);
+        voters = count_votes(states, count, one, votes);
         counts = is_majority(states, count, votes, voters, one);
         if (plan->verdict == QUORUM_SERVES && counts) {
             plan->verdict = QUORUM_AMBIGUOUS;
@@ -133,22 +132,26 @@ static bool is_disputed(states_t states, unsigned count, const struct quorum_pla
     return disputed;
 }
 
-void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
-                 bool trust, struct quorum_plan *ret) {
-    *ret = (struct quorum_plan){ .verdict = QUORUM_NONE };
-    choose(volume, states, count, ret);
+static void judge(states_t states, unsigned count, struct quorum_plan *ret) {
+    choose(states, count, ret);
     if (ret->verdict != QUORUM_SERVES)
         return;
     ret->stopped_clean = is_clean(states, count, ret);
     if (ret->stopped_clean || ret->voters == 1)
         return;
     ret->verdict = QUORUM_LEVEL;
-    if (trust)
-        ret->level_votes = ret->voters - ret->needed + 1;
-    else if (is_disputed(states, count, ret))
-        ret->level_votes = ret->needed;
-    else
-        ret->level_votes = count_deciding(states, count, ret);
+    ret->level_votes =
+        is_disputed(states, count, ret) ? ret->needed : count_deciding(states, count, ret);
+}
+
+void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
+                 int64_t floor, struct quorum_plan *ret) {
+    const struct replica_state *usable[REPLICAS_MOST + 1] = { NULL }; /* one is replaced, perhaps */
+
+    for (unsigned i = 0; i < count; i++)
+        usable[i] = is_usable(states[i], volume, floor) ? states[i] : NULL;
+    *ret = (struct quorum_plan){ .verdict = QUORUM_NONE };
+    judge(usable, count, ret);
 }
 
 bool quorum_spares(const struct generation *current, const char *replica) {

@@ -12,7 +12,9 @@
  *     (then writing the generation was interrupted, and a majority of the base is asked for, too);
  *   - the highest generation counts, and of two with one number the one that a majority votes for;
  *     if it has no majority, none has: what cannot be reached may know more;
- *   - a stale, empty, damaged or foreign replica never votes, and is to be rebuilt.
+ *   - a stale, empty, damaged or foreign replica never votes, and is to be rebuilt;
+ *   - nor does one of before the last salvage (engine/target_salvage.c), even where those that
+ *     were salvaged cannot be reached and the others would be a majority.
  *
  * How many are wanted may change with any generation, if generation_follows().  Who is new in one
  * is the last that it is written to.
@@ -46,12 +48,10 @@ struct quorum_plan {
     struct generation current; /* the one that counts */
 };
 
-/*
- * states[i] is NULL when the replica cannot be used: away, damaged, too short, read only.  `trust`:
- * an operator says that those which are there know all (a missing member is not waited for).
- */
+/* states[i] is NULL when the replica cannot be used: away, damaged, too short, read only.  `floor`:
+ * generation_floor() of the last salvage. */
 void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
-                 bool trust, struct quorum_plan *ret);
+                 int64_t floor, struct quorum_plan *ret);
 
 /* May a volume of `current` go on without the replica? */
 bool quorum_spares(const struct generation *current, const char *replica);

@@ -26,6 +26,9 @@ static int check_settings(const struct target_settings *settings, struct error *
         return error_set(err, ERROR_BAD_REQUEST,
                          "The size of a volume is a multiple of 512 and at most its maximum, which "
                          "is at most 2^60.");
+    if (settings->salvage < 0 || settings->salvage > SALVAGES_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "A volume is salvaged at most %jd times.",
+                         (intmax_t)SALVAGES_MOST);
     if (!uuid_is_canonical(settings->volume))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no volume.", settings->volume);
     for (unsigned i = 0; i < settings->count; i++) {
@@ -59,7 +62,9 @@ static struct target *new_target(const struct target_settings *settings) {
     target->timeout_ms = settings->timeout_ms > 0 ? settings->timeout_ms : DEFAULT_TIMEOUT_MS;
     target->silence_ms =
         settings->silence_ms > 0 ? settings->silence_ms : target->timeout_ms * 3 / 4;
-    target->trust = settings->trust;
+    target->salvage = settings->salvage;
+    snprintf(target->believed, UUID_SIZE, "%s", settings->believed ? settings->believed : "");
+    target->weighed = settings->weighed;
     target->here = settings->here ? settings->here : &replica_here;
     target->qos = settings->qos;
     target->export = settings->export;

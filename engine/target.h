@@ -47,8 +47,14 @@ struct target_settings {
     const struct replica_access *here;
     struct target_qos qos;
     enum target_export export;
-    bool sealed;        /* no client is let in, for target_revert() */
-    bool trust;         /* see quorum_plan() */
+    bool sealed;  /* no client is let in, for target_revert() */
+    bool weighed; /* nor is it served: target_start() finds out whether it could be */
+    /* The last word of an operator about which replica is the latest, of all words of the volume;
+     * 0: there was none.  What replicas have of before counts no more, wherever they were. */
+    int64_t salvage;
+    /* Its uid, until it is known to be served: the next start makes it the volume, once.  Only for
+     * who knows that no target of before serves; NULL: none. */
+    const char *believed;
     int64_t timeout_ms; /* for one answer of the daemon; 0: 10 000 */
     int64_t silence_ms; /* of another host, which is then left out; 0: three quarters of it */
 };
@@ -58,6 +64,15 @@ enum target_state {
     TARGET_LEVELLING, /* the replicas are made equal; no client yet */
     TARGET_SERVING,
 };
+
+/* What the last start has found. */
+enum target_finding {
+    TARGET_NO_FINDING,
+    TARGET_LACKS_VOTES, /* too few replicas vote, or they differ and nobody can tell who is right */
+    TARGET_HAS_VOTES,
+};
+
+enum target_flaw { TARGET_NO_FLAW, TARGET_AWAY, TARGET_UNFIT, TARGET_UNFILLED };
 
 enum target_job {
     TARGET_NO_JOB,
@@ -85,6 +100,7 @@ struct target_replica {
 
 struct target_status {
     enum target_state state;
+    enum target_finding finding;
     unsigned voters, wanted, needed; /* of `wanted` more than half are needed */
     int64_t size_bytes;              /* of the file, if it has one */
     bool has_file;                   /* RUN/volume is there */
@@ -112,6 +128,10 @@ int target_create(struct target *target, struct error *err);
 /* Served (0), or made level first (1: come again). ERROR_UNAVAILABLE: too few replicas may vote.
  * -1 of one that serves: its file is not there. */
 int target_start(struct target *target, struct error *err);
+
+/* Could it be believed, as the last start has seen it?  0; -1 and *ret: why not. */
+int target_may_believe(struct target *target, const char *replica, enum target_flaw *ret,
+                       struct error *err);
 
 /* Hears what the daemon tells, looks at the replicas' files, leaves out those that failed and takes
  * a rebuild further.  To be called again and again; -1: something could not be done now. */

@@ -1,6 +1,6 @@
 /*
  * A target from inside: target.c has what is asked of it, target_serve.c begins and ends serving,
- * target_state.c writes generations, target_graph.c builds the daemon's nodes, target_file.c those
+ * target_state.c writes generations, target_salvage.c makes one replica the volume, target_graph.c builds the daemon's nodes, target_file.c those
  * of the file's, target_level.c, target_rebuild.c and target_watch.c are what they are called.
  */
 #pragma once
@@ -46,7 +46,9 @@ struct target {
     int64_t epoch;
     char volume[UUID_SIZE];
     int64_t size_bytes, maximum_bytes, timeout_ms, silence_ms;
-    bool trust;
+    int64_t salvage;
+    char believed[UUID_SIZE]; /* "": none */
+    enum target_finding finding;
     const struct replica_access *here;
     struct target_qos qos;
     int lock;
@@ -73,7 +75,7 @@ struct target {
     struct generation_id joins_after; /* if that is the next but this one */
     unsigned threshold;               /* of the quorum that runs: for its life */
     enum target_export export;
-    bool sealed;
+    bool sealed, weighed;
     struct qmp *file;   /* of the daemon that serves the file; NULL: not known */
     int64_t file_bytes; /* its size; 0: there is none */
     bool has_replaced;
@@ -220,6 +222,8 @@ int file_doubt(struct target *target, const struct generation *found, struct err
 
 /* ---- the others ---- */
 
+/* The replica that is believed becomes the volume, if it is below its salvage. */
+int salvage_believed(struct target *target, struct error *err);
 int level_start(struct target *target, struct error *err);
 int level_look(struct target *target, struct error *err); /* 0 level, 1 still at it */
 int rebuild_look(struct target *target, struct error *err);

@@ -57,11 +57,13 @@ static int end_job(struct target *target, struct error *err) {
 }
 
 static int read_again(struct target *target, const struct graph_job *job, struct error *err) {
-    if (target->fine || target->plan.level_votes == 1)
+    if (target->fine || target->plan.level_votes == 1) {
+        target->finding = TARGET_LACKS_VOTES;
         return error_set(err, ERROR_UNAVAILABLE,
                          "The replicas of the volume %s differ, and it cannot be told which is "
                          "right: %s",
                          target->volume, job->error);
+    }
     target->fine = true;
     return end_job(target, err) < 0 || start_reading(target, err) < 0 ? -1 : 1;
 }

@@ -51,6 +51,7 @@ static int judge_plan(struct target *target, struct error *err) {
 
     if (plan->verdict == QUORUM_SERVES || plan->verdict == QUORUM_LEVEL)
         return 0;
+    target->finding = TARGET_LACKS_VOTES;
     name_missing(target, missing, sizeof(missing));
     if (plan->verdict == QUORUM_AMBIGUOUS)
         return error_set(err, ERROR_UNAVAILABLE,
@@ -94,9 +95,10 @@ static int begin_start(struct target *target, struct error *err) {
     bool again = true;
     int outcome = -1;
 
+    target->finding = TARGET_NO_FINDING;
     if (target_kill(target, err) < 0 || target_lock_replicas(target, err) < 0)
         return -1;
-    if (target_open_replicas(target, err) < 0)
+    if (target_open_replicas(target, err) < 0 || salvage_believed(target, err) < 0)
         return fail_start(target, err);
     while (outcome < 0 && again)
         outcome = try_plan(target, &again, err);
@@ -175,6 +177,13 @@ static int go_on_levelling(struct target *target, struct error *err) {
     return level_look(target, err);
 }
 
+static int refuse_weighed(struct target *target, struct error *err) {
+    target->finding = TARGET_HAS_VOTES;
+    error_set(err, ERROR_CONFLICT, "The volume %s could be served, and nobody is believed alone.",
+              target->volume);
+    return fail_start(target, err);
+}
+
 int target_start(struct target *target, struct error *err) {
     int outcome = 0;
 
@@ -190,6 +199,8 @@ int target_start(struct target *target, struct error *err) {
         return 1;
     if (target->state == TARGET_LEVELLING && end_in_order(target, err) < 0)
         return fail_start(target, err);
+    if (target->weighed)
+        return refuse_weighed(target, err);
     return serve(target, err) < 0 ? fail_start(target, err) : file_look(target, err);
 }
 

@@ -103,7 +103,7 @@ void target_look(struct target *target, struct quorum_plan *ret) {
         if (member->look.health == REPLICA_GOOD && !member->shunned)
             states[i] = &member->look.state;
     }
-    quorum_plan(target->volume, states, target->count, target->trust, ret);
+    quorum_plan(target->volume, states, target->count, generation_floor(target->salvage), ret);
 }
 
 void target_unlock_replicas(struct target *target) {

@@ -244,6 +244,7 @@ int target_fd(const struct target *target) {
 
 void target_status(struct target *target, struct target_status *ret) {
     *ret = (struct target_status){ .state = target->state,
+                                   .finding = target->finding,
                                    .wanted = target->current.wanted,
                                    .needed = generation_needed(&target->current),
                                    .size_bytes = target->size_bytes,

@@ -136,13 +136,13 @@ static const struct row rows[] = {
     { "1!", "3!", "3!", QUORUM_NONE, "b", 0 },
 };
 
-static void plan_row(const struct row *row, bool trust, struct quorum_plan *plan) {
+static void plan_row(const struct row *row, int64_t floor, struct quorum_plan *plan) {
     struct replica_state made[3];
     const struct replica_state *states[3] = { make('a', row->a, &made[0]),
                                               make('b', row->b, &made[1]),
                                               make('c', row->c, &made[2]) };
 
-    quorum_plan(VOLUME, states, 3, trust, plan);
+    quorum_plan(VOLUME, states, 3, floor, plan);
 }
 
 static void voters_text(const struct quorum_plan *plan, char text[4]) {
@@ -161,7 +161,7 @@ START_TEST(every_row_is_judged_as_it_says) {
         struct quorum_plan plan;
         char voters[4];
 
-        plan_row(row, false, &plan);
+        plan_row(row, 0, &plan);
         voters_text(&plan, voters);
         ck_assert_msg(plan.verdict == row->verdict, "row %zu (%s %s %s): verdict %d", i, row->a,
                       row->b, row->c, plan.verdict);
@@ -173,25 +173,44 @@ START_TEST(every_row_is_judged_as_it_says) {
 }
 END_TEST
 
-START_TEST(trust_does_without_the_missing_but_not_without_a_majority) {
+/* Of before the last salvage none counts, whatever majority they are. */
+START_TEST(what_was_given_up_never_votes) {
     for (size_t i = 0; i < LENGTH(rows); i++) {
-        struct quorum_plan plan, trusting;
+        struct quorum_plan plan;
 
-        plan_row(&rows[i], false, &plan);
-        plan_row(&rows[i], true, &trusting);
-        ck_assert_int_eq(trusting.verdict, plan.verdict);
-        ck_assert_mem_eq(trusting.votes, plan.votes, sizeof(plan.votes));
-        if (plan.verdict == QUORUM_LEVEL && plan.voters == plan.needed)
-            ck_assert_uint_eq(trusting.level_votes, 1);
-        else
-            ck_assert_uint_eq(trusting.level_votes, plan.level_votes);
+        plan_row(&rows[i], generation_floor(1), &plan);
+        ck_assert_int_eq(plan.verdict, QUORUM_NONE);
+        ck_assert_uint_eq(plan.voters, 0);
     }
+}
+END_TEST
+
+/* Of a volume of three one was believed; the other two had gone on, or come back. */
+START_TEST(who_was_salvaged_outranks_all_that_was_before) {
+    const int64_t floor = generation_floor(1);
+    const struct generation others = generation(floor - 1, 'z', floor - 2, 'y', 3, "bc");
+    const struct replica_state made[] = {
+        state('a', REPLICA_DIRTY, generation(floor, 's', 2, 'p', 1, "a")),
+        state('b', REPLICA_CLEAN, others),
+        state('c', REPLICA_CLEAN, others),
+    };
+    const struct replica_state *states[] = { &made[0], &made[1], &made[2] };
+    struct quorum_plan plan;
+
+    for (int64_t since = 0; since <= floor; since += floor) {
+        quorum_plan(VOLUME, states, 3, since, &plan);
+        ck_assert_int_eq(plan.verdict, QUORUM_SERVES);
+        ck_assert(plan.votes[0] && !plan.votes[1] && !plan.votes[2]);
+    }
+    states[0] = NULL;
+    quorum_plan(VOLUME, states, 3, floor, &plan);
+    ck_assert_int_eq(plan.verdict, QUORUM_NONE);
 }
 END_TEST
 
 /* Members "abc…" of a dirty generation, the first `voters` of which can be reached. */
 static unsigned level_votes_of(unsigned wanted, const char *members, unsigned voters,
-                               enum replica_mark mark, bool trust) {
+                               enum replica_mark mark) {
     const struct generation known = generation(2, 'p', 1, 'o', wanted, members);
     const struct replica_state *states[7] = { NULL };
     struct replica_state made[7];
@@ -201,23 +220,22 @@ static unsigned level_votes_of(unsigned wanted, const char *members, unsigned vo
         made[i] = state((char)('a' + i), mark, known);
         states[i] = &made[i];
     }
-    quorum_plan(VOLUME, states, wanted, trust, &plan);
+    quorum_plan(VOLUME, states, wanted, 0, &plan);
     ck_assert_int_eq(plan.verdict, QUORUM_LEVEL);
     return plan.level_votes;
 }
 
 /* A write that was on its way when the writer died may be on one half of an even number. */
 START_TEST(one_more_than_can_be_stale_decide) {
-    ck_assert_uint_eq(level_votes_of(5, "abcde", 5, REPLICA_DIRTY, false), 3);
-    ck_assert_uint_eq(level_votes_of(5, "abcde", 4, REPLICA_DIRTY, false), 3);
-    ck_assert_uint_eq(level_votes_of(5, "abcde", 4, REPLICA_DIRTY, true), 2);
-    ck_assert_uint_eq(level_votes_of(5, "abcd", 4, REPLICA_DIRTY, false), 2);
-    ck_assert_uint_eq(level_votes_of(5, "abcd", 3, REPLICA_DIRTY, false), 2);
-    ck_assert_uint_eq(level_votes_of(5, "abcd", 4, REPLICA_DISPUTED, false), 3);
-    ck_assert_uint_eq(level_votes_of(5, "abc", 3, REPLICA_DIRTY, false), 1);
-    ck_assert_uint_eq(level_votes_of(7, "abcdefg", 7, REPLICA_DIRTY, false), 4);
-    ck_assert_uint_eq(level_votes_of(7, "abcdef", 6, REPLICA_DIRTY, false), 3);
-    ck_assert_uint_eq(level_votes_of(7, "abcde", 5, REPLICA_DIRTY, false), 2);
+    ck_assert_uint_eq(level_votes_of(5, "abcde", 5, REPLICA_DIRTY), 3);
+    ck_assert_uint_eq(level_votes_of(5, "abcde", 4, REPLICA_DIRTY), 3);
+    ck_assert_uint_eq(level_votes_of(5, "abcd", 4, REPLICA_DIRTY), 2);
+    ck_assert_uint_eq(level_votes_of(5, "abcd", 3, REPLICA_DIRTY), 2);
+    ck_assert_uint_eq(level_votes_of(5, "abcd", 4, REPLICA_DISPUTED), 3);
+    ck_assert_uint_eq(level_votes_of(5, "abc", 3, REPLICA_DIRTY), 1);
+    ck_assert_uint_eq(level_votes_of(7, "abcdefg", 7, REPLICA_DIRTY), 4);
+    ck_assert_uint_eq(level_votes_of(7, "abcdef", 6, REPLICA_DIRTY), 3);
+    ck_assert_uint_eq(level_votes_of(7, "abcde", 5, REPLICA_DIRTY), 2);
 }
 END_TEST
 
@@ -227,7 +245,7 @@ START_TEST(one_replica_is_its_own_majority) {
     const struct replica_state *const states[] = { &alone };
     struct quorum_plan plan;
 
-    quorum_plan(VOLUME, states, 1, false, &plan);
+    quorum_plan(VOLUME, states, 1, 0, &plan);
     ck_assert_int_eq(plan.verdict, QUORUM_SERVES);
     ck_assert(!plan.stopped_clean);
     ck_assert(!quorum_spares(&plan.current, uids[0]));
@@ -240,7 +258,7 @@ START_TEST(a_replica_told_twice_votes_once) {
     const struct replica_state *const states[] = { &one, &one, &one };
     struct quorum_plan plan;
 
-    quorum_plan(VOLUME, states, 3, false, &plan);
+    quorum_plan(VOLUME, states, 3, 0, &plan);
     ck_assert_int_eq(plan.verdict, QUORUM_NONE);
     ck_assert_uint_eq(plan.voters, 1);
 }
@@ -256,7 +274,7 @@ START_TEST(a_replica_is_spared_down_to_the_majority) {
 }
 END_TEST
 
-CHECK_MAIN("quorum", every_row_is_judged_as_it_says,
-           trust_does_without_the_missing_but_not_without_a_majority,
-           one_more_than_can_be_stale_decide, one_replica_is_its_own_majority,
-           a_replica_told_twice_votes_once, a_replica_is_spared_down_to_the_majority)
+CHECK_MAIN("quorum", every_row_is_judged_as_it_says, what_was_given_up_never_votes,
+           who_was_salvaged_outranks_all_that_was_before, one_more_than_can_be_stale_decide,
+           one_replica_is_its_own_majority, a_replica_told_twice_votes_once,
+           a_replica_is_spared_down_to_the_majority)

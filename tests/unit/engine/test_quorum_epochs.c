@@ -185,7 +185,7 @@ static void plan(struct world *world, unsigned host) {
     for (unsigned i = 0; i < world->wanted; i++)
         states[i] =
             has_session(world, host, i) && reaches(world, host, i) ? &world->copies[i].state : NULL;
-    quorum_plan(VOLUME, states, world->wanted, false, &plan);
+    quorum_plan(VOLUME, states, world->wanted, 0, &plan);
     if ((plan.verdict != QUORUM_SERVES && plan.verdict != QUORUM_LEVEL) ||
         !make_level(world, host, &plan)) {
         die(world, host);

@@ -187,7 +187,7 @@ static void step_world(struct world *world) {
         world->copies[i].away = draw(5) == 0;
         states[i] = world->copies[i].away ? NULL : &world->copies[i].state;
     }
-    quorum_plan(VOLUME, states, world->wanted, false, &plan);
+    quorum_plan(VOLUME, states, world->wanted, 0, &plan);
     if (plan.verdict != QUORUM_SERVES && plan.verdict != QUORUM_LEVEL)
         return;
     if (!is_level(world, &plan)) {

@@ -361,7 +361,7 @@ static void go_on(const struct world *world, unsigned reached) {
         if (reached & 1U << i)
             states[i] = &made[i];
     }
-    quorum_plan(VOLUME, states, FEW, false, &plan);
+    quorum_plan(VOLUME, states, FEW, 0, &plan);
     if (!judge(world, &plan))
         return;
     served++;

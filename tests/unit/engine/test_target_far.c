@@ -452,6 +452,45 @@ START_TEST(one_that_lags_is_not_damaged) {
 }
 END_TEST
 
+/* The two others are lost: who serves it here in an earlier epoch has no part in it. */
+START_TEST(one_of_another_host_is_believed_in_its_epoch) {
+    char lost[2][80];
+
+    serve();
+    write_some(100);
+    stop();
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(lost[i], sizeof(lost[i]), "%s.lost", pools[2 * i]);
+        ck_assert_int_eq(rename(pools[2 * i], lost[i]), 0);
+    }
+    ck_assert_int_eq(start(), -1);
+    target_status(target, &status);
+    ck_assert_int_eq(status.finding, TARGET_LACKS_VOTES);
+
+    settings.salvage = 1;
+    settings.believed = uids[1];
+    settings.epoch = 3;
+    reopen();
+    serve();
+    assert_voters(1);
+    read_all();
+    write_some(20);
+    stop();
+    settings.epoch = 2;
+    reopen();
+    ck_assert_int_eq(start(), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+
+    ck_assert_int_eq(rename(lost[0], pools[0]), 0);
+    settings.epoch = 4;
+    reopen();
+    serve();
+    assert_voters(1);
+    read_all();
+    stop();
+}
+END_TEST
+
 START_TEST(a_snapshot_needs_files_here) {
     serve();
     write_some(20);
@@ -492,4 +531,5 @@ CHECK_MAIN_WITH("target far", adopt_daemons(), begin_far, end_far,
                 one_session_of_two_is_not_enough_to_take_over,
                 both_sides_know_each_other_by_their_certificates,
                 replicas_of_other_hosts_are_compared_and_mended, one_that_lags_is_not_damaged,
-                a_snapshot_needs_files_here, it_grows_and_changes_its_replicas)
+                one_of_another_host_is_believed_in_its_epoch, a_snapshot_needs_files_here,
+                it_grows_and_changes_its_replicas)
