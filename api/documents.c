@@ -6,6 +6,7 @@
 #include "api/answer.h"
 #include "provision/document_edit.h"
 #include "provision/document_own.h"
+#include "provision/volume_salvage.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -124,6 +125,23 @@ static int put_node_status(struct request *request, struct error *err) {
     return 0;
 }
 
+/* ---- what an administrator knows ---- */
+
+static const struct field salvage_fields[] = {
+    FIELD_TEXT(struct salvage_word, version, "resourceVersion", FIELD_NULLABLE, 1, 24),
+    FIELD_TEXT(struct salvage_word, stopped, "stopped", FIELD_NULLABLE, 1, 255),
+    FIELDS_END,
+};
+
+static int salvage(struct request *request, struct error *err) {
+    struct document volume;
+
+    if (volume_salvage(&request->work, request->object, request->body, &volume, err) < 0)
+        return -1;
+    answer_row(request, &volume, 0);
+    return 0;
+}
+
 /* ---- what a config has become ---- */
 
 /* Its volume: how many there are, or -1. */
@@ -235,6 +253,10 @@ const struct route document_routes[] = {
     STATUS(replicated_volume, "replicated_volumes"),
     READS(volume_replica, "volume_replicas"),
     STATUS(volume_replica, "volume_replicas"),
+    { .method = "POST", .path = "/volume_replicas/{id}/salvage",
+      .resource = &volume_replica_resource, .rule = "volume_replica:salvage",
+      .wrapper = "salvage", BODY(salvage_fields, struct salvage_word), .handler = salvage,
+      .status = 202, ANSWER("replicated_volume", replicated_volume_shape) },
     ROUTES_END,
 };
 /* clang-format on */

@@ -173,6 +173,19 @@ int document_drop_version(const struct client *client, struct arena *arena,
     return client_call(client, arena, &call, &answer, err);
 }
 
+const json_t *document_act(const struct client *client, struct arena *arena,
+                           const struct remote_documents *kind, const char *name,
+                           const char *action, const json_t *body, const char *key,
+                           struct error *err) {
+    const struct client_call call = {
+        .method = "POST",
+        .path = arena_join(arena, place_of(arena, kind, name, false), "/", action, NULL),
+        .body = json_text(arena, body),
+    };
+
+    return client_ask_for(client, arena, &call, key, err);
+}
+
 int document_tell(const struct client *client, struct arena *arena,
                   const struct remote_documents *kind, const char *uid, const json_t *status,
                   struct error *err) {

@@ -42,6 +42,11 @@ int document_drop(const struct client *client, struct arena *arena,
 int document_drop_version(const struct client *client, struct arena *arena,
                           const struct remote_documents *kind, const char *name,
                           const char *version, struct error *err);
+/* Has done with one what `action` names below it; what the answer has under `key`. */
+const json_t *document_act(const struct client *client, struct arena *arena,
+                           const struct remote_documents *kind, const char *name,
+                           const char *action, const json_t *body, const char *key,
+                           struct error *err);
 /* What is, as the node sees it, in place of what it has said before.  ERROR_CONFLICT: another node
  * is the one to say. */
 int document_tell(const struct client *client, struct arena *arena,

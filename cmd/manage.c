@@ -96,6 +96,8 @@ const struct command_word manage_words[] = {
       .help = "waits until one that is declared has become so" },
     { "describe", .run_on = manage_describe, .more = "KIND [NAME]",
       .help = "tells all of what is declared, for people" },
+    { "salvage", .run_on = manage_salvage, .more = "REPLICA [--stopped=NODES]",
+      .help = "believes one replica of a volume alone, where too many are lost for ever" },
     { "delete", .run_on = manage_delete, .more = "KIND NAME [--dry-run]",
       .help = "deletes one that is declared" },
     { 0 },

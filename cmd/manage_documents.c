@@ -193,6 +193,35 @@ static int delete_one(struct manage_talk *talk) {
     return 0;
 }
 
+/* ---- salvage ---- */
+
+/* The word is about the volume as it is now: one that is late is about no later loss. */
+static int salvage(struct manage_talk *talk) {
+    const struct remote_documents replicas = manage_place(talk, &kind_volume_replica),
+                                  volumes = manage_place(talk, &kind_replicated_volume);
+    const json_t *replica = NULL, *volume = NULL;
+    json_t *body;
+
+    if (!talk->words[0] || talk->words[1])
+        return error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said which replica: its name");
+    replica = document_fetch(&talk->api, talk->arena, &replicas, talk->words[0], &talk->err);
+    if (replica)
+        volume =
+            document_fetch(&talk->api, talk->arena, &volumes,
+                           json_text_of(json_object_get(replica, "spec"), "volumeId"), &talk->err);
+    if (!volume)
+        return -1;
+    body = json_pack("{s:{s:O, s:s*}}", "salvage", "resourceVersion",
+                     json_object_get(json_object_get(volume, "metadata"), "resourceVersion"),
+                     "stopped", talk->stopped);
+    if (!document_act(&talk->api, talk->arena, &replicas, talk->words[0], "salvage",
+                      json_keep(talk->arena, body), kind_replicated_volume.word, &talk->err))
+        return -1;
+    printf("%s/%s is to be believed alone; see the events of its config\n",
+           kind_volume_replica.name, talk->words[0]);
+    return 0;
+}
+
 /* ---- the commands ---- */
 
 int manage_apply(const struct config *config, const char *const *words, bool json) {
@@ -205,6 +234,10 @@ int manage_get(const struct config *config, const char *const *words, bool json)
 
 int manage_describe(const struct config *config, const char *const *words, bool json) {
     return manage_talk(config, words, json, "describe", describe);
+}
+
+int manage_salvage(const struct config *config, const char *const *words, bool json) {
+    return manage_talk(config, words, json, "salvage", salvage);
 }
 
 int manage_delete(const struct config *config, const char *const *words, bool json) {

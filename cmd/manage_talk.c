@@ -40,6 +40,8 @@ static int read_word(struct manage_talk *talk, const char *word) {
         talk->watches = true;
     } else if (strncmp(word, "--for=", strlen("--for=")) == 0) {
         talk->wanted = word + strlen("--for=");
+    } else if (strncmp(word, "--stopped=", strlen("--stopped=")) == 0) {
+        talk->stopped = word + strlen("--stopped=");
     } else if (strncmp(word, "--timeout=", strlen("--timeout=")) == 0) {
         return read_duration(talk, word + strlen("--timeout="));
     } else if (*word == '-' || talk->words[1]) {

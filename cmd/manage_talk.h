@@ -17,6 +17,7 @@ struct manage_talk {
     const char *file;
     const char *words[2]; /* a kind and a name; NULL: not said */
     const char *wanted;   /* --for */
+    const char *stopped;  /* --stopped */
     int64_t timeout_s;    /* 0: not said */
     bool dry_run, json, watches;
     struct error err;

@@ -94,6 +94,7 @@ struct target_replica {
     struct replica replica;
     struct replica_look look;
     bool votes;         /* is read and written now */
+    struct error why;   /* one that votes has failed, and is needed; ERROR_NONE: it has not */
     int64_t mismatches; /* reads in which it was outvoted, and that failed, since it votes: at */
     int64_t errors;     /* least so many, the daemon tells one in each second */
 };
@@ -102,6 +103,7 @@ struct target_status {
     enum target_state state;
     enum target_finding finding;
     unsigned voters, wanted, needed; /* of `wanted` more than half are needed */
+    unsigned failed;                 /* of the voters */
     int64_t size_bytes;              /* of the file, if it has one */
     bool has_file;                   /* RUN/volume is there */
     int64_t failures;                /* reads without a majority: clients heard an I/O error */

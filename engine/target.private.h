@@ -1,7 +1,8 @@
 /*
  * A target from inside: target.c has what is asked of it, target_serve.c begins and ends serving,
- * target_state.c writes generations, target_salvage.c makes one replica the volume, target_graph.c builds the daemon's nodes, target_file.c those
- * of the file's, target_level.c, target_rebuild.c and target_watch.c are what they are called.
+ * target_state.c writes generations, target_salvage.c makes one replica the volume,
+ * target_graph.c builds the daemon's nodes, target_file.c those of the file's, target_level.c,
+ * target_rebuild.c and target_watch.c are what they are called.
  */
 #pragma once
 

@@ -3,8 +3,8 @@
  * there is.  It becomes a volume of one, in a generation above all that anybody can have written
  * before; to that the others are strangers, and filled like any that is new.
  *
- * What is written is one state, that of the replica itself.  So it is done or not, whoever dies, and
- * by its number it is known not to be done again: what was written since would be lost.
+ * What is written is one state, that of the replica itself.  So it is done or not, whoever dies,
+ * and by its number it is known not to be done again: what was written since would be lost.
  */
 #include "engine/target.private.h"
 

@@ -263,9 +263,16 @@ void target_status(struct target *target, struct target_status *ret) {
     for (unsigned i = 0; i < target->count && i < REPLICAS_MOST; i++) {
         const struct member *member = &target->members[i];
         bool votes = target->state == TARGET_SERVING && member->votes;
+        struct target_replica *replica = &ret->replicas[ret->count++];
 
-        ret->replicas[ret->count++] = (struct target_replica){ member->replica, member->look, votes,
-                                                               member->mismatches, member->errors };
+        *replica = (struct target_replica){ .replica = member->replica,
+                                            .look = member->look,
+                                            .votes = votes,
+                                            .mismatches = member->mismatches,
+                                            .errors = member->errors };
+        if (votes && member->failing)
+            replica->why = member->why;
+        ret->failed += votes && member->failing;
         ret->voters += votes;
     }
 }

@@ -229,6 +229,8 @@ const struct rule_default rule_defaults[] = {
     { "volume_replica:get_all", READER, OWNER, "List replicas of volumes." },
     { "volume_replica:get", READER, OWNER, "Show a replica of a volume." },
     { "volume_replica:update_status", ADMIN, NULL, "Report how a replica of a volume is." },
+    { "volume_replica:salvage", ADMIN, NULL,
+      "Believe one replica of a volume alone, whatever the others hold." },
     { "volume_limits:get_all", ADMIN, NULL,
       "List what users of the volumes of a host are held to." },
     { "replica_pool:get_all", ADMIN, NULL, "List pools of replicas." },

@@ -19,6 +19,7 @@ libscoria_a_SOURCES += \
 	provision/reconcile_create.c \
 	provision/reconcile_reclaim.c \
 	provision/reconcile_replicas.c provision/reconcile_revert.c \
+	provision/reconcile_salvage.c \
 	provision/reconcile_settle.c \
 	provision/reconcile_size.c \
 	provision/reconcile_snapshot_node.c provision/reconcile_snapshots.c \
@@ -33,7 +34,8 @@ libscoria_a_SOURCES += \
 	provision/volume_config_snapshot.c \
 	provision/volume_policy.c \
 	provision/volume_replica.c \
-	provision/volume_revert.c provision/volume_revert.h
+	provision/volume_revert.c provision/volume_revert.h \
+	provision/volume_salvage.c provision/volume_salvage.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
@@ -49,6 +51,7 @@ check_PROGRAMS += \
 	tests/unit/provision/test_reconcile \
 	tests/unit/provision/test_reconcile_reclaim \
 	tests/unit/provision/test_reconcile_revert \
+	tests/unit/provision/test_reconcile_salvage \
 	tests/unit/provision/test_reconcile_snapshots \
 	tests/unit/provision/test_reconcile_walk \
 	tests/unit/provision/test_replica_placement \

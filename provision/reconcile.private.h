@@ -117,5 +117,6 @@ int reconcile_size(struct reconcile *r, struct error *err);
 int reconcile_snapshots(struct reconcile *r, struct error *err);
 int reconcile_revert(struct reconcile *r, struct error *err);
 int reconcile_reclaim(struct reconcile *r, struct error *err);
+int reconcile_salvage(struct reconcile *r, struct error *err);
 int reconcile_settle(struct reconcile *r, struct error *err);
 int reconcile_delete(struct reconcile *r, struct error *err);

@@ -145,6 +145,19 @@ static const char *find_obstacle(const struct reconcile *r, const char *node) {
     return NULL;
 }
 
+/* Until the next one has most of the replicas nobody knows that this one has stopped. */
+static void put_silent(struct reconcile *r) {
+    const char *before = tree_text(side_status(&r->volume), "silentNodes");
+    const char *node = r->volume.before.node;
+
+    if (strstr(arena_join(r->work->arena, ",", before, ",", NULL),
+               arena_join(r->work->arena, ",", node, ",", NULL)))
+        return;
+    side_put_status(
+        r, &r->volume, "silentNodes",
+        json_string(arena_join(r->work->arena, before, *before ? "," : "", node, NULL)));
+}
+
 static int take_over(struct reconcile *r, const char *node, struct error *err) {
     const char *holder = r->volume.before.node;
     const char *message =
@@ -157,6 +170,7 @@ static int take_over(struct reconcile *r, const char *node, struct error *err) {
     set_node(r, node);
     side_put_status(r, &r->volume, "phase", json_string("Offline"));
     side_put_status(r, &r->volume, "target", NULL);
+    put_silent(r);
     return reconcile_tell(r, "Warning", "TakenOver", message, err);
 }
 

@@ -5,6 +5,7 @@
 #include "provision/document.h"
 #include "provision/name.h"
 #include "provision/volume_revert.h"
+#include "provision/volume_salvage.h"
 
 #include "json/json.h"
 
@@ -35,6 +36,12 @@ static const struct schema_field wanted_fields[] = {
 static const struct schema_field wanted_revert_fields[] = {
     { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
     { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the revert." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field wanted_salvage_fields[] = {
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the salvage." },
+    { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the replica." },
     SCHEMA_FIELDS_END,
 };
 
@@ -72,6 +79,10 @@ static const struct schema_field spec_fields[] = {
       .about = "Those that are to be taken." },
     { "revert", SCHEMA_OBJECT, .of = wanted_revert_fields,
       .about = "What it is to hold before anybody is let in." },
+    { "salvage", SCHEMA_OBJECT, .of = wanted_salvage_fields,
+      .about = "The replica that an administrator believes, whatever the others hold." },
+    { "salvaged", SCHEMA_INT, .min = 1,
+      .about = "The last salvage that stands: what replicas have of before counts no more." },
     { "removing", SCHEMA_TEXT, .min = 1, .about = "The one that is to leave." },
     SCHEMA_FIELDS_END,
 };
@@ -141,6 +152,17 @@ static const struct schema_field revert_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+static const char *const salvage_phases[] = { SALVAGE_ABLE, SALVAGE_REFUSED, SALVAGE_DONE, NULL };
+
+static const struct schema_field salvage_fields[] = {
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the salvage." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = salvage_phases,
+      .about = "Can it be, and is it done?" },
+    { "reason", SCHEMA_WORD, .words = salvage_reasons, .about = "Why it cannot." },
+    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "The same, in full." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field scrub_fields[] = {
     { "damagedBlocks", SCHEMA_INT, .about = "Blocks of 4096 bytes in which one was outvoted." },
     { "undecidedBlocks", SCHEMA_INT, .about = "Those about which no majority agreed." },
@@ -156,12 +178,15 @@ static const struct schema_field status_fields[] = {
     { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
     { "claimedEpoch", SCHEMA_INT, SCHEMA_OURS,
       .about = "The last in which its node had a target, or was about to." },
+    { "silentNodes", SCHEMA_TEXT, SCHEMA_OURS,
+      .about = "Those that lost it without a word, until another has most of its replicas: a,b." },
     { "target", SCHEMA_OBJECT, .of = target_fields, .about = "What serves it; nothing when nothing does." },
     { "replicaStatuses", SCHEMA_LIST, .of = replica_fields, .max = LISTED_MOST,
       .about = "Each replica as the target sees it." },
     { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
       .about = "Each that is to be taken." },
     { "revert", SCHEMA_OBJECT, .of = revert_fields, .about = "How the one that is wanted goes on." },
+    { "salvage", SCHEMA_OBJECT, .of = salvage_fields, .about = "What becomes of the one that is wanted." },
     { "scrub", SCHEMA_OBJECT, .of = scrub_fields, .about = "How the replicas compare." },
     { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "conditions", SCHEMA_LIST, .of = condition_fields, .max = CONDITIONS_MOST, .also = "condition",
@@ -186,6 +211,8 @@ static int keep_claim(struct work *work, const struct document *before, struct d
     if (claimed > 0)
         json_object_set_new(after->status, "claimedEpoch", json_integer(claimed));
     volume_revert_keep(before, after);
+    volume_salvage_keep(before, after);
+    volume_silent_keep(before, after);
     return 0;
 }
 

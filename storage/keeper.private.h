@@ -2,7 +2,7 @@
  * A keeper from inside: keeper.c has its thread and what it is told, keeper_work.c does what its
  * wish says, keeper_mend.c sees to the replicas of a volume that is served, keeper_scrub.c compares
  * them, keeper_gates.c lets other hosts in, keeper_hang.c sees to pools that do not answer,
- * keeper_revert.c puts a volume back.
+ * keeper_revert.c puts a volume back, keeper_salvage.c makes it of one replica.
  */
 #pragma once
 
@@ -53,7 +53,12 @@ struct keeper {
     struct error snapshot_trouble;
     int64_t snapshot_us; /* none is taken before that */
     int64_t attempt;     /* at a revert, in the document's count; 0: none yet */
-    int64_t reverted;    /* number of the revert that has come to its end here */
+    struct {
+        int64_t number;
+        const char *phase, *reason; /* NULL: not known, none */
+        struct error why;
+    } salvage;        /* what has become of the one that was wanted last */
+    int64_t reverted; /* number of the revert that has come to its end here */
 };
 
 /* One step towards what the wish says; how long to wait until the next, at most. */
@@ -92,6 +97,16 @@ void keeper_snap(struct keeper *keeper);
 int keeper_give_up_snapshot(struct keeper *keeper, struct error *err);
 /* The next step of the revert that is wanted; 1: it goes on.  `outcome`: of the look before. */
 int keeper_revert(struct keeper *keeper, int outcome, struct error *err);
+/* A replica is to be believed, and that does not stand yet: nobody is let in. */
+bool keeper_weighs(const struct keeper *keeper);
+/* Finds out whether it can be; -1: it is told. */
+int keeper_weigh(struct keeper *keeper, struct error *err);
+/* What has become of it is known. */
+bool keeper_is_judged(const struct keeper *keeper);
+/* Of one that serves: no voter that it needs has failed. */
+bool keeper_has_votes(const struct keeper *keeper);
+/* It serves: so the replica need not be believed, or it is. */
+void keeper_judge_served(struct keeper *keeper);
 /* Those that are wanted, for the status; the caller's. */
 json_t *keeper_snapshots_json(const struct keeper *keeper);
 /* The daemon copies something. */

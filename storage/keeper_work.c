@@ -82,6 +82,9 @@ static int open_target(struct keeper *keeper, struct error *err) {
         .qos = wanted->qos,
         .export = wanted->export,
         .sealed = wanted->revert.snapshot != NULL,
+        .weighed = keeper_weighs(keeper),
+        .salvage = wanted->salvaged,
+        .believed = keeper_weighs(keeper) ? NULL : wanted->salvage.replica,
         .timeout_ms = keeper->settings->timeout_ms,
     };
 
@@ -113,6 +116,7 @@ void keeper_let_go(struct keeper *keeper) {
     keeper->target = NULL;
     keeper->status = (struct target_status){ .state = TARGET_DOWN };
     keeper->attempt = keeper->reverted = 0;
+    keeper->salvage.phase = NULL;
     wish_release(keeper->opened);
     keeper->opened = NULL;
 }
@@ -203,6 +207,17 @@ static int settle(struct keeper *keeper, int outcome, struct error *err) {
     return outcome;
 }
 
+/* A word that does not stand is none of one that has its votes. */
+static bool is_otherwise(const struct keeper *keeper) {
+    const struct wish_volume *wanted = &keeper->wish->volume, *opened = &keeper->opened->volume;
+
+    return opened->epoch != wanted->epoch || opened->revert.number != wanted->revert.number ||
+           opened->salvaged != wanted->salvaged ||
+           (keeper->status.state == TARGET_SERVING
+                ? keeper_weighs(keeper) && !keeper_has_votes(keeper)
+                : opened->salvage.number != wanted->salvage.number);
+}
+
 /* What was opened otherwise than it is wanted is opened anew: a target that has lost the volume to
  * another one and got it back is over, and one of before or behind a revert, any other is found
  * again.  1: not before the document says what our report does, that we are about to. */
@@ -210,8 +225,7 @@ static int reopen(struct keeper *keeper, struct error *err) {
     const struct wish_volume *wanted = &keeper->wish->volume;
     const struct wish_volume *opened = keeper->opened ? &keeper->opened->volume : NULL;
 
-    if (opened &&
-        (opened->epoch != wanted->epoch || opened->revert.number != wanted->revert.number)) {
+    if (opened && is_otherwise(keeper)) {
         if (keeper_end_gates(keeper, err) < 0 || target_stop(keeper->target, err) < 0)
             return -1;
         keeper_let_go(keeper);
@@ -242,14 +256,17 @@ static int serve(struct keeper *keeper, struct error *err) {
             return -1;
     }
     if (keeper->status.state != TARGET_SERVING)
-        outcome = keeper_shut_gates(keeper, err) < 0 || end_sessions(keeper, err) < 0
-                      ? -1
-                      : target_start(keeper->target, err);
+        outcome = keeper_shut_gates(keeper, err) < 0 || end_sessions(keeper, err) < 0 ? -1
+                  : keeper_weighs(keeper) ? keeper_weigh(keeper, err)
+                                          : target_start(keeper->target, err);
     keeper_look(keeper);
     if (keeper_heed_calls(keeper, err) < 0)
         return -1;
     if (keeper->status.state != TARGET_SERVING)
         return outcome;
+    if (keeper_weighs(keeper) && !keeper_has_votes(keeper))
+        return 1; /* it ends, and is weighed */
+    keeper_judge_served(keeper);
     if (!keeper->wish->volume.revert.snapshot)
         return settle(keeper, outcome, err);
     return keeper_end_gates(keeper, err) < 0 ? -1 : keeper_revert(keeper, outcome, err);
@@ -279,7 +296,8 @@ static const char *phase_of(const struct keeper *keeper) {
         return keeper->status.voters < keeper->status.needed + keeper->waits ? "Offline"
                                                                              : "Degraded";
     if (keeper->target && keeper->status.state == TARGET_SERVING)
-        return keeper->status.voters == keeper->status.count ? "Healthy" : "Degraded";
+        return keeper->status.voters - keeper->status.failed == keeper->status.count ? "Healthy"
+                                                                                     : "Degraded";
     return was_served || keeper->trouble.kind != ERROR_NONE ? "Offline" : "Init";
 }
 
@@ -301,6 +319,9 @@ static void report(struct keeper *keeper) {
         .message = keeper->trouble.kind != ERROR_NONE ? keeper->trouble.message : "",
         .attempt = keeper->attempt,
         .reverted = keeper->reverted == keeper->wish->volume.revert.number,
+        .salvage = keeper_is_judged(keeper) ? keeper->salvage.phase : NULL,
+        .salvage_reason = keeper->salvage.reason,
+        .salvage_message = keeper->salvage.why.message,
         .snapshots = json_keep(arena, keeper_snapshots_json(keeper)),
     };
 

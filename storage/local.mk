@@ -7,7 +7,7 @@ libscoria_a_SOURCES += \
 	storage/hanging.c storage/hanging.h \
 	storage/held.c storage/held.h \
 	storage/keeper.c storage/keeper.h storage/keeper.private.h storage/keeper_mend.c \
-	storage/keeper_gates.c storage/keeper_hang.c storage/keeper_revert.c storage/keeper_scrub.c \
+	storage/keeper_gates.c storage/keeper_hang.c storage/keeper_revert.c storage/keeper_salvage.c storage/keeper_scrub.c \
 	storage/keeper_paper.c storage/keeper_paper.h \
 	storage/keeper_snapshots.c \
 	storage/keeper_work.c \

@@ -10,7 +10,7 @@ static const char *mode_of(const struct target_status *status,
                            const struct target_replica *replica) {
     const struct replica_look *look = &replica->look;
 
-    if (replica->votes)
+    if (replica->votes && replica->why.kind == ERROR_NONE)
         return "Healthy";
     if (status->job == TARGET_REBUILD && strcmp(status->job_replica, replica->replica.uid) == 0)
         return "Rebuilding";
@@ -24,7 +24,7 @@ static const char *mode_of(const struct target_status *status,
 static const char *message_of(const struct target_status *status,
                               const struct target_replica *replica) {
     if (replica->votes)
-        return "";
+        return replica->why.message;
     if (status->job == TARGET_REBUILD_FAILED &&
         strcmp(status->job_replica, replica->replica.uid) == 0)
         return status->job_error.message;
@@ -139,6 +139,12 @@ static json_t *revert_json(const struct target_text *text, bool figures) {
     return object;
 }
 
+static json_t *salvage_json(const struct target_text *text) {
+    return json_pack("{s:I, s:s, s:s*, s:o}", "number",
+                     (json_int_t)text->wish->volume.salvage.number, "phase", text->salvage,
+                     "reason", text->salvage_reason, "message", wish_text(text->salvage_message));
+}
+
 const char *target_text(struct arena *arena, const struct target_text *text, bool figures) {
     json_t *status = json_keep(arena, json_pack("{s:s, s:I, s:o}", "phase", text->phase,
                                                 "observedGeneration", (json_int_t)text->generation,
@@ -157,6 +163,8 @@ const char *target_text(struct arena *arena, const struct target_text *text, boo
         json_object_set_new(status, "scrub", scrub_json(text, figures));
     if (text->wish->volume.revert.snapshot && text->attempt > 0)
         json_object_set_new(status, "revert", revert_json(text, figures));
+    if (text->wish->volume.salvage.replica && text->salvage)
+        json_object_set_new(status, "salvage", salvage_json(text));
     if (json_array_size(text->snapshots) > 0)
         json_object_set(status, "snapshots", (json_t *)(uintptr_t)text->snapshots);
     return json_text(arena, status);

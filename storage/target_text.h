@@ -18,8 +18,10 @@ struct target_text {
     bool scrubs;
     const char *scrubbed_at; /* "": none has ended */
     const char *message;
-    int64_t attempt;         /* at the revert that is wanted */
-    bool reverted;           /* and that has come to its end */
+    int64_t attempt;                      /* at the revert that is wanted */
+    bool reverted;                        /* and that has come to its end */
+    const char *salvage, *salvage_reason; /* of the one that is wanted; NULL: nothing is known */
+    const char *salvage_message;
     const json_t *snapshots; /* those that are to be taken; NULL: none */
 };
 

@@ -225,6 +225,20 @@ static int read_revert(struct held *held, const json_t *document, struct error *
     return revert->snapshot && revert->number > 0 ? 0 : refuse(err, &held->wish, "its revert");
 }
 
+static int read_salvage(struct held *held, const json_t *spec, struct error *err) {
+    const json_t *wanted = json_object_get(spec, "salvage");
+    struct wish_volume *volume = &held->wish.volume;
+
+    volume->salvaged = count_of(spec, "salvaged");
+    if (!wanted)
+        return 0;
+    volume->salvage = (struct wish_salvage){ .replica = uid_of(held->arena, wanted, "replicaId"),
+                                             .number = count_of(wanted, "number") };
+    return volume->salvage.replica && volume->salvage.number > 0
+               ? 0
+               : refuse(err, &held->wish, "its salvage");
+}
+
 /* 0: none was told. */
 static unsigned port_of(const json_t *document, const char *node) {
     const json_t *target = json_object_get(json_object_get(document, "status"), "target");
@@ -282,7 +296,7 @@ static int read_volume(struct held *held, const json_t *document, struct error *
     if (volume->size_bytes <= 0 || volume->size_bytes > volume->maximum_bytes)
         return refuse(err, &held->wish, "its capacity");
     if (read_places(held, spec, err) < 0 || read_revert(held, document, err) < 0 ||
-        read_clients(held, document, err) < 0)
+        read_salvage(held, spec, err) < 0 || read_clients(held, document, err) < 0)
         return -1;
     return read_snapshots(held, spec, &volume->snapshots, &volume->snapshot_count, err);
 }

@@ -45,6 +45,13 @@ struct wish_reclaim {
     int64_t before_bytes, after_bytes;
 };
 
+/* One of its replicas is believed alone: the word stands when the volume says that it is salvaged
+ * by that number. */
+struct wish_salvage {
+    const char *replica; /* uid; NULL: none is */
+    int64_t number;
+};
+
 struct wish_volume {
     int64_t size_bytes, maximum_bytes;
     const char *node;  /* where its target is to be; "": nowhere */
@@ -70,6 +77,8 @@ struct wish_volume {
     unsigned snapshot_count;                /* that are to be taken */
     const struct wish_snapshot *snapshots;
     struct wish_revert revert;
+    struct wish_salvage salvage;
+    int64_t salvaged; /* the last that stands; 0: none */
 };
 
 struct wish_replica {

@@ -3,11 +3,14 @@ A declared volume from its declaration to its end, with real storage daemons: bo
 written to while everything dies in turn, a pool lost and replaced, grown, deleted, and nothing left.
 """
 
+import hashlib
 import http.client
+import json
 import os
 import random
 import shutil
 import signal
+import subprocess
 import tempfile
 import threading
 import time
@@ -207,6 +210,80 @@ class Provisioning(DeclaredCase):
             pass
         self.await_phase("loser", "Healthy")
         self.end("loser", disk)
+
+    def manage(self, *words):
+        """The status, and what was said."""
+        result = subprocess.run([program.BINARY, "manage", *words,
+                                 f"--api={self.service.endpoint}"],
+                                capture_output=True, text=True, timeout=60, check=False)
+        return result.returncode, result.stdout + result.stderr
+
+    def states(self, pool):
+        return [os.path.join(self.path(pool), name, "state") for name in os.listdir(self.path(pool))
+                if name != MARK]
+
+    def advance(self, pool):
+        """Its replica has come further than any that was seen last."""
+        for path in self.states(pool):
+            with open(path, encoding="ascii") as file:
+                state = json.loads(file.readline())
+            state["generation"] += 1000
+            line = json.dumps(state, separators=(",", ":"))
+            with open(path, "w", encoding="ascii") as file:
+                file.write(f"{line}\n{hashlib.md5(line.encode()).hexdigest()}\n")
+
+    def data(self, pool):
+        """What the volume's replica there holds."""
+        with open(os.path.join(os.path.dirname(self.states(pool)[0]), "data"), "rb") as file:
+            return file.read(64 * MIB)
+
+    def test_what_lost_its_votes_is_served_from_one_replica(self):
+        self.declare("salvaged", 2, pools=("pool-a", "pool-b"))
+        disk = self.publish("salvaged")
+        disk.write(BLOCKS)
+        status, said = self.manage("salvage", "salvaged-pool-a")
+        self.assertEqual((status, "nothing is lost" in said), (1, True), said)
+
+        away = self.path("away")
+        os.rename(self.path("pool-b"), away)
+        os.mkdir(self.path("pool-b"))
+        self.await_phase("salvaged", "Degraded")  # its daemon knows nothing of that
+        os.kill(self.daemon("salvaged"), signal.SIGKILL)
+        self.await_phase("salvaged", "Offline")
+        status, said = self.manage("salvage", "salvaged-pool-b")
+        self.assertEqual((status, "it is away" in said), (1, True), said)
+        status, said = self.manage("salvage", "salvaged-pool-a")
+        self.assertEqual(status, 0, said)
+        self.service.kill()
+        self.restarted()
+        self.await_phase("salvaged", "Degraded")
+        disk.connected().check()
+        disk.write(BLOCKS)
+        until(lambda: "what replica salvaged-pool-a holds" in
+              self.manage("describe", "volume_configs", "salvaged")[1], 60, "an event")
+
+        os.rmdir(self.path("pool-b"))  # it comes back after all, and knows better
+        os.rename(away, self.path("pool-b"))
+        self.advance("pool-b")
+        self.await_phase("salvaged", "Healthy")
+        disk.connected().check()
+        disk.write(BLOCKS)
+
+        self.lose("pool-b")  # for good, and a new disk comes in its place
+        self.await_phase("salvaged", "Degraded")
+        status, said = self.manage("salvage", "salvaged-pool-a")
+        self.assertEqual(status, 0, said)
+        with open(os.path.join(self.path("pool-b"), MARK), "w", encoding="ascii"):
+            pass
+        self.await_phase("salvaged", "Healthy")
+        disk.connected().check()
+        disk.write(BLOCKS)
+        disk.close()
+        self.change("salvaged", publish={"nodeId": ""})
+        until(lambda: "target" not in self.volume_of("salvaged").get("status", {}), 60,
+              "the target to end")
+        self.assertEqual(self.data("pool-a"), self.data("pool-b"))
+        self.end("salvaged", disk)
 
     def test_replicas_come_and_go(self):
         self.declare("scaler", 1, pools=("pool-a",))

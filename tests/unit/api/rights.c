@@ -494,6 +494,14 @@ static const struct row replicated_volume_rows[] = {
       "replicated_volume:update_status", NULL },
 };
 
+/* Its node has found that it cannot serve it. */
+#define LOST_VOLUME \
+    "UPDATE documents SET body = replace(body, '\"nodeId\":\"\"', '\"nodeId\":\"host-a\"'), " \
+    "status = '{\"phase\":\"Offline\",\"target\":{\"nodeId\":\"host-a\",\"state\":\"Down\"}," \
+    "\"replicaStatuses\":[{\"mode\":\"Degraded\",\"replicaId\":\"' || " \
+    "(SELECT id FROM documents WHERE kind = 'CStorVolumeReplica') || '\"}]}' " \
+    "WHERE kind = 'CStorVolume'"
+
 static const struct row volume_replica_rows[] = {
     { READER, "GET", "/volume_replicas", NULL, 200, "volume_replica:get_all", NULL },
     { TOLD_READER | LATE, "GET", "/volume_replicas?all_tenants=1&marker=%s", NULL, 200,
@@ -502,6 +510,8 @@ static const struct row volume_replica_rows[] = {
     { TOLD_ADMIN, "PUT", "/volume_replicas/%s/status",
       "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Healthy\"}}", 200,
       "volume_replica:update_status", NULL },
+    { TOLD_ADMIN, "POST", "/volume_replicas/%s/salvage", "{\"salvage\": {}}", 202,
+      "volume_replica:salvage", LOST_VOLUME },
 };
 
 static const struct row replica_pool_rows[] = {

@@ -376,9 +376,10 @@ WORK_TEST(a_document_has_so_many_events_and_each_is_so_long) {
 /* Texts of a status that are no words of a node's own. */
 static bool is_plain(const char *name) {
     static const char *const plain[] = {
-        "uid",      "replicaId", "poolName",      "nodeId",         "finishedAt",
-        "type",     "reason",    "lastProbeTime", "lastUpdateTime", "lastTransitionTime",
-        "volumeId", "name",      "removing",      "source",         "snapshotId",
+        "uid",         "replicaId", "poolName",      "nodeId",         "finishedAt",
+        "type",        "reason",    "lastProbeTime", "lastUpdateTime", "lastTransitionTime",
+        "volumeId",    "name",      "removing",      "source",         "snapshotId",
+        "silentNodes",
     };
 
     for (size_t i = 0; i < LENGTH(plain); i++)

@@ -1,6 +1,7 @@
 /*
  * The controller and nodes that are silent while they serve a volume.
  */
+#include "provision/volume_salvage.h"
 #include "tests/lib/declared.h"
 
 /* Of three replicas on pools a to c, served by host-a. */
@@ -356,7 +357,60 @@ WORK_TEST(a_node_without_pools_is_silent_when_nothing_of_the_volume_changes) {
     ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
 }
 
-CHECK_MAIN("takeover", a_silent_node_loses_the_volume_to_another_with_a_higher_epoch,
+/* The node that has it now can open one of three: the one before may serve the two others yet. */
+static void say_lost(struct work *work, const char *id, const char *state) {
+    struct document volume = volume_of(work, id), *replicas = NULL;
+
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
+    say(work, &volume,
+        arena_format(work->arena,
+                     "{\"phase\":\"Offline\",\"target\":{\"nodeId\":\"%s\",\"state\":\"%s\"},"
+                     "\"replicaStatuses\":[{\"replicaId\":\"%s\",\"mode\":\"Degraded\"}]}",
+                     volume.node, state, replicas[1].id));
+    settle(work, id);
+}
+
+WORK_TEST(nobody_is_believed_while_one_before_may_serve) {
+    const char *id = moving(work, true);
+    struct document *replicas = NULL, volume;
+    const struct salvage_word stopped = { .stopped = "host-a" };
+
+    pass(work, 61, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "\"host-a\"");
+    say_lost(work, id, "Down");
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
+    REFUSED(volume_salvage(work, &replicas[1], &(struct salvage_word){ 0 }, &volume, err),
+            CONFLICT);
+    ck_assert_ptr_nonnull(strstr(err->message, "host-a lost volume"));
+    OK(volume_salvage(work, &replicas[1], &stopped, &volume, err));
+    ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "null");
+}
+
+WORK_TEST(who_had_the_votes_has_kept_all_before_from_serving) {
+    const char *id = moving(work, true);
+    struct document *replicas = NULL, volume;
+
+    pass(work, 61, "bc");
+    OK(settle(work, id));
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-c\"}}", err));
+    pass(work, 61, "bc");
+    say_lost(work, id, "Down"); /* claimed */
+    put_addressed_pool(work, 'a', true);
+    pass(work, 61, "ac");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-c");
+    ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "\"host-a,host-b\"");
+    say_lost(work, id, "Levelling");
+    ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "null");
+    say_lost(work, id, "Down");
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
+    OK(volume_salvage(work, &replicas[1], &(struct salvage_word){ 0 }, &volume, err));
+}
+
+CHECK_MAIN("takeover", nobody_is_believed_while_one_before_may_serve,
+           who_had_the_votes_has_kept_all_before_from_serving,
+           a_silent_node_loses_the_volume_to_another_with_a_higher_epoch,
            a_node_that_is_heard_again_has_time_to_stop,
            nobody_takes_over_whom_it_cannot_keep_from_writing,
            replicas_that_no_service_keeps_fence_nobody,

@@ -88,6 +88,12 @@ static const char *state_told(void) {
     return state ? state : "";
 }
 
+static const char *text_at(const json_t *object, const char *key, const char *member) {
+    const char *text = json_text_of(json_object_get(object, key), member);
+
+    return text ? text : "";
+}
+
 static const char *mode_told(unsigned i) {
     const json_t *list = json_object_get(told(VOLUME), "replicaStatuses");
     const char *mode = json_text_of(json_array_get(list, i), "mode");
@@ -709,6 +715,175 @@ START_TEST(whoever_dies_a_revert_comes_to_its_end) {
 }
 END_TEST
 
+/* ---- a salvage ---- */
+
+static void move_pool(unsigned i, bool away) {
+    const char *place = arena_join(arena, paths[i], ".away", NULL);
+
+    ck_assert_int_eq(rename(away ? paths[i] : place, away ? place : paths[i]), 0);
+}
+
+/* The first two are away, or back. */
+static void move_pools(bool away) {
+    move_pool(0, away);
+    move_pool(1, away);
+}
+
+static void lose_two(void) {
+    serve();
+    checker_disconnect(&checker);
+    want("", "64Mi");
+    await_end();
+    move_pools(true);
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Offline");
+    ck_assert_str_eq(state_told(), "Down");
+}
+
+/* One is to be believed, by that word; and the last word that stands. */
+static void want_salvage(int64_t number, unsigned i, int64_t salvaged) {
+    json_t *document = volume_document(NODE, "64Mi", version++);
+    json_t *spec = json_object_get(document, "spec");
+
+    if (number > 0)
+        json_object_set_new(
+            spec, "salvage",
+            json_pack("{s:I, s:s}", "number", (json_int_t)number, "replicaId", uids[i]));
+    if (salvaged > 0)
+        json_object_set_new(spec, "salvaged", json_integer(salvaged));
+    set(document);
+}
+
+static void await_salvage_told(int64_t number, const char *phase, const char *reason) {
+    const json_t *salvage;
+
+    do {
+        poll(NULL, 0, 5);
+        salvage = json_object_get(told(VOLUME), "salvage");
+    } while (json_integer_value(json_object_get(salvage, "number")) != number ||
+             strcmp(text_at(told(VOLUME), "salvage", "phase"), phase) != 0);
+    ck_assert_str_eq(text_at(told(VOLUME), "salvage", "reason"), reason);
+}
+
+START_TEST(one_replica_is_believed_and_the_others_are_filled) {
+    lose_two();
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Able", "");
+    ck_assert(!is_connectable());
+    ck_assert_str_eq(state_told(), "Down");
+    want_salvage(5, 2, 5);
+    await_salvage_told(5, "Done", "");
+    await_phase(VOLUME, "Degraded");
+    connect_checker();
+    ck_assert(checker_read(&checker));
+    ck_assert(checker_write(&checker, 100)); /* what came back has not these */
+    checker_disconnect(&checker);
+    want_salvage(0, 0, 5);
+    move_pools(false);
+    assert_well();
+    ck_assert_ptr_null(json_object_get(told(VOLUME), "salvage"));
+}
+END_TEST
+
+START_TEST(who_is_served_is_not_given_up) {
+    serve();
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Refused", "HasVotes");
+    ck_assert(checker_write(&checker, 30)); /* and nobody has to connect again */
+    ck_assert(checker_read(&checker));
+    ck_assert_str_eq(state_told(), "Serving");
+}
+END_TEST
+
+/* Two of three have failed: what is served so is of no use, and says so. */
+START_TEST(one_that_is_served_may_have_lost_its_votes) {
+    serve();
+    ck_assert_int_eq(unlink(arena_join(arena, paths[0], "/", uids[0], "/data", NULL)), 0);
+    move_pool(1, true);
+    while (strcmp(mode_told(0), "Offline") != 0 || strcmp(mode_told(1), "Offline") != 0)
+        poll(NULL, 0, 5);
+    ck_assert_str_eq(json_text_of(told(VOLUME), "phase"), "Degraded");
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Able", "");
+    ck_assert(!is_connectable());
+    want_salvage(5, 2, 5);
+    await_phase(VOLUME, "Degraded");
+    move_pool(1, false);
+    assert_well();
+}
+END_TEST
+
+START_TEST(what_has_its_votes_again_is_not_given_up) {
+    lose_two();
+    ck_assert(targets_stop(targets, 60000));
+    move_pools(false);
+    targets = targets_new(&settings);
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Refused", "HasVotes");
+    ck_assert(!is_connectable()); /* until the document has heard that */
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
+START_TEST(what_is_no_whole_replica_is_not_believed) {
+    const struct replica replica = place(2);
+
+    lose_two();
+    want_salvage(5, 0, 0);
+    await_salvage_told(5, "Refused", "Away");
+    ck_assert_int_eq(truncate(arena_join(arena, paths[2], "/", uids[2], "/data", NULL), 512), 0);
+    want_salvage(6, 2, 0);
+    await_salvage_told(6, "Refused", "Unfit");
+    want(NODE, "64Mi"); /* whoever looks at it meanwhile */
+    while (json_object_get(told(VOLUME), "salvage"))
+        poll(NULL, 0, 5);
+    ck_assert_int_eq(replica_reset(&replica, VOLUME, INT64_C(1) << 30, &err), 0);
+    want_salvage(7, 2, 0);
+    await_salvage_told(7, "Refused", "Unfilled");
+    ck_assert(!is_connectable());
+}
+END_TEST
+
+/* An agent has told that it can be, and dies; the next one hears of the word before the document
+ * has heard that, and finds that it is not needed.  Nobody is let in before it is known which of
+ * the two was heard. */
+START_TEST(whoever_dies_a_word_counts_once_or_not_at_all) {
+    lose_two();
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Able", "");
+    ck_assert(targets_stop(targets, 60000));
+    move_pools(false);
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Refused", "HasVotes");
+    ck_assert(!is_connectable());
+
+    want_salvage(5, 2, 5); /* the first was heard */
+    assert_well();
+    checker_disconnect(&checker);
+    ck_assert(targets_stop(targets, 60000)); /* and nobody has heard that it is done */
+    kill(daemon_pid(), SIGKILL);
+    targets = targets_new(&settings);
+    want_salvage(5, 2, 5);
+    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < version - 1)
+        poll(NULL, 0, 5);
+    await_salvage_told(5, "Done", "");
+    assert_well();
+    checker_disconnect(&checker);
+
+    want("", "64Mi"); /* the next loss: the same word, which nobody took back, is about nothing */
+    await_end();
+    move_pool(2, true);
+    move_pool(1, true);
+    want_salvage(5, 0, 5);
+    await_phase(VOLUME, "Offline");
+    ck_assert_str_eq(state_told(), "Down");
+    ck_assert(!is_connectable());
+}
+END_TEST
+
 START_TEST(a_replica_leaves_and_comes_back) {
     json_t *document = volume_document(NODE, "64Mi", 2);
 
@@ -1154,6 +1329,9 @@ END_TEST
 
 CHECK_MAIN_WITH(
     "targets", adopt_daemons(), begin, end, an_address_that_comes_disturbs_nobody,
+    one_replica_is_believed_and_the_others_are_filled, who_is_served_is_not_given_up,
+    one_that_is_served_may_have_lost_its_votes, what_has_its_votes_again_is_not_given_up,
+    what_is_no_whole_replica_is_not_believed, whoever_dies_a_word_counts_once_or_not_at_all,
     a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
     what_was_taken_back_before_it_was_seen_is_told,
     nothing_begins_before_the_document_says_that_it_is_to,

@@ -1,0 +1,41 @@
+/*
+ * A volume that has lost the majority of its replicas for ever is served again from one that an
+ * administrator believes.  The word is given once, of a volume that its node cannot serve, and is
+ * about nothing that happens later:
+ *
+ *   - spec.salvage of the volume names the replica, under a number greater than any before;
+ *   - its node finds out whether it could serve without the word, lets nobody in meanwhile, and
+ *     says Refused or Able: then the word is taken back, or stands;
+ *   - when it stands (spec.salvaged has its number) nothing counts any more that any replica has of
+ *     before, wherever it is, and the node makes the one that is named the volume, and says Done.
+ */
+#pragma once
+
+#include "provision/document.h"
+
+#include "ledger/work.h"
+
+#define SALVAGE_ABLE    "Able"
+#define SALVAGE_REFUSED "Refused"
+#define SALVAGE_DONE    "Done"
+
+extern const char *const salvage_reasons[]; /* of a node that refuses */
+
+struct salvage_word {
+    const char *version; /* of the volume, as it was read; NULL: not said */
+    const char *stopped; /* status.silentNodes, which are known to serve it no more; NULL: none */
+};
+
+/* The replica is believed. *ret: its volume.  ERROR_CONFLICT: why not. */
+int volume_salvage(struct work *work, const struct document *replica,
+                   const struct salvage_word *word, struct document *ret, struct error *err);
+
+/* Why the node has refused, as a sentence's end. */
+const char *volume_salvage_refusal(const json_t *told);
+
+/* What its node tells of another salvage than is wanted is not heard. */
+void volume_salvage_keep(const struct document *before, struct document *after);
+
+/* The nodes that lost the volume without a word are known as long as nobody after them has had the
+ * replicas that they would need. */
+void volume_silent_keep(const struct document *before, struct document *after);
