@@ -741,8 +741,8 @@ static void lose_two(void) {
 }
 
 /* One is to be believed, by that word; and the last word that stands. */
-static void want_salvage(int64_t number, unsigned i, int64_t salvaged) {
-    json_t *document = volume_document(NODE, "64Mi", version++);
+static void want_salvage_at(const char *node, int64_t number, unsigned i, int64_t salvaged) {
+    json_t *document = volume_document(node, "64Mi", version++);
     json_t *spec = json_object_get(document, "spec");
 
     if (number > 0)
@@ -752,6 +752,10 @@ static void want_salvage(int64_t number, unsigned i, int64_t salvaged) {
     if (salvaged > 0)
         json_object_set_new(spec, "salvaged", json_integer(salvaged));
     set(document);
+}
+
+static void want_salvage(int64_t number, unsigned i, int64_t salvaged) {
+    want_salvage_at(NODE, number, i, salvaged);
 }
 
 static void await_salvage_told(int64_t number, const char *phase, const char *reason) {
@@ -778,8 +782,14 @@ START_TEST(one_replica_is_believed_and_the_others_are_filled) {
     ck_assert(checker_read(&checker));
     ck_assert(checker_write(&checker, 100)); /* what came back has not these */
     checker_disconnect(&checker);
-    want_salvage(0, 0, 5);
+    want_salvage_at("", 0, 0, 5);
+    await_end();
+    move_pool(2, true); /* without it what comes back is a majority, and counts for nothing */
     move_pools(false);
+    want_salvage(0, 0, 5);
+    await_phase(VOLUME, "Offline");
+    ck_assert_str_eq(state_told(), "Down");
+    move_pool(2, false);
     assert_well();
     ck_assert_ptr_null(json_object_get(told(VOLUME), "salvage"));
 }
