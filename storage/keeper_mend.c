@@ -48,6 +48,8 @@ static bool may_be_rebuilt(const struct keeper *keeper, const struct replica *re
 struct change {
     struct replica wanted[REPLICAS_MOST]; /* all but the one that is to leave */
     unsigned count;
+    struct replica ready[REPLICAS_MOST]; /* those of them that vote or can be filled */
+    unsigned ready_count;
     int missing;  /* index of one that does not vote and can be filled; -1: none */
     bool blocked; /* one cannot */
     bool surplus; /* there are others, or another number */
@@ -60,11 +62,12 @@ static void add_wanted(const struct keeper *keeper, const struct replica *replic
     int index = (int)change->count++;
 
     change->wanted[index] = *replica;
-    if (seen && seen->votes)
-        return;
-    if (!may_be_rebuilt(keeper, replica))
+    if (!(seen && seen->votes) && !may_be_rebuilt(keeper, replica)) {
         change->blocked = true;
-    else if (change->missing < 0)
+        return;
+    }
+    change->ready[change->ready_count++] = *replica;
+    if (!(seen && seen->votes) && change->missing < 0)
         change->missing = index;
 }
 
@@ -101,7 +104,13 @@ static int repair(struct keeper *keeper, const char *uid, struct error *err) {
     return target_repair(keeper->target, uid, keeper->settings->rebuild_speed, err);
 }
 
-/* One that has a place is filled whatever the others are; who comes or goes waits for all. */
+/* Behind a salvage: all that it has now is less than a majority of what it is to have. */
+static bool is_bare(const struct keeper *keeper, const struct change *change) {
+    return change->missing >= 0 && keeper->status.wanted < change->count / 2 + 1;
+}
+
+/* One that has a place is filled whatever the others are, and so is one that a bare volume can
+ * have; else who comes or goes waits for all. */
 static int do_change(struct keeper *keeper, const struct change *change, struct error *err) {
     int64_t speed = keeper->settings->rebuild_speed;
 
@@ -109,6 +118,8 @@ static int do_change(struct keeper *keeper, const struct change *change, struct 
         return repair(keeper, change->damaged->replica.uid, err);
     if (change->missing >= 0 && keeper->status.voters < keeper->status.wanted)
         return target_rebuild(keeper->target, &change->wanted[change->missing], NULL, speed, err);
+    if (change->blocked && is_bare(keeper, change))
+        return target_scale(keeper->target, change->ready, change->ready_count, speed, err);
     if (change->blocked || (change->missing < 0 && !change->surplus))
         return 0;
     return target_scale(keeper->target, change->wanted, change->count, speed, err);

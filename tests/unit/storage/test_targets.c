@@ -795,6 +795,26 @@ START_TEST(one_replica_is_believed_and_the_others_are_filled) {
 }
 END_TEST
 
+/* One of the others is there: nobody waits for the one that is lost until a second has all. */
+START_TEST(what_is_left_is_filled_though_another_is_lost) {
+    lose_two();
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Able", "");
+    want_salvage(5, 2, 5);
+    move_pool(1, false);
+    while (strcmp(mode_told(1), "Healthy") != 0)
+        poll(NULL, 0, 5);
+    ck_assert_str_eq(mode_told(0), "Offline");
+    ck_assert_str_eq(json_text_of(told(VOLUME), "phase"), "Degraded");
+    connect_checker();
+    ck_assert(checker_read(&checker));
+    ck_assert(checker_write(&checker, 50));
+    checker_disconnect(&checker);
+    move_pool(0, false);
+    assert_well();
+}
+END_TEST
+
 START_TEST(who_is_served_is_not_given_up) {
     serve();
     want_salvage(5, 2, 0);
@@ -1339,7 +1359,8 @@ END_TEST
 
 CHECK_MAIN_WITH(
     "targets", adopt_daemons(), begin, end, an_address_that_comes_disturbs_nobody,
-    one_replica_is_believed_and_the_others_are_filled, who_is_served_is_not_given_up,
+    one_replica_is_believed_and_the_others_are_filled,
+    what_is_left_is_filled_though_another_is_lost, who_is_served_is_not_given_up,
     one_that_is_served_may_have_lost_its_votes, what_has_its_votes_again_is_not_given_up,
     what_is_no_whole_replica_is_not_believed, whoever_dies_a_word_counts_once_or_not_at_all,
     a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
