@@ -177,10 +177,25 @@ static int go_on_levelling(struct target *target, struct error *err) {
     return level_look(target, err);
 }
 
-static int refuse_weighed(struct target *target, struct error *err) {
-    target->finding = TARGET_HAS_VOTES;
-    error_set(err, ERROR_CONFLICT, "The volume %s could be served, and nobody is believed alone.",
-              target->volume);
+/* What says that it is the volume and cannot be opened is no vote of what could be served. */
+static int weigh(struct target *target, struct error *err) {
+    const unsigned needed = generation_needed(&target->current);
+    struct error reason = { 0 };
+    unsigned voters = 0;
+
+    if (target_launch(target, err) < 0)
+        return fail_start(target, err);
+    add_replicas(target, &reason);
+    for (unsigned i = 0; i < target->count; i++)
+        voters += target->members[i].votes;
+    target->finding = voters < needed ? TARGET_LACKS_VOTES : TARGET_HAS_VOTES;
+    if (voters < needed)
+        error_set(err, ERROR_UNAVAILABLE,
+                  "Of the volume %s %u of %u replicas that it needs can be opened. %.300s",
+                  target->volume, voters, needed, reason.message);
+    else
+        error_set(err, ERROR_CONFLICT,
+                  "The volume %s could be served, and nobody is believed alone.", target->volume);
     return fail_start(target, err);
 }
 
@@ -200,7 +215,7 @@ int target_start(struct target *target, struct error *err) {
     if (target->state == TARGET_LEVELLING && end_in_order(target, err) < 0)
         return fail_start(target, err);
     if (target->weighed)
-        return refuse_weighed(target, err);
+        return weigh(target, err);
     return serve(target, err) < 0 ? fail_start(target, err) : file_look(target, err);
 }
 

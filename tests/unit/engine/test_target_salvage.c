@@ -187,6 +187,33 @@ START_TEST(what_is_served_needs_no_word) {
 }
 END_TEST
 
+/* What they say of themselves is a majority, and too few of them can be served. */
+START_TEST(what_cannot_be_opened_is_no_vote) {
+    serve();
+    write_some(200);
+    remember();
+    stop();
+    ck_assert_int_eq(truncate(file_of(0, "data"), SIZE), 0);
+    ck_assert_int_eq(truncate(file_of(1, "data"), SIZE), 0);
+    settings.size_bytes = 2 * SIZE;
+    reopen();
+    ck_assert_int_eq(start(), -1);
+
+    settings.weighed = true;
+    reopen();
+    assert_lacks_votes();
+    ck_assert(!daemon_runs(run));
+    assert_flaw(uids[0], TARGET_UNFIT);
+    assert_flaw(uids[2], TARGET_NO_FLAW);
+    believe(1, uids[2]);
+    expect_then();
+    serve();
+    assert_voters(1);
+    read_all();
+    stop();
+}
+END_TEST
+
 START_TEST(two_that_differ_lack_votes_and_one_is_believed) {
     settings.weighed = true;
     serve();
@@ -305,5 +332,6 @@ END_TEST
 CHECK_MAIN_WITH("target salvage", adopt_daemons(), begin, end,
                 what_comes_back_is_none_of_it_whatever_it_knows,
                 of_one_number_the_salvaged_one_counts, what_is_served_needs_no_word,
-                two_that_differ_lack_votes_and_one_is_believed, what_is_not_whole_is_not_believed,
-                a_word_counts_once, the_next_word_may_name_another, salvages_have_an_end)
+                what_cannot_be_opened_is_no_vote, two_that_differ_lack_votes_and_one_is_believed,
+                what_is_not_whole_is_not_believed, a_word_counts_once,
+                the_next_word_may_name_another, salvages_have_an_end)
