@@ -113,9 +113,12 @@ static int check_silent(const struct document *volume, const char *stopped, stru
 
 /* ---- the word ---- */
 
+/* What stands may have been done already, and lost its votes again before that was heard. */
 static bool is_said(const struct document *volume, const struct document *replica) {
-    return strcmp(text_of(json_object_get(spec_of(volume), "salvage"), "replicaId"), replica->id) ==
-           0;
+    const json_t *spec = spec_of(volume), *wanted = json_object_get(spec, "salvage");
+
+    return strcmp(text_of(wanted, "replicaId"), replica->id) == 0 &&
+           count_of(wanted, "number") != count_of(spec, "salvaged");
 }
 
 /* The generation that the document gets by it: so it is greater than that of any before. */

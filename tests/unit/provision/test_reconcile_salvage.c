@@ -229,7 +229,29 @@ WORK_TEST(another_may_be_named_in_its_place) {
                      arena_format(work->arena, "%jd", (intmax_t)second));
 }
 
+/* What its node has done was heard by nobody, and the replica has lost its votes once more. */
+WORK_TEST(one_that_stands_may_be_said_once_more) {
+    const char *config = prepare(work);
+    int64_t first, second;
+
+    (void)err;
+    say_lost(work, config);
+    first = salvage(work, config, 1);
+    say_salvage(work, config, first, "Able", "");
+    expect_refused(work, config, 1, (struct salvage_word){ .version = "1" }, "changed meanwhile");
+    say_lost(work, config);
+    second = salvage(work, config, 1);
+    ck_assert_int_gt(second, first);
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
+                     arena_format(work->arena, "%jd", (intmax_t)first));
+    say_salvage(work, config, second, "Able", "");
+    say_salvage(work, config, second, "Done", "");
+    assert_nothing_pends(work, config);
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
+                     arena_format(work->arena, "%jd", (intmax_t)second));
+}
+
 CHECK_MAIN("reconcile salvage", a_word_stands_when_the_node_has_found_no_votes,
            a_volume_that_has_its_votes_stays_as_it_is, one_that_is_served_may_have_lost_its_votes,
            what_is_not_whole_is_refused_at_once, it_is_asked_of_the_node_that_has_the_volume,
-           another_may_be_named_in_its_place)
+           another_may_be_named_in_its_place, one_that_stands_may_be_said_once_more)
