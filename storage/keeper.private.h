@@ -103,8 +103,10 @@ bool keeper_weighs(const struct keeper *keeper);
 int keeper_weigh(struct keeper *keeper, struct error *err);
 /* What has become of it is known. */
 bool keeper_is_judged(const struct keeper *keeper);
-/* Of one that serves: no voter that it needs has failed. */
-bool keeper_has_votes(const struct keeper *keeper);
+/* Of one that serves: a voter that it needs has failed, and nothing was told of the word. */
+bool keeper_has_to_weigh(const struct keeper *keeper);
+/* With its target. */
+void keeper_forget_judgement(struct keeper *keeper);
 /* It serves: so the replica need not be believed, or it is. */
 void keeper_judge_served(struct keeper *keeper);
 /* Those that are wanted, for the status; the caller's. */

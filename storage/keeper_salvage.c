@@ -7,6 +7,8 @@
  */
 #include "storage/keeper.private.h"
 
+#include <string.h>
+
 bool keeper_weighs(const struct keeper *keeper) {
     const struct wish_volume *wanted = &keeper->wish->volume;
 
@@ -25,8 +27,16 @@ bool keeper_is_judged(const struct keeper *keeper) {
     return keeper->salvage.phase && keeper->salvage.number == keeper->wish->volume.salvage.number;
 }
 
-bool keeper_has_votes(const struct keeper *keeper) {
-    return keeper->status.voters - keeper->status.failed >= keeper->status.needed;
+bool keeper_has_to_weigh(const struct keeper *keeper) {
+    return keeper_weighs(keeper) && !keeper_is_judged(keeper) &&
+           keeper->status.voters - keeper->status.failed < keeper->status.needed;
+}
+
+/* A word that was refused is about no later loss, though the document has not heard that yet. */
+void keeper_forget_judgement(struct keeper *keeper) {
+    if (!keeper_weighs(keeper) || !keeper_is_judged(keeper) ||
+        strcmp(keeper->salvage.phase, "Refused") != 0)
+        keeper->salvage.phase = NULL;
 }
 
 void keeper_judge_served(struct keeper *keeper) {

@@ -116,7 +116,7 @@ void keeper_let_go(struct keeper *keeper) {
     keeper->target = NULL;
     keeper->status = (struct target_status){ .state = TARGET_DOWN };
     keeper->attempt = keeper->reverted = 0;
-    keeper->salvage.phase = NULL;
+    keeper_forget_judgement(keeper);
     wish_release(keeper->opened);
     keeper->opened = NULL;
 }
@@ -214,7 +214,7 @@ static bool is_otherwise(const struct keeper *keeper) {
     return opened->epoch != wanted->epoch || opened->revert.number != wanted->revert.number ||
            opened->salvaged != wanted->salvaged ||
            (keeper->status.state == TARGET_SERVING
-                ? keeper_weighs(keeper) && !keeper_has_votes(keeper)
+                ? keeper_has_to_weigh(keeper)
                 : opened->salvage.number != wanted->salvage.number);
 }
 
@@ -264,7 +264,7 @@ static int serve(struct keeper *keeper, struct error *err) {
         return -1;
     if (keeper->status.state != TARGET_SERVING)
         return outcome;
-    if (keeper_weighs(keeper) && !keeper_has_votes(keeper))
+    if (keeper_has_to_weigh(keeper))
         return 1; /* it ends, and is weighed */
     keeper_judge_served(keeper);
     if (!keeper->wish->volume.revert.snapshot)

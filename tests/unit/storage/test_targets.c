@@ -843,6 +843,29 @@ START_TEST(one_that_is_served_may_have_lost_its_votes) {
 }
 END_TEST
 
+/* What was answered since the word was refused is not given up by it, though nobody has heard yet
+ * that it was, and the votes are lost now. */
+START_TEST(a_word_that_was_refused_is_about_no_later_loss) {
+    serve();
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Refused", "HasVotes");
+    ck_assert(checker_write(&checker, 30));
+    checker_disconnect(&checker);
+    ck_assert_int_eq(unlink(arena_join(arena, paths[0], "/", uids[0], "/data", NULL)), 0);
+    move_pool(1, true);
+    while (strcmp(mode_told(0), "Offline") != 0 || strcmp(mode_told(1), "Offline") != 0)
+        poll(NULL, 0, 5);
+    if (strcmp(state_told(), "Serving") == 0)
+        kill(daemon_pid(), SIGKILL);
+    while (strcmp(state_told(), "Down") != 0)
+        poll(NULL, 0, 5);
+    ck_assert_str_eq(text_at(told(VOLUME), "salvage", "phase"), "Refused");
+    move_pool(1, false);
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
 START_TEST(what_has_its_votes_again_is_not_given_up) {
     lose_two();
     ck_assert(targets_stop(targets, 60000));
@@ -1361,8 +1384,9 @@ CHECK_MAIN_WITH(
     "targets", adopt_daemons(), begin, end, an_address_that_comes_disturbs_nobody,
     one_replica_is_believed_and_the_others_are_filled,
     what_is_left_is_filled_though_another_is_lost, who_is_served_is_not_given_up,
-    one_that_is_served_may_have_lost_its_votes, what_has_its_votes_again_is_not_given_up,
-    what_is_no_whole_replica_is_not_believed, whoever_dies_a_word_counts_once_or_not_at_all,
+    one_that_is_served_may_have_lost_its_votes, a_word_that_was_refused_is_about_no_later_loss,
+    what_has_its_votes_again_is_not_given_up, what_is_no_whole_replica_is_not_believed,
+    whoever_dies_a_word_counts_once_or_not_at_all,
     a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
     what_was_taken_back_before_it_was_seen_is_told,
     nothing_begins_before_the_document_says_that_it_is_to,
