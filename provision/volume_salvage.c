@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "provision/document_own.h"
+#include "provision/replica_pool.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -72,6 +73,23 @@ static unsigned count_healthy(const struct document *volume) {
     for (size_t i = 0; i < json_array_size(list); i++)
         count += strcmp(text_of(json_array_get(list, i), "mode"), "Healthy") == 0;
     return count;
+}
+
+int volume_salvage_unheard(struct work *work, const struct document *volume, struct error *err) {
+    int64_t silent_us = 0;
+
+    if (volume->node && replica_pool_silence(work, volume->node, &silent_us, err) < 0)
+        return -1;
+    return silent_us > work->settings->replica_pool_down_s * SECOND_US;
+}
+
+static int check_heard(struct work *work, const struct document *volume, struct error *err) {
+    int unheard = volume_salvage_unheard(work, volume, err);
+
+    return unheard > 0 ? error_set(err, ERROR_CONFLICT,
+                                   "Node %s is silent: how volume %s is by now is not known.",
+                                   volume->node, volume->name)
+                       : unheard;
 }
 
 /* Its node has the replicas open, in this epoch, and says that they are too few: one that it needs
@@ -148,8 +166,8 @@ int volume_salvage(struct work *work, const struct document *replica,
         return error_set(err, ERROR_CONFLICT,
                          "resourceVersion: Volume %s was changed meanwhile; read it again.",
                          before.name);
-    if (check_target(&before, err) < 0 || check_replica(&before, replica, err) < 0 ||
-        check_silent(&before, word->stopped, err) < 0)
+    if (check_target(&before, err) < 0 || check_heard(work, &before, err) < 0 ||
+        check_replica(&before, replica, err) < 0 || check_silent(&before, word->stopped, err) < 0)
         return -1;
     after = before;
     put_word(work, replica, &before, &after);

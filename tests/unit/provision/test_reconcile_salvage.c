@@ -211,6 +211,28 @@ WORK_TEST(it_is_asked_of_the_node_that_has_the_volume) {
     assert_nothing_pends(work, config);
 }
 
+/* It may have its votes again by now, and answer who writes: the word is not kept for what it loses
+ * then. */
+WORK_TEST(of_a_silent_node_nobody_knows_what_is_lost) {
+    const char *config = prepare(work);
+    const int64_t long_us = (work->settings->replica_pool_down_s + 1) * SECOND_US;
+    int64_t number;
+
+    (void)err;
+    say_lost(work, config);
+    work->clock_us += long_us;
+    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "Node host-a is silent");
+    put_pool(work, "pool-a", "host-a", 900 * GIB);
+    number = salvage(work, config, 1);
+    work->clock_us += long_us;
+    settle(work, config);
+    assert_nothing_pends(work, config);
+    ck_assert_ptr_nonnull(strstr(last_event(work, config), "the volume's node is silent"));
+    put_pool(work, "pool-a", "host-a", 900 * GIB);
+    say_salvage(work, config, number, "Able", "");
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
+}
+
 WORK_TEST(another_may_be_named_in_its_place) {
     const char *config = prepare(work);
     int64_t first, second;
@@ -254,4 +276,5 @@ WORK_TEST(one_that_stands_may_be_said_once_more) {
 CHECK_MAIN("reconcile salvage", a_word_stands_when_the_node_has_found_no_votes,
            a_volume_that_has_its_votes_stays_as_it_is, one_that_is_served_may_have_lost_its_votes,
            what_is_not_whole_is_refused_at_once, it_is_asked_of_the_node_that_has_the_volume,
-           another_may_be_named_in_its_place, one_that_stands_may_be_said_once_more)
+           of_a_silent_node_nobody_knows_what_is_lost, another_may_be_named_in_its_place,
+           one_that_stands_may_be_said_once_more)
