@@ -245,9 +245,20 @@ static void run_snapshot(void *arg, const atomic_bool *left) {
         replica_snapshot_step(&replica, work->step, work->name, work->bytes, left, &work->err);
 }
 
+/* Its file would be found by the next snapshot alone, whenever that is, and may be as large as the
+ * volume. */
+static void remove_begun(void *arg) {
+    const struct work *work = arg;
+    const struct replica replica = replica_of(work);
+    struct error ignored;
+
+    if (work->step == REPLICA_SNAPSHOT_BEGIN || work->step == REPLICA_SNAPSHOT_END)
+        (void)replica_snapshot_step(&replica, REPLICA_SNAPSHOT_TIDY, work->name, 0, NULL, &ignored);
+}
+
 static int snapshot_near(void *arg, const struct replica *replica, enum replica_snapshot_step step,
                          const char *name, int64_t size_bytes, struct error *err) {
-    static const struct pool_call call = { .run = run_snapshot };
+    static const struct pool_call call = { .run = run_snapshot, .drop = remove_begun };
     struct work work = work_on(replica, 0);
 
     snprintf(work.name, sizeof(work.name), "%s", name);

@@ -206,6 +206,7 @@ START_TEST(who_begins_a_snapshot_is_not_held) {
     ck_assert_int_eq(hasty.snapshot_size(hasty.arg, &replica, SNAPSHOT), -1);
     await_return();
     ck_assert_int_eq(snapshot_size(), 0);
+    ck_assert(!is_begun());
 }
 END_TEST
 
@@ -216,6 +217,7 @@ START_TEST(a_snapshot_that_comes_late_is_none) {
     assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_END));
     await_return();
     ck_assert_int_eq(snapshot_size(), 0);
+    ck_assert(!is_begun()); /* nor is there a file as large as the volume that nobody removes */
 }
 END_TEST
 
