@@ -26,6 +26,6 @@ struct storage_agent_settings {
 
 int storage_agent_start(const struct storage_agent_settings *settings, struct storage_agent **ret,
                         struct error *err);
-/* Daemons serve on.  false: something hangs in the kernel, and what it uses is left.  NULL is fine.
- */
+/* Daemons serve on.  false: something hangs in the kernel, and what it uses is left; no other agent
+ * begins in the run directory before this process has ended.  NULL is fine. */
 bool storage_agent_stop(struct storage_agent *agent);

@@ -157,9 +157,10 @@ static void free_keeper(struct keeper *keeper) {
     free(keeper);
 }
 
-bool keeper_join(struct keeper *keeper, int64_t ms) {
+bool keeper_join(struct keeper *keeper, int64_t ms, bool *ret_left) {
     if (!thread_join_within(keeper->thread, ms))
         return false;
+    *ret_left = pool_calls_may_change(keeper->calls);
     free_keeper(keeper);
     return true;
 }

@@ -51,8 +51,9 @@ const char *keeper_uid(const struct keeper *keeper);
  * it has left in a pool that hangs. */
 bool keeper_ended(struct keeper *keeper);
 void keeper_tell_end(struct keeper *keeper);
-/* Within `ms`, after it has ended or was told to; false: it hangs, and what it uses is left. */
-bool keeper_join(struct keeper *keeper, int64_t ms);
+/* Within `ms`, after it has ended or was told to; false: it hangs, and what it uses is left.
+ * *ret_left: so is what may change something in a pool yet, and has nothing of ours. */
+bool keeper_join(struct keeper *keeper, int64_t ms, bool *ret_left);
 
 /* Has this volume something in the run directory, or a daemon? */
 bool keeper_finds(const struct keeper_settings *settings, const char *uid);

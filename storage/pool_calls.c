@@ -191,6 +191,17 @@ bool pool_calls_are_left(struct pool_calls *calls) {
     return !LIST_EMPTY(&calls->left);
 }
 
+bool pool_calls_may_change(struct pool_calls *calls) {
+    const struct left *left;
+
+    drop_ended(calls);
+    LIST_FOREACH(left, &calls->left, next) {
+        if (!left->made->call->looks)
+            return true;
+    }
+    return false;
+}
+
 int64_t pool_calls_silence_ms(struct pool_calls *calls, const char *pool) {
     int64_t now_us = clock_monotonic_us();
     struct left *left;

@@ -39,3 +39,5 @@ bool pool_calls_do(struct pool_calls *calls, const char *pool, const struct pool
 int64_t pool_calls_silence_ms(struct pool_calls *calls, const char *pool);
 /* One that was left has not come back. */
 bool pool_calls_are_left(struct pool_calls *calls);
+/* The same of one that may change something yet. */
+bool pool_calls_may_change(struct pool_calls *calls);

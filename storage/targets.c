@@ -51,10 +51,11 @@ static void begin(struct targets *targets, struct wish *wish) {
 
 static void reap(struct targets *targets) {
     struct entry *entry, *next;
+    bool left; /* nothing is, of one that has ended */
 
     for (entry = LIST_FIRST(&targets->entries); entry; entry = next) {
         next = LIST_NEXT(entry, next);
-        if (!keeper_ended(entry->keeper) || !keeper_join(entry->keeper, ENDED_MS))
+        if (!keeper_ended(entry->keeper) || !keeper_join(entry->keeper, ENDED_MS, &left))
             continue;
         LIST_REMOVE(entry, next);
         free(entry);
@@ -190,7 +191,7 @@ struct targets *targets_new(const struct keeper_settings *settings) {
 bool targets_stop(struct targets *targets, int64_t ms) {
     int64_t until_us = clock_monotonic_us() + ms * 1000;
     struct entry *entry, *next;
-    bool all = true;
+    bool all = true, any_left = false;
 
     if (!targets)
         return true;
@@ -198,15 +199,18 @@ bool targets_stop(struct targets *targets, int64_t ms) {
         keeper_tell_end(entry->keeper);
     }
     for (entry = LIST_FIRST(&targets->entries); entry; entry = next) {
+        bool left;
+
         next = LIST_NEXT(entry, next);
-        if (!keeper_join(entry->keeper, (until_us - clock_monotonic_us()) / 1000)) {
+        if (!keeper_join(entry->keeper, (until_us - clock_monotonic_us()) / 1000, &left)) {
             all = false;
             continue;
         }
+        any_left |= left;
         LIST_REMOVE(entry, next);
         free(entry);
     }
     if (all)
         free(targets);
-    return all;
+    return all && !any_left;
 }

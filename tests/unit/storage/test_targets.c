@@ -1177,6 +1177,22 @@ START_TEST(a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_not
 }
 END_TEST
 
+/* Else another agent would begin, whose replica is changed behind its back. */
+START_TEST(an_end_tells_what_may_change_yet) {
+    serve_for_pools_that_hang(NULL);
+    calls_hold("fsync", arena_join(arena, paths[1], "/", uids[1], "/state.new", NULL));
+    ck_assert_int_eq(daemon_kill(run, 10000, &err), 0);
+    assert_goes_on_without_the_second();
+    ck_assert_uint_eq(calls_held(), 1);
+    ck_assert(!targets_stop(targets, 60000));
+    calls_let_go();
+    while (has_thread("pool call"))
+        poll(NULL, 0, 5);
+    targets = targets_new(&settings);
+    want_until_well();
+}
+END_TEST
+
 /* Two of three are enough for it; the third has none, or the whole of it. */
 START_TEST(a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot) {
     serve_for_pools_that_hang(NULL);
@@ -1413,7 +1429,7 @@ CHECK_MAIN_WITH(
     a_pool_that_hangs_when_a_state_is_written_costs_its_replica_alone,
     a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_nothing,
     a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone,
-    a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot,
+    an_end_tells_what_may_change_yet, a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot,
     a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer,
     a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing,
     a_volume_waits_for_pools_that_it_needs, a_volume_waits_for_pools_that_it_needs_behind_a_knock,
