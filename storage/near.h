@@ -3,6 +3,9 @@
  * a knock (knocks.h) and what is done there: each call is bounded (pool_calls.h), and where one was
  * left nothing else is done.
  *
+ * Who waits for the data to be on the disk has the time of a call for each piece of them: a disk
+ * that has gigabytes to write is slow, and loses no replica.
+ *
  * A call that was left is done late, or not at all, as one at another host may be
  * (engine/replica_access.h).  Nothing that was done there since is undone by it: who left it does
  * nothing there before it has come back, and who has opened the replica in a higher epoch lets no

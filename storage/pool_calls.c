@@ -120,7 +120,7 @@ static bool await_end(struct made *made, int64_t most_us, int64_t *seen_us) {
     return ended;
 }
 
-/* A disk that has gigabytes to write before it has written ours is slow, and answers to knocks. */
+/* A disk that has much to write before it has written ours is slow, and answers to knocks. */
 static bool is_borne_with(const struct pool_calls *calls, const char *pool, int64_t seen_us) {
     int64_t silence_us =
         calls->knocks ? knocks_silence_ms(calls->knocks, pool) * 1000 : calls->most_us;

@@ -21,13 +21,35 @@ static struct {
     const char *function, *end; /* of the path; NULL: nothing is held */
     unsigned count;             /* that are held */
     unsigned times;             /* that they were let go */
+    bool only_counts;           /* and holds nothing */
+    unsigned counted;
 } held_calls = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-static inline void calls_hold(const char *function, const char *end) {
+static inline void calls_watch(const char *function, const char *end, bool only_counts) {
     pthread_mutex_lock(&held_calls.lock);
     held_calls.end = end;
     held_calls.function = function;
+    held_calls.only_counts = only_counts;
+    held_calls.counted = 0;
     pthread_mutex_unlock(&held_calls.lock);
+}
+
+static inline void calls_hold(const char *function, const char *end) {
+    calls_watch(function, end, false);
+}
+
+/* Holds none, and counts them. */
+static inline void calls_count(const char *function, const char *end) {
+    calls_watch(function, end, true);
+}
+
+static inline unsigned calls_counted(void) {
+    unsigned count;
+
+    pthread_mutex_lock(&held_calls.lock);
+    count = held_calls.counted;
+    pthread_mutex_unlock(&held_calls.lock);
+    return count;
 }
 
 /* Those that are held are so on. */
@@ -68,8 +90,9 @@ static inline void pass_path(const char *function, const char *path) {
     times = held_calls.times;
     if (held_calls.function && strcmp(held_calls.function, function) == 0 &&
         ends_with(path, held_calls.end)) {
+        held_calls.counted++;
         held_calls.count++;
-        while (held_calls.times == times)
+        while (held_calls.times == times && !held_calls.only_counts)
             pthread_cond_wait(&held_calls.changed, &held_calls.lock);
         held_calls.count--;
     }
@@ -109,6 +132,11 @@ int mkdirat(int directory, const char *name, mode_t mode) {
 int unlinkat(int directory, const char *name, int flags) {
     pass_path("unlinkat", name);
     return (int)syscall(SYS_unlinkat, directory, name, flags);
+}
+
+int sync_file_range(int fd, off_t at, off_t size, unsigned flags) {
+    pass_call("sync_file_range", fd);
+    return (int)syscall(SYS_sync_file_range, fd, at, size, flags);
 }
 
 ssize_t pread(int fd, void *bytes, size_t size, off_t at) {

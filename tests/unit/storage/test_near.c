@@ -140,6 +140,21 @@ START_TEST(who_flushes_is_not_held) {
 }
 END_TEST
 
+/* Whatever the kernel has in its memory: no call writes all of it. */
+START_TEST(what_is_flushed_is_written_piece_by_piece) {
+    autoclose int fd = open(replica_data_path(arena, &replica), O_WRONLY | O_CLOEXEC);
+
+    ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
+    ck_assert_int_eq(pwrite(fd, "x", 1, MAXIMUM - 1), 1);
+    calls_hold("sync_file_range", "/data");
+    assert_left(hasty.flush(hasty.arg, &replica, EPOCH, &err));
+    await_return();
+    calls_count("sync_file_range", "/data");
+    ck_assert_int_eq(near.flush(near.arg, &replica, EPOCH, &err), 0);
+    ck_assert_uint_eq(calls_counted(), 2); /* nothing where there is a hole */
+}
+END_TEST
+
 START_TEST(who_compares_is_not_held) {
     unsigned char sums[1][REPLICA_SUM_SIZE] = { { 0 } };
     int64_t at = 0;
@@ -221,6 +236,20 @@ START_TEST(a_snapshot_that_comes_late_is_none) {
 }
 END_TEST
 
+START_TEST(what_a_snapshot_has_is_written_piece_by_piece) {
+    autoclose int fd = -1;
+
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    fd = open(replica_snapshot_path(arena, &replica, SNAPSHOT), O_WRONLY | O_CLOEXEC);
+    ck_assert_int_eq(write(fd, "x", 1), 1);
+    calls_hold("sync_file_range", ".new");
+    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_END));
+    await_return();
+    ck_assert_int_eq(snapshot_size(), 0);
+    ck_assert(!is_begun());
+}
+END_TEST
+
 START_TEST(a_snapshot_that_was_taken_back_late_is_gone) {
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
     ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_END), 0);
@@ -298,9 +327,10 @@ CHECK_MAIN_WITH("near", true, begin, end, what_answers_is_as_it_is_here,
                 who_opens_is_not_held_and_the_epoch_is_taken_late,
                 who_writes_a_state_is_not_held_and_does_nothing_else_there,
                 what_is_late_changes_nothing_of_a_higher_epoch, who_empties_one_is_not_held,
-                who_flushes_is_not_held, who_compares_is_not_held, a_snapshot_is_as_it_is_here,
-                who_begins_a_snapshot_is_not_held, a_snapshot_that_comes_late_is_none,
-                a_snapshot_that_was_taken_back_late_is_gone, who_tidies_is_not_held,
-                who_reads_is_not_held, a_lock_that_comes_late_is_given_back,
+                who_flushes_is_not_held, what_is_flushed_is_written_piece_by_piece,
+                what_a_snapshot_has_is_written_piece_by_piece, who_compares_is_not_held,
+                a_snapshot_is_as_it_is_here, who_begins_a_snapshot_is_not_held,
+                a_snapshot_that_comes_late_is_none, a_snapshot_that_was_taken_back_late_is_gone,
+                who_tidies_is_not_held, who_reads_is_not_held, a_lock_that_comes_late_is_given_back,
                 what_is_made_late_is_not_left_there, what_is_made_late_and_was_there_before_stays,
                 who_takes_over_is_not_held_and_the_epoch_is_taken_late)
