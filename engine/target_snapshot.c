@@ -187,9 +187,10 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
     return copies_tidy(target, err);
 }
 
-/* Two replicas that are bad in one request but not in one block: those are read one by one. */
-static int begin_again(struct target *target, struct error *reason) {
-    if (target->fine || target->failures == target->failures_before)
+/* Two replicas that are bad in one request but not in one block: those are read one by one.  Not
+ * where the copy came to its end and its files did not: of those there may be one left. */
+static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
+    if (!job->error[0] || target->fine || target->failures == target->failures_before)
         return -1;
     target->fine = true;
     target->ending = false;
@@ -210,7 +211,7 @@ int copies_look(struct target *target, struct error *err) {
         return GRAPH_DO(target, err, "block-job-cancel", "{s:s}", "device", JOB);
     }
     if (strcmp(job.status, "concluded") != 0 || clock_boottime_us() < target->adopted_us ||
-        conclude(target, &job, &reason) == 0 || begin_again(target, &reason) == 0)
+        conclude(target, &job, &reason) == 0 || begin_again(target, &job, &reason) == 0)
         return 0;
     fail(target, &reason);
     return error_pass(err, &reason);
