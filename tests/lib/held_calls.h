@@ -43,13 +43,17 @@ static inline void calls_count(const char *function, const char *end) {
     calls_watch(function, end, true);
 }
 
-static inline unsigned calls_counted(void) {
+static inline unsigned calls_read(const unsigned *of) {
     unsigned count;
 
     pthread_mutex_lock(&held_calls.lock);
-    count = held_calls.counted;
+    count = *of;
     pthread_mutex_unlock(&held_calls.lock);
     return count;
+}
+
+static inline unsigned calls_counted(void) {
+    return calls_read(&held_calls.counted);
 }
 
 /* Those that are held are so on. */
@@ -68,12 +72,7 @@ static inline void calls_let_go(void) {
 }
 
 static inline unsigned calls_held(void) {
-    unsigned count;
-
-    pthread_mutex_lock(&held_calls.lock);
-    count = held_calls.count;
-    pthread_mutex_unlock(&held_calls.lock);
-    return count;
+    return calls_read(&held_calls.count);
 }
 
 static inline bool ends_with(const char *path, const char *end) {
