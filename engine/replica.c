@@ -27,6 +27,11 @@ const char *replica_data_path(struct arena *arena, const struct replica *replica
     return arena_join(arena, replica->pool, "/", replica->uid, "/" DATA, NULL);
 }
 
+struct replica replica_keep(struct arena *arena, const struct replica *replica) {
+    return (struct replica){ .pool = arena_text(arena, replica->pool),
+                             .uid = arena_text(arena, replica->uid) };
+}
+
 /* ---- directories and files ---- */
 
 /* What is there and is not what it should be; anything else says nothing about the replica. */

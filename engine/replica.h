@@ -82,3 +82,5 @@ int replica_delete(const struct replica *replica, struct error *err);
 int replica_lock(const struct replica *replica, int *ret, struct error *err);
 
 const char *replica_data_path(struct arena *arena, const struct replica *replica);
+/* The same of a pool here, with names that live in `arena`. */
+struct replica replica_keep(struct arena *arena, const struct replica *replica);

@@ -156,3 +156,9 @@ bool json_has(const json_t *object, const char *key) {
 const char *json_text_of(const json_t *object, const char *key) {
     return json_string_value(json_object_get(object, key));
 }
+
+bool json_text_is(const json_t *object, const char *key, const char *text) {
+    const char *value = json_text_of(object, key);
+
+    return value && strcmp(value, text) == 0;
+}

@@ -26,6 +26,8 @@ bool json_has(const json_t *object, const char *key);
 
 /* A member that is text; NULL: there is none. */
 const char *json_text_of(const json_t *object, const char *key);
+/* Is it there, and that text? */
+bool json_text_is(const json_t *object, const char *key, const char *text);
 
 /*
  * Parses text of `size` bytes: strict JSON, valid UTF-8, depth and size bounded, duplicate keys

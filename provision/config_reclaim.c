@@ -3,8 +3,6 @@
 #include "provision/volume_revert.h"
 #include "json/json.h"
 
-#include <string.h>
-
 static const json_t *reclaim_of(const struct document *config) {
     return json_object_get(config->status, "reclaim");
 }
@@ -20,26 +18,20 @@ static const char *node_of(const struct document *config) {
     return node && *node ? node : NULL;
 }
 
-static bool is(const json_t *object, const char *key, const char *text) {
-    const char *value = json_text_of(object, key);
-
-    return value && strcmp(value, text) == 0;
-}
-
 const json_t *config_reclaim_pending(const struct document *config) {
     const json_t *reclaim = reclaim_of(config);
 
-    return is(reclaim, "phase", CONFIG_RECLAIM_PENDING) ? reclaim : NULL;
+    return json_text_is(reclaim, "phase", CONFIG_RECLAIM_PENDING) ? reclaim : NULL;
 }
 
 static bool is_new(const struct document *config, const json_t *wanted) {
-    return wanted && !is(reclaim_of(config), "request", json_text_of(wanted, "request"));
+    return wanted && !json_text_is(reclaim_of(config), "request", json_text_of(wanted, "request"));
 }
 
 static int begin(const struct document *before, struct document *after, struct error *err) {
     json_int_t number = json_integer_value(json_object_get(reclaim_of(before), "number")) + 1;
 
-    if (!is(before->status, "phase", "Bound"))
+    if (!json_text_is(before->status, "phase", "Bound"))
         return error_set(err, ERROR_CONFLICT, "spec.reclaim: Volume config %s is not Bound.",
                          before->name);
     if (node_of(after))

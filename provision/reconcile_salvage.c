@@ -6,6 +6,7 @@
 #include "provision/reconcile.private.h"
 
 #include "provision/condition.h"
+#include "provision/replica_pool.h"
 #include "provision/volume_salvage.h"
 #include "json/json.h"
 
@@ -57,7 +58,7 @@ int reconcile_salvage(struct reconcile *r, struct error *err) {
     json_t *number = json_object_get(wanted, "number");
     const char *name, *phase = tree_text(told, "phase");
     bool stands;
-    int unheard;
+    int silent;
 
     if (!wanted)
         return 0;
@@ -76,9 +77,9 @@ int reconcile_salvage(struct reconcile *r, struct error *err) {
                    : go_on(r, name, err);
     if (!is_with_its_node(r))
         return refuse(r, name, "the volume is another node's, or nobody's", err);
-    unheard = volume_salvage_unheard(r->work, &r->volume.before, err);
-    if (unheard != 0)
-        return unheard < 0 ? -1 : refuse(r, name, "the volume's node is silent", err);
+    silent = replica_pool_is_silent(r->work, r->volume.before.node, err);
+    if (silent != 0)
+        return silent < 0 ? -1 : refuse(r, name, "the volume's node is silent", err);
     if (text_is(phase, SALVAGE_REFUSED))
         return refuse(r, name, volume_salvage_refusal(told), err);
     if (text_is(phase, SALVAGE_ABLE))

@@ -36,13 +36,12 @@ static const char *best_node(const struct reconcile *r) {
  * may take it. */
 static int holder_answers(struct reconcile *r, struct error *err) {
     const char *holder = r->volume.after.node;
-    int64_t silent_us = 0;
+    int silent;
 
     if (!holder || !snapshot_node_can(side_spec(&r->volume), holder))
         return 0;
-    if (replica_pool_silence(r->work, holder, &silent_us, err) < 0)
-        return -1;
-    return silent_us <= r->work->settings->replica_pool_down_s * SECOND_US;
+    silent = replica_pool_is_silent(r->work, holder, err);
+    return silent < 0 ? -1 : !silent;
 }
 
 int reconcile_snapshot_node(struct reconcile *r, const char **ret, struct error *err) {

@@ -148,6 +148,14 @@ int replica_pool_silence(struct work *work, const char *node, int64_t *ret_us, s
     return found;
 }
 
+int replica_pool_is_silent(struct work *work, const char *node, struct error *err) {
+    int64_t silent_us = 0;
+
+    if (replica_pool_silence(work, node, &silent_us, err) < 0)
+        return -1;
+    return silent_us > work->settings->replica_pool_down_s * SECOND_US;
+}
+
 int replica_pool_delete(struct work *work, const struct replica_pool *pool, struct error *err) {
     int used = has_replicas(work, pool->id, err);
 

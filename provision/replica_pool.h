@@ -40,5 +40,7 @@ int replica_pools_named(struct work *work, const char *const *names, unsigned co
 int replica_pool_list(struct work *work, struct replica_pool **ret, struct error *err);
 /* How long no pool of the node was told of: 1 in *ret_us; 0: it has none. */
 int replica_pool_silence(struct work *work, const char *node, int64_t *ret_us, struct error *err);
+/* 1: for so long that its pools count as down; 0: not, or it has none. */
+int replica_pool_is_silent(struct work *work, const char *node, struct error *err);
 /* Nobody tells of it any more.  ERROR_CONFLICT while it has replicas. */
 int replica_pool_delete(struct work *work, const struct replica_pool *pool, struct error *err);

@@ -75,21 +75,14 @@ static unsigned count_healthy(const struct document *volume) {
     return count;
 }
 
-int volume_salvage_unheard(struct work *work, const struct document *volume, struct error *err) {
-    int64_t silent_us = 0;
-
-    if (volume->node && replica_pool_silence(work, volume->node, &silent_us, err) < 0)
-        return -1;
-    return silent_us > work->settings->replica_pool_down_s * SECOND_US;
-}
-
+/* What it does meanwhile, and what it answers, nobody knows. */
 static int check_heard(struct work *work, const struct document *volume, struct error *err) {
-    int unheard = volume_salvage_unheard(work, volume, err);
+    int silent = replica_pool_is_silent(work, volume->node, err);
 
-    return unheard > 0 ? error_set(err, ERROR_CONFLICT,
-                                   "Node %s is silent: how volume %s is by now is not known.",
-                                   volume->node, volume->name)
-                       : unheard;
+    return silent > 0 ? error_set(err, ERROR_CONFLICT,
+                                  "Node %s is silent: how volume %s is by now is not known.",
+                                  volume->node, volume->name)
+                      : silent;
 }
 
 /* Its node has the replicas open, in this epoch, and says that they are too few: one that it needs

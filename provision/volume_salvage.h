@@ -30,9 +30,6 @@ struct salvage_word {
 int volume_salvage(struct work *work, const struct document *replica,
                    const struct salvage_word *word, struct document *ret, struct error *err);
 
-/* 1: its node is silent.  What it does meanwhile, and what it answers, nobody knows. */
-int volume_salvage_unheard(struct work *work, const struct document *volume, struct error *err);
-
 /* Why the node has refused, as a sentence's end. */
 const char *volume_salvage_refusal(const json_t *told);
 

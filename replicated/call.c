@@ -98,11 +98,15 @@ bool replicated_is_going(const struct replicated_call *call) {
     return json_text_of(metadata_of(call), "deletionTimestamp") != NULL;
 }
 
+int replicated_none(const struct replicated_call *call, struct error *err) {
+    return error_set(err, ERROR_NOT_FOUND, "There is no volume config %s of this volume.",
+                     call->name);
+}
+
 static bool is_the_volumes(const struct replicated_call *call) {
     const json_t *labels = json_object_get(metadata_of(call), "labels");
-    const char *name_id = json_text_of(labels, LABEL_VOLUME);
 
-    return name_id && strcmp(name_id, call->name_id) == 0;
+    return json_text_is(labels, LABEL_VOLUME, call->name_id);
 }
 
 /* ---- looks and effects ---- */

@@ -222,9 +222,7 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
     const char *node;
 
     if (found <= 0 || replicated_is_going(call))
-        return found < 0 ? -1
-                         : error_set(err, ERROR_NOT_FOUND,
-                                     "There is no volume config %s of this volume.", call->name);
+        return found < 0 ? -1 : replicated_none(call, err);
     node = replicated_node(call);
     if (!connecting->host)
         connecting->host = node;

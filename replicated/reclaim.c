@@ -9,8 +9,6 @@
 #include "replicated/replicated.private.h"
 #include "json/json.h"
 
-#include <string.h>
-
 struct reclaiming {
     json_int_t number; /* of the request that is waited for; 0: it is not asked for yet */
     int64_t before_bytes;
@@ -21,12 +19,6 @@ static int64_t figure(const json_t *object, const char *key) {
     json_int_t value = json_integer_value(json_object_get(object, key));
 
     return value > 0 ? value : 0;
-}
-
-static bool is(const json_t *object, const char *key, const char *text) {
-    const char *value = json_text_of(object, key);
-
-    return value && strcmp(value, text) == 0;
 }
 
 static const json_t *reclaim_of(const struct replicated_call *call) {
@@ -40,11 +32,6 @@ static const json_t *replicas_of(const struct replicated_call *call, struct erro
 
 static bool is_going(const json_t *document) {
     return json_text_of(json_object_get(document, "metadata"), "deletionTimestamp") != NULL;
-}
-
-static int none(const struct replicated_call *call, struct error *err) {
-    return error_set(err, ERROR_NOT_FOUND, "There is no volume config %s of this volume.",
-                     call->name);
 }
 
 /* ---- how much it takes ---- */
@@ -61,7 +48,7 @@ int replicated_get_usage(void *handle, struct arena *arena, const struct driver_
         return -1;
     found = replicated_look(&call, err);
     if (found <= 0)
-        return found < 0 ? -1 : none(&call, err);
+        return found < 0 ? -1 : replicated_none(&call, err);
     replicas = replicas_of(&call, err);
     for (size_t i = 0; i < json_array_size(replicas); i++) {
         const json_t *replica = json_array_get(replicas, i);
@@ -108,7 +95,7 @@ static void note_progress(struct replicated_call *call, struct reclaiming *recla
         const json_t *told = json_object_get(json_object_get(replica, "status"), "reclaim");
         const char *pool = json_text_of(json_object_get(replica, "spec"), "poolName");
         bool heard = figure(told, "number") == reclaiming->number;
-        bool ended = heard && !is(told, "phase", "Pending");
+        bool ended = heard && !json_text_is(told, "phase", "Pending");
 
         all += replicated_size(call);
         done += ended ? replicated_size(call) : heard ? figure(told, "doneBytes") : 0;
@@ -127,14 +114,14 @@ static int end(struct replicated_call *call, const json_t *reclaim, struct recla
     const char *message = json_text_of(reclaim, "message");
 
     call->over = true;
-    if (is(reclaim, "phase", "Done")) {
+    if (json_text_is(reclaim, "phase", "Done")) {
         reclaiming->before_bytes = figure(reclaim, "beforeBytes");
         return 1;
     }
     return error_set(err,
-                     is(reclaim, "phase", "Stopped")        ? ERROR_CONFLICT
-                     : is(reclaim, "reason", "unsupported") ? ERROR_BAD_REQUEST
-                                                            : ERROR_BACKEND,
+                     json_text_is(reclaim, "phase", "Stopped")        ? ERROR_CONFLICT
+                     : json_text_is(reclaim, "reason", "unsupported") ? ERROR_BAD_REQUEST
+                                                                      : ERROR_BACKEND,
                      "%s", message ? message : "The replicas have given back nothing.");
 }
 
@@ -151,8 +138,8 @@ static int reclaim_step(struct replicated_call *call, void *arg, struct error *e
     found = replicated_look(call, err);
     reclaim = reclaim_of(call);
     if (found <= 0 || replicated_is_going(call))
-        return found < 0 ? -1 : none(call, err);
-    if (reclaiming->number == 0 && is(reclaim, "phase", "Pending"))
+        return found < 0 ? -1 : replicated_none(call, err);
+    if (reclaiming->number == 0 && json_text_is(reclaim, "phase", "Pending"))
         reclaiming->number = figure(reclaim, "number");
     if (reclaiming->number == 0)
         return ask(call, reclaiming, err);
@@ -160,7 +147,7 @@ static int reclaim_step(struct replicated_call *call, void *arg, struct error *e
         call->over = true;
         return error_set(err, ERROR_CONFLICT, "Somebody else has asked for the same since.");
     }
-    if (!is(reclaim, "phase", "Pending"))
+    if (!json_text_is(reclaim, "phase", "Pending"))
         return end(call, reclaim, reclaiming, err);
     note_progress(call, reclaiming);
     return 0;

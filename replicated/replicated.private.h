@@ -80,6 +80,8 @@ const json_t *replicated_clients(const struct replicated_call *call);
 int64_t replicated_size(const struct replicated_call *call); /* 0: it has none yet */
 int64_t replicated_size_wanted(const struct replicated_call *call);
 bool replicated_is_going(const struct replicated_call *call);
+/* -1, ERROR_NOT_FOUND: the volume has no config. */
+int replicated_none(const struct replicated_call *call, struct error *err);
 
 int64_t replicated_bytes(const json_t *part); /* "capacity" in its spec, or its status; 0: none */
 /* Tells of a document of the backend by its label, unless it is on its way out. */

@@ -6,8 +6,6 @@
 #include "replicated/replicated.private.h"
 #include "json/json.h"
 
-#include <string.h>
-
 struct reverting {
     const char *snapshot; /* its name */
     json_int_t number;    /* of the revert that is waited for; 0: it is not asked for yet */
@@ -19,12 +17,6 @@ static const json_t *revert_of(const struct replicated_call *call) {
 
 static json_int_t number_of(const struct replicated_call *call) {
     return json_integer_value(json_object_get(revert_of(call), "number"));
-}
-
-static bool is(const json_t *object, const char *key, const char *text) {
-    const char *value = json_text_of(object, key);
-
-    return value && strcmp(value, text) == 0;
 }
 
 static int ask(struct replicated_call *call, struct reverting *reverting, struct error *err) {
@@ -59,11 +51,9 @@ static int revert_step(struct replicated_call *call, void *arg, struct error *er
     int found = replicated_look(call, err);
 
     if (found <= 0 || replicated_is_going(call))
-        return found < 0 ? -1
-                         : error_set(err, ERROR_NOT_FOUND,
-                                     "There is no volume config %s of this volume.", call->name);
-    if (reverting->number == 0 && is(revert_of(call), "phase", "Pending") &&
-        is(revert_of(call), "snapshotName", reverting->snapshot))
+        return found < 0 ? -1 : replicated_none(call, err);
+    if (reverting->number == 0 && json_text_is(revert_of(call), "phase", "Pending") &&
+        json_text_is(revert_of(call), "snapshotName", reverting->snapshot))
         reverting->number = number_of(call);
     if (reverting->number == 0)
         return ask(call, reverting, err);
@@ -71,7 +61,7 @@ static int revert_step(struct replicated_call *call, void *arg, struct error *er
         call->over = true;
         return error_set(err, ERROR_CONFLICT, "The volume is reverted otherwise meanwhile.");
     }
-    if (is(revert_of(call), "phase", "Done"))
+    if (json_text_is(revert_of(call), "phase", "Done"))
         return 1;
     note_progress(call);
     return 0;

@@ -232,11 +232,6 @@ int replicated_rename_volume(void *handle, struct arena *arena, const struct dri
 
 /* ---- extend ---- */
 
-static int none(const struct replicated_call *call, struct error *err) {
-    return error_set(err, ERROR_NOT_FOUND, "There is no volume config %s of this volume.",
-                     call->name);
-}
-
 /* It grows to one size after the other: an extend of before that was given up may still be on its
  * way. */
 static int extend_step(struct replicated_call *call, void *arg, struct error *err) {
@@ -245,7 +240,7 @@ static int extend_step(struct replicated_call *call, void *arg, struct error *er
     const char *size = quantity_text(call->arena, *bytes);
 
     if (found <= 0 || replicated_is_going(call))
-        return found < 0 ? -1 : none(call, err);
+        return found < 0 ? -1 : replicated_none(call, err);
     if (replicated_size(call) >= *bytes)
         return 1;
     if (replicated_size_wanted(call) >= *bytes)
@@ -276,7 +271,7 @@ int replicated_get_size(void *handle, struct arena *arena, const struct driver_v
         return -1;
     found = replicated_look(&call, err);
     if (found <= 0 || replicated_is_going(&call))
-        return found < 0 ? -1 : none(&call, err);
+        return found < 0 ? -1 : replicated_none(&call, err);
     if (replicated_size(&call) == 0)
         return error_set(err, ERROR_UNAVAILABLE, "Volume config %s has no size yet.", call.name);
     *ret_bytes = replicated_size(&call);

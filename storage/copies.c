@@ -58,18 +58,13 @@ static void *run(void *arg) {
     return NULL;
 }
 
-static struct replica keep_replica(struct arena *arena, const struct replica *replica) {
-    return (struct replica){ .pool = arena_text(arena, replica->pool),
-                             .uid = arena_text(arena, replica->uid) };
-}
-
 static int start(struct copies *copies, const struct copy *wanted, struct error *err) {
     struct arena *arena = copies->arena = arena_new();
     int code;
 
     copies->copy = *wanted;
-    copies->copy.source = keep_replica(arena, &wanted->source);
-    copies->copy.target = keep_replica(arena, &wanted->target);
+    copies->copy.source = replica_keep(arena, &wanted->source);
+    copies->copy.target = replica_keep(arena, &wanted->target);
     copies->copy.snapshot = arena_text(arena, wanted->snapshot);
     if (wanted->volume) {
         copies->copy.volume = arena_text(arena, wanted->volume);

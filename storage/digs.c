@@ -43,8 +43,7 @@ static int start(struct digs *digs, const struct replica *replica, const struct 
     struct arena *arena = digs->arena = arena_new();
     int code;
 
-    digs->replica = (struct replica){ .pool = arena_text(arena, replica->pool),
-                                      .uid = arena_text(arena, replica->uid) };
+    digs->replica = replica_keep(arena, replica);
     digs->err = (struct error){ .kind = ERROR_NONE };
     digs->unwanted = false;
     digs->dug = *dug;
