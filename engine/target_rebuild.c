@@ -92,6 +92,7 @@ static bool raises_threshold(const struct target *target) {
 static int make_place(struct target *target, struct member *member, struct error *err) {
     struct error reason;
 
+    member->look_us = 0; /* its host may be back since */
     member_look(target, member);
     if (member->look.epoch > target->epoch)
         return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
