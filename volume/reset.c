@@ -23,8 +23,7 @@ static int reset_status(struct work *work, const struct volume *volume, const ch
     struct status_change change;
     enum volume_status wanted;
 
-    if (status_parse(status, &wanted) < 0 || !status_may_be_reset_to(wanted) ||
-        wanted == VOLUME_DELETING)
+    if (status_parse(status, &wanted) < 0 || !status_may_be_reset_to(wanted))
         return refuse_value("status", status, err);
     if (wanted == VOLUME_IN_USE && volume->attachment_count == 0)
         return error_set(

@@ -203,7 +203,6 @@ START_TEST(reset_status_needs_something_to_set) {
         "{\"os-reset_status\": {\"status\": \"\", \"attach_status\": \"\", "
         "\"migration_status\": null}}",
         "{\"os-reset_status\": {\"status\": \"nonsense\"}}",
-        "{\"os-reset_status\": {\"status\": \"deleting\"}}",
         "{\"os-reset_status\": {\"status\": \"in-use\"}}",
         "{\"os-reset_status\": {\"attach_status\": \"error\"}}",
         "{\"os-reset_status\": {\"migration_status\": \"maybe\"}}",

@@ -153,7 +153,6 @@ END_TEST
 
 START_TEST(refused_resets_change_nothing) {
     static const char *const bodies[] = {
-        RESET("deleting"),
         RESET("nonsense"),
         RESET("in-use"),
         RESET("reverting"),
@@ -191,7 +190,24 @@ START_TEST(reset_of_the_attach_status_detaches) {
 }
 END_TEST
 
-CHECK_MAIN("reset", reset_of_a_pending_extend_rolls_it_back, lost_answer_reset_and_retry,
+START_TEST(a_reset_to_deleting_is_accepted_and_deletes_nothing) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    ck_assert_int_eq(world_action(world, id, RESET("deleting")), 202);
+    world_settle(world);
+    assert_volume(world, id, "deleting", 2);
+    ck_assert_int_eq(world_check(world), 0);
+    ck_assert_int_eq(
+        world_call(world, "DELETE", arena_format(world->arena, "/volumes/%s", id), NULL), 400);
+    ck_assert_int_eq(world_action(world, id, RESET("available")), 202);
+    assert_volume(world, id, "available", 2);
+    assert_settled(world);
+}
+END_TEST
+
+CHECK_MAIN("reset", a_reset_to_deleting_is_accepted_and_deletes_nothing,
+           reset_of_a_pending_extend_rolls_it_back, lost_answer_reset_and_retry,
            reset_and_report_exclude_each_other, reset_before_the_driver_is_called, stray_keys_go,
            a_reset_volume_that_nobody_can_extend_yet,
            a_reset_volume_that_was_never_made_cannot_be_extended, refused_resets_change_nothing,
