@@ -98,16 +98,23 @@ static int check_pools(struct round *round, struct work *work, struct error *err
                  "(SELECT COALESCE(SUM(v.size_gb), 0) FROM volumes v WHERE v.host = p.name) + "
                  "(SELECT COALESCE(SUM(o.new_size_gb - v.size_gb), 0) FROM operations o "
                  " JOIN volumes v ON v.id = o.target_id "
-                 " WHERE o.new_size_gb > 0 AND v.host = p.name) "
+                 " WHERE o.new_size_gb > 0 AND v.host = p.name), "
+                 "p.snapshots_gb, (SELECT COALESCE(SUM(s.promised_gb), 0) FROM snapshots s "
+                 "JOIN volumes v ON v.id = s.volume_id WHERE v.host = p.name) "
                  "FROM pools p ORDER BY p.name");
     int more;
 
     if (!rows)
         return -1;
-    while ((more = db_next(rows, err)) > 0)
+    while ((more = db_next(rows, err)) > 0) {
         if (db_int(rows, 1) != db_int(rows, 2))
             round_found(round, "P2", "pool %s: %jd GiB allocated, its volumes have %jd GiB",
                         db_text(rows, 0), (intmax_t)db_int(rows, 1), (intmax_t)db_int(rows, 2));
+        if (db_int(rows, 3) != db_int(rows, 4))
+            round_found(round, "P2",
+                        "pool %s: %jd GiB counted for snapshots, its snapshots have %jd GiB",
+                        db_text(rows, 0), (intmax_t)db_int(rows, 3), (intmax_t)db_int(rows, 4));
+    }
     return more;
 }
 

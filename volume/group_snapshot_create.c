@@ -8,6 +8,7 @@
 #include "volume/group_snapshot_turn.h"
 #include "volume/group_type.h"
 #include "volume/notification.h"
+#include "volume/placement.h"
 #include "volume/pool.h"
 #include "volume/snapshot_create.h"
 #include "volume/type.h"
@@ -108,6 +109,16 @@ static int insert_row(struct work *work, const struct group_snapshot *row, struc
                      DB_INT(row->created_at));
 }
 
+/* Has the pool of the group space for a snapshot of each? 1, 0, -1. */
+static int members_fit(struct work *work, const struct volume *volumes, int count,
+                       struct error *err) {
+    int64_t size_gb = 0;
+
+    for (int i = 0; i < count; i++)
+        size_gb += volumes[i].size_gb;
+    return placement_fits(work, volumes[0].host, size_gb, err);
+}
+
 /* *ret: the snapshots of those that are attached. */
 static int add_members(struct work *work, const struct group_snapshot *row,
                        const struct volume *volumes, int count, json_t **ret, struct error *err) {
@@ -116,6 +127,7 @@ static int add_members(struct work *work, const struct group_snapshot *row,
         .description = row->description,
         .in_use_allowed = true,
         .group_snapshot_id = row->id,
+        .no_space = row->status == GROUP_SNAPSHOT_ERROR,
     };
     struct snapshot snapshot;
 
@@ -151,7 +163,7 @@ static int start(struct work *work, const struct group_snapshot *row, const stru
 int group_snapshot_create(struct work *work, const struct volume_group *group,
                           const struct group_snapshot_new *request, struct group_snapshot *ret,
                           struct error *err) {
-    const struct group_snapshot row = {
+    struct group_snapshot row = {
         .id = work_uuid(work),
         .project_id = work->context->project_id ? work->context->project_id : group->project_id,
         .user_id = work->context->user_id,
@@ -166,14 +178,19 @@ int group_snapshot_create(struct work *work, const struct volume_group *group,
     json_t *attached;
     int count = find_volumes(work, group, &volumes, err);
     int together = count < 0 ? -1 : check_moment(work, group, volumes, count, err);
+    int fits = together < 0 ? -1 : members_fit(work, volumes, count, err);
 
-    if (together < 0 || insert_row(work, &row, err) < 0 ||
+    if (fits == 0)
+        row.status = GROUP_SNAPSHOT_ERROR;
+    if (fits < 0 || insert_row(work, &row, err) < 0 ||
         notification_of_group_snapshot(work, "group_snapshot.create.start", row.id, err) < 0 ||
-        add_members(work, &row, volumes, count, &attached, err) < 0 ||
-        start(work, &row, volumes, count, together > 0 ? attached : NULL, err) < 0)
+        add_members(work, &row, volumes, count, &attached, err) < 0)
         return -1;
     *ret = row;
-    return 0;
+    if (fits == 0)
+        return message_put_of(work, row.project_id, work->context->request_id, "GROUP_SNAPSHOT",
+                              row.id, kind_group_snapshot_create.message_action, "003", err);
+    return start(work, &row, volumes, count, together > 0 ? attached : NULL, err);
 }
 
 /* ---- finish ---- */

@@ -83,7 +83,7 @@ struct room {
     bool known;
     double total_gb, free_gb;
     double kept_back_gb;   /* of the free room, for nobody */
-    double provisioned_gb; /* promised to volumes */
+    double provisioned_gb; /* promised to volumes and snapshots */
     bool thin;
     double ratio; /* thin: how many times the room may be promised */
 };
@@ -106,16 +106,13 @@ static struct room read_room(struct work *work, const struct pool *pool,
     const json_t *report = pool_reported(work, pool);
     const char *provisioning = type ? pairs_get(&type->extra_specs, "provisioning:type") : NULL;
     double percentage = number_of(json_object_get(report, "reserved_percentage"), 0);
-    double provisioned = number_of(json_object_get(report, "provisioned_capacity_gb"), 0);
-    double allocated = (double)pool->allocated_gb;
 
     return (struct room){
         .known = !pool->infinite && pool->free_gb >= 0,
         .total_gb = pool->total_gb,
         .free_gb = pool->free_gb,
         .kept_back_gb = pool->total_gb * percentage / 100,
-        /* The report is some seconds old, the row is not. */
-        .provisioned_gb = provisioned > allocated ? provisioned : allocated,
+        .provisioned_gb = pool_provisioned_gb(pool, report),
         .thin = json_is_true(json_object_get(report, "thin_provisioning_support")) &&
                 !(provisioning && strcmp(provisioning, "thick") == 0),
         .ratio = number_of(json_object_get(report, "max_over_subscription_ratio"),

@@ -8,7 +8,8 @@
 
 #define POOL_SELECT                                                                              \
     "SELECT p.name, p.host, p.capabilities, p.total_gb, p.free_gb, p.infinite, p.allocated_gb, " \
-    "p.reported_at, s.availability_zone, s.disabled, s.frozen, s.reported_at FROM pools p "      \
+    "p.reported_at, s.availability_zone, s.disabled, s.frozen, s.reported_at, p.snapshots_gb "   \
+    "FROM pools p "                                                                              \
     "LEFT JOIN services s ON s.binary_name = '" SERVICE_VOLUME "' AND s.host = p.host"
 
 static struct db_value gb_value(double gb) {
@@ -21,7 +22,10 @@ static int pool_insert(struct work *work, const struct pool *pool, int64_t repor
                        struct error *err) {
     return db_change(work->tx, err,
                      "INSERT INTO pools (name, host, capabilities, total_gb, free_gb, infinite, "
-                     "reported_at, allocated_gb) VALUES ($1, $2, $3, $4, $5, $6, $7, "
+                     "reported_at, snapshots_gb, allocated_gb) VALUES ($1, $2, $3, $4, $5, $6, $7, "
+                     "(SELECT COALESCE(CAST(SUM(s.promised_gb) AS BIGINT), 0) "
+                     "FROM snapshots s "
+                     "JOIN volumes v ON v.id = s.volume_id WHERE v.host = $1), "
                      "(SELECT COALESCE(CAST(SUM(size_gb) AS BIGINT), 0) FROM volumes "
                      "WHERE host = $1) + "
                      "(SELECT COALESCE(CAST(SUM(o.new_size_gb - v.size_gb) AS BIGINT), 0) "
@@ -62,6 +66,7 @@ static int read_pool(struct work *work, const struct db_rows *rows, void *ret, s
         .free_gb = read_gb(rows, 4),
         .infinite = db_bool(rows, 5),
         .allocated_gb = db_int(rows, 6),
+        .snapshots_gb = db_int(rows, 12),
         .reported_at = db_int(rows, 7),
         .availability_zone = db_copy(rows, 8, work->arena),
         .active = !db_is_null(rows, 11) && !db_bool(rows, 9) && !db_bool(rows, 10) &&
@@ -85,6 +90,23 @@ int pool_allocate(struct work *work, const char *name, int64_t delta_gb, struct 
                      "UPDATE pools SET allocated_gb = CASE WHEN allocated_gb + $1 > 0 "
                      "THEN allocated_gb + $1 ELSE 0 END WHERE name = $2",
                      DB_INT(delta_gb), DB_TEXT(name));
+}
+
+static int add_promise(struct work *work, const char *snapshot_id, int factor, struct error *err) {
+    return db_change(work->tx, err,
+                     "UPDATE pools SET snapshots_gb = snapshots_gb + $1 * "
+                     "(SELECT promised_gb FROM snapshots WHERE id = $2) "
+                     "WHERE name = (SELECT v.host FROM volumes v "
+                     "JOIN snapshots s ON s.volume_id = v.id WHERE s.id = $2)",
+                     DB_INT(factor), DB_TEXT(snapshot_id));
+}
+
+int pool_promise_snapshot(struct work *work, const char *snapshot_id, struct error *err) {
+    return add_promise(work, snapshot_id, 1, err);
+}
+
+int pool_release_snapshot(struct work *work, const char *snapshot_id, struct error *err) {
+    return add_promise(work, snapshot_id, -1, err);
 }
 
 /* ---- capabilities ---- */
@@ -115,6 +137,14 @@ int pool_says(struct work *work, const char *name, const char *what, struct erro
     return found <= 0 ? found : json_is_true(json_object_get(pool_reported(work, &pool), what));
 }
 
+double pool_provisioned_gb(const struct pool *pool, const json_t *report) {
+    double reported = json_number_value(json_object_get(report, "provisioned_capacity_gb"));
+    double counted = (double)(pool->allocated_gb + pool->snapshots_gb);
+
+    /* The report is some seconds old, the row is not. */
+    return reported > counted ? reported : counted;
+}
+
 static json_t *capacity(const struct pool *pool, double gb) {
     if (pool->infinite)
         return json_string("infinite");
@@ -130,15 +160,17 @@ static void set_default(json_t *object, const char *key, json_t *value) {
 
 json_t *pool_capabilities(struct work *work, const struct pool *pool) {
     json_t *object = pool_reported(work, pool);
-    const json_t *provisioned = json_object_get(object, "provisioned_capacity_gb");
+    double provisioned = pool_provisioned_gb(pool, object);
     const char *backend = strchr(pool->host, '@'), *inner = strchr(pool->name, '#');
     char time[CLOCK_TEXT_SIZE];
 
     json_object_set_new(object, "total_capacity_gb", capacity(pool, pool->total_gb));
     json_object_set_new(object, "free_capacity_gb", capacity(pool, pool->free_gb));
     json_object_set_new(object, "allocated_capacity_gb", json_integer(pool->allocated_gb));
-    if (!provisioned || json_number_value(provisioned) < (double)pool->allocated_gb)
-        json_object_set_new(object, "provisioned_capacity_gb", json_integer(pool->allocated_gb));
+    if (provisioned > json_number_value(json_object_get(object, "provisioned_capacity_gb")) ||
+        !json_object_get(object, "provisioned_capacity_gb"))
+        json_object_set_new(object, "provisioned_capacity_gb",
+                            json_integer((json_int_t)provisioned));
     json_object_set_new(object, "timestamp", json_string(clock_text(pool->reported_at, time)));
     set_default(object, "updated", json_null());
     set_default(object, "QoS_support", json_false());

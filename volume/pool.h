@@ -14,7 +14,8 @@ struct pool {
     const char *capabilities; /* JSON object */
     double total_gb, free_gb; /* < 0: unknown */
     bool infinite;
-    int64_t allocated_gb;
+    int64_t allocated_gb; /* sizes of its volumes */
+    int64_t snapshots_gb; /* promised to its snapshots */
     int64_t reported_at;
 
     /* Filled by pool_list() and pool_find(), from the pool's volume service. */
@@ -22,7 +23,8 @@ struct pool {
     bool active; /* takes new volumes: the service is up, enabled and not frozen */
 };
 
-/* Writes the row; allocated_gb of a known pool stays, a new one gets what the volumes there say. */
+/* Writes the row; allocated_gb and snapshots_gb of a known pool stay, a new one gets the sums of its
+ * volumes and snapshots. */
 int pool_report(struct work *work, const struct pool *pool, struct error *err);
 /* In order of names; returns how many. */
 int pool_list(struct work *work, struct pool **ret, struct error *err);
@@ -30,6 +32,12 @@ int pool_list(struct work *work, struct pool **ret, struct error *err);
 int pool_find(struct work *work, const char *name, struct pool *ret, struct error *err);
 /* Adds to allocated_gb (negative: gives back, not below 0). */
 int pool_allocate(struct work *work, const char *name, int64_t delta_gb, struct error *err);
+/* Add to snapshots_gb what the snapshot's row says (promised_gb), and take it back before the row goes. */
+int pool_promise_snapshot(struct work *work, const char *snapshot_id, struct error *err);
+int pool_release_snapshot(struct work *work, const char *snapshot_id, struct error *err);
+/* Space in GiB promised to volumes and snapshots: the row's count or the report's
+ * provisioned_capacity_gb, whichever is more. */
+double pool_provisioned_gb(const struct pool *pool, const json_t *report);
 /* Before an operation begins that not every backend can do (driver_features): ERROR_BAD_REQUEST
  * with `refusal` when the pool reports that its driver has not the feature.  What nobody knows
  * passes. */

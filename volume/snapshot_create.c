@@ -8,6 +8,7 @@
 #include "volume/group_snapshot_part.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
+#include "volume/placement.h"
 #include "volume/pool.h"
 #include "volume/volume_quota.h"
 
@@ -48,19 +49,21 @@ static int check_volume(struct work *work, const struct volume *volume, bool in_
     return frozen;
 }
 
-static int insert_row(struct work *work, const struct snapshot *snapshot, struct error *err) {
+static int insert_row(struct work *work, const struct snapshot *snapshot, int64_t promised_gb,
+                      struct error *err) {
     return db_change(
         work->tx, err,
         "INSERT INTO snapshots (id, volume_id, project_id, user_id, display_name, "
         "display_description, size_gb, status, status_by_reset, progress, use_quota, counted_gb, "
-        "delete_begun, created_at, asked_us, group_snapshot_id, taken_over, availability_zone) "
-        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, 1, $10, 0, $11, $12, $13, $14, $15)",
+        "delete_begun, created_at, asked_us, group_snapshot_id, taken_over, availability_zone, "
+        "promised_gb) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, 1, $10, 0, $11, $12, $13, $14, $15, $16)",
         DB_TEXT(snapshot->id), DB_TEXT(snapshot->volume_id), DB_TEXT(snapshot->project_id),
         DB_TEXT(snapshot->user_id), DB_TEXT(snapshot->name), DB_TEXT(snapshot->description),
         DB_INT(snapshot->size_gb), DB_TEXT(snapshot_status_text(snapshot->status)),
         DB_TEXT(snapshot->progress), DB_INT(snapshot->counted_gb), DB_INT(snapshot->created_at),
         DB_INT(work->clock_us), DB_TEXT(snapshot->group_snapshot_id), DB_BOOL(snapshot->taken_over),
-        DB_TEXT(snapshot->availability_zone));
+        DB_TEXT(snapshot->availability_zone), DB_INT(promised_gb));
 }
 
 int snapshot_add(struct work *work, const struct volume *volume, const struct snapshot_new *request,
@@ -73,7 +76,9 @@ int snapshot_add(struct work *work, const struct volume *volume, const struct sn
         .name = request->name,
         .description = request->description,
         .size_gb = volume->size_gb,
-        .status = request->taken_over ? SNAPSHOT_MANAGING : SNAPSHOT_CREATING,
+        .status = request->no_space     ? SNAPSHOT_ERROR
+                  : request->taken_over ? SNAPSHOT_MANAGING
+                                        : SNAPSHOT_CREATING,
         .progress = "0%",
         .use_quota = true,
         .counted_gb = work->settings->no_snapshot_gb_quota ? 0 : volume->size_gb,
@@ -89,7 +94,9 @@ int snapshot_add(struct work *work, const struct volume *volume, const struct sn
     if (check_volume(work, volume, request->in_use_allowed, err) < 0 ||
         pair_rows_check(work, &snapshot_metadata_rows, "to be made", &request->metadata, err) < 0 ||
         conflict_settle(work, volume->id, ACTION_SNAPSHOT, err) < 0 ||
-        snapshot_quota_take(work, &snapshot, err) < 0 || insert_row(work, &snapshot, err) < 0 ||
+        snapshot_quota_take(work, &snapshot, err) < 0 ||
+        insert_row(work, &snapshot, request->no_space ? 0 : snapshot.size_gb, err) < 0 ||
+        pool_promise_snapshot(work, snapshot.id, err) < 0 ||
         pair_rows_put(work, &snapshot_metadata_rows, PAIR_OWNER(&snapshot), &snapshot.metadata,
                       true, err) < 0)
         return -1;
@@ -107,9 +114,15 @@ int snapshot_create(struct work *work, const struct volume *volume,
         .turn_of = volume->id,
         .host = volume->host,
     };
+    struct snapshot_new checked = *request;
+    int fits = placement_fits(work, volume->host, volume->size_gb, err);
 
-    if (snapshot_add(work, volume, request, ret, err) < 0)
+    checked.no_space = fits == 0;
+    if (fits < 0 || snapshot_add(work, volume, &checked, ret, err) < 0)
         return -1;
+    if (fits == 0)
+        return message_put_of(work, ret->project_id, work->context->request_id, "VOLUME_SNAPSHOT",
+                              ret->id, kind_snapshot_create.message_action, "003", err);
     fields.target_id = ret->id;
     fields.project_id = ret->project_id;
     return operation_insert(work, &kind_snapshot_create, &fields, NULL, err);

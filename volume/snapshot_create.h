@@ -12,8 +12,10 @@ struct snapshot_new {
     bool in_use_allowed;           /* asked for by force, or by the microversion (3.66) */
     const char *group_snapshot_id; /* that makes it; NULL: it is made by itself */
     bool taken_over;               /* it is there already (snapshot_manage.h) */
+    bool no_space;                 /* its pool has no space for it: the row is made in error */
 };
 
+/* Where the pool has no space for it, *ret is in error, a message says why, and nothing is begun. */
 int snapshot_create(struct work *work, const struct volume *volume,
                     const struct snapshot_new *request, struct snapshot *ret, struct error *err);
 /* struct create_ending (create.h) finishes it. */

@@ -5,6 +5,7 @@
 #include "volume/conflict.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
+#include "volume/pool.h"
 #include "volume/volume_quota.h"
 
 static int check(struct work *work, const struct snapshot *snapshot, bool force,
@@ -77,6 +78,7 @@ int snapshot_delete_not_begun(struct work *work, const struct operation *held, v
 static int remove_row(struct work *work, const struct snapshot *snapshot, struct error *err) {
     if (db_run(work->tx, err, "DELETE FROM snapshot_metadata WHERE snapshot_id = $1",
                DB_TEXT(snapshot->id)) < 0 ||
+        pool_release_snapshot(work, snapshot->id, err) < 0 ||
         db_run(work->tx, err, "DELETE FROM snapshots WHERE id = $1", DB_TEXT(snapshot->id)) < 0)
         return -1;
     return snapshot_quota_give_back(work, snapshot, err);

@@ -314,9 +314,29 @@ START_TEST(those_of_the_reserved_type_do_not_show) {
 }
 END_TEST
 
-CHECK_MAIN("group_snapshots", a_group_snapshot_is_made_and_shown,
-           lists_show_them_by_name_status_and_group, they_came_with_3_14_and_their_reset_with_3_19,
-           a_bad_body_makes_nothing, one_member_that_cannot_be_taken_refuses_all,
+START_TEST(a_group_snapshot_without_space_for_all_members_makes_none) {
+    const char *volumes[2], *id;
+    autoworld struct world *world = with_pair(volumes);
+
+    world_sql(world, "UPDATE pools SET total_gb = 5, free_gb = 5, infinite = 0, "
+                     "capabilities = '{\"thin_provisioning_support\": true, "
+                     "\"max_over_subscription_ratio\": 1.0}'");
+    id = group_snapshot(world);
+    ck_assert_str_eq(group_snapshot_status(world, id), "error");
+    ck_assert_int_eq(COUNT("snapshots WHERE status = 'error'"), 2);
+    ck_assert(world_has_message(world, id, "VOLUME_GROUP_SNAPSHOT_904_003"));
+    ck_assert_int_eq(world_count(world, "SELECT snapshots_gb FROM pools"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+    ck_assert_int_eq(ask(world, "DELETE", "/group_snapshots/", id), 202);
+    world_settle(world);
+    assert_nothing(world);
+}
+END_TEST
+
+CHECK_MAIN("group_snapshots", a_group_snapshot_without_space_for_all_members_makes_none,
+           a_group_snapshot_is_made_and_shown, lists_show_them_by_name_status_and_group,
+           they_came_with_3_14_and_their_reset_with_3_19, a_bad_body_makes_nothing,
+           one_member_that_cannot_be_taken_refuses_all,
            a_frozen_backend_and_an_empty_group_make_none, each_member_counts_as_a_snapshot,
            a_promise_of_one_moment_is_kept_or_refused,
            without_that_promise_attached_volumes_are_taken_in_turn,

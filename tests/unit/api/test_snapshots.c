@@ -382,7 +382,47 @@ START_TEST(lists_filter_sort_and_page) {
 }
 END_TEST
 
-CHECK_MAIN("snapshots", a_snapshot_that_is_copied_shows_how_far_it_is,
+/* A pool of 10 GiB that promises no more than it has; the volume has 3 of them. */
+static const char *volume_in_small_pool(struct world *world) {
+    const char *volume = world_volume(world, 3);
+
+    world_sql(world, "UPDATE pools SET total_gb = 10, free_gb = 10, infinite = 0, "
+                     "capabilities = '{\"thin_provisioning_support\": true, "
+                     "\"max_over_subscription_ratio\": 1.0}'");
+    return volume;
+}
+
+START_TEST(snapshots_are_promised_space_of_the_pool) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = volume_in_small_pool(world), *first, *failed;
+
+    first = new_snapshot(world, volume);
+    new_snapshot(world, volume);
+    failed = new_snapshot(world, volume);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 2);
+    world_settle(world);
+    ck_assert_str_eq(snapshot_status(world, first), "available");
+    ck_assert_str_eq(snapshot_status(world, failed), "error");
+    ck_assert(world_has_message(world, failed, "VOLUME_VOLUME_SNAPSHOT_009_003"));
+    ck_assert_int_eq(memory_read_snapshot(world->memory, failed), -1);
+    ck_assert_int_eq(world_count(world, "SELECT snapshots_gb FROM pools"), 6);
+    ck_assert_int_eq(world_call(world, "GET", "/scheduler-stats/get_pools?detail=true", NULL), 200);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "\"provisioned_capacity_gb\":9"));
+    ck_assert_int_eq(world_check(world), 0);
+
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", failed), NULL), 202);
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", first), NULL), 202);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT snapshots_gb FROM pools"), 3);
+    first = new_snapshot(world, volume);
+    world_settle(world);
+    ck_assert_str_eq(snapshot_status(world, first), "available");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+CHECK_MAIN("snapshots", snapshots_are_promised_space_of_the_pool,
+           a_snapshot_that_is_copied_shows_how_far_it_is,
            a_snapshot_is_made_shown_listed_and_deleted, a_volume_with_snapshots_is_not_deleted,
            snapshots_of_one_volume_are_worked_on_one_after_the_other, a_bad_body_makes_nothing,
            force_is_what_the_microversion_says, a_storage_that_cannot_below_a_guest_says_so,

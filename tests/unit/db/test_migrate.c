@@ -237,6 +237,30 @@ START_TEST(turns_that_nobody_waits_for_go) {
 }
 END_TEST
 
+/* On either engine. */
+START_TEST(snapshots_that_are_there_are_promised_space) {
+    struct db *db = scratch_open(database_url(), true);
+
+    sql_run(db, "ALTER TABLE snapshots DROP COLUMN promised_gb");
+    sql_run(db, "ALTER TABLE pools DROP COLUMN snapshots_gb");
+    sql_run(db, "INSERT INTO pools (name, host, capabilities, infinite, allocated_gb, reported_at) "
+                "VALUES ('h#p', 'h', '{}', 0, 5, 1), ('h#q', 'h', '{}', 0, 0, 1)");
+    sql_run(db, "INSERT INTO volumes (id, project_id, user_id, host, availability_zone, "
+                "size_gb, largest_gb, status, status_by_reset, attach_status, bootable, "
+                "multiattach, use_quota, created_at) VALUES ('v', 'p', 'u', 'h#p', 'nova', 5, 5, "
+                "'available', 0, 'detached', 0, 0, 1, 1)");
+    sql_run(db, "INSERT INTO snapshots (id, volume_id, project_id, user_id, size_gb, status, "
+                "status_by_reset, use_quota, counted_gb, delete_begun, asked_us, created_at) "
+                "VALUES ('s', 'v', 'p', 'u', 3, 'available', 0, 1, 3, 0, 1, 1), "
+                "('t', 'v', 'p', 'u', 5, 'error', 0, 1, 5, 0, 2, 1)");
+    run_text(db, 42);
+    ck_assert_int_eq(sql_int(db, "SELECT promised_gb FROM snapshots WHERE id = 's'"), 3);
+    ck_assert_int_eq(sql_int(db, "SELECT snapshots_gb FROM pools WHERE name = 'h#p'"), 8);
+    ck_assert_int_eq(sql_int(db, "SELECT snapshots_gb FROM pools WHERE name = 'h#q'"), 0);
+    db_close(db);
+}
+END_TEST
+
 START_TEST(a_foreign_schema_version_is_an_error) {
     struct db *db = scratch_open("sqlite://", true);
     struct error err = { 0 };
@@ -257,7 +281,8 @@ END_TEST
 CHECK_MAIN("migrate", texts_are_in_the_order_of_their_numbers, a_new_database_gets_every_text_once,
            an_older_database_keeps_its_rows_and_gets_what_is_new,
            documents_that_are_there_are_counted_in_bytes, turns_that_nobody_waits_for_go,
-           a_newer_schema_is_refused_with_the_path, a_text_that_fails_is_named_and_nothing_stays,
+           snapshots_that_are_there_are_promised_space, a_newer_schema_is_refused_with_the_path,
+           a_text_that_fails_is_named_and_nothing_stays,
            a_text_is_cut_at_the_ends_of_its_statements,
            metadata_get_the_project_and_the_birth_of_what_they_are_of,
            a_foreign_schema_version_is_an_error)
