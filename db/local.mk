@@ -11,6 +11,7 @@ libscoria_a_SOURCES += \
 	db/sqlite/engine.c \
 	db/sqlite/log.c db/sqlite/log.h \
 	db/sqlite/map.c db/sqlite/map.h \
+	db/sqlite/reserve.c db/sqlite/reserve.h \
 	db/sqlite/sqlite.c db/sqlite/sqlite.h \
 	db/sqlite/statement.c db/sqlite/statement.h \
 	db/sqlite/tx.c db/sqlite/tx.h \
@@ -88,6 +89,7 @@ if HAVE_CHECK
 slow_tests += tests/unit/db/sqlite/test_log
 check_PROGRAMS += \
 	tests/unit/db/sqlite/test_map \
+	tests/unit/db/sqlite/test_reserve \
 	tests/unit/db/sqlite/test_sqlite \
 	tests/unit/db/sqlite/test_statement \
 	tests/unit/db/sqlite/test_writer \

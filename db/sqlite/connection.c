@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 
+#include <errno.h>
 #include <string.h>
 
 struct failure {
@@ -36,6 +37,11 @@ static const struct failure *failure_find(int code) {
 int connection_note_failure(struct connection *connection) {
     int code = sqlite3_extended_errcode(connection->handle);
 
+    int number = sqlite3_system_errno(connection->handle);
+
+    if ((code & 0xff) == SQLITE_FULL ||
+        ((code & 0xff) == SQLITE_IOERR && (number == ENOSPC || number == EDQUOT)))
+        connection->full = true;
     if (code == SQLITE_IOERR_FSYNC && !connection->in_doubt) {
         connection->in_doubt = true;
         log_error(NULL, "flush of the database failed; nothing is answered until it is good again",

@@ -16,6 +16,8 @@ struct connection {
     struct statement_cache *statements;
     bool unsynced;        /* see sqlite_tx_set_unsynced() */
     bool in_doubt;        /* a flush failed: nothing may build on the log before sqlite_renew() */
+    bool full;            /* a failure was for want of space; see sqlite_make_space() */
+    bool no_reserve;      /* of disk space: to be made once there is enough (reserve.h) */
     int wal_frames;       /* in the WAL after our last commit; 0 once they are checkpointed */
     struct sqlite_db *db; /* the last three are for engine.c's list of readers */
     struct connection *next, *previous;

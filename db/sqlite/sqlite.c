@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "db/sqlite/log.h"
 #include "db/sqlite/map.h"
+#include "db/sqlite/reserve.h"
 #include "db/sqlite/statement.h"
 
 #include <errno.h>
@@ -144,22 +145,54 @@ static void library_setup(void) {
     sqlite_map_setup();
 }
 
+/* -1; *ret_full: for want of space. */
+static int connection_open(const char *path, bool writer, struct connection **ret, bool *ret_full,
+                           struct error *err) {
+    struct connection *connection = heap_new(sizeof(*connection));
+
+    connection->statements = statement_cache_new();
+    if (connection_setup(connection, path, writer, err) < 0 ||
+        (*path && writer && log_prepare(connection, path, err) < 0)) {
+        *ret_full = connection->full;
+        sqlite_close(connection);
+        return -1;
+    }
+    *ret = connection;
+    return 0;
+}
+
 int sqlite_open(const char *path, bool writer, struct connection **ret, struct error *err) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    struct connection *connection;
+    bool full = false;
+    int result;
 
     pthread_once(&once, library_setup);
     if (*path && writer && file_prepare(path, err) < 0)
         return error_context(err, "database %s", path);
-    connection = heap_new(sizeof(*connection));
-    connection->statements = statement_cache_new();
-    if (connection_setup(connection, path, writer, err) < 0 ||
-        (*path && writer && log_prepare(connection, path, err) < 0)) {
-        sqlite_close(connection);
+    result = connection_open(path, writer, ret, &full, err);
+    if (result < 0 && full && *path && writer && sqlite_reserve_release(path))
+        result = connection_open(path, writer, ret, &full, err);
+    if (result < 0)
         return error_context(err, "database %s", *path ? path : "in memory");
-    }
-    *ret = connection;
+    (*ret)->no_reserve = *path && writer && !sqlite_reserve_make(path);
     return 0;
+}
+
+bool sqlite_make_space(struct connection *connection) {
+    bool full = connection->full;
+
+    connection->full = false;
+    if (!full || !sqlite_reserve_release(sqlite3_db_filename(connection->handle, "main")))
+        return false;
+    connection->no_reserve = true;
+    return true;
+}
+
+/* A file system that was full may have space again. */
+static void reserve_renew(struct connection *connection) {
+    if (connection->no_reserve)
+        connection->no_reserve =
+            !sqlite_reserve_make(sqlite3_db_filename(connection->handle, "main"));
 }
 
 /* The last connection to go copies the log to the file: not one with a hole. */
@@ -177,6 +210,7 @@ void sqlite_checkpoint(struct connection *connection) {
                                   NULL) != SQLITE_OK)
         connection_note_failure(connection);
     connection->wal_frames = 0;
+    reserve_renew(connection);
 }
 
 int sqlite_renew(struct connection *connection, struct error *err) {

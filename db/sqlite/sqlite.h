@@ -22,6 +22,9 @@ void sqlite_close(struct connection *connection);
  * shows at a later commit. */
 void sqlite_checkpoint(struct connection *connection);
 
+/* After a failure for want of space: gives up the reserve.  true: worth trying again. */
+bool sqlite_make_space(struct connection *connection);
+
 /* Makes a log that is in doubt good again; -1: it still is. Stops the process when commits that it
  * has seen are lost. Outside a transaction. */
 int sqlite_renew(struct connection *connection, struct error *err);

@@ -117,17 +117,25 @@ static int group_commit(const struct writer *writer, struct group *group, struct
     return fault_check(writer, "after_commit", err) != 0 ? -1 : 0;
 }
 
-static void group_run(struct writer *writer, struct group *group) {
-    struct error err = { .kind = ERROR_NONE };
-
+static int group_try(struct writer *writer, struct group *group, struct error *err) {
     for (unsigned i = 0; i < group->count; i++) {
         group->outcomes[i].err.kind = ERROR_NONE;
         group->outcomes[i].err.message[0] = '\0';
     }
-    pthread_mutex_lock(&writer->using_connection);
     group->tx = (struct sqlite_tx){ .base = { .engine = &sqlite_engine, .writes = true },
                                     .connection = writer->connection };
-    if (group_commit(writer, group, &err) < 0) {
+    return group_commit(writer, group, err);
+}
+
+static void group_run(struct writer *writer, struct group *group) {
+    struct error err = { .kind = ERROR_NONE };
+    int result;
+
+    pthread_mutex_lock(&writer->using_connection);
+    result = group_try(writer, group, &err);
+    if (result < 0 && sqlite_make_space(writer->connection))
+        result = group_try(writer, group, &err);
+    if (result < 0) {
         /* So that what is called failed does not come back with the next process. */
         sqlite_renew(writer->connection, &(struct error){ .kind = ERROR_NONE });
         group->tx.base.tells = 0;

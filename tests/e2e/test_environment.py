@@ -421,3 +421,76 @@ class FullState(Workplace):
         self.assertEqual({volume["id"] for volume in api.list()}, set(accepted))
         self.assertEqual(service.stop(), 0)
         self.assertEqual(program.check(self.state, *options), [])
+
+
+class VolumesFillTheState(Workplace):
+    """State directory and volumes share a file system that guests fill: deleting a volume is the
+    way out, also after an orderly stop that has left the database without a log."""
+
+    def setUp(self):
+        super().setUp()
+        image, self.place = (os.path.join(self.directory, name) for name in ("image", "place"))
+        os.mkdir(self.place)
+        with open(image, "wb") as file:
+            file.truncate(200 << 20)
+        if subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], capture_output=True,
+                          check=False).returncode or \
+                subprocess.run(["mount", "-o", "loop", image, self.place], capture_output=True,
+                               check=False).returncode:
+            self.skipTest("no loop device here")
+        self.addCleanup(subprocess.run, ["umount", "-l", self.place], check=False)
+        self.state = os.path.join(self.place, "state")
+        self.reserve = os.path.join(self.state, "scoria.db-reserve")
+        self.service = program.serve(self.state)
+        self.addCleanup(self.service.kill)
+
+    def start(self):
+        self.service.start()
+        api = BlockStorage(self.service.endpoint)
+        self.addCleanup(api.close)
+        return api
+
+    def test_a_volume_is_deleted_after_a_start_without_space(self):
+        api = self.start()
+        full, kept = (api.create_available(1)["id"] for _ in range(2))
+        self.assertEqual(self.service.stop(), 0)
+        self.assertTrue(os.path.exists(self.reserve))
+        self.fill(os.path.join(self.state, "volumes", f"volume-{full}"))
+        self.fill(os.path.join(self.place, "filler"))
+        api = self.start()
+        self.assertFalse(os.path.exists(self.reserve))
+        self.assertIn("reserve of disk space released", self.service.log())
+        api.delete_and_wait(full)
+        self.assertEqual(api.show(kept)["status"], "available")
+        self.assertEqual(self.service.stop(), 0)
+        self.start()
+        self.assertTrue(os.path.exists(self.reserve))
+        self.assertEqual(self.service.stop(), 0)
+        self.assertEqual(program.check(self.state), [])
+
+    def test_changes_use_the_reserve_until_there_is_space_again(self):
+        api = self.start()
+        full, kept = (api.create_available(1)["id"] for _ in range(2))
+        self.fill(os.path.join(self.state, "volumes", f"volume-{full}"))
+        self.fill(os.path.join(self.place, "filler"))
+        for i in range(200):
+            api.ask("PUT", f"/volumes/{kept}", {"volume": {"name": f"name {i}"}})
+            if not os.path.exists(self.reserve):
+                break
+        self.assertFalse(os.path.exists(self.reserve))
+        api.delete_and_wait(full)
+        for i in range(2000):
+            api.ask("PUT", f"/volumes/{kept}", {"volume": {"name": f"other name {i}"}})
+            if os.path.exists(self.reserve):
+                break
+        self.assertTrue(os.path.exists(self.reserve))
+        self.assertEqual(api.show(kept)["name"], f"other name {i}")
+        self.assertEqual(self.service.stop(), 0)
+        self.assertEqual(program.check(self.state), [])
+
+    @staticmethod
+    def fill(path):
+        with open(path, "r+b" if os.path.exists(path) else "wb", buffering=0) as file, \
+                contextlib.suppress(OSError):
+            while file.write(b"x" * 4096):
+                pass

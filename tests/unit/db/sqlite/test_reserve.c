@@ -1,0 +1,56 @@
+#include "db/sqlite/reserve.h"
+
+#include "tests/unit/db/scratch.h"
+
+#include <limits.h>
+#include <sys/stat.h>
+
+static const char *reserve_of(const struct scratch *scratch) {
+    static char path[64];
+
+    snprintf(path, sizeof(path), "%s-reserve", scratch->path);
+    return path;
+}
+
+START_TEST(a_database_has_a_reserve_with_mode_0600) {
+    autoscratch struct scratch scratch;
+    struct stat found;
+
+    scratch_make(&scratch);
+    db_close(scratch_open(scratch.url, true));
+    ck_assert_int_eq(stat(reserve_of(&scratch), &found), 0);
+    ck_assert_int_eq(found.st_size, SQLITE_RESERVE_BYTES);
+    ck_assert_int_ge(found.st_blocks * 512, SQLITE_RESERVE_BYTES);
+    ck_assert_int_eq(found.st_mode & 0777, 0600);
+}
+END_TEST
+
+START_TEST(a_reserve_is_released_once_and_made_again) {
+    autoscratch struct scratch scratch;
+
+    scratch_make(&scratch);
+    ck_assert(!sqlite_reserve_release(scratch.path));
+    db_close(scratch_open(scratch.url, true));
+    ck_assert(sqlite_reserve_release(scratch.path));
+    ck_assert(!sqlite_reserve_release(scratch.path));
+    ck_assert_int_ne(access(reserve_of(&scratch), F_OK), 0);
+    ck_assert(sqlite_reserve_make(scratch.path));
+    ck_assert(sqlite_reserve_make(scratch.path));
+    ck_assert_int_eq(access(reserve_of(&scratch), F_OK), 0);
+}
+END_TEST
+
+START_TEST(a_path_without_space_for_the_name_has_none) {
+    char path[PATH_MAX];
+
+    memset(path, 'x', sizeof(path));
+    path[0] = '/';
+    path[sizeof(path) - 1] = '\0';
+    ck_assert(!sqlite_reserve_make(path));
+    ck_assert(!sqlite_reserve_release(path));
+    ck_assert(!sqlite_reserve_make("/nonexistent/database"));
+}
+END_TEST
+
+CHECK_MAIN("reserve", a_database_has_a_reserve_with_mode_0600,
+           a_reserve_is_released_once_and_made_again, a_path_without_space_for_the_name_has_none)
