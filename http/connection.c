@@ -94,6 +94,7 @@ void *http_connection_begin(void *arg, const char *uri, struct MHD_Connection *m
         .transport = connection,
     };
     connection->state = REPLY_OPEN;
+    connection->in_request = true;
     connection->headers_seen = connection->handed_over = false;
     connection->body_room = 0;
     connection->excess = 0;
@@ -110,6 +111,7 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
     if (!connection)
         return;
     *context = NULL;
+    connection->in_request = false;
     http_connection_take_turn(connection, HTTP_TURN_IDLE);
     if (connection->slept)
         http_reply_own_timeout(connection, false);

@@ -64,6 +64,7 @@ struct http_connection {
     _Atomic enum http_turn turn;
     _Atomic int64_t since_us; /* when that began */
     char *client;             /* of the heap: whose certificate it has shown; NULL: not yet */
+    bool in_request; /* between http_connection_begin() and _end(): `exchange` is of a request */
     bool headers_seen;
     bool handed_over;                 /* the handler was called */
     bool slept;                       /* waited for its reply with a timeout of its own */

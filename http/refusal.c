@@ -2,23 +2,53 @@
 
 #include "http/head.private.h"
 
+#include <errno.h>
 #include <gnutls/gnutls.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 
 enum { UNREAD_LOOKS = 16 };
 
-/* The one of this thread's whose head has been read and not been shown to us: a thread of
- * libmicrohttpd works on one at a time. */
+/* libmicrohttpd's own reading of the first Content-Length. */
+static bool length_is_number(struct MHD_Connection *mhd) {
+    const char *text = NULL, *end;
+    size_t size = 0;
+
+    MHD_lookup_connection_value_n(mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH,
+                                  strlen(MHD_HTTP_HEADER_CONTENT_LENGTH), &text, &size);
+    if (!text)
+        return true;
+    errno = 0;
+    end = text + strspn(text, "0123456789");
+    return size > 0 && end == text + size && (strtoull(text, NULL, 10), errno == 0);
+}
+
+/*
+ * libmicrohttpd writes its log at any moment, also about a connection without a request: it has
+ * refused the request line before http_connection_begin(), or the request has ended.  Only between
+ * the end of a head and its first answer, whose status is known as soon as there is one, can the
+ * head be the one that is refused now: no connection waits in that state.
+ */
+static bool is_refused(const struct http_connection *connection) {
+    return pthread_equal(connection->thread, pthread_self()) && connection->in_request &&
+           !connection->headers_seen &&
+           MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE) &&
+           !MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_HTTP_STATUS) &&
+           !length_is_number(connection->mhd);
+}
+
+/* NULL: the log is about something else.  A thread of libmicrohttpd works on one at a time. */
 static struct http_connection *find_refused(struct http_server *server) {
     struct http_connection *connection, *found = NULL;
 
-    pthread_mutex_lock(&server->lock);
-    LIST_FOREACH(connection, &server->all, all)
-    if (pthread_equal(connection->thread, pthread_self()) && !connection->headers_seen &&
-        MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE))
-        found = connection;
+    if (pthread_mutex_lock(&server->lock) != 0) /* this thread has it: that is no request's head */
+        return NULL;
+    LIST_FOREACH(connection, &server->all, all) {
+        if (is_refused(connection))
+            found = connection;
+    }
     pthread_mutex_unlock(&server->lock);
     return found;
 }

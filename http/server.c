@@ -115,6 +115,16 @@ static unsigned connections_that_fit(unsigned wanted) {
     return most;
 }
 
+/* libmicrohttpd may write its log in a call of ours that holds the lock: see refusal.c. */
+static void init_lock(pthread_mutex_t *lock) {
+    pthread_mutexattr_t kind;
+
+    pthread_mutexattr_init(&kind);
+    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ERRORCHECK);
+    pthread_mutex_init(lock, &kind);
+    pthread_mutexattr_destroy(&kind);
+}
+
 static struct http_server *server_new(const struct http_server_settings *settings) {
     unsigned idle_seconds = settings->idle_seconds ? settings->idle_seconds : DEFAULT_IDLE_SECONDS;
     struct arena *arena = arena_new();
@@ -134,7 +144,7 @@ static struct http_server *server_new(const struct http_server_settings *setting
     server->most_answer_bytes =
         settings->answer_bytes ? settings->answer_bytes : DEFAULT_ANSWER_BYTES;
     server->acceptor_wake = server->unix_socket.lock = -1;
-    pthread_mutex_init(&server->lock, NULL);
+    init_lock(&server->lock);
     thread_cond_init(&server->changed);
     copy_mounts(server, settings->mounts);
     return server;

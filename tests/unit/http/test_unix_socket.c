@@ -322,6 +322,74 @@ START_TEST(places_are_counted_by_user) {
 }
 END_TEST
 
+/* It sends, and what is sent to it fails: the server finds that out in the midst of an answer. */
+static int dial_deaf(const struct scene *scene) {
+    const struct sockaddr_un address = address_of(scene->path);
+    const struct timeval limit = { .tv_sec = 60 };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    ck_assert_int_eq(shutdown(fd, SHUT_RD), 0);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    return fd;
+}
+
+static void send_all(int fd, const char *bytes, size_t size) {
+    while (size > 0) {
+        ssize_t sent = send(fd, bytes, size, MSG_NOSIGNAL);
+
+        if (sent <= 0)
+            return; /* it has been closed meanwhile */
+        bytes += sent;
+        size -= (size_t)sent;
+    }
+}
+
+/* libmicrohttpd answers each of these itself, before, in or after what it shows us of a request. */
+START_TEST(an_answer_that_fails_without_a_request_reaches_no_handler) {
+    static const struct {
+        const char *begin;
+        bool filled;
+        const char *end;
+    } heads[] = {
+        { "GET /", true, " HTTP/1.1\r\nHost: x\r\n\r\n" },
+        { "GET / HTTP/1.1\r\nHost: x\r\nX-Long: ", true, "\r\n\r\n" },
+        { "\r\n\r\n", true, "" },
+        { "GET / HTTP/9.9\r\n\r\n", false, "" },
+        { "GET / HTTP/0.9\r\n\r\n", false, "" },
+        { "GET\r\n\r\n", false, "" },
+        { "GET / HTTP/1.1\r\nno colon\r\n\r\n", false, "" },
+        { "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", false, "" },
+        { "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999999999\r\n\r\n", false, "" },
+        { "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", false, "" },
+    };
+    static const char before[] = "GET /before HTTP/1.1\r\nHost: x\r\n\r\n";
+    static char filler[40000];
+    struct scene *scene = scene_new();
+    struct http_server *server = start(scene, 0);
+    struct http_call call = { .method = "GET" };
+    struct http_answer answer;
+
+    memset(filler, 'x', sizeof(filler));
+    call.url =
+        arena_join(scene->arena, unix_socket_url(scene->arena, scene->path, false), "/after", NULL);
+    for (size_t i = 0; i < 2 * LENGTH(heads); i++) {
+        autoclose int fd = dial_deaf(scene);
+
+        if (i % 2)
+            send_all(fd, before, strlen(before));
+        send_all(fd, heads[i / 2].begin, strlen(heads[i / 2].begin));
+        if (heads[i / 2].filled)
+            send_all(fd, filler, sizeof(filler));
+        send_all(fd, heads[i / 2].end, strlen(heads[i / 2].end));
+        ck_assert_int_eq(http_call(scene->arena, &call, &answer, &scene->err), 0);
+        ck_assert_int_eq(answer.status, 200);
+    }
+    http_server_stop(server, 0);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_socket_in_the_file_system_is_of_this_machine_alone) {
     ck_assert(listen_is_loopback("unix:/run/api.sock"));
     ck_assert_str_eq(unix_socket_path("unix:/run/api.sock"), "/run/api.sock");
@@ -335,4 +403,5 @@ CHECK_MAIN("unix_socket", the_file_has_its_mode_and_goes_at_the_end,
            what_a_dead_process_left_is_replaced, who_listens_already_is_not_replaced,
            another_program_is_not_replaced, what_is_no_socket_stays, at_the_end_anothers_file_stays,
            a_server_is_asked_through_the_file, urls_that_name_no_socket_reach_nothing,
-           places_are_counted_by_user, a_socket_in_the_file_system_is_of_this_machine_alone)
+           places_are_counted_by_user, an_answer_that_fails_without_a_request_reaches_no_handler,
+           a_socket_in_the_file_system_is_of_this_machine_alone)
