@@ -1,5 +1,10 @@
 #include "http/head.private.h"
 
+#include "common/alone_header.h"
+#include "common/cleanup.h"
+#include "common/extend_header.h"
+#include "common/room_header.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -9,8 +14,35 @@ struct framing {
     bool chunked;
 };
 
+/* Each has one value, by which the service decides: of two, a proxy may have checked the other. */
+static const struct single_field {
+    const char *name, *fault;
+} single_fields[] = {
+#define SINGLE(name) \
+    { name, "There must be one " name "." }
+    /* clang-format off */
+    SINGLE(ALONE_HEADER),
+    SINGLE(EXTEND_HEADER),
+    SINGLE(ROOM_HEADER),
+    SINGLE("Content-Type"),
+    SINGLE("OpenStack-API-Version"),
+    SINGLE("Origin"),
+    SINGLE("Sec-Fetch-Site"),
+    SINGLE("X-Auth-Key"),
+    SINGLE("X-Auth-Project-Id"),
+    SINGLE("X-Auth-Token"),
+    SINGLE("X-Auth-User"),
+    SINGLE("X-OpenStack-Nova-API-Version"),
+    SINGLE("X-OpenStack-Request-ID"),
+    SINGLE("X-Service-Roles"),
+    SINGLE("X-Service-Token"),
+    SINGLE("X-Storage-Token"),
+    /* clang-format on */
+};
+
 struct walk {
     struct framing framing;
+    unsigned singles; /* a bit for each of single_fields that has come */
     bool lies_as_sent;
     const char *at; /* where the next name must begin */
     const char *fault;
@@ -60,6 +92,19 @@ static void count_field(struct framing *framing, const char *name, size_t size, 
     }
 }
 
+static const char *single_fault(struct walk *walk, const char *name, size_t size) {
+    for (size_t i = 0; i < LENGTH(single_fields); i++) {
+        unsigned bit = 1U << i;
+
+        if (!is_field(name, size, single_fields[i].name))
+            continue;
+        if (walk->singles & bit)
+            return single_fields[i].fault;
+        walk->singles |= bit;
+    }
+    return NULL;
+}
+
 /* Blanks alone between the name's colon and the value, and the field right behind the last one. */
 static bool is_in_place(const struct walk *walk, const char *name, size_t size, const char *value) {
     const char *behind = name + size + 1;
@@ -78,6 +123,8 @@ static enum MHD_Result look_at_field(void *arg, enum MHD_ValueKind kind, const c
         walk->fault = "The value of a header field has control characters.";
     else if (walk->lies_as_sent && !is_in_place(walk, name, size, value))
         walk->fault = "A line of the request's head is malformed.";
+    else
+        walk->fault = single_fault(walk, name, size);
     if (walk->fault)
         return MHD_NO;
     walk->at = value + value_size + 2; /* CRLF */

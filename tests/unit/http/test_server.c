@@ -6,6 +6,7 @@
 #include "tests/lib/check_main.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -651,12 +652,58 @@ START_TEST(head_that_can_be_read_in_two_ways_is_refused) {
 }
 END_TEST
 
+/* The second value is empty, the same or another, in other letters and behind other fields. */
+START_TEST(a_field_with_one_value_is_refused_when_it_comes_twice) {
+    static const char *const names[] = { "Content-Length",
+                                         "Content-Type",
+                                         "Host",
+                                         "OpenStack-API-Version",
+                                         "Origin",
+                                         "Sec-Fetch-Site",
+                                         "X-Auth-Key",
+                                         "X-Auth-Project-Id",
+                                         "X-Auth-Token",
+                                         "X-Auth-User",
+                                         "X-OpenStack-Nova-API-Version",
+                                         "X-OpenStack-Request-ID",
+                                         "X-Scoria-Alone",
+                                         "X-Scoria-Extend",
+                                         "X-Scoria-Room",
+                                         "X-Service-Roles",
+                                         "X-Service-Token",
+                                         "X-Storage-Token" };
+    static const char *const seconds[] = { "0", "1", "" };
+    struct http_server *server = START();
+
+    for (size_t i = 0; i < LENGTH(names) * LENGTH(seconds); i++) {
+        const char *name = names[i / LENGTH(seconds)];
+        autoclose int fd = dial(server);
+        char head[400], lower[40] = "";
+        const char *answer;
+
+        for (size_t j = 0; name[j]; j++)
+            lower[j] = (char)tolower((unsigned char)name[j]);
+        snprintf(head, sizeof(head), "GET / HTTP/1.1\r\n%s%s: 0\r\nX-Other: x\r\n%s: %s\r\n\r\n",
+                 strcmp(name, "Host") == 0 ? "" : "Host: x\r\n", name, lower,
+                 seconds[i % LENGTH(seconds)]);
+        say(fd, head);
+        say(fd, GET("/smuggled"));
+        answer = hear_to_the_end(fd);
+        ck_assert_msg(strncmp(answer, "HTTP/1.1 400 ", 13) == 0, "%s:\n%s", head, answer);
+        ck_assert_msg(!strstr(answer + 1, "HTTP/1.1 "), "%s:\n%s", head, answer);
+    }
+    ck_assert_int_eq(calls, 0);
+    http_server_stop(server, 0);
+}
+END_TEST
+
 START_TEST(head_that_is_merely_unusual_is_taken) {
     static const char *const heads[] = {
         "GET /x HTTP/1.1\r\nHost:x\r\nX-Empty:\r\nX-Probe: \t p\r\n\r\n",
         "GET /x HTTP/1.1\r\nHost:\r\nX-Probe: p\r\nX-Blank:  \r\nX-Tail: a \t\r\n\r\n",
         "\r\nGET /x?a=b HTTP/1.1\r\nhOST: x\r\nX-Probe: p\r\nCookie: a=b; c=d\r\n\r\n",
         "GET /x HTTP/1.0\r\nX-Probe: p\r\nConnection: keep-alive\r\n\r\n",
+        "GET /x HTTP/1.1\r\nHost: x\r\nVia: a\r\nVia: b\r\nAccept: a\r\nAccept: b\r\nX-Probe: p\r\n\r\n",
         "GET /x HTTP/1.1\r\nHost: x\r\nX-Probe: p\r\nX-High: \xc3\xa9\r\n\r\n",
         "GET /x HTTP/1.1\r\nHost: x\r\nX-Probe: p\r\nX-!#$%&'*+-.^_`|~: \"(),/:;<=>?@[\\]{}\r\n\r\n",
     };
@@ -1190,27 +1237,25 @@ START_TEST(percent_encoding_keeps_what_is_plain_alone) {
 }
 END_TEST
 
-CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
-           pipelined_requests_are_answered_in_order, half_closed_client_gets_its_answer,
-           longest_mount_wins_and_its_prefix_is_cut, path_below_no_mount_is_not_found,
-           head_has_the_length_and_no_body, line_breaks_in_a_reply_header_forge_nothing,
-           body_is_whole_before_the_handler_is_called,
-           body_above_the_limit_is_thrown_away_and_answered, body_far_above_the_limit_is_not_read,
-           a_query_of_many_parameters_arrives, endless_headers_are_refused, garbage_is_refused,
-           a_length_that_is_none_ends_the_connection,
-           what_is_refused_while_the_server_stops_is_no_fault,
-           a_length_that_is_none_is_answered_to_who_sent_it,
-           head_that_can_be_read_in_two_ways_is_refused, head_that_is_merely_unusual_is_taken,
-           silent_client_is_cut, client_that_sends_a_byte_now_and_then_is_cut,
-           idlest_client_goes_for_the_newest, silent_clients_go_before_those_that_were_answered,
-           clients_that_wait_for_us_stay_and_the_next_are_told,
-           one_address_may_be_given_fewer_places, descriptors_are_kept_back,
-           client_without_descriptor_for_it_waits, client_that_leaves_while_it_waits_harms_nothing,
-           reply_may_come_at_any_moment_from_any_thread,
-           stop_waits_for_open_exchanges_and_takes_no_new_clients,
-           stop_gives_up_exchanges_that_stay_open, stop_in_the_midst_of_work_is_clean,
-           stop_of_nothing_does_nothing, address_that_cannot_be_had_is_named,
-           start_without_descriptors_fails_and_loses_none, ipv6_literals_are_taken,
-           loopback_is_judged_by_addresses,
-           ipv4_client_of_an_ipv6_socket_is_named_by_its_own_address,
-           percent_decoding_refuses_what_is_no_text, percent_encoding_keeps_what_is_plain_alone)
+CHECK_MAIN(
+    "http_server", connection_serves_one_request_after_the_other,
+    pipelined_requests_are_answered_in_order, half_closed_client_gets_its_answer,
+    longest_mount_wins_and_its_prefix_is_cut, path_below_no_mount_is_not_found,
+    head_has_the_length_and_no_body, line_breaks_in_a_reply_header_forge_nothing,
+    body_is_whole_before_the_handler_is_called, body_above_the_limit_is_thrown_away_and_answered,
+    body_far_above_the_limit_is_not_read, a_query_of_many_parameters_arrives,
+    endless_headers_are_refused, garbage_is_refused, a_length_that_is_none_ends_the_connection,
+    what_is_refused_while_the_server_stops_is_no_fault,
+    a_length_that_is_none_is_answered_to_who_sent_it, head_that_can_be_read_in_two_ways_is_refused,
+    a_field_with_one_value_is_refused_when_it_comes_twice, head_that_is_merely_unusual_is_taken,
+    silent_client_is_cut, client_that_sends_a_byte_now_and_then_is_cut,
+    idlest_client_goes_for_the_newest, silent_clients_go_before_those_that_were_answered,
+    clients_that_wait_for_us_stay_and_the_next_are_told, one_address_may_be_given_fewer_places,
+    descriptors_are_kept_back, client_without_descriptor_for_it_waits,
+    client_that_leaves_while_it_waits_harms_nothing, reply_may_come_at_any_moment_from_any_thread,
+    stop_waits_for_open_exchanges_and_takes_no_new_clients, stop_gives_up_exchanges_that_stay_open,
+    stop_in_the_midst_of_work_is_clean, stop_of_nothing_does_nothing,
+    address_that_cannot_be_had_is_named, start_without_descriptors_fails_and_loses_none,
+    ipv6_literals_are_taken, loopback_is_judged_by_addresses,
+    ipv4_client_of_an_ipv6_socket_is_named_by_its_own_address,
+    percent_decoding_refuses_what_is_no_text, percent_encoding_keeps_what_is_plain_alone)
