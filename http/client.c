@@ -40,8 +40,6 @@ static CURL *thread_handle(void) {
         handle = curl_easy_init();
         if (handle)
             pthread_setspecific(handle_key, handle);
-    } else {
-        curl_easy_reset(handle); /* keeps connections, forgets the last call */
     }
     return handle;
 }
@@ -262,6 +260,22 @@ static int judge_failure(CURL *handle, const struct http_call *call, const char 
     return sent > 0 ? HTTP_NO_ANSWER : HTTP_NOT_SENT;
 }
 
+static void read_answer(CURL *handle, const struct http_call *call, const struct receipt *receipt,
+                        struct http_answer *ret) {
+    curl_off_t retry_after_s = 0;
+    long status = 0;
+
+    curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &retry_after_s);
+    *ret = (struct http_answer){ .url = call->url,
+                                 .status = (int)status,
+                                 .body = receipt->text,
+                                 .body_size = receipt->size,
+                                 .header = receipt->header,
+                                 .retry_after_s = retry_after_s };
+}
+
+/* The handle outlives the call and closes connections later: it keeps no pointer to the call. */
 static int call_once(struct arena *arena, const struct http_call *call, int64_t timeout_ms,
                      struct http_answer *ret, struct error *err) {
     CURL *handle = thread_handle();
@@ -272,8 +286,7 @@ static int call_once(struct arena *arena, const struct http_call *call, int64_t 
                                .handle = handle,
                                .wanted = call->wanted_header };
     char reason[CURL_ERROR_SIZE] = "";
-    curl_off_t retry_after_s = 0;
-    long status = 0;
+    int outcome = 0;
     CURLcode code;
 
     if (!handle) {
@@ -283,19 +296,13 @@ static int call_once(struct arena *arena, const struct http_call *call, int64_t 
     receipt.text = arena_alloc(arena, receipt.room);
     set_options(handle, call, timeout_ms, headers, &receipt, reason);
     code = curl_easy_perform(handle);
-    curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, NULL);
     if (code != CURLE_OK && !receipt.enough)
-        return judge_failure(handle, call, reason[0] ? reason : curl_easy_strerror(code), &receipt,
-                             err);
-    curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
-    curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &retry_after_s);
-    *ret = (struct http_answer){ .url = call->url,
-                                 .status = (int)status,
-                                 .body = receipt.text,
-                                 .body_size = receipt.size,
-                                 .header = receipt.header,
-                                 .retry_after_s = retry_after_s };
-    return 0;
+        outcome = judge_failure(handle, call, reason[0] ? reason : curl_easy_strerror(code),
+                                &receipt, err);
+    else
+        read_answer(handle, call, &receipt, ret);
+    curl_easy_reset(handle); /* keeps its connections */
+    return outcome;
 }
 
 /* ---- again ---- */
