@@ -138,7 +138,9 @@ static int connection_initialized(struct request *request, struct error *err) {
 }
 
 static int terminate_connection(struct request *request, struct error *err) {
-    return volume_terminate_connection(&request->work, request->object, err);
+    const struct connection_body *body = request->body;
+
+    return volume_terminate_connection(&request->work, request->object, body->connector, err);
 }
 
 /* ---- rows ---- */

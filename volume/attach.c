@@ -3,6 +3,7 @@
 #include "ledger/operation.h"
 #include "volume/attach_status.h"
 #include "volume/conflict.h"
+#include "volume/connection.h"
 #include "volume/disconnect.h"
 #include "volume/notification.h"
 #include "volume/reclaim.h"
@@ -94,7 +95,8 @@ int volume_reserve(struct work *work, const struct volume *volume, struct error 
 int volume_unreserve(struct work *work, const struct volume *volume, struct error *err) {
     if (volume->status != VOLUME_ATTACHING)
         return 0;
-    if (conflict_settle(work, volume->id, ACTION_UNRESERVE, err) < 0)
+    if (conflict_settle(work, volume->id, ACTION_UNRESERVE, err) < 0 ||
+        (volume->attachment_count == 0 && connection_end(work, volume->id, NULL, err) < 0))
         return -1;
     return attach_status_write(work, volume,
                                volume->attachment_count ? VOLUME_IN_USE : VOLUME_AVAILABLE, err);
@@ -181,6 +183,7 @@ int volume_attach(struct work *work, const struct volume *volume, const char *in
         return -1;
     if (volume_admin_metadata_set(work, volume->id, "attached_mode", mode, err) < 0 ||
         attachment_insert(work, &attachment, err) < 0 ||
+        connection_attached(work, &attachment, err) < 0 ||
         attach_status_follow(work, volume->id, err) < 0)
         return -1;
     return notification_of(work, "volume.attach.end", volume->id, err);
@@ -258,6 +261,16 @@ static int check_foreign(struct work *work, const struct volume *volume, const c
                      attachment_id);
 }
 
+/* That of the host which leaves; behind the last attachment, every one. */
+static int end_connections(struct work *work, const struct volume *volume,
+                           const struct attachment *attachment, struct error *err) {
+    if (volume->attachment_count == (attachment ? 1 : 0))
+        return connection_end(work, volume->id, NULL, err);
+    return attachment && attachment->attached_host
+               ? connection_end(work, volume->id, attachment->attached_host, err)
+               : 0;
+}
+
 int volume_detach(struct work *work, const struct volume *volume, const char *attachment_id,
                   struct error *err) {
     const struct attachment *attachment;
@@ -270,7 +283,8 @@ int volume_detach(struct work *work, const struct volume *volume, const char *at
     if (attachment_id && !attachment && check_foreign(work, volume, attachment_id, err) < 0)
         return -1;
     if (conflict_settle(work, volume->id, ACTION_DETACH, err) < 0 ||
-        volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0)
+        volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0 ||
+        end_connections(work, volume, attachment, err) < 0)
         return -1;
     if (attachment)
         return attachment_delete(work, attachment, err);

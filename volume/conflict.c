@@ -1,5 +1,6 @@
 #include "volume/conflict.h"
 
+#include "volume/connection.h"
 #include "volume/group_snapshot.h"
 #include "volume/snapshot.h"
 
@@ -14,46 +15,46 @@ static const struct {
     const char *words; /* "Volume … cannot …" */
     enum conflict with[OPEN_WORK];
 } actions[VOLUME_ACTIONS] = {
-    /*                                                             beside makes destroys grows awaits snapshots reverts reclaims yields reads cancelled */
-    [ACTION_EXTEND]                 = { "be extended",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,    R } },
-    [ACTION_COMPLETE_EXTEND]        = { "end an extend",         { P,     R,    R,       R,    P,     P,        R,      R,       P,     P,    P } },
+    /*                                                             beside makes destroys grows awaits snapshots reverts reclaims yields reads connected cancelled */
+    [ACTION_EXTEND]                 = { "be extended",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,        R } },
+    [ACTION_COMPLETE_EXTEND]        = { "end an extend",         { P,     R,    R,       R,    P,     P,        R,      R,       P,     P,     P,        P } },
     /* A volume that was reset while it was made need not be made first. */
-    [ACTION_DELETE]                 = { "be deleted",            { P,     X,    R,       R,    R,     R,        R,      R,       R,     P,    R } },
-    [ACTION_UNMANAGE]               = { "be unmanaged",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,    R } },
-    [ACTION_FORCE_DELETE]           = { "be deleted",            { P,     X,    X,       X,    X,     X,        X,      X,       P,     P,    P } },
+    [ACTION_DELETE]                 = { "be deleted",            { P,     X,    R,       R,    R,     R,        R,      R,       R,     P,     P,        R } },
+    [ACTION_UNMANAGE]               = { "be unmanaged",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,     R,        R } },
+    [ACTION_FORCE_DELETE]           = { "be deleted",            { P,     X,    X,       X,    X,     X,        X,      X,       P,     P,     P,        P } },
     /* A create harms nobody: it goes on, so that what an operator calls available becomes so. */
-    [ACTION_RESET_STATUS]           = { "be reset",              { P,     P,    X,       X,    X,     P,        X,      X,       P,     P,    P } },
-    [ACTION_RESET_ATTACH_STATUS]    = { "be reset",              { P,     P,    R,       P,    P,     P,        R,      P,       P,     P,    P } },
-    [ACTION_RESET_MIGRATION_STATUS] = { "be reset",              { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
-    [ACTION_RESERVE]                = { "be reserved",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,    R } },
-    [ACTION_UNRESERVE]              = { "be unreserved",         { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
-    [ACTION_BEGIN_DETACHING]        = { "begin to be detached",  { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,    P } },
-    [ACTION_ROLL_DETACHING]         = { "stay attached",         { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
-    [ACTION_ATTACH]                 = { "be attached",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,    R } },
+    [ACTION_RESET_STATUS]           = { "be reset",              { P,     P,    X,       X,    X,     P,        X,      X,       P,     P,     P,        P } },
+    [ACTION_RESET_ATTACH_STATUS]    = { "be reset",              { P,     P,    R,       P,    P,     P,        R,      P,       P,     P,     P,        P } },
+    [ACTION_RESET_MIGRATION_STATUS] = { "be reset",              { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
+    [ACTION_RESERVE]                = { "be reserved",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,     P,        R } },
+    [ACTION_UNRESERVE]              = { "be unreserved",         { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
+    [ACTION_BEGIN_DETACHING]        = { "begin to be detached",  { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,     P,        P } },
+    [ACTION_ROLL_DETACHING]         = { "stay attached",         { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
+    [ACTION_ATTACH]                 = { "be attached",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,     P,        R } },
     /* X30: who leaves is never kept; the extend is settled when nobody is left. */
-    [ACTION_DETACH]                 = { "be detached",           { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
-    [ACTION_INITIALIZE_CONNECTION]  = { "be connected",          { P,     R,    R,       P,    P,     R,        R,      X,       P,     R,    R } },
-    [ACTION_TERMINATE_CONNECTION]   = { "be disconnected",       { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
-    [ACTION_ATTACHMENT_CREATE]      = { "be attached",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,    R } },
+    [ACTION_DETACH]                 = { "be detached",           { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
+    [ACTION_INITIALIZE_CONNECTION]  = { "be connected",          { P,     R,    R,       P,    P,     R,        R,      X,       P,     R,     P,        R } },
+    [ACTION_TERMINATE_CONNECTION]   = { "be disconnected",       { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
+    [ACTION_ATTACHMENT_CREATE]      = { "be attached",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,     P,        R } },
     /* X45: attachments made before may go on while an extend is open. */
-    [ACTION_ATTACHMENT_UPDATE]      = { "be connected",          { P,     R,    R,       P,    P,     R,        R,      X,       P,     R,    R } },
-    [ACTION_ATTACHMENT_COMPLETE]    = { "be attached",           { P,     R,    R,       P,    P,     P,        R,      X,       P,     P,    P } },
-    [ACTION_ATTACHMENT_DELETE]      = { "be detached",           { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
-    [ACTION_UPDATE]                 = { "be updated",            { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
-    [ACTION_METADATA]               = { "get metadata",          { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
-    [ACTION_IMAGE_METADATA]         = { "get image metadata",    { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,    P } },
-    [ACTION_READONLY]               = { "get another access mode", { P,     R,    R,       R,    R,     P,        R,      P,       P,     P,    P } },
+    [ACTION_ATTACHMENT_UPDATE]      = { "be connected",          { P,     R,    R,       P,    P,     R,        R,      X,       P,     R,     P,        R } },
+    [ACTION_ATTACHMENT_COMPLETE]    = { "be attached",           { P,     R,    R,       P,    P,     P,        R,      X,       P,     P,     P,        P } },
+    [ACTION_ATTACHMENT_DELETE]      = { "be detached",           { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
+    [ACTION_UPDATE]                 = { "be updated",            { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
+    [ACTION_METADATA]               = { "get metadata",          { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
+    [ACTION_IMAGE_METADATA]         = { "get image metadata",    { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
+    [ACTION_READONLY]               = { "get another access mode", { P,     R,    R,       R,    R,     P,        R,      P,       P,     P,     P,        P } },
     /* Those of one turn wait for each other (struct operation). */
-    [ACTION_SNAPSHOT]               = { "get a snapshot",        { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,    R } },
-    [ACTION_DROP_SNAPSHOT]          = { "lose a snapshot",       { P,     R,    R,       P,    P,     P,        R,      R,       P,     P,    P } },
-    [ACTION_REVERT]                 = { "be reverted",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,    R } },
-    [ACTION_RECLAIM]                = { "be reclaimed",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,    R } },
-    [ACTION_RETYPE]                 = { "get another type",      { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,    R } },
-    [ACTION_CLONE]                  = { "be cloned",             { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,    R } },
-    [ACTION_CLONE_SNAPSHOT]         = { "give a snapshot away",  { P,     P,    R,       P,    P,     P,        P,      P,       P,     P,    P } },
+    [ACTION_SNAPSHOT]               = { "get a snapshot",        { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,        R } },
+    [ACTION_DROP_SNAPSHOT]          = { "lose a snapshot",       { P,     R,    R,       P,    P,     P,        R,      R,       P,     P,     R,        P } },
+    [ACTION_REVERT]                 = { "be reverted",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,        R } },
+    [ACTION_RECLAIM]                = { "be reclaimed",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,     R,        R } },
+    [ACTION_RETYPE]                 = { "get another type",      { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,     P,        R } },
+    [ACTION_CLONE]                  = { "be cloned",             { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     P,        R } },
+    [ACTION_CLONE_SNAPSHOT]         = { "give a snapshot away",  { P,     P,    R,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
     /* The row alone: what is being made or destroyed goes with the group that it was in. */
-    [ACTION_JOIN_GROUP]             = { "join a group",          { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,    P } },
-    [ACTION_LEAVE_GROUP]            = { "leave its group",       { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,    P } },
+    [ACTION_JOIN_GROUP]             = { "join a group",          { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
+    [ACTION_LEAVE_GROUP]            = { "leave its group",       { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
 };
 /* clang-format on */
 
@@ -87,6 +88,21 @@ static int refuse_action(enum volume_action action, const char *what, const char
     return error_set(err, ERROR_BAD_REQUEST, "Invalid %s: %c%s %s cannot %s before %s%s has ended.",
                      what, what[0] - 'a' + 'A', what + 1, id, actions[action].words,
                      cancelled ? "its former " : "its ", operation->kind->name);
+}
+
+/* Which host has it is for administrators to know. */
+static int check_connection(struct work *work, const char *volume_id, enum volume_action action,
+                            struct error *err) {
+    int given = conflict_between(action, WORK_CONNECTED) == CONFLICT_REFUSED
+                    ? connection_is_given(work, volume_id, err)
+                    : 0;
+
+    return given <= 0 ? given
+                      : error_set(err, ERROR_BAD_REQUEST,
+                                  "Invalid volume: Volume %s cannot %s while a host has a "
+                                  "connection to it without being attached: attach the volume "
+                                  "there, or end the connection with os-terminate_connection.",
+                                  volume_id, actions[action].words);
 }
 
 static bool passes_all(enum volume_action action) {
@@ -144,7 +160,11 @@ static int meet(struct work *work, const char *place, const char *what, const ch
 
 int conflict_settle(struct work *work, const char *volume_id, enum volume_action action,
                     struct error *err) {
-    return passes_all(action) ? 0 : meet(work, volume_id, "volume", volume_id, action, err);
+    if (passes_all(action))
+        return 0;
+    if (meet(work, volume_id, "volume", volume_id, action, err) < 0)
+        return -1;
+    return check_connection(work, volume_id, action, err);
 }
 
 int conflict_settle_snapshot(struct work *work, const struct snapshot *snapshot,

@@ -62,6 +62,7 @@ enum open_work {
     WORK_YIELDS,   /* the same, cancelled: it changes no byte and ends soon, and what a backend does
                     * for whoever attaches waits for that */
     WORK_READS,    /* another volume is made of it */
+    WORK_CONNECTED, /* no operation: a host was given a connection that no attachment stands for */
     /* of any other kind: its former worker may still be at it, or has to be looked after */
     WORK_CANCELLED,
     OPEN_WORK

@@ -4,6 +4,7 @@
 #include "volume/attach.h"
 #include "volume/attach_status.h"
 #include "volume/conflict.h"
+#include "volume/connection.h"
 #include "volume/connector.private.h"
 #include "volume/disconnect.h"
 #include "volume/notification.h"
@@ -92,21 +93,27 @@ static int check_questions(struct work *work, const struct operation_kind *kind,
     return 0;
 }
 
-/* `connector` as JSON text. */
-static int begin_connect(struct work *work, const struct volume *volume, const char *target_id,
-                         const char *connector, const char *mode, const char **ret_operation_id,
+/* What is to be connected: an attachment, or a connection `given` without one. */
+struct connect_to {
+    const char *target_id, *connector /* JSON */, *mode;
+    bool given;
+};
+
+static int begin_connect(struct work *work, const struct volume *volume,
+                         const struct connect_to *to, const char **ret_operation_id,
                          struct error *err) {
     const struct operation_turn turn = { .of = volume->id };
     int needed = volume_disconnect_needed(work, volume->host, err);
     const struct operation fields = {
         .volume_id = volume->id,
-        .target_id = target_id,
+        .target_id = to->target_id,
         .turns = &turn,
         .turn_count = needed > 0 ? 1 : 0,
         .host = volume->host,
         .project_id = volume->project_id,
         .arguments =
-            arena_format(work->arena, "{\"connector\": %s, \"mode\": \"%s\"}", connector, mode),
+            arena_format(work->arena, "{\"connector\": %s, \"mode\": \"%s\", \"given\": %s}",
+                         to->connector, to->mode, to->given ? "true" : "false"),
     };
 
     if (needed < 0 || check_questions(work, &kind_connect, volume->id, err) < 0)
@@ -151,29 +158,39 @@ int attachment_connect(struct work *work, const struct attachment *attachment,
         notification_of(work, "volume.attach.start", volume.id, err) < 0 ||
         operation_end_of(work, attachment->id, err) < 0)
         return -1;
-    return begin_connect(work, &volume, attachment->id, text, mode, ret_operation_id, err);
+    return begin_connect(work, &volume, &(struct connect_to){ attachment->id, text, mode, false },
+                         ret_operation_id, err);
 }
 
 int volume_initialize_connection(struct work *work, const struct volume *volume,
                                  const json_t *connector, const char **ret_operation_id,
                                  struct error *err) {
+    const char *host = connector_text(work->arena, connector, "host");
+    const char *id = work_uuid(work);
     struct volume now = *volume;
 
     if (volume->status == VOLUME_MAINTENANCE || !volume->host)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s cannot be connected while its status is %s.",
                          volume->id, status_shown(volume->status));
-    if (connector_check(connector, err) < 0 ||
-        check_host(work, volume, NULL, json_string_value(json_object_get(connector, "host")), err) <
-            0 ||
+    if (connector_check(connector, err) < 0 || check_host(work, volume, NULL, host, err) < 0 ||
         volume_reclaim_give_way(work, &now, ACTION_INITIALIZE_CONNECTION, err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_INITIALIZE_CONNECTION, err) < 0)
+        conflict_settle(work, volume->id, ACTION_INITIALIZE_CONNECTION, err) < 0 ||
+        connection_give(work, volume->id, id, host, work->settings->per_volume_attachments, err) <
+            0)
         return -1;
-    return begin_connect(work, volume, work_uuid(work), json_text(work->arena, connector),
-                         volume_is_readonly(volume) ? "ro" : "rw", ret_operation_id, err);
+    return begin_connect(work, volume,
+                         &(struct connect_to){ .target_id = id,
+                                               .connector = json_text(work->arena, connector),
+                                               .mode = volume_is_readonly(volume) ? "ro" : "rw",
+                                               .given = true },
+                         ret_operation_id, err);
 }
 
-int volume_terminate_connection(struct work *work, const struct volume *volume, struct error *err) {
+int volume_terminate_connection(struct work *work, const struct volume *volume,
+                                const json_t *connector, struct error *err) {
+    const char *host = connector_text(work->arena, connector, "host");
+
     if (volume->attachment_count > 1 && !work->context->from_service)
         return error_set(err, ERROR_CONFLICT,
                          "Volume %s has several attachments: which connection ends is not said.",
@@ -183,7 +200,8 @@ int volume_terminate_connection(struct work *work, const struct volume *volume, 
             return -1;
     if (conflict_settle(work, volume->id, ACTION_TERMINATE_CONNECTION, err) < 0 ||
         check_questions(work, &kind_disconnect, volume->id, err) < 0 ||
-        volume_disconnect(work, volume->id, err) < 0)
+        volume_disconnect(work, volume->id, err) < 0 ||
+        connection_end(work, volume->id, host, err) < 0)
         return -1;
     return volume_unreserve(work, volume, err);
 }
@@ -241,12 +259,30 @@ static int connect_failed(struct work *work, const struct operation *operation,
                "UPDATE attachments SET attach_status = 'error_attaching', updated_at = $1 "
                "WHERE id = $2 AND attach_status = 'attaching'",
                DB_INT(work->now_us), DB_TEXT(operation->target_id)) < 0 ||
+        connection_refused(work, operation->target_id, err) < 0 ||
         attach_status_follow(work, operation->volume_id, err) < 0 ||
         operation_answer(work, operation->id, text, err) < 0 ||
         (!is_refusal(failure) && volume_disconnect(work, operation->volume_id, err) < 0))
         return -1;
     return message_put(work, operation->project_id, operation->request_id, operation->volume_id,
                        operation->kind->message_action, "021", err);
+}
+
+/* For a host without an attachment.  What was ended before its answer came is not given out. */
+static int connection_finish(struct work *work, const struct operation *held, const char *info,
+                             struct error *err) {
+    const json_t *arguments = operation_arguments(work->arena, held);
+    bool given = json_is_true(json_object_get(arguments, "given"));
+    int stands = given ? connection_confirm(work, held->volume_id, held->target_id, err) : 1;
+    struct error ended = { 0 };
+
+    if (stands < 0)
+        return -1;
+    if (stands > 0)
+        return operation_answer(work, held->id,
+                                arena_format(work->arena, "{\"connection_info\": %s}", info), err);
+    error_set(&ended, ERROR_CONFLICT, "The connection was ended before the backend had answered.");
+    return operation_answer(work, held->id, tell_failure(work->arena, &ended), err);
 }
 
 static int connect_finish(struct work *work, const struct operation *held, void *arg,
@@ -265,8 +301,7 @@ static int connect_finish(struct work *work, const struct operation *held, void 
         return -1;
     if (changed > 0)
         return operation_end(work, held->id, err);
-    return operation_answer(work, held->id,
-                            arena_format(work->arena, "{\"connection_info\": %s}", info), err);
+    return connection_finish(work, held, info, err);
 }
 
 const struct operation_kind kind_connect = {

@@ -16,11 +16,14 @@
 int attachment_connect(struct work *work, const struct attachment *attachment,
                        const json_t *connector, const char **ret_operation_id, struct error *err);
 
-/* os-initialize_connection: a connect operation without attachment; the request waits for it. */
+/* os-initialize_connection: a connect operation without attachment (connection.h); the request
+ * waits for it. */
 int volume_initialize_connection(struct work *work, const struct volume *volume,
                                  const json_t *connector, const char **ret_operation_id,
                                  struct error *err);
-int volume_terminate_connection(struct work *work, const struct volume *volume, struct error *err);
+/* `connector` NULL, or without a host: every connection of the volume ends. */
+int volume_terminate_connection(struct work *work, const struct volume *volume,
+                                const json_t *connector, struct error *err);
 
 /* The volume goes on in another file: what the backend now says to connect it, as JSON text,
  * takes the place of what the attachments had from it before. */

@@ -5,6 +5,7 @@ libscoria_a_SOURCES += \
 	volume/attachment.c volume/attachment.h \
 	volume/capability.c volume/capability.h \
 	volume/conflict.c volume/conflict.h \
+	volume/connection.c volume/connection.h \
 	volume/connector.c \
 	volume/connector.private.h \
 	volume/connect.c volume/connect.h \
@@ -75,6 +76,7 @@ slow_tests += tests/unit/volume/test_conflict
 check_PROGRAMS += \
 	tests/unit/volume/test_attach \
 	tests/unit/volume/test_capability \
+	tests/unit/volume/test_connection \
 	tests/unit/volume/test_copies \
 	tests/unit/volume/test_extend \
 	tests/unit/volume/test_extend_completion \

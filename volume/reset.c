@@ -5,6 +5,7 @@
 #include "ledger/operation.h"
 #include "volume/attachment.h"
 #include "volume/conflict.h"
+#include "volume/connection.h"
 #include "volume/disconnect.h"
 #include "volume/extend.h"
 #include "volume/notification.h"
@@ -60,6 +61,7 @@ static int reset_attach_status(struct work *work, const struct volume *volume,
         0)
         return -1;
     if (volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0 ||
+        connection_end(work, volume->id, NULL, err) < 0 ||
         volume_disconnect(work, volume->id, err) < 0)
         return -1;
     /* X30: nobody is left to report */

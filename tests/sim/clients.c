@@ -346,6 +346,9 @@ static void old_connect(struct sim *sim, void *arg) {
     call_api(sim, SIM_SERVICE, "POST", arena_format(arena, "/volumes/%s/action", model->id),
              "{\"os-initialize_connection\": {\"connector\": {\"host\": \"x\"}}}", &answer);
     note(sim, "%.8s initialize_connection: %d", model->id, answer.status);
+    if (chance(sim, 90))
+        act_on(sim, SIM_SERVICE, model->id,
+               "{\"os-terminate_connection\": {\"connector\": {\"host\": \"x\"}}}");
 }
 
 /* What is in it stays (snapshot_check_end()). */

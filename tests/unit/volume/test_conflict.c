@@ -354,6 +354,16 @@ static void clone_volume(void) {
         202);
 }
 
+/* A host was given it by os-initialize_connection, and is not attached. */
+static void connected(void) {
+    struct world *world = meeting.world;
+
+    snapshot_ready();
+    ck_assert_int_eq(world_action(world, meeting.id,
+                                  "{\"os-initialize_connection\": {\"connector\": " CONNECTOR "}}"),
+                     200);
+}
+
 static void connect_queued(void) {
     beside("connect", PHASE_QUEUED);
 }
@@ -421,6 +431,7 @@ static const struct setting {
     { WORK_RECLAIMS, "reclaim", reclaim, IN_DRIVER, "reclaim_volume", false },
     { WORK_READS, "clone", clone_volume, BETWEEN, NULL, false },
     { WORK_READS, "clone", clone_volume, IN_DRIVER, "clone_volume", false },
+    { WORK_CONNECTED, "connected", connected, BETWEEN, NULL, false },
     { WORK_BESIDE, "connect queued", connect_queued, BETWEEN, NULL, false },
     { WORK_BESIDE, "connect running", connect_running, BETWEEN, NULL, false },
     { WORK_BESIDE, "connect answered", connect_answered, BETWEEN, NULL, false },
@@ -500,7 +511,7 @@ static void assert_at_rest(const struct setting *setting) {
 static void assert_answer(const struct setting *setting) {
     enum volume_action action = meeting.request->action;
     const char *about = meeting.request->body ? meeting.request->body : meeting.request->method;
-    bool keeps_users_out = setting->work != WORK_BESIDE;
+    bool keeps_users_out = setting->work != WORK_BESIDE && setting->work != WORK_CONNECTED;
     bool brings_a_new_one =
         action == ACTION_RESERVE || action == ACTION_ATTACH || action == ACTION_ATTACHMENT_CREATE;
     bool goes_before =

@@ -146,6 +146,9 @@ START_TEST(it_waits_for_who_is_being_connected) {
                      200);
     ck_assert_int_eq(status_in_the_middle, 409);
     ck_assert_str_eq(text(world, id, "status"), "none");
+    ck_assert_int_eq(world_action(world, id, RECLAIM), 409); /* the host may open it now */
+    ck_assert_int_eq(
+        world_action(world, id, "{\"os-terminate_connection\": {\"connector\": null}}"), 202);
     ck_assert_int_eq(world_action(world, id, RECLAIM), 202);
     world_settle(world);
     ck_assert_str_eq(text(world, id, "status"), "done");
