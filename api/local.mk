@@ -109,6 +109,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_seats \
 	tests/unit/api/test_service_log \
 	tests/unit/api/test_services \
+	tests/unit/api/test_small_stack \
 	tests/unit/api/test_snapshots \
 	tests/unit/api/test_type_encryption \
 	tests/unit/api/test_types \

@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 
-#define STACK_SIZE    ((size_t)256 * 1024)
 #define JOIN_PAUSE_US 5000
 
 int thread_start(pthread_t *ret, const char *name, void *(*run)(void *arg), void *arg) {
@@ -13,7 +12,7 @@ int thread_start(pthread_t *ret, const char *name, void *(*run)(void *arg), void
     int code;
 
     pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    pthread_attr_setstacksize(&attributes, THREAD_STACK_SIZE);
     code = pthread_create(ret, &attributes, run, arg);
     pthread_attr_destroy(&attributes);
     snprintf(kept, sizeof(kept), "%.15s", name);

@@ -5,7 +5,12 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* Of the threads of ours, and of those that serve HTTP: the smallest that a function may find. What
+ * recurses over input has a bound that this holds (tests/lint/recursion.list). */
+#define THREAD_STACK_SIZE ((size_t)256 * 1024)
 
 /* One with a small stack; the kernel keeps 15 characters of the name.  0, or why not (errno). */
 int thread_start(pthread_t *ret, const char *name, void *(*run)(void *arg), void *arg);

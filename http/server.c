@@ -28,8 +28,7 @@
 #define KEPT_DESCRIPTORS     256 /* never a client's: for files, programs, the database, calls */
 #define LEAST_CONNECTIONS    8
 #define DEFAULT_ANSWER_BYTES ((size_t)64 * 1024 * 1024)
-#define CONNECTION_MEMORY    ((size_t)32 * 1024) /* request line and headers of one request */
-#define STACK_SIZE           ((size_t)256 * 1024)
+#define CONNECTION_MEMORY    ((size_t)32 * 1024)   /* request line and headers of one request */
 #define TLS_STACK_SIZE       ((size_t)1024 * 1024) /* a handshake computes on the stack */
 #define LAST_WORDS_MS        5000 /* for the answers to exchanges that were given up */
 
@@ -90,7 +89,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, unsigned thre
         http_refusal_logged, server, MHD_OPTION_CONNECTION_LIMIT,
         2 * threads * (server->most_connections + HTTP_CROWD_SPARE), MHD_OPTION_CONNECTION_TIMEOUT,
         server->idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY,
-        MHD_OPTION_THREAD_STACK_SIZE, server->tls.cert ? TLS_STACK_SIZE : STACK_SIZE,
+        MHD_OPTION_THREAD_STACK_SIZE, server->tls.cert ? TLS_STACK_SIZE : THREAD_STACK_SIZE,
         MHD_OPTION_STRICT_FOR_CLIENT, http_head_lies_as_sent() ? 0 : 1,
         MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, NULL, MHD_OPTION_URI_LOG_CALLBACK,
         http_connection_begin, server, MHD_OPTION_NOTIFY_COMPLETED, http_connection_end, server,

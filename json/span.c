@@ -108,7 +108,7 @@ bool json_span_member(struct json_span object, const char *name, struct json_spa
 
 const char *json_span_text(struct arena *arena, struct json_span value) {
     json_t *read =
-        value.begin < value.end
+        value.begin < value.end && *value.begin == '"'
             ? json_loadb(value.begin, (size_t)(value.end - value.begin), JSON_DECODE_ANY, NULL)
             : NULL;
     const char *text = arena_text(arena, json_string_value(read));

@@ -132,12 +132,19 @@ static bool test_false(const struct check *check, const struct check_question *q
     return false;
 }
 
+/* "a and b and c" nests to the left as long as it is: a loop, the order makes no difference. */
 static bool test_all(const struct check *check, const struct check_question *question) {
-    return check_is_true(check->left, question) && check_is_true(check->right, question);
+    for (; check->test == test_all; check = check->left)
+        if (!check_is_true(check->right, question))
+            return false;
+    return check_is_true(check, question);
 }
 
 static bool test_any(const struct check *check, const struct check_question *question) {
-    return check_is_true(check->left, question) || check_is_true(check->right, question);
+    for (; check->test == test_any; check = check->left)
+        if (check_is_true(check->right, question))
+            return true;
+    return check_is_true(check, question);
 }
 
 static bool test_not(const struct check *check, const struct check_question *question) {
@@ -324,20 +331,43 @@ static int reference_resolve(const struct check *check, unsigned above, check_re
     return reference->left ? 0 : -1;
 }
 
+static void weight_add(struct check_weight *weight, struct check_weight below) {
+    weight->depth = below.depth > weight->depth ? below.depth : weight->depth;
+    weight->checks += below.checks;
+}
+
+/* A chain of "and" or of "or" is one level, as it is for an answer. */
+static int chain_resolve(const struct check *check, unsigned above, check_resolver *resolve,
+                         void *arg, struct check_weight *ret, struct error *err) {
+    check_test *test = check->test;
+    struct check_weight below;
+
+    for (; check->test == test; check = check->left) {
+        if (check_resolve(check->right, above, resolve, arg, &below, err) < 0)
+            return -1;
+        weight_add(ret, below);
+        ret->checks++;
+    }
+    if (check_resolve(check, above, resolve, arg, &below, err) < 0)
+        return -1;
+    weight_add(ret, below);
+    ret->checks--; /* check_resolve() counts one level */
+    return 0;
+}
+
 int check_resolve(const struct check *check, unsigned above, check_resolver *resolve, void *arg,
                   struct check_weight *ret, struct error *err) {
-    struct check_weight left = { 0 }, right = { 0 };
+    struct check_weight below = { 0 };
+    int result = 0;
 
-    if (check->test == test_rule) {
-        if (reference_resolve(check, above, resolve, arg, &left, err) < 0)
-            return -1;
-    } else {
-        if (check->left && check_resolve(check->left, above + 1, resolve, arg, &left, err) < 0)
-            return -1;
-        if (check->right && check_resolve(check->right, above + 1, resolve, arg, &right, err) < 0)
-            return -1;
-    }
-    ret->depth = 1 + (left.depth > right.depth ? left.depth : right.depth);
-    ret->checks = 1 + left.checks + right.checks;
+    if (check->right)
+        result = chain_resolve(check, above + 1, resolve, arg, &below, err);
+    else if (check->test == test_rule)
+        result = reference_resolve(check, above, resolve, arg, &below, err);
+    else if (check->left)
+        result = check_resolve(check->left, above + 1, resolve, arg, &below, err);
+    if (result < 0)
+        return -1;
+    *ret = (struct check_weight){ .depth = below.depth + 1, .checks = below.checks + 1 };
     return 0;
 }

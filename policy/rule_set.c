@@ -10,7 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define DEPTH_MOST  2000 /* of a rule with all that it leads to: what loading and answering nest */
+/* Of a rule with all that it leads to: what loading and answering nest, on the smallest stack. */
+#define DEPTH_MOST  200
 #define CHECKS_MOST 100000 /* of the same, asked for one answer */
 #define RULES_MOST  10000
 #define FILES_MOST  1000 /* in the directory */

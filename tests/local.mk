@@ -14,6 +14,7 @@ libtests_a_SOURCES = \
 	tests/lib/hung_disk.h \
 	tests/lib/reasons.h \
 	tests/lib/small_disk.h \
+	tests/lib/small_stack.h \
 	tests/lib/snapshots.h \
 	tests/lib/work_test.h \
 	tests/lib/database_text.c tests/lib/database_text.h \
@@ -194,6 +195,9 @@ EXTRA_DIST += \
 	tests/lint/links.sh \
 	tests/lint/manifests.py \
 	tests/lint/manifests.sh \
+	tests/lint/recursion.list \
+	tests/lint/recursion.py \
+	tests/lint/recursion.sh \
 	tests/lint/requirements.sh \
 	tests/lint/run.sh \
 	tests/lint/scripts.sh \

@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/gib.h"
 #include "common/process.h"
+#include "json/json.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -208,15 +209,13 @@ static int read_info(const json_t *info, const char *format, struct image_facts 
 
 int qemu_img_parse_info(const char *text, size_t size, const char *format, struct image_facts *ret,
                         struct error *err) {
-    json_error_t problem;
-    json_t *info = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
-    int result;
+    autoarena struct arena *arena = arena_new();
+    const json_t *info = json_parse(arena, text, size, err);
 
     if (!info)
-        return error_set(err, ERROR_BACKEND, "qemu-img info printed no JSON: %s", problem.text);
-    result = read_info(info, format, ret, err);
-    json_decref(info);
-    return result;
+        return error_set(err, ERROR_BACKEND, "Invalid output of qemu-img info: %s",
+                         arena_text(arena, err->message));
+    return read_info(info, format, ret, err);
 }
 
 int qemu_img_info(struct arena *arena, const struct qemu_img *tool, const char *path,

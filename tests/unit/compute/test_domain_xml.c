@@ -1,4 +1,5 @@
 #include "tests/lib/check_main.h"
+#include "tests/lib/small_stack.h"
 
 #include "compute/domain_xml.h"
 
@@ -312,6 +313,23 @@ START_TEST(a_disk_is_described_without_its_chain) {
 }
 END_TEST
 
+static void *read_domain(void *text) {
+    struct disk disk;
+    struct error err;
+
+    domain_xml_find_disk(text, "s", &disk, &err);
+    return NULL;
+}
+
+START_TEST(domain_xml_of_any_depth_is_read_or_refused) {
+    autoarena struct arena *arena = arena_new();
+
+    for (unsigned depth = 100; depth < 100000; depth *= 2)
+        on_small_stack(read_domain, arena_format(arena, "<domain><devices>%s</devices></domain>",
+                                                 nested(arena, depth, "<a>", "b", "</a>")));
+}
+END_TEST
+
 CHECK_MAIN("domain_xml", a_chain_is_listed_from_the_top, a_long_chain_is_listed_whole,
            a_disk_is_described_without_its_chain, a_snapshot_of_several_disks_is_one,
            a_snapshot_is_of_one_disk_and_says_so_of_all_others, a_disk_is_found_by_its_serial,
@@ -319,4 +337,5 @@ CHECK_MAIN("domain_xml", a_chain_is_listed_from_the_top, a_long_chain_is_listed_
            a_network_disk_has_no_path, a_server_is_a_volumes_at_a_socket,
            an_absent_serial_finds_nothing_and_changes_nothing,
            a_doubtful_text_is_refused_and_changes_nothing,
-           a_text_that_does_not_fit_is_refused_not_cut, an_endless_text_is_refused)
+           a_text_that_does_not_fit_is_refused_not_cut, an_endless_text_is_refused,
+           domain_xml_of_any_depth_is_read_or_refused)

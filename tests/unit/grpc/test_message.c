@@ -5,6 +5,7 @@
 #include "csi/proto/proto.h"
 #include "grpc/message.private.h"
 #include "tests/lib/check_main.h"
+#include "tests/lib/small_stack.h"
 
 #include <string.h>
 
@@ -70,5 +71,78 @@ START_TEST(fields_that_nobody_knows_count_too) {
 }
 END_TEST
 
+struct node {
+    ProtobufCMessage base;
+    struct node *below;
+};
+
+static const ProtobufCMessageDescriptor node_descriptor;
+static const ProtobufCFieldDescriptor node_fields[] = {
+    { .name = "below",
+      .id = 1,
+      .label = PROTOBUF_C_LABEL_OPTIONAL,
+      .type = PROTOBUF_C_TYPE_MESSAGE,
+      .offset = offsetof(struct node, below),
+      .descriptor = &node_descriptor },
+};
+static const unsigned node_names[] = { 0 };
+static const ProtobufCIntRange node_ranges[] = { { 1, 0 }, { 0, 1 } };
+static const ProtobufCMessageDescriptor node_descriptor = {
+    .magic = PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+    .name = "node",
+    .sizeof_message = sizeof(struct node),
+    .n_fields = 1,
+    .fields = node_fields,
+    .fields_sorted_by_name = node_names,
+    .n_field_ranges = 1,
+    .field_ranges = node_ranges,
+};
+
+struct message {
+    uint8_t *bytes;
+    size_t size;
+    bool is_read;
+};
+
+static void *read_message(void *arg) {
+    autoarena struct arena *arena = arena_new();
+    struct message *message = arg;
+    struct error err;
+
+    message->is_read =
+        grpc_message_read(arena, &node_descriptor, message->bytes, message->size, &err) != NULL;
+    return NULL;
+}
+
+/* Is one read that has others in it, so deep? */
+static bool message_is_read(unsigned depth) {
+    autoarena struct arena *arena = arena_new();
+    struct message message = { .bytes = arena_alloc(arena, depth * 6 + 16) };
+    uint8_t *at = message.bytes + depth * 6 + 16;
+
+    for (unsigned i = 0; i < depth; i++) {
+        uint8_t length[5];
+        unsigned count = 0;
+
+        for (size_t size = message.size; count == 0 || size > 0; size >>= 7)
+            length[count++] = (uint8_t)((size & 0x7f) | (size >> 7 ? 0x80 : 0));
+        at -= count;
+        memcpy(at, length, count);
+        *--at = 1 << 3 | 2;
+        message.size += count + 1;
+    }
+    message.bytes = at;
+    on_small_stack(read_message, &message);
+    return message.is_read;
+}
+
+START_TEST(grpc_messages_of_the_accepted_depth_are_read) {
+    ck_assert(message_is_read(32));
+    ck_assert(!message_is_read(33));
+    ck_assert(!message_is_read(16000));
+}
+END_TEST
+
 CHECK_MAIN("grpc messages", a_message_that_comes_twice_is_not_merged, however_they_come,
-           lists_are_as_long_as_anybody_needs, fields_that_nobody_knows_count_too)
+           lists_are_as_long_as_anybody_needs, fields_that_nobody_knows_count_too,
+           grpc_messages_of_the_accepted_depth_are_read)

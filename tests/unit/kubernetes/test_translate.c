@@ -1,9 +1,11 @@
 #include "kubernetes/translate.h"
 
+#include "tests/lib/small_stack.h"
 #include "tests/unit/kubernetes/quoted.h"
 
-#define HEAD "'apiVersion':'cstor.openebs.io/v1','kind':'CStorVolumeConfig',"
-#define NOW  "2026-01-02T03:04:05Z"
+#define HEAD   "'apiVersion':'cstor.openebs.io/v1','kind':'CStorVolumeConfig',"
+#define NOW    "2026-01-02T03:04:05Z"
+#define LABELS "\"metadata\":{\"labels\":{},\"annotations\":{}},"
 
 static const struct verdict taken = { "True", "Applied", "well" };
 
@@ -229,6 +231,25 @@ START_TEST(our_finalizer_stands_beside_others) {
 }
 END_TEST
 
+static void *compare_objects(void *text) {
+    autoarena struct arena *arena = arena_new();
+    struct error err;
+    const json_t *tree = json_parse(arena, text, strlen(text), &err);
+
+    ck_assert(translate_is_told(tree, tree));
+    return NULL;
+}
+
+START_TEST(objects_of_a_cluster_of_the_accepted_depth_are_compared) {
+    autoarena struct arena *arena = arena_new();
+    char *objects = nested(arena, SMALL_STACK_JSON - 1, "{\"a\":", "1", "}");
+    char *lists = nested(arena, SMALL_STACK_JSON - 2, "[", "1", "]");
+
+    on_small_stack(compare_objects, arena_format(arena, "{" LABELS "\"spec\":%s}", objects));
+    on_small_stack(compare_objects, arena_format(arena, "{" LABELS "\"spec\":{\"a\":%s}}", lists));
+}
+END_TEST
+
 CHECK_MAIN("translate", namespaces_never_meet, what_our_api_is_told_has_names_of_its_own,
            a_snapshot_is_of_a_config_of_its_namespace, a_clone_that_is_there_keeps_its_source,
            a_config_is_reverted_to_a_snapshot_of_its_namespace,
@@ -236,4 +257,5 @@ CHECK_MAIN("translate", namespaces_never_meet, what_our_api_is_told_has_names_of
            an_edit_names_what_was_read_and_leaves_what_is_ours,
            what_is_told_is_seen_beside_what_more_there_is,
            a_status_has_ours_and_whether_it_was_taken, a_condition_has_a_new_time_when_it_turns,
-           what_the_service_filled_in_goes_into_the_object_once, our_finalizer_stands_beside_others)
+           what_the_service_filled_in_goes_into_the_object_once, our_finalizer_stands_beside_others,
+           objects_of_a_cluster_of_the_accepted_depth_are_compared)
