@@ -7,9 +7,11 @@
 #include "policy/rules.private.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* How the files look from outside: when this changes, they are read again. */
 struct stamp {
@@ -20,6 +22,7 @@ struct policy_state {
     struct policy_settings settings; /* texts in the arena */
     int64_t look_us;                 /* when to look at the files again; atomic */
     struct stamp stamp;              /* of whoever won look_us */
+    bool has_file;                   /* was there when last read; likewise */
 
     pthread_rwlock_t lock; /* guards the rest */
     struct rule_set *rules;
@@ -34,7 +37,9 @@ struct policy {
 const struct option policy_options[] = {
     { .section = "oslo_policy", .key = "policy_file", .type = OPTION_TEXT, .fallback = "policy.yaml",
       .help = "File of policy rules that replace the built-in ones: YAML or JSON, names to rules. "
-              "It may be missing. A relative path is looked up beside the configuration file." },
+              "It may be missing, then the built-in rules apply; where this option is given, a "
+              "warning says so, and a file that goes missing later leaves the rules as they are. "
+              "A relative path is looked up beside the configuration file." },
     { .section = "oslo_policy", .key = "policy_dirs", .type = OPTION_TEXT, .fallback = "policy.d",
       .help = "Directory of further files of policy rules (*.yaml, *.json), taken in alphabetical "
               "order; a later rule replaces an earlier one. It may be missing." },
@@ -88,15 +93,30 @@ static struct stamp stamp_of(const struct policy_settings *settings) {
     return stamp;
 }
 
+static bool is_there(const char *path) {
+    return path && (access(path, F_OK) == 0 || errno != ENOENT);
+}
+
+/* A file that was there and is missing is an error, unless it is optional. */
+static int read_rules(const struct policy_settings *settings, bool has_file, struct rule_set **ret,
+                      struct error *err) {
+    struct policy_settings now = *settings;
+
+    now.optional |= !has_file;
+    return rule_set_load(&now, ret, err);
+}
+
 /* Rules that are wrong let nobody in or out: those before them stay. */
 static void read_again(struct policy_state *state) {
+    bool has_file = is_there(state->settings.file);
     struct rule_set *rules, *before;
     struct error err;
 
-    if (rule_set_load(&state->settings, &rules, &err) < 0) {
+    if (read_rules(&state->settings, has_file || state->has_file, &rules, &err) < 0) {
         log_error(NULL, "changed policy is not taken", "reason", err.message, NULL);
         return;
     }
+    state->has_file = has_file;
     pthread_rwlock_wrlock(&state->lock);
     before = state->rules;
     state->rules = rules;
@@ -134,18 +154,23 @@ static struct policy_settings copy_of(struct arena *arena, const struct policy_s
 
 int policy_load(const struct policy_settings *settings, struct policy **ret, struct error *err) {
     struct stamp stamp = stamp_of(settings); /* before they are read: no change is missed */
+    bool has_file = is_there(settings->file);
     struct rule_set *rules;
     struct policy *policy;
     struct arena *arena;
 
-    if (rule_set_load(settings, &rules, err) < 0)
+    if (read_rules(settings, has_file, &rules, err) < 0)
         return -1;
+    if (settings->file && !has_file && !settings->optional)
+        log_warning(NULL, "policy file not found, built-in rules apply", "file", settings->file,
+                    NULL);
     arena = arena_new();
     policy = arena_alloc(arena, sizeof(*policy));
     policy->arena = arena;
     policy->state = arena_alloc(arena, sizeof(*policy->state));
     policy->state->settings = copy_of(arena, settings);
     policy->state->stamp = stamp;
+    policy->state->has_file = has_file;
     policy->state->rules = rules;
     policy->state->look_us = clock_monotonic_us() + settings->look_ms * 1000;
     pthread_rwlock_init(&policy->state->lock, NULL);

@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 struct policy_settings {
-    /* policy.yaml, NULL: built-in rules only; a missing file is no error when `optional` */
+    /* policy.yaml, NULL: built-in rules only.  They apply, too, where the file is missing; unless
+     * it is `optional`, a warning says so, and once read it must not go missing. */
     const char *file;
     bool optional;
     /* policy.d: *.yaml, *.json in alphabetical order, later wins; NULL: none */

@@ -1,6 +1,6 @@
 /*
- * Recursion over input, at its bound, on the smallest stack that a thread has (common/thread.h).  Half
- * of it is left to the callers; the sanitizers' larger frames have all of it.
+ * Recursion over input, at its bound, on the smallest stack that a thread has (common/thread.h).
+ * Half of it is left to the callers; the sanitizers' larger frames have all of it.
  */
 #pragma once
 

@@ -192,8 +192,8 @@ START_TEST(a_start_that_fails_leaves_nothing_running) {
 
     home_make(&home);
     assert_refused(&home, "serve --listen 127.0.0.1:0 --enabled_backends=", "names no backend");
-    assert_refused(&home, "serve --listen 127.0.0.1:0 --oslo_policy.policy_file=/nowhere/x",
-                   "/nowhere/x");
+    assert_refused(&home, "serve --listen 127.0.0.1:0 --oslo_policy.policy_file=/dev/null",
+                   "/dev/null");
     assert_refused(&home, "manager --transport_url=odd://", "transport_url");
     assert_refused(&home, "manager --file.volume_driver=odd", "no driver \"odd\"");
     assert_refused(&home, "api --listen 192.0.2.1:0 --allow_insecure_listen=true", "192.0.2.1");

@@ -227,8 +227,13 @@ START_TEST(missing_files_are_fine_where_they_may_be) {
 
     policy_free(policy);
     settings.optional = false;
+    policy = load(&settings);
+    ck_assert(policy_allows(policy, "volume:extend", &member, &p1));
+    ck_assert(!policy_allows(policy, "volume:extend", &reader, &p1));
+    policy_free(policy);
+    settings.file = "/dev/null";
     ck_assert_int_eq(policy_load(&settings, &policy, &err), -1);
-    ck_assert(strstr(err.message, "/nonexistent/policy.yaml"));
+    ck_assert(strstr(err.message, "/dev/null"));
     settings.file = NULL;
     settings.directory = "/dev/null";
     ck_assert_int_eq(policy_load(&settings, &policy, &err), -1);
@@ -302,6 +307,32 @@ static void *ask_often(void *arg) {
     return NULL;
 }
 
+/* Rules that restrict do not end with their file, as they would if the built-in ones applied. */
+START_TEST(a_named_file_that_goes_missing_leaves_its_rules_in_force) {
+    autofiles struct files files;
+    struct policy_settings settings = { .look_ms = 1, .enforce_new_defaults = true };
+    struct policy *policy;
+
+    files_make(&files);
+    settings.file = files_path(&files, "policy.yaml");
+    settings.directory = files.directory;
+    policy = load(&settings);
+    ck_assert(policy_allows(policy, "volume:extend", &member, &p1));
+    files_put(&files, "10.yaml", "volume:extend: role:reader\n");
+    ck_assert(soon(policy, &reader, true));
+    unlink(files_path(&files, "10.yaml"));
+    ck_assert(soon(policy, &reader, false));
+    files_put(&files, "policy.yaml", "volume:extend: '!'\n");
+    ck_assert(soon(policy, &member, false));
+    unlink(files_path(&files, "policy.yaml"));
+    for (int i = 0; i < 100; i++, usleep(1000))
+        ck_assert(!policy_allows(policy, "volume:extend", &member, &p1));
+    files_put(&files, "policy.yaml", "a: '@'\n");
+    ck_assert(soon(policy, &member, true));
+    policy_free(policy);
+}
+END_TEST
+
 START_TEST(many_may_ask_while_files_change) {
     autofiles struct files files;
     struct policy_settings settings = { .look_ms = 1, .enforce_new_defaults = true };
@@ -363,7 +394,7 @@ START_TEST(deep_rules_behind_each_other_are_bounded) {
 }
 END_TEST
 
-/* Each rule has as many checks as one may have, and leads to the next: no level more for a check. */
+/* Each rule has as many checks as one may have, and leads to the next: one level each. */
 START_TEST(long_rules_behind_each_other_are_bounded) {
     static char text[1000000];
     size_t size = 0;
@@ -455,4 +486,5 @@ CHECK_MAIN("rule", there_are_191_rules_of_three_kinds, defaults_let_the_right_ca
            rules_that_double_each_other_are_bounded, more_rules_than_anybody_needs_are_refused,
            many_rules_are_found, the_sample_shows_every_rule_and_loads_as_the_defaults,
            files_that_change_are_read_again_and_wrong_ones_are_not_taken,
+           a_named_file_that_goes_missing_leaves_its_rules_in_force,
            many_may_ask_while_files_change)
