@@ -23,6 +23,9 @@
 /* A client that goes takes its connection with it; one that gives up has waited before. */
 #define RESETS          500
 #define RESETS_A_SECOND 50
+/* A block of headers above GRPC_HEAD_MOST is refused; one far above it, which a client knows to be
+ * too large, is decoded no further. */
+#define BLOCK_MOST (4 * GRPC_HEAD_MOST)
 
 /* ---- allowances ---- */
 
@@ -84,6 +87,7 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *fram
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *arg) {
     struct grpc_connection *connection = arg;
 
+    connection->block_size = 0;
     if (frame->headers.cat == NGHTTP2_HCAT_REQUEST)
         nghttp2_session_set_stream_user_data(session, frame->hd.stream_id,
                                              grpc_stream_begin(connection, frame->hd.stream_id));
@@ -94,16 +98,39 @@ static struct grpc_stream *stream_of(nghttp2_session *session, int32_t id) {
     return nghttp2_session_get_stream_user_data(session, id);
 }
 
+/*
+ * A reference to HPACK's table is one byte on the wire and up to 4 KiB that nghttp2 checks: what has
+ * been decoded counts.  Of requests, trailers and invalid headers alike.
+ */
+static int count_header(struct grpc_connection *connection, size_t size) {
+    connection->block_size += size + GRPC_ENTRY_SIZE;
+    if (connection->block_size <= BLOCK_MOST)
+        return 0;
+    nghttp2_session_terminate_session(connection->session, NGHTTP2_ENHANCE_YOUR_CALM);
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE; /* the rest of the block is not decoded */
+}
+
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags,
                      void *arg) {
+    struct grpc_connection *connection = arg;
     struct grpc_stream *stream = stream_of(session, frame->hd.stream_id);
 
-    (void)flags, (void)arg;
-    if (stream && frame->headers.cat == NGHTTP2_HCAT_REQUEST && !stream->head_refused)
+    (void)flags;
+    if (stream && frame->headers.cat == NGHTTP2_HCAT_REQUEST && !stream->head_refused) {
         stream->head_refused = !grpc_head_add(&stream->head, stream->call.arena, (const char *)name,
                                               name_size, (const char *)value, value_size);
-    return 0;
+        if (stream->head_refused)
+            charge(connection, &connection->resets);
+    }
+    return count_header(connection, name_size + value_size);
+}
+
+static int on_invalid_header(nghttp2_session *session, const nghttp2_frame *frame,
+                             const uint8_t *name, size_t name_size, const uint8_t *value,
+                             size_t value_size, uint8_t flags, void *arg) {
+    (void)session, (void)frame, (void)name, (void)value, (void)flags;
+    return count_header(arg, name_size + value_size);
 }
 
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
@@ -165,6 +192,7 @@ int grpc_connection_callbacks(nghttp2_session_callbacks **ret) {
     nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
+    nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks, on_invalid_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, on_sent);

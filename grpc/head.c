@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#define ENTRY_SIZE     32
 #define TIMEOUT_DIGITS 8
 #define CONTENT_TYPE   "application/grpc"
 /* What a thread can wait for: longer is no deadline at all. */
@@ -84,7 +83,7 @@ bool grpc_head_add(struct grpc_head *head, struct arena *arena, const char *name
     struct grpc_metadata *metadata;
     char *kept;
 
-    head->size += name_size + value_size + ENTRY_SIZE;
+    head->size += name_size + value_size + GRPC_ENTRY_SIZE;
     if (head->size > GRPC_HEAD_MOST)
         return false;
     kept = arena_text_n(arena, value, value_size);

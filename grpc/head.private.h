@@ -22,4 +22,5 @@ struct grpc_head {
 bool grpc_head_add(struct grpc_head *head, struct arena *arena, const char *name, size_t name_size,
                    const char *value, size_t value_size);
 
-#define GRPC_HEAD_MOST ((size_t)16 * 1024)
+#define GRPC_HEAD_MOST  ((size_t)16 * 1024)
+#define GRPC_ENTRY_SIZE 32 /* counts with each name and value */

@@ -87,6 +87,7 @@ struct grpc_connection {
     int64_t since_us;    /* connected, or what is written has moved */
     struct grpc_streams streams;
     struct grpc_allowance idle_frames, resets;
+    size_t block_size; /* decoded so far of the block of headers at hand */
     size_t out_size, out_sent;
     LIST_ENTRY(grpc_connection) next;
     uint8_t out[GRPC_OUT_SIZE];

@@ -148,6 +148,49 @@ START_TEST(headers_without_end_are_cut) {
 }
 END_TEST
 
+enum { TABLE_VALUE = 4000, REFERENCES = 12000, NEWEST_ENTRY = 0x80 + 62 };
+
+/* A header "a" of so many bytes, which the server's table keeps; its length is a varint. */
+static bool send_literal(struct scene *scene, int32_t stream, char byte) {
+    uint8_t block[TABLE_VALUE + 6] = {
+        0x40, 1, 'a', 127, (TABLE_VALUE - 127) % 128 + 128, (TABLE_VALUE - 127) / 128
+    };
+
+    memset(block + 6, byte, TABLE_VALUE);
+    return wire_send(scene->wire, NGHTTP2_HEADERS,
+                     NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_END_HEADERS, stream, block,
+                     sizeof(block));
+}
+
+/* That header again and again, in a byte each. */
+static void send_references(struct scene *scene, int32_t stream) {
+    uint8_t block[REFERENCES];
+
+    memset(block, NEWEST_ENTRY, sizeof(block));
+    wire_send(scene->wire, NGHTTP2_HEADERS, NGHTTP2_FLAG_END_STREAM | NGHTTP2_FLAG_END_HEADERS,
+              stream, block, sizeof(block));
+}
+
+START_TEST(headers_that_grow_when_they_are_decoded_end_the_connection) {
+    static const struct {
+        bool trailers;
+        char byte; /* one of them makes the header invalid, and nghttp2 leaves it out */
+    } blocks[] = { { false, 'v' }, { true, 'v' }, { false, '\x01' }, { true, '\x01' } };
+
+    for (size_t i = 0; i < LENGTH(blocks); i++) {
+        struct scene *scene = SCENE(.workers = 2, .answer_ms = SHORT_MS);
+
+        for (int32_t stream = 1; blocks[i].trailers && stream <= 3; stream += 2)
+            ck_assert(wire_begin(scene->wire, stream, PROBE, NULL));
+        ck_assert(send_literal(scene, 1, blocks[i].byte));
+        ck_assert(wire_ping(scene->wire));
+        send_references(scene, 3);
+        assert_shown_out(scene);
+        scene_end(scene);
+    }
+}
+END_TEST
+
 /* ---- silence and slowness ---- */
 
 START_TEST(who_does_not_speak_http_2_is_shown_out) {
@@ -359,8 +402,9 @@ CHECK_MAIN("grpc limits", more_calls_at_once_than_there_may_be_are_refused,
            who_begins_calls_to_reset_them_is_shown_out,
            who_makes_the_server_reset_calls_is_shown_out,
            who_sends_frames_that_ask_for_nothing_is_shown_out, frames_of_unknown_kinds_are_skipped,
-           headers_without_end_are_cut, who_does_not_speak_http_2_is_shown_out,
-           an_idle_client_may_stay, a_request_that_does_not_come_is_given_up,
+           headers_without_end_are_cut, headers_that_grow_when_they_are_decoded_end_the_connection,
+           who_does_not_speak_http_2_is_shown_out, an_idle_client_may_stay,
+           a_request_that_does_not_come_is_given_up,
            an_answer_for_which_there_is_no_window_is_given_up, who_does_not_read_is_shown_out,
            an_answer_that_is_taken_too_slowly_is_given_up, who_takes_no_answers_is_not_listened_to,
            what_waits_to_be_taken_is_the_answer_alone, requests_that_arrive_have_room_together,
