@@ -17,6 +17,11 @@
  * cannot be done, as if FUSE did not know how, and writes zeros instead, which become holes in all
  * replicas.
  *
+ * While no export is mounted at the file's place it must not take writes: a client that opens it
+ * between two daemons would write into nothing.  So the place is a socket, which nothing opens, and
+ * below the export lies an empty file that is mounted read-only, because QEMU wants a regular file
+ * to mount on.
+ *
  * From the bottom: the client, what refuses discards, a raw node of the visible size, the export.
  * A client keeps the size that it found: the volume grows by another one below the same raw node.
  */
@@ -41,7 +46,8 @@
 #define PATIENCE_S  120
 #define RUN_MOST    (sizeof(((struct sockaddr_un *)NULL)->sun_path) - sizeof("/qmp"))
 #define SWEEP_MS    10000
-#define MOUNTS_MOST 8 /* of daemons that died, one over the other */
+#define EMPTY       "empty" /* in RUN/file: what is mounted below the export */
+#define MOUNTS_MOST 8       /* of daemons that died, one over the other */
 
 static const char *file_run(struct arena *arena, const struct target *target) {
     return daemon_path(arena, target->run, ID);
@@ -78,20 +84,47 @@ static void unmount(const char *run) {
         ;
 }
 
+/* Whatever an older program has left there makes way at once. */
+static int make_socket(struct arena *arena, const char *path, struct error *err) {
+    const char *draft = arena_format(arena, "%s.new", path);
+    struct stat found;
+
+    if (lstat(path, &found) == 0 && S_ISSOCK(found.st_mode))
+        return 0;
+    unlink(draft);
+    if (mknod(draft, S_IFSOCK, 0) < 0 || rename(draft, path) < 0)
+        return error_errno(err, ERROR_BACKEND, "making %s", path);
+    return 0;
+}
+
+static int mount_empty(const char *empty, const char *path, struct error *err) {
+    struct mount_attr read_only = { .attr_set = MOUNT_ATTR_RDONLY };
+    autoclose int file = open(empty, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0400), tree = -1;
+
+    if (file < 0)
+        return error_errno(err, ERROR_BACKEND, "making %s", empty);
+    tree = open_tree(file, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &read_only, sizeof(read_only)) < 0 ||
+        move_mount(tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        return error_errno(err, ERROR_BACKEND, "mounting a read-only file at %s", path);
+    return 0;
+}
+
+/* Nothing is mounted there. */
 static int make_place(const struct target *target, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = file_path(arena, target->run);
     const char *run = file_run(arena, target);
-    autoclose int fd = open(path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-    if (fd < 0)
-        return error_errno(err, ERROR_BACKEND, "making %s", path);
     if (strlen(run) > RUN_MOST)
         return error_set(err, ERROR_BAD_REQUEST, "The path of a socket would be too long: %s.",
                          run);
     if (mkdir(run, 0700) < 0 && errno != EEXIST)
         return error_errno(err, ERROR_BACKEND, "making %s", run);
-    return 0;
+    return make_socket(arena, path, err) < 0 ||
+                   mount_empty(arena_format(arena, "%s/" EMPTY, run), path, err) < 0
+               ? -1
+               : 0;
 }
 
 /* ---- its daemon ---- */
@@ -116,6 +149,7 @@ static int clear(const char *run, int64_t timeout_ms, struct error *err) {
 
     if (end(run, timeout_ms, err) < 0)
         return -1;
+    unlink(arena_format(arena, "%s/" EMPTY, daemon_path(arena, run, ID)));
     daemon_clear(daemon_path(arena, run, ID));
     unlink(file_path(arena, run));
     return 0;

@@ -6,7 +6,9 @@
 #include "tests/unit/engine/target_test.h"
 #include "json/json.h"
 
+#include <linux/magic.h>
 #include <sys/socket.h>
+#include <sys/vfs.h>
 
 static char file_path[80], file_run[80];
 
@@ -216,6 +218,85 @@ START_TEST(a_file_whose_daemon_died_is_made_anew) {
 }
 END_TEST
 
+/* Opens the file for writing as often as it can, until its end of `end` is closed; answers how often
+ * that was no export. */
+static void open_again_and_again(int end) {
+    int64_t opened_elsewhere = 0;
+    char byte;
+
+    if (dup2(end, 3) < 0 || close_range(4, ~0U, 0) < 0)
+        _exit(1);
+    while (recv(3, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN) {
+        int fd = open(file_path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+        struct statfs system;
+
+        if (fd >= 0) {
+            opened_elsewhere += fstatfs(fd, &system) == 0 && system.f_type != FUSE_SUPER_MAGIC;
+            close(fd);
+        }
+    }
+    (void)!write(3, &opened_elsewhere, sizeof(opened_elsewhere));
+    _exit(0);
+}
+
+START_TEST(no_open_between_two_daemons_takes_writes) {
+    int ends[2];
+
+    assert_done(start());
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    if (fork() == 0) {
+        close(ends[0]);
+        open_again_and_again(ends[1]);
+    }
+    close(ends[1]);
+    for (int i = 0; i < 5; i++) {
+        assert_done(daemon_kill(file_run, 10000, &err));
+        if (i % 2 == 0) /* as after the death of its owner, or a restart of the machine */
+            while (umount2(file_path, MNT_DETACH) == 0)
+                ;
+        assert_done(target_watch(target, &err));
+    }
+    ck_assert_int_eq(write(ends[0], "", 1), 1);
+    ck_assert_int_eq(answer(ends[0]), 0);
+    close(ends[0]);
+    stop();
+    ck_assert(!is_mounted());
+    ck_assert_int_eq(access(file_path, F_OK), -1);
+}
+END_TEST
+
+START_TEST(the_place_of_the_file_is_never_writable_itself) {
+    assert_done(start());
+    assert_done(daemon_kill(file_run, 10000, &err));
+    ck_assert_int_eq(umount2(file_path, MNT_DETACH), 0);
+    ck_assert_int_eq(open(file_path, O_RDWR | O_CLOEXEC), -1);
+    ck_assert_int_eq(errno, EROFS);
+    ck_assert_int_eq(umount2(file_path, MNT_DETACH), 0);
+    ck_assert_int_eq(open(file_path, O_RDWR | O_CLOEXEC), -1);
+    ck_assert_int_eq(errno, ENXIO);
+    assert_done(target_watch(target, &err));
+    stop();
+}
+END_TEST
+
+/* A program before this one had a plain file there. */
+START_TEST(a_plain_file_of_an_older_program_makes_way) {
+    autoclose int fd = -1;
+
+    ck_assert(mkdir(run, 0700) == 0 || errno == EEXIST);
+    fd = open(file_path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_ge(fd, 0);
+    assert_done(start());
+    ck_assert_int_eq(get(file_path, 0), 0);
+    assert_done(daemon_kill(file_run, 10000, &err));
+    while (umount2(file_path, MNT_DETACH) == 0)
+        ;
+    ck_assert_int_eq(open(file_path, O_RDWR | O_CLOEXEC), -1);
+    ck_assert_int_eq(errno, ENXIO);
+    stop();
+}
+END_TEST
+
 START_TEST(it_grows_and_replicas_are_rebuilt_below_it) {
     int fd;
 
@@ -384,7 +465,10 @@ END_TEST
 CHECK_MAIN_WITH("target file", has_fuse() && adopt_daemons(), begin_with_file, end_with_file,
                 what_is_written_to_the_file_is_on_all_replicas_and_nothing_of_it_is_left,
                 who_has_it_open_waits_while_the_daemon_begins_anew,
-                a_file_whose_daemon_died_is_made_anew, it_grows_and_replicas_are_rebuilt_below_it,
+                a_file_whose_daemon_died_is_made_anew, no_open_between_two_daemons_takes_writes,
+                the_place_of_the_file_is_never_writable_itself,
+                a_plain_file_of_an_older_program_makes_way,
+                it_grows_and_replicas_are_rebuilt_below_it,
                 what_waits_is_not_written_over_what_another_has_written,
                 it_comes_and_goes_while_clients_of_the_socket_stay,
                 it_makes_no_holes_but_of_zeros_that_are_written,
