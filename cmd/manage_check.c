@@ -63,7 +63,7 @@ static int check(const struct config *config, struct settings *settings, struct 
     struct manager_backend *backends;
     int count = -1;
 
-    if (parts_open_db(config, true, &check.db, err) < 0)
+    if (parts_open_db_as(config, DB_READS, &check.db, err) < 0)
         return -1;
     settings->clock = db_clock(check.db);
     if (parts_find_backends(config, &backends, err) == 0) {

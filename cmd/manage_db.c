@@ -26,12 +26,13 @@ static int print_number(const char *what, struct db *db, bool json) {
     return EXIT_SUCCESS;
 }
 
-static int with_db(const char *what, const struct config *config, bool as_it_is, bool json) {
+static int with_db(const char *what, const struct config *config, enum db_access access,
+                   bool json) {
     struct error err;
     struct db *db;
     int status;
 
-    if (parts_open_db_as(config, as_it_is, &db, &err) < 0)
+    if (parts_open_db_as(config, access, &db, &err) < 0)
         return fail(what, &err);
     status = print_number(what, db, json);
     db_close(db);
@@ -39,11 +40,11 @@ static int with_db(const char *what, const struct config *config, bool as_it_is,
 }
 
 int manage_db_sync(const struct config *config, bool json) {
-    return with_db("sync", config, false, json);
+    return with_db("sync", config, DB_SERVES, json);
 }
 
 int manage_db_version(const struct config *config, bool json) {
-    return with_db("version", config, true, json);
+    return with_db("version", config, DB_LOOKS, json);
 }
 
 /* ---- copy ---- */
@@ -76,7 +77,8 @@ static int source_open(const struct config *config, struct arena *arena, struct 
     const char *path =
         arena_format(arena, "%s/scoria.db", config_text(config, "DEFAULT", "state_path"));
     struct db_settings settings = { .url = arena_format(arena, "sqlite://%s", path),
-                                    .inline_writes = true };
+                                    .inline_writes = true,
+                                    .access = DB_READS };
 
     if (access(path, F_OK) < 0)
         return error_errno(err, ERROR_NOT_FOUND, "there is nothing to copy: %s", path);
@@ -90,7 +92,7 @@ static int copy_to(const struct config *config, struct copy *copy, struct error 
 
     if (source_open(config, copy->arena, &copy->from, err) < 0)
         return -1;
-    result = parts_open_db_as(config, false, &copy->to, err);
+    result = parts_open_db_as(config, DB_SERVES, &copy->to, err);
     if (result == 0) {
         result = copy_database(copy, err);
         db_close(copy->to);

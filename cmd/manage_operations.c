@@ -68,7 +68,7 @@ int manage_operations(const struct config *config, bool json) {
     int result;
 
     settings_load(config, &clock_system, &settings);
-    if (parts_open_db(config, true, &db, &err) < 0) {
+    if (parts_open_db_as(config, DB_READS, &db, &err) < 0) {
         fprintf(stderr, "scoria manage operations: %s\n", err.message);
         return EXIT_FAILURE;
     }

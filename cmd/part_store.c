@@ -49,6 +49,8 @@ static int read_place(struct parts *parts, const char *path, struct error *err) 
 int part_lock_take(struct parts *parts, struct error *err) {
     const char *path = arena_format(parts->arena, "%s/lock", part_text(parts, "state_path"));
 
+    if (parts_make_state_directory(parts->config, err) < 0)
+        return -1;
     parts->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (parts->lock < 0)
         return error_errno(err, ERROR_BAD_REQUEST, "cannot open %s", path);

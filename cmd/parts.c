@@ -42,7 +42,8 @@ int parts_make_directories(const char *path, struct error *err) {
     }
 }
 
-static int check_state_directory(const char *path, struct error *err) {
+int parts_make_state_directory(const struct config *config, struct error *err) {
+    const char *path = config_text(config, "DEFAULT", "state_path");
     struct stat info;
 
     if (*path != '/')
@@ -65,11 +66,18 @@ static int open_db(const struct config *config, struct db_settings *settings, st
     settings->pool_most = (unsigned)config_int(config, "database", "max_pool_size");
     settings->pool_wait_ms = (unsigned)config_int(config, "database", "pool_timeout") * 1000;
     settings->url = url ? url : arena_format(arena, "sqlite://%s/scoria.db", state);
-    if (check_state_directory(state, err) < 0)
+    if (settings->access == DB_SERVES && parts_make_state_directory(config, err) < 0)
         return -1;
     if (db_open(settings, ret, err) == 0)
         return 0;
-    return url ? error_context(err, "[database] connection") : -1;
+    if (url)
+        return error_context(err, "[database] connection");
+    if (settings->access != DB_SERVES && err->kind == ERROR_NOT_FOUND)
+        return error_set(err, ERROR_NOT_FOUND,
+                         "There is no database in %s: --state-dir or --config-file names the "
+                         "state directory of a service.",
+                         state);
+    return -1;
 }
 
 int parts_open_db(const struct config *config, bool inline_writes, struct db **ret,
@@ -79,9 +87,9 @@ int parts_open_db(const struct config *config, bool inline_writes, struct db **r
     return open_db(config, &settings, ret, err);
 }
 
-int parts_open_db_as(const struct config *config, bool as_it_is, struct db **ret,
+int parts_open_db_as(const struct config *config, enum db_access access, struct db **ret,
                      struct error *err) {
-    struct db_settings settings = { .inline_writes = true, .as_it_is = as_it_is };
+    struct db_settings settings = { .inline_writes = true, .access = access };
 
     return open_db(config, &settings, ret, err);
 }

@@ -6,6 +6,7 @@
 
 #include "common/error.h"
 #include "config/config.h"
+#include "db/db.h"
 
 #include <stdbool.h>
 
@@ -13,12 +14,14 @@
 const struct option *const *parts_option_tables(void);
 
 struct manager_backend;
-struct db;
 struct settings;
+/* The directory of state_path, made where it is missing. */
+int parts_make_state_directory(const struct config *config, struct error *err);
+/* Of a service: the database is made, and migrated. */
 int parts_open_db(const struct config *config, bool inline_writes, struct db **ret,
                   struct error *err);
-/* For looking and for tools of the database: no writer's thread. `as_it_is`: its schema stays. */
-int parts_open_db_as(const struct config *config, bool as_it_is, struct db **ret,
+/* Of a tool: no writer's thread, and with an access that only reads nothing is made. */
+int parts_open_db_as(const struct config *config, enum db_access access, struct db **ret,
                      struct error *err);
 /* Ended with a NULL name, none of them open; for free(). */
 int parts_find_backends(const struct config *config, struct manager_backend **ret,

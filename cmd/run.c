@@ -32,11 +32,12 @@ static const struct {
     int (*start)(struct parts *parts, struct error *err);
 } starts[] = {
     { PARTS_LISTENING, part_listener_check },
+    /* Before the database: a second manager of this place must not migrate that of the first. */
+    { PART_MANAGER, part_lock_take },
     { PARTS_STORING, part_store_start },
     { PARTS_LISTENING, part_gate_start },
     { PART_API, part_api_start },
     { PARTS_STORING, part_messages_start },
-    { PART_MANAGER, part_lock_take },
     { PART_MANAGER, part_manager_start },
     { PARTS_LISTENING, part_listener_start },
     { PART_MANAGER, part_manager_look },

@@ -37,11 +37,20 @@ static void print_general(const struct command *command, bool json, FILE *out) {
     fputs("  --help, -h           this text\n", out);
 }
 
+/* As docs/operations.md says it. */
+static const char *const effects[] = {
+    [WORD_PRINTS] = "prints",
+    [WORD_READS_DATABASE] = "reads database",
+    [WORD_WRITES_DATABASE] = "writes database",
+    [WORD_READS_API] = "reads API",
+    [WORD_WRITES_API] = "writes API",
+};
+
 static void print_words(const struct command *command, FILE *out) {
     fprintf(out, "usage: scoria %s WHAT [OPTION]...\n\n%s. WHAT is\n\n", command->name,
             command->help);
     for (const struct command_word *word = command->words; word->name; word++)
-        fprintf(out, "  %-12s %s\n", word->name, word->help);
+        fprintf(out, "  %-12s %-16s %s\n", word->name, effects[word->effect], word->help);
     fputc('\n', out);
     print_general(command, true, out);
     fputs("  --KEY=VALUE          any option of scoria.conf, as scoria serve --help has them\n",

@@ -54,22 +54,40 @@ static int newest(struct db_tx *tx, int64_t least_us, int64_t *ret_us, struct er
     return 0;
 }
 
-int clock_of_boot(struct db_tx *tx, const struct clock *local, int64_t *ret_ahead_us,
-                  struct error *err) {
-    struct row row;
+/* The row of this boot. 1: it differs from the stored one. */
+static int row_of_boot(struct db_tx *tx, const struct clock *local, struct row *ret,
+                       struct error *err) {
     char boot[UUID_SIZE];
     int found;
 
-    if (boot_id(boot, err) < 0 || (found = row_read(tx, &row, err)) < 0)
+    if (boot_id(boot, err) < 0 || (found = row_read(tx, ret, err)) < 0)
         return -1;
-    if (found == 0 || strcmp(row.base, boot) != 0) {
-        if (newest(tx, found ? row.told_us : clock_now_us(local), &row.told_us, err) < 0)
-            return -1;
-        row.ahead_us = row.told_us - clock_steady_us(local);
-        memcpy(row.base, boot, sizeof(row.base));
-        if (row_replace(tx, &row, err) < 0)
-            return -1;
-    }
+    if (found > 0 && strcmp(ret->base, boot) == 0)
+        return 0;
+    if (newest(tx, found ? ret->told_us : clock_now_us(local), &ret->told_us, err) < 0)
+        return -1;
+    ret->ahead_us = ret->told_us - clock_steady_us(local);
+    memcpy(ret->base, boot, sizeof(ret->base));
+    return 1;
+}
+
+int clock_of_boot(struct db_tx *tx, const struct clock *local, int64_t *ret_ahead_us,
+                  struct error *err) {
+    struct row row;
+    int changed = row_of_boot(tx, local, &row, err);
+
+    if (changed < 0 || (changed > 0 && row_replace(tx, &row, err) < 0))
+        return -1;
+    *ret_ahead_us = row.ahead_us;
+    return 0;
+}
+
+int clock_read(struct db_tx *tx, const struct clock *local, int64_t *ret_ahead_us,
+               struct error *err) {
+    struct row row;
+
+    if (row_of_boot(tx, local, &row, err) < 0)
+        return -1;
     *ret_ahead_us = row.ahead_us;
     return 0;
 }

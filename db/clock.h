@@ -18,5 +18,9 @@
 int clock_of_boot(struct db_tx *tx, const struct clock *local, int64_t *ret_ahead_us,
                   struct error *err);
 
+/* The same for a program that only reads. */
+int clock_read(struct db_tx *tx, const struct clock *local, int64_t *ret_ahead_us,
+               struct error *err);
+
 /* Of PostgreSQL, see db/postgresql/clock.h: writes the row when it is not the server's. */
 int clock_of_server(struct db_tx *tx, int64_t server_us, struct error *err);

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "db/engine.h"
+#include "db/migrate.h"
 
 #include <string.h>
 
@@ -105,17 +106,7 @@ int copy_database(struct copy *copy, struct error *err) {
 }
 
 static int number_body(struct db_tx *tx, void *arg, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-    struct tables tables;
-    int64_t *number = arg;
-
-    *number = 0;
-    if (tables_read(tx, arena, &tables, err) < 0)
-        return -1;
-    for (unsigned i = 0; i < tables.count; i++)
-        if (strcmp(tables.names[i], version_table) == 0)
-            return db_query_int(tx, number, err, "SELECT MAX(number) FROM schema_version");
-    return 0;
+    return migrate_number(tx, arg, err);
 }
 
 int copy_schema_number(struct db *db, int64_t *ret, struct error *err) {

@@ -21,6 +21,6 @@ struct copy {
 };
 
 /* The target has the newest schema and no row, or it is refused. Number of the schema of a database
- * that was opened with `as_it_is`; 0: it has none. */
+ * that was opened with DB_LOOKS; 0: it has none. */
 int copy_database(struct copy *copy, struct error *err);
 int copy_schema_number(struct db *db, int64_t *ret, struct error *err);

@@ -29,19 +29,27 @@ struct db_tx; /* an open transaction; valid only inside the body that got it */
 
 typedef int db_body(struct db_tx *tx, void *arg, struct error *err);
 
+/* What a program is to a database. */
+enum db_access {
+    DB_SERVES, /* makes it where it is missing, and migrates its schema */
+    DB_READS,  /* changes nothing; the schema must be the one of this program */
+    DB_LOOKS,  /* changes nothing; the schema may have any number, or be missing */
+};
+
 struct db_settings {
     const char *url;     /* "sqlite:///absolute/path", "sqlite://" (in memory), or
                           * "postgresql://…" with libpq's parameters */
     bool inline_writes;  /* no writer thread: bodies run in the caller's thread (tests, tools) */
     unsigned group_most; /* most bodies in one commit; 0: 64 */
-    bool as_it_is;       /* the schema stays what it is, of whatever number: only to look */
+    enum db_access access;
     const struct clock *clock; /* this machine's; NULL: clock_system */
     unsigned pool_most;        /* PostgreSQL: most connections that read; 0: 10 */
     unsigned pool_wait_ms;     /* PostgreSQL: longest wait for one of them; 0: 30 s */
 };
 
 /* Opens or makes the database (a PostgreSQL one must be there) and brings its schema up to date
- * (see migrate.h).  A file that is no database, is corrupt, read-only or newer than the program is
+ * (see migrate.h), or with another access opens it for db_read() alone and refuses one that is
+ * missing.  A file that is no database, is corrupt, read-only or newer than the program is
  * refused with its path; a server with its host and database, never with a password. */
 int db_open(const struct db_settings *settings, struct db **ret, struct error *err);
 /* Is nobody else at this SQLite file? ERROR_CONFLICT if somebody is. Not while it is open here. */

@@ -7,6 +7,7 @@ libscoria_a_SOURCES += \
 	db/outbox.c db/outbox.h \
 	db/reset.c db/reset.h \
 	db/schema.h \
+	db/sqlite/backup.c db/sqlite/backup.h \
 	db/sqlite/connection.c db/sqlite/connection.h \
 	db/sqlite/engine.c \
 	db/sqlite/log.c db/sqlite/log.h \

@@ -1,5 +1,8 @@
 #include "db/migrate.h"
 
+#include "common/log.h"
+#include "db/engine.h"
+#include "db/reset.h"
 #include "db/schema.h"
 
 #include <ctype.h>
@@ -57,26 +60,51 @@ int migrate_text(struct db_tx *tx, const char *sql, const char *serial_words, st
     return 0;
 }
 
-static int version_read(struct db_tx *tx, int64_t *ret, struct error *err) {
+int migrate_number(struct db_tx *tx, int64_t *ret, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    struct tables tables;
+
     *ret = 0;
-    if (db_run(tx, err, "CREATE TABLE IF NOT EXISTS schema_version (number BIGINT NOT NULL)") < 0)
+    if (tables_read(tx, arena, &tables, err) < 0)
         return -1;
-    return db_query_int(tx, ret, err, "SELECT MAX(number) FROM schema_version");
+    for (unsigned i = 0; i < tables.count; i++)
+        if (strcmp(tables.names[i], "schema_version") == 0)
+            return db_query_int(tx, ret, err, "SELECT MAX(number) FROM schema_version") < 0 ? -1
+                                                                                            : 0;
+    return 0;
 }
 
-int migrate_run(struct db_tx *tx, const char *serial_words, struct error *err) {
-    int64_t version;
+static int refuse_newer(int64_t number, struct error *err) {
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "The schema has number %lld, newer than %d, the newest this program knows: "
+                     "use the newer program, or restore the copy of before the migration.",
+                     (long long)number, migrate_newest());
+}
 
-    if (version_read(tx, &version, err) < 0)
+int migrate_check(struct db_tx *tx, struct error *err) {
+    int64_t number;
+
+    if (migrate_number(tx, &number, err) < 0)
         return -1;
-    if (version > migrate_newest())
-        return error_set(
-            err, ERROR_BAD_REQUEST,
-            "The schema has number %lld, newer than %d, the newest this program knows.",
-            (long long)version, migrate_newest());
+    if (number > migrate_newest())
+        return refuse_newer(number, err);
+    if (number == 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "It has no schema: \"scoria manage db sync\" makes one.");
+    if (number < migrate_newest())
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "The schema has number %lld, older than %d, the one this program reads: "
+                         "use the program that serves this database, or stop that program and "
+                         "migrate with \"scoria manage db sync\".",
+                         (long long)number, migrate_newest());
+    return 0;
+}
+
+static int texts_run(struct db_tx *tx, const char *serial_words, int64_t number,
+                     struct error *err) {
     for (const struct schema_text *text = schema_texts; text < schema_texts + schema_text_count;
          text++) {
-        if (text->number <= version)
+        if (text->number <= number)
             continue;
         if (migrate_text(tx, text->sql, serial_words, err) < 0)
             return error_context(err, "schema %s", text->name);
@@ -85,4 +113,31 @@ int migrate_run(struct db_tx *tx, const char *serial_words, struct error *err) {
             return -1;
     }
     return 0;
+}
+
+/* Logged before its commit: a migration that fails afterwards is an error of the start. */
+static int migrate(struct db_tx *tx, const struct migrate_settings *settings, int64_t number,
+                   struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *copy = NULL;
+
+    if (number > 0 && settings->copy &&
+        settings->copy(settings->arg, arena, number, &copy, err) < 0)
+        return error_context(err, "the migration of schema %lld to %d", (long long)number,
+                             migrate_newest());
+    if (number > 0)
+        log_info(NULL, "database schema migration", "from", LOG_INT(number), "to",
+                 LOG_INT(migrate_newest()), "copy", copy, NULL);
+    return texts_run(tx, settings->serial_words, number, err);
+}
+
+int migrate_run(struct db_tx *tx, const struct migrate_settings *settings, struct error *err) {
+    int64_t number = 0;
+
+    if (db_run(tx, err, "CREATE TABLE IF NOT EXISTS schema_version (number BIGINT NOT NULL)") < 0 ||
+        db_query_int(tx, &number, err, "SELECT MAX(number) FROM schema_version") < 0)
+        return -1;
+    if (number > migrate_newest())
+        return refuse_newer(number, err);
+    return number < migrate_newest() ? migrate(tx, settings, number, err) : 0;
 }

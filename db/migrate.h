@@ -9,8 +9,24 @@
 
 int migrate_newest(void); /* number of the newest schema this program knows */
 
-/* Brings the schema to migrate_newest(). A newer one is refused (ERROR_BAD_REQUEST). */
-int migrate_run(struct db_tx *tx, const char *serial_words, struct error *err);
+/* The number of the schema; 0: there is none. */
+int migrate_number(struct db_tx *tx, int64_t *ret, struct error *err);
+
+/*
+ * Brings the schema to migrate_newest(). A newer one is refused (ERROR_BAD_REQUEST).  An older one
+ * with rows is first given to `copy` (NULL: none is made), which answers with the name of the copy
+ * in `ret` (in the arena), or -1: then nothing is migrated.
+ */
+struct migrate_settings {
+    const char *serial_words; /* of the engine */
+    int (*copy)(void *arg, struct arena *arena, int64_t number, const char **ret,
+                struct error *err);
+    void *arg;
+};
+int migrate_run(struct db_tx *tx, const struct migrate_settings *settings, struct error *err);
+
+/* For a program that only reads: refuses a schema of another number, and says what to do. */
+int migrate_check(struct db_tx *tx, struct error *err);
 
 /* Runs every statement of one text. */
 int migrate_text(struct db_tx *tx, const char *sql, const char *serial_words, struct error *err);

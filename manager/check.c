@@ -356,6 +356,19 @@ static int check_objects(struct backend_round *objects, const struct manager_bac
     return 0;
 }
 
+static int not_opened(struct backend_round *objects, const struct manager_backend *backend,
+                      const struct error *why, struct error *err) {
+    if (why->kind != ERROR_UNAVAILABLE) {
+        error_pass(err, why);
+        return error_context(err, "backend %s", backend->name);
+    }
+    if (backend->settings.knows(&backend->settings, NULL, NULL) != 0)
+        return storage_away(objects, why);
+    round_note(objects->round, "backend %s has neither storage nor volumes: %s", objects->host,
+               why->message);
+    return 0;
+}
+
 /* Opened for the look, unless it is open. */
 static int check_backend(struct round *round, struct manager_backend backend,
                          const struct work *base, struct error *err) {
@@ -370,12 +383,8 @@ static int check_backend(struct round *round, struct manager_backend backend,
         return check_objects(&objects, &backend, base, err);
     known_set(&backend.settings, &known);
     backend.settings.only_looks = true;
-    if (backend.driver->open(&backend.settings, &backend.handle, &why) < 0) {
-        if (why.kind == ERROR_UNAVAILABLE)
-            return storage_away(&objects, &why);
-        *err = why;
-        return error_context(err, "backend %s", backend.name);
-    }
+    if (backend.driver->open(&backend.settings, &backend.handle, &why) < 0)
+        return not_opened(&objects, &backend, &why, err);
     result = check_objects(&objects, &backend, base, err);
     backend.driver->close(backend.handle);
     return result;

@@ -145,6 +145,18 @@ static int measure(struct postgresql_db *db, struct session *session, struct rea
     return error_set(err, ERROR_UNAVAILABLE, "The clock of the database is changed all the time.");
 }
 
+int postgresql_clock_read(struct postgresql_db *db, struct session *session, struct error *err) {
+    struct reading reading;
+    int64_t clock_us;
+
+    if (read_clocks(session, db->base.local, &reading, err) < 0)
+        return -1;
+    clock_us = was_set(db, &reading) ? reading.told_us : clock_of(&reading);
+    atomic_store(&db->offset_us, reading.server_us - reading.steady_us);
+    atomic_store(&db->base.ahead_us, clock_us - reading.steady_us);
+    return 0;
+}
+
 int postgresql_clock_measure(struct postgresql_db *db, struct session *session, struct error *err) {
     struct reading reading;
 

@@ -23,5 +23,8 @@ enum { POSTGRESQL_CLOCK_MS = 10000 }; /* how often it is to be measured */
 /* Makes the row of the table, if it is not the server's. For the transaction of the schema. */
 int postgresql_clock_begin(struct db_tx *tx, struct error *err);
 
+/* For a program that only reads: takes the clock as it is. */
+int postgresql_clock_read(struct postgresql_db *db, struct session *session, struct error *err);
+
 /* Measures and, if need be, corrects. By one thread at a time. */
 int postgresql_clock_measure(struct postgresql_db *db, struct session *session, struct error *err);

@@ -94,9 +94,10 @@ static int leave_room(struct db_tx *tx, struct error *err) {
 }
 
 static int schema_body(struct db_tx *tx, void *arg, struct error *err) {
+    const struct migrate_settings settings = { .serial_words = postgresql_engine.serial_words };
+
     (void)arg;
-    if (db_run(tx, err, commit_table_sql) < 0 ||
-        migrate_run(tx, postgresql_engine.serial_words, err) < 0 ||
+    if (db_run(tx, err, commit_table_sql) < 0 || migrate_run(tx, &settings, err) < 0 ||
         postgresql_clock_begin(tx, err) < 0)
         return -1;
     return leave_room(tx, err);
@@ -118,6 +119,39 @@ static int schema_update(struct session *session, struct error *err) {
     return session_run(session, "COMMIT", err);
 }
 
+static int check_body(struct db_tx *tx, void *arg, struct error *err) {
+    (void)arg;
+    return migrate_check(tx, err);
+}
+
+/* Leaves the database as it is. */
+static int schema_check(struct session *session, struct error *err) {
+    struct postgresql_tx tx = { .base = { .engine = &postgresql_engine }, .session = session };
+    int result;
+
+    if (session_run(session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", err) < 0)
+        return -1;
+    result = session_body(&tx, check_body, NULL, err);
+    session_rollback(session);
+    return result;
+}
+
+static int schema_prepare(struct postgresql_db *db, const struct db_settings *settings,
+                          struct session *session, struct error *err) {
+    switch (settings->access) {
+    case DB_SERVES:
+        return check_writable(session, !settings->inline_writes, err) < 0 ||
+                       schema_update(session, err) < 0
+                   ? -1
+                   : postgresql_clock_measure(db, session, err);
+    case DB_READS:
+        return schema_check(session, err) < 0 ? -1 : postgresql_clock_read(db, session, err);
+    case DB_LOOKS:
+        break;
+    }
+    return 0;
+}
+
 static int database_prepare(struct postgresql_db *db, const struct db_settings *settings,
                             struct error *err) {
     struct session *session;
@@ -126,9 +160,7 @@ static int database_prepare(struct postgresql_db *db, const struct db_settings *
     if (session_open(&db->writers.settings, &session, err) < 0)
         return -1;
     result = check_version(session, err) < 0 || check_order(session, err) < 0 ||
-                     check_writable(session, !settings->inline_writes, err) < 0 ||
-                     (!settings->as_it_is && (schema_update(session, err) < 0 ||
-                                              postgresql_clock_measure(db, session, err) < 0))
+                     schema_prepare(db, settings, session, err) < 0
                  ? error_context(err, "database %s", db->writers.settings.where)
                  : 0;
     session_close(session);
@@ -163,6 +195,7 @@ static int pools_init(const struct db_settings *settings, struct postgresql_db *
     reading.connect_ms = writing.connect_ms = CONNECT_MS;
     reading.statement_ms = writing.statement_ms = STATEMENT_MS;
     writing.writes = true;
+    reading.read_only = writing.read_only = settings->access != DB_SERVES;
     session_pool_init(&db->readers, &reading, most, wait_ms);
     session_pool_init(&db->writers, &writing, settings->inline_writes ? INLINE_WRITERS : WRITERS,
                       wait_ms);

@@ -145,10 +145,12 @@ static int session_setup(struct session *session, struct error *err) {
                      "SET jit = off; SET statement_timeout = %u; SET lock_timeout = %u;"
                      "SET idle_in_transaction_session_timeout = %u; SET enable_seqscan = %s;"
                      "SET standard_conforming_strings = on;"
+                     "%s"
                      "SELECT set_config('synchronous_commit', 'on', false) "
                      "WHERE current_setting('synchronous_commit') = 'off'",
                      settings->statement_ms / 4 * 3, settings->statement_ms / 2,
-                     settings->statement_ms * 2, settings->writes ? "off" : "on");
+                     settings->statement_ms * 2, settings->writes ? "off" : "on",
+                     settings->read_only ? "SET default_transaction_read_only = on;" : "");
     autofree char *kept = heap_text(sql); /* asking empties the scratch memory */
 
     return session_run(session, kept, err);

@@ -12,6 +12,7 @@ struct session_settings {
     char **keywords, **values; /* for libpq; ended with NULL */
     char *where;               /* for messages: no password */
     bool writes;               /* plans that lock few rows rather than the fastest ones */
+    bool read_only;            /* the server refuses every change */
     unsigned connect_ms, statement_ms;
 };
 

@@ -2,6 +2,7 @@
 #include "db/clock.h"
 #include "db/migrate.h"
 #include "db/reset.h"
+#include "db/sqlite/backup.h"
 #include "db/sqlite/map.h"
 #include "db/sqlite/sqlite.h"
 #include "db/sqlite/statement.h"
@@ -11,11 +12,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct sqlite_db {
     struct db base;
-    char *path; /* "": in memory */
-    struct writer *writer;
+    char *path;               /* "": in memory */
+    struct writer *writer;    /* NULL: opened to read */
     pthread_key_t reader_key; /* the calling thread's connection */
 
     pthread_mutex_t lock; /* guards the list */
@@ -57,7 +59,7 @@ static struct connection *reader_of_thread(struct sqlite_db *db, struct error *e
 
     if (reader)
         return reader;
-    if (sqlite_open(db->path, false, &reader, err) < 0)
+    if (sqlite_open(db->path, db->writer ? SQLITE_READER : SQLITE_LOOKER, &reader, err) < 0)
         return NULL;
     if (pthread_setspecific(db->reader_key, reader) != 0)
         abort();
@@ -65,27 +67,46 @@ static struct connection *reader_of_thread(struct sqlite_db *db, struct error *e
     return reader;
 }
 
+static int copy_before(void *arg, struct arena *arena, int64_t number, const char **ret,
+                       struct error *err) {
+    const struct sqlite_db *db = arg;
+
+    return sqlite_backup(db->path, number, arena, ret, err);
+}
+
 static int schema_body(struct db_tx *tx, void *arg, struct error *err) {
-    struct db *db = arg;
+    struct sqlite_db *db = arg;
+    const struct migrate_settings settings = { .serial_words = sqlite_engine.serial_words,
+                                               .copy = *db->path ? copy_before : NULL,
+                                               .arg = db };
     int64_t ahead_us;
 
-    if (migrate_run(tx, sqlite_engine.serial_words, err) < 0 ||
-        clock_of_boot(tx, db->local, &ahead_us, err) < 0)
+    if (migrate_run(tx, &settings, err) < 0 ||
+        clock_of_boot(tx, db->base.local, &ahead_us, err) < 0)
         return -1;
-    atomic_store(&db->ahead_us, ahead_us);
+    atomic_store(&db->base.ahead_us, ahead_us);
     return 0;
 }
 
-static struct sqlite_db *db_new(const char *path, struct connection *connection,
-                                unsigned group_most) {
+static int check_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct sqlite_db *db = arg;
+    int64_t ahead_us;
+
+    if (migrate_check(tx, err) < 0 || clock_read(tx, db->base.local, &ahead_us, err) < 0)
+        return -1;
+    atomic_store(&db->base.ahead_us, ahead_us);
+    return 0;
+}
+
+static struct sqlite_db *db_new(const char *path, const struct clock *local) {
     struct sqlite_db *db = heap_new(sizeof(*db));
 
     db->path = heap_text(path);
     if (pthread_key_create(&db->reader_key, reader_end) != 0)
         abort();
     db->base.engine = &sqlite_engine;
+    db->base.local = local ? local : &clock_system;
     pthread_mutex_init(&db->lock, NULL);
-    db->writer = writer_new(connection, group_most);
     return db;
 }
 
@@ -99,10 +120,28 @@ static void engine_close(struct db *base) {
         sqlite_close(reader);
     }
     /* The last connection to go brings the WAL into the file. */
-    writer_stop(db->writer);
+    if (db->writer)
+        writer_stop(db->writer);
     pthread_mutex_destroy(&db->lock);
     free(db->path);
     free(db);
+}
+
+/* A program that only reads makes nothing, not even an empty file. */
+static int open_to_read(const struct db_settings *settings, const char *path, struct db **ret,
+                        struct error *err) {
+    struct sqlite_db *db;
+
+    if (!*path || access(path, F_OK) < 0)
+        return error_set(err, ERROR_NOT_FOUND, "There is no database %s.",
+                         *path ? path : "in memory");
+    db = db_new(path, settings->clock);
+    if (settings->access == DB_READS && db_read(&db->base, check_body, db, err) < 0) {
+        engine_close(&db->base);
+        return error_context(err, "database %s", path);
+    }
+    *ret = &db->base;
+    return 0;
 }
 
 static int engine_open(const struct db_settings *settings, struct db **ret, struct error *err) {
@@ -110,11 +149,15 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
     const char *path;
     struct sqlite_db *db;
 
-    if (sqlite_path(settings->url, &path, err) < 0 || sqlite_open(path, true, &connection, err) < 0)
+    if (sqlite_path(settings->url, &path, err) < 0)
         return -1;
-    db = db_new(path, connection, settings->group_most);
-    db->base.local = settings->clock ? settings->clock : &clock_system;
-    if (!settings->as_it_is && db_transaction(&db->base, schema_body, &db->base, err) < 0) {
+    if (settings->access != DB_SERVES)
+        return open_to_read(settings, path, ret, err);
+    if (sqlite_open(path, SQLITE_WRITER, &connection, err) < 0)
+        return -1;
+    db = db_new(path, settings->clock);
+    db->writer = writer_new(connection, settings->group_most);
+    if (db_transaction(&db->base, schema_body, db, err) < 0) {
         engine_close(&db->base);
         return error_context(err, "database %s", *path ? path : "in memory");
     }
@@ -145,13 +188,19 @@ static int engine_read(struct db *base, db_body *body, void *arg, struct error *
 }
 
 static void engine_submit(struct db *db, struct db_job *job) {
-    writer_submit(sqlite_db(db)->writer, job);
+    struct error err = { .kind = ERROR_NONE };
+
+    if (sqlite_db(db)->writer)
+        writer_submit(sqlite_db(db)->writer, job);
+    else
+        job->done(job, error_set(&err, ERROR_INTERNAL, "The database was opened to read."), &err);
 }
 
 /* Only our own commits: processes that share a file look at it by themselves. */
 static void engine_on_event(struct db *db, enum db_event event, void (*hook)(void *arg),
                             void *arg) {
-    writer_on_event(sqlite_db(db)->writer, event, hook, arg);
+    if (sqlite_db(db)->writer)
+        writer_on_event(sqlite_db(db)->writer, event, hook, arg);
 }
 
 static void engine_tell(struct db *db, enum db_event event) {

@@ -112,19 +112,20 @@ static int wal_begin(struct connection *connection, struct error *err) {
     return 0;
 }
 
-static int connection_setup(struct connection *connection, const char *path, bool writer,
+static int connection_setup(struct connection *connection, const char *path, enum sqlite_use use,
                             struct error *err) {
-    bool in_memory = *path == '\0';
+    int access = use == SQLITE_LOOKER ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+    bool in_memory = *path == '\0', writer = use == SQLITE_WRITER;
 
     if (sqlite3_open_v2(in_memory ? ":memory:" : path, &connection->handle,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+                        access | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
         return connection_error(connection, err);
     sqlite3_busy_handler(connection->handle, lock_wait, NULL);
     sqlite3_extended_result_codes(connection->handle, 1);
     /* Reading the schema is what shows a file that is no database, or a corrupt one. */
     if (connection_exec(connection, "SELECT count(*) FROM sqlite_schema", err) < 0)
         return -1;
-    if (sqlite3_db_readonly(connection->handle, "main") == 1)
+    if (use != SQLITE_LOOKER && sqlite3_db_readonly(connection->handle, "main") == 1)
         return error_set(err, ERROR_UNAVAILABLE, "The database is read-only.");
     if (connection_exec(connection, common_pragmas, err) < 0 ||
         connection_exec(connection, writer ? writer_pragmas : reader_pragmas, err) < 0)
@@ -146,12 +147,13 @@ static void library_setup(void) {
 }
 
 /* -1; *ret_full: for want of space. */
-static int connection_open(const char *path, bool writer, struct connection **ret, bool *ret_full,
-                           struct error *err) {
+static int connection_open(const char *path, enum sqlite_use use, struct connection **ret,
+                           bool *ret_full, struct error *err) {
     struct connection *connection = heap_new(sizeof(*connection));
+    bool writer = use == SQLITE_WRITER;
 
     connection->statements = statement_cache_new();
-    if (connection_setup(connection, path, writer, err) < 0 ||
+    if (connection_setup(connection, path, use, err) < 0 ||
         (*path && writer && log_prepare(connection, path, err) < 0)) {
         *ret_full = connection->full;
         sqlite_close(connection);
@@ -161,17 +163,18 @@ static int connection_open(const char *path, bool writer, struct connection **re
     return 0;
 }
 
-int sqlite_open(const char *path, bool writer, struct connection **ret, struct error *err) {
+int sqlite_open(const char *path, enum sqlite_use use, struct connection **ret, struct error *err) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    bool writer = use == SQLITE_WRITER;
     bool full = false;
     int result;
 
     pthread_once(&once, library_setup);
     if (*path && writer && file_prepare(path, err) < 0)
         return error_context(err, "database %s", path);
-    result = connection_open(path, writer, ret, &full, err);
+    result = connection_open(path, use, ret, &full, err);
     if (result < 0 && full && *path && writer && sqlite_reserve_release(path))
-        result = connection_open(path, writer, ret, &full, err);
+        result = connection_open(path, use, ret, &full, err);
     if (result < 0)
         return error_context(err, "database %s", *path ? path : "in memory");
     (*ret)->no_reserve = *path && writer && !sqlite_reserve_make(path);
@@ -234,7 +237,7 @@ int sqlite_alone(const char *url, struct error *err) {
     const char *path;
     int rc;
 
-    if (sqlite_path(url, &path, err) < 0 || sqlite_open(path, true, &connection, err) < 0)
+    if (sqlite_path(url, &path, err) < 0 || sqlite_open(path, SQLITE_WRITER, &connection, err) < 0)
         return -1;
     rc = sqlite3_exec(connection->handle, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
     if (rc != SQLITE_OK)

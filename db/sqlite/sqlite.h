@@ -13,8 +13,14 @@
 /* The path of a URL of db_settings: "" for memory. Refuses what is no such URL. */
 int sqlite_path(const char *url, const char **ret, struct error *err);
 
-/* `path` "" is a new database in memory. Only the writer may make the file or change it. */
-int sqlite_open(const char *path, bool writer, struct connection **ret, struct error *err);
+enum sqlite_use {
+    SQLITE_WRITER, /* alone may make the file and change it */
+    SQLITE_READER, /* beside a writer of this process */
+    SQLITE_LOOKER, /* of a process that only reads: the file is opened read-only */
+};
+
+/* `path` "" is a new database in memory. */
+int sqlite_open(const char *path, enum sqlite_use use, struct connection **ret, struct error *err);
 int sqlite_alone(const char *url, struct error *err); /* of the engine: see db_alone() */
 void sqlite_close(struct connection *connection);
 

@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct option own_options[] = {
     { .section = OPTION_BACKEND,
@@ -51,6 +52,13 @@ static int check_locks(struct file_backend *backend, const char *table, struct e
     return 0;
 }
 
+/* For a look, which makes nothing. */
+static int check_there(const char *path, struct error *err) {
+    if (access(path, F_OK) == 0)
+        return 0;
+    return error_errno(err, ERROR_UNAVAILABLE, "The directory %s", path);
+}
+
 static void file_close(void *handle) {
     struct file_backend *backend = handle;
 
@@ -76,8 +84,9 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
     if (path[0] != '/' || !utf8_valid(path, strlen(path)))
         return error_set(err, ERROR_BAD_REQUEST,
                          "file_volume_directory: \"%s\" is not an absolute path in UTF-8.", path);
-    if (directory_make(path, 0711, err) < 0 ||
-        directory_open(path, &backend->settings, &backend->directory, err) < 0)
+    if (source->only_looks ? check_there(path, err) < 0 : directory_make(path, 0711, err) < 0)
+        return -1;
+    if (directory_open(path, &backend->settings, &backend->directory, err) < 0)
         return -1;
     if (directory_claim(&backend->directory, source, NULL, err) < 0 ||
         check_locks(backend, config_text(source->config, source->name, "mount_table"), err) < 0) {

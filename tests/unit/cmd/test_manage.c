@@ -1,4 +1,5 @@
 #include "api/routes.h"
+#include "cmd/manage.h"
 #include "db/db.h"
 #include "db/migrate.h"
 #include "drivers/driver.h"
@@ -6,6 +7,7 @@
 
 #include <fcntl.h>
 #include <jansson.h>
+#include <sqlite3.h>
 
 static json_t *json_of(const struct home *home, const char *line) {
     const struct told *told = program_says(home, line);
@@ -92,10 +94,117 @@ START_TEST(the_schema_is_brought_up_to_date_by_sync_alone) {
     autohome struct home home;
 
     home_make(&home);
-    ck_assert_int_eq(schema_of(&home, "manage db version --format=json"), 0);
-    ck_assert_int_eq(schema_of(&home, "manage db version --format=json"), 0);
     ck_assert_int_eq(schema_of(&home, "manage db sync --format=json"), migrate_newest());
     ck_assert_int_eq(schema_of(&home, "manage db version --format=json"), migrate_newest());
+}
+END_TEST
+
+static bool is_empty(const char *path) {
+    DIR *directory = opendir(path);
+    unsigned count = 0;
+
+    ck_assert_ptr_nonnull(directory);
+    while (readdir(directory))
+        count++;
+    closedir(directory);
+    return count == 2;
+}
+
+/* With words that make sense to those that want some. */
+static const char *line_of(const struct command_word *word, char *line, size_t size) {
+    bool on_kind = word->run_on && strcmp(word->name, "salvage") != 0;
+
+    snprintf(line, size, "manage %s%s --api=http://127.0.0.1:9/v3", word->name,
+             strcmp(word->name, "apply") == 0  ? " -f /dev/null"
+             : strcmp(word->name, "wait") == 0 ? " volumeconfig x --for=delete"
+             : on_kind                         ? " volumeconfig x"
+             : word->run_on                    ? " x"
+                                               : "");
+    if (!word->run_on)
+        *strstr(line, " --api") = '\0';
+    return line;
+}
+
+START_TEST(tools_that_only_read_make_nothing) {
+    char line[160], missing[64];
+    autohome struct home home;
+
+    home_make(&home);
+    snprintf(missing, sizeof missing, "%s/typo", home.path);
+    for (const struct command_word *word = manage_words; word->name; word++) {
+        const struct told *told;
+
+        if (strcmp(word->name, "db sync") == 0)
+            continue;
+        told = program_says(&home, line_of(word, line, sizeof line));
+        ck_assert_msg(is_empty(home.path), "%s", line);
+        if (word->effect == WORD_READS_DATABASE) {
+            ck_assert_int_eq(told->status, EXIT_FAILURE);
+            assert_has(told->error, "There is no database in ");
+            assert_has(told->error, home.path);
+        }
+        if (word->effect == WORD_PRINTS)
+            ck_assert_int_eq(told->status, EXIT_SUCCESS);
+    }
+    snprintf(line, sizeof line, "manage check --state_path=%s", missing);
+    ck_assert_int_eq(program_says(&home, line)->status, EXIT_FAILURE);
+    ck_assert_int_ne(access(missing, F_OK), 0);
+}
+END_TEST
+
+static void add_schema(const struct home *home, int number) {
+    char sql[80];
+
+    snprintf(sql, sizeof sql, "INSERT INTO schema_version (number) VALUES (%d)", number);
+    run_sql(home, sql);
+}
+
+/* As a program of before has left it. */
+static void make_older(const struct home *home) {
+    sqlite3 *raw;
+    char path[64], sql[80];
+
+    snprintf(path, sizeof path, "%s/scoria.db", home->path);
+    snprintf(sql, sizeof sql, "DELETE FROM schema_version WHERE number > %d", migrate_newest() - 1);
+    ck_assert_int_eq(sqlite3_open(path, &raw), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_exec(raw, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(raw);
+}
+
+static void assert_reads_refuse(const struct home *home, const char *why) {
+    static const char *const lines[] = { "manage check", "manage operations" };
+
+    for (size_t i = 0; i < 2; i++) {
+        const struct told *told = program_says(home, lines[i]);
+
+        ck_assert_int_eq(told->status, EXIT_FAILURE);
+        ck_assert_str_eq(told->text, "");
+        assert_has(told->error, why);
+    }
+}
+
+START_TEST(tools_that_only_read_migrate_nothing) {
+    char older[64];
+    autohome struct home home;
+
+    home_make(&home);
+    program_says(&home, "manage db sync");
+    make_older(&home);
+    snprintf(older, sizeof older, "The schema has number %d, older than %d", migrate_newest() - 1,
+             migrate_newest());
+    assert_reads_refuse(&home, older);
+    ck_assert_int_eq(schema_of(&home, "manage db version --format=json"), migrate_newest() - 1);
+}
+END_TEST
+
+START_TEST(tools_read_no_newer_schema) {
+    autohome struct home home;
+
+    home_make(&home);
+    program_says(&home, "manage db sync");
+    add_schema(&home, migrate_newest() + 1);
+    assert_reads_refuse(&home, "use the newer program");
+    ck_assert_int_eq(schema_of(&home, "manage db version --format=json"), migrate_newest() + 1);
 }
 END_TEST
 
@@ -116,10 +225,16 @@ START_TEST(a_check_says_what_does_not_agree) {
     autohome struct home home;
 
     home_make(&home);
+    program_says(&home, "manage db sync");
     list = json_of(&home, "manage check --format=json");
     ck_assert_uint_eq(json_array_size(list), 0);
     json_decref(list);
-    ck_assert_str_eq(program_says(&home, "manage check")->text, "0 findings\n");
+    told = program_says(&home, "manage check");
+    assert_has(told->text,
+               "has neither storage nor volumes: The directory "); /* and none is made */
+    assert_has(told->text, "\n0 findings\n");
+    told = program_says(&home, "manage check");
+    assert_has(told->text, "has neither storage nor volumes: The directory ");
     run_sql(&home, "INSERT INTO quota_usages (project_id, resource, used) "
                    "VALUES ('some' || char(27) || 'body', 'volumes', 7)");
     told = program_says(&home, "manage check");
@@ -161,6 +276,7 @@ START_TEST(a_mount_that_is_missing_is_one_finding) {
     snprintf(path, sizeof path, "%s/volumes", home.path);
     snprintf(marker, sizeof marker, "%s/.scoria-file", path);
     program_says(&home, "manage db sync");
+    ck_assert_int_eq(mkdir(path, 0711), 0);
     record_volume(&home, 1);
     record_volume(&home, 2);
     for (int i = 0; i < 2; i++) { /* a look leaves no marker for the next one */
@@ -185,6 +301,7 @@ START_TEST(operations_are_listed) {
     autohome struct home home;
 
     home_make(&home);
+    program_says(&home, "manage db sync");
     list = json_of(&home, "manage operations --format=json");
     ck_assert_uint_eq(json_array_size(list), 0);
     json_decref(list);
@@ -199,5 +316,7 @@ END_TEST
 
 CHECK_MAIN("manage", routes_are_those_of_the_tables, drivers_are_those_of_the_list,
            samples_name_what_is_known, the_schema_is_brought_up_to_date_by_sync_alone,
-           a_copy_wants_a_server_to_copy_to, a_check_says_what_does_not_agree,
-           a_mount_that_is_missing_is_one_finding, operations_are_listed)
+           tools_that_only_read_make_nothing, tools_that_only_read_migrate_nothing,
+           tools_read_no_newer_schema, a_copy_wants_a_server_to_copy_to,
+           a_check_says_what_does_not_agree, a_mount_that_is_missing_is_one_finding,
+           operations_are_listed)

@@ -7,6 +7,8 @@
 #include "cmd/parts.h"
 #include "tests/unit/cmd/cmd_test.h"
 
+#include <sqlite3.h>
+
 #define COMPUTE " --compute_agent.libvirt_uri=test:///default"
 
 static unsigned parts_with(const char *name, const char *option) {
@@ -164,6 +166,51 @@ START_TEST(a_manager_is_alone_in_its_directory_and_an_api_is_not) {
 }
 END_TEST
 
+static void database_path(const struct home *home, char path[64]) {
+    snprintf(path, 64, "%s/scoria.db", home->path);
+}
+
+static int64_t schema_of(const struct home *home) {
+    sqlite3_stmt *statement;
+    sqlite3 *raw;
+    char path[64];
+    int64_t number;
+
+    database_path(home, path);
+    ck_assert_int_eq(sqlite3_open_v2(path, &raw, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    ck_assert_int_eq(
+        sqlite3_prepare_v2(raw, "SELECT MAX(number) FROM schema_version", -1, &statement, NULL),
+        SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
+    number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(raw);
+    return number;
+}
+
+START_TEST(a_second_manager_migrates_nothing) {
+    static struct told manager;
+    autohome struct home home;
+    char path[64];
+    sqlite3 *raw;
+
+    home_make(&home);
+    database_path(&home, path);
+    begin(&home, "manager", "ready\n", &manager);
+    ck_assert_int_eq(sqlite3_open(path, &raw), SQLITE_OK);
+    sqlite3_busy_timeout(raw, 60000);
+    ck_assert_int_eq(
+        sqlite3_exec(raw, "DELETE FROM schema_version WHERE number > 1", NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(raw);
+    assert_refused(&home, "manager", "its lock file is held");
+    assert_refused(&home, "serve --listen 127.0.0.1:0 --compute_agent.enabled=false",
+                   "its lock file is held");
+    ck_assert_int_eq(schema_of(&home), 1);
+    end(&manager, SIGTERM);
+}
+END_TEST
+
 START_TEST(what_listens_is_exposed_only_in_words) {
     static struct told told;
     const char *refusal = "listening on 0.0.0.0: without identity";
@@ -206,5 +253,5 @@ END_TEST
 CHECK_MAIN("role", an_option_leaves_out_the_agent_of_a_whole_service_alone,
            rows_agree_with_themselves, each_role_says_when_it_is_ready_and_ends_when_told,
            the_driver_is_a_service_of_its_own_or_of_a_whole_one, a_node_has_one_storage_agent,
-           a_manager_is_alone_in_its_directory_and_an_api_is_not,
+           a_manager_is_alone_in_its_directory_and_an_api_is_not, a_second_manager_migrates_nothing,
            what_listens_is_exposed_only_in_words, a_start_that_fails_leaves_nothing_running)

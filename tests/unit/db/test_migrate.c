@@ -1,12 +1,18 @@
 #include "db/migrate.h"
 
 #include "db/schema.h"
+#include "tests/lib/small_disk.h"
 #include "tests/unit/db/scratch.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
+
+#define assert_part(text, part) ck_assert_msg(strstr(text, part) != NULL, "%s", text)
 
 static int migrate_body(struct db_tx *tx, void *words, struct error *err) {
-    return migrate_run(tx, words, err);
+    const struct migrate_settings settings = { .serial_words = words };
+
+    return migrate_run(tx, &settings, err);
 }
 
 static char serial_words[] = "INTEGER PRIMARY KEY AUTOINCREMENT";
@@ -70,6 +76,121 @@ START_TEST(an_older_database_keeps_its_rows_and_gets_what_is_new) {
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM default_volume_types"), 0);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM pragma_index_info('volumes_by_status')"), 4);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM pragma_index_info('volumes_by_name')"), 4);
+    db_close(db);
+}
+END_TEST
+
+static int64_t number_in(const char *path, const char *sql) {
+    sqlite3_stmt *statement;
+    sqlite3 *raw;
+    int64_t number;
+
+    ck_assert_int_eq(sqlite3_open_v2(path, &raw, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_prepare_v2(raw, sql, -1, &statement, NULL), SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
+    number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(raw);
+    return number;
+}
+
+START_TEST(a_migration_keeps_a_copy_of_the_database_before) {
+    autoscratch struct scratch scratch;
+    char copy[80];
+    struct stat found;
+
+    scratch_make(&scratch);
+    snprintf(copy, sizeof copy, "%s.schema-1", scratch.path);
+    umask(0);
+    for (int i = 0; i < 2; i++) { /* a copy of an earlier try goes */
+        make_old(scratch.path, "INSERT INTO quota_usages VALUES ('p', 'volumes', 2, 0)");
+        db_close(scratch_open(scratch.url, true));
+        ck_assert_int_eq(number_in(scratch.path, "SELECT MAX(number) FROM schema_version"),
+                         migrate_newest());
+        ck_assert_int_eq(number_in(copy, "SELECT MAX(number) FROM schema_version"), 1);
+        ck_assert_int_eq(number_in(copy, "SELECT in_use FROM quota_usages"), 2);
+        ck_assert_int_eq(stat(copy, &found), 0);
+        ck_assert_int_eq(found.st_mode & 07777, 0600);
+        ck_assert_int_eq(unlink(scratch.path), 0);
+    }
+}
+END_TEST
+
+START_TEST(a_new_database_has_no_copy) {
+    autoscratch struct scratch scratch;
+    char copy[80];
+
+    scratch_make(&scratch);
+    snprintf(copy, sizeof copy, "%s.schema-0", scratch.path);
+    db_close(scratch_open(scratch.url, true));
+    db_close(scratch_open(scratch.url, true));
+    ck_assert_int_ne(access(copy, F_OK), 0);
+    snprintf(copy, sizeof copy, "%s.schema-%d", scratch.path, migrate_newest());
+    ck_assert_int_ne(access(copy, F_OK), 0);
+}
+END_TEST
+
+START_TEST(without_room_for_a_copy_nothing_is_migrated) {
+    autoscratch struct scratch scratch;
+    struct db_settings settings;
+    struct error err = { 0 };
+    struct db *db;
+
+    scratch_make(&scratch);
+    if (!small_disk(scratch.directory, "size=600k"))
+        return;
+    settings = (struct db_settings){ .url = scratch.url };
+    make_old(scratch.path, "CREATE TABLE much (bytes BLOB); "
+                           "INSERT INTO much VALUES (zeroblob(300000))");
+    ck_assert_int_eq(db_open(&settings, &db, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    assert_part(err.message, "A copy of the database needs 1 MiB, and 0 MiB are free");
+    assert_part(err.message, "the migration of schema 1 to ");
+    ck_assert_int_eq(number_in(scratch.path, "SELECT MAX(number) FROM schema_version"), 1);
+    ck_assert_int_eq(umount2(scratch.directory, MNT_DETACH), 0);
+}
+END_TEST
+
+static struct db *open_to_read(const char *url, enum db_access access, struct error *err) {
+    const struct db_settings settings = { .url = url, .inline_writes = true, .access = access };
+    struct db *db = NULL;
+
+    return db_open(&settings, &db, err) == 0 ? db : NULL;
+}
+
+/* On either engine. */
+START_TEST(a_database_that_was_opened_to_read_is_changed_by_nothing) {
+    autoscratch struct scratch scratch;
+    struct error err = { 0 };
+    struct db *db;
+
+    scratch_make_tested(&scratch);
+    db_close(scratch_open(scratch.url, true));
+    db = open_to_read(scratch.url, DB_READS, &err);
+    ck_assert_msg(db != NULL, "%s", err.message);
+    ck_assert_int_eq(sql_int(db, "SELECT MAX(number) FROM schema_version"), migrate_newest());
+    sql_refused(db, "INSERT INTO quota_usages (project_id, resource, used) VALUES ('p', 'v', 1)");
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM quota_usages WHERE project_id = 'p'"), 0);
+    ck_assert_int_gt(clock_shared_us(db_clock(db)), 0);
+    db_close(db);
+}
+END_TEST
+
+/* On either engine. */
+START_TEST(other_schemas_are_left_as_they_are_by_reading) {
+    autoscratch struct scratch scratch;
+    struct error err = { 0 };
+    struct db *db;
+
+    scratch_make_tested(&scratch);
+    db = scratch_open(scratch.url, true);
+    sql_run(db, "DELETE FROM schema_version WHERE number > 40");
+    db_close(db);
+    ck_assert_ptr_null(open_to_read(scratch.url, DB_READS, &err));
+    assert_part(err.message, "The schema has number 40, older than ");
+    db = open_to_read(scratch.url, DB_LOOKS, &err);
+    ck_assert_msg(db != NULL, "%s", err.message);
+    ck_assert_int_eq(sql_int(db, "SELECT MAX(number) FROM schema_version"), 40);
     db_close(db);
 }
 END_TEST
@@ -281,7 +402,11 @@ END_TEST
 CHECK_MAIN("migrate", texts_are_in_the_order_of_their_numbers, a_new_database_gets_every_text_once,
            an_older_database_keeps_its_rows_and_gets_what_is_new,
            documents_that_are_there_are_counted_in_bytes, turns_that_nobody_waits_for_go,
-           snapshots_that_are_there_are_promised_space, a_newer_schema_is_refused_with_the_path,
+           snapshots_that_are_there_are_promised_space,
+           a_migration_keeps_a_copy_of_the_database_before, a_new_database_has_no_copy,
+           without_room_for_a_copy_nothing_is_migrated,
+           a_database_that_was_opened_to_read_is_changed_by_nothing,
+           other_schemas_are_left_as_they_are_by_reading, a_newer_schema_is_refused_with_the_path,
            a_text_that_fails_is_named_and_nothing_stays,
            a_text_is_cut_at_the_ends_of_its_statements,
            metadata_get_the_project_and_the_birth_of_what_they_are_of,

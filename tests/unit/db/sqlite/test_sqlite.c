@@ -12,7 +12,7 @@ static void check_refused(const char *path, const char *words) {
     struct connection *connection = NULL;
     struct error err = { 0 };
 
-    ck_assert_int_eq(sqlite_open(path, true, &connection, &err), -1);
+    ck_assert_int_eq(sqlite_open(path, SQLITE_WRITER, &connection, &err), -1);
     ck_assert_ptr_null(connection);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
     ck_assert_msg(strstr(err.message, words), "%s", err.message);
