@@ -9,6 +9,7 @@
  *        ▼                                   accepted, or nobody knows
  *     waiting ──deadline or no instance: the files decide ─────▶ finished
  *        │    ──silence: our own agent is asked again ──▶ waiting
+ *        │    ──silence, and its host is down: the files decide ─▶ finished
  *        ▼ report
  *     completing ──the files must agree ───────────────────────▶ finished
  *
@@ -215,11 +216,36 @@ static int ask_again(struct job *job, const struct job_assist *assist, struct er
     return job_held(job, assist_silent, &longer, err) < 0 ? -1 : 0;
 }
 
-/* Without anybody who uses the volume there is nobody to ask. */
-static bool may_ask_again(const struct job *job) {
-    return job_driver_volume(job).attached &&
-           assist_asks_again(job->arena, &job->operation,
-                             clock_shared_us(job->manager->settings.settings->clock));
+struct host_look {
+    const struct job *job;
+    bool down;
+};
+
+static int look_at_host(struct work *work, void *arg, struct error *err) {
+    struct host_look *look = arg;
+    int down = assist_host_is_down(work, &look->job->volume, err);
+
+    look->down = down > 0;
+    return down < 0 ? -1 : 0;
+}
+
+/* Without a guest there is no host to ask.  One that is down ends the wait, so that the guest may
+ * start elsewhere; what it does late the files show, whose info keeps what it was asked for.  1, 0,
+ * or -1. */
+static int may_ask_again(struct job *job, struct error *err) {
+    struct host_look look = { .job = job };
+
+    if (!job_driver_volume(job).attached ||
+        !assist_asks_again(job->arena, &job->operation,
+                           clock_shared_us(job->manager->settings.settings->clock)))
+        return 0;
+    if (job_read(job, look_at_host, &look, err) < 0)
+        return -1;
+    if (look.down)
+        log_warning(&job->context.log,
+                    "the host of a guest is down: its part of a snapshot is over", "kind",
+                    name_of(job), "snapshot_id", job->snapshot.id, NULL);
+    return !look.down;
 }
 
 /* ---- waiting, completing: the files decide ---- */
@@ -252,6 +278,14 @@ static int settle(struct job *job, const struct job_assist *assist, enum driver_
     return assist->finish(job, done > 0, &created, err);
 }
 
+static int settle_silence(struct job *job, const struct job_assist *assist, struct error *err) {
+    int again = may_ask_again(job, err);
+
+    if (again < 0)
+        return -1;
+    return again > 0 ? ask_again(job, assist, err) : settle(job, assist, DRIVER_TOLD_NOTHING, err);
+}
+
 /* ---- the loop ---- */
 
 int job_assist_go_on(struct job *job, const struct job_assist *assist, struct error *err) {
@@ -261,9 +295,7 @@ int job_assist_go_on(struct job *job, const struct job_assist *assist, struct er
     case PHASE_SENDING:
         return send_taken_over(job, assist, err);
     case PHASE_WAITING:
-        if (may_ask_again(job))
-            return ask_again(job, assist, err);
-        return settle(job, assist, DRIVER_TOLD_NOTHING, err);
+        return settle_silence(job, assist, err);
     case PHASE_COMPLETING:
         return settle(job, assist, job->operation.failed ? DRIVER_TOLD_FAILED : DRIVER_TOLD_DONE,
                       err);

@@ -1,5 +1,6 @@
 #include "volume/assist.h"
 
+#include "ledger/service.h"
 #include "volume/attachment.h"
 
 const struct attachment *assist_guest(const struct volume *volume) {
@@ -7,6 +8,16 @@ const struct attachment *assist_guest(const struct volume *volume) {
                    attachment_in_use(&volume->attachments[0])
                ? &volume->attachments[0]
                : NULL;
+}
+
+int assist_host_is_down(struct work *work, const struct volume *volume, struct error *err) {
+    const struct attachment *guest = assist_guest(volume);
+    struct service agent;
+    int found = guest && guest->attached_host
+                    ? service_find(work, SERVICE_COMPUTE, guest->attached_host, &agent, err)
+                    : 0;
+
+    return found > 0 ? !agent.up : found;
 }
 
 /* ---- a host that is silent ---- */

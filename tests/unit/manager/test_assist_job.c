@@ -819,6 +819,94 @@ START_TEST(death_while_it_asks_again_strands_nothing) {
 }
 END_TEST
 
+/* ---- a host that is down ---- */
+
+#define OTHER_HOST "{\"host\": \"other\"}"
+
+static void agent_reports(struct world *world) {
+    const char *token = world->token;
+
+    world->token = "admin:" WORLD_PROJECT;
+    ck_assert_int_eq(world_call(world, "PUT", "/os-services/report",
+                                "{\"binary\": \"scoria-compute\", \"host\": \"" WORLD_NODE
+                                "\", \"endpoint\": \"http://agent/v2.1\"}"),
+                     200);
+    world->token = token;
+}
+
+static int attach_elsewhere(struct world *world, const char *volume) {
+    return world_call(world, "POST", "/attachments",
+                      PATH("{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": "
+                           "\"" WORLD_INSTANCE "\", \"connector\": " OTHER_HOST "}}",
+                           volume));
+}
+
+/* Far before its deadline: the instance can start on another host. */
+START_TEST(a_host_that_is_down_is_not_waited_for) {
+    for (int deletes = 0; deletes < 2; deletes++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *volume, *id = kept_snapshot(world, &volume);
+
+        agent_reports(world);
+        world->settings.assisted_create_deadline_s = 7200;
+        if (deletes)
+            ask_delete(world, id);
+        else
+            id = pending(world, volume);
+        world->verdict = EVENT_REFUSED;
+        world->refusal = ERROR_UNAVAILABLE;
+        ck_assert_int_eq(attach_elsewhere(world, volume), 400);
+        let_pass(world, 55);
+        ck_assert_int_eq(operations_in(world, "waiting"), 1);
+        let_pass(world, 60);
+        assert_snapshot(world, id, deletes ? "error_deleting" : "error");
+        assert_at_rest(world);
+        ck_assert_int_eq(attach_elsewhere(world, volume), 200);
+        ck_assert_int_eq(memory_read(world->memory, volume), 8);
+    }
+}
+END_TEST
+
+/* What the host has done before it went down is found. */
+START_TEST(what_a_host_did_before_it_went_down_is_found) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id;
+
+    agent_reports(world);
+    world->on_assist = do_it;
+    id = pending(world, volume);
+    world->verdict = EVENT_REFUSED;
+    world->refusal = ERROR_UNAVAILABLE;
+    let_pass(world, 115);
+    assert_made(world, id, 7);
+}
+END_TEST
+
+static void let_pass_reporting(struct world *world, int seconds) {
+    for (int i = 0; i < seconds; i += 10) {
+        agent_reports(world);
+        let_pass(world, 10);
+    }
+}
+
+START_TEST(a_host_that_reports_is_waited_for) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = busy_volume(world), *id;
+
+    world->settings.assisted_create_deadline_s = 7200;
+    agent_reports(world);
+    id = pending(world, volume);
+    let_pass_reporting(world, 400);
+    assert_snapshot(world, id, "creating");
+    ck_assert_int_eq(operations_in(world, "waiting"), 1);
+    world->on_assist = do_it;
+    let_pass_reporting(world, 280);
+    ck_assert_int_eq(report(world, id, host_done), 202);
+    world_settle(world);
+    assert_made(world, id, 7);
+}
+END_TEST
+
 CHECK_MAIN("assist job", a_host_takes_what_the_storage_cannot, a_storage_that_can_asks_nobody,
            a_refusal_undoes_it, at_the_deadline_the_files_decide,
            the_files_are_believed_before_a_report, one_report_counts,
@@ -837,4 +925,5 @@ CHECK_MAIN("assist job", a_host_takes_what_the_storage_cannot, a_storage_that_ca
            an_agent_that_cannot_do_it_ends_the_wait, a_compute_service_is_asked_once,
            what_was_done_in_silence_is_found, nobody_is_asked_about_a_guest_that_has_left,
            storage_that_is_away_puts_the_question_off, a_sign_is_taken_only_while_it_is_waited_for,
-           death_while_it_asks_again_strands_nothing)
+           death_while_it_asks_again_strands_nothing, a_host_that_is_down_is_not_waited_for,
+           what_a_host_did_before_it_went_down_is_found, a_host_that_reports_is_waited_for)
