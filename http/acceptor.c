@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -119,6 +120,7 @@ static void *keep_accepting(void *arg) {
     while (!atomic_load(&server->acceptor_closes)) {
         bool listening = able && fd >= 0 && !is_full(server);
         struct pollfd events[] = { { .fd = server->acceptor_wake, .events = POLLIN },
+                                   { .fd = server->hangups, .events = POLLIN },
                                    { .fd = listening ? fd : -1, .events = POLLIN } };
         int wait_ms = ms_until(next_us);
         eventfd_t count;
@@ -130,10 +132,11 @@ static void *keep_accepting(void *arg) {
             close(fd);
             fd = -1;
         }
+        if (events[1].revents)
+            http_streams_take_hangups(server);
         able = fd < 0 || let_in(server, fd);
         if (ms_until(next_us) == 0) {
             cut_slow(server, &told);
-            http_streams_look(server);
             next_us += tick_us;
         }
     }
@@ -142,7 +145,8 @@ static void *keep_accepting(void *arg) {
 
 int http_acceptor_open(struct http_server *server, int fd) {
     server->acceptor_wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (server->acceptor_wake < 0)
+    server->hangups = epoll_create1(EPOLL_CLOEXEC);
+    if (server->acceptor_wake < 0 || server->hangups < 0)
         return errno;
     server->acceptor_fd = fd;
     return thread_start(&server->acceptor, "http-accept", keep_accepting, server);

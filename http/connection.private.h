@@ -100,6 +100,7 @@ struct http_server {
 
     pthread_t acceptor;
     int acceptor_fd, acceptor_wake;             /* listens; an eventfd */
+    int hangups;                                /* an epoll of the sockets of streams */
     struct unix_socket unix_socket;             /* the acceptor's file, or none */
     unsigned most_connections, most_of_address; /* the latter 0: no limit of its own */
     atomic_bool acceptor_closes;
@@ -115,6 +116,7 @@ struct http_server {
     struct http_neighbours neighbours[HTTP_NEIGHBOUR_BUCKETS];
     struct http_connections all, awaiting;
     struct http_streams streams; /* see stream.private.h */
+    uint64_t last_stream;        /* number of the newest one */
     size_t answer_bytes, most_answer_bytes;
 };
 

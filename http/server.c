@@ -142,7 +142,7 @@ static struct http_server *server_new(const struct http_server_settings *setting
     server->most_of_address = settings->address_connections;
     server->most_answer_bytes =
         settings->answer_bytes ? settings->answer_bytes : DEFAULT_ANSWER_BYTES;
-    server->acceptor_wake = server->unix_socket.lock = -1;
+    server->acceptor_wake = server->hangups = server->unix_socket.lock = -1;
     init_lock(&server->lock);
     thread_cond_init(&server->changed);
     copy_mounts(server, settings->mounts);
@@ -153,6 +153,8 @@ static void server_free(struct http_server *server) {
     unix_socket_remove(&server->unix_socket);
     if (server->acceptor_wake >= 0)
         close(server->acceptor_wake);
+    if (server->hangups >= 0)
+        close(server->hangups);
     pthread_mutex_destroy(&server->lock);
     pthread_cond_destroy(&server->changed);
     revocations_free(server->tls.revocations);

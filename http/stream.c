@@ -1,22 +1,26 @@
 #include "http/stream.h"
 
+#include "common/cleanup.h"
 #include "common/heap.h"
 #include "http/answers.private.h"
 #include "http/reply.private.h"
 #include "http/stream.private.h"
 
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #define BLOCK       ((size_t)4096) /* of an answer that is not in chunks: to HTTP/1.0 */
 #define SOCKET_ROOM (64 * 1024)    /* what the kernel keeps for a client that does not read */
 
+#define HANGUPS_A_TURN 64
+
 struct connection_stream {
     struct http_stream stream;
     atomic_uint owners;
     LIST_ENTRY(connection_stream) next; /* with the server's lock held */
+    uint64_t number;                    /* in the list; of no other stream of the server */
 
     pthread_mutex_t lock;       /* guards the rest, and stream.wake */
     struct http_server *server; /* is there as long as its list has this; NULL: it has not */
@@ -104,10 +108,9 @@ static enum http_stream_state put(struct http_stream *base, const char *bytes, s
     return state;
 }
 
-static void finish(struct connection_stream *stream, bool gone) {
+static void finish(struct connection_stream *stream) {
     pthread_mutex_lock(&stream->lock);
     stream->ended = true;
-    stream->gone |= gone;
     wake_connection(stream);
     pthread_mutex_unlock(&stream->lock);
 }
@@ -118,7 +121,7 @@ static void end(struct http_stream *base) {
     pthread_mutex_lock(&stream->lock);
     stream->stream.wake = NULL;
     pthread_mutex_unlock(&stream->lock);
-    finish(stream, false);
+    finish(stream);
     release(stream);
 }
 
@@ -165,10 +168,24 @@ static ssize_t hand_out(struct connection_stream *stream, char *room, size_t mos
     return (ssize_t)count;
 }
 
+static int socket_of(const struct connection_stream *stream) {
+    return MHD_get_connection_info(stream->connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)
+        ->connect_fd;
+}
+
+/* libmicrohttpd hears nothing of the client of a connection that sleeps.  Told once, also when it
+ * has gone already; when the kernel cannot, the next piece finds it out. */
+static void await_hangup(const struct connection_stream *stream) {
+    struct epoll_event event = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.u64 = stream->number };
+
+    epoll_ctl(stream->server->hangups, EPOLL_CTL_MOD, socket_of(stream), &event);
+}
+
 /* The lock is held. */
 static ssize_t sleep_on(struct connection_stream *stream) {
     stream->asleep = true;
     http_connection_take_turn(stream->connection, HTTP_TURN_OURS);
+    await_hangup(stream);
     MHD_suspend_connection(stream->connection->mhd);
     return 0;
 }
@@ -195,12 +212,15 @@ static ssize_t read_piece(void *arg, uint64_t at, char *room, size_t most) {
 /* The lock is held. */
 static void join_list(struct connection_stream *stream) {
     struct http_server *server = stream->connection->server;
+    struct epoll_event nothing = { .events = EPOLLONESHOT }; /* until it sleeps */
 
     pthread_mutex_lock(&server->lock);
     LIST_INSERT_HEAD(&server->streams, stream, next);
+    stream->number = ++server->last_stream;
     stream->server = server;
     stream->ended |= atomic_load(&server->stopping);
     pthread_mutex_unlock(&server->lock);
+    epoll_ctl(server->hangups, EPOLL_CTL_ADD, socket_of(stream), &nothing);
 }
 
 /* The lock is held. */
@@ -209,6 +229,7 @@ static void leave_list(struct connection_stream *stream) {
 
     if (!server)
         return;
+    epoll_ctl(server->hangups, EPOLL_CTL_DEL, socket_of(stream), NULL);
     pthread_mutex_lock(&server->lock);
     LIST_REMOVE(stream, next);
     stream->server = NULL;
@@ -235,9 +256,7 @@ struct MHD_Response *http_stream_response(struct connection_stream *stream) {
     pthread_mutex_lock(&stream->lock);
     join_list(stream);
     pthread_mutex_unlock(&stream->lock);
-    setsockopt(MHD_get_connection_info(stream->connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)
-                   ->connect_fd,
-               SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+    setsockopt(socket_of(stream), SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
     response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_piece, stream,
                                                  response_over);
     if (!response)
@@ -268,34 +287,47 @@ void http_streams_end(struct http_server *server) {
     struct connection_stream **all = list_all(server);
 
     for (struct connection_stream **each = all; *each; each++) {
-        finish(*each, false);
+        finish(*each);
         release(*each);
     }
     free(all);
 }
 
-/* A connection that sleeps hears nothing of its client. */
-static bool has_gone(struct connection_stream *stream) {
-    struct pollfd fd = { .events = POLLRDHUP };
-    bool gone = false;
-
+/* Woken by something else it goes on, and is told again when it falls asleep. */
+static void end_sleeping(struct connection_stream *stream) {
     pthread_mutex_lock(&stream->lock);
-    if (stream->connection && stream->asleep) {
-        fd.fd = MHD_get_connection_info(stream->connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)
-                    ->connect_fd;
-        gone = poll(&fd, 1, 0) > 0 && fd.revents & (POLLRDHUP | POLLHUP | POLLERR);
+    if (stream->asleep) {
+        stream->ended = stream->gone = true;
+        wake_connection(stream);
     }
     pthread_mutex_unlock(&stream->lock);
-    return gone;
 }
 
-void http_streams_look(struct http_server *server) {
-    struct connection_stream **all = list_all(server);
+/* With an owner more; NULL: it is over. */
+static struct connection_stream *find_stream(struct http_server *server, uint64_t number) {
+    struct connection_stream *stream;
 
-    for (struct connection_stream **each = all; *each; each++) {
-        if (has_gone(*each))
-            finish(*each, true);
-        release(*each);
+    pthread_mutex_lock(&server->lock);
+    LIST_FOREACH(stream, &server->streams, next) {
+        if (stream->number == number)
+            break;
     }
-    free(all);
+    if (stream)
+        atomic_fetch_add(&stream->owners, 1);
+    pthread_mutex_unlock(&server->lock);
+    return stream;
+}
+
+void http_streams_take_hangups(struct http_server *server) {
+    struct epoll_event events[HANGUPS_A_TURN];
+    int count = epoll_wait(server->hangups, events, LENGTH(events), 0);
+
+    for (int i = 0; i < count; i++) {
+        struct connection_stream *stream = find_stream(server, events[i].data.u64);
+
+        if (!stream)
+            continue;
+        end_sleeping(stream);
+        release(stream);
+    }
 }

@@ -19,5 +19,5 @@ void http_stream_over(struct connection_stream *stream);
 
 /* Ends all in good order, at once: the server stops. */
 void http_streams_end(struct http_server *server);
-/* Ends those whose clients have gone without being asked for anything. */
-void http_streams_look(struct http_server *server);
+/* server->hangups is readable: ends the streams whose clients have gone while nothing was sent. */
+void http_streams_take_hangups(struct http_server *server);

@@ -75,13 +75,14 @@ static enum http_stream_state put(struct http_stream *stream, const char *text) 
 
 /* ---- server and client ---- */
 
-static struct http_server *start(unsigned idle_seconds) {
+static struct http_server *start_with(unsigned idle_seconds, unsigned request_seconds) {
     static const struct http_mount mounts[] = { { "", keep, NULL }, { NULL, NULL, NULL } };
     const struct http_server_settings settings = {
         .address = "127.0.0.1",
         .mounts = mounts,
         .threads = 2,
         .idle_seconds = idle_seconds,
+        .request_seconds = request_seconds,
         .answer_bytes = (size_t)1024 * 1024,
     };
     struct http_server *server = NULL;
@@ -89,6 +90,10 @@ static struct http_server *start(unsigned idle_seconds) {
 
     ck_assert_msg(http_server_start(&settings, &server, &err) == 0, "%s", err.message);
     return server;
+}
+
+static struct http_server *start(unsigned idle_seconds) {
+    return start_with(idle_seconds, 0);
 }
 
 static int dial(const struct http_server *server) {
@@ -207,6 +212,35 @@ START_TEST(a_quiet_stream_is_not_silent_and_one_that_is_left_ends) {
     await_end(stream);
     await_wake();
     http_stream_end(stream);
+    http_server_stop(server, 0);
+}
+END_TEST
+
+/* No clock has a part in it: all of this server's are hours away. */
+START_TEST(a_client_that_leaves_a_quiet_stream_is_noticed_at_once) {
+    enum { HOURS = 36000, WAYS = 3 };
+    const struct linger reset = { .l_onoff = 1, .l_linger = 0 };
+    struct http_server *server = start_with(HOURS, HOURS);
+
+    for (int way = 0; way < WAYS; way++) {
+        int fd = ask(server, GET);
+        struct http_stream *stream;
+
+        if (way == 2)
+            shutdown(fd, SHUT_WR); /* before the stream begins */
+        stream = open_kept();
+        if (way == 1)
+            setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+        if (way < 2) {
+            hear(fd, "\r\n\r\n");
+            close(fd);
+        }
+        await_wake();
+        await_end(stream);
+        http_stream_end(stream);
+        if (way == 2)
+            close(fd);
+    }
     http_server_stop(server, 0);
 }
 END_TEST
@@ -364,6 +398,7 @@ END_TEST
 CHECK_MAIN("http_stream", each_piece_leaves_at_once_and_the_connection_goes_on,
            an_old_client_hears_it_until_the_connection_closes, who_asks_for_the_head_gets_no_piece,
            a_quiet_stream_is_not_silent_and_one_that_is_left_ends,
+           a_client_that_leaves_a_quiet_stream_is_noticed_at_once,
            what_a_client_does_not_read_is_bounded_and_it_is_closed,
            who_found_it_full_is_woken_when_there_is_room,
            a_piece_larger_than_the_room_is_taken_alone_and_counts,
