@@ -31,7 +31,7 @@ static void reply(struct call *call, const struct error *err) {
     const char *reason = err ? err->message : NULL;
 
     if (call->seat)
-        seats_leave(call->request.api->seats, call->seat);
+        seats_leave(call->request.api->seats, call->seat, call->seat);
     if (http->status >= error_http_status(ERROR_INTERNAL) || (err && error_is_hidden(err->kind)))
         log_error(log, "request failed", "method", http->method, "path", http->path, "status",
                   LOG_INT(http->status), "peer", http->peer, "reason", reason, NULL);
@@ -132,7 +132,7 @@ int call_sit(struct call *call, const char *project, struct error *err) {
 
     if (!seats || call->seat)
         return 0;
-    if (seats_take(seats, project))
+    if (seats_take(seats, project, project))
         call->seat = project;
     return call->seat ? 0
                       : error_set(err, ERROR_TRY_LATER,
@@ -141,7 +141,7 @@ int call_sit(struct call *call, const char *project, struct error *err) {
 }
 
 bool call_must_go(const struct call *call) {
-    return call->seat && seats_too_many(call->request.api->seats, call->seat);
+    return call->seat && seats_too_many(call->request.api->seats, call->seat, call->seat);
 }
 
 /* A db_body: may run again, so everything that the last run left is set anew. */

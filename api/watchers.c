@@ -41,10 +41,19 @@ struct watchers {
     bool look, stop;
 };
 
+static void leave_seats(struct watchers *watchers, const char *project, const char *peer) {
+    seats_leave(watchers->projects, project, project);
+    seats_leave(watchers->peers, peer, project);
+}
+
+static bool seats_are_wanted(struct watchers *watchers, const struct watcher *watcher) {
+    return seats_too_many(watchers->projects, watcher->project, watcher->project) ||
+           seats_too_many(watchers->peers, watcher->peer, watcher->project);
+}
+
 static void watcher_end(struct watchers *watchers, struct watcher *watcher) {
     http_stream_end(watcher->stream);
-    seats_leave(watchers->projects, watcher->project);
-    seats_leave(watchers->peers, watcher->peer);
+    leave_seats(watchers, watcher->project, watcher->peer);
     free(watcher);
 }
 
@@ -153,8 +162,7 @@ static bool has_to_go(struct watchers *watchers, const struct watcher *watcher, 
     return watcher->over || now_us >= watcher->until_us ||
            (watchers->sure &&
             document_position_check(&watcher->position, watchers->last, NULL) < 0) ||
-           (watchers->asks_seats && (seats_too_many(watchers->projects, watcher->project) ||
-                                     seats_too_many(watchers->peers, watcher->peer)));
+           (watchers->asks_seats && seats_are_wanted(watchers, watcher));
 }
 
 /* True: it has to be ended. */
@@ -330,12 +338,12 @@ static void heard_of(void *arg) {
 
 static int take_seats(struct watchers *watchers, const char *project, const char *peer,
                       struct error *err) {
-    if (!seats_take(watchers->projects, project))
+    if (!seats_take(watchers->projects, project, project))
         return error_set(err, ERROR_TRY_LATER,
                          "The project watches in too many places; try again later.");
-    if (seats_take(watchers->peers, peer))
+    if (seats_take(watchers->peers, peer, project))
         return 0;
-    seats_leave(watchers->projects, project);
+    seats_leave(watchers->projects, project, project);
     return error_set(err, ERROR_TRY_LATER,
                      "Too much is watched from this address; try again later.");
 }
