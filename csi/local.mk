@@ -41,6 +41,7 @@ libscoria_a_SOURCES += \
 	csi/controller/volumes.c
 
 libscoria_a_SOURCES += \
+	csi/node/async_call.c csi/node/async_call.h \
 	csi/node/backing.c csi/node/backing.h \
 	csi/node/filesystem.c csi/node/filesystem.h \
 	csi/node/holder.c csi/node/holder.h \
@@ -89,7 +90,8 @@ csi/proto/reclaimspace.pb-c.h: csi/proto/reclaimspace.pb-c.c
 csi/proto/volumegroup.pb-c.h: csi/proto/volumegroup.pb-c.c
 
 if HAVE_CHECK
-slow_tests += tests/unit/csi/node/test_death tests/unit/csi/node/test_filesystem \
+slow_tests += tests/unit/csi/node/test_death \
+	tests/unit/csi/node/test_filesystem \
 	tests/unit/csi/node/test_publish tests/unit/csi/node/test_stage tests/unit/csi/node/test_wipe
 check_PROGRAMS += \
 	tests/unit/csi/test_identity \
@@ -100,6 +102,7 @@ check_PROGRAMS += \
 	tests/unit/csi/controller/test_delete \
 	tests/unit/csi/controller/test_list \
 	tests/unit/csi/controller/test_reclaim \
+	tests/unit/csi/node/test_async_call \
 	tests/unit/csi/node/test_holder \
 	tests/unit/csi/node/test_image \
 	tests/unit/csi/node/test_kubelet_path \
@@ -110,4 +113,4 @@ check_PROGRAMS += \
 endif
 endif
 EXTRA_DIST += tests/unit/csi/driver_test.h tests/unit/csi/node/node_test.h \
-	tests/unit/csi/node/scene.h
+	tests/unit/csi/node/scene.h tests/unit/csi/node/shown_file.h

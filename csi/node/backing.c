@@ -1,5 +1,6 @@
 #include "csi/node/backing.h"
 
+#include "csi/node/async_call.h"
 #include "csi/node/kubelet_path.h"
 #include "csi/node/volume.private.h"
 
@@ -30,7 +31,7 @@ static int open_below(const struct loop *loop, const char *root, const char *res
     struct error ignored;
 
     snprintf(path, sizeof(path), "%.2000s/%.2000s", root, rest);
-    if (kubelet_path_open(root, path, &at, &ignored) < 0)
+    if (async_probe(root, &ignored) < 0 || kubelet_path_open(root, path, &at, &ignored) < 0)
         return -1;
     return open_if(loop, at.parent, at.name);
 }
@@ -65,16 +66,18 @@ static int look_on_shares(const struct loop *loop, const char *directory, const 
 }
 
 /* By what the kernel knows without asking who serves the file, and may be silent. */
-static int open_numbered(const struct loop *loop, int directory, const char *name, dev_t device,
-                         ino_t inode) {
-    char path[NAME_MAX + sizeof("/" VOLUME)];
+static int open_numbered(const struct loop *loop, const char *root, int directory, const char *name,
+                         dev_t device, ino_t inode) {
+    char path[NAME_MAX + sizeof("/" VOLUME)], whole[PATH_MAX];
     struct statx facts;
+    struct error ignored;
 
     snprintf(path, sizeof(path), "%s/" VOLUME, name);
     if (statx(directory, path, AT_SYMLINK_NOFOLLOW | AT_STATX_DONT_SYNC, STATX_INO, &facts) < 0 ||
         makedev(facts.stx_dev_major, facts.stx_dev_minor) != device || facts.stx_ino != inode)
         return -1;
-    return open_if(loop, directory, path);
+    snprintf(whole, sizeof(whole), "%.2000s/%.1000s", root, path);
+    return async_probe(whole, &ignored) < 0 ? -1 : open_if(loop, directory, path);
 }
 
 int node_backing_open_target(const struct node_places *places, const struct loop *loop) {
@@ -89,7 +92,8 @@ int node_backing_open_target(const struct node_places *places, const struct loop
         return -1;
     while (file < 0 && (entry = readdir(targets))) {
         if (entry->d_name[0] != '.')
-            file = open_numbered(loop, dirfd(targets), entry->d_name, device, inode);
+            file = open_numbered(loop, places->target_directory, dirfd(targets), entry->d_name,
+                                 device, inode);
     }
     return file;
 }
@@ -101,7 +105,7 @@ int node_backing_open(const struct node_places *places, const struct loop *loop,
 
     if (file >= 0)
         return file;
-    if (loop_file_path(loop->number, path, sizeof(path), err) < 0)
+    if (loop_file_path(loop->number, path, sizeof(path), err) < 0 || async_probe(path, err) < 0)
         return -1;
     file = open_if(loop, AT_FDCWD, path);
     for (const char *const *root = places->local_directories; *root && file < 0; root++)

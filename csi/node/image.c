@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "common/md5.h"
 #include "common/process.h"
+#include "csi/node/async_call.h"
 #include "csi/node/mount.h"
 #include "csi/node/turn.h"
 
@@ -117,8 +118,9 @@ static int open_shared(const struct node_places *places, struct arena *arena,
     const char *point = point_at(places, arena, name_of(arena, image->share));
     autopath struct kubelet_path path = PATH_NONE;
     autoturn struct turn turn = { 0 };
+
     if (take_turn(&turn, point, err) < 0 ||
-        mount_share(places, arena, image, point, &path, err) < 0)
+        mount_share(places, arena, image, point, &path, err) < 0 || async_probe(point, err) < 0)
         return -1;
     *ret_directory = kubelet_path_descriptor(&path, err);
     return *ret_directory < 0 ? -1 : open_beneath(*ret_directory, image->name, read_only, err);
@@ -129,6 +131,8 @@ static int open_local(const struct node_places *places, const struct node_image 
     for (const char *const *root = places->local_directories; *root; root++) {
         autopath struct kubelet_path path = PATH_NONE;
 
+        if (strncmp(*root, image->path, strlen(*root)) == 0 && async_probe(*root, err) < 0)
+            return -1;
         if (kubelet_path_open(*root, image->path, &path, err) == 0) {
             *ret_directory = take_fd(path.parent);
             return open_beneath(*ret_directory, path.name, read_only, err);
@@ -162,6 +166,10 @@ static int open_target(const struct node_places *places, struct arena *arena,
                        struct error *err) {
     if (!places->target_directory)
         return error_set(err, ERROR_PRECONDITION, "This node has no storage agent.");
+    if (async_probe(
+            arena_join(arena, places->target_directory, "/", image->target, "/volume", NULL), err) <
+        0)
+        return -1;
     *ret_directory = open(places->target_directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return *ret_directory < 0
                ? error_errno(err, ERROR_UNAVAILABLE, "opening %s", places->target_directory)

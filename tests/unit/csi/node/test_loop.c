@@ -2,13 +2,11 @@
 
 #include "common/image_lock.h"
 #include "csi/node/loop_seal.h"
-#include "tests/unit/csi/node/node_test.h"
+#include "tests/unit/csi/node/shown_file.h"
 
 #include <errno.h>
 #include <linux/fs.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -139,31 +137,6 @@ START_TEST(a_device_that_somebody_else_made_is_refused) {
 }
 END_TEST
 
-/* QEMU shows `name` as a file of its own over "shown"; its process. */
-static pid_t show_file(const char *name) {
-    autoclose int place = image_make("shown", 0);
-    struct stat before, now;
-    pid_t process = fork();
-
-    ck_assert_int_eq(fstat(place, &before), 0);
-    if (process == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        execlp("qemu-storage-daemon", "qemu-storage-daemon", "--blockdev",
-               arena_format(arena, "driver=file,node-name=image,locking=off,filename=%s",
-                            path_of(name)),
-               "--export",
-               arena_format(arena, "type=fuse,id=shown,node-name=image,writable=on,mountpoint=%s",
-                            path_of("shown")),
-               NULL);
-        _exit(127);
-    }
-    do {
-        ck_assert_int_eq(waitpid(process, NULL, WNOHANG), 0);
-        ck_assert_int_eq(stat(path_of("shown"), &now), 0);
-    } while (now.st_dev == before.st_dev);
-    return process;
-}
-
 /* A device that lasts as long as its descriptor. */
 static int open_over(const char *name) {
     int fd;
@@ -179,7 +152,7 @@ static int open_over(const char *name) {
 
 START_TEST(one_over_a_dead_file_keeps_nobody_from_another) {
     autoimage int file = image_make("image", 8 * MIB), behind = image_make("behind", 8 * MIB);
-    pid_t server = show_file("behind");
+    pid_t server = show_file("behind", "shown");
     autoclose int dead = open_over("shown");
     struct loop_info64 info;
     struct loop loop, other;
@@ -226,7 +199,7 @@ static void assert_silent(int found) {
 
 START_TEST(one_over_a_silent_file_keeps_nobody_from_another) {
     autoimage int file = image_make("image", 8 * MIB), behind = image_make("behind", 8 * MIB);
-    pid_t server = show_file("behind");
+    pid_t server = show_file("behind", "shown");
     autoclose int silent = open_over("shown"), namesake = -1;
     struct loop_info64 info;
     struct loop loop, other;
@@ -262,9 +235,7 @@ START_TEST(one_over_a_silent_file_keeps_nobody_from_another) {
     wait_for_answer(minor(device.st_rdev));
     assert_none(namesake);
     ck_assert_int_eq(loop_find_label(is, LABEL, &other, &err), 0);
-    ck_assert_int_eq(kill(server, SIGKILL), 0);
-    ck_assert_int_eq(waitpid(server, NULL, 0), server);
-    ck_assert_int_eq(shell("umount -l %s", path_of("shown")), 0);
+    hide_file(server, "shown");
 }
 END_TEST
 

@@ -1,0 +1,109 @@
+/*
+ * Calls into storage whose server is silent.
+ */
+#include "csi/node/async_call.h"
+
+#include "csi/node/image.h"
+#include "tests/unit/csi/node/shown_file.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+
+struct work {
+    sem_t let_go;
+    int runs, drops;
+};
+
+static void wait_for_leave(void *arg) {
+    struct work *work = arg;
+
+    while (sem_wait(&work->let_go) < 0)
+        ;
+    __atomic_add_fetch(&work->runs, 1, __ATOMIC_SEQ_CST);
+}
+
+static void drop(void *arg) {
+    struct work *work = arg;
+
+    __atomic_add_fetch(&work->drops, 1, __ATOMIC_SEQ_CST);
+}
+
+START_TEST(a_call_that_returns_belongs_to_the_caller) {
+    struct work work = { .drops = 0 };
+
+    sem_init(&work.let_go, 0, 1);
+    ck_assert_int_eq(async_call("one", wait_for_leave, drop, &work), 0);
+    ck_assert_int_eq(work.runs, 1);
+    ck_assert_int_eq(work.drops, 0);
+}
+END_TEST
+
+START_TEST(a_silent_call_is_abandoned_and_dropped_once_it_returns) {
+    static struct work silent, refused, other;
+
+    sem_init(&silent.let_go, 0, 0);
+    sem_init(&other.let_go, 0, 1);
+    ck_assert_int_eq(async_call("one", wait_for_leave, drop, &silent), -1);
+    ck_assert_int_eq(errno, ETIMEDOUT);
+    ck_assert_int_eq(__atomic_load_n(&silent.drops, __ATOMIC_SEQ_CST), 0);
+
+    /* No second one about the same object is begun; others are. */
+    ck_assert_int_eq(async_call("one", wait_for_leave, drop, &refused), -1);
+    ck_assert_int_eq(errno, ETIMEDOUT);
+    ck_assert_int_eq(refused.runs, 0);
+    ck_assert_int_eq(refused.drops, 1);
+    ck_assert_int_eq(async_call("other", wait_for_leave, drop, &other), 0);
+
+    sem_post(&silent.let_go);
+    while (__atomic_load_n(&silent.drops, __ATOMIC_SEQ_CST) == 0)
+        usleep(1000);
+    ck_assert_int_eq(silent.runs, 1);
+    sem_post(&silent.let_go);
+    ck_assert_int_eq(async_call("one", wait_for_leave, drop, &silent), 0);
+}
+END_TEST
+
+START_TEST(a_silent_server_is_reported_and_asked_again_when_it_answers) {
+    autoimage int behind = image_make("behind", 8 * MIB);
+    pid_t server = show_file("behind", "shown");
+
+    assert_ok(async_probe(path_of("shown"), &err));
+    assert_ok(async_probe(path_of("missing"), &err));
+    ck_assert_int_eq(kill(server, SIGSTOP), 0);
+    ck_assert_int_eq(async_probe(path_of("shown"), &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    assert_ok(async_probe(path_of("behind"), &err));
+    ck_assert_int_eq(kill(server, SIGCONT), 0);
+    while (async_probe(path_of("shown"), &err) < 0)
+        usleep(10000);
+    hide_file(server, "shown");
+}
+END_TEST
+
+START_TEST(an_image_whose_server_is_silent_is_not_opened) {
+    const char *const nowhere[] = { NULL };
+    const struct node_places places = { .local_directories = nowhere,
+                                        .target_directory = path_of("targets") };
+    const struct node_image image = { .target = "t" };
+    autoimage int behind = image_make("behind", 8 * MIB), directory = -1, file = -1;
+    pid_t server;
+
+    ck_assert_int_eq(shell("mkdir -p %s", path_of("targets/t")), 0);
+    server = show_file("behind", "targets/t/volume");
+    ck_assert_int_eq(kill(server, SIGSTOP), 0);
+    ck_assert_int_eq(node_image_open(&places, arena, &image, false, &directory, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(kill(server, SIGCONT), 0);
+    while ((file = node_image_open(&places, arena, &image, false, &directory, &err)) < 0)
+        usleep(10000);
+    close(file);
+    file = -1;
+    hide_file(server, "targets/t/volume");
+}
+END_TEST
+
+NODE_MAIN("async_call", a_call_that_returns_belongs_to_the_caller,
+          a_silent_call_is_abandoned_and_dropped_once_it_returns,
+          a_silent_server_is_reported_and_asked_again_when_it_answers,
+          an_image_whose_server_is_silent_is_not_opened)
