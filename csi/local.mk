@@ -60,6 +60,7 @@ libscoria_a_SOURCES += \
 	csi/node/node.h \
 	csi/node/publish.c \
 	csi/node/reclaim.c \
+	csi/node/renew.c \
 	csi/node/service.c \
 	csi/node/settings.c csi/node/settings.private.h \
 	csi/node/stage.c \
@@ -90,7 +91,7 @@ csi/proto/reclaimspace.pb-c.h: csi/proto/reclaimspace.pb-c.c
 csi/proto/volumegroup.pb-c.h: csi/proto/volumegroup.pb-c.c
 
 if HAVE_CHECK
-slow_tests += tests/unit/csi/node/test_death \
+slow_tests += tests/unit/csi/node/test_death tests/unit/csi/node/test_failure \
 	tests/unit/csi/node/test_filesystem \
 	tests/unit/csi/node/test_publish tests/unit/csi/node/test_stage tests/unit/csi/node/test_wipe
 check_PROGRAMS += \

@@ -1,5 +1,7 @@
 #include "csi/node/kubelet_path.h"
 
+#include "csi/node/mount_table.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -85,14 +87,47 @@ int kubelet_path_below(const struct kubelet_path *path, const char *name, struct
     return 0;
 }
 
+/* Every look at a file system that has shut down, or whose server has gone, fails so. */
+static bool means_dead(int code) {
+    return code == EIO || code == ESTALE || code == ENOTCONN || code == ESHUTDOWN ||
+           code == EHOSTDOWN;
+}
+
+/* A descriptor needs no answer of the file system itself: 1 a mount of one that is dead, 0 none. */
+static int look_at_dead(const struct kubelet_path *path, struct kubelet_place *ret,
+                        struct error *err) {
+    autoclose int fd =
+        openat(path->parent, path->name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
+    struct mount_table_entry above, mounted;
+
+    if (fd < 0)
+        return 0;
+    if (mount_table_find(path->parent, &above, err) < 0 || mount_table_find(fd, &mounted, err) < 0)
+        return -1;
+    *ret = (struct kubelet_place){
+        .exists = true, .is_mount = true, .dead = true, .mode = S_IFDIR, .device = mounted.device
+    };
+    return mounted.id != above.id;
+}
+
+static int look_failed(const struct kubelet_path *path, struct kubelet_place *ret,
+                       struct error *err) {
+    int code = errno, found = means_dead(code) ? look_at_dead(path, ret, err) : 0;
+
+    if (found != 0)
+        return found < 0 ? -1 : 0;
+    errno = code;
+    return error_errno(err, ERROR_BACKEND, "looking at %s", path->name);
+}
+
 int kubelet_path_look(const struct kubelet_path *path, struct kubelet_place *ret,
                       struct error *err) {
     struct statx status;
 
     *ret = (struct kubelet_place){ 0 };
-    if (statx(path->parent, path->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_TYPE,
-              &status) < 0)
-        return errno == ENOENT ? 0 : error_errno(err, ERROR_BACKEND, "looking at %s", path->name);
+    if (statx(path->parent, path->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
+              STATX_TYPE, &status) < 0)
+        return errno == ENOENT ? 0 : look_failed(path, ret, err);
     *ret = (struct kubelet_place){
         .exists = true,
         .is_mount = (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0,

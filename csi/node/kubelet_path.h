@@ -38,11 +38,13 @@ int kubelet_path_below(const struct kubelet_path *path, const char *name, struct
 struct kubelet_place {
     bool exists;
     bool is_mount; /* something is mounted on it */
+    bool dead;     /* that file system has shut down, or has lost its server */
     mode_t mode;
     dev_t device; /* that it lies on, or that it is */
 };
 
-/* What is there now: what is mounted over it, if anything is; a link is a link. */
+/* What is there now: what is mounted over it, if anything is; a link is a link.  A mount that is
+ * dead is found in the kernel's table; no server is asked. */
 int kubelet_path_look(const struct kubelet_path *path, struct kubelet_place *ret,
                       struct error *err);
 /* A descriptor of that, O_PATH. */

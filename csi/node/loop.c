@@ -29,9 +29,10 @@ bool loop_is(dev_t device, unsigned *ret_number) {
 
 /* ---- one device ---- */
 
-/* As the one of a server that has ended: nobody reads or writes through it any more. */
+/* As the one of a server that has ended, or of a file system that has shut down: nobody reads or
+ * writes through it any more. */
 static bool is_dead_file(int number) {
-    return number == ENOTCONN || number == ESTALE;
+    return number == ENOTCONN || number == ESTALE || number == EIO;
 }
 
 static int ask(int fd, unsigned number, struct loop_info64 *ret) {
@@ -72,11 +73,12 @@ int loop_open_seen(unsigned number, struct loop *ret, struct loop_seen *ret_seen
     if (fd < 0)
         return error_errno(err, ERROR_BACKEND, "opening %s", path);
     found = look(fd, number, ret_seen, err);
-    if (found <= 0)
+    if (found <= 0 && !(ret_seen->dead && ret_seen->known))
         return found;
     ret_seen->silent = false;
     *ret = (struct loop){ .fd = take_fd(fd),
                           .number = number,
+                          .dead = ret_seen->dead,
                           .read_only = (ret_seen->info.lo_flags & LO_FLAGS_READ_ONLY) != 0,
                           .kept = (ret_seen->info.lo_flags & LO_FLAGS_AUTOCLEAR) == 0 };
     memcpy(ret->label, ret_seen->info.lo_file_name, sizeof(ret->label));
@@ -90,6 +92,19 @@ int loop_open(unsigned number, struct loop *ret, struct error *err) {
     return loop_open_seen(number, ret, &seen, err);
 }
 
+bool loop_recall(unsigned number, char ret_label[LOOP_LABEL_SIZE]) {
+    char path[LOOP_PATH_SIZE];
+    struct loop_info64 info;
+    autoclose int fd = -1;
+
+    loop_path(number, path);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || !loop_seal_recall(number, loop_seal_number(fd), &info))
+        return false;
+    snprintf(ret_label, LOOP_LABEL_SIZE, "%.*s", LOOP_LABEL_SIZE - 1, info.lo_file_name);
+    return true;
+}
+
 bool loop_is_dead(unsigned number) {
     char path[LOOP_PATH_SIZE];
     struct loop_info64 info;
@@ -97,7 +112,7 @@ bool loop_is_dead(unsigned number) {
 
     loop_path(number, path);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    return fd >= 0 && ask(fd, number, &info) < 0 && errno == ENOTCONN;
+    return fd >= 0 && ask(fd, number, &info) < 0 && is_dead_file(errno);
 }
 
 void loop_bury(unsigned number) {

@@ -33,6 +33,7 @@ struct loop {
     unsigned number; /* of /dev/loopN */
     bool read_only;
     bool kept; /* when it was found: loop_keep() */
+    bool dead; /* its file answers nothing but errors: all that is known is whose it is */
     char label[LOOP_LABEL_SIZE];
 };
 
@@ -76,9 +77,13 @@ struct loop_how {
 int loop_attach(int file, const char *label, const struct loop_how *how, struct loop *ret,
                 struct error *err);
 
-/* 1 opened, 0 there is no file behind it. */
+/* 1 opened, 0 there is no file behind it.  One that is dead is opened when its label is known from
+ * before. */
 int loop_open(unsigned number, struct loop *ret, struct error *err);
-/* The file behind it is of a process that has died: all fails, and nobody knows whose it was. */
+/* The label that the device was made with, as seen before: its file is not asked. */
+bool loop_recall(unsigned number, char ret_label[LOOP_LABEL_SIZE]);
+/* The file behind it is of a process that has died, or of a file system that has shut down: all
+ * fails. */
 bool loop_is_dead(unsigned number);
 /* Ends such a one, with its last user. */
 void loop_bury(unsigned number);

@@ -61,7 +61,7 @@ static int search(bool (*matches)(const struct loop_seen *seen, const void *arg)
             loop_backing(entry->d_name, ret_seen->path, sizeof(ret_seen->path)) < 0)
             continue;
         found = loop_open_seen(number, &loop, ret_seen, err);
-        if (found == 0 || ret_seen->dead || !matches(ret_seen, arg))
+        if (found == 0 || (ret_seen->dead && !ret_seen->known) || !matches(ret_seen, arg))
             continue;
         *ret = loop;
         loop.fd = -1;

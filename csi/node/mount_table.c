@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 static size_t length_of(const char *root) {
     size_t length = strlen(root);
@@ -78,4 +79,57 @@ int mount_table_count(const struct mount_table_query *query, struct error *err) 
     if (ferror(file))
         return error_errno(err, ERROR_BACKEND, "reading %s", table);
     return count;
+}
+
+/* ---- one mount ---- */
+
+static int read_id(int fd, int *ret, struct error *err) {
+    char path[sizeof("/proc/self/fdinfo/2147483647")], line[256];
+    autofile FILE *file = NULL;
+
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+    file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file))
+        if (sscanf(line, "mnt_id: %d", ret) == 1)
+            return 0;
+    return error_errno(err, ERROR_BACKEND, "reading %s", path);
+}
+
+static bool has_option(const char *options, const char *option) {
+    size_t length = strlen(option);
+
+    for (const char *at = options; (at = strstr(at, option)); at += length)
+        if ((at == options || at[-1] == ',') && strchr(",\n", at[length]))
+            return true;
+    return false;
+}
+
+/* ID, parent, DEVICE, root, point, options of the mount, ... - type, source, OPTIONS */
+static bool read_entry(const char *line, int id, struct mount_table_entry *ret) {
+    const char *options = strrchr(line, ' ');
+    unsigned major, minor;
+
+    if (sscanf(line, "%d %*d %u:%u ", &ret->id, &major, &minor) != 3 || ret->id != id || !options)
+        return false;
+    ret->device = makedev(major, minor);
+    ret->read_only = has_option(options + 1, "ro");
+    ret->stopped = has_option(options + 1, "emergency_ro") || has_option(options + 1, "shutdown");
+    return true;
+}
+
+int mount_table_find(int fd, struct mount_table_entry *ret, struct error *err) {
+    static const char table[] = "/proc/self/mountinfo";
+    autofile FILE *file = fopen(table, "re");
+    autofree char *line = NULL;
+    size_t size = 0;
+    int id;
+
+    if (!file)
+        return error_errno(err, ERROR_BACKEND, "reading %s", table);
+    if (read_id(fd, &id, err) < 0)
+        return -1;
+    while (getline(&line, &size, file) > 0)
+        if (read_entry(line, id, ret))
+            return 0;
+    return error_set(err, ERROR_BACKEND, "A mount is missing in %s.", table);
 }

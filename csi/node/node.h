@@ -85,7 +85,8 @@ int node_stage(const struct node *node, struct arena *arena, const struct node_s
                struct error *err);
 int node_unstage(const struct node *node, struct arena *arena, const char *volume_id,
                  const char *path, struct error *err);
-int node_publish(const struct node *node, const struct node_publish *publish, struct error *err);
+int node_publish(const struct node *node, struct arena *arena, const struct node_publish *publish,
+                 struct error *err);
 int node_unpublish(const struct node *node, const char *volume_id, const char *path,
                    struct error *err);
 int node_usage(const struct node *node, const char *volume_id, const char *path,

@@ -3,13 +3,14 @@
  */
 #include "csi/node/volume.private.h"
 
+#include "csi/node/filesystem.h"
 #include "csi/node/mount.h"
 #include "csi/node/mount_table.h"
 
 #include <string.h>
 #include <sys/statvfs.h>
 
-/* The staged volume, its device and a descriptor of what is shown. */
+/* The staged volume, its device and, once that is open, a descriptor of what is shown. */
 struct staged {
     struct kubelet_path path;
     struct loop loop;
@@ -40,8 +41,28 @@ static int find_staged(const struct node *node, const struct node_publish *publi
         return error_set(err, ERROR_PRECONDITION, "The volume is not staged.");
     if (found < 0)
         return -1;
-    ret->source = kubelet_path_descriptor(&ret->path, err);
-    return ret->source < 0 ? -1 : 0;
+    return ret->loop.dead
+               ? error_set(err, ERROR_PRECONDITION, "The storage of the volume's image has failed.")
+               : 0;
+}
+
+/* The next pod gets no file system that has stopped below the one before it. */
+static int renew(const struct node *node, struct arena *arena, const struct node_publish *publish,
+                 struct mount_flags *flags, const struct staged *staged, struct error *err) {
+    const struct node_filesystem of = { .volume_id = publish->volume_id,
+                                        .staging_path = publish->staging_path,
+                                        .path = &staged->path,
+                                        .loop = &staged->loop,
+                                        .type = filesystem_known(publish->capability->type),
+                                        .flags = flags };
+
+    flags->read_only |= staged->loop.read_only;
+    return node_renew(node, arena, &of, err);
+}
+
+static int open_source(struct staged *staged, struct error *err) {
+    staged->source = kubelet_path_descriptor(&staged->path, err);
+    return staged->source < 0 ? -1 : 0;
 }
 
 static bool is_read_only(int mount) {
@@ -97,7 +118,8 @@ static int check_new(const struct node *node, const struct node_publish *publish
     return count;
 }
 
-int node_publish(const struct node *node, const struct node_publish *publish, struct error *err) {
+int node_publish(const struct node *node, struct arena *arena, const struct node_publish *publish,
+                 struct error *err) {
     autostaged struct staged staged = { PATH_NONE, LOOP_NONE, -1 };
     autopath struct kubelet_path target = PATH_NONE;
     autoturn struct turn turn = { 0 };
@@ -112,8 +134,12 @@ int node_publish(const struct node *node, const struct node_publish *publish, st
         find_staged(node, publish, &staged, err) < 0 || kubelet_path_look(&target, &place, err) < 0)
         return -1;
     if (place.is_mount)
-        return check_published(publish, &staged, label, &target, err);
+        return open_source(&staged, err) < 0
+                   ? -1
+                   : check_published(publish, &staged, label, &target, err);
     if (check_new(node, publish, &staged, label, err) < 0 ||
+        (!publish->capability->block && renew(node, arena, publish, &flags, &staged, err) < 0) ||
+        open_source(&staged, err) < 0 ||
         kubelet_path_make(&target, !publish->capability->block, err) < 0)
         return -1;
     return mount_bind(staged.source, publish->read_only && !publish->capability->block, &target,

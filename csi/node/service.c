@@ -202,7 +202,7 @@ static int publish(struct grpc_call *call, const void *message, void *response, 
         return -1;
     if (!*request->staging_target_path)
         return error_set(err, ERROR_PRECONDITION, "staging_target_path is missing.");
-    return answered(node_publish(node_of(call), &ask, err), err);
+    return answered(node_publish(node_of(call), call->arena, &ask, err), err);
 }
 
 static int unpublish(struct grpc_call *call, const void *message, void *response,

@@ -5,6 +5,7 @@
 #include "csi/node/volume.private.h"
 
 #include "common/image_lock.h"
+#include "csi/node/async_call.h"
 #include "csi/node/filesystem.h"
 #include "csi/node/mount.h"
 #include "csi/node/mount_table.h"
@@ -43,6 +44,9 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
     found = file < 0 ? -1 : loop_find(file, NODE_LABEL, ret, err);
     if (found < 0)
         return -1;
+    if (found > 0 && ret->dead)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "The device of the volume's image answers nothing but errors.");
     if (found > 0 && (strcmp(ret->label, label) != 0 || ret->read_only != read_only)) {
         error_set(err, ERROR_CONFLICT, "The volume is staged with another capability.");
         return NODE_DIFFERS;
@@ -59,50 +63,54 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
 
 /* ---- a file system ---- */
 
-static int mount_volume(struct arena *arena, const char *type, const struct mount_flags *flags,
-                        const struct loop *loop, const struct kubelet_path *path,
-                        struct error *err) {
-    char device[LOOP_PATH_SIZE];
-
-    loop_path(loop->number, device);
-    if (filesystem_prepare(arena, device, type, loop->read_only, err) < 0)
-        return -1;
-    return mount_device(device, type, flags, path, err);
-}
-
 /* XFS alone grows when it is mounted; a stage that was cut short before that is finished here. */
-static int grow_volume(struct arena *arena, const struct node_stage *stage, const char *type,
-                       const struct loop *loop, struct error *err) {
+static int grow_volume(struct arena *arena, const struct node_filesystem *of, struct error *err) {
     char device[LOOP_PATH_SIZE];
 
-    if (loop->read_only || strcmp(type, "xfs") != 0)
+    if (of->loop->read_only || strcmp(of->type, "xfs") != 0)
         return 0;
-    loop_path(loop->number, device);
-    return filesystem_grow(arena, device, type, stage->path, err);
+    loop_path(of->loop->number, device);
+    return filesystem_grow(arena, device, of->type, of->staging_path, err);
 }
 
-static int stage_mount(struct arena *arena, const struct node_stage *stage,
-                       struct mount_flags *flags, const struct loop *loop,
-                       const struct kubelet_path *path, struct error *err) {
-    const char *type = filesystem_known(stage->capability->type);
+/* What is on a device whose file is dead is good for nothing. */
+static int drop_failed(const struct node *node, const struct node_filesystem *of,
+                       struct kubelet_place *place, struct error *err) {
+    const struct mount_table_query others = { .root = node->root,
+                                              .device = minor(place->device),
+                                              .except = of->staging_path };
+    int count;
+
+    if (!node_is_dead(place))
+        return 0;
+    count = mount_table_count(&others, err);
+    if (count > 0)
+        return error_set(err, ERROR_PRECONDITION,
+                         "The storage of the volume's image has failed below pods that use it.");
+    return count < 0 || node_unmount(of->path, of->volume_id, err) < 0
+               ? -1
+               : kubelet_path_look(of->path, place, err);
+}
+
+static int stage_mount(const struct node *node, struct arena *arena,
+                       const struct node_filesystem *of, struct error *err) {
     autoloop struct loop there = LOOP_NONE;
     struct kubelet_place place;
     int found;
 
-    if (kubelet_path_look(path, &place, err) < 0)
+    if (kubelet_path_look(of->path, &place, err) < 0 || drop_failed(node, of, &place, err) < 0)
         return -1;
     if (!S_ISDIR(place.mode))
         return error_set(err, ERROR_BAD_REQUEST, "There is no staging directory.");
-    found = node_device_at(&place, stage->volume_id, &there, err);
+    found = node_device_at(&place, of->volume_id, &there, err);
     if (found < 0)
         return -1;
-    if (found > 0 && there.number != loop->number)
+    if (found > 0 && there.number != of->loop->number)
         return error_set(err, ERROR_PRECONDITION,
                          "What is mounted there is another image of the volume.");
-    flags->read_only |= loop->read_only;
-    if (found == 0 && mount_volume(arena, type, flags, loop, path, err) < 0)
+    if ((found > 0 ? node_renew(node, arena, of, err) : node_mount(arena, of, err)) < 0)
         return -1;
-    return grow_volume(arena, stage, type, loop, err);
+    return grow_volume(arena, of, err);
 }
 
 /* ---- a block volume ---- */
@@ -185,6 +193,14 @@ static int stage_image(const struct node *node, struct arena *arena, const struc
     autoloop struct loop loop = LOOP_NONE;
     char label[LOOP_LABEL_SIZE];
     struct mount_flags flags;
+    const struct node_filesystem of = { .volume_id = stage->volume_id,
+                                        .staging_path = stage->path,
+                                        .path = &path,
+                                        .loop = &loop,
+                                        .type = capability->block
+                                                    ? NULL
+                                                    : filesystem_known(capability->type),
+                                        .flags = &flags };
     int result;
 
     if (node_check_capability(stage->volume_id, capability, &flags, label, err) < 0 ||
@@ -195,8 +211,9 @@ static int stage_image(const struct node *node, struct arena *arena, const struc
     result = attach(node, arena, image, capability, label, &loop, err);
     if (result != 0)
         return result;
+    flags.read_only |= loop.read_only;
     return capability->block ? stage_block(stage, &loop, &path, err)
-                             : stage_mount(arena, stage, &flags, &loop, &path, err);
+                             : stage_mount(node, arena, &of, err);
 }
 
 int node_stage(const struct node *node, struct arena *arena, const struct node_stage *stage,
@@ -230,6 +247,25 @@ static int check_hidden(const struct node *node, const char *staging_path, const
                : error_set(err, ERROR_PRECONDITION, "The volume is still published on this node.");
 }
 
+/* What is written at the end of a device waits as long as the server of its image does. */
+static int check_server(const struct loop *loop, struct error *err) {
+    char path[PATH_MAX];
+
+    if (loop->dead || loop_file_path(loop->number, path, sizeof(path), err) < 0)
+        return 0;
+    return async_probe(path, err);
+}
+
+static int unmount_staged(const struct kubelet_place *place, const char *volume_id,
+                          const struct kubelet_path *path, struct error *err) {
+    autoloop struct loop loop = LOOP_NONE;
+    int found = node_device_at(place, volume_id, &loop, err);
+
+    if (found < 0 || (found > 0 && check_server(&loop, err) < 0))
+        return -1;
+    return node_unmount(path, volume_id, err);
+}
+
 /* Every device of the volume, which is shown in `staging` (NULL: nowhere) no more.  One that
  * somebody still has mounted or open is not gone, and until it is no other node may have the
  * volume. */
@@ -246,7 +282,7 @@ static int release(const struct node *node, struct arena *arena, const char *vol
         if (found <= 0)
             return found;
         close(loop.fd);
-        if (check_hidden(node, staging_path, &loop, err) < 0 ||
+        if (check_hidden(node, staging_path, &loop, err) < 0 || check_server(&loop, err) < 0 ||
             (staging && node_unmount(staging, volume_id, err) < 0))
             return -1;
         if (loop_file_path(loop.number, path, sizeof(path), err) < 0)
@@ -287,7 +323,7 @@ int node_unstage(const struct node *node, struct arena *arena, const char *volum
         return -1;
     if (!S_ISDIR(place.mode))
         return release(node, arena, volume_id, path, NULL, err);
-    if (place.is_mount && node_unmount(&directory, volume_id, err) < 0)
+    if (place.is_mount && unmount_staged(&place, volume_id, &directory, err) < 0)
         return -1;
     return place.is_mount ? release(node, arena, volume_id, path, NULL, err)
                           : unstage_block(node, arena, volume_id, path, &directory, err);

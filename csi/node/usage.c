@@ -5,6 +5,7 @@
 
 #include "csi/node/backing.h"
 #include "csi/node/filesystem.h"
+#include "csi/node/mount_table.h"
 
 #include <fcntl.h>
 #include <sys/statvfs.h>
@@ -29,10 +30,13 @@ static const char *fault_of_image(const struct node *node, const struct loop *lo
     return image < 0 ? "The volume's image is not where it was, or cannot be reached." : NULL;
 }
 
-static void measure_mounted(int mount, const struct loop *loop, struct node_usage *ret) {
+static void measure_mounted(int mount, const struct kubelet_place *place, const struct loop *loop,
+                            struct node_usage *ret) {
+    struct mount_table_entry entry;
     struct statvfs status;
+    struct error ignored;
 
-    if (fstatvfs(mount, &status) < 0) {
+    if (place->dead || fstatvfs(mount, &status) < 0) {
         ret->fault = "The file system does not answer any more.";
         return;
     }
@@ -40,6 +44,24 @@ static void measure_mounted(int mount, const struct loop *loop, struct node_usag
     ret->inodes = room(status.f_favail, status.f_files, status.f_ffree, 1);
     if (filesystem_has_errors(loop->number))
         ret->fault = "The file system has found errors in itself.";
+    else if (mount_table_find(mount, &entry, &ignored) == 0 && entry.stopped)
+        ret->fault = "The file system takes no writes any more.";
+}
+
+#define DEAD_FILE "The volume's file is dead: it is to be staged anew."
+
+/* Nothing can be measured of a device that is dead, or whose server does not respond. */
+static int usage_unknown(const struct kubelet_place *place, const char *volume_id,
+                         struct node_usage *ret, const struct error *err) {
+    bool dead = node_is_dead(place);
+
+    if (!dead && (err->kind != ERROR_UNAVAILABLE || !node_owned(place, volume_id)))
+        return -1;
+    *ret = (struct node_usage){
+        .block = S_ISBLK(place->mode),
+        .fault = dead ? DEAD_FILE : "The storage of the volume's image does not respond.",
+    };
+    return 0;
 }
 
 int node_usage(const struct node *node, const char *volume_id, const char *path,
@@ -49,22 +71,16 @@ int node_usage(const struct node *node, const char *volume_id, const char *path,
     autoclose int mount = -1;
     struct kubelet_place place = { 0 };
 
-    if (node_find(node, volume_id, path, &at, &place, &loop, err) < 0) {
-        if (!node_is_dead(&place))
-            return -1;
-        *ret =
-            (struct node_usage){ .block = S_ISBLK(place.mode),
-                                 .fault = "The volume's file is dead: it is to be staged anew." };
-        return 0;
-    }
-    *ret =
-        (struct node_usage){ .block = S_ISBLK(place.mode), .fault = fault_of_image(node, &loop) };
+    if (node_find(node, volume_id, path, &at, &place, &loop, err) < 0)
+        return usage_unknown(&place, volume_id, ret, err);
+    *ret = (struct node_usage){ .block = S_ISBLK(place.mode),
+                                .fault = loop.dead ? DEAD_FILE : fault_of_image(node, &loop) };
     if (ret->block)
         return loop_size(&loop, &ret->bytes.total, err);
     mount = kubelet_path_descriptor(&at, err);
     if (mount < 0)
         return -1;
-    measure_mounted(mount, &loop, ret);
+    measure_mounted(mount, &place, &loop, ret);
     return 0;
 }
 

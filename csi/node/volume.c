@@ -123,6 +123,13 @@ bool node_is_dead(const struct kubelet_place *place) {
     return place->is_mount && number_at(place, &number) && loop_is_dead(number);
 }
 
+bool node_owned(const struct kubelet_place *place, const char *volume_id) {
+    char label[LOOP_LABEL_SIZE];
+    unsigned number;
+
+    return number_at(place, &number) && loop_recall(number, label) && node_owns(label, volume_id);
+}
+
 int node_device_at(const struct kubelet_place *place, const char *volume_id, struct loop *ret,
                    struct error *err) {
     unsigned number;
@@ -132,9 +139,9 @@ int node_device_at(const struct kubelet_place *place, const char *volume_id, str
         return 0;
     if (!number_at(place, &number))
         return error_set(err, ERROR_PRECONDITION, "Something else is mounted there.");
-    if (loop_is_dead(number))
-        return 0;
     found = loop_open(number, ret, err);
+    if (found < 0 && loop_is_dead(number))
+        return 0;
     if (found <= 0 || node_owns(ret->label, volume_id))
         return found;
     close(ret->fd);
@@ -150,12 +157,16 @@ int node_find(const struct node *node, const char *volume_id, const char *path,
               struct kubelet_path *ret_path, struct kubelet_place *ret_place, struct loop *ret,
               struct error *err) {
     unsigned number;
+    int found = 0;
 
     if (kubelet_path_open(node->root, path, ret_path, err) == 0 &&
-        kubelet_path_look(ret_path, ret_place, err) == 0 && number_at(ret_place, &number) &&
-        loop_open(number, ret, err) > 0 && node_owns(ret->label, volume_id))
-        return 0;
-    return error_set(err, ERROR_NOT_FOUND, "The volume is not at that path.");
+        kubelet_path_look(ret_path, ret_place, err) == 0 && number_at(ret_place, &number))
+        found = loop_open(number, ret, err);
+    if (found < 0 && err->kind == ERROR_UNAVAILABLE)
+        return -1;
+    return found > 0 && node_owns(ret->label, volume_id)
+               ? 0
+               : error_set(err, ERROR_NOT_FOUND, "The volume is not at that path.");
 }
 
 int node_unmount(const struct kubelet_path *path, const char *volume_id, struct error *err) {

@@ -39,12 +39,32 @@ int node_open_staging(const struct node *node, const char *path, bool block,
  * else. */
 int node_device_at(const struct kubelet_place *place, const char *volume_id, struct loop *ret,
                    struct error *err);
-/* The same by a path that may be deeper; ERROR_NOT_FOUND when it is not the volume's.
+/* The same by a path that may be deeper; ERROR_NOT_FOUND when it is not the volume's,
+ * ERROR_UNAVAILABLE when the device cannot be asked.
  * *ret_place: what it is. */
 int node_find(const struct node *node, const char *volume_id, const char *path,
               struct kubelet_path *ret_path, struct kubelet_place *ret_place, struct loop *ret,
               struct error *err);
 /* Is a device that is dead (loop.h) mounted or shown there? */
 bool node_is_dead(const struct kubelet_place *place);
+/* Was the device there made for the volume, as far as this node remembers?  Its file is not asked.
+ */
+bool node_owned(const struct kubelet_place *place, const char *volume_id);
 /* Takes away every mount of the volume at the place. */
 int node_unmount(const struct kubelet_path *path, const char *volume_id, struct error *err);
+
+/* The file system of a volume, and where it is staged. */
+struct node_filesystem {
+    const char *volume_id, *staging_path;
+    const struct kubelet_path *path; /* the same */
+    const struct loop *loop;
+    const char *type;
+    const struct mount_flags *flags; /* as it is to be: read_only counts the device's, too */
+};
+
+/* Makes or checks it, and mounts it. */
+int node_mount(struct arena *arena, const struct node_filesystem *of, struct error *err);
+/* One that is mounted and has errors is checked and mounted anew while no pod has it.  -1 with
+ * ERROR_PRECONDITION: it takes no writes any more and is in use. */
+int node_renew(const struct node *node, struct arena *arena, const struct node_filesystem *of,
+               struct error *err);

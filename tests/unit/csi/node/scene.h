@@ -74,7 +74,7 @@ publish(const char *target, const struct node_capability *capability, bool read_
                                           .read_only = read_only };
 
     memset(&err, 0, sizeof(err));
-    return node_publish(&node, &publish, &err);
+    return node_publish(&node, arena, &publish, &err);
 }
 
 static __attribute__((unused)) int unpublish(const char *target) {

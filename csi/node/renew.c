@@ -1,0 +1,76 @@
+/*
+ * The file system of a staged volume: mounted, and mounted anew when the kernel has stopped writing
+ * to it because of errors.
+ */
+#include "csi/node/volume.private.h"
+
+#include "common/log.h"
+#include "csi/node/filesystem.h"
+#include "csi/node/mount.h"
+#include "csi/node/mount_table.h"
+
+enum health {
+    HEALTHY,
+    FLAWED,  /* it has found errors in itself, and goes on */
+    STOPPED, /* it takes no writes any more, or answers nothing at all */
+};
+
+int node_mount(struct arena *arena, const struct node_filesystem *of, struct error *err) {
+    char device[LOOP_PATH_SIZE];
+
+    loop_path(of->loop->number, device);
+    if (filesystem_prepare(arena, device, of->type, of->loop->read_only, err) < 0)
+        return -1;
+    return mount_device(device, of->type, of->flags, of->path, err);
+}
+
+/* -1: it cannot be told. */
+static int find_health(const struct node_filesystem *of, struct error *err) {
+    autoclose int mount = kubelet_path_descriptor(of->path, err);
+    struct mount_table_entry entry;
+    struct kubelet_place place;
+
+    if (mount < 0 || kubelet_path_look(of->path, &place, err) < 0)
+        return -1;
+    if (place.dead)
+        return STOPPED;
+    if (mount_table_find(mount, &entry, err) < 0)
+        return -1;
+    if (entry.stopped || (entry.read_only && !of->flags->read_only))
+        return STOPPED;
+    return filesystem_has_errors(of->loop->number) ? FLAWED : HEALTHY;
+}
+
+static int stopped(struct error *err) {
+    return error_set(err, ERROR_PRECONDITION,
+                     "The volume's file system has stopped because of errors and is in use: it is "
+                     "checked and mounted anew when the pods that use it have ended.");
+}
+
+static int mount_anew(struct arena *arena, const struct node_filesystem *of, struct error *err) {
+    int health;
+
+    log_warning(NULL, "a file system that has errors is mounted anew", "volume_id", of->volume_id,
+                NULL);
+    if (node_unmount(of->path, of->volume_id, err) < 0 || node_mount(arena, of, err) < 0)
+        return -1;
+    health = find_health(of, err); /* mounted elsewhere as well, it is what it was */
+    return health == STOPPED ? stopped(err) : health < 0 ? -1 : 0;
+}
+
+int node_renew(const struct node *node, struct arena *arena, const struct node_filesystem *of,
+               struct error *err) {
+    const struct mount_table_query others = { .root = node->root,
+                                              .device = of->loop->number,
+                                              .except = of->staging_path };
+    int health = find_health(of, err), count;
+
+    if (health <= HEALTHY)
+        return health;
+    count = mount_table_count(&others, err);
+    if (count < 0)
+        return -1;
+    if (count > 0)
+        return health == STOPPED ? stopped(err) : 0;
+    return mount_anew(arena, of, err);
+}

@@ -1,0 +1,197 @@
+/*
+ * A file system or a device that has failed below a pod: it is told, taken away, and staged anew.
+ */
+#define NODE_SCENE "7"
+#include "tests/unit/csi/node/scene.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+
+static const struct node_capability ext4_shared = { .type = "ext4",
+                                                    .mode = NODE_SINGLE_MULTI_WRITER };
+/* Both kinds of file system, for several pods of one node. */
+static const struct node_capability *const kinds[] = { &ext4_shared, &xfs };
+
+/* As after an error of the storage that a file system does not get over. */
+static void shut_down(const char *name) {
+    uint32_t without_flush = 2;
+    autoclose int fd = open(path_of(name), O_RDONLY | O_CLOEXEC);
+
+    ck_assert_int_eq(ioctl(fd, _IOR('X', 125, uint32_t), &without_flush), 0);
+}
+
+/* The kernel finds an error in an ext4, and makes it read-only. */
+static void find_error(const char *name) {
+    struct stat status;
+
+    ck_assert_int_eq(stat(path_of(name), &status), 0);
+    ck_assert_int_eq(shell("echo test >/sys/fs/ext4/loop%u/trigger_fs_error", minor(status.st_dev)),
+                     0);
+}
+
+static void stop(const struct node_capability *kind, const char *name) {
+    if (kind == &xfs)
+        shut_down(name);
+    else
+        find_error(name);
+}
+
+static bool takes_writes(const char *name) {
+    return shell("echo more 2>/dev/null >%s", path_of(name)) == 0;
+}
+
+static const char *fault(const char *name) {
+    struct node_usage usage;
+
+    memset(&err, 0, sizeof(err));
+    assert_ok(node_usage(&node, ID, path_of(name), &usage, &err));
+    return usage.fault;
+}
+
+static void stage_with_data(const struct node_capability *kind) {
+    assert_ok(stage(kind));
+    assert_ok(publish("kubelet/pods/a", kind, false));
+    ck_assert_int_eq(shell("echo data >%1$s && sync %1$s", path_of("kubelet/pods/a/file")), 0);
+    ck_assert_ptr_null(fault("kubelet/pods/a"));
+}
+
+static void empty(int file) {
+    ck_assert_int_eq(ftruncate(file, 0), 0);
+    ck_assert_int_eq(ftruncate(file, 320 * MIB), 0);
+}
+
+static void assert_whole(const struct node_capability *kind) {
+    assert_ok(stage(kind));
+    assert_ok(publish("kubelet/pods/a", kind, false));
+    ck_assert_int_eq(shell("grep -q data %s", path_of("kubelet/pods/a/file")), 0);
+    ck_assert(takes_writes("kubelet/pods/a/other"));
+    assert_ok(unpublish("kubelet/pods/a"));
+    assert_ok(unstage());
+}
+
+START_TEST(a_file_system_that_has_shut_down_is_reported_and_taken_away) {
+    autoimage int file = image(320 * MIB);
+
+    for (size_t i = 0; i < LENGTH(kinds); i++) {
+        empty(file);
+        stage_with_data(kinds[i]);
+        shut_down("kubelet/pods/a");
+        ck_assert_ptr_nonnull(fault("kubelet/pods/a"));
+        ck_assert_ptr_nonnull(fault("kubelet/staging"));
+        ck_assert_int_eq(node_unpublish(&node, "another", path_of("kubelet/pods/a"), &err), -1);
+        assert_ok(unpublish("kubelet/pods/a"));
+        ck_assert(!exists("kubelet/pods/a"));
+        assert_ok(unstage());
+        ck_assert_int_eq(count_mounts(), 0);
+        wait_for_devices(0);
+        assert_whole(kinds[i]);
+    }
+}
+END_TEST
+
+START_TEST(the_next_pod_gets_a_file_system_that_takes_writes) {
+    autoimage int file = image(320 * MIB);
+
+    for (size_t i = 0; i < LENGTH(kinds); i++) {
+        for (int again = 0; again < 2; again++) { /* published anew, or staged anew before */
+            empty(file);
+            stage_with_data(kinds[i]);
+            stop(kinds[i], "kubelet/pods/a");
+            assert_ok(unpublish("kubelet/pods/a"));
+            if (again)
+                assert_ok(stage(kinds[i]));
+            assert_ok(publish("kubelet/pods/b", kinds[i], false));
+            ck_assert(takes_writes("kubelet/pods/b/other"));
+            ck_assert_ptr_null(fault("kubelet/pods/b"));
+            assert_ok(unpublish("kubelet/pods/b"));
+            assert_ok(unstage());
+            assert_whole(kinds[i]);
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_stopped_file_system_that_another_pod_uses_is_not_published) {
+    autoimage int file = image(320 * MIB);
+
+    for (size_t i = 0; i < LENGTH(kinds); i++) {
+        empty(file);
+        stage_with_data(kinds[i]);
+        stop(kinds[i], "kubelet/pods/a");
+        assert_refused(publish("kubelet/pods/b", kinds[i], false), PRECONDITION);
+        ck_assert(!exists("kubelet/pods/b"));
+        assert_refused(stage(kinds[i]), PRECONDITION);
+        ck_assert_int_eq(count_mounts(), 2);
+        assert_ok(unpublish("kubelet/pods/a"));
+        assert_ok(unstage());
+        assert_whole(kinds[i]);
+    }
+}
+END_TEST
+
+/* What was asked for as read-only has not stopped. */
+START_TEST(a_read_only_file_system_is_published_as_it_is) {
+    autoimage int file = image(320 * MIB);
+    static char option[] = "ro";
+    char *flags[] = { option };
+    const struct node_capability reading = {
+        .type = "xfs", .mode = NODE_SINGLE_MULTI_WRITER, .flags = flags, .flag_count = 1
+    };
+
+    stage_with_data(&xfs);
+    assert_ok(unpublish("kubelet/pods/a"));
+    assert_ok(unstage());
+    assert_ok(stage(&reading));
+    assert_ok(publish("kubelet/pods/a", &reading, false));
+    assert_ok(publish("kubelet/pods/b", &reading, false));
+    assert_ok(unpublish("kubelet/pods/b"));
+    assert_ok(unpublish("kubelet/pods/a"));
+    assert_ok(unstage());
+}
+END_TEST
+
+/* ---- what the images lie on ---- */
+
+static void mount_storage(void) {
+    ck_assert_int_eq(
+        shell(
+            "cd %s && rm -f disk && truncate -s 700M disk && mkfs.xfs -q disk && mount -o loop disk images",
+            base),
+        0);
+}
+
+static void unmount_storage(void) {
+    wait_for_devices(1); /* that of the storage alone */
+    ck_assert_int_eq(shell("umount %s/images", base), 0);
+}
+
+START_TEST(a_device_whose_storage_has_shut_down_is_taken_away) {
+    const struct node_capability *const all[] = { &ext4_shared, &xfs, &block };
+
+    for (size_t i = 0; i < LENGTH(all); i++) {
+        const char *staged = all[i] == &block ? "kubelet/staging/" NODE_DEVICE : "kubelet/staging";
+
+        mount_storage();
+        close(image(320 * MIB));
+        assert_ok(stage(all[i]));
+        assert_ok(publish("kubelet/pods/a", all[i], false));
+        shut_down("images");
+        ck_assert_ptr_nonnull(fault("kubelet/pods/a"));
+        ck_assert_ptr_nonnull(fault(staged));
+        ck_assert_int_eq(node_unpublish(&node, "another", path_of("kubelet/pods/a"), &err),
+                         all[i] == &block ? 0 : -1);
+        ck_assert_int_eq(stage(all[i]), -1);
+        assert_ok(unpublish("kubelet/pods/a"));
+        assert_ok(unstage());
+        unmount_storage();
+    }
+}
+END_TEST
+
+NODE_SCENE_MAIN("node_failure", a_file_system_that_has_shut_down_is_reported_and_taken_away,
+                the_next_pod_gets_a_file_system_that_takes_writes,
+                a_stopped_file_system_that_another_pod_uses_is_not_published,
+                a_read_only_file_system_is_published_as_it_is,
+                a_device_whose_storage_has_shut_down_is_taken_away)
