@@ -8,6 +8,7 @@
 #include "tests/lib/database_text.h"
 #include "tests/lib/postgresql.h"
 #include "tests/unit/api/rights.h"
+#include "json/json.h"
 
 #include <sqlite3.h>
 
@@ -189,6 +190,89 @@ END_TEST
 
 START_TEST(former_rules_let_every_role_of_the_project_in) {
     expect_all_rights(FORMER);
+}
+END_TEST
+
+/* ---- lists ---- */
+
+static const char *id_of(const json_t *item) {
+    const json_t *uid = json_object_get(json_object_get(item, "metadata"), "uid");
+
+    return json_string_value(uid ? uid : json_object_get(item, "id"));
+}
+
+/* The first value of the answer that is an object with this id, or a list that has one; or NULL. */
+static json_t *answered(struct world *world, const char *id) {
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(world->answer, key, value) {
+        json_t *item = json_is_object(value) ? value : NULL;
+
+        for (size_t i = 0; !item && i < json_array_size(value); i++)
+            if (id_of(json_array_get(value, i)) && strcmp(id_of(json_array_get(value, i)), id) == 0)
+                item = json_array_get(value, i);
+        if (item && id_of(item) && strcmp(id_of(item), id) == 0)
+            return json_keep(world->arena, json_incref(item));
+    }
+    return NULL;
+}
+
+static void expect_no_more_than(struct world *world, const struct row *row, const json_t *listed,
+                                const json_t *shown) {
+    const char *key;
+    json_t *value;
+
+    ck_assert_msg(!listed || shown, "%s lists what it does not show", rights_name(world, row));
+    json_object_foreach((json_t *)(uintptr_t)listed, key, value) {
+        ck_assert_msg(json_equal(value, json_object_get(shown, key)), "%s: %s is %s, shown as %s",
+                      rights_name(world, row), key, json_text(world->arena, value),
+                      json_text(world->arena, json_object_get(shown, key)));
+    }
+}
+
+/* Is it GET of `path`, or that with something behind? */
+static bool gets(const struct row *row, const char *path, size_t length, const char *behind) {
+    return strcmp(row->method, "GET") == 0 && strncmp(row->path, path, length) == 0 &&
+           strcmp(row->path + length, behind) == 0;
+}
+
+/* How often a list beside this row, which shows one, had the object: each is asked by everybody. */
+static unsigned expect_lists(const struct group *group, const struct row *show) {
+    size_t length = strcspn(show->path + 1, "/?") + 1;
+    unsigned found = 0;
+    const char *id;
+    autoworld struct world *world = NULL;
+
+    if (!gets(show, show->path, length, "/%s"))
+        return 0;
+    world = rights_world(group, show, NULL, true, &id);
+    for (size_t i = 0; i < group->count; i++) {
+        const struct row *row = &group->rows[i];
+
+        if (!gets(row, show->path, length, "") && !gets(row, show->path, length, "/detail"))
+            continue;
+        for (size_t c = 0; c < LENGTH(callers); c++) {
+            json_t *shown = NULL, *listed = NULL;
+
+            if (rights_ask(world, callers[c].token, show, id) == 200)
+                shown = answered(world, id);
+            if (rights_ask(world, callers[c].token, row, id) == 200)
+                listed = answered(world, id);
+            expect_no_more_than(world, row, listed, shown);
+            found += listed != NULL;
+        }
+    }
+    return found;
+}
+
+START_TEST(a_list_shows_a_caller_no_more_than_the_object_itself) {
+    unsigned found = 0;
+
+    for (const struct group *group = rights_groups; group->rows; group++)
+        for (size_t i = 0; i < group->count; i++)
+            found += expect_lists(group, &group->rows[i]);
+    ck_assert_uint_ge(found, 100);
 }
 END_TEST
 
@@ -414,6 +498,7 @@ START_TEST(lists_show_nothing_of_others) {
 END_TEST
 
 CHECK_MAIN("rights", everybody_gets_what_the_table_says,
+           a_list_shows_a_caller_no_more_than_the_object_itself,
            former_rules_let_every_role_of_the_project_in, what_changes_is_seen,
            a_bad_body_is_told_before_rights_and_objects, every_route_has_its_row,
            every_route_below_an_object_loads_it, who_may_not_see_a_volume_reaches_nothing_of_it,
