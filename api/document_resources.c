@@ -38,7 +38,10 @@ static void put_kind(struct request *request, const void *row) {
 }
 
 static void put_metadata(struct request *request, const void *row) {
-    out_value(&request->out, document_metadata(request->work.arena, row));
+    struct document document = *(const struct document *)row;
+
+    document.name = document_name_shown(row, request->context.is_admin);
+    out_value(&request->out, document_metadata(request->work.arena, &document));
 }
 
 static void put_spec(struct request *request, const void *row) {
@@ -94,14 +97,18 @@ static void view(struct request *request, const void *row, bool detail) {
 /* ---- many ---- */
 
 /* clang-format off */
-#define COLUMNS \
-    { "name",       "d.name",       COLUMN_FILLED, true,  0 }, \
+#define COLUMNS(name_for_all) \
+    { "name",       "d.name",       COLUMN_FILLED, name_for_all, 0 }, \
     { "id",         "d.id",         COLUMN_FILLED, false, 0 }, \
     { "created_at", "d.created_at", COLUMN_TIME,   false, 0 }
 
-static const struct resource_column columns[] = { COLUMNS, { .name = NULL } };
+static const struct resource_column columns[] = { COLUMNS(true), { .name = NULL } };
 static const struct resource_column node_columns[] = {
-    COLUMNS, { "node", "d.node", COLUMN_TEXT, false, 0 }, { .name = NULL },
+    COLUMNS(true), { "node", "d.node", COLUMN_TEXT, false, 0 }, { .name = NULL },
+};
+/* Their names have those of pools. */
+static const struct resource_column replica_columns[] = {
+    COLUMNS(false), { "node", "d.node", COLUMN_TEXT, false, 0 }, { .name = NULL },
 };
 /* clang-format on */
 
@@ -169,6 +176,6 @@ const struct resource replicated_volume_resource = {
 };
 const struct resource volume_replica_resource = {
     DOCUMENTS("volume_replica", "volume_replicas", "Volume replica", volume_replica_shape),
-    .columns = node_columns, .all_by = "node",
+    .columns = replica_columns, .all_by = "node",
 };
 /* clang-format on */

@@ -75,6 +75,7 @@ static const char *text_of(const struct watcher *watcher, struct arena *arena,
                            enum document_news event, const struct document_change *change) {
     struct document_change told = *change;
 
+    told.document.name = document_name_shown(&change->document, watcher->sees_hosts);
     told.document.body = document_body_shown(arena, &change->document, watcher->sees_hosts);
     told.document.status = document_status_shown(arena, &change->document, watcher->sees_hosts);
     return document_news_text(arena, event, &told);

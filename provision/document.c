@@ -1,5 +1,6 @@
 #include "provision/document.h"
 
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "provision/name.h"
 #include "json/json.h"
@@ -156,18 +157,44 @@ json_t *document_json(struct arena *arena, const struct document *document) {
     return whole;
 }
 
-/* What clients write has nothing of hosts. */
-static json_t *shown(struct arena *arena, const struct document *document,
-                     const struct schema_field *fields, json_t *tree, bool hosts) {
-    if (hosts || !document->kind->ours || !fields || !tree)
-        return tree;
-    return schema_shown(arena, fields, tree);
+/* The names of the pools where the data are, in the status of what clients write. */
+static json_t *without_pools(struct arena *arena, json_t *status) {
+    static const char *const lists[] = { "poolInfo", "pendingPoolInfo" };
+    json_t *shown = status;
+
+    for (size_t i = 0; i < LENGTH(lists); i++) {
+        size_t count = json_array_size(json_object_get(status, lists[i]));
+        json_t *list = count > 0 ? json_array() : NULL;
+
+        if (!list)
+            continue;
+        while (count-- > 0)
+            json_array_append_new(list, json_string(""));
+        if (shown == status)
+            shown = json_keep(arena, json_copy(status));
+        json_object_set_new(shown, lists[i], list);
+    }
+    return shown;
+}
+
+const char *document_name_shown(const struct document *document, bool hosts) {
+    return !hosts && document->kind->name_tells_hosts ? document->id : document->name;
 }
 
 json_t *document_body_shown(struct arena *arena, const struct document *document, bool hosts) {
-    return shown(arena, document, document->kind->fields, document->body, hosts);
+    const struct schema_field *fields = document->kind->fields;
+
+    if (hosts || !document->kind->ours || !fields || !document->body)
+        return document->body;
+    return schema_shown(arena, fields, document->body);
 }
 
 json_t *document_status_shown(struct arena *arena, const struct document *document, bool hosts) {
-    return shown(arena, document, document->kind->status_fields, document->status, hosts);
+    const struct schema_field *fields = document->kind->status_fields;
+
+    if (hosts || !document->status)
+        return document->status;
+    if (!document->kind->ours)
+        return without_pools(arena, document->status);
+    return fields ? schema_shown(arena, fields, document->status) : document->status;
 }

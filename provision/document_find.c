@@ -62,13 +62,14 @@ int document_row_read(struct work *work, const struct db_rows *rows, void *item,
 int document_find(struct work *work, const struct document_kind *kind, const char *id_or_name,
                   struct document *ret, struct error *err) {
     const struct context *context = work->context;
+    bool by_name = context->is_admin || !kind->name_tells_hosts;
     struct db_rows *rows =
         db_query(work->tx, err,
-                 DOCUMENT_SELECT " WHERE d.kind = $1 AND (d.id = $2 OR (d.name = $2 AND "
+                 DOCUMENT_SELECT " WHERE d.kind = $1 AND (d.id = $2 OR (d.name = $5 AND "
                                  "d.project_id = $3)) AND (d.project_id = $3 OR $4 = 1) "
-                                 "ORDER BY CASE WHEN d.name = $2 THEN 1 ELSE 0 END",
+                                 "ORDER BY CASE WHEN d.name = $5 THEN 1 ELSE 0 END",
                  DB_TEXT(kind->name), DB_TEXT(id_or_name), DB_TEXT(context->project_id),
-                 DB_BOOL(context->is_admin));
+                 DB_BOOL(context->is_admin), DB_TEXT(by_name ? id_or_name : ""));
 
     return error_if_none(query_one(work, rows, document_row_read, ret, err), err, ERROR_NOT_FOUND,
                          "%s %s could not be found.", kind->label, id_or_name);

@@ -59,23 +59,21 @@ bool pool_list_names_same(const json_t *one, const json_t *other) {
 
 int pool_list_compare(const json_t *before, const json_t *after, const char *path,
                       struct error *err) {
-    const char *come = NULL, *gone = NULL;
+    const char *come = NULL, *gone = NULL; /* the latter may be for administrators alone */
     size_t new_ones = missing_in(list_of(before), list_of(after), &come);
     size_t old_ones = missing_in(list_of(after), list_of(before), &gone);
 
     if (new_ones > 0 && old_ones > 0)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "%s.replicaPoolInfo: a replica does not move from pool %s to %s; add the "
-                         "new pool first, and take the old one away when its replica is healthy.",
-                         path, gone, come);
+                         "%s.replicaPoolInfo: a replica does not move to pool %s; add the new pool "
+                         "first, and take the old one away when its replica is healthy.",
+                         path, come);
     if (old_ones > 1)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "%s.replicaPoolInfo: %zu pools are taken away, of which %s is one; one at "
-                         "a time may go.",
-                         path, old_ones, gone);
+                         "%s.replicaPoolInfo: %zu pools are taken away; one at a time may go.",
+                         path, old_ones);
     if (old_ones > 0 && pool_list_count(after) == 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "%s.replicaPoolInfo: pool %s has the last replica, which stays.", path,
-                         gone);
+        return error_set(err, ERROR_BAD_REQUEST, "%s.replicaPoolInfo: the last replica stays.",
+                         path);
     return 0;
 }

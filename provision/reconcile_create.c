@@ -240,16 +240,6 @@ static int make_replicas(struct reconcile *r, const struct first_set *set,
     return 0;
 }
 
-static int tell_places(struct reconcile *r, const struct first_set *set, struct error *err) {
-    const char *names = set->pools[0]->id;
-
-    for (unsigned i = 1; i < set->count; i++)
-        names = arena_join(r->work->arena, names, ", ", set->pools[i]->id, NULL);
-    return reconcile_tell(
-        r, "Normal", REASON,
-        arena_format(r->work->arena, "%u replicas are made on %s.", set->count, names), err);
-}
-
 static int make(struct reconcile *r, const struct first_set *set, struct error *err) {
     struct document volume;
 
@@ -260,7 +250,8 @@ static int make(struct reconcile *r, const struct first_set *set, struct error *
     if (document_check_bytes(r->work, &r->config.before, &r->config.after, err) < 0 ||
         make_volume(r, set, &volume, err) < 0 || make_replicas(r, set, &volume, err) < 0)
         return -1;
-    return tell_places(r, set, err);
+    return reconcile_tell(r, "Normal", REASON,
+                          arena_format(r->work->arena, "%u replicas are made.", set->count), err);
 }
 
 int reconcile_create(struct reconcile *r, struct error *err) {
@@ -290,10 +281,11 @@ int reconcile_create(struct reconcile *r, struct error *err) {
 
 /* ---- bound ---- */
 
-/* Why is the node's own word, and for those who look after it (SCHEMA_HOSTS). */
-static int tell_pool(struct reconcile *r, const char *pool, struct error *err) {
+/* Events are the project's: where the replica is, and why it fails, is shown to administrators in
+ * its document. */
+static int tell_trouble(struct reconcile *r, const struct document *replica, struct error *err) {
     const char *message =
-        arena_format(r->work->arena, "Pool %s has not made its replica, and tries again.", pool);
+        arena_format(r->work->arena, "Replica %s is not made yet; its node retries.", replica->id);
 
     return reconcile_fail(r, REASON, message, err);
 }
@@ -309,7 +301,7 @@ static int all_are_made(struct reconcile *r, struct error *err) {
 
         if (text_is(replica_phase(replica), "Healthy"))
             continue;
-        return has_trouble(replica) ? tell_pool(r, replica_pool_of(replica), err) : 0;
+        return has_trouble(replica) ? tell_trouble(r, replica, err) : 0;
     }
     return r->count > 0;
 }

@@ -164,8 +164,7 @@ static int go_on_removing(struct reconcile *r, const char *id, struct error *err
     if (volume_is_served(r) && !mode_of(r, replica))
         return take_away(r, replica, err);
     wait_for(r, "ScaleDown",
-             arena_format(r->work->arena, "The target takes the replica on pool %s out.",
-                          replica_pool_of(replica)));
+             arena_format(r->work->arena, "The target takes replica %s out.", replica->id));
     return 0;
 }
 
@@ -173,7 +172,7 @@ static int go_on_removing(struct reconcile *r, const char *id, struct error *err
 static int held_by(struct reconcile *r, const struct document *replica, struct error *err) {
     const struct side *only = reconcile_snapshot_only_of(r, replica);
     int begun = only ? 0 : snapshot_source_begun(r->work, &r->config.before, NULL, err);
-    const char *pool = replica_pool_of(replica), *why = "the clones that are being made are Bound";
+    const char *why = "the clones that are being made are Bound";
 
     if (begun < 0)
         return -1;
@@ -182,37 +181,34 @@ static int held_by(struct reconcile *r, const struct document *replica, struct e
     else if (begun == 0)
         return 0;
     wait_for(r, "ScaleDown",
-             arena_format(r->work->arena, "The replica on pool %s leaves when %s.", pool, why));
+             arena_format(r->work->arena, "Replica %s leaves when %s.", replica->id, why));
     return 1;
 }
 
 /* P65: of those that count, only while all others are healthy. */
 static int begin_removing(struct reconcile *r, const struct document *replica, struct error *err) {
     struct arena *arena = r->work->arena;
-    const char *pool = replica_pool_of(replica);
     const struct document *sick = sick_other(r, replica);
     int held;
 
     if (!volume_is_served(r)) {
-        wait_for(
-            r, "ScaleDown",
-            arena_format(arena, "The replica on pool %s leaves while the volume is served.", pool));
+        wait_for(r, "ScaleDown",
+                 arena_format(arena, "Replica %s leaves while the volume is served.", replica->id));
         return 0;
     }
     if (sick && (is_counted(r, replica) || replica_is_healthy(r, replica))) {
         wait_for(r, "ScaleDown",
-                 arena_format(arena, "The replica on pool %s leaves when that on %s is healthy.",
-                              pool, replica_pool_of(sick)));
+                 arena_format(arena, "Replica %s leaves when replica %s is healthy.", replica->id,
+                              sick->id));
         return 0;
     }
     held = held_by(r, replica, err);
     if (held)
         return held < 0 ? -1 : 0;
     side_put_spec(r, &r->volume, "removing", json_string(replica->id));
-    wait_for(r, "ScaleDown",
-             arena_format(arena, "The target takes the replica on pool %s out.", pool));
+    wait_for(r, "ScaleDown", arena_format(arena, "The target takes replica %s out.", replica->id));
     return reconcile_tell(r, "Normal", "ScaleDown",
-                          arena_format(arena, "The replica on pool %s goes.", pool), err);
+                          arena_format(arena, "Replica %s goes.", replica->id), err);
 }
 
 static unsigned living(const struct reconcile *r) {

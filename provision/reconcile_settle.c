@@ -63,21 +63,20 @@ static struct condition find_stuck(const struct reconcile *r) {
 
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
-        const char *pool = replica_pool_of(replica);
 
         if (is_stuck(replica)) {
             found.reason = "DeletionFailed";
-            found.message =
-                arena_format(r->work->arena, "The data in pool %s cannot be removed yet.", pool);
+            found.message = arena_format(
+                r->work->arena, "The data of replica %s cannot be removed yet.", replica->id);
             return found;
         }
         if (found.reason || !is_away(r, replica))
             continue;
         found.reason = "PoolSilent";
         found.message = arena_format(r->work->arena,
-                                     "Pool %s is silent. Its data go when it is back, or an "
-                                     "administrator says that they have gone.",
-                                     pool);
+                                     "The pool of replica %s is silent. The replica's data go when "
+                                     "it is back, or an administrator says that they have gone.",
+                                     replica->id);
     }
     return found;
 }

@@ -18,8 +18,9 @@ const char *const volume_export_words[] = { "nbd", "file", NULL };
 /* clang-format off */
 static const struct schema_field member_fields[] = {
     { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the replica." },
-    { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool where its file is." },
-    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool's node." },
+    { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1,
+      .about = "The pool where its file is." },
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "The pool's node." },
     { "path", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .max = PATH_MOST,
       .about = "The pool's directory." },
     { "address", SCHEMA_TEXT, SCHEMA_HOSTS, .min = 1,
@@ -120,7 +121,7 @@ static const struct schema_field target_fields[] = {
 
 static const struct schema_field replica_fields[] = {
     { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Its uid." },
-    { "poolName", SCHEMA_TEXT, .about = "The pool where its file is." },
+    { "poolName", SCHEMA_TEXT, SCHEMA_HOSTS, .about = "The pool where its file is." },
     { "mode", SCHEMA_WORD, SCHEMA_REQUIRED, .words = modes, .about = "As the target sees it." },
     { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "mismatches", SCHEMA_INT, .about = "How often it had other data than the rest." },

@@ -36,8 +36,8 @@ static const struct schema_field wanted_reclaim_fields[] = {
 
 static const struct schema_field spec_fields[] = {
     { "volumeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The uid of its volume." },
-    { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool where its file is." },
-    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The pool's node." },
+    { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "The pool where its file is." },
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "The pool's node." },
     { "path", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .max = PATH_MOST,
       .about = "The pool's directory." },
     { "capacity", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1, .about = "The volume's size." },
@@ -140,6 +140,7 @@ const struct document_kind kind_volume_replica = {
     .initial_status = "{\"phase\":\"Init\"}",
     .finalizer = "cstorvolumereplica.openebs.io/finalizer",
     .ours = true,
+    .name_tells_hosts = true,
     .status_fields = status_fields,
     .check_status = check_replica_status,
 };

@@ -261,13 +261,13 @@ START_TEST(where_it_is_on_our_hosts_is_heard_by_administrators_alone) {
     world_sql(world,
               "INSERT INTO documents (id, kind, project_id, name, version, first_version, "
               "generation, metadata, body, status, created_at) VALUES ('r', "
-              "'CStorVolumeReplica', '" WORLD_PROJECT "', 'r', 1, 1, 1, '{}', '{\"spec\":"
-              "{\"path\":\"/secret\",\"poolName\":\"p\"}}', '{\"message\":\"/secret\"}', 1)");
+              "'CStorVolumeReplica', '" WORLD_PROJECT "', 'v-secret', 1, 1, 1, '{}', '{\"spec\":"
+              "{\"path\":\"/secret\",\"poolName\":\"secret\",\"capacity\":\"1Gi\"}}', '{\"message\":\"/secret\"}', 1)");
     world_sql(world, "UPDATE document_versions SET version = 1");
     api_documents_changed(world->api);
     for (unsigned i = 0; i < LENGTH(heard); i++) {
-        ck_assert_str_eq(told(heard[i]), "ADDED r 1;");
-        ck_assert(strstr(test_exchange_pieces(heard[i]), "\"poolName\":\"p\"") != NULL);
+        ck_assert_str_eq(told(heard[i]), i % 3 ? "ADDED r 1;" : "ADDED v-secret 1;");
+        ck_assert(strstr(test_exchange_pieces(heard[i]), "\"capacity\":\"1Gi\"") != NULL);
         ck_assert_msg(!strstr(test_exchange_pieces(heard[i]), "secret") == (i % 3 != 0), "%u: %s",
                       i, test_exchange_pieces(heard[i]));
     }

@@ -253,12 +253,12 @@ END_TEST
     "\"path\": \"" SECRET "\", \"capacity\": \"1Gi\", \"maximum\": \"1Ti\", "             \
     "\"replicationFactor\": 1}}"
 #define SECRET_TEXT "\"message\": \"" SECRET " is away\""
-#define SECRET_VOLUME_STATUS                                                                    \
-    "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Degraded\", " SECRET_TEXT               \
-    ", \"target\": {\"nodeId\": \"host-a\", \"state\": \"Serving\", \"address\": \"" SECRET     \
-    "/nbd\"}, \"replicaStatuses\": [{\"replicaId\": \"r\", \"mode\": \"Offline\", " SECRET_TEXT \
-    "}], \"conditions\": [{\"type\": \"VolumeResizeFailed\", \"status\": "                      \
-    "\"True\", " SECRET_TEXT                                                                    \
+#define SECRET_VOLUME_STATUS                                                                                              \
+    "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Degraded\", " SECRET_TEXT                                         \
+    ", \"target\": {\"nodeId\": \"served\", \"state\": \"Serving\", \"address\": \"" SECRET                               \
+    "/nbd\"}, \"replicaStatuses\": [{\"replicaId\": \"r\", \"poolName\": \"pool-a\", \"mode\": \"Offline\", " SECRET_TEXT \
+    "}], \"conditions\": [{\"type\": \"VolumeResizeFailed\", \"status\": "                                                \
+    "\"True\", " SECRET_TEXT                                                                                              \
     "}], \"snapshots\": [{\"uid\": \"s\", \"phase\": \"Pending\", " SECRET_TEXT "}]}}"
 #define SECRET_REPLICA_STATUS                                                              \
     "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Offline\", \"message\": \"" SECRET \
@@ -280,8 +280,13 @@ START_TEST(where_it_is_on_our_hosts_is_told_to_administrators_alone) {
         path_of(world, "volume_replicas", replica, ""),
         path_of(world, "volume_configs", config, "/volume"),
         path_of(world, "volume_configs", config, "/replicas"),
+        "/volume_configs",
+        path_of(world, "volume_configs", config, ""),
     };
 
+    world_sql(world, "UPDATE documents SET status = '{\"phase\":\"Bound\",\"poolInfo\":"
+                     "[\"pool-a\"],\"pendingPoolInfo\":[\"pool-a\"]}' "
+                     "WHERE kind = 'CStorVolumeConfig'");
     expect(world, "PUT", path_of(world, "replicated_volumes", volume, "/status"),
            SECRET_VOLUME_STATUS, 200);
     expect(world, "PUT", path_of(world, "volume_replicas", replica, "/status"),
@@ -290,14 +295,23 @@ START_TEST(where_it_is_on_our_hosts_is_told_to_administrators_alone) {
     for (size_t i = 0; i < LENGTH(paths); i++) {
         world->token = "admin:" WORLD_PROJECT;
         expect(world, "GET", paths[i], NULL, 200);
-        expect_told(world, SECRET);
+        expect_told(world, "pool-a");
+        if (i < 6)
+            expect_told(world, SECRET);
         world->token = "member:" WORLD_PROJECT;
         expect(world, "GET", paths[i], NULL, 200);
         ck_assert_msg(!strstr(world->answer_text, SECRET), "%s", world->answer_text);
-        expect_told(world, "pool-a");
-        expect_told(world, "host-a");
-        expect_told(world, "\"capacity\"");
+        ck_assert_msg(!strstr(world->answer_text, "pool-a"), "%s", world->answer_text);
+        ck_assert_msg(!strstr(world->answer_text, "host-a"), "%s", world->answer_text);
+        expect_told(world, i < 6 ? "\"capacity\"" : "\"poolInfo\":[\"\"]");
     }
+    expect(world, "GET", "/volume_replicas/v-pool-a", NULL, 404);
+    ck_assert_uint_eq(listed(world, "/volume_replicas", "volume_replicas"), 1);
+    expect(world, "GET", "/volume_replicas?name=v-pool-a", NULL, 400);
+    world->token = "admin:" WORLD_PROJECT;
+    expect(world, "GET", "/volume_replicas/v-pool-a", NULL, 200);
+    ck_assert_uint_eq(listed(world, "/volume_replicas?name=v-pool-a", "volume_replicas"), 1);
+    ck_assert_uint_eq(listed(world, "/volume_replicas?name=v-pool-b", "volume_replicas"), 0);
 }
 END_TEST
 

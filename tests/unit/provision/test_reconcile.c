@@ -49,8 +49,7 @@ WORK_TEST(a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made) {
                                   replicas[1].id, replicas[2].id));
     ck_assert_str_eq(volume_of(work, id).name, "db");
     ck_assert_ptr_null(volume_of(work, id).node);
-    ck_assert_str_eq(last_event(work, id),
-                     "Normal Provisioning 1: 3 replicas are made on pool-a, pool-b, pool-c.");
+    ck_assert_str_eq(last_event(work, id), "Normal Provisioning 1: 3 replicas are made.");
 
     say(work, &replicas[0], "{\"phase\":\"Healthy\"}");
     say(work, &replicas[1], "{\"phase\":\"Healthy\"}");
@@ -162,9 +161,8 @@ WORK_TEST(a_replica_that_cannot_be_made_is_told) {
         ck_assert_str_eq(
             last_event(work, id),
             arena_format(work->arena,
-                         "Warning Provisioning %d: Pool pool-a has not made its replica, and "
-                         "tries again.",
-                         i + 1));
+                         "Warning Provisioning %d: Replica %s is not made yet; its node retries.",
+                         i + 1, replicas[0].id));
         ck_assert_str_eq(config_at(work, id, "status.phase"), PENDING);
     }
     replicas_of(work, id, &replicas);
@@ -606,10 +604,11 @@ WORK_TEST(no_replica_leaves_while_another_is_not_healthy_or_nobody_serves) {
     OK(edit(work, id, TWO, err));
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
-    ck_assert_ptr_nonnull(
-        strstr(config_at(work, id, "status.conditions"), "leaves when that on pool-c is healthy."));
-    say_served(work, id, -1, NULL);
     replicas_of(work, id, &replicas);
+    ck_assert_ptr_nonnull(
+        strstr(config_at(work, id, "status.conditions"),
+               arena_format(work->arena, "leaves when replica %s is healthy.", replicas[2].id)));
+    say_served(work, id, -1, NULL);
     say(work, &replicas[0], "{\"phase\":\"Degraded\"}");
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
@@ -697,9 +696,9 @@ WORK_TEST(data_that_cannot_be_removed_are_told_once) {
     ck_assert_str_eq(
         last_event(work, id),
         arena_format(work->arena,
-                     "Warning ReplicaDeletionFailed 1: The data in pool %s cannot be "
+                     "Warning ReplicaDeletionFailed 1: The data of replica %s cannot be "
                      "removed yet.",
-                     json_text_of(json_object_get(replicas[1].body, "spec"), "poolName")));
+                     replicas[1].id));
     events = sql_int(work, "SELECT SUM(times) FROM document_events");
     OK(settle(work, id));
     replicas_of(work, id, &replicas);

@@ -52,14 +52,21 @@ static void assert_stopping(struct work *work, const char *id, const char *node)
 
 /* Its data are to go, and its node is silent. */
 static void assert_away(struct work *work, const char *id, const char *pool) {
-    const char *conditions = config_at(work, id, "status.conditions");
+    const char *conditions = config_at(work, id, "status.conditions"), *replica = NULL;
+    struct document *replicas;
+    unsigned count = replicas_of(work, id, &replicas);
+
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(json_text_of(json_object_get(replicas[i].body, "spec"), "poolName"), pool) == 0)
+            replica = replicas[i].id;
+    ck_assert_ptr_nonnull(replica);
 
     ck_assert_msg(strstr(conditions, "\"ReplicaDeletionFailed\",\"status\":\"True\"") != NULL &&
                       strstr(conditions, arena_format(work->arena,
-                                                      "Pool %s is silent. Its data go when it is "
-                                                      "back, or an administrator says that they "
-                                                      "have gone.",
-                                                      pool)) != NULL &&
+                                                      "The pool of replica %s is silent. The "
+                                                      "replica's data go when it is back, or an "
+                                                      "administrator says that they have gone.",
+                                                      replica)) != NULL &&
                       strstr(conditions, "Stopping") == NULL,
                   "%s", conditions);
 }
