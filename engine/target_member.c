@@ -126,14 +126,23 @@ int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t
     return access->sums(access->arg, &member->replica, epoch, at, end, count, ret, err);
 }
 
+static void look_at_all(struct target *target) {
+    for (unsigned i = 0; i < target->count; i++) {
+        target->members[i].look_us = 0;
+        member_look(target, &target->members[i]);
+    }
+}
+
 int target_open_replicas(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
         member->look_us = 0;
         member->shunned = member_open(target, member, &member->why) < 0;
-        if (member->shunned && member->why.kind == ERROR_CONFLICT)
+        if (member->shunned && member->why.kind == ERROR_CONFLICT) {
+            look_at_all(target); /* for the highest epoch, which the owner's status reports */
             return error_pass(err, &member->why);
+        }
     }
     return 0;
 }

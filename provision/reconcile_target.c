@@ -16,6 +16,7 @@
 #include "provision/condition.h"
 #include "json/json.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Its node has nothing of it any more. */
@@ -33,11 +34,51 @@ static bool is_claimed(const struct reconcile *r) {
            json_integer_value(json_object_get(spec, "epoch"));
 }
 
-/* Replicas that have seen this epoch obey no target of an earlier one. */
-static void begin_epoch(struct reconcile *r) {
-    json_int_t epoch = json_integer_value(json_object_get(side_spec(&r->volume), "epoch"));
+static json_int_t present_epoch(const struct reconcile *r) {
+    return json_integer_value(json_object_get(side_spec(&r->volume), "epoch"));
+}
 
-    side_put_spec(r, &r->volume, "epoch", json_integer(epoch + 1));
+/* That its node has found in a replica; 0: none that is higher. */
+static json_int_t higher_epoch(const struct reconcile *r) {
+    const json_t *target = json_object_get(r->volume.before.status, "target");
+
+    return json_integer_value(json_object_get(target, "highestEpoch"));
+}
+
+/* Up to 65,536: see begin_epoch(). */
+static json_int_t random_step(const struct reconcile *r) {
+    char digits[5];
+
+    memcpy(digits, work_uuid(r->work), 4);
+    digits[4] = '\0';
+    return 1 + (json_int_t)strtoul(digits, NULL, 16);
+}
+
+/*
+ * Replicas that have seen this epoch obey no target of an earlier one.  A database that was restored
+ * from a backup knows neither the highest one, which nodes report, nor which numbers were given
+ * behind the backup: it grows by a random step, so that it meets none of them.
+ */
+static void begin_epoch(struct reconcile *r) {
+    json_int_t highest = present_epoch(r);
+
+    if (higher_epoch(r) > highest)
+        highest = higher_epoch(r);
+    side_put_spec(r, &r->volume, "epoch", json_integer(highest + random_step(r)));
+}
+
+/* Its node was given an epoch that the replicas know to be over: it gets another. */
+static int renew_epoch(struct reconcile *r, struct error *err) {
+    if (higher_epoch(r) <= present_epoch(r))
+        return 0;
+    begin_epoch(r);
+    return reconcile_tell(
+        r, "Warning", "EpochRenewed",
+        arena_format(r->work->arena,
+                     "A replica was opened in epoch %jd, which this database does "
+                     "not know: the volume continues in epoch %jd.",
+                     (intmax_t)higher_epoch(r), (intmax_t)present_epoch(r)),
+        err);
 }
 
 /* Every volume is served so that says nothing else. */
@@ -268,7 +309,7 @@ int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
     put_nothing_waits(r);
     if (holder && text_is(holder, node)) {
         side_put_spec(r, &r->volume, "nodeId", json_string(node));
-        return 0;
+        return renew_epoch(r, err);
     }
     if (holder && release(r, err) < 0)
         return -1;

@@ -64,7 +64,7 @@ static const struct schema_field spec_fields[] = {
       .about = "Fewer copies than this take no writes." },
     { "nodeId", SCHEMA_TEXT, .initial = "\"\"", .about = "Where it is to be served; empty: nowhere." },
     { "epoch", SCHEMA_INT, .min = 1,
-      .about = "How often it was given to a node: replicas obey the highest that they have seen." },
+      .about = "Grows whenever it is given to a node: replicas obey the highest that they have seen." },
     { "serve", SCHEMA_BOOL, .initial = "true", .about = "Clients are let in." },
     { "queueDepth", SCHEMA_DIGITS, .min = 1, .initial = "\"32\"",
       .about = "How many requests of a client are under way at once." },
@@ -116,6 +116,8 @@ static const struct schema_field target_fields[] = {
     { "clients", SCHEMA_LIST, .of = gate_fields, .max = CLIENTS_MOST,
       .about = "Where other hosts find it." },
     { "epoch", SCHEMA_INT, .min = 1, .about = "That this is said in; without, the present one." },
+    { "highestEpoch", SCHEMA_INT, .min = 1, .max = EPOCH_MOST,
+      .about = "In which a replica was opened, if it is higher: a target of `epoch` cannot serve." },
     SCHEMA_FIELDS_END,
 };
 

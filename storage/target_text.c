@@ -89,6 +89,16 @@ static json_t *clients_json(const struct target_text *text) {
     return list;
 }
 
+/* In which any of the replicas was opened; 0: in none that is known. */
+static int64_t highest_epoch(const struct target_status *status) {
+    int64_t highest = 0;
+
+    for (unsigned i = 0; i < status->count; i++)
+        if (status->replicas[i].look.epoch > highest)
+            highest = status->replicas[i].look.epoch;
+    return highest;
+}
+
 static json_t *target_json(struct arena *arena, const struct target_text *text) {
     json_t *target = json_pack("{s:s, s:s, s:s*}", "nodeId", text->node, "state",
                                states[text->status->state], "address", address_of(arena, text));
@@ -98,6 +108,8 @@ static json_t *target_json(struct arena *arena, const struct target_text *text) 
         json_object_set(target, "clients", clients);
     if (text->epoch > 0)
         json_object_set_new(target, "epoch", json_integer(text->epoch));
+    if (text->epoch > 0 && highest_epoch(text->status) > text->epoch)
+        json_object_set_new(target, "highestEpoch", json_integer(highest_epoch(text->status)));
     return target;
 }
 

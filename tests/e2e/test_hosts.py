@@ -135,7 +135,7 @@ class Hosts(DeclaredCase):
             disk.least, disk.most = dict(old.least), dict(old.most)
             disk.check()
             disk.write(BLOCKS)
-            self.assertEqual(self.volume_of("near")["spec"]["epoch"], epoch + 1)
+            self.assertGreater(self.volume_of("near")["spec"]["epoch"], epoch)
         finally:
             self.signal_node(0, signal.SIGCONT)
         with self.assertRaises((Gone, OSError)):  # whatever it says: nothing is written there

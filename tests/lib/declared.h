@@ -203,6 +203,11 @@ static inline const char *volume_at(struct work *work, const char *config, const
     return at(work, &volume, path);
 }
 
+/* Of its replicated volume; 0: none was given yet. */
+static inline int64_t volume_epoch(struct work *work, const char *config) {
+    return strtoll(volume_at(work, config, "spec.epoch"), NULL, 10);
+}
+
 /* "Normal Provisioned 1: …", the newest; "" when there is none. */
 static inline const char *last_event(struct work *work, const char *config) {
     struct document_event *events = NULL;

@@ -79,6 +79,9 @@ START_TEST(a_lower_epoch_never_starts_and_changes_nothing) {
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     ck_assert(!daemon_runs(run));
     assert_epochs(5);
+    target_status(target, &status);
+    for (unsigned i = 0; i < REPLICAS; i++)
+        ck_assert_int_eq(status.replicas[i].look.epoch, 5);
     reopen(5);
     serve();
     read_all();

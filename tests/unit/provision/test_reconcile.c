@@ -202,7 +202,7 @@ WORK_TEST(nobody_serves_it_before_it_is_bound) {
 
 WORK_TEST(another_node_gets_it_when_the_first_has_said_that_it_stopped) {
     const char *id = served(work);
-    int64_t generation;
+    int64_t generation, first = volume_epoch(work, id);
 
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
     OK(settle(work, id));
@@ -223,7 +223,48 @@ WORK_TEST(another_node_gets_it_when_the_first_has_said_that_it_stopped) {
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-b");
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-b\"");
-    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "2");
+    ck_assert_int_gt(volume_epoch(work, id), first);
+}
+
+/* The database was restored from a backup: its node finds that replicas know a higher epoch. */
+WORK_TEST(an_epoch_that_replicas_know_to_be_over_is_renewed) {
+    const char *id = served(work);
+    struct document volume = volume_of(work, id), after;
+    int64_t first = volume_epoch(work, id), second;
+    const char *status =
+        arena_format(work->arena,
+                     "{\"phase\":\"Offline\",\"target\":{\"nodeId\":\"host-a\",\"state\":"
+                     "\"Down\",\"epoch\":%jd,\"highestEpoch\":%jd}}",
+                     (intmax_t)first, (intmax_t)first + 100000);
+
+    OK(document_status_put(work, &volume, "host-a", tree(work, status), &after, err));
+    OK(settle(work, id));
+    second = volume_epoch(work, id);
+    ck_assert_int_gt(second, first + 100000);
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    ck_assert_ptr_nonnull(strstr(last_event(work, id), "Warning EpochRenewed 1: "));
+    OK(settle(work, id)); /* that status is of the epoch before */
+    ck_assert_int_eq(volume_epoch(work, id), second);
+}
+
+/* What was given behind a backup is not given again: two targets of one epoch could both write. */
+WORK_TEST(epochs_grow_by_steps_that_do_not_repeat) {
+    const char *id = bound(work);
+    int64_t before = 0, steps[6];
+
+    for (size_t i = 0; i < LENGTH(steps); i++) {
+        OK(edit(work, id,
+                i % 2 ? "{\"publish\":{\"nodeId\":\"host-a\"}}"
+                      : "{\"publish\":{\"nodeId\":\"host-b\"}}",
+                err));
+        OK(settle(work, id));
+        steps[i] = volume_epoch(work, id) - before;
+        before += steps[i];
+        ck_assert_int_gt(steps[i], 0);
+        ck_assert_int_le(steps[i], 65536);
+        for (size_t k = 0; k < i; k++)
+            ck_assert_int_ne(steps[k], steps[i]);
+    }
 }
 
 /* As a node says that it is about to serve the volume, in the epoch that it has seen. */
@@ -243,6 +284,7 @@ static int claim(struct work *work, const struct document *volume, int64_t epoch
 WORK_TEST(a_node_that_has_not_taken_it_loses_it_without_a_word) {
     const char *id = bound(work);
     struct document seen;
+    int64_t second;
 
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"nobody\"}}", err));
     OK(settle(work, id));
@@ -256,12 +298,13 @@ WORK_TEST(a_node_that_has_not_taken_it_loses_it_without_a_word) {
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"nobody\"}}", err));
     OK(settle(work, id));
     seen = volume_of(work, id);
+    second = volume_epoch(work, id);
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "3");
+    ck_assert_int_gt(volume_epoch(work, id), second);
     /* It comes too late, whether it had read the volume before or reads it now. */
-    REFUSED(claim(work, &seen, 2, err), CONFLICT);
+    REFUSED(claim(work, &seen, second, err), CONFLICT);
     seen = volume_of(work, id);
     REFUSED(
         document_status_put(work, &seen, "nobody", tree(work, "{\"phase\":\"Init\"}"), &seen, err),
@@ -269,19 +312,25 @@ WORK_TEST(a_node_that_has_not_taken_it_loses_it_without_a_word) {
     ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "null");
 }
 
+static int64_t claimed_epoch(struct work *work, const char *id) {
+    return strtoll(volume_at(work, id, "status.claimedEpoch"), NULL, 10);
+}
+
 WORK_TEST(a_node_that_has_taken_it_keeps_it_until_its_own_word) {
     const char *id = bound(work);
     struct document volume;
+    int64_t first;
 
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
     OK(settle(work, id));
     volume = volume_of(work, id);
-    OK(claim(work, &volume, 1, err));
-    ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "1");
+    first = volume_epoch(work, id);
+    OK(claim(work, &volume, first, err));
+    ck_assert_int_eq(claimed_epoch(work, id), first);
     /* What it had said before is late, and takes nothing back. */
     volume = volume_of(work, id);
     say(work, &volume, "{\"phase\":\"Init\",\"claimedEpoch\":0}");
-    ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "1");
+    ck_assert_int_eq(claimed_epoch(work, id), first);
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
@@ -292,18 +341,18 @@ WORK_TEST(a_node_that_has_taken_it_keeps_it_until_its_own_word) {
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
     OK(settle(work, id));
     volume = volume_of(work, id);
-    OK(claim(work, &volume, 1, err));
-    ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "1");
+    OK(claim(work, &volume, first, err));
+    ck_assert_int_eq(claimed_epoch(work, id), first);
     volume = volume_of(work, id);
-    OK(claim(work, &volume, 9, err));
-    ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "2");
+    OK(claim(work, &volume, volume_epoch(work, id) + 7, err));
+    ck_assert_int_eq(claimed_epoch(work, id), volume_epoch(work, id));
 }
 
 /* One that tells no epoch tells of the present one. */
 WORK_TEST(a_target_without_an_epoch_is_taken_for_the_present_ones) {
     const char *id = served(work);
 
-    ck_assert_str_eq(volume_at(work, id, "status.claimedEpoch"), "1");
+    ck_assert_int_eq(claimed_epoch(work, id), volume_epoch(work, id));
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
@@ -333,6 +382,7 @@ WORK_TEST(its_node_has_it_as_a_file_when_that_is_asked_for) {
 
 WORK_TEST(other_hosts_are_let_in_where_it_is_served) {
     const char *id = bound(work);
+    int64_t epoch;
 
     /* Where nothing is served nobody is let in, and nobody twice. */
     ck_assert_int_eq(edit(work, id, LET_IN("", CLIENT("host-b")), err), -1);
@@ -347,7 +397,7 @@ WORK_TEST(other_hosts_are_let_in_where_it_is_served) {
     say_served(work, id, -1, NULL);
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.clients"), "[" CLIENT("host-b") "]");
-    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "1");
+    epoch = volume_epoch(work, id);
 
     /* It stays where they were told that it is, unless they go with the same word. */
     ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err), -1);
@@ -367,7 +417,7 @@ WORK_TEST(other_hosts_are_let_in_where_it_is_served) {
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.clients"), "null");
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
-    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "1");
+    ck_assert_int_eq(volume_epoch(work, id), epoch);
 }
 
 WORK_TEST(who_is_asked_again_goes_on) {
@@ -730,15 +780,15 @@ WORK_TEST(a_replica_has_the_address_of_its_pool) {
                                        .labels = json_keep(work->arena, json_object()),
                                        .address = "host-b:10810",
                                        .state = "Online" };
+    int64_t epoch = volume_epoch(work, id);
 
-    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "1");
     OK(replica_pool_report(work, &said, &pool, err));
     settle(work, id);
     ck_assert_str_ne(volume_at(work, id, "spec.replicas"), before);
     ck_assert_ptr_nonnull(strstr(volume_at(work, id, "spec.replicas"),
                                  "\"nodeId\":\"host-b\",\"path\":\"/pool\","
                                  "\"address\":\"host-b:10810\"}"));
-    ck_assert_str_eq(volume_at(work, id, "spec.epoch"), "1");
+    ck_assert_int_eq(volume_epoch(work, id), epoch);
     sql(work, "UPDATE replica_pools SET node = 'host-x' WHERE name = 'pool-b'");
     settle(work, id);
     ck_assert_str_eq(volume_at(work, id, "spec.replicas"), before);
@@ -753,7 +803,8 @@ WORK_TEST(nothing_outlives_its_owner) {
     ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 0);
 }
 
-CHECK_MAIN("reconcile", other_hosts_are_let_in_where_it_is_served,
+CHECK_MAIN("reconcile", an_epoch_that_replicas_know_to_be_over_is_renewed,
+           epochs_grow_by_steps_that_do_not_repeat, other_hosts_are_let_in_where_it_is_served,
            a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made,
            the_volume_is_what_the_policy_says, without_a_policy_the_defaults_count,
            a_policy_that_is_missing_is_told_and_waited_for, too_few_pools_make_nothing_and_are_told,
