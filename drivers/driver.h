@@ -7,8 +7,9 @@
  * overlap, nor do they overlap those that read it (create_snapshot, clone_volume), which may come
  * side by side; the same is true of one snapshot, which delete_snapshot changes and clone_snapshot
  * reads, whatever happens to its volume meanwhile.  The caller sees to it, also across processes.
- * The format of an image is the recorded one, always stated, never probed.  Nothing ever shrinks.
- * What a call has done, and the size that it tells, is on the disk: it outlives a loss of power.
+ * A call waits for nothing that another worker has in use (driver_fence_busy()).  The format of an
+ * image is the recorded one, always stated, never probed.  Nothing ever shrinks.  What a call has
+ * done, and the size that it tells, is on the disk: it outlives a loss of power.
  *
  * What a call is given and gives is in driver_call.h, what a backend tells of its pools in
  * driver_pool.h.  A filter is a driver whose handle holds the next driver (fault.c).

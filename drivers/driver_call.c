@@ -6,6 +6,12 @@ int driver_fence_check(const struct driver_fence *fence, struct error *err) {
     return error_set(err, ERROR_CONFLICT, "This work may belong to another worker by now.");
 }
 
+int driver_fence_busy(const struct driver_fence *fence, struct error *err, const char *what) {
+    if (fence && fence->busy)
+        fence->busy(fence, what);
+    return error_set(err, ERROR_BUSY, "The %s are in use by another worker.", what);
+}
+
 int driver_progress_tell(const struct driver_progress *progress, int64_t done_bytes,
                          int64_t all_bytes, struct error *err) {
     if (!progress || progress->tell(progress, done_bytes, all_bytes))

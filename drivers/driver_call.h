@@ -28,10 +28,20 @@ enum driver_outcome {
  */
 struct driver_fence {
     bool (*holds)(const struct driver_fence *fence);
+    /* NULL: the caller does not need to know. */
+    void (*busy)(const struct driver_fence *fence, const char *what);
 };
 
 /* 0: go on.  -1: the work is somebody else's now (ERROR_CONFLICT).  NULL always holds. */
 int driver_fence_check(const struct driver_fence *fence, struct error *err);
+
+/*
+ * A call never waits for what others may have in use for long: its worker would be missing to all
+ * other work of the backend.  It ends with ERROR_BUSY before it has changed anything, or having
+ * done only what the next call finds done, and is made again later.  `what`: in the plural.
+ * Always -1.
+ */
+int driver_fence_busy(const struct driver_fence *fence, struct error *err, const char *what);
 
 /* Somebody who waits for a call that takes long: hears from the thread of the call how far it is,
  * at least once in each second of work, and says whether to go on. */

@@ -20,6 +20,8 @@ int fault_before(struct fault *fault, const char *call, const struct driver_volu
     if (decision.delay_ms > 0)
         wait_ms(decision.delay_ms);
     *ret_action = decision.action;
+    if (decision.action == FAULT_BUSY)
+        return driver_fence_busy(volume ? volume->fence : NULL, err, "volume files");
     if (decision.action == FAULT_CRASH_BEFORE)
         atomic_store(&fault->crashed, true);
     if (decision.action == FAULT_BEFORE || decision.action == FAULT_CRASH_BEFORE)

@@ -14,6 +14,7 @@ enum fault_action {
     FAULT_AFTER,        /* done, and reported as failed */
     FAULT_CRASH_BEFORE, /* as FAULT_BEFORE, and every later call fails, too */
     FAULT_CRASH_AFTER,
+    FAULT_BUSY, /* what the call needs is in use, nothing is done */
 };
 
 struct fault_decision {

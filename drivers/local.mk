@@ -68,6 +68,7 @@ slow_tests += \
 check_PROGRAMS += \
 	tests/fault/test_driver_calls \
 	tests/unit/drivers/file/test_chain \
+	tests/unit/drivers/file/test_chain_busy \
 	tests/unit/drivers/file/test_chain_assist \
 	tests/unit/drivers/file/test_directory \
 	tests/unit/drivers/file/test_file \

@@ -32,6 +32,7 @@ static const enum grpc_code codes[ERROR_KINDS] = {
     [ERROR_INTERNAL]       = GRPC_INTERNAL,
     [ERROR_BACKEND]        = GRPC_INTERNAL,
     [ERROR_UNAVAILABLE]    = GRPC_UNAVAILABLE,
+    [ERROR_BUSY]           = GRPC_UNAVAILABLE,
     [ERROR_TRY_LATER]      = GRPC_UNAVAILABLE,
 };
 /* clang-format on */

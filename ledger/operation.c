@@ -73,6 +73,7 @@ static int operation_read(struct work *work, const struct db_rows *rows, void *r
         .updated_at = db_int(rows, 18),
         .object_id = db_copy(rows, 19, arena),
         .turn_of = db_copy(rows, 20, arena),
+        .waits_for = db_copy(rows, 21, arena),
     };
     return 0;
 }

@@ -85,6 +85,7 @@ struct operation {
     int64_t lease_until, deadline, attempts;
     const char *arguments;          /* JSON or NULL */
     int64_t created_at, updated_at; /* all instants are of the database's clock */
+    const char *waits_for;          /* what its last worker found in use; NULL: nothing */
 };
 
 /* Is it the compute side's turn?  Its report ends that, or the deadline. */
@@ -174,6 +175,10 @@ int operation_retry(struct work *work, const char *id, const char *owner, int64_
 /* The same by who has claimed it and not begun: that was no attempt. */
 int operation_put_back(struct work *work, const char *id, const char *owner, int64_t retry_at,
                        struct error *err);
+/* The same by a worker that found in use `what` it needs: that was no attempt either.  One that
+ * changes a part of a volume's files keeps new readers of them away until it has had its turn. */
+int operation_wait_for(struct work *work, const char *id, const char *owner, const char *what,
+                       int64_t retry_at, struct error *err);
 /* Notes how far it has come, in its `arguments`, also when it was cancelled; 1 done, 0 lost. */
 int operation_note(struct work *work, const char *id, const char *owner, const char *arguments,
                    struct error *err);

@@ -120,25 +120,30 @@ int operation_postpone(struct work *work, const char *id, const char *owner, int
 }
 
 static int let_go(struct work *work, const char *id, const char *owner, int64_t retry_at,
-                  int64_t uncounted, struct error *err) {
+                  int64_t uncounted, const char *waits_for, struct error *err) {
     return turn_pass_on(work,
                         db_query(work->tx, err,
                                  "UPDATE operations SET owner = '', lease_until = $1, "
-                                 "attempts = attempts - $2, updated_at = $3 "
-                                 "WHERE id = $4 AND owner = $5" RETURNING_PASSED,
-                                 DB_INT(retry_at), DB_INT(uncounted), DB_INT(work->clock_us),
-                                 DB_TEXT(id), DB_TEXT(owner)),
+                                 "attempts = attempts - $2, waits_for = $3, updated_at = $4 "
+                                 "WHERE id = $5 AND owner = $6" RETURNING_PASSED,
+                                 DB_INT(retry_at), DB_INT(uncounted), DB_TEXT(waits_for),
+                                 DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner)),
                         err);
 }
 
 int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
                     struct error *err) {
-    return let_go(work, id, owner, retry_at, 0, err);
+    return let_go(work, id, owner, retry_at, 0, NULL, err);
 }
 
 int operation_put_back(struct work *work, const char *id, const char *owner, int64_t retry_at,
                        struct error *err) {
-    return let_go(work, id, owner, retry_at, 1, err);
+    return let_go(work, id, owner, retry_at, 1, NULL, err);
+}
+
+int operation_wait_for(struct work *work, const char *id, const char *owner, const char *what,
+                       int64_t retry_at, struct error *err) {
+    return let_go(work, id, owner, retry_at, 1, what, err);
 }
 
 int operation_note(struct work *work, const char *id, const char *owner, const char *arguments,

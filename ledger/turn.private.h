@@ -48,9 +48,10 @@
     "other.target_id <> other.volume_id AND " IS_ASSISTED("other") ")"
 #define NOTHING_IS_TAKEN_OUT_OF(volume) \
     "NOT EXISTS (SELECT 1 FROM operations other WHERE other.volume_id = " volume " AND " \
-    "other.object_id <> other.volume_id AND " CHANGES("other") " AND other.owner <> '') AND " \
+    "other.object_id <> other.volume_id AND " CHANGES("other") " AND (other.owner <> '' OR other.waits_for IS NOT NULL)) AND " \
     "NOT EXISTS (SELECT 1 FROM operation_turns theirs JOIN operations other ON " \
-    "other.id = theirs.operation_id WHERE theirs.turn_of = " volume " AND other.owner <> '' AND " \
+    "other.id = theirs.operation_id WHERE theirs.turn_of = " volume " AND " \
+    "(other.owner <> '' OR other.waits_for IS NOT NULL) AND " \
     "EXISTS (SELECT 1 FROM operation_turns theirs WHERE theirs.operation_id = other.id AND " \
     THEIRS "))"
 #define MAY_BEGIN_AT_FILES \

@@ -29,6 +29,7 @@ struct job {
     struct running running;
     struct driver_fence fence; /* drivers ask: does the lease hold, is the work still wanted? */
     bool fenced_off;           /* it refused once: whatever the driver said then is no verdict */
+    const char *found_in_use;  /* by the driver, which did nothing more: no verdict either */
     struct driver_progress progress; /* the same for what takes long, asked once in a while */
     int64_t progress_asked_us;
     int progress_percent; /* as it was last written down */
@@ -94,8 +95,9 @@ int job_delete_snapshots(struct job *job, struct error *failure, struct error *e
 int job_rename(struct job *job, const struct driver_fence *fence, struct error *err);
 /* Somebody else's storage that the volume has become, or was about to, is nobody's again. */
 int job_let_go_of_object(struct job *job, const struct driver_fence *fence, struct error *err);
-/* 0: the fence holds, and held whenever the driver asked.  -1: the work may be another's, so a
- * failure of the driver says nothing of the volume: the operation is given back. */
+/* 0: the fence holds, and held whenever the driver asked.  -1: the work may be another's, or what
+ * it needs is in use, so a failure of the driver says nothing of the volume: the operation is given
+ * back. */
 int job_check_lease(struct job *job, struct error *err);
 static inline const char *job_owner(const struct job *job) {
     return job->manager->settings.owner;

@@ -11,6 +11,9 @@
 #include <string.h>
 
 #define RETRY_PAUSE_US SECOND_US
+/* Before another look at what was in use: an eighth of the age of the operation. */
+#define BUSY_PAUSE_US      SECOND_US
+#define BUSY_PAUSE_MOST_US (10 * SECOND_US)
 
 static const struct {
     const struct operation_kind *kind;
@@ -119,6 +122,12 @@ static bool fence_holds(const struct driver_fence *fence) {
     return holds;
 }
 
+static void found_busy(const struct driver_fence *fence, const char *what) {
+    struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
+
+    job->found_in_use = what;
+}
+
 static int progress_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
     struct operation operation;
@@ -160,6 +169,9 @@ static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, 
 int job_check_lease(struct job *job, struct error *err) {
     if (job->fenced_off)
         return error_set(err, ERROR_CONFLICT, "This work may be another worker's by now.");
+    if (job->found_in_use)
+        return error_set(err, ERROR_BUSY, "The %s are in use by another worker.",
+                         job->found_in_use);
     return driver_fence_check(&job->fence, err);
 }
 
@@ -179,7 +191,29 @@ static int look_body(struct work *work, void *arg, struct error *err) {
  * A job that could not get through, usually because the database would not take its end, gives the
  * operation back.  When even that fails, the lease runs out: it is renewed only for jobs that run.
  */
+static int wait_body(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+    int64_t pause_us = (work->clock_us - job->operation.created_at) / 8;
+
+    if (pause_us < BUSY_PAUSE_US)
+        pause_us = BUSY_PAUSE_US;
+    if (pause_us > BUSY_PAUSE_MOST_US)
+        pause_us = BUSY_PAUSE_MOST_US;
+    return operation_wait_for(work, job->operation.id, job_owner(job), job->found_in_use,
+                              work->clock_us + pause_us, err);
+}
+
+static int job_wait(struct job *job, struct error *err) {
+    if (!job->operation.waits_for)
+        log_info(&job->context.log, "operation waits: what it needs is in use", "kind",
+                 job->operation.kind->name, "volume_id", job->operation.volume_id, "in_use",
+                 job->found_in_use, NULL);
+    return job_transaction(job, wait_body, job, err) < 0 ? -1 : 0;
+}
+
 static int job_give_back(struct job *job, const struct error *reason, struct error *err) {
+    if (job->found_in_use && !job->fenced_off)
+        return job_wait(job, err);
     log_error(&job->context.log, "operation interrupted", "kind", job->operation.kind->name,
               "volume_id", job->operation.volume_id, "reason", reason->message, NULL);
     return job_retry(job, RETRY_PAUSE_US, err);
@@ -235,7 +269,7 @@ int job_run(struct manager_host *host, const char *operation_id, struct error *e
         .arena = arena,
         .operation = { .id = operation_id },
         .running = { .operation_id = operation_id },
-        .fence = { .holds = fence_holds },
+        .fence = { .holds = fence_holds, .busy = found_busy },
         .progress = { .tell = goes_on },
     };
     struct error reason;

@@ -48,6 +48,7 @@ check_PROGRAMS += \
 	tests/unit/manager/test_check \
 	tests/unit/manager/test_extend_job \
 	tests/unit/manager/test_fencing \
+	tests/unit/manager/test_busy \
 	tests/unit/manager/test_hanging \
 	tests/unit/manager/test_larger_image \
 	tests/unit/manager/test_late_assist \

@@ -187,7 +187,7 @@ int chain_write(const struct directory *directory, struct arena *arena, const st
 
 /* ---- who works on it ---- */
 
-/* 1: somebody else has it. */
+/* 1: another process has it, or another call of this one. */
 static int try_lock(int fd, bool alone, struct error *err) {
     struct flock lock = { .l_type = alone ? F_WRLCK : F_RDLCK,
                           .l_whence = SEEK_SET,
@@ -201,10 +201,22 @@ static int try_lock(int fd, bool alone, struct error *err) {
     return error_errno(err, ERROR_BACKEND, "locking a volume's files");
 }
 
+/* A program that another thread starts has the descriptor, too, until it is executed.  A call
+ * without a fence cleans up behind a worker that came late, and is not made again. */
+static int try_lock_briefly(int fd, bool alone, bool is_last, struct error *err) {
+    enum { TRIES = 5, LAST_TRIES = 200 };
+    const struct timespec pause = { .tv_nsec = 10000000 };
+    int taken = try_lock(fd, alone, err);
+
+    for (int i = 1; taken > 0 && i < (is_last ? LAST_TRIES : TRIES); i++) {
+        nanosleep(&pause, NULL);
+        taken = try_lock(fd, alone, err);
+    }
+    return taken;
+}
+
 int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
                const struct driver_fence *fence, int *ret_fd, struct error *err) {
-    const struct timespec pause = { .tv_nsec = 100000000 };
-    int64_t asked_us = 0;
     autoclose int fd = -1;
     int taken;
 
@@ -214,14 +226,11 @@ int chain_lock(const struct directory *directory, const struct chain *chain, boo
     fd = image_open(directory->fd, chain->base, alone ? O_RDWR : O_RDONLY, err);
     if (fd < 0)
         return -1;
-    while ((taken = try_lock(fd, alone, err)) > 0) {
-        if (image_fence_check(fence, &asked_us, err) < 0)
-            return -1;
-        nanosleep(&pause, NULL);
-    }
-    if (taken == 0)
-        *ret_fd = take_fd(fd);
-    return taken;
+    taken = try_lock_briefly(fd, alone, !fence, err);
+    if (taken != 0)
+        return taken < 0 ? -1 : driver_fence_busy(fence, err, "volume files");
+    *ret_fd = take_fd(fd);
+    return 0;
 }
 
 /* ---- the files ---- */

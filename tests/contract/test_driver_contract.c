@@ -240,7 +240,7 @@ static bool never_holds(const struct driver_fence *fence) {
 }
 
 static void rename_fenced_off(struct place *place) {
-    const struct driver_fence fence = { never_holds };
+    const struct driver_fence fence = { .holds = never_holds };
     struct driver_volume volume = a_volume(place);
 
     assert_created(place, &volume);

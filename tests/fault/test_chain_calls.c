@@ -415,7 +415,7 @@ static void guest_writes(struct place *place, bool *ret_wrote) {
 static bool late_drop(const char *id, int n, int *wrote) {
     bool oldest = strcmp(id, FIRST) == 0;
     autoplace struct place place;
-    struct lease lease = { { pauses }, &place, n, guest_writes, false };
+    struct lease lease = { { .holds = pauses }, &place, n, guest_writes, false };
     struct driver_snapshot snapshot;
     struct error err = { .kind = ERROR_NONE };
 
@@ -465,7 +465,9 @@ static void others_drop(struct place *place, bool *ret_wrote) {
 
 static bool late_take(int n, bool dropped) {
     autoplace struct place place;
-    struct lease lease = { { pauses }, &place, n, dropped ? others_drop : others_go_on, false };
+    struct lease lease = {
+        { .holds = pauses }, &place, n, dropped ? others_drop : others_go_on, false
+    };
     struct driver_snapshot snapshot;
     struct error err = { .kind = ERROR_NONE };
 

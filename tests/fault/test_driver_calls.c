@@ -224,7 +224,7 @@ START_TEST(a_late_create_leaves_no_file_of_a_deleted_volume) {
 
             for (n = 1; late; n++) {
                 autoplace struct place place;
-                struct lease lease = { { lease_holds }, &place, n, behind };
+                struct lease lease = { { .holds = lease_holds }, &place, n, behind };
 
                 open_place(&place, kind);
                 late = create_late(&place, &lease, &left);
@@ -431,7 +431,7 @@ static bool broken(const struct driver_fence *fence) {
 }
 
 START_TEST(whose_lease_is_over_changes_nothing) {
-    const struct driver_fence fence = { broken };
+    const struct driver_fence fence = { .holds = broken };
     autobench struct bench bench;
     autoclose int fd = -1;
     struct stat status;

@@ -132,7 +132,7 @@ static bool ends(const struct driver_fence *fence) {
 
 START_TEST(a_lease_that_ends_ends_the_work) {
     autoplace struct place place;
-    struct lease lease = { { ends }, 1 };
+    struct lease lease = { { .holds = ends }, 1 };
 
     open_filled_place(&place, 0);
     place.volume.fence = &lease.fence;

@@ -448,7 +448,7 @@ static bool until_five_seconds(const struct driver_fence *fence) {
 
 START_TEST(a_copy_ends_with_the_lease) {
     autobench struct bench bench;
-    const struct driver_fence fence = { until_five_seconds };
+    const struct driver_fence fence = { .holds = until_five_seconds };
     const struct image_copy how = { .fence = &fence };
 
     bench_new(&bench);
@@ -509,7 +509,7 @@ START_TEST(a_late_revert_finds_nothing) {
 
     for (n = 1; late; n++) {
         autoplace struct place place;
-        struct lease lease = { { loses_volume }, &place, n };
+        struct lease lease = { { .holds = loses_volume }, &place, n };
         struct place worker;
 
         open_filled_place(&place, 0);

@@ -99,7 +99,7 @@ static bool holds_never(const struct driver_fence *fence) {
     (void)fence;
     return false;
 }
-static const struct driver_fence gone = { holds_never };
+static const struct driver_fence gone = { .holds = holds_never };
 
 /* ---- create ---- */
 
@@ -578,7 +578,7 @@ static bool sleeps_once(const struct driver_fence *fence) {
 
 /* Behind its own change, and before it looks whether that was heeded. */
 START_TEST(who_slept_has_not_seen_anybody_silent) {
-    static const struct driver_fence asleep = { sleeps_once };
+    static const struct driver_fence asleep = { .holds = sleeps_once };
     struct driver_volume volume = A_VOLUME;
 
     begin();

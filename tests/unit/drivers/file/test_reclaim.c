@@ -390,7 +390,7 @@ static bool try_to_write(const struct driver_fence *fence) {
 
 /* Asked in the middle: a guest that starts meanwhile is refused by QEMU itself. */
 START_TEST(nobody_opens_it_for_writing_meanwhile) {
-    const struct driver_fence fence = { try_to_write };
+    const struct driver_fence fence = { .holds = try_to_write };
     const struct image_dig how = { .fence = &fence };
     autoplace struct place place;
     autoclose int fd = -1;

@@ -1,0 +1,244 @@
+/*
+ * Volume files that another process has locked, perhaps one that is paused: a call about them does
+ * not wait, whatever it is.
+ */
+#include "drivers/file/chain.h"
+
+#include "drivers/file/volume_image.h"
+#include "tests/unit/drivers/driver_test.h"
+
+struct place {
+    struct bench bench;
+    struct directory directory; /* of the other process */
+    struct driver_volume volume;
+    struct driver_snapshot snapshot;
+    struct driver_fence fence;
+    unsigned told;
+    char what[64];
+};
+
+static struct place place;
+
+static bool holds(const struct driver_fence *fence) {
+    (void)fence;
+    return true;
+}
+
+static void busy(const struct driver_fence *fence, const char *what) {
+    (void)fence;
+    place.told++;
+    snprintf(place.what, sizeof place.what, "%s", what);
+}
+
+/* With a snapshot. */
+static void open_place(void) {
+    static struct directory_settings settings;
+    struct bench *bench = &place.bench;
+    struct driver_created created;
+
+    place = (struct place){ .volume = A_VOLUME, .fence = { .holds = holds, .busy = busy } };
+    bench_new(bench);
+    ck_assert_int_eq(mkdir(bench_path(bench, "d"), 0700), 0);
+    bench_configure(bench, &file_driver,
+                    (const char *const[]){
+                        arena_format(bench->arena, "file_volume_directory=%s/d", bench->path),
+                        "file_snapshot_overlays=true", NULL });
+    ck_assert_msg(bench_try_open(bench) == 0, "%s", bench->err.message);
+    place.volume.fence = &place.fence;
+    ck_assert_int_eq(bench_create(bench, &place.volume), 0);
+    place.snapshot =
+        (struct driver_snapshot){ .id = "s", .name_id = "s", .size_gb = 1, .fence = &place.fence };
+    ck_assert_msg(bench->driver->create_snapshot(bench->handle, bench->arena, &place.volume,
+                                                 &place.snapshot, NULL, &created,
+                                                 &bench->err) == DRIVER_DONE,
+                  "%s", bench->err.message);
+    place.snapshot.provider_location = created.provider_location;
+    place.snapshot.format = created.format;
+    directory_settings_load(&bench->backend, &settings);
+    ck_assert_int_eq(
+        directory_open(bench_path(bench, "d"), &settings, &place.directory, &bench->err), 0);
+}
+
+static void close_place(void) {
+    close(place.directory.fd);
+    bench_close(&place.bench);
+}
+
+/* ---- calls ---- */
+
+#define ASK(function, ...)                                                           \
+    place.bench.driver->function(place.bench.handle, place.bench.arena, __VA_ARGS__, \
+                                 &place.bench.err)
+
+static const struct driver_volume copy = { .id = "c", .name_id = "c", .size_gb = 1 };
+
+static struct driver_volume copy_to(void) {
+    struct driver_volume to = copy;
+
+    to.fence = &place.fence;
+    return to;
+}
+
+static int make_snapshot(void) {
+    struct driver_snapshot another = place.snapshot;
+    struct driver_created created;
+
+    another.id = another.name_id = "t";
+    return ASK(create_snapshot, &place.volume, &another, NULL, &created);
+}
+
+static int delete_snapshot(void) {
+    return ASK(delete_snapshot, &place.volume, &place.snapshot, NULL);
+}
+
+static int extend(void) {
+    return ASK(extend_volume, &place.volume, 2);
+}
+
+static int revert(void) {
+    return ASK(revert_volume, &place.volume, &place.snapshot, NULL);
+}
+
+static int clone_volume(void) {
+    const struct driver_volume to = copy_to();
+    struct driver_created created;
+
+    return ASK(clone_volume, &to, &place.volume, NULL, &created);
+}
+
+static int clone_snapshot(void) {
+    const struct driver_volume to = copy_to();
+    struct driver_created created;
+
+    return ASK(clone_snapshot, &to, &place.snapshot, NULL, &created);
+}
+
+static int prepare_create(void) {
+    struct driver_snapshot another = place.snapshot;
+    struct driver_assist files;
+
+    another.id = another.name_id = "t";
+    return ASK(prepare_assist, &place.volume, &another, false, &files);
+}
+
+static int prepare_delete(void) {
+    struct driver_assist files;
+
+    return ASK(prepare_assist, &place.volume, &place.snapshot, true, &files);
+}
+
+static int settle_create(void) {
+    struct driver_created created;
+
+    return ASK(settle_assist, &place.volume, &place.snapshot, false, DRIVER_TOLD_NOTHING, &created);
+}
+
+static int settle_delete(void) {
+    struct driver_created created;
+
+    return ASK(settle_assist, &place.volume, &place.snapshot, true, DRIVER_TOLD_NOTHING, &created);
+}
+
+static int reclaim(void) {
+    int64_t bytes;
+
+    return ASK(reclaim_volume, &place.volume, NULL, &bytes);
+}
+
+static int unmanage_snapshot(void) {
+    return ASK(unmanage_snapshot, &place.volume, &place.snapshot);
+}
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    int (*make)(void);
+    bool reads; /* beside others that do */
+} calls[] = {
+    { "create_snapshot",          make_snapshot,     false },
+    { "delete_snapshot",          delete_snapshot,   false },
+    { "extend_volume",            extend,            false },
+    { "revert_volume",            revert,            false },
+    { "clone_volume",             clone_volume,      true },
+    { "clone_snapshot",           clone_snapshot,    true },
+    { "prepare_assist, create",   prepare_create,    false },
+    { "prepare_assist, delete",   prepare_delete,    false },
+    { "settle_assist, create",    settle_create,     false },
+    { "settle_assist, delete",    settle_delete,     false },
+    { "reclaim_volume",           reclaim,           true },
+    { "unmanage_snapshot",        unmanage_snapshot, false },
+};
+/* clang-format on */
+
+static int lock_files(bool alone) {
+    int lock;
+
+    ck_assert_msg(volume_image_lock(&place.directory, place.bench.arena, &place.volume, alone, NULL,
+                                    &lock, &place.bench.err) == 0,
+                  "%s", place.bench.err.message);
+    ck_assert_int_ge(lock, 0);
+    return lock;
+}
+
+/* Names, and what the info says. */
+static const char *files(void) {
+    const char *const list = "cd \"$1\"/d && ls -A > ../list && cat *.info >> ../list";
+
+    ck_assert_int_eq(BENCH_RUN("sh", "-c", list, "sh", place.bench.path), 0);
+    return bench_read(&place.bench, "list");
+}
+
+static void assert_busy(unsigned call) {
+    const char *before = files();
+
+    place.bench.err = (struct error){ .kind = ERROR_NONE };
+    place.told = 0;
+    ck_assert_msg(calls[call].make() < 0, "%s", calls[call].name);
+    ck_assert_msg(place.bench.err.kind == ERROR_BUSY, "%s: %s", calls[call].name,
+                  place.bench.err.message);
+    ck_assert_msg(place.told == 1, "%s", calls[call].name);
+    ck_assert_str_eq(place.what, "volume files");
+    ck_assert_str_eq(files(), before);
+}
+
+START_TEST(no_call_waits_for_volume_files_in_use) {
+    int lock;
+
+    open_place();
+    lock = lock_files(true);
+    for (unsigned i = 0; i < LENGTH(calls); i++)
+        assert_busy(i);
+    close(lock);
+    close_place();
+}
+END_TEST
+
+START_TEST(calls_that_read_volume_files_share_them) {
+    int lock;
+
+    open_place();
+    lock = lock_files(false);
+    for (unsigned i = 0; i < LENGTH(calls); i++)
+        if (calls[i].reads)
+            ck_assert_msg(calls[i].make() == 0, "%s: %s", calls[i].name, place.bench.err.message);
+        else
+            assert_busy(i);
+    close(lock);
+    close_place();
+}
+END_TEST
+
+START_TEST(files_in_use_are_taken_once_they_are_free) {
+    open_place();
+    close(lock_files(true));
+    for (unsigned i = 0; i < LENGTH(calls); i++)
+        if (calls[i].make == delete_snapshot || calls[i].make == extend)
+            ck_assert_msg(calls[i].make() == DRIVER_DONE, "%s: %s", calls[i].name,
+                          place.bench.err.message);
+    ck_assert_uint_eq(place.told, 0);
+    close_place();
+}
+END_TEST
+
+CHECK_MAIN("chain busy", no_call_waits_for_volume_files_in_use,
+           calls_that_read_volume_files_share_them, files_in_use_are_taken_once_they_are_free)

@@ -1,0 +1,175 @@
+/*
+ * A driver that finds in use what it needs: the operation leaves its worker, counts no attempt and
+ * goes on once that is free, however long it takes.
+ */
+#include "common/cleanup.h"
+#include "drivers/memory.h"
+#include "tests/lib/snapshots.h"
+
+#define COUNT(what) world_count(world, "SELECT COUNT(*) FROM " what)
+
+static const char *busy_call; /* NULL: none */
+static unsigned asked;
+
+static struct fault_decision decide(void *arg, const char *call, const char *volume_id) {
+    bool busy = busy_call && strcmp(call, busy_call) == 0;
+
+    (void)arg, (void)volume_id;
+    asked += busy;
+    return (struct fault_decision){ .action = busy ? FAULT_BUSY : FAULT_PASS };
+}
+
+static struct world *new_world(void) {
+    struct world *world = world_new(NULL);
+
+    world->decide = decide;
+    busy_call = NULL;
+    asked = 0;
+    return world;
+}
+
+static void pass(struct world *world, int64_t seconds) {
+    for (; seconds > 0; seconds--) {
+        world_advance(world, 1);
+        world_settle(world);
+    }
+}
+
+/* ---- each kind of operation ---- */
+
+static void extend(struct world *world, const char *id, const char *snapshot) {
+    (void)snapshot;
+    ck_assert_int_eq(world_action(world, id, "{\"os-extend\": {\"new_size\": 3}}"), 202);
+}
+
+static void delete_volume(struct world *world, const char *id, const char *snapshot) {
+    (void)snapshot;
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s?cascade=true", id), NULL), 202);
+}
+
+static void make_snapshot(struct world *world, const char *id, const char *snapshot) {
+    (void)snapshot;
+    new_snapshot(world, id);
+}
+
+static void delete_snapshot(struct world *world, const char *id, const char *snapshot) {
+    (void)id;
+    ck_assert_int_eq(world_call(world, "DELETE", PATH("/snapshots/%s", snapshot), NULL), 202);
+}
+
+static void revert(struct world *world, const char *id, const char *snapshot) {
+    ck_assert_int_eq(world_action(world, id, "{\"revert\": {\"snapshot_id\": \"%s\"}}", snapshot),
+                     202);
+}
+
+static void copy_snapshot(struct world *world, const char *id, const char *snapshot) {
+    (void)id;
+    ck_assert_int_eq(world_call(world, "POST", "/volumes",
+                                PATH("{\"volume\": {\"snapshot_id\": \"%s\"}}", snapshot)),
+                     202);
+}
+
+static void copy_volume(struct world *world, const char *id, const char *snapshot) {
+    (void)snapshot;
+    ck_assert_int_eq(
+        world_call(world, "POST", "/volumes", PATH("{\"volume\": {\"source_volid\": \"%s\"}}", id)),
+        202);
+}
+
+static void reclaim(struct world *world, const char *id, const char *snapshot) {
+    (void)snapshot;
+    ck_assert_int_eq(world_action(world, id, "{\"os-reclaim_space\": {}}"), 202);
+}
+
+static void unmanage(struct world *world, const char *id, const char *snapshot) {
+    (void)id;
+    ck_assert_int_eq(
+        world_call(world, "POST", PATH("/snapshots/%s/action", snapshot), "{\"os-unmanage\": {}}"),
+        202);
+}
+
+static const struct {
+    const char *call;
+    void (*request)(struct world *world, const char *id, const char *snapshot);
+} kinds[] = {
+    { "extend_volume", extend },          { "delete_volume", delete_volume },
+    { "create_snapshot", make_snapshot }, { "delete_snapshot", delete_snapshot },
+    { "delete_snapshot", delete_volume }, { "revert_volume", revert },
+    { "clone_snapshot", copy_snapshot },  { "clone_volume", copy_volume },
+    { "reclaim_volume", reclaim },        { "unmanage_snapshot", unmanage },
+};
+
+START_TEST(what_is_in_use_is_waited_for_without_a_worker) {
+    for (size_t i = 0; i < LENGTH(kinds); i++) {
+        autoworld struct world *world = new_world();
+        const char *id = world_volume(world, 2);
+        const char *snapshot = snapshot_of_volume(world, id);
+        unsigned before;
+
+        world->token = "admin:" WORLD_PROJECT;
+        busy_call = kinds[i].call;
+        kinds[i].request(world, id, snapshot);
+        world_settle(world);
+        ck_assert_msg(asked == 1, "%s", kinds[i].call);
+        ck_assert_int_eq(COUNT("operations WHERE owner = '' AND attempts = 0 AND "
+                               "waits_for = 'volume files'"),
+                         1);
+        pass(world, 600);
+        before = asked;
+        ck_assert_msg(before >= 50 && before <= 100, "%s: %u", kinds[i].call, before);
+        ck_assert_int_eq(world_check(world), 0);
+        busy_call = NULL;
+        pass(world, 12);
+        ck_assert_msg(COUNT("operations") == 0, "%s", kinds[i].call);
+        ck_assert_int_eq(COUNT("volumes WHERE status LIKE 'error%'"), 0);
+        ck_assert_int_eq(COUNT("snapshots WHERE status LIKE 'error%'"), 0);
+        ck_assert_int_eq(world_check(world), 0);
+    }
+}
+END_TEST
+
+/* Else those that read would keep a delete away for ever, one after the other. */
+START_TEST(new_readers_stay_behind_a_delete_that_found_the_files_in_use) {
+    autoworld struct world *world = new_world();
+    const char *id = world_volume(world, 2);
+    const char *first = snapshot_of_volume(world, id), *second;
+
+    world_advance(world, 1);
+    second = snapshot_of_volume(world, id);
+    world->token = "admin:" WORLD_PROJECT;
+    busy_call = "delete_snapshot";
+    delete_snapshot(world, id, first);
+    world_settle(world);
+    copy_snapshot(world, id, second);
+    world_settle(world);
+    ck_assert_int_eq(COUNT("operations WHERE phase = 'queued' AND kind = 'create'"), 1);
+    busy_call = NULL;
+    pass(world, 12);
+    ck_assert_str_eq(snapshot_status(world, first), "gone");
+    ck_assert_int_eq(COUNT("operations"), 0);
+    ck_assert_int_eq(COUNT("volumes WHERE status = 'available'"), 2);
+}
+END_TEST
+
+/* A request of a user ends it as any other work. */
+START_TEST(work_that_waits_can_be_given_up) {
+    autoworld struct world *world = new_world();
+    const char *id = world_volume(world, 2);
+
+    world->token = "admin:" WORLD_PROJECT;
+    busy_call = "extend_volume";
+    extend(world, id, NULL);
+    world_settle(world);
+    ck_assert_int_eq(world_action(world, id, "{\"os-reset_status\": {\"status\": \"available\"}}"),
+                     202);
+    pass(world, 12);
+    ck_assert_int_eq(COUNT("operations"), 0);
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_int_eq(world_size(world, id), 2);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+CHECK_MAIN("busy", what_is_in_use_is_waited_for_without_a_worker,
+           new_readers_stay_behind_a_delete_that_found_the_files_in_use,
+           work_that_waits_can_be_given_up)
