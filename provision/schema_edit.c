@@ -37,9 +37,34 @@ static void keep_unsaid(const struct schema_field *field, const json_t *before, 
     json_decref(kept);
 }
 
+static bool same_quantity(const json_t *a, const json_t *b) {
+    int64_t one, other;
+
+    return json_is_string(a) && json_is_string(b) && quantity_read(json_string_value(a), &one) &&
+           quantity_read(json_string_value(b), &other) && one == other;
+}
+
+/* The same quantity in other words is no edit. */
+static void keep_words(const struct schema_field *field, const json_t *before, json_t *given) {
+    json_t *old = json_object_get(before, field->name), *new = json_object_get(given, field->name);
+    const char *key;
+    json_t *value;
+
+    if (field->type == SCHEMA_QUANTITY && same_quantity(old, new))
+        json_object_set(given, field->name, old);
+    if (field->type == SCHEMA_QUANTITIES)
+        json_object_foreach(old, key, value) {
+            if (same_quantity(value, json_object_get(new, key)))
+                json_object_set(new, key, value);
+        }
+}
+
 void schema_keep(const struct schema_field *fields, const json_t *before, json_t *given) {
     for (; fields->type != SCHEMA_END; fields++) {
-        const json_t *value = json_object_get(given, fields->name);
+        const json_t *value;
+
+        keep_words(fields, before, given);
+        value = json_object_get(given, fields->name);
 
         if ((!value || json_is_null(value)) && (fields->flags & (SCHEMA_FIXED | SCHEMA_KEPT)))
             put_copy(given, fields->name, json_object_get(before, fields->name));

@@ -424,6 +424,25 @@ WORK_TEST(a_second_size_waits_for_the_first) {
                       false, &after, err));
 }
 
+WORK_TEST(the_same_size_in_another_unit_is_no_edit) {
+    struct document config = made(work, CONFIG("db", "", "16Mi")), after;
+    static const char *const sizes[] = { "16Mi", "16384Ki", "16777216" };
+
+    for (size_t i = 0; i < LENGTH(sizes); i++) {
+        OK(document_patch(
+            work, &config,
+            parse(work, arena_format(work->arena, "{\"spec\":{\"capacity\":{\"storage\":\"%s\"}}}",
+                                     sizes[i])),
+            false, &after, err));
+        ck_assert_int_eq(after.version, config.version);
+        ck_assert_int_eq(after.generation, config.generation);
+    }
+    OK(document_patch(work, &config,
+                      parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"16385Ki\"}}}"), false,
+                      &after, err));
+    ck_assert_int_gt(after.generation, config.generation);
+}
+
 WORK_TEST(what_the_service_wrote_into_a_spec_is_not_the_clients) {
     struct document config = made(work, CONFIG("db", "", "1Gi")), after;
     json_t *spec = json_object_get(config.body, "spec");
@@ -760,7 +779,8 @@ CHECK_MAIN("document_edit", a_policy_is_taken_as_it_is_written_and_shown_with_it
            an_edit_that_changes_nothing_has_no_number, what_cannot_be_changed_is_told_by_its_name,
            one_that_is_pending_without_a_policy_may_be_given_one, pools_come_and_go_as_replicas_can,
            pools_that_were_chosen_are_the_configs_as_if_it_had_named_them, the_last_pool_stays,
-           a_second_size_waits_for_the_first, what_the_service_wrote_into_a_spec_is_not_the_clients,
+           a_second_size_waits_for_the_first, the_same_size_in_another_unit_is_no_edit,
+           what_the_service_wrote_into_a_spec_is_not_the_clients,
            what_has_finalizers_is_deleted_and_stays_until_they_are_gone,
            what_is_left_of_finalizers_is_taken_away_by_whose_they_are,
            a_document_has_no_more_finalizers_than_can_be_sent_back,
