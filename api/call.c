@@ -24,20 +24,26 @@ int call_negotiate(struct call *call, struct error *err) {
 
 /* ---- the answer ---- */
 
+/* A refusal may quote the body, and no text of a body is logged: the client knows it. */
+static const char *reason_to_log(const struct http_exchange *http, const struct error *err) {
+    return err && http->body_size == 0 ? err->message : NULL;
+}
+
 /* What clients are not told, the log is; `err` is NULL when all is well. */
 static void reply(struct call *call, const struct error *err) {
     struct http_exchange *http = call->request.http;
     const struct log_context *log = &call->request.context.log;
-    const char *reason = err ? err->message : NULL;
 
     if (call->seat)
         seats_leave(call->request.api->seats, call->seat, call->seat);
     if (http->status >= error_http_status(ERROR_INTERNAL) || (err && error_is_hidden(err->kind)))
         log_error(log, "request failed", "method", http->method, "path", http->path, "status",
-                  LOG_INT(http->status), "peer", http->peer, "reason", reason, NULL);
+                  LOG_INT(http->status), "peer", http->peer, "reason", err ? err->message : NULL,
+                  NULL);
     else
         log_debug(log, "request", "method", http->method, "path", http->path, "status",
-                  LOG_INT(http->status), "peer", http->peer, "reason", reason, NULL);
+                  LOG_INT(http->status), "peer", http->peer, "reason", reason_to_log(http, err),
+                  NULL);
     http_reply(http);
 }
 

@@ -50,6 +50,17 @@ char *json_text(struct arena *arena, const json_t *tree) {
     return text;
 }
 
+/* jansson quotes the text behind its reason, "… near 'text'": that may be a secret, and messages go
+ * into logs. */
+static int refuse_text(const json_error_t *failure, struct error *err) {
+    const char *quote = strstr(failure->text, " near '");
+    size_t length = quote ? (size_t)(quote - failure->text) : strlen(failure->text);
+
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "The text is not valid JSON (line %d, column %d): %.*s.", failure->line,
+                     failure->column, (int)length, failure->text);
+}
+
 json_t *json_parse(struct arena *arena, const char *text, size_t size, struct error *err) {
     json_error_t failure;
     json_t *tree;
@@ -65,8 +76,7 @@ json_t *json_parse(struct arena *arena, const char *text, size_t size, struct er
     }
     tree = json_loadb(text, size, JSON_REJECT_DUPLICATES, &failure);
     if (!tree) {
-        error_set(err, ERROR_BAD_REQUEST, "The text is not valid JSON (line %d, column %d): %s.",
-                  failure.line, failure.column, failure.text);
+        refuse_text(&failure, err);
         return NULL;
     }
     return json_keep(arena, tree);

@@ -132,6 +132,45 @@ START_TEST(why_the_backend_failed_is_logged_once_and_not_told) {
 }
 END_TEST
 
+#define SECRET "Geheimnis"
+
+/* Each refusal may quote what it refuses. */
+START_TEST(no_text_of_a_body_is_logged_at_any_level) {
+    static const char *const bodies[] = {
+        "{\"volume\": {\"size\": 1, \"name\": \"" SECRET "\"}",
+        "{\"volume\": " SECRET "}",
+        "{\"" SECRET "\": 1, \"" SECRET "\": 1}",
+        "{\"" SECRET "\": {}}",
+        "{\"volume\": {\"size\": 1, \"" SECRET "\": 1}}",
+        "{\"volume\": {\"size\": \"" SECRET "\"}}",
+        "{\"volume\": {\"size\": 1, \"volume_type\": \"" SECRET "\"}}",
+        "{\"volume\": {\"size\": 1, \"availability_zone\": \"" SECRET "\"}}",
+        "{\"volume\": {\"size\": 1, \"source_volid\": \"" SECRET "\"}}",
+        "{\"volume\": {\"size\": 1, \"metadata\": {\"" SECRET "\": 1}}}",
+    };
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1);
+    autoclose int log = log_begin();
+    char text[16384];
+    ssize_t size;
+
+    log_open(log, LOG_DEBUG, LOG_TEXT);
+    for (size_t i = 0; i < LENGTH(bodies); i++) {
+        int status = world_call(world, "POST", "/volumes", bodies[i]);
+
+        ck_assert_msg(status >= 400 && status < 500, "%s: %d", bodies[i], status);
+        status = world_action(world, volume, "%s", bodies[i]);
+        ck_assert_msg(status >= 400 && status < 500, "%s: %d", bodies[i], status);
+    }
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    size = pread(log, text, sizeof(text) - 1, 0);
+    ck_assert_int_gt(size, 0);
+    text[size] = '\0';
+    ck_assert_ptr_nonnull(strstr(text, " status=400"));
+    ck_assert_msg(!strstr(text, SECRET), "%s", text);
+}
+END_TEST
+
 START_TEST(what_the_database_says_is_logged_once_and_not_told) {
     static const struct {
         const char *change, *undo, *method, *body, *reason;
@@ -233,6 +272,7 @@ END_TEST
 
 CHECK_MAIN("fault", every_kind_has_its_fault, over_quota_says_when_to_come_again,
            internal_errors_are_not_told, why_the_backend_failed_is_logged_once_and_not_told,
+           no_text_of_a_body_is_logged_at_any_level,
            what_the_database_says_is_logged_once_and_not_told,
            a_refused_token_has_the_middlewares_form, a_failed_precondition_has_no_body,
            the_own_media_type_is_given_when_asked_for_exactly,
