@@ -8,6 +8,13 @@
 
 #define WAIT_MS 60000
 
+void call_reach(struct call *call) {
+    struct http_exchange *http = call->request.http;
+
+    http_add_header(http, "x-compute-request-id", call->request.context.request_id);
+    call->headers = http->reply_header_count;
+}
+
 int call_negotiate(struct call *call, struct error *err) {
     struct http_exchange *http = call->request.http;
     struct version version;
@@ -80,8 +87,7 @@ static void request_render(struct request *request) {
     http->reply_body = "";
     http->reply_size = request->out.size;
     if (request->out.size == 0 && request->route->flags & ROUTE_BARE) {
-        if (http->status != 204)
-            http_add_header(http, "Content-Type", "text/html; charset=UTF-8");
+        http_add_header(http, "Content-Type", "text/html; charset=UTF-8");
         return;
     }
     if (request->out.size > 0)

@@ -43,6 +43,8 @@ struct call {
     unsigned headers; /* of the answer before the handler's: a body that runs again starts there */
 };
 
+/* A controller answers, whatever it says: the answer has its header of the request id. */
+void call_reach(struct call *call);
 /* The microversion that the client asks for, into the request and the headers of the answer. */
 int call_negotiate(struct call *call, struct error *err);
 

@@ -10,6 +10,7 @@
 static void answer_versions(struct call *call, int status) {
     struct error err;
 
+    call_reach(call);
     if (call_negotiate(call, &err) < 0) {
         call_fail(call, &err);
         return;
@@ -31,6 +32,7 @@ static void answer_redirect(struct call *call) {
 
     http->status = 302;
     http->reply_body = "";
+    http_add_header(http, "Content-Type", "text/plain; charset=UTF-8");
     http_add_header(http, "Location", arena_format(http->arena, "%s/v3/", call->request.base_url));
     call_reply(call);
 }

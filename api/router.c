@@ -185,8 +185,7 @@ static void call_route(struct call *call) {
     request->route = match.route;
     request->id = match.id;
     request->key = match.key;
-    http_add_header(http, "x-compute-request-id", request->context.request_id);
-    call->headers = http->reply_header_count;
+    call_reach(call);
     if (call_check_all(call, &match, &err) < 0)
         call_fail(call, &err);
     else

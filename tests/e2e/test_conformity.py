@@ -256,7 +256,11 @@ class Frame(Service):
         self.assertEqual(set(root[0]), {"id", "status", "version", "min_version", "updated",
                                         "links", "media-types"})
         self.assertEqual(root[0]["links"][1], {"rel": "self", "href": self.base + "/v3/"})
+        for status, path in ((300, "/"), (200, "/v3/")):
+            headers = self.expect(status, "GET", path).headers
+            self.assertEqual(headers["x-compute-request-id"], headers["x-openstack-request-id"])
         answer = self.expect(302, "GET", "/v3")
+        self.assertTrue(answer.headers["Content-Type"].startswith("text/plain"), answer.headers)
         self.assertEqual(answer.headers["Location"], self.base + "/v3/")
         self.assertEqual(self.expect(200, "GET", "/healthcheck").data, b"OK")
         answer = self.expect(200, "GET", "/healthcheck", Accept="application/json")

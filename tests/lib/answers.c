@@ -384,6 +384,8 @@ static bool judge_accepted(const struct look *look, const struct http_exchange *
         good = differs("an operation that there is not");
     else if (!response)
         good = differs("the operation has no such status");
+    else if (!header_of(exchange, "Content-Type"))
+        good = differs("no Content-Type, which upstream sends also without a body");
     else if (sent && request && !fits(look, request, sent))
         good = differs_below("what was sent and taken");
     else
@@ -406,7 +408,8 @@ void answer_judge(const struct http_exchange *exchange) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     struct look look = { .minor = minor_of(exchange) };
 
-    if (!header_of(exchange, "x-compute-request-id") || strncmp(exchange->path, "/v3/", 4) != 0)
+    if (!header_of(exchange, "x-compute-request-id") || strncmp(exchange->path, "/v3/", 4) != 0 ||
+        !exchange->path[4]) /* the version document is no operation */
         return;
     pthread_once(&once, make_document);
     look.document = document;

@@ -130,8 +130,8 @@ class Description:
         """`sent` and `data` are bytes or None.  An answer that is not the API's is let pass."""
         version = re.fullmatch(r"volume 3\.(\d+)", headers.get("OpenStack-API-Version", ""))
         parts = segments(path.partition("?")[0])
-        if "x-compute-request-id" not in headers or not parts or parts[0] != "v3":
-            return
+        if "x-compute-request-id" not in headers or parts[:1] != ["v3"] or not any(parts[1:]):
+            return  # the version document is no operation
         minor = int(version.group(1)) if version else 0
         name = method.lower()
         try:

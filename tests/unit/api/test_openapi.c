@@ -326,6 +326,7 @@ static int judged(const char *method, const char *path, int status, const char *
 
         freopen("/dev/null", "w", stderr);
         http_add_header(http, "x-compute-request-id", "r");
+        http_add_header(http, "Content-Type", "application/json");
         http->status = status;
         http->reply_body = body;
         http->reply_size = strlen(body);

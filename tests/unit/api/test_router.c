@@ -593,6 +593,11 @@ END_TEST
 
 /* ---- places that are no resource ---- */
 
+static void expect_both_ids(const struct answer *answer) {
+    ck_assert_str_eq(test_exchange_header(answer->test, "x-compute-request-id"),
+                     test_exchange_header(answer->test, "x-openstack-request-id"));
+}
+
 START_TEST(the_version_documents_stand_where_clients_look) {
     SERVICE(.public_endpoint = "https://example.org/volume/");
     autoanswer struct answer root = ask(&service, "GET", "/", NULL, 300);
@@ -606,7 +611,12 @@ START_TEST(the_version_documents_stand_where_clients_look) {
     ck_assert_str_eq(test_exchange_header(v3.test, "OpenStack-API-Version"), "volume 3.0");
     ck_assert_str_eq(test_exchange_header(redirect.test, "Location"),
                      "https://example.org/volume/v3/");
+    ck_assert_str_eq(test_exchange_header(redirect.test, "Content-Type"),
+                     "text/plain; charset=UTF-8");
     ck_assert_str_eq(test_exchange_header(wrong.test, "OpenStack-API-Version"), "volume 3.72");
+    expect_both_ids(&root);
+    expect_both_ids(&v3);
+    expect_both_ids(&wrong);
 }
 END_TEST
 
