@@ -117,6 +117,17 @@ static int request_police(struct request *request, struct error *err) {
     return route->rule ? request_authorize(request, route->rule, request->owner, err) : 0;
 }
 
+/* Of an unowned object the rule comes first: a refusal does not depend on whether it exists. */
+static int request_find(struct request *request, struct error *err) {
+    const struct resource *resource = request->route->resource;
+    bool rule_first = resource && resource->unowned && request->id;
+
+    request->owner = NULL;
+    if (rule_first)
+        return request_police(request, err) < 0 ? -1 : request_load(request, err);
+    return request_load(request, err) < 0 ? -1 : request_police(request, err);
+}
+
 /* What asks a backend writes its question down. */
 static bool route_reads(const struct route *route) {
     return strcmp(route->method, "GET") == 0 && !route->after && !(route->flags & ROUTE_WRITES);
@@ -169,8 +180,7 @@ static int call_body(struct db_tx *tx, void *arg, struct error *err) {
         request->http->refuse = call_refuse;
         request->http->refuse_arg = call;
     }
-    if (request_load(request, err) < 0 || request_police(request, err) < 0 ||
-        request->route->handler(request, err) < 0 ||
+    if (request_find(request, err) < 0 || request->route->handler(request, err) < 0 ||
         (request->wait_operation && call_sit(call, request->wait_project, err) < 0))
         return -1;
     request_render(request);

@@ -69,7 +69,8 @@ struct resource {
      */
     void *(*load)(struct request *request, const char *id, struct policy_target *ret_owner,
                   struct error *err);
-    bool unowned;     /* nobody's: the rule of a route asks about the caller alone */
+    bool
+        unowned; /* of no project: the rule of a route is about the caller alone, and comes first */
     const char *sees; /* rule that says who may see one; who may not finds none; NULL: no rule */
     bool sees_told;   /* who may not is told the rule instead */
     const char

@@ -382,25 +382,25 @@ static const struct row private_type_rows[] = {
       200, "volume_extension:type_get_all", NULL },
     { TOLD_MEMBER | LATE, "POST", "/volumes", "{\"volume\": {\"size\": 1, \"volume_type\": \"%s\"}}",
       400, "volume:create", NULL }, /* it is encrypted */
-    { TOLD_READER, "GET", "/types/%s", NULL, 200, "volume_extension:type_get", NULL },
-    { TOLD_READER, "GET", "/types/%s/extra_specs", NULL, 200, SPECS("index"), NULL },
-    { TOLD_READER, "GET", "/types/%s/extra_specs/multiattach", NULL, 200, SPECS("show"), NULL },
-    { TOLD_ADMIN, "PUT", "/types/%s", "{\"volume_type\": {\"description\": \"d\"}}", 200,
+    { TOLD_READER | LATE, "GET", "/types/%s", NULL, 200, "volume_extension:type_get", NULL },
+    { TOLD_READER | LATE, "GET", "/types/%s/extra_specs", NULL, 200, SPECS("index"), NULL },
+    { TOLD_READER | LATE, "GET", "/types/%s/extra_specs/multiattach", NULL, 200, SPECS("show"), NULL },
+    { ADMIN, "PUT", "/types/%s", "{\"volume_type\": {\"description\": \"d\"}}", 200,
       "volume_extension:type_update", NULL },
-    { TOLD_ADMIN, "DELETE", "/types/%s", NULL, 202, "volume_extension:type_delete", NULL },
-    { TOLD_ADMIN, "POST", "/types/%s/extra_specs", "{\"extra_specs\": {\"l\": \"v\"}}", 200,
+    { ADMIN, "DELETE", "/types/%s", NULL, 202, "volume_extension:type_delete", NULL },
+    { ADMIN, "POST", "/types/%s/extra_specs", "{\"extra_specs\": {\"l\": \"v\"}}", 200,
       SPECS("create"), NULL },
-    { TOLD_ADMIN, "GET", "/types/%s/os-volume-type-access", NULL, 200, ACCESS("get_all_for_type"), NULL },
-    { TOLD_ADMIN, "POST", "/types/%s/action", "{\"addProjectAccess\": {\"project\": \"p\"}}", 202,
+    { ADMIN, "GET", "/types/%s/os-volume-type-access", NULL, 200, ACCESS("get_all_for_type"), NULL },
+    { ADMIN, "POST", "/types/%s/action", "{\"addProjectAccess\": {\"project\": \"p\"}}", 202,
       ACCESS("addProjectAccess"), NULL },
-    { TOLD_ADMIN, "POST", "/types/%s/action",
+    { ADMIN, "POST", "/types/%s/action",
       "{\"removeProjectAccess\": {\"project\": \"" WORLD_PROJECT "\"}}", 202,
       ACCESS("removeProjectAccess"), NULL },
-    { TOLD_ADMIN, "GET", "/types/%s/encryption", NULL, 200, ENCRYPTION("get"), NULL },
-    { TOLD_ADMIN, "GET", "/types/%s/encryption/provider", NULL, 200, ENCRYPTION("get"), NULL },
-    { TOLD_ADMIN, "PUT", "/types/%s/encryption/x", "{\"encryption\": {\"cipher\": \"c\"}}", 200,
+    { ADMIN, "GET", "/types/%s/encryption", NULL, 200, ENCRYPTION("get"), NULL },
+    { ADMIN, "GET", "/types/%s/encryption/provider", NULL, 200, ENCRYPTION("get"), NULL },
+    { ADMIN, "PUT", "/types/%s/encryption/x", "{\"encryption\": {\"cipher\": \"c\"}}", 200,
       ENCRYPTION("update"), NULL },
-    { TOLD_ADMIN, "DELETE", "/types/%s/encryption/x", NULL, 202, ENCRYPTION("delete"), NULL },
+    { ADMIN, "DELETE", "/types/%s/encryption/x", NULL, 202, ENCRYPTION("delete"), NULL },
 };
 
 static const struct row multiattach_rows[] = {
@@ -559,8 +559,8 @@ static const struct row group_type_rows[] = {
 static const struct row private_group_type_rows[] = {
     { HIDDEN_ANYBODY, "GET", "/group_types/%s", NULL, 200, "", NULL },
     { HIDDEN_ANYBODY, "GET", "/group_types?marker=%s&is_public=none", NULL, 200, "", NULL },
-    { HIDDEN_ADMIN, "GET", "/group_types/%s/group_specs", NULL, 200, "group:group_types_specs:get_all", NULL },
-    { HIDDEN_ADMIN, "DELETE", "/group_types/%s", NULL, 202, "group:group_types:delete", NULL },
+    { HIDDEN_ADMIN | LATE, "GET", "/group_types/%s/group_specs", NULL, 200, "group:group_types_specs:get_all", NULL },
+    { HIDDEN_ADMIN | LATE, "DELETE", "/group_types/%s", NULL, 202, "group:group_types:delete", NULL },
 };
 
 static const struct row group_of_one_rows[] = {

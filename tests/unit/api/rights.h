@@ -19,7 +19,8 @@ enum right {
     ADMIN,
     OWNED = 4,  /* of an object: it does not exist for other projects, nor for who may not see it */
     TOLD = 8,   /* as OWNED, but of the project's own a refusal is said */
-    LATE = 16,  /* the body names the object: it is sought behind the route's own rule */
+    LATE = 16,  /* the object is sought behind the route's own rule: a body names it, or it is of no
+                 * project */
     NAMED = 32, /* the path names a project, which is what the rule is about */
     HIDDEN = 64, /* the object is there for administrators alone */
     OWNED_READER = READER | OWNED,

@@ -59,7 +59,7 @@ static int refusal_of(enum right right, enum right role, bool other) {
     if (role == ADMIN)
         return 0;
     if (right & HIDDEN)
-        return 404;
+        return right & LATE && role < BARE(right) ? 403 : 404;
     if (other && right & NAMED)
         return 403;
     if (role < BARE(right))
@@ -152,6 +152,8 @@ static void expect_refusals(const struct group *group, const struct row *row, en
             expect_nothing_tells(world, &callers[i], row, id);
         else if (refusal)
             expect_refusal(world, callers[i].token, row, id, refusal);
+        if (refusal == 403 && (callers[i].other || !(row->right & OWNED) || row->right & HIDDEN))
+            expect_refusal(world, callers[i].token, row, UNKNOWN, refusal);
     }
     expect_no_change(world, row, before);
 }
