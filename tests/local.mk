@@ -148,6 +148,7 @@ EXTRA_DIST += \
 	tests/e2e/test_steps.py \
 	tests/e2e/test_tls.py \
 	tests/e2e/test_trim.py \
+	tests/e2e/test_upgrade.py \
 	tests/lib/block_storage.py \
 	tests/lib/case.py \
 	tests/lib/certificates.py \
@@ -174,6 +175,7 @@ EXTRA_DIST += \
 	tests/lib/postgresql.py \
 	tests/lib/program.py \
 	tests/lib/rabbitmq.py \
+	tests/lib/previous.sh \
 	tests/lib/setup.sh \
 	tests/lib/tsan.supp \
 	tests/lib/wall.c \

@@ -1,0 +1,44 @@
+# shellcheck shell=bash
+# The program before this one, built from the history: that of the newest tag, or, where there is no
+# tag, of the commit before the newest change of the schema. The reader has read setup.sh.
+: "${top:?}" "${logs:?}"
+
+of_history() {
+    git -c safe.directory="$top" -C "$top" "$@" 2>/dev/null
+}
+
+# Its commit; fails where the history is missing, as in a distributed tree or a shallow clone.
+previous_commit() {
+    local commit
+
+    commit=$(of_history describe --tags --abbrev=0 HEAD^) && of_history rev-parse --verify -q "$commit^{commit}" && return
+    commit=$(of_history log -1 --format=%H -- db/schema) && [[ -n $commit ]] &&
+        of_history rev-parse --verify -q "$commit^"
+}
+
+build_previous_in() {
+    local tree=$1 commit=$2
+
+    rm -rf "$tree"
+    mkdir -p "$tree/source"
+    of_history archive "$commit" | tar -x -C "$tree/source" &&
+        (cd "$tree/source" && autoreconf -fi) &&
+        (cd "$tree" && source/configure CFLAGS=-O1 --without-libvirt --without-csi) &&
+        make -C "$tree" -j"$(nproc)" scoria && echo "$commit" >"$tree/commit"
+}
+
+# Builds build/previous/scoria, unless it is that of the commit already.
+build_previous() {
+    local tree=$top/build/previous log=$logs/build-previous.log commit
+
+    commit=$(previous_commit) || {
+        printf 'no previous program: the history is missing\n' >&2
+        return 1
+    }
+    [[ $(cat "$tree/commit" 2>/dev/null) != "$commit" ]] || return 0
+    build_previous_in "$tree" "$commit" >"$log" 2>&1 || {
+        tail -n 30 "$log" >&2
+        printf 'build/previous failed; see %s\n' "$log" >&2
+        return 1
+    }
+}
