@@ -85,6 +85,22 @@ static void check_status(struct round *round, const struct volume *volume) {
                     volume->id, (intmax_t)volume->largest_gb, (intmax_t)volume->size_gb);
 }
 
+/* ---- P3, of rows alone ---- */
+
+/* Only an operator's reset calls such a volume usable: its create failed, or a delete was ended too
+ * late. */
+static void check_storage(struct round *round, const struct volume *volume) {
+    const uint64_t usable =
+        ST(AVAILABLE) | ST(RESERVED) | ST(ATTACHING) | ST(DETACHING) | ST(IN_USE) | ST(MAINTENANCE);
+
+    if (!volume->provider_location && ((uint64_t)1 << volume->status & usable) &&
+        !round_operation_at(round, volume->id))
+        round_found(round, "P3",
+                    "volume %s is %s, but has no storage: delete it, or reset it to "
+                    "error",
+                    volume->id, status_text(volume->status));
+}
+
 /* ---- P2 ---- */
 
 static void quota_wrong(void *arg, const char *text) {
@@ -173,12 +189,13 @@ static int read_rows(struct work *work, void *arg, struct error *err) {
         qsort(round->operations, (size_t)round->operation_count, sizeof *round->operations,
               compare_targets);
     for (int i = 0; i < round->volume_count; i++)
-        check_status(round, &round->volumes[i]);
+        check_status(round, &round->volumes[i]), check_storage(round, &round->volumes[i]);
     for (int i = 0; i < round->operation_count; i++)
         check_target(round, &round->operations[i]);
     if (round_read_snapshots(round, work, err) < 0 || round_check_groups(round, work, err) < 0 ||
         round_read_group_snapshots(round, work, err) < 0 ||
         round_check_documents(round, work, err) < 0 || round_note_nodes(round, work, err) < 0 ||
+        round_note_attachments(round, work, err) < 0 ||
         quota_recount(work, volume_quota_in_use, quota_wrong, round, err) < 0 ||
         check_pools(round, work, err) < 0)
         return -1;

@@ -32,6 +32,8 @@ int round_check_agree(struct round *round, struct work *work, const struct disag
                       size_t count, struct error *err);
 /* What must hold among documents (P5). */
 int round_check_documents(struct round *round, struct work *work, struct error *err);
+/* Volumes that are attaching or detaching, and connections without an attachment: notes. */
+int round_note_attachments(struct round *round, struct work *work, struct error *err);
 /* Nodes that are silent, and what waits for them: notes. */
 int round_note_nodes(struct round *round, struct work *work, struct error *err);
 /* Documents of replicas and snapshots against what lies in a pool of this node (P3). */

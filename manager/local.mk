@@ -5,6 +5,7 @@ libscoria_a_SOURCES += \
 	manager/check.c \
 	manager/check.h \
 	manager/check.private.h \
+	manager/check_attachments.c \
 	manager/check_documents.c \
 	manager/check_replicas.c \
 	manager/check_groups.c \

@@ -15,8 +15,8 @@
 /* Of whoever has exactly one attachment, to an instance: who that is. */
 const struct attachment *assist_guest(const struct volume *volume);
 
-/* The host of that guest has an agent, which has not reported for service_down_time: a report is not
- * to be expected, and neither is what was asked for.  1, 0, or -1. */
+/* The host of that guest has an agent, which has not reported for service_down_time: no report is
+ * to be expected.  1, 0, or -1. */
 int assist_host_is_down(struct work *work, const struct volume *volume, struct error *err);
 
 /* For the worker that holds it (operation_body), from phase sending or waiting.  The host was

@@ -33,7 +33,9 @@ static int reserve(struct work *work, const struct volume *volume, const char *i
                          "Invalid volume: status of volume %s is %s and cannot be attached.",
                          volume->id, status_shown(volume->status));
     if (allowed & ((uint64_t)1 << volume->status))
-        return attach_status_write(work, volume, VOLUME_RESERVED, err);
+        return attach_status_check(volume, err) < 0
+                   ? -1
+                   : attach_status_write(work, volume, VOLUME_RESERVED, err);
     if ((volume->status == VOLUME_IN_USE || volume->status == VOLUME_RESERVED) &&
         has_instance(volume, instance_uuid))
         return 0;
@@ -87,7 +89,8 @@ int volume_reserve(struct work *work, const struct volume *volume, struct error 
     if (!(allowed & ((uint64_t)1 << now.status)))
         return refuse_status(&now, "reserve",
                              volume->multiattach ? "available or in-use" : "available", err);
-    if (conflict_settle(work, volume->id, ACTION_RESERVE, err) < 0)
+    if (conflict_settle(work, volume->id, ACTION_RESERVE, err) < 0 ||
+        attach_status_check(&now, err) < 0)
         return -1;
     return attach_status_write(work, &now, VOLUME_ATTACHING, err);
 }
@@ -176,7 +179,8 @@ int volume_attach(struct work *work, const struct volume *volume, const char *in
         return attach_status_follow(work, volume->id, err);
     if (volume_reclaim_give_way(work, &now, ACTION_ATTACH, err) < 0 ||
         check_attach(&now, mode, err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_ATTACH, err) < 0)
+        conflict_settle(work, volume->id, ACTION_ATTACH, err) < 0 ||
+        attach_status_check(&now, err) < 0)
         return -1;
     if (!pairs_get(&volume->admin_metadata, "readonly") &&
         volume_admin_metadata_set(work, volume->id, "readonly", "False", err) < 0)

@@ -51,8 +51,32 @@ enum volume_status attachment_status_of(const struct volume *volume) {
     return i < LENGTH(precedence) ? precedence[i].status : VOLUME_AVAILABLE;
 }
 
-int attach_status_write(struct work *work, const struct volume *volume, enum volume_status status,
+#define OF_ATTACHMENTS (ST(AVAILABLE) | ST(RESERVED) | ST(ATTACHING) | ST(DETACHING) | ST(IN_USE))
+#define SPOILT         (ST(ERROR_DELETING) | ST(ERROR_MANAGING) | ST(ERROR_UNMANAGING))
+
+/* Without storage, or with one that may be gone, a volume is neither available nor in use, whatever
+ * its attachments say. */
+static enum volume_status usable_status(const struct volume *volume, enum volume_status status) {
+    uint64_t is = (uint64_t)1 << volume->status;
+
+    if (is & SPOILT)
+        return volume->status;
+    if (volume->provider_location)
+        return status;
+    return is & OF_ATTACHMENTS ? VOLUME_ERROR : volume->status;
+}
+
+int attach_status_check(const struct volume *volume, struct error *err) {
+    return volume->provider_location || volume->status == VOLUME_DOWNLOADING
+               ? 0
+               : error_set(err, ERROR_BAD_REQUEST,
+                           "Invalid volume: Volume %s has no storage and cannot be attached.",
+                           volume->id);
+}
+
+int attach_status_write(struct work *work, const struct volume *volume, enum volume_status wanted,
                         struct error *err) {
+    enum volume_status status = usable_status(volume, wanted);
     const struct status_change change = { .from = (int)volume->status, .to = status };
     int changed = status_write(work, &volume_objects, volume->id, &change, err);
 

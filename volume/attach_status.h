@@ -14,9 +14,12 @@ unsigned attachment_instances(struct arena *arena, const struct volume *volume,
  * available (R20). */
 enum volume_status attachment_status_of(const struct volume *volume);
 
-/* From the status that `volume` was read with; a miss is ERROR_BAD_REQUEST. */
-int attach_status_write(struct work *work, const struct volume *volume, enum volume_status status,
+/* From the status that `volume` was read with; a miss is ERROR_BAD_REQUEST.  A volume whose storage
+ * was never made, or may be gone, gets no status of a usable one: it keeps that of its error. */
+int attach_status_write(struct work *work, const struct volume *volume, enum volume_status wanted,
                         struct error *err);
+/* May it be attached at all?  ERROR_BAD_REQUEST without storage. */
+int attach_status_check(const struct volume *volume, struct error *err);
 
 /*
  * Reads the rows again and writes status and attach_status accordingly.  A status that an operation

@@ -27,6 +27,8 @@ static int check_connect(const struct volume *volume, const struct attachment *a
     if (!volume->host)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid volume: Volume %s is on no backend.",
                          volume->id);
+    if (attach_status_check(volume, err) < 0)
+        return -1;
     if (volume->multiattach)
         return 0;
     for (unsigned i = 0; i < volume->attachment_count; i++) {
@@ -176,6 +178,7 @@ int volume_initialize_connection(struct work *work, const struct volume *volume,
     if (connector_check(connector, err) < 0 || check_host(work, volume, NULL, host, err) < 0 ||
         volume_reclaim_give_way(work, &now, ACTION_INITIALIZE_CONNECTION, err) < 0 ||
         conflict_settle(work, volume->id, ACTION_INITIALIZE_CONNECTION, err) < 0 ||
+        attach_status_check(volume, err) < 0 ||
         connection_give(work, volume->id, id, host, work->settings->per_volume_attachments, err) <
             0)
         return -1;

@@ -210,8 +210,17 @@ static bool is_half_deleted(struct sim *sim, const char *text) {
     return false;
 }
 
+/* Nothing but an operator calls a volume without storage usable. */
+static bool is_called_usable(struct sim *sim, const char *text) {
+    for (const struct model *model = sim->models; model < sim->models + SIM_VOLUMES; model++)
+        if (model->id[0] && model->was_reset && strstr(text, model->id))
+            return strstr(text, "has no storage") != NULL;
+    return false;
+}
+
 static void found(void *arg, const char *promise, const char *text) {
-    if (strcmp(promise, "P3") == 0 && (is_half_deleted(arg, text) || was_left(arg, text)))
+    if (strcmp(promise, "P3") == 0 &&
+        (is_half_deleted(arg, text) || was_left(arg, text) || is_called_usable(arg, text)))
         note(arg, "%s", text);
     else
         wrong(arg, "%s: %s", promise, text);

@@ -94,6 +94,7 @@ struct temper {
 struct model {
     char id[37];
     bool exists;              /* a create was answered */
+    bool was_reset;           /* by an operator, to any status: it may be called what it is not */
     bool deleted;             /* a delete was accepted, and nothing came between since */
     bool removed;             /* a delete or an unmanage was accepted at any time */
     bool destroyed;           /* a delete was */

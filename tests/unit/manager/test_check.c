@@ -30,7 +30,7 @@ static int no_list(void *handle, struct arena *arena,
 
 struct heard {
     unsigned count;
-    char text[1024];
+    char text[2048];
 };
 
 static void hear(void *arg, const char *promise, const char *text) {
@@ -307,6 +307,47 @@ START_TEST(nodes_that_are_silent_are_told_with_what_waits_for_them) {
 }
 END_TEST
 
+/* No operation ends them, so they are in no other list. */
+START_TEST(attachments_that_were_begun_and_not_ended_are_noted) {
+    autoworld struct world *world = world_new(NULL);
+    struct heard notes = { 0 };
+    const struct check check = { .db = world->db,
+                                 .settings = &world->settings,
+                                 .node = WORLD_NODE,
+                                 .wrong = hear,
+                                 .note = hear_note,
+                                 .arg = &notes };
+    const char *reserved = world_volume(world, 1), *attaching = world_volume(world, 1);
+    const char *connected = world_volume(world, 1), *at_rest = world_volume(world, 1);
+    struct error err;
+
+    world_attach(world, at_rest, WORLD_INSTANCE);
+    ck_assert_int_eq(world_action(world, reserved, "{\"os-reserve\": null}"), 202);
+    ck_assert_int_eq(world_call(world, "POST", "/attachments",
+                                PATH("{\"attachment\": {\"volume_uuid\": \"%s\", "
+                                     "\"instance_uuid\": \"" WORLD_INSTANCE2 "\", "
+                                     "\"connector\": {\"host\": \"h\"}}}",
+                                     attaching)),
+                     200);
+    ck_assert_int_eq(world_action(world, connected,
+                                  "{\"os-initialize_connection\": {\"connector\": {\"host\": "
+                                  "\"h1\"}}}"),
+                     200);
+    world_advance(world, 120);
+    ck_assert_int_eq(check_run(&check, &err), 0);
+    ck_assert_msg(strstr(notes.text, PATH("volume %s is attaching for 1", reserved)) &&
+                      strstr(notes.text, "os-attach or os-unreserve"),
+                  "%s", notes.text);
+    ck_assert_msg(strstr(notes.text, PATH("volume %s is attaching for 1", attaching)) &&
+                      strstr(notes.text, "for server " WORLD_INSTANCE2),
+                  "%s", notes.text);
+    ck_assert_msg(
+        strstr(notes.text, PATH("volume %s has a connection given to host h1 1", connected)), "%s",
+        notes.text);
+    ck_assert_msg(!strstr(notes.text, at_rest), "%s", notes.text);
+}
+END_TEST
+
 START_TEST(what_lies_in_a_pool_is_held_against_documents) {
     static const char stranger[] = "00000000-0000-4000-8000-00000000000f";
     autoworld struct world *world = world_new(NULL);
@@ -531,6 +572,7 @@ CHECK_MAIN("manager/check", a_share_that_is_missing_is_told_once,
            many_volumes_with_details_are_read, groups_and_their_volumes_agree,
            group_snapshots_and_their_snapshots_agree, documents_and_what_belongs_to_them_agree,
            nodes_that_are_silent_are_told_with_what_waits_for_them,
+           attachments_that_were_begun_and_not_ended_are_noted,
            what_lies_in_a_pool_is_held_against_documents,
            what_is_recorded_of_a_snapshot_can_be_true, an_info_that_is_no_volumes_is_found,
            a_half_made_file_that_nobody_works_on_is_found, a_file_that_is_just_made_is_no_finding)

@@ -659,6 +659,105 @@ START_TEST(death_at_any_effect_of_create_and_delete_loses_nothing) {
 }
 END_TEST
 
+/* ---- volumes without storage ---- */
+
+static const char *failing_call;
+
+static struct fault_decision fails(void *arg, const char *call, const char *volume_id) {
+    (void)arg, (void)volume_id;
+    return (struct fault_decision){ .action = strcmp(call, failing_call) == 0 ? FAULT_BEFORE
+                                                                              : FAULT_PASS };
+}
+
+/* Its create has failed. */
+static const char *without_storage(struct world *world) {
+    const char *id;
+
+    failing_call = "create_volume";
+    world->decide = fails;
+    ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 1}}"), 202);
+    id = world_answer_id(world, "volume");
+    world_settle(world);
+    world->decide = NULL;
+    ck_assert_str_eq(world_status(world, id), "error");
+    return id;
+}
+
+#define RESET(status) "{\"os-reset_status\": {\"status\": \"" status "\"}}"
+
+/* Those that end something write the status that the attachments say. */
+static const char *const endings[] = {
+    "{\"os-detach\": {}}",
+    "{\"os-force_detach\": {\"connector\": null}}",
+    "{\"os-unreserve\": null}",
+    "{\"os-roll_detaching\": null}",
+    "{\"os-terminate_connection\": {\"connector\": null}}",
+};
+
+START_TEST(a_volume_without_storage_becomes_neither_available_nor_in_use) {
+    static const char *const before[] = { NULL, RESET("attaching"), RESET("detaching"),
+                                          RESET("error_extending") };
+
+    for (unsigned i = 0; i < LENGTH(before); i++)
+        for (unsigned j = 0; j < LENGTH(endings); j++) {
+            autoworld struct world *world = world_new(NULL);
+            const char *id = without_storage(world), *status;
+
+            if (before[i])
+                ck_assert_int_eq(world_action(world, id, "%s", before[i]), 202);
+            ck_assert_int_eq(world_action(world, id, "%s", endings[j]), 202);
+            status = world_status(world, id);
+            ck_assert_msg(strcmp(status, "available") != 0 && strcmp(status, "in-use") != 0,
+                          "%s behind %s: %s", endings[j], before[i] ? before[i] : "error", status);
+        }
+}
+END_TEST
+
+/* Also where an operator has called it available. */
+START_TEST(a_volume_without_storage_is_attached_nowhere) {
+    static const char *const actions[] = {
+        "{\"os-reserve\": null}",
+        ATTACH(WORLD_INSTANCE, "rw"),
+        "{\"os-initialize_connection\": {\"connector\": {\"host\": \"h\"}}}",
+    };
+    autoworld struct world *world = world_new(NULL);
+    const char *id = without_storage(world);
+
+    ck_assert_int_eq(world_action(world, id, RESET("available")), 202);
+    for (unsigned i = 0; i < LENGTH(actions); i++) {
+        ck_assert_int_eq(world_action(world, id, "%s", actions[i]), 400);
+        ck_assert_ptr_nonnull(strstr(world->answer_text, "has no storage"));
+    }
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, NULL), 400);
+    ck_assert_int_eq(attach(world, id, WORLD_INSTANCE, "{\"host\": \"h\"}"), 400);
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), 0);
+    ck_assert_int_gt(world_check(world), 0);
+    ck_assert_int_eq(world_action(world, id, RESET("error")), 202);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* Its storage may be gone, wholly or in part. */
+START_TEST(a_volume_whose_delete_failed_stays_so) {
+    for (unsigned i = 0; i < LENGTH(endings); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = world_volume(world, 1);
+        autoarena struct arena *arena = arena_new();
+
+        failing_call = "delete_volume";
+        world->decide = fails;
+        ck_assert_int_eq(world_call(world, "DELETE", arena_format(arena, "/volumes/%s", id), NULL),
+                         202);
+        world_settle(world);
+        ck_assert_str_eq(world_status(world, id), "error_deleting");
+        world->decide = NULL;
+        ck_assert_int_eq(world_action(world, id, "%s", endings[i]), 202);
+        ck_assert_str_eq(world_status(world, id), "error_deleting");
+    }
+}
+END_TEST
+
 CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows_the_attachment,
            who_may_trim_is_told, a_host_takes_no_more_than_its_room,
 
@@ -675,4 +774,6 @@ CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows
            a_forced_delete_begins_when_the_create_has_ended, a_failed_create_and_delete_are_told,
            a_delete_that_is_done_but_said_to_have_failed_is_done,
            a_delete_that_failed_leaves_the_object_or_says_that_nobody_knows,
-           death_at_any_effect_of_create_and_delete_loses_nothing)
+           death_at_any_effect_of_create_and_delete_loses_nothing,
+           a_volume_without_storage_becomes_neither_available_nor_in_use,
+           a_volume_without_storage_is_attached_nowhere, a_volume_whose_delete_failed_stays_so)
