@@ -108,6 +108,13 @@ enum image_hold image_lock_look(int fd, struct error *err) {
     return lock.l_type == F_UNLCK ? IMAGE_LOCKED : IMAGE_HELD;
 }
 
+enum image_hold image_lock_away(int fd, struct error *err) {
+    for (int permission = READ; permission <= RESIZE; permission++)
+        if (take_byte(fd, LOCK_KEEP + permission, err) < 0)
+            return IMAGE_LOCK_FAILED;
+    return image_lock_look(fd, err);
+}
+
 enum image_hold image_lock_written(int fd, struct error *err) {
     return test_byte(fd, LOCK_USE + WRITE, err);
 }

@@ -39,6 +39,10 @@ enum image_hold image_lock_still(int fd, struct error *err);
  * other writer is kept away and found; else those are that share with nobody. */
 enum image_hold image_lock_writer(int fd, bool alone, struct error *err);
 
+/* Takes locks under which no program of QEMU's can open the image, not even to read it.
+ * IMAGE_HELD: one has it open already.  `fd` may be open for reading alone. */
+enum image_hold image_lock_away(int fd, struct error *err);
+
 /* IMAGE_HELD: somebody has the image open, whatever he shares; else IMAGE_LOCKED, but nothing is
  * taken.  `fd` may be open for reading alone. */
 enum image_hold image_lock_look(int fd, struct error *err);

@@ -70,6 +70,9 @@ struct driver_volume {
     const json_t *extra_specs;        /* of its type, when it is made; NULL: it has none */
     const struct driver_fence *fence; /* may the call still change things?  NULL: always */
     unsigned attempt; /* counts the workers so far, so that no two share a temporary file */
+    /* Of a delete: a worker that has lost its lease takes away what it alone can have made.  What a
+     * record of the storage names stays, and that is no failure. */
+    bool late;
 };
 
 /* What the database knows of a snapshot; all text belongs to the caller. */
@@ -81,6 +84,7 @@ struct driver_snapshot {
     int64_t size_gb; /* the volume's recorded size when the snapshot was asked for */
     const struct driver_fence *fence;
     unsigned attempt; /* both as in struct driver_volume, of the work on the snapshot */
+    bool late;        /* as there, also of a settle_assist(); nothing is merged */
 };
 
 /* What create made; text in the arena of the call. */

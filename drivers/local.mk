@@ -29,12 +29,14 @@ libscoria_a_SOURCES += \
 	drivers/file/qemu_img.c drivers/file/qemu_img.h \
 	drivers/file/qcow2_use.c drivers/file/qcow2_use.h \
 	drivers/file/quobyte.c \
+	drivers/file/removal.c drivers/file/removal.h \
 	drivers/file/remotefs.c drivers/file/remotefs.h drivers/file/remotefs.private.h \
 	drivers/file/remotefs_manage.c \
 	drivers/file/remotefs_snapshot.c \
 	drivers/file/remotefs_volume.c \
 	drivers/file/shares.c drivers/file/shares.h \
 	drivers/file/snapshot_file.c drivers/file/snapshot_file.h \
+	drivers/file/unlink.c drivers/file/unlink.h \
 	drivers/file/volume_file.c drivers/file/volume_file.h \
 	drivers/file/volume_file_clone.c \
 	drivers/file/volume_file_create.c \
@@ -69,6 +71,8 @@ check_PROGRAMS += \
 	tests/fault/test_driver_calls \
 	tests/unit/drivers/file/test_chain \
 	tests/unit/drivers/file/test_chain_busy \
+	tests/unit/drivers/file/test_draft \
+	tests/unit/drivers/file/test_removal \
 	tests/unit/drivers/file/test_chain_assist \
 	tests/unit/drivers/file/test_directory \
 	tests/unit/drivers/file/test_file \

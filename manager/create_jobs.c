@@ -12,20 +12,37 @@
 /* A thing that is made: is it wanted no more by its row, and how is it taken away again? */
 struct making {
     work_body *unwanted;
-    int (*take_away)(struct job *job, struct error *err);
+    int (*take_away)(struct job *job, const struct driver_fence *fence, struct error *err);
 };
 
+/* The job's own fence holds no more.  In its place the rows are asked right before each effect
+ * whether the object is still unwanted. */
+struct clean_up {
+    struct driver_fence fence;
+    struct job *job;
+    work_body *unwanted;
+};
+
+static bool still_unwanted(const struct driver_fence *fence) {
+    const struct clean_up *clean_up = (const struct clean_up *)fence;
+    struct error err = { .kind = ERROR_NONE };
+
+    return job_read(clean_up->job, clean_up->unwanted, clean_up->job, &err) > 0;
+}
+
 /*
- * This create is somebody else's by now, or was cancelled.  When nobody wants the object any more,
- * one that this late worker has made, whole or in part, would stay for ever; names are never given
- * twice, so nobody else's can be hit.  0: there is none; 1: it is somebody else's matter.
+ * This create is another worker's by now, or was cancelled.  When its object is unwanted, one that
+ * this late worker has made, whole or in part, would stay for ever.  Its id is never given twice,
+ * but its file may have become another object's: the driver takes away what is in use nowhere
+ * (`late`).  0: there is none; 1: it is another worker's matter.
  */
 static int clean_up(struct job *job, const struct making *making, struct error *err) {
+    const struct clean_up fence = { { .holds = still_unwanted }, job, making->unwanted };
     int unwanted = job_read(job, making->unwanted, job, err);
 
     if (unwanted <= 0)
         return unwanted < 0 ? -1 : 1;
-    return making->take_away(job, err);
+    return making->take_away(job, &fence.fence, err);
 }
 
 static int end_create(struct job *job, const struct making *making, struct create_ending *ending,
@@ -136,10 +153,11 @@ static int volume_unwanted(struct work *work, void *arg, struct error *err) {
     return volume_moved(work, job, &volume, err);
 }
 
-static int take_volume_away(struct job *job, struct error *err) {
+static int take_volume_away(struct job *job, const struct driver_fence *fence, struct error *err) {
     struct driver_volume volume = job_driver_volume(job);
 
-    volume.fence = NULL;
+    volume.fence = fence;
+    volume.late = true;
     return job->backend->driver->delete_volume(job->backend->handle, job->arena, &volume, err);
 }
 
@@ -190,12 +208,14 @@ static int snapshot_unwanted(struct work *work, void *arg, struct error *err) {
     return err->kind == ERROR_NOT_FOUND ? 1 : -1;
 }
 
-static int take_snapshot_away(struct job *job, struct error *err) {
+static int take_snapshot_away(struct job *job, const struct driver_fence *fence,
+                              struct error *err) {
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
     struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
 
-    snapshot.fence = NULL;
+    snapshot.fence = fence;
+    snapshot.late = true;
     if (!driver->delete_snapshot)
         return 0;
     return driver->delete_snapshot(job->backend->handle, job->arena, &volume, &snapshot, NULL,
@@ -212,19 +232,23 @@ int job_clean_up_snapshot(struct job *job, struct error *err) {
 
 /* ---- a snapshot below a guest ---- */
 
-int job_undo_assist(struct job *job, struct error *err) {
+static int undo_assist(struct job *job, const struct driver_fence *fence, struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
     struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
     struct driver_created created;
-    int unwanted = job_read(job, snapshot_unwanted, job, err);
 
-    if (unwanted <= 0)
-        return unwanted;
-    snapshot.fence = NULL;
+    snapshot.fence = fence;
+    snapshot.late = true;
     return job->backend->driver->settle_assist(job->backend->handle, job->arena, &volume, &snapshot,
                                                false, DRIVER_TOLD_FAILED, &created, err) < 0
                ? -1
                : 0;
+}
+
+int job_undo_assist(struct job *job, struct error *err) {
+    static const struct making making_ready = { snapshot_unwanted, undo_assist };
+
+    return clean_up(job, &making_ready, err) < 0 ? -1 : 0;
 }
 
 /* What was made is above the guest's old image, or was undone: an end of another's that came

@@ -200,6 +200,7 @@ EXTRA_DIST += \
 	tests/lint/recursion.list \
 	tests/lint/recursion.py \
 	tests/lint/recursion.sh \
+	tests/lint/removals.sh \
 	tests/lint/requirements.sh \
 	tests/lint/run.sh \
 	tests/lint/scripts.sh \

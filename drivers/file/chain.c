@@ -140,6 +140,15 @@ const char *chain_name_undone(struct arena *arena, const char *overlay) {
     return arena_format(arena, ".%s.undone", overlay);
 }
 
+const char *chain_name_before_undone(struct arena *arena, const char *name) {
+    static const char end[] = ".undone";
+    size_t length = strlen(name), end_length = strlen(end);
+
+    return name[0] == '.' && length > end_length && strcmp(name + length - end_length, end) == 0
+               ? arena_text_n(arena, name + 1, length - 1 - end_length)
+               : name;
+}
+
 int chain_restore(const struct directory *directory, struct arena *arena, const char *overlay,
                   struct error *err) {
     struct error why = { .kind = ERROR_NONE };
@@ -201,8 +210,8 @@ static int try_lock(int fd, bool alone, struct error *err) {
     return error_errno(err, ERROR_BACKEND, "locking a volume's files");
 }
 
-/* A program that another thread starts has the descriptor, too, until it is executed.  A call
- * without a fence cleans up behind a worker that came late, and is not made again. */
+/* A program that another thread starts has the descriptor, too, until it is executed.  A call that
+ * has no use for busy() cleans up behind a worker that came late, and is not made again. */
 static int try_lock_briefly(int fd, bool alone, bool is_last, struct error *err) {
     enum { TRIES = 5, LAST_TRIES = 200 };
     const struct timespec pause = { .tv_nsec = 10000000 };
@@ -226,7 +235,7 @@ int chain_lock(const struct directory *directory, const struct chain *chain, boo
     fd = image_open(directory->fd, chain->base, alone ? O_RDWR : O_RDONLY, err);
     if (fd < 0)
         return -1;
-    taken = try_lock_briefly(fd, alone, !fence, err);
+    taken = try_lock_briefly(fd, alone, !fence || !fence->busy, err);
     if (taken != 0)
         return taken < 0 ? -1 : driver_fence_busy(fence, err, "volume files");
     *ret_fd = take_fd(fd);
@@ -335,6 +344,46 @@ int chain_find_snapshot(const struct directory *directory, struct arena *arena,
     if (volume_name_each(directory, VOLUME_NAME_PREFIX, look, &search, err) < 0 ||
         (!search.found &&
          volume_name_each(directory, VOLUME_NAME_PREFIX, look_into_info, &search, err) < 0))
+        return -1;
+    if (search.found)
+        *ret = search.chain;
+    return search.found;
+}
+
+/* ---- by a base ---- */
+
+struct base_search {
+    const struct directory *directory;
+    struct arena *arena;
+    const char *base;
+    struct chain chain;
+    bool found;
+};
+
+static void compare_base(void *arg, const char *rest) {
+    struct base_search *search = arg;
+    size_t length = strcspn(rest, ".");
+    struct chain chain;
+
+    if (search->found || strcmp(rest + length, ".info") != 0 ||
+        chain_read(search->directory, search->arena,
+                   arena_format(search->arena, VOLUME_NAME_PREFIX "%.*s", (int)length, rest),
+                   &chain, NULL) < 0 ||
+        !chain.info || strcmp(chain.base, search->base) != 0)
+        return;
+    search->chain = chain;
+    search->found = true;
+}
+
+int chain_find_base(const struct directory *directory, struct arena *arena, const char *base,
+                    struct chain *ret, struct error *err) {
+    struct base_search search = { .directory = directory, .arena = arena, .base = base };
+
+    if (chain_read(directory, arena, base, &search.chain, err) < 0)
+        return -1;
+    search.found = search.chain.info && strcmp(search.chain.base, base) == 0;
+    if (!search.found &&
+        volume_name_each(directory, VOLUME_NAME_PREFIX, compare_base, &search, err) < 0)
         return -1;
     if (search.found)
         *ret = search.chain;

@@ -74,6 +74,8 @@ const char *chain_snapshot_id(const char *rest);
 const char *chain_name_undone(struct arena *arena, const char *overlay);
 int chain_restore(const struct directory *directory, struct arena *arena, const char *overlay,
                   struct error *err);
+/* The overlay's name behind that; any other name is its own. */
+const char *chain_name_before_undone(struct arena *arena, const char *name);
 /* Is it the base's name, or one of its overlays'? */
 bool chain_owns(const struct chain *chain, const char *name);
 bool chain_has(const struct chain *chain, const char *snapshot_id);
@@ -82,7 +84,7 @@ bool chain_has(const struct chain *chain, const char *snapshot_id);
  * Calls about a volume and about its snapshots may come side by side, and a chain is of all of
  * them: a call that changes it locks it `alone`, one that reads a part for long shares the lock.
  * ERROR_BUSY: another call has it, perhaps of a process that is paused, and the lock is not waited
- * for (driver_fence_busy()), without a fence for two seconds at most.  The descriptor is the lock,
+ * for (driver_fence_busy()), without a busy() to tell for two seconds at most.  The descriptor is the lock,
  * -1 where there is nothing to lock: no info, and none is made here.  What was read of the chain
  * before may have changed.
  */
@@ -107,3 +109,8 @@ int chain_write(const struct directory *directory, struct arena *arena, const st
  * info that names it, as nothing else is known.  1 found, 0 there is none. */
 int chain_find_snapshot(const struct directory *directory, struct arena *arena,
                         const char *snapshot_id, struct chain *ret, struct error *err);
+
+/* The chain that has this base, by the info of that name or, as a volume may have another name by
+ * now, by any other.  1 found, 0 no info has it. */
+int chain_find_base(const struct directory *directory, struct arena *arena, const char *base,
+                    struct chain *ret, struct error *err);

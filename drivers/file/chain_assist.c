@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "drivers/file/chain_assist.private.h"
 #include "drivers/file/chain_snapshot.h"
+#include "drivers/file/removal.h"
 #include "drivers/file/volume_name.h"
 #include "json/json.h"
 
@@ -133,7 +134,7 @@ static int undo(const struct undoing *undoing, struct error *err) {
     if (taken < 0 && why.kind != ERROR_NOT_FOUND)
         return error_pass(err, &why);
     if (directory_flush(directory, err) < 0 || put_info_back(undoing, err) < 0 ||
-        volume_name_remove(directory, undone, err) < 0)
+        removal_held(directory, undone, undoing->overlay_fd, assist->snapshot->fence, err) < 0)
         return -1;
     return directory_flush(directory, err);
 }
@@ -155,13 +156,15 @@ static int open_below(struct undoing *undoing, struct error *err) {
 
 /* What no info names, and no host was asked for. */
 static int clear_away(const struct undoing *undoing, struct error *err) {
-    const struct directory *directory = undoing->assist->directory;
+    const struct chain_assist *assist = undoing->assist;
+    const char *const names[] = { undoing->overlay,
+                                  chain_name_undone(assist->arena, undoing->overlay) };
 
-    if (volume_name_remove(directory, undoing->overlay, err) < 0 ||
-        volume_name_remove(directory, chain_name_undone(undoing->assist->arena, undoing->overlay),
-                           err) < 0)
-        return -1;
-    return directory_flush(directory, err);
+    for (size_t i = 0; i < LENGTH(names); i++)
+        if (removal_image(assist->directory, assist->arena, names[i], assist->snapshot->fence,
+                          err) < 0)
+            return -1;
+    return directory_flush(assist->directory, err);
 }
 
 /* 1 it is there, 0 it is not the active one. */
@@ -261,6 +264,8 @@ int chain_assist_settle(const struct directory *directory, struct arena *arena,
     struct chain_assist assist = { directory, arena, volume, snapshot, { 0 } };
     autoclose int lock = -1;
 
+    if (snapshot->late && !directory->locks_trusted)
+        return 0;
     if (begin(&assist, &lock, err) < 0)
         return -1;
     return deletes ? chain_assist_settle_delete(&assist, told, err)

@@ -8,6 +8,7 @@
 #include "drivers/file/chain_assist.private.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/removal.h"
 #include "drivers/file/volume_name.h"
 #include "json/json.h"
 
@@ -157,13 +158,20 @@ static void look_at_head(void *arg, const char *rest) {
     heads->named |= !heads->failed && strcmp(facts.backing, heads->left) == 0;
 }
 
-/* The base's name stands for the volume: only its room is given back, where that is possible. */
-static int empty_base(int fd, struct error *err) {
+/* The base's name stands for the volume: only its space is reclaimed, where that is possible. */
+static int empty_base(const struct merge *merge, const char *name, struct error *err) {
     enum { HEAD = 1 << 16 };
-    off_t end = lseek(fd, 0, SEEK_END);
+    const struct chain_assist *assist = merge->assist;
+    autoclose int fd = -1;
+    int found = image_find(assist->directory->fd, name, O_RDWR, &fd, err);
+    off_t end = found > 0 ? lseek(fd, 0, SEEK_END) : 0;
 
+    if (found < 0 || driver_fence_check(assist->snapshot->fence, err) < 0)
+        return -1;
     if (end <= HEAD)
         return 0;
+    if (image_lock_away(fd, err) != IMAGE_LOCKED)
+        return error_set(err, ERROR_UNAVAILABLE, "%s is still open in a guest.", name);
     if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, HEAD, end - HEAD) < 0 &&
         errno != EOPNOTSUPP)
         return error_errno(err, ERROR_BACKEND, "giving back the room of a base");
@@ -174,21 +182,17 @@ static int take_away(const struct merge *merge, const char *left, struct error *
     const struct chain_assist *assist = merge->assist;
     const struct directory *directory = assist->directory;
     struct heads heads = { .merge = merge, .left = left, .err = err };
-    autoclose int fd = -1;
-    int found = image_find(directory->fd, left, O_RDWR, &fd, err);
 
-    if (found <= 0)
-        return found;
     if (volume_name_each(directory, VOLUME_NAME_PREFIX, look_at_head, &heads, err) < 0 ||
-        heads.failed || driver_fence_check(assist->snapshot->fence, err) < 0)
+        heads.failed)
         return -1;
     if (heads.named)
         return 0;
-    if (image_lock_look(fd, err) != IMAGE_LOCKED)
-        return error_set(err, ERROR_UNAVAILABLE, "Somebody still has %s open.", left);
     if (strcmp(left, assist->chain.base) == 0)
-        return empty_base(fd, err);
-    return volume_name_remove(directory, left, err) < 0 ? -1 : directory_flush(directory, err);
+        return empty_base(merge, left, err);
+    return removal_image(directory, assist->arena, left, assist->snapshot->fence, err) < 0
+               ? -1
+               : directory_flush(directory, err);
 }
 
 static int forget_merge(const struct merge *merge, struct error *err) {

@@ -1,6 +1,7 @@
 #include "drivers/file/chain_snapshot.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/removal.h"
 #include "drivers/file/volume_name.h"
 #include "json/json.h"
 
@@ -198,24 +199,18 @@ static enum driver_outcome take_out(struct deletion *deletion, const struct driv
     return forget(deletion, &image.chain, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 
-/* What no info names is nobody's, and its id is never given again; but what a guest's host has
- * merged may bear it. */
-static enum driver_outcome remove_nameless(const struct deletion *deletion, const char *name,
-                                           struct error *err) {
+/* An overlay that no info names, and whose id is never given again.  What a guest's host has merged
+ * may bear it, and stays. */
+static enum driver_outcome remove_nameless(const struct deletion *deletion, struct error *err) {
     const struct directory *directory = deletion->directory;
     const struct driver_snapshot *snapshot = deletion->snapshot;
     struct arena *arena = deletion->arena;
-    struct chain chain;
+    int named = removal_image(directory, arena, deletion->overlay, snapshot->fence, err);
 
-    if (chain_read(directory, arena, name, &chain, err) < 0)
-        return DRIVER_FAILED;
-    if (chain_names(&chain, deletion->overlay))
-        return DRIVER_DONE;
-    if (driver_fence_check(snapshot->fence, err) < 0 ||
-        volume_name_remove(directory, deletion->overlay, err) < 0 ||
-        (snapshot->provider_location
-             ? volume_name_remove(directory, volume_name_unfinished(arena, deletion->overlay, 1),
-                                  err)
+    if (named != 0)
+        return named < 0 ? DRIVER_FAILED : DRIVER_DONE;
+    if ((snapshot->provider_location
+             ? volume_name_remove_draft(directory, arena, deletion->overlay, 1, err)
              : volume_name_remove_unfinished(directory, arena, deletion->overlay, err)) < 0)
         return DRIVER_FAILED;
     return directory_flush(directory, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
@@ -248,10 +243,12 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
     deletion->overlay = chain_file_of(&chain, arena, snapshot->name_id, err);
     if (!deletion->overlay)
         return DRIVER_FAILED;
+    if (snapshot->late && (chain_has(&chain, snapshot->name_id) || !directory->locks_trusted))
+        return DRIVER_DONE;
     if (!chain.deleted && chain_has(&chain, snapshot->name_id)) {
         if (chain_restore(directory, arena, deletion->overlay, err) < 0)
             return DRIVER_FAILED;
         outcome = take_out(deletion, volume, err);
     }
-    return outcome == DRIVER_DONE ? remove_nameless(deletion, name, err) : outcome;
+    return outcome == DRIVER_DONE ? remove_nameless(deletion, err) : outcome;
 }

@@ -1,6 +1,7 @@
 #include "drivers/file/directory.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/unlink.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,14 +94,24 @@ const char *directory_path(const struct directory *directory, struct arena *aren
     return arena_format(arena, "%s/%s", directory->path, name);
 }
 
+/* Not every file system has renames that replace nothing; a hard link does not replace either. */
+static int link_and_unlink(int fd, const char *from, const char *to) {
+    autoclose int file = openat(fd, from, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int other;
+
+    if (file < 0 || linkat(fd, from, fd, to, 0) < 0)
+        return -1;
+    other = unlink_same(fd, from, file);
+    if (other > 0)
+        errno = EBUSY;
+    return other ? -1 : 0;
+}
+
 int directory_rename(const struct directory *directory, const char *from, const char *to,
                      struct error *err) {
     if (renameat2(directory->fd, from, directory->fd, to, RENAME_NOREPLACE) == 0)
         return 0;
-    /* Not every file system has that flag; a hard link does not replace either. */
-    if ((errno == EINVAL || errno == ENOSYS) &&
-        linkat(directory->fd, from, directory->fd, to, 0) == 0 &&
-        unlinkat(directory->fd, from, 0) == 0)
+    if ((errno == EINVAL || errno == ENOSYS) && link_and_unlink(directory->fd, from, to) == 0)
         return 0;
     if (errno == EEXIST)
         return 1;

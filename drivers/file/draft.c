@@ -1,6 +1,7 @@
 #include "drivers/file/draft.h"
 
 #include "drivers/file/image.h"
+#include "drivers/file/unlink.h"
 #include "drivers/file/volume_name.h"
 
 #include <errno.h>
@@ -16,8 +17,9 @@ int draft_open(const struct directory *directory, struct arena *arena, const cha
     mode_t mode = directory->settings->mode;
     int fd;
 
-    if (volume_name_remove(directory, unfinished, err) < 0 ||
-        volume_name_remove_earlier(directory, arena, name, attempt, err) < 0)
+    if (volume_name_remove_draft(directory, arena, name, attempt, err) < 0 ||
+        volume_name_remove_earlier(directory, arena, name, attempt, err) < 0 ||
+        volume_name_note_attempt(directory, arena, name, attempt, err) < 0)
         return -1;
     fd = image_open(directory->fd, unfinished, O_RDWR | O_CREAT | O_EXCL, err);
     if (fd < 0)
@@ -28,10 +30,26 @@ int draft_open(const struct directory *directory, struct arena *arena, const cha
     return 0;
 }
 
+/* Another operation on the same object may have a draft of this name by now. */
+static int check_own(const struct draft *draft, const struct driver_fence *fence,
+                     struct error *err) {
+    struct stat opened, named;
+
+    if (driver_fence_check(fence, err) < 0)
+        return -1;
+    if (fstat(draft->fd, &opened) < 0 ||
+        fstatat(draft->directory->fd, draft->unfinished, &named, AT_SYMLINK_NOFOLLOW) < 0)
+        return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND, "looking for %s",
+                           draft->unfinished);
+    if (opened.st_dev == named.st_dev && opened.st_ino == named.st_ino)
+        return 0;
+    return error_set(err, ERROR_CONFLICT, "%s is another worker's by now.", draft->unfinished);
+}
+
 int draft_publish(struct draft *draft, const struct driver_fence *fence, struct error *err) {
     int taken;
 
-    if (driver_fence_check(fence, err) < 0)
+    if (check_own(draft, fence, err) < 0)
         return -1;
     taken = directory_rename(draft->directory, draft->unfinished, draft->name, err);
     if (taken == 0)
@@ -39,23 +57,34 @@ int draft_publish(struct draft *draft, const struct driver_fence *fence, struct 
     return taken;
 }
 
+/* The file that was replaced has the name of the draft now, and goes with it. */
+static int hold_replaced(struct draft *draft, struct error *err) {
+    int fd = openat(draft->directory->fd, draft->unfinished, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return error_errno(err, ERROR_BACKEND, "opening what %s was before", draft->name);
+    close(draft->fd);
+    draft->fd = fd;
+    return 0;
+}
+
 int draft_replace(struct draft *draft, const struct driver_fence *fence, struct error *err) {
     int result;
 
-    if (driver_fence_check(fence, err) < 0)
+    if (check_own(draft, fence, err) < 0)
         return -1;
     result = directory_replace(draft->directory, draft->unfinished, draft->name, err);
     if (result > 0)
         draft->unfinished = NULL;
-    return result < 0 ? -1 : 0;
+    return result == 0 ? hold_replaced(draft, err) : result < 0 ? -1 : 0;
 }
 
 void draft_end(struct draft *draft) {
     if (!draft->directory)
         return;
-    close(draft->fd);
     if (draft->unfinished)
-        unlinkat(draft->directory->fd, draft->unfinished, 0);
+        unlink_same(draft->directory->fd, draft->unfinished, draft->fd);
+    close(draft->fd);
 }
 
 /* ---- which there are ---- */
@@ -78,7 +107,8 @@ static void tell(void *arg, const char *rest) {
                                 arena_format(listing->arena, "%s%s", listing->begins, rest)),
     };
 
-    if (end && strcmp(end, ".new") == 0 && volume_name_fits(draft.name_id))
+    if (end && (strcmp(end, ".new") == 0 || strcmp(end, ".undone") == 0) &&
+        volume_name_fits(draft.name_id))
         listing->found(listing->arg, &draft);
 }
 

@@ -10,7 +10,7 @@ struct draft {
     const struct directory *directory;
     const char *name;       /* that it is to get */
     const char *unfinished; /* that it has; NULL when it has no more */
-    int fd;
+    int fd;                 /* after draft_replace() of what was replaced, and to be read no more */
 };
 
 /* A new, empty file for reading and writing, in place of what this attempt and those before have
@@ -25,7 +25,8 @@ int draft_publish(struct draft *draft, const struct driver_fence *fence, struct 
 int draft_replace(struct draft *draft, const struct driver_fence *fence, struct error *err);
 void draft_end(struct draft *draft);
 
-/* Tells of every draft in the directory, of whatever attempt. */
+/* Tells of every draft in the directory, of whatever attempt, and of every overlay that has lost its
+ * name while its making is undone (chain_name_undone()). */
 int draft_list(const struct directory *directory, struct arena *arena,
                void (*found)(void *arg, const struct driver_draft *draft), void *arg,
                struct error *err);

@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/utf8.h"
 #include "drivers/file/image.h"
+#include "drivers/file/removal.h"
 #include "drivers/file/volume_file.h"
 #include "drivers/file/volume_name.h"
 
@@ -166,7 +167,7 @@ static int take_over(const struct existing_file *file, struct error *err) {
     return check_same(file, fd, err) < 0 ? -1 : driver_fence_check(file->fence, err);
 }
 
-/* Half way with a link it has both names; another file of the old one is somebody else's. */
+/* Half way with a link it has both names; another file of the old one is not the volume's. */
 static int leave_source(const struct existing_file *file, struct error *err) {
     autoclose int fd = -1;
 
@@ -174,9 +175,7 @@ static int leave_source(const struct existing_file *file, struct error *err) {
         image_find(file->directory->fd, file->source, O_RDONLY, &fd, NULL) <= 0 ||
         check_same(file, fd, NULL) < 0)
         return 0;
-    return driver_fence_check(file->fence, err) < 0
-               ? -1
-               : volume_name_remove(file->directory, file->source, err);
+    return removal_held(file->directory, file->source, fd, file->fence, err);
 }
 
 int existing_file_take(const struct existing_file *file, struct error *err) {

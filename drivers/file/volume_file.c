@@ -1,6 +1,8 @@
 #include "drivers/file/volume_file.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/removal.h"
+#include "drivers/file/unlink.h"
 #include "drivers/file/volume_name.h"
 #include "json/json.h"
 
@@ -53,11 +55,13 @@ int volume_file_check_unused(const struct directory *directory, const char *name
 
 int volume_file_remove(const struct directory *directory, struct arena *arena, const char *name,
                        bool made, const struct driver_fence *fence, struct error *err) {
-    if (volume_file_check_unused(directory, name, err) < 0 || driver_fence_check(fence, err) < 0 ||
-        volume_name_remove(directory, name, err) < 0)
-        return -1;
+    int named = removal_image(directory, arena, name, fence, err);
+
+    if (named != 0)
+        return named < 0 ? -1
+                         : error_set(err, ERROR_CONFLICT, "%s is a file of a volume in use.", name);
     /* Only a create that never ended leaves half-made ones, and then nothing says how many. */
-    if ((made ? volume_name_remove(directory, volume_name_unfinished(arena, name, 1), err)
+    if ((made ? volume_name_remove_draft(directory, arena, name, 1, err)
               : volume_name_remove_unfinished(directory, arena, name, err)) < 0)
         return -1;
     return directory_flush(directory, err);
@@ -80,8 +84,12 @@ static int mark_deleted(const struct directory *directory, struct arena *arena,
 static int remove_overlay(const struct directory *directory, struct arena *arena,
                           const struct driver_volume *volume, const struct chain *chain,
                           const char *name, struct error *err) {
-    return name && chain_owns(chain, name) && strcmp(name, chain->base) != 0
-               ? volume_file_remove(directory, arena, name, false, volume->fence, err)
+    if (!name || !chain_owns(chain, name) || strcmp(name, chain->base) == 0)
+        return 0;
+    return volume_file_remove(directory, arena, name, false, volume->fence, err) < 0 ||
+                   removal_image(directory, arena, chain_name_undone(arena, name), volume->fence,
+                                 err) < 0
+               ? -1
                : 0;
 }
 
@@ -125,15 +133,35 @@ static int remove_chain(const struct directory *directory, struct arena *arena,
     return volume_file_remove(directory, arena, chain->info_name, false, volume->fence, err);
 }
 
+/* As long as anything is left to lock. */
+static int lock_chain(const struct directory *directory, const struct driver_volume *volume,
+                      const struct chain *chain, int *ret_lock, struct error *err) {
+    struct error why = { .kind = ERROR_NONE };
+
+    if (chain_lock(directory, chain, true, volume->fence, ret_lock, &why) == 0 ||
+        why.kind == ERROR_NOT_FOUND)
+        return 0;
+    return error_pass(err, &why);
+}
+
 int volume_file_delete(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, struct error *err) {
     const char *name = volume_name(arena, volume->name_id, err);
+    autoclose int lock = -1;
     struct chain chain;
 
-    if (!name || chain_read(directory, arena, name, &chain, err) < 0)
+    if (!name || chain_read(directory, arena, name, &chain, err) < 0 ||
+        lock_chain(directory, volume, &chain, &lock, err) < 0 ||
+        (lock >= 0 && chain_read(directory, arena, name, &chain, err) < 0))
         return -1;
     if (chain.info)
-        return remove_chain(directory, arena, volume, &chain, err);
+        return volume->late ? 0 : remove_chain(directory, arena, volume, &chain, err);
+    if (volume->late) {
+        int named = removal_image(directory, arena, name, volume->fence, err);
+
+        if (named != 0)
+            return named < 0 ? -1 : 0;
+    }
     return volume_file_remove(directory, arena, name, volume->provider_location != NULL,
                               volume->fence, err);
 }
@@ -143,18 +171,14 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
 /* The new name is taken: by the same file, when a worker of before came half way with a link. */
 static int leave_name(const struct directory *directory, const char *from, const char *to,
                       struct error *err) {
-    struct stat one, other;
+    autoclose int fd = openat(directory->fd, to, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int other = fd < 0 ? -1 : unlink_same(directory->fd, from, fd);
 
-    if (fstatat(directory->fd, from, &one, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT
-                   ? 0
-                   : error_errno(err, ERROR_BACKEND, "looking for %s in %s", from, directory->path);
-    if (fstatat(directory->fd, to, &other, AT_SYMLINK_NOFOLLOW) < 0)
+    if (other < 0)
         return error_errno(err, ERROR_BACKEND, "looking for %s in %s", to, directory->path);
-    if (one.st_dev != other.st_dev || one.st_ino != other.st_ino)
-        return error_set(err, ERROR_BACKEND, "%s cannot become %s, which exists already.", from,
-                         to);
-    return volume_name_remove(directory, from, err);
+    return other ? error_set(err, ERROR_BACKEND, "%s cannot become %s, which exists already.", from,
+                             to)
+                 : 0;
 }
 
 int volume_file_move(const struct directory *directory, const char *from, const char *to,

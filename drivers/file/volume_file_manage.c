@@ -2,6 +2,7 @@
  * Files that somebody else made, taken over as volumes and let go again: only names change.
  */
 #include "drivers/file/existing_file.h"
+#include "drivers/file/removal.h"
 #include "drivers/file/volume_file.h"
 #include "drivers/file/volume_name.h"
 
@@ -69,7 +70,7 @@ int volume_file_unmanage(const struct directory *directory, struct arena *arena,
         volume_file_move(directory, chain.active,
                          arena_format(arena, UNMANAGED_NAME_PREFIX "%s", volume->id), err) < 0)
         return -1;
-    if (chain.info && volume_name_remove(directory, chain.info_name, err) < 0)
+    if (chain.info && removal_image(directory, arena, chain.info_name, volume->fence, err) < 0)
         return -1;
     return directory_flush(directory, err);
 }

@@ -1,10 +1,14 @@
 #include "drivers/file/volume_name.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/image.h"
+#include "drivers/file/unlink.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,40 +39,6 @@ const char *snapshot_name(struct arena *arena, const char *name_id, struct error
     return name(arena, SNAPSHOT_NAME_PREFIX, name_id, err);
 }
 
-/* Each worker that ever took up the create has a file of its own: one that was paused must not
- * write into another's.  Names come again only after so many takeovers. */
-enum { UNFINISHED_NAMES = 16 };
-
-const char *volume_name_unfinished(struct arena *arena, const char *name, unsigned attempt) {
-    unsigned number = attempt % UNFINISHED_NAMES;
-
-    return number > 1 ? arena_format(arena, ".%s.%u.new", name, number)
-                      : arena_format(arena, ".%s.new", name);
-}
-
-int volume_name_remove(const struct directory *directory, const char *name, struct error *err) {
-    if (unlinkat(directory->fd, name, 0) < 0 && errno != ENOENT)
-        return error_errno(err, ERROR_BACKEND, "removing %s from %s", name, directory->path);
-    return 0;
-}
-
-int volume_name_remove_earlier(const struct directory *directory, struct arena *arena,
-                               const char *name, unsigned attempt, struct error *err) {
-    for (unsigned number = 1; number < attempt && number < UNFINISHED_NAMES; number++)
-        if (number != attempt % UNFINISHED_NAMES &&
-            volume_name_remove(directory, volume_name_unfinished(arena, name, number), err) < 0)
-            return -1;
-    return 0;
-}
-
-int volume_name_remove_unfinished(const struct directory *directory, struct arena *arena,
-                                  const char *name, struct error *err) {
-    for (unsigned attempt = 1; attempt < UNFINISHED_NAMES; attempt++)
-        if (volume_name_remove(directory, volume_name_unfinished(arena, name, attempt), err) < 0)
-            return -1;
-    return 0;
-}
-
 static void cleanup_closedir(DIR *const *stream) {
     if (*stream)
         closedir(*stream);
@@ -92,4 +62,103 @@ int volume_name_each(const struct directory *directory, const char *begins,
     if (errno)
         return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
     return 0;
+}
+
+/* ---- of attempts ---- */
+
+/* Each worker that ever took up the work has a file of its own: one that was paused must not write
+ * into another's, nor give another's its name.  Nothing records how many there were, so the first
+ * names are tried, and later ones are looked for where a worker has said that there are such. */
+enum { NAMES_TRIED = 16 };
+
+const char *volume_name_unfinished(struct arena *arena, const char *name, unsigned attempt) {
+    return attempt > 1 ? arena_format(arena, ".%s.%u.new", name, attempt)
+                       : arena_format(arena, ".%s.new", name);
+}
+
+static const char *name_of_many(struct arena *arena, const char *name) {
+    return arena_format(arena, ".%s.many.new", name);
+}
+
+int volume_name_note_attempt(const struct directory *directory, struct arena *arena,
+                             const char *name, unsigned attempt, struct error *err) {
+    autoclose int fd = -1;
+
+    if (attempt < NAMES_TRIED)
+        return 0;
+    fd = image_open(directory->fd, name_of_many(arena, name), O_WRONLY | O_CREAT, err);
+    return fd < 0 ? -1 : directory_flush(directory, err);
+}
+
+static int remove_one(const struct directory *directory, const char *unfinished,
+                      struct error *err) {
+    if (unlink_draft(directory->fd, unfinished) < 0)
+        return error_errno(err, ERROR_BACKEND, "removing %s from %s", unfinished, directory->path);
+    return 0;
+}
+
+int volume_name_remove_draft(const struct directory *directory, struct arena *arena,
+                             const char *name, unsigned attempt, struct error *err) {
+    return remove_one(directory, volume_name_unfinished(arena, name, attempt), err);
+}
+
+static int remove_tried(const struct directory *directory, struct arena *arena, const char *name,
+                        unsigned end, struct error *err) {
+    for (unsigned attempt = 1; attempt < end && attempt < NAMES_TRIED; attempt++)
+        if (volume_name_remove_draft(directory, arena, name, attempt, err) < 0)
+            return -1;
+    return 0;
+}
+
+struct later {
+    const struct directory *directory;
+    struct arena *arena;
+    const char *name;
+    unsigned end;
+    int failed;
+    struct error *err;
+};
+
+static void remove_later(void *arg, const char *rest) {
+    struct later *later = arg;
+    char *end;
+    unsigned long attempt = strtoul(rest, &end, 10);
+
+    if (later->failed || end == rest || strcmp(end, ".new") != 0 || attempt < NAMES_TRIED ||
+        attempt >= later->end)
+        return;
+    later->failed = volume_name_remove_draft(later->directory, later->arena, later->name,
+                                             (unsigned)attempt, later->err);
+}
+
+static int remove_all_later(const struct directory *directory, struct arena *arena,
+                            const char *name, unsigned end, struct error *err) {
+    struct later later = { directory, arena, name, end, 0, err };
+
+    return volume_name_each(directory, arena_format(arena, ".%s.", name), remove_later, &later,
+                            err) < 0
+               ? -1
+               : later.failed;
+}
+
+int volume_name_remove_earlier(const struct directory *directory, struct arena *arena,
+                               const char *name, unsigned attempt, struct error *err) {
+    if (remove_tried(directory, arena, name, attempt, err) < 0)
+        return -1;
+    return attempt > NAMES_TRIED ? remove_all_later(directory, arena, name, attempt, err) : 0;
+}
+
+int volume_name_remove_unfinished(const struct directory *directory, struct arena *arena,
+                                  const char *name, struct error *err) {
+    const char *many = name_of_many(arena, name);
+
+    if (remove_tried(directory, arena, name, NAMES_TRIED, err) < 0)
+        return -1;
+    if (faccessat(directory->fd, many, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT
+                   ? 0
+                   : error_errno(err, ERROR_BACKEND, "looking for %s in %s", many, directory->path);
+    return remove_all_later(directory, arena, name, UINT_MAX, err) < 0
+               ? -1
+               : remove_one(directory, many, err);
 }

@@ -25,9 +25,13 @@ const char *volume_name_unfinished(struct arena *arena, const char *name, unsign
 int volume_name_each(const struct directory *directory, const char *begins,
                      void (*each)(void *arg, const char *rest), void *arg, struct error *err);
 
-/* A name that is not there is no failure. */
-int volume_name_remove(const struct directory *directory, const char *name, struct error *err);
-/* Those of the workers before this one: whoever comes later keeps its own. */
+/* Says that there may be one of this attempt, before it is made. */
+int volume_name_note_attempt(const struct directory *directory, struct arena *arena,
+                             const char *name, unsigned attempt, struct error *err);
+/* The half-made file of one worker; a name that is not there is no failure. */
+int volume_name_remove_draft(const struct directory *directory, struct arena *arena,
+                             const char *name, unsigned attempt, struct error *err);
+/* Those of the workers before this one: a later worker's stay. */
 int volume_name_remove_earlier(const struct directory *directory, struct arena *arena,
                                const char *name, unsigned attempt, struct error *err);
 /* Every worker's. */

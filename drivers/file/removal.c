@@ -1,0 +1,65 @@
+#include "drivers/file/removal.h"
+
+#include "common/cleanup.h"
+#include "drivers/file/chain.h"
+#include "drivers/file/unlink.h"
+#include "drivers/file/volume_name.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+int removal_held(const struct directory *directory, const char *name, int fd,
+                 const struct driver_fence *fence, struct error *err) {
+    int other;
+
+    if (driver_fence_check(fence, err) < 0)
+        return -1;
+    other = unlink_same(directory->fd, name, fd);
+    if (other < 0)
+        return error_errno(err, ERROR_BACKEND, "removing %s from %s", name, directory->path);
+    return other
+               ? error_set(err, ERROR_CONFLICT, "%s was replaced while it was being removed.", name)
+               : 0;
+}
+
+/* No guest has it open, and none can open it until the descriptor is closed. */
+static int keep_guests_away(const char *name, int fd, struct error *err) {
+    switch (image_lock_away(fd, err)) {
+    case IMAGE_LOCKED:
+        return 0;
+    case IMAGE_HELD:
+        return error_set(err, ERROR_BACKEND, "%s is open in a running guest.", name);
+    case IMAGE_LOCK_FAILED:
+        break;
+    }
+    return error_context(err, "%s", name);
+}
+
+/* Does an info of a volume name it?  An overlay whose making is undone has its own name there. */
+static int is_named(const struct directory *directory, struct arena *arena, const char *name,
+                    struct error *err) {
+    const char *image = chain_name_before_undone(arena, name);
+    struct chain chain;
+    int found;
+
+    if (strncmp(image, VOLUME_NAME_PREFIX, strlen(VOLUME_NAME_PREFIX)) != 0)
+        return 0;
+    found = chain_find_base(directory, arena, arena_text_n(arena, image, strcspn(image, ".")),
+                            &chain, err);
+    return found <= 0
+               ? found
+               : !chain.deleted && (strcmp(chain.base, image) == 0 || chain_names(&chain, image));
+}
+
+int removal_image(const struct directory *directory, struct arena *arena, const char *name,
+                  const struct driver_fence *fence, struct error *err) {
+    autoclose int fd = -1;
+    int found = image_find(directory->fd, name, O_RDONLY, &fd, err), named;
+
+    if (found <= 0)
+        return found;
+    named = is_named(directory, arena, name, err);
+    if (named != 0)
+        return named;
+    return keep_guests_away(name, fd, err) < 0 ? -1 : removal_held(directory, name, fd, fence, err);
+}

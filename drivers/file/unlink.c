@@ -1,0 +1,32 @@
+#include "drivers/file/unlink.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int remove_name(int directory_fd, const char *name) {
+    return unlinkat(directory_fd, name, 0) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+int unlink_same(int directory_fd, const char *name, int fd) {
+    struct stat opened, named;
+
+    if (fstat(fd, &opened) < 0)
+        return -1;
+    if (fstatat(directory_fd, name, &named, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : -1;
+    if (opened.st_dev != named.st_dev || opened.st_ino != named.st_ino)
+        return 1;
+    return remove_name(directory_fd, name);
+}
+
+int unlink_draft(int directory_fd, const char *name) {
+    static const char end[] = ".new";
+    size_t length = strlen(name);
+
+    assert(name[0] == '.' && length > strlen(end) && strcmp(name + length - strlen(end), end) == 0);
+    return remove_name(directory_fd, name);
+}
