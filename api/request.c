@@ -1,6 +1,7 @@
 #include "api/request.h"
 
 #include "api/url.h"
+#include "common/retry_header.h"
 
 #include <string.h>
 
@@ -17,6 +18,17 @@ int request_flag(const struct request *request, const char *name, bool *ret, str
     if (text && !json_boolean_word(text, true, ret))
         return error_set(err, ERROR_BAD_REQUEST, "Invalid value for %s: %s", name, text);
     return 0;
+}
+
+int request_retries(const struct request *request, bool *ret, struct error *err) {
+    const char *text = http_header(request->http, RETRY_HEADER);
+
+    *ret = text != NULL;
+    return !text || strcmp(text, "true") == 0
+               ? 0
+               : error_set(err, ERROR_BAD_REQUEST,
+                           "Invalid value for " RETRY_HEADER ": %.64s; it is \"true\" or absent.",
+                           text);
 }
 
 unsigned request_queries(const struct request *request, const struct pair **ret) {

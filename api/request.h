@@ -63,6 +63,8 @@ struct request {
 const char *request_query(const struct request *request, const char *name);
 /* One that is a boolean word, else ERROR_BAD_REQUEST; *ret stays when it is absent. */
 int request_flag(const struct request *request, const char *name, bool *ret, struct error *err);
+/* Is the request the retry of one that has failed (common/retry_header.h)? */
+int request_retries(const struct request *request, bool *ret, struct error *err);
 /* All parameters in order; returns how many. */
 unsigned request_queries(const struct request *request, const struct pair **ret);
 

@@ -108,7 +108,11 @@ static int update_snapshot(struct request *request, struct error *err) {
 }
 
 static int delete_snapshot(struct request *request, struct error *err) {
-    return snapshot_delete(&request->work, request->object, false, err);
+    bool retried = false;
+
+    if (request_retries(request, &retried, err) < 0)
+        return -1;
+    return snapshot_delete(&request->work, request->object, retried ? DELETE_RETRIED : 0U, err);
 }
 
 /* ---- actions ---- */
@@ -116,7 +120,7 @@ static int delete_snapshot(struct request *request, struct error *err) {
 static int force_delete(struct request *request, struct error *err) {
     if (request_authorize(request, "volume:delete_snapshot", request->owner, err) < 0)
         return -1;
-    return snapshot_delete(&request->work, request->object, true, err);
+    return snapshot_delete(&request->work, request->object, DELETE_FORCE, err);
 }
 
 static int reset_status(struct request *request, struct error *err) {

@@ -28,11 +28,15 @@ static int extend(struct request *request, struct error *err) {
     const struct extend_body *body = request->body;
     const struct volume *volume = request->object;
     bool attached_allowed = request->minor >= MV_EXTEND_IN_USE;
-    bool attached = attached_allowed && volume->status == VOLUME_IN_USE;
+    bool retried = false, attached;
 
+    if (request_retries(request, &retried, err) < 0)
+        return -1;
+    attached = attached_allowed &&
+               (volume->status == VOLUME_IN_USE || (retried && volume->attachment_count > 0));
     if (authorize(request, attached ? "volume:extend_attached_volume" : "volume:extend", err) < 0)
         return -1;
-    return volume_extend(&request->work, volume, body->new_size_gb, attached_allowed, err);
+    return volume_extend(&request->work, volume, body->new_size_gb, attached_allowed, retried, err);
 }
 
 struct completion_body {
@@ -127,7 +131,7 @@ static int reset_status(struct request *request, struct error *err) {
 static int force_delete(struct request *request, struct error *err) {
     if (authorize(request, "volume:delete", err) < 0)
         return -1;
-    return volume_delete(&request->work, request->object, false, true, err);
+    return volume_delete(&request->work, request->object, DELETE_FORCE, err);
 }
 
 /* ---- flags ---- */

@@ -274,13 +274,17 @@ static int update_volume(struct request *request, struct error *err) {
 }
 
 static int delete_volume(struct request *request, struct error *err) {
-    bool cascade = false, force = false;
+    bool cascade = false, force = false, retried = false;
 
-    if (request_flag(request, "cascade", &cascade, err) < 0 ||
+    if (request_retries(request, &retried, err) < 0 ||
+        request_flag(request, "cascade", &cascade, err) < 0 ||
         (request->minor >= MV_FORCE_DELETE && request_flag(request, "force", &force, err) < 0) ||
         (force && request_authorize(request, "volume:force_delete", request->owner, err) < 0))
         return -1;
-    return volume_delete(&request->work, request->object, cascade, force, err);
+    return volume_delete(&request->work, request->object,
+                         (cascade ? DELETE_CASCADE : 0U) | (force ? DELETE_FORCE : 0U) |
+                             (retried ? DELETE_RETRIED : 0U),
+                         err);
 }
 
 /* ---- encryption ---- */

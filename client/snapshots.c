@@ -2,6 +2,7 @@
 
 #include "common/alone_header.h"
 #include "common/clock.h"
+#include "common/retry_header.h"
 #include "json/out.h"
 
 static int read_snapshot(struct arena *arena, const json_t *object, void *ret, struct error *err) {
@@ -74,7 +75,11 @@ int snapshots_create(const struct client *api, struct arena *arena, const char *
 int snapshots_delete(const struct client *api, struct arena *arena, const char *snapshot_id,
                      struct error *err) {
     const struct client_call call = {
-        .method = "DELETE", .path = "/snapshots", .id = snapshot_id, .done = { 202 }
+        .method = "DELETE",
+        .path = "/snapshots",
+        .id = snapshot_id,
+        .header = { RETRY_HEADER, "true" },
+        .done = { 202 },
     };
     struct http_answer answer;
 

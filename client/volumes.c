@@ -2,6 +2,7 @@
 
 #include "common/alone_header.h"
 #include "common/extend_header.h"
+#include "common/retry_header.h"
 #include "json/out.h"
 
 #include <string.h>
@@ -190,6 +191,7 @@ int volumes_delete(const struct client *api, struct arena *arena, const char *vo
         .method = "DELETE",
         .path = "/volumes",
         .id = volume_id,
+        .header = { RETRY_HEADER, "true" },
         .done = { ACCEPTED },
     };
     struct http_answer answer;
@@ -198,12 +200,13 @@ int volumes_delete(const struct client *api, struct arena *arena, const char *vo
 }
 
 static int act(const struct client *api, struct arena *arena, const char *volume_id,
-               const char *body, struct error *err) {
+               const char *header, const char *body, struct error *err) {
     const struct client_call call = {
         .method = "POST",
         .path = "/volumes",
         .id = volume_id,
         .behind = "/action",
+        .header = { header, "true" },
         .body = body,
         .done = { ACCEPTED },
     };
@@ -214,7 +217,7 @@ static int act(const struct client *api, struct arena *arena, const char *volume
 
 int volumes_extend(const struct client *api, struct arena *arena, const char *volume_id,
                    int64_t new_gb, struct error *err) {
-    return act(api, arena, volume_id,
+    return act(api, arena, volume_id, RETRY_HEADER,
                arena_format(arena, "{\"os-extend\": {\"new_size\": %jd}}", (intmax_t)new_gb), err);
 }
 
@@ -230,12 +233,12 @@ int volumes_retype(const struct client *api, struct arena *arena, const char *vo
     out_put_text(&out, "migration_policy", "never");
     out_end_object(&out);
     out_end_object(&out);
-    return act(api, arena, volume_id, json_out_text(&out), err);
+    return act(api, arena, volume_id, NULL, json_out_text(&out), err);
 }
 
 int volumes_reclaim(const struct client *api, struct arena *arena, const char *volume_id,
                     struct error *err) {
-    return act(api, arena, volume_id, "{\"os-reclaim_space\": null}", err);
+    return act(api, arena, volume_id, NULL, "{\"os-reclaim_space\": null}", err);
 }
 
 static int64_t bytes_of(const json_t *object, const char *key) {

@@ -18,6 +18,7 @@ libscoria_a_SOURCES += \
 	common/percent.c common/percent.h \
 	common/process.c common/process.h \
 	common/quantity.c common/quantity.h \
+	common/retry_header.h \
 	common/room_header.h \
 	common/thread.c common/thread.h \
 	common/ticker.c common/ticker.h \

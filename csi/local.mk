@@ -103,6 +103,7 @@ check_PROGRAMS += \
 	tests/unit/csi/controller/test_delete \
 	tests/unit/csi/controller/test_list \
 	tests/unit/csi/controller/test_reclaim \
+	tests/unit/csi/controller/test_refusal \
 	tests/unit/csi/node/test_async_call \
 	tests/unit/csi/node/test_holder \
 	tests/unit/csi/node/test_image \

@@ -3,6 +3,7 @@
 #include "common/alone_header.h"
 #include "common/cleanup.h"
 #include "common/extend_header.h"
+#include "common/retry_header.h"
 #include "common/room_header.h"
 
 #include <string.h>
@@ -23,6 +24,7 @@ static const struct single_field {
     /* clang-format off */
     SINGLE(ALONE_HEADER),
     SINGLE(EXTEND_HEADER),
+    SINGLE(RETRY_HEADER),
     SINGLE(ROOM_HEADER),
     SINGLE("Content-Type"),
     SINGLE("OpenStack-API-Version"),

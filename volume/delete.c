@@ -44,14 +44,16 @@ static int check_status(const struct volume *volume, uint64_t allowed, struct er
                      volume->id, status_shown(volume->status));
 }
 
-static int check(const struct volume *volume, bool force, struct error *err) {
+static int check(const struct volume *volume, unsigned how, struct error *err) {
+    uint64_t allowed = kind_delete.may_start_from | (how & DELETE_RETRIED ? ST(ERROR_DELETING) : 0);
+
     if (check_free(volume, err) < 0)
         return -1;
     if (volume->group_id)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s must not belong to a group to be deleted.",
                          volume->id);
-    return force ? 0 : check_status(volume, kind_delete.may_start_from, err);
+    return how & DELETE_FORCE ? 0 : check_status(volume, allowed, err);
 }
 
 static int frozen(struct work *work, const struct volume *volume, struct error *err) {
@@ -188,12 +190,12 @@ static int start(struct work *work, const struct volume *volume, const struct sn
     return notification_of(work, "volume.delete.start", volume->id, err);
 }
 
-int volume_delete(struct work *work, const struct volume *volume, bool cascade, bool force,
-                  struct error *err) {
+int volume_delete(struct work *work, const struct volume *volume, unsigned how, struct error *err) {
+    bool cascade = how & DELETE_CASCADE, force = how & DELETE_FORCE;
     struct snapshot *snapshots = NULL;
     int count = 0;
 
-    if (check(volume, force, err) < 0 || (!cascade && snapshot_none_of(work, volume->id, err) < 0))
+    if (check(volume, how, err) < 0 || (!cascade && snapshot_none_of(work, volume->id, err) < 0))
         return -1;
     if (cascade)
         count = snapshot_of(work, volume->id, &snapshots, err);

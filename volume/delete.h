@@ -6,8 +6,13 @@
 #include "ledger/operation.h"
 #include "volume/volume.h"
 
-int volume_delete(struct work *work, const struct volume *volume, bool cascade, bool force,
-                  struct error *err);
+/* How a volume or a snapshot is deleted; bits. */
+enum {
+    DELETE_CASCADE = 1, /* with its snapshots */
+    DELETE_FORCE = 2,   /* whatever its status */
+    DELETE_RETRIED = 4, /* from error_deleting as well (RETRY_HEADER) */
+};
+int volume_delete(struct work *work, const struct volume *volume, unsigned how, struct error *err);
 /* One that goes with its group. */
 int volume_delete_member(struct work *work, const struct volume *volume, struct error *err);
 /* What a job must still find right before it destroys anything: nobody is attached, nobody has

@@ -29,8 +29,9 @@ bool volume_extend_pending(const struct volume *volume) {
 
 /* ---- begin ---- */
 
-static int check_sizes(const struct volume *volume, int64_t new_gb, struct error *err) {
-    if (new_gb <= volume->size_gb)
+static int check_sizes(const struct volume *volume, int64_t new_gb, bool retries,
+                       struct error *err) {
+    if (new_gb < volume->size_gb + !retries)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: New size for extend must be greater than current "
                          "size. (current: %jd, extended: %jd).",
@@ -60,14 +61,27 @@ static int give_up_for_room(struct work *work, const struct volume *volume,
                        "003", err);
 }
 
+/* A driver that could not grow the volume has not changed its data. */
+static int leave_error(struct work *work, struct volume *volume, struct error *err) {
+    const struct status_change change = { .from = VOLUME_ERROR_EXTENDING,
+                                          .to = attachment_status_of(volume) };
+
+    if (status_write(work, &volume_objects, volume->id, &change, err) < 0)
+        return -1;
+    volume->status = (enum volume_status)change.to;
+    return 0;
+}
+
 int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb,
-                  bool attached_allowed, struct error *err) {
+                  bool attached_allowed, bool retried, struct error *err) {
+    bool retries = retried && volume->status == VOLUME_ERROR_EXTENDING;
     struct volume changed = *volume;
     struct operation fields = { .new_size_gb = new_gb };
     const char *operation_id;
     int fits;
 
-    if (check_sizes(volume, new_gb, err) < 0)
+    if (check_sizes(volume, new_gb, retries, err) < 0 ||
+        (retries && leave_error(work, &changed, err) < 0))
         return -1;
     if (volume->status == VOLUME_IN_USE && !attached_allowed)
         return error_set(err, ERROR_BAD_REQUEST,

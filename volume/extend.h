@@ -12,9 +12,10 @@
 #define EXTEND_KEY_SIZE         "extend_new_size"
 #define EXTEND_KEY_RESERVATIONS "extend_reservations"
 
-/* os-extend. `attached_allowed`: the request's microversion knows in-use volumes (3.42). */
+/* os-extend. `attached_allowed`: the request's microversion knows in-use volumes (3.42). `retried`:
+ * of a volume in error_extending as well, also to the size that it has (RETRY_HEADER). */
 int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb,
-                  bool attached_allowed, struct error *err);
+                  bool attached_allowed, bool retried, struct error *err);
 
 /*
  * For the worker that holds it (operation_body): the compute side has to grow it, if by the rows of

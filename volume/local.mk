@@ -94,6 +94,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_reclaim \
 	tests/unit/volume/test_reclaim_attach \
 	tests/unit/volume/test_reclaim_trim \
+	tests/unit/volume/test_retry \
 	tests/unit/volume/test_retype \
 	tests/unit/volume/test_reset \
 	tests/unit/volume/test_snapshot_assist \

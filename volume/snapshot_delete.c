@@ -8,7 +8,13 @@
 #include "volume/pool.h"
 #include "volume/volume_quota.h"
 
-static int check(struct work *work, const struct snapshot *snapshot, bool force,
+static bool may_begin(const struct snapshot *snapshot, unsigned how) {
+    return (how & DELETE_FORCE) || snapshot->status == SNAPSHOT_AVAILABLE ||
+           snapshot->status == SNAPSHOT_ERROR ||
+           ((how & DELETE_RETRIED) && snapshot->status == SNAPSHOT_ERROR_DELETING);
+}
+
+static int check(struct work *work, const struct snapshot *snapshot, unsigned how,
                  struct error *err) {
     int frozen;
 
@@ -17,7 +23,7 @@ static int check(struct work *work, const struct snapshot *snapshot, bool force,
                          "Invalid snapshot: Snapshot %s is part of group snapshot %s and goes with "
                          "it alone.",
                          snapshot->id, snapshot->group_snapshot_id);
-    if (!force && snapshot->status != SNAPSHOT_AVAILABLE && snapshot->status != SNAPSHOT_ERROR)
+    if (!may_begin(snapshot, how))
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid snapshot: Snapshot %s status must be available or error to be "
                          "deleted, but it is %s.",
@@ -31,8 +37,9 @@ static int check(struct work *work, const struct snapshot *snapshot, bool force,
     return frozen;
 }
 
-int snapshot_delete(struct work *work, const struct snapshot *snapshot, bool force,
+int snapshot_delete(struct work *work, const struct snapshot *snapshot, unsigned how,
                     struct error *err) {
+    bool force = how & DELETE_FORCE;
     static const struct status_change meanwhile = { .from = STATUS_ANY, .to = SNAPSHOT_DELETING };
     const struct operation fields = {
         .target_id = snapshot->id,
@@ -43,7 +50,7 @@ int snapshot_delete(struct work *work, const struct snapshot *snapshot, bool for
         .previous_status = snapshot_status_text(snapshot->status),
     };
 
-    if (check(work, snapshot, force, err) < 0 ||
+    if (check(work, snapshot, how, err) < 0 ||
         conflict_settle(work, snapshot->volume_id, ACTION_DROP_SNAPSHOT, err) < 0 ||
         conflict_settle_snapshot(work, snapshot, force ? ACTION_FORCE_DELETE : ACTION_DELETE, err) <
             0 ||

@@ -5,10 +5,11 @@
 #pragma once
 
 #include "ledger/operation.h"
+#include "volume/delete.h"
 #include "volume/snapshot.h"
 
-/* force: whatever its status is. */
-int snapshot_delete(struct work *work, const struct snapshot *snapshot, bool force,
+/* `how`: bits of volume/delete.h. */
+int snapshot_delete(struct work *work, const struct snapshot *snapshot, unsigned how,
                     struct error *err);
 /* For the worker that holds the operation, before it tells the backend: the argument is the
  * snapshot's id. */

@@ -222,6 +222,13 @@ int config_get(struct grpc_call *call, const void *message, void *response, stru
 
 /* ---- delete ---- */
 
+/* What depends on it keeps it. */
+static int refused(struct error *err) {
+    return err->kind == ERROR_BAD_REQUEST || err->kind == ERROR_CONFLICT
+               ? grpc_refuse(err, GRPC_FAILED_PRECONDITION, "%s", err->message)
+               : -1;
+}
+
 /* Snapshots that nobody has heard of keep it for a while. */
 static int drop(const struct grpc_call *call, const struct client *api,
                 const struct volume_config *config, struct error *err) {
@@ -240,8 +247,7 @@ static int drop(const struct grpc_call *call, const struct client *api,
             return -1;
     } while (swept > 0 && patience_again(call, &patience));
     *err = refusal;
-    return swept > 0 ? grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message)
-                     : controller_refused(err);
+    return swept > 0 ? grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message) : refused(err);
 }
 
 /* P47: what becomes of the data is the service's matter. */

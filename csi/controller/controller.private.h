@@ -39,8 +39,15 @@ int controller_unknown(const char *key, const char *what, const char *of, const 
 bool controller_is_told(const char *parameter);
 Csi__V1__Timestamp *controller_timestamp(struct arena *arena, int64_t us);
 
-/* The API refuses a call that is well-formed: what it is about is not as it must be. */
-int controller_refused(struct error *err);
+/*
+ * The code for a refusal by the API, `err`, of a call that is well-formed, from the status of the
+ * object that is in the way: ABORTED while something goes on there, INTERNAL after an error,
+ * `otherwise` when it stays as it is.
+ */
+int controller_refused(const char *status, enum grpc_code otherwise, struct error *err);
+/* The same about volumes, whose statuses are read again. */
+int controller_refused_of(const struct client *api, struct arena *arena, char *const *ids,
+                          size_t count, enum grpc_code otherwise, struct error *err);
 
 /* How long what goes on elsewhere is waited for: short of the caller's deadline, so that it hears
  * why.  After each look: true to look again, after a while that grows; false: it is over. */
@@ -164,6 +171,10 @@ int controller_check_node(const struct grpc_call *call, const char *node_id, str
 /* Puts a pair behind the context; there is room for it. */
 void controller_put_context(struct arena *arena, Csi__V1__ControllerPublishVolumeResponse *answer,
                             const char *key, const char *value);
+/* Waits for what goes on with the volume, and has one whose last extend failed be as it was before
+ * that; its data were never touched. */
+int controller_recover(const struct grpc_call *call, const struct client *api,
+                       struct remote_volume *volume, struct error *err);
 /* Are these requests whole? */
 int controller_check_expand(const Csi__V1__ControllerExpandVolumeRequest *request, int64_t *ret_gb,
                             struct error *err);

@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#define FAILED_EXTEND "error_extending"
+
 static int check_online(const struct client *api, struct arena *arena,
                         const struct remote_volume *volume, struct error *err) {
     for (unsigned i = 0; i < volume->attachment_count; i++) {
@@ -30,6 +32,15 @@ static int check_online(const struct client *api, struct arena *arena,
     return 0;
 }
 
+static int extend_refused(const struct client *api, struct arena *arena, const char *id,
+                          struct error *err) {
+    char *const ids[] = { (char *)(uintptr_t)id };
+
+    return err->kind == ERROR_NOT_FOUND
+               ? grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.", id)
+               : controller_refused_of(api, arena, ids, 1, GRPC_OUT_OF_RANGE, err);
+}
+
 static int extend(const struct grpc_call *call, const struct client *api,
                   struct remote_volume *volume, int64_t new_gb, struct error *err) {
     const char *id = volume->id;
@@ -38,17 +49,33 @@ static int extend(const struct grpc_call *call, const struct client *api,
     if (result != 0)
         return result;
     if (volumes_extend(api, call->arena, id, new_gb, err) < 0)
-        return err->kind == ERROR_NOT_FOUND
-                   ? grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.", id)
-                   : controller_refused(err);
+        return extend_refused(api, call->arena, id, err);
     result = controller_read(api, call->arena, &volume_kind, id, volume, err);
     return result != 0 ? result : controller_settle(call, api, &volume_kind, volume, err);
+}
+
+/* The backend looks at it, and lets it be what it is. */
+int controller_recover(const struct grpc_call *call, const struct client *api,
+                       struct remote_volume *volume, struct error *err) {
+    int result = controller_settle(call, api, &volume_kind, volume, err);
+
+    if (result != 0 || strcmp(volume->status, FAILED_EXTEND) != 0)
+        return result;
+    if (volumes_extend(api, call->arena, volume->id, volume->size_gb, err) < 0)
+        return extend_refused(api, call->arena, volume->id, err);
+    result = controller_read(api, call->arena, &volume_kind, volume->id, volume, err);
+    if (result == 0)
+        result = controller_settle(call, api, &volume_kind, volume, err);
+    if (result == 0 && strcmp(volume->status, FAILED_EXTEND) == 0)
+        result =
+            grpc_refuse(err, GRPC_INTERNAL, "Volume %s is " FAILED_EXTEND " still.", volume->id);
+    return result;
 }
 
 static int judge(const struct remote_volume *volume, int64_t new_gb, struct error *err) {
     if (volume->size_gb >= new_gb)
         return 0;
-    if (strcmp(volume->status, "error_extending") == 0)
+    if (strcmp(volume->status, FAILED_EXTEND) == 0)
         return grpc_refuse(err, GRPC_INTERNAL, "Volume %s could not be extended to %jd GiB.",
                            volume->id, (intmax_t)new_gb);
     return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED, "There is no room for %jd GiB of volume %s.",
@@ -82,8 +109,9 @@ int controller_expand(struct grpc_call *call, const void *message, void *respons
         result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result == 0)
         result = controller_settle(call, &api, &volume_kind, &volume, err);
-    if (result == 0 && volume.size_gb < new_gb)
-        result = extend(call, &api, &volume, new_gb, err);
+    if (result == 0)
+        result = volume.size_gb < new_gb ? extend(call, &api, &volume, new_gb, err)
+                                         : controller_recover(call, &api, &volume, err);
     if (result == 0)
         result = judge(&volume, new_gb, err);
     if (result == 0 && request->capacity_range->limit_bytes > 0 &&

@@ -197,15 +197,17 @@ static int find_group(const struct grpc_call *call, const struct client *api, ch
 }
 
 static int make(const struct grpc_call *call, const struct client *api,
-                const struct remote_group *group, const char *name,
+                const struct remote_group *group,
+                const Csi__V1__CreateVolumeGroupSnapshotRequest *request,
                 struct remote_group_snapshot *ret, struct error *err) {
     bool is_mine = false;
     const char *id;
     int result;
 
-    if (group_snapshots_create(api, call->arena, group->id, name, OURS, &id, err) < 0)
-        return err->kind == ERROR_CONFLICT ? -1 : controller_refused(err);
-    result = controller_find_made(api, call->arena, &kind, name, id, ret, &is_mine, err);
+    if (group_snapshots_create(api, call->arena, group->id, request->name, OURS, &id, err) < 0)
+        return controller_refused_of(api, call->arena, request->source_volume_ids,
+                                     request->n_source_volume_ids, GRPC_FAILED_PRECONDITION, err);
+    result = controller_find_made(api, call->arena, &kind, request->name, id, ret, &is_mine, err);
     return result != 0 || is_mine
                ? result
                : controller_unsure(controller_delete(call, api, &kind, id, err), err);
@@ -255,7 +257,7 @@ static int create(struct grpc_call *call, const void *message, void *response, s
         result = find_group(call, &api, request->source_volume_ids, request->n_source_volume_ids,
                             &group, err);
         if (result == 0)
-            result = make(call, &api, &group, request->name, &row, err);
+            result = make(call, &api, &group, request, &row, err);
     } else if (result == FOUND) {
         result = 0;
     }

@@ -155,9 +155,9 @@ static int attach_refused(const struct client *api, struct arena *arena, const c
     result = controller_read(api, arena, &volume_kind, volume_id, &volume, err);
     if (result != 0)
         return result;
-    return grpc_refuse(err,
-                       strstr(volume.status, "error") ? GRPC_FAILED_PRECONDITION : GRPC_ABORTED,
-                       "%s", refusal.message);
+    *err = refusal;
+    return err->kind == ERROR_NOT_FOUND ? grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message)
+                                        : controller_refused(volume.status, GRPC_ABORTED, err);
 }
 
 static int attach(const struct client *api, struct arena *arena, const struct publish *publish,
@@ -190,6 +190,8 @@ static int attach_here(const struct grpc_call *call, const struct client *api,
                        const struct remote_attachment **ret, struct error *err) {
     int result = check_others(publish, volume, err);
 
+    if (result == 0)
+        result = controller_recover(call, api, volume, err);
     if (result == 0)
         result = controller_check_room(call, api, publish->node_id, publish->volume_id, err);
     if (result == 0)

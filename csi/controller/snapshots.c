@@ -47,11 +47,13 @@ static int check_same(const Csi__V1__CreateSnapshotRequest *request,
 }
 
 /* A conflict is one with a call of the same name, which goes on. */
-static int create_refused(const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
+static int create_refused(const struct client *api, struct arena *arena,
+                          const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
     if (err->kind == ERROR_NOT_FOUND)
         return grpc_refuse(err, GRPC_NOT_FOUND, "There is no volume %s.",
                            request->source_volume_id);
-    return err->kind == ERROR_CONFLICT ? -1 : controller_refused(err);
+    return controller_refused_of(api, arena, &request->source_volume_id, 1,
+                                 GRPC_FAILED_PRECONDITION, err);
 }
 
 /* Makes it, and takes it back when another one is older. */
@@ -68,12 +70,12 @@ static int make(const struct grpc_call *call, const struct client *api,
         controller_read(api, call->arena, &volume_kind, request->source_volume_id, &volume, err);
 
     if (result == 0)
-        result = controller_settle(call, api, &volume_kind, &volume, err);
+        result = controller_recover(call, api, &volume, err);
     if (result != 0)
         return result;
     if (snapshots_create(api, call->arena, request->source_volume_id, request->name, metadata,
                          CSI_NAME_KEY, &mine, err) < 0)
-        return create_refused(request, err);
+        return create_refused(api, call->arena, request, err);
     result = controller_find_made(api, call->arena, &snapshot_kind, request->name, mine.id, ret,
                                   &is_mine, err);
     if (result != 0 || is_mine)

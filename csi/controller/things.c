@@ -101,7 +101,7 @@ static int delete_refused(const struct client *api, struct arena *arena,
     if (words_have(kind->passing, kind->passing_count, status_of(row)))
         return grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message);
     *err = refusal;
-    return controller_refused(err);
+    return controller_refused(status_of(row), GRPC_FAILED_PRECONDITION, err);
 }
 
 static int begin_delete(const struct grpc_call *call, const struct client *api,

@@ -638,6 +638,28 @@ class Expanding(DriverCase):
         return self.driver.controller("ControllerExpandVolume", volume_id=volume_id,
                                       capacity_range=sizes(*asked), **fields)
 
+    def test_grows_when_it_is_asked_again_after_a_failure(self):
+        """The image is away for a while."""
+        for published in False, True:
+            with self.subTest(published=published):
+                volume_id = self.create().volume_id
+                if published:
+                    self.publish(volume_id)
+                image = os.path.join(self.state, "volumes", f"volume-{volume_id}")
+                away = os.path.join(self.directory, "away")
+                os.rename(image, away)
+                for _ in range(2):
+                    self.refuses(Code.INTERNAL, self.driver.controller, "ControllerExpandVolume",
+                                 volume_id=volume_id, capacity_range=sizes(2 * GIB))
+                    self.assertEqual(self.api.show(volume_id)["status"], "error_extending")
+                os.rename(away, image)
+                self.publish(volume_id)
+                if not published:
+                    self.assertEqual(self.api.show(volume_id)["status"], "in-use")
+                    self.assertEqual(self.api.show(volume_id)["size"], 1)
+                self.assertEqual(self.expand(volume_id, 2 * GIB).capacity_bytes, 2 * GIB)
+                self.assertEqual(self.api.show(volume_id)["status"], "in-use")
+
     def test_grows_also_while_it_is_published(self):
         volume_id = self.create().volume_id
         for published in False, True:

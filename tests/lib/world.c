@@ -3,6 +3,7 @@
 #include "api/router.h"
 #include "common/cleanup.h"
 #include "common/extend_header.h"
+#include "common/retry_header.h"
 #include "drivers/fault.h"
 #include "drivers/memory.h"
 #include "identity/identity.h"
@@ -457,7 +458,10 @@ int world_call(struct world *world, const char *method, const char *path, const 
         { "Content-Type", "application/json" },
         { "X-Auth-Token", world->token },
         { "OpenStack-API-Version", arena_format(arena, "volume 3.%u", world->minor) },
-        { world->extend ? EXTEND_HEADER : NULL, world->extend },
+        { world->extend  ? EXTEND_HEADER
+          : world->retry ? RETRY_HEADER
+                         : NULL,
+          world->extend ? world->extend : world->retry },
         { NULL, NULL },
     };
     struct http_header *kept = arena_alloc(arena, sizeof headers);

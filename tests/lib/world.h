@@ -110,6 +110,7 @@ struct world {
     const char *path_project; /* in the paths of the next requests: NULL the token's, "" none */
     unsigned minor;           /* microversion 3.minor; 71 at first */
     const char *extend;       /* X-Scoria-Extend of the next requests; NULL: none */
+    const char *retry;        /* X-Scoria-Retry, when there is no other; NULL: none */
     char named_extend[64];    /* the same of the last answer, "" when there was none */
     bool may_wait;  /* a request that waits for a worker is answered later, in `abandoned` */
     int status;     /* 0: died before the answer, or it waits */

@@ -279,7 +279,7 @@ static int extend_body(struct work *work, void *arg, struct error *err) {
     int count = volume_list(work, &query, &volumes, err);
 
     for (int i = 0; i < count; i++)
-        if (volume_extend(work, &volumes[i], volumes[i].size_gb + 1, true, err) < 0)
+        if (volume_extend(work, &volumes[i], volumes[i].size_gb + 1, true, false, err) < 0)
             return -1;
     return count;
 }

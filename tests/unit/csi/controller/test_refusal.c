@@ -1,0 +1,75 @@
+/*
+ * The code that a refusal of the API becomes, by what goes on with the volume: a sidecar calls again
+ * after ABORTED and INTERNAL, and gives up after FAILED_PRECONDITION.
+ */
+#include "tests/unit/csi/driver_test.h"
+
+#define ID     "5f7c41de-3c55-4a6e-9d2c-1f3f6c0e7a02"
+#define VOLUME "/v3/volumes/" ID
+#define GIB    (INT64_C(1) << 30)
+
+static void shows(struct scene *scene, const char *status, unsigned times) {
+    char body[256];
+
+    snprintf(body, sizeof(body),
+             "{\"volume\": {\"id\": \"" ID "\", \"status\": \"%s\", \"size\": 1}}", status);
+    script_server_add(scene->api,
+                      &(struct script_rule){ "GET", VOLUME, 200, body, NULL, SCRIPT_WHOLE, times });
+}
+
+static void refuses(struct scene *scene, const char *method, const char *path, int status) {
+    script_server_add(scene->api,
+                      &(struct script_rule){ .method = method, .path = path, .status = status });
+}
+
+static void expand(struct scene *scene, const char *code) {
+    Csi__V1__ControllerExpandVolumeRequest request =
+        CSI__V1__CONTROLLER_EXPAND_VOLUME_REQUEST__INIT;
+    Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
+    autofree struct wire_answer *answer = NULL;
+
+    range.required_bytes = 2 * GIB;
+    request.volume_id = (char[]){ ID };
+    request.capacity_range = &range;
+    answer = scene_ask(scene, "/csi.v1.Controller/ControllerExpandVolume", &request);
+    ck_assert_msg(strcmp(answer->status, code) == 0, "%s, not %s: %s", answer->status, code,
+                  answer->message);
+}
+
+START_TEST(a_refused_expand_is_final_only_when_the_size_cannot_be_had) {
+    static const struct {
+        int refusal;
+        const char *status, *code;
+    } cases[] = {
+        { 400, "available", "11" }, { 400, "in-use", "11" },    { 400, "error_extending", "13" },
+        { 400, "error", "13" },     { 400, "extending", "10" }, { 400, "attaching", "10" },
+        { 409, "available", "10" }, { 409, "error", "13" },     { 413, "available", "8" },
+        { 503, "available", "14" },
+    };
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct scene *scene = scene_new(NULL);
+
+        shows(scene, "available", 1);
+        refuses(scene, "POST", VOLUME "/action", cases[i].refusal);
+        shows(scene, cases[i].status, 0);
+        expand(scene, cases[i].code);
+        scene_end(scene);
+    }
+}
+END_TEST
+
+/* Of another Cinder, which knows no retry. */
+START_TEST(a_volume_that_stays_in_its_error_is_no_precondition) {
+    struct scene *scene = scene_new(NULL);
+
+    shows(scene, "error_extending", 0);
+    refuses(scene, "POST", VOLUME "/action", 400);
+    expand(scene, "13");
+    ck_assert_uint_eq(script_server_count(scene->api, "POST", VOLUME "/action"), 1);
+    scene_end(scene);
+}
+END_TEST
+
+CHECK_MAIN("csi controller refusal", a_refused_expand_is_final_only_when_the_size_cannot_be_had,
+           a_volume_that_stays_in_its_error_is_no_precondition)
