@@ -27,6 +27,7 @@ libscoria_a_SOURCES += \
 	drivers/file/nfs.c drivers/file/nfs.h \
 	drivers/file/powerstore_nfs.c \
 	drivers/file/qemu_img.c drivers/file/qemu_img.h \
+	drivers/file/qcow2_check.c drivers/file/qcow2_check.h \
 	drivers/file/qcow2_use.c drivers/file/qcow2_use.h \
 	drivers/file/quobyte.c \
 	drivers/file/removal.c drivers/file/removal.h \
@@ -81,6 +82,7 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_manage_snapshots \
 	tests/unit/drivers/file/test_mount \
 	tests/unit/drivers/file/test_nfs \
+	tests/unit/drivers/file/test_qcow2_check \
 	tests/unit/drivers/file/test_qemu_img \
 	tests/unit/drivers/file/test_quobyte \
 	tests/unit/drivers/file/test_remotefs \

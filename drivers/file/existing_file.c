@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/utf8.h"
 #include "drivers/file/image.h"
+#include "drivers/file/qcow2_check.h"
 #include "drivers/file/removal.h"
 #include "drivers/file/volume_file.h"
 #include "drivers/file/volume_name.h"
@@ -26,29 +27,25 @@ const char *existing_file_name_refusal(const char *name) {
     return NULL;
 }
 
-static const char *facts_refusal(const struct image_facts *facts) {
-    if (facts->virtual_bytes == 0)
-        return "is empty";
-    if (facts->encrypted)
-        return "is encrypted";
-    return facts->external_data || facts->backing[0] ? "needs other files" : NULL;
-}
-
 /*
  * Whoever hands a file over says what it is by the backend that he hands it to; the content is
  * looked at only to refuse.  A guest that had a raw file may have written any header into it, and
  * then nobody takes that for an image with a file of the host below it.
  */
-static const char *image_refusal(int fd, const char *format, struct image_facts *facts) {
-    bool raw = strcmp(format, "raw") == 0;
+static const char *image_refusal(int fd, const char *format, bool tables,
+                                 struct image_facts *facts) {
+    bool raw = strcmp(format, "raw") == 0, readable;
+    const char *why;
 
     if (raw && image_looks_qcow2(fd))
         return "looks like qcow2, and volumes of this backend are raw";
     if (image_looks_luks(fd))
         return "is encrypted";
-    if (image_read_facts(fd, format, facts, NULL) < 0)
-        return raw ? "cannot be read" : "is no qcow2 image that can be believed";
-    return facts_refusal(facts);
+    readable = image_read_facts(fd, format, facts, NULL) == 0;
+    why = raw ? NULL : qcow2_check(fd, tables);
+    if (!why && !readable)
+        return "cannot be read";
+    return !why && facts->virtual_bytes == 0 ? "is empty" : why;
 }
 
 static int refuse(const char *name, const char *why, struct error *err) {
@@ -91,7 +88,7 @@ static int open_source(const struct existing_file *file, struct image_facts *fac
                          name, failure.message);
     if (check_alone(fd, name, err) < 0 || check_free(fd, name, err) < 0)
         return -1;
-    why = image_refusal(fd, file->format, facts);
+    why = image_refusal(fd, file->format, true, facts);
     return why ? refuse(name, why, err) : take_fd(fd);
 }
 
@@ -133,7 +130,7 @@ const char *existing_file_why_not(const struct directory *directory, const char 
     if (check_alone(fd, name, NULL) < 0)
         why = "has more than one name";
     if (!why)
-        why = image_refusal(fd, volume_file_format(directory), &facts);
+        why = image_refusal(fd, volume_file_format(directory), false, &facts);
     *ret_bytes = facts.virtual_bytes;
     return why;
 }

@@ -2,6 +2,7 @@
  * Any bytes as what qemu-img prints, and as an image: no reader of either believes a size below
  * zero or reads outside.
  */
+#include "drivers/file/qcow2_check.h"
 #include "drivers/file/qemu_img.h"
 
 #include "common/cleanup.h"
@@ -36,6 +37,7 @@ static void read_header(const uint8_t *bytes, size_t size) {
     must(fd >= 0 && pwrite(fd, bytes, size, 0) == (ssize_t)size);
     check_facts(image_read_facts(fd, "qcow2", &facts, &err), &facts, &err);
     image_looks_luks(fd);
+    qcow2_check(fd, true);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
