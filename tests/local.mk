@@ -149,7 +149,9 @@ EXTRA_DIST += \
 	tests/e2e/test_tls.py \
 	tests/e2e/test_trim.py \
 	tests/e2e/test_upgrade.py \
+	tests/fuzz/listeners \
 	tests/lib/block_storage.py \
+	tests/lib/byte_streams.py \
 	tests/lib/case.py \
 	tests/lib/certificates.py \
 	tests/lib/clients.py \
