@@ -36,13 +36,18 @@ static const char *reason_to_log(const struct http_exchange *http, const struct 
     return err && http->body_size == 0 ? err->message : NULL;
 }
 
+static void leave_seat(struct call *call) {
+    if (call->seat)
+        seats_leave(call->request.api->seats, call->seat, call->seat);
+    call->seat = NULL;
+}
+
 /* What clients are not told, the log is; `err` is NULL when all is well. */
 static void reply(struct call *call, const struct error *err) {
     struct http_exchange *http = call->request.http;
     const struct log_context *log = &call->request.context.log;
 
-    if (call->seat)
-        seats_leave(call->request.api->seats, call->seat, call->seat);
+    leave_seat(call);
     if (http->status >= error_http_status(ERROR_INTERNAL) || (err && error_is_hidden(err->kind)))
         log_error(log, "request failed", "method", http->method, "path", http->path, "status",
                   LOG_INT(http->status), "peer", http->peer, "reason", err ? err->message : NULL,
@@ -159,16 +164,16 @@ int call_sit(struct call *call, const char *project, struct error *err) {
         call->seat = project;
     return call->seat ? 0
                       : error_set(err, ERROR_TRY_LATER,
-                                  "Too many requests wait for the backends of this project's "
-                                  "volumes; try again.");
+                                  "Too many requests of this project wait for their answers; "
+                                  "try again.");
 }
 
 bool call_must_go(const struct call *call) {
     return call->seat && seats_too_many(call->request.api->seats, call->seat, call->seat);
 }
 
-/* A db_body: may run again, so everything that the last run left is set anew. */
-static int call_body(struct db_tx *tx, void *arg, struct error *err) {
+/* May run again, so everything that the last run left is set anew. */
+int call_body(struct db_tx *tx, void *arg, struct error *err) {
     struct call *call = arg;
     struct request *request = &call->request;
 
@@ -193,11 +198,12 @@ static void call_watch(struct call *call) {
 
     log_debug(&request->context.log, "watch", "path", request->http->path, "peer",
               request->http->peer, NULL);
+    leave_seat(call);
     if (watchers_put(request->api->watchers, request, &err) < 0)
         call_fail(call, &err);
 }
 
-static void call_end(struct call *call, int result, const struct error *err) {
+void call_end(struct call *call, int result, const struct error *err) {
     if (result < 0 && release_ask(call, err))
         return;
     if (result < 0)
@@ -223,7 +229,7 @@ void call_run(struct call *call) {
     struct error err = { .kind = ERROR_NONE };
 
     if (route_reads(call->request.route)) {
-        call_end(call, db_read(api->settings.db, call_body, call, &err), &err);
+        call_read(call);
     } else if (api->settings.inline_transactions) {
         call_end(call, db_transaction(api->settings.db, call_body, call, &err), &err);
     } else {

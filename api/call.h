@@ -15,6 +15,8 @@
 #include <regex.h>
 #include <stdatomic.h>
 
+#define API_READS_KNOWN 1024
+
 struct api {
     struct api_settings settings;
     struct route_table *routes;
@@ -25,6 +27,8 @@ struct api {
     struct arena *arena;
     regex_t project_regex;
     bool own_project_regex;
+    struct worker_pool *readers; /* of reads that take much (read.c); NULL: each runs at once */
+    _Atomic bool reads_much[API_READS_KNOWN]; /* of a project at a route, as read last */
     struct worker_pool *askers; /* of the compute service; NULL: nobody is asked, or at once */
     atomic_uint in_flight;      /* writes whose `done` has not returned, and what is asked */
     atomic_bool stops;
@@ -39,7 +43,8 @@ struct call {
     struct db_job job;
     struct waiter waiter;
     struct release release;
-    const char *seat; /* of this project, until the answer (seats.h); NULL: none */
+    int64_t queued_us; /* monotonic: since when it waits for one of the readers */
+    const char *seat;  /* of this project, until the answer (seats.h); NULL: none */
     unsigned headers; /* of the answer before the handler's: a body that runs again starts there */
 };
 
@@ -61,6 +66,11 @@ int call_sit(struct call *call, const char *project, struct error *err);
 bool call_must_go(const struct call *call);
 /* Runs loading, policy and handler in one transaction and sees to the answer; the call is gone. */
 void call_run(struct call *call);
+/* The db_body of that transaction, and what follows it. */
+db_body call_body;
+void call_end(struct call *call, int result, const struct error *err);
+/* call_run() of a route that only reads. */
+void call_read(struct call *call);
 /* Looks at a parked call: the waiting_check of the API. */
 waiting_check call_check;
 

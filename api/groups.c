@@ -285,7 +285,7 @@ const struct route group_routes[] = {
     { GROUPS("POST", "", "create", create_group, 202), .wrapper = "group",
       BODY(create_fields, struct create_body), .check = check_create,
       ANSWER("group", group_short_shape) },
-    { GROUPS("GET", "/{id}", "get", resource_show, 200), WITH_VOLUMES },
+    { GROUPS("GET", "/{id}", "get", resource_show, 200), WITH_VOLUMES, .flags = ROUTE_BROAD },
     { GROUPS("PUT", "/{id}", "update", update_group, 202), .wrapper = "group",
       BODY(update_fields, struct update_body), .check = check_update },
     ABSENT("DELETE", "/groups/{id}"),

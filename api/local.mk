@@ -41,6 +41,7 @@ libscoria_a_SOURCES += \
 	api/qos.c \
 	api/quotas.c \
 	api/reclaim.c \
+	api/read.c \
 	api/release.c \
 	api/replica_pools.c \
 	api/request.c api/request.h \
@@ -98,6 +99,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_page \
 	tests/unit/api/test_qos \
 	tests/unit/api/test_quotas \
+	tests/unit/api/test_reads \
 	tests/unit/api/test_release \
 	tests/unit/api/test_replica_pools \
 	tests/unit/api/test_resource_filters \

@@ -279,7 +279,8 @@ static const struct route_query limits_queries[] = {
 
 const struct route quota_routes[] = {
     { .method = "GET", .path = "/os-quota-sets/{id}", .queries = set_queries,
-      ANSWER(QUOTA_SET, set_shape), .handler = show_quota_set, .status = 200 },
+      ANSWER(QUOTA_SET, set_shape), .handler = show_quota_set, .status = 200,
+      .flags = ROUTE_BROAD },
     { .method = "GET", .path = "/os-quota-sets/{id}/defaults", ANSWER(QUOTA_SET, set_shape),
       .handler = show_quota_defaults, .status = 200 },
     { .method = "PUT", .path = "/os-quota-sets/{id}", .rule = RULE "quotas:update",
@@ -301,7 +302,7 @@ const struct route quota_routes[] = {
 
     { .method = "GET", .path = "/limits", .queries = limits_queries,
       ANSWER("limits", limits_shape), .handler = show_limits,
-      .status = 200 },
+      .status = 200, .flags = ROUTE_BROAD },
     ABSENT("POST", "/limits"),
     ABSENT("GET", "/limits/{id}"),
     ABSENT("PUT", "/limits/{id}"),

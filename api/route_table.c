@@ -104,6 +104,11 @@ static bool route_shows(const struct route *route) {
            route->handler == resource_show;
 }
 
+bool route_reads_many(const struct route *route) {
+    return route->flags & (ROUTE_MANY | ROUTE_BROAD) || route->handler == resource_list ||
+           route->handler == resource_list_detail;
+}
+
 static int table_add(struct route_table *table, const struct route *route, struct error *err) {
     struct route_entry *entry = arena_alloc(table->arena, sizeof(*entry));
     struct route_node *node = table_node(table, route->path, err);

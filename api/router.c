@@ -303,6 +303,7 @@ static const char *endpoint_trim(struct arena *arena, const char *endpoint) {
 
 static int api_prepare(struct api *api, struct error *err) {
     const char *regex = api->settings.project_id_regex;
+    unsigned readers = api->settings.readers;
 
     if (api->settings.public_endpoint)
         api->public_endpoint = endpoint_trim(api->arena, api->settings.public_endpoint);
@@ -313,6 +314,8 @@ static int api_prepare(struct api *api, struct error *err) {
     api->waiting = waiting_new(call_check, !api->settings.inline_transactions);
     if (api->settings.server_uses && !api->settings.inline_transactions)
         api->askers = worker_pool_new("servers", ASKERS);
+    if (readers > 0 && !api->settings.inline_transactions)
+        api->readers = worker_pool_new_shared("reads", readers, readers > 1 ? readers - 1 : 1);
     if (api->settings.seats > 0)
         api->seats = seats_new(api->settings.seats);
     api->watchers =
@@ -348,6 +351,8 @@ void api_free(struct api *api) {
         nanosleep(&moment, NULL);
     if (api->askers)
         worker_pool_stop(api->askers);
+    if (api->readers)
+        worker_pool_stop(api->readers);
     watchers_free(api->watchers);
     if (api->waiting)
         waiting_free(api->waiting);

@@ -25,6 +25,7 @@ enum route_flags {
     ROUTE_EMPTY_BODY = 1 << 11, /* {} is as good as null for the wrapper's value */
     ROUTE_ONE_FIELD = 1 << 12,  /* the body is the value of the one field */
     ROUTE_WRITES = 1 << 13,     /* a GET that changes something */
+    ROUTE_BROAD = 1 << 14,      /* a GET that reads many rows, though its answer is no list */
 };
 
 /* A parameter of the query that the handler looks at; those of a list follow from its resource. */
@@ -69,6 +70,10 @@ struct route {
 
 /* What the row of the resource says is all there is to do. */
 route_handler resource_list, resource_list_detail, resource_show;
+
+/* Does the work of this GET grow with the number of rows that there are?  Then it is not for a
+ * thread that others wait for (read.c). */
+bool route_reads_many(const struct route *route);
 
 #define ROUTES(name) extern const struct route name[];
 #include "api/routes.def"

@@ -1,5 +1,6 @@
 /*
- * The places of the server that clients hold while a backend is asked for them.
+ * The places of the server that clients hold while a backend is asked for them, or while they wait
+ * for one of the threads that read much (read.c).
  *
  * A backend that does not answer keeps every client that asks for it, for as long as a request may
  * wait.  So there are so many seats for all of them, and one project has as many as it leaves to

@@ -20,6 +20,9 @@ struct api_settings {
     const char *public_endpoint;      /* NULL: from the request's Host */
     const char *project_id_regex;     /* NULL: [0-9a-f\-]+ */
     unsigned seats;    /* of clients that wait for backends (seats.h); 0: nobody counts them */
+    /* Threads for reads that take much (read.c), of which one project has all but one; 0: there are
+     * none, each runs where it was received. */
+    unsigned readers;
     unsigned watchers; /* most clients that watch at once; 0: 500 */
     /* Does its server use the disk?  1, 0, or -1: nobody can tell (err).  Blocks for a while, from
      * several threads; NULL: nobody is asked, and it does. */

@@ -330,7 +330,7 @@ const struct route volume_routes[] = {
       .handler = resource_list_detail, .status = 200 },
     { .method = "GET", .path = "/volumes/summary", .since = MV_VOLUME_SUMMARY, .rule = "volume:get_all",
       .queries = summary_queries, ANSWER("volume-summary", volume_summary_shape),
-      .handler = volume_summary_show, .status = 200 },
+      .handler = volume_summary_show, .status = 200, .flags = ROUTE_BROAD },
     { .method = "POST", .path = "/volumes", .rule = "volume:create",
       .wrapper = "volume", BODY(create_fields, struct create_body),
       .flags = ROUTE_OPEN_OUTER | ROUTE_STRICT_LATE, .check = check_create,

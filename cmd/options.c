@@ -84,7 +84,8 @@ static const struct option service_options[] = {
       .help = "sqlite:///PATH, or postgresql://USER:PASSWORD@HOST:PORT/NAME with libpq's parameters (sslmode, "
               "sslrootcert, connect_timeout, target_session_attrs, ...). Unset: scoria.db in state_path." },
     { .section = "database", .key = "max_pool_size", .type = OPTION_INT, .fallback = "10", .min = 1, .max = 1000,
-      .help = "PostgreSQL: most connections that read. One more writes and one listens." },
+      .help = "PostgreSQL: most connections that read. One more writes and one listens. With any "
+              "database, half of it is the most threads for requests that read much." },
     { .section = "database", .key = "pool_timeout", .type = OPTION_INT, .fallback = "30", .min = 1, .max = 600,
       .help = "PostgreSQL: seconds to wait for one of them before a request is refused." },
     OPTIONS_END

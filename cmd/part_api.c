@@ -9,6 +9,7 @@
 #include "volume/attachment.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* ---- gate ---- */
 
@@ -75,6 +76,16 @@ static void operation_ended_elsewhere(void *arg) {
     api_operations_ended(arg);
 }
 
+/* One more than there are processors: a project may have all but one of them.  At most half of the
+ * sessions of a PostgreSQL server, which small reads need, too. */
+static unsigned readers(const struct parts *parts) {
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned sessions = (unsigned)config_int(parts->config, "database", "max_pool_size");
+    unsigned wanted = processors > 1 ? (unsigned)processors + 1 : 2;
+
+    return wanted < sessions / 2 ? wanted : sessions / 2 ? sessions / 2 : 1;
+}
+
 int part_api_start(struct parts *parts, struct error *err) {
     struct policy_settings policy = {
         .file = policy_path(parts, "policy_file"),
@@ -90,6 +101,7 @@ int part_api_start(struct parts *parts, struct error *err) {
         .origin = parts->authtoken ? NULL : &parts->origin,
         .public_endpoint = part_text(parts, "public_endpoint"),
         .seats = quarter_of_clients(parts),
+        .readers = readers(parts),
         .watchers = 2 * quarter_of_clients(parts),
     };
 

@@ -63,6 +63,7 @@ struct worker_pool {
     unsigned pending;     /* tasks in lanes */
     bool stopping;
     unsigned levels; /* of `waiting` */
+    unsigned group_most;
     unsigned thread_count;
     pthread_t threads[];
 };
@@ -159,7 +160,7 @@ static struct lane *lane_take(struct worker_pool *pool) {
     struct group *group = NULL;
     struct lane *lane;
 
-    for (unsigned level = 0; level < pool->levels && !group; level++)
+    for (unsigned level = 0; level < pool->group_most && !group; level++)
         group = TAILQ_FIRST(&pool->waiting[level]);
     if (!group)
         return NULL;
@@ -248,10 +249,12 @@ static void add_thread(struct worker_pool *pool, const char *name) {
     }
 }
 
-struct worker_pool *worker_pool_new(const char *name, unsigned threads) {
+struct worker_pool *worker_pool_new_shared(const char *name, unsigned threads,
+                                           unsigned group_most) {
     struct worker_pool *pool =
         heap_new(sizeof(*pool) + (threads ? threads : 1) * sizeof(pool->threads[0]));
 
+    pool->group_most = group_most;
     pool->levels = (threads ? threads : 1) + 1;
     pool->waiting = heap_new(pool->levels * sizeof(*pool->waiting));
     for (unsigned level = 0; level < pool->levels; level++)
@@ -263,6 +266,10 @@ struct worker_pool *worker_pool_new(const char *name, unsigned threads) {
         add_thread(pool, name);
     } while (pool->thread_count < threads);
     return pool;
+}
+
+struct worker_pool *worker_pool_new(const char *name, unsigned threads) {
+    return worker_pool_new_shared(name, threads, threads ? threads : 1);
 }
 
 /* ---- putting in ---- */

@@ -135,6 +135,11 @@ int db_read(struct db *db, db_body *body, void *arg, struct error *err) {
     return db->engine->read(db, body, arg, err);
 }
 
+int db_read_briefly(struct db *db, db_body *body, void *arg, bool *ret_over, struct error *err) {
+    *ret_over = !db->engine->read_briefly;
+    return *ret_over ? -1 : db->engine->read_briefly(db, body, arg, ret_over, err);
+}
+
 void db_submit(struct db *db, struct db_job *job) {
     db->engine->submit(db, job);
 }

@@ -71,6 +71,12 @@ int db_transaction_unsynced(struct db *db, db_body *body, void *arg, struct erro
 int db_read(struct db *db, db_body *body, void *arg, struct error *err);
 
 /*
+ * As db_read() of a body that may read much: it is given up as soon as it does, *ret_over is set
+ * and what the body has done so far is nothing.  An engine that cannot give up does not begin.
+ */
+int db_read_briefly(struct db *db, db_body *body, void *arg, bool *ret_over, struct error *err);
+
+/*
  * As db_transaction() without waiting: `done` is called with the result, from the writer's thread,
  * after the commit, and must be quick.  The job is the caller's memory until `done` is called.
  */

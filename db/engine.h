@@ -18,6 +18,8 @@ struct db_engine {
     int (*alone)(const char *url, struct error *err); /* NULL: nobody asks */
     void (*close)(struct db *db);
     int (*read)(struct db *db, db_body *body, void *arg, struct error *err);
+    int (*read_briefly)(struct db *db, db_body *body, void *arg, bool *ret_over,
+                        struct error *err); /* NULL: it cannot give up */
     void (*submit)(struct db *db, struct db_job *job);
     void (*on_event)(struct db *db, enum db_event event, void (*hook)(void *arg), void *arg);
     void (*tell)(struct db *db, enum db_event event);

@@ -90,6 +90,7 @@ void *http_connection_begin(void *arg, const char *uri, struct MHD_Connection *m
         .body = "",
         .find_header = http_reply_find_header,
         .send = http_reply_take,
+        .client_left = http_reply_client_left,
         .open = http_connection_stream,
         .transport = connection,
     };

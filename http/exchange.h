@@ -59,6 +59,7 @@ struct http_exchange {
     /* How headers are found and how the reply leaves: set by the server, or by a test. */
     const char *(*find_header)(const struct http_exchange *exchange, const char *name);
     void (*send)(struct http_exchange *exchange);
+    bool (*client_left)(const struct http_exchange *exchange); /* NULL: it has not */
     struct http_stream *(*open)(struct http_exchange *exchange);
     void *transport;
 };
@@ -76,6 +77,12 @@ void http_add_header(struct http_exchange *exchange, const char *name, const cha
 /* Sends the answer. The exchange must not be touched afterwards. */
 static inline void http_reply(struct http_exchange *exchange) {
     exchange->send(exchange);
+}
+
+/* Has the client closed its side while its answer is awaited?  Most have gone then, and a few only
+ * have nothing more to say. */
+static inline bool http_client_left(const struct http_exchange *exchange) {
+    return exchange->client_left && exchange->client_left(exchange);
 }
 
 /* Percent-decodes into the arena ('+' stays unless `form`); NULL when malformed, NUL or bad

@@ -5,6 +5,7 @@
 #include "http/stream.private.h"
 
 #include <assert.h>
+#include <poll.h>
 
 #define ARENA_KEPT ((size_t)32 * 1024) /* so much of a request may wait with its answer */
 
@@ -20,6 +21,21 @@ const char *http_reply_find_header(const struct http_exchange *exchange, const c
                            MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND, name));
     pthread_mutex_unlock(&connection->lock);
     return value;
+}
+
+/* The socket stays open while the connection is awaited, or in the hands of its own thread. */
+bool http_reply_client_left(const struct http_exchange *exchange) {
+    struct http_connection *connection = exchange->transport;
+    struct pollfd poll_fd = { .fd = -1, .events = POLLRDHUP };
+
+    pthread_mutex_lock(&connection->lock);
+    if (connection->state != REPLY_ABANDONED)
+        poll_fd.fd =
+            MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    if (poll_fd.fd >= 0)
+        poll(&poll_fd, 1, 0);
+    pthread_mutex_unlock(&connection->lock);
+    return poll_fd.fd < 0 || poll_fd.revents != 0;
 }
 
 static bool take_step(struct http_connection *connection, enum reply_state from,

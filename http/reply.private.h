@@ -17,6 +17,7 @@
 /* Of http_exchange. */
 const char *http_reply_find_header(const struct http_exchange *exchange, const char *name);
 void http_reply_take(struct http_exchange *exchange);
+bool http_reply_client_left(const struct http_exchange *exchange);
 
 /* The handler has returned. True: the connection sleeps until the reply comes. */
 bool http_reply_await(struct http_connection *connection);

@@ -187,6 +187,15 @@ static int engine_read(struct db *base, db_body *body, void *arg, struct error *
                      "The disk of the database fails: a part of the file cannot be read");
 }
 
+static int engine_read_briefly(struct db *db, db_body *body, void *arg, bool *ret_over,
+                               struct error *err) {
+    struct sqlite_brief brief = { .body = body, .arg = arg };
+    int result = engine_read(db, sqlite_tx_briefly, &brief, err);
+
+    *ret_over = brief.over;
+    return result;
+}
+
 static void engine_submit(struct db *db, struct db_job *job) {
     struct error err = { .kind = ERROR_NONE };
 
@@ -253,6 +262,7 @@ const struct db_engine sqlite_engine = {
     .alone = sqlite_alone,
     .close = engine_close,
     .read = engine_read,
+    .read_briefly = engine_read_briefly,
     .submit = engine_submit,
     .on_event = engine_on_event,
     .tell = engine_tell,

@@ -49,6 +49,30 @@ int sqlite_tx_run(struct sqlite_tx *tx, db_body *body, void *arg, struct error *
     return result;
 }
 
+/* SQLite counts the steps of its machine and calls back after so many; a row of a list takes about
+ * a hundred. */
+#define TICK_STEPS  1000
+#define BRIEF_TICKS 10
+
+static int brief_tick(void *arg) {
+    struct sqlite_brief *brief = arg;
+
+    brief->over |= ++brief->ticks >= BRIEF_TICKS;
+    return brief->over;
+}
+
+/* The statements that open and close the transaction around it are never given up. */
+int sqlite_tx_briefly(struct db_tx *base, void *arg, struct error *err) {
+    struct sqlite_tx *tx = (struct sqlite_tx *)base; /* its first member */
+    struct sqlite_brief *brief = arg;
+    int result;
+
+    sqlite3_progress_handler(tx->connection->handle, TICK_STEPS, brief_tick, brief);
+    result = brief->body(base, brief->arg, err);
+    sqlite3_progress_handler(tx->connection->handle, 0, NULL, NULL);
+    return result;
+}
+
 int sqlite_tx_read(struct connection *connection, db_body *body, void *arg, struct error *err) {
     struct sqlite_tx tx = { .base = { .engine = &sqlite_engine }, .connection = connection };
     int result;

@@ -21,5 +21,15 @@ bool sqlite_tx_gave_up(const struct connection *connection);
 int sqlite_tx_run(struct sqlite_tx *tx, db_body *body, void *arg, struct error *err);
 bool sqlite_tx_inside(void); /* of the calling thread */
 
+/* A body that is given up when its statements take much: the argument of the body
+ * sqlite_tx_briefly(). */
+struct sqlite_brief {
+    db_body *body;
+    void *arg;
+    unsigned ticks; /* so far */
+    bool over;      /* given up: whatever the body has answered counts for nothing */
+};
+db_body sqlite_tx_briefly;
+
 /* Runs a body that only reads on one snapshot. */
 int sqlite_tx_read(struct connection *connection, db_body *body, void *arg, struct error *err);

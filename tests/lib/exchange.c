@@ -111,7 +111,19 @@ unsigned test_exchange_last_piece(struct test_exchange *test) {
 }
 
 void test_exchange_leave(struct test_exchange *test) {
+    pthread_mutex_lock(&test->lock);
     test->pieces.left = true;
+    pthread_mutex_unlock(&test->lock);
+}
+
+static bool client_left(const struct http_exchange *exchange) {
+    struct test_exchange *test = exchange->transport;
+    bool left;
+
+    pthread_mutex_lock(&test->lock);
+    left = test->pieces.left;
+    pthread_mutex_unlock(&test->lock);
+    return left;
 }
 
 bool test_exchange_ended(struct test_exchange *test) {
@@ -138,6 +150,7 @@ struct test_exchange *test_exchange_new(const char *method, const char *path,
         .body_size = body ? strlen(body) : 0,
         .find_header = find_header,
         .send = keep_answer,
+        .client_left = client_left,
         .open = open_pieces,
         .transport = test,
     };

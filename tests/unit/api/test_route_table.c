@@ -104,4 +104,38 @@ START_TEST(rows_that_cannot_work_are_refused) {
 }
 END_TEST
 
-CHECK_MAIN("route_table", words_win_over_places, rows_that_cannot_work_are_refused)
+/* What looks at many rows although its path names no list. */
+static bool is_sum(const char *path) {
+    static const char *const sums[] = { "/volumes/summary", "/os-quota-sets/{id}", "/limits",
+                                        "/os-hosts/{id}",   "/groups/{id}",        NULL };
+
+    for (const char *const *sum = sums; *sum; sum++)
+        if (strcmp(path, *sum) == 0)
+            return true;
+    return false;
+}
+
+static bool is_list(const struct route *route) {
+    return route->resource && !strstr(route->path, "{id}") && !strstr(route->path, "/default");
+}
+
+START_TEST(lists_and_sums_are_told_from_reads_of_one_object) {
+    unsigned many = 0;
+
+    for (const struct route *const *routes = api_routes; *routes; routes++)
+        for (const struct route *route = *routes; route->method; route++) {
+            if (strcmp(route->method, "GET") != 0 || route->flags & ROUTE_ABSENT)
+                continue;
+            if (is_list(route) || is_sum(route->path))
+                ck_assert_msg(route_reads_many(route), "%s", route->path);
+            many += route_reads_many(route);
+            ck_assert_msg(route->handler != resource_show ||
+                              strcmp(route->path, "/groups/{id}") == 0 || !route_reads_many(route),
+                          "%s", route->path);
+        }
+    ck_assert_uint_gt(many, 30);
+}
+END_TEST
+
+CHECK_MAIN("route_table", words_win_over_places, rows_that_cannot_work_are_refused,
+           lists_and_sums_are_told_from_reads_of_one_object)

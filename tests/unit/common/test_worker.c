@@ -250,6 +250,24 @@ START_TEST(a_group_that_is_alone_has_every_thread) {
 }
 END_TEST
 
+START_TEST(a_share_leaves_a_thread_to_the_other_groups) {
+    struct worker_pool *pool = worker_pool_new_shared("shared", 3, 2);
+    struct play play;
+
+    play_init(&play);
+    put_letters(pool, &play, "aaaa");
+    assert_said(&play, 2, "aa");
+    put_letters(pool, &play, "b");
+    assert_said(&play, 1, "aab");
+    end_letter(&play, 'b');
+    put_letters(pool, &play, "c");
+    assert_said(&play, 1, "aabc");
+    end_letter(&play, 'a');
+    assert_said(&play, 1, "aabca");
+    end_and_stop(pool, &play);
+}
+END_TEST
+
 /* Long works do not take all threads in the end, one turn after the other. */
 START_TEST(whoever_has_the_fewest_threads_is_next) {
     struct worker_pool *pool = worker_pool_new("fewest", 3);
@@ -496,6 +514,7 @@ END_TEST
 CHECK_MAIN("worker", works_of_one_key_run_one_by_one_in_order,
            works_of_different_keys_and_of_none_run_at_the_same_time, key_is_copied,
            groups_take_turns_however_much_one_of_them_wants, a_group_that_is_alone_has_every_thread,
+           a_share_leaves_a_thread_to_the_other_groups,
            whoever_has_the_fewest_threads_is_next, a_work_behind_its_key_keeps_nobody_of_its_group,
            delayed_work_is_of_its_group, delayed_work_runs_when_it_is_due_and_not_before,
            pending_counts_queued_and_running_but_not_delayed,

@@ -68,6 +68,51 @@ START_TEST(rows_are_there_when_the_file_is_opened_again) {
 }
 END_TEST
 
+static const char count_long[] = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 "
+                                 "FROM numbers WHERE n < 100000) SELECT COUNT(*) FROM numbers";
+
+static int count_body(struct db_tx *tx, void *sql, struct error *err) {
+    int64_t count;
+
+    return db_query_int(tx, &count, err, (const char *)sql) < 0 ? -1 : (int)count;
+}
+
+static int swallow_body(struct db_tx *tx, void *sql, struct error *err) {
+    count_body(tx, sql, err);
+    return 0;
+}
+
+static int read_briefly(struct db *db, db_body *body, const char *sql, bool *ret_over) {
+    struct error err;
+
+    return db_read_briefly(db, body, (void *)(uintptr_t)sql, ret_over, &err);
+}
+
+/* An engine that cannot give up has not begun. */
+START_TEST(a_brief_read_is_given_up_when_it_takes_much) {
+    autoscratch struct scratch scratch;
+    struct error err;
+    struct db *db;
+    bool over;
+
+    scratch_make_tested(&scratch);
+    db = scratch_open(scratch.url, false);
+    items_create(db);
+    for (int i = 0; i < 3; i++) {
+        int count = read_briefly(db, count_body, count_items, &over);
+
+        ck_assert(over == postgresql_given());
+        ck_assert_int_eq(count, over ? -1 : 0);
+        read_briefly(db, count_body, count_long, &over);
+        ck_assert(over);
+        read_briefly(db, swallow_body, count_long, &over);
+        ck_assert(over);
+        ck_assert_int_eq(db_read(db, count_body, (void *)(uintptr_t)count_long, &err), 100000);
+    }
+    db_close(db);
+}
+END_TEST
+
 START_TEST(closing_nothing_is_fine) {
     db_close(NULL);
 }
@@ -333,6 +378,7 @@ END_TEST
 
 CHECK_MAIN("db", a_refused_body_changes_nothing_any_other_commits,
            rows_are_there_when_the_file_is_opened_again, closing_nothing_is_fine,
+           a_brief_read_is_given_up_when_it_takes_much,
            a_read_hands_on_what_its_body_says, a_read_stays_on_its_snapshot,
            many_threads_see_whole_transactions_only, threads_that_read_may_end_in_any_order,
            a_read_without_its_file_says_so, a_transaction_inside_another_stops_the_process,

@@ -283,6 +283,36 @@ START_TEST(half_closed_client_gets_its_answer) {
 }
 END_TEST
 
+START_TEST(a_client_that_closes_its_side_is_seen_while_its_answer_is_awaited) {
+    struct http_server *server = START(.threads = 1);
+    autoclose int fd = dial(server);
+    struct http_exchange *exchange;
+
+    say(fd, GET("/keep/x"));
+    exchange = take_kept();
+    ck_assert(!http_client_left(exchange));
+    shutdown(fd, SHUT_WR);
+    while (!http_client_left(exchange))
+        sched_yield();
+    echo((void *)(uintptr_t) "late", exchange);
+    assert_has(hear(fd), "late|GET|/x|");
+    http_server_stop(server, 0);
+}
+END_TEST
+
+START_TEST(an_exchange_that_was_given_up_has_no_client) {
+    struct http_server *server = START();
+    autoclose int fd = dial(server);
+    struct http_exchange *exchange;
+
+    say(fd, GET("/keep/x"));
+    exchange = take_kept();
+    http_server_stop(server, 0);
+    ck_assert(http_client_left(exchange));
+    echo((void *)(uintptr_t) "late", exchange);
+}
+END_TEST
+
 START_TEST(longest_mount_wins_and_its_prefix_is_cut) {
     static const struct {
         const char *request, *answer;
@@ -1241,12 +1271,13 @@ END_TEST
 CHECK_MAIN(
     "http_server", connection_serves_one_request_after_the_other,
     pipelined_requests_are_answered_in_order, half_closed_client_gets_its_answer,
-    longest_mount_wins_and_its_prefix_is_cut, path_below_no_mount_is_not_found,
-    head_has_the_length_and_no_body, line_breaks_in_a_reply_header_forge_nothing,
-    body_is_whole_before_the_handler_is_called, body_above_the_limit_is_thrown_away_and_answered,
-    body_far_above_the_limit_is_not_read, a_query_of_many_parameters_arrives,
-    endless_headers_are_refused, garbage_is_refused, a_length_that_is_none_ends_the_connection,
-    what_is_refused_while_the_server_stops_is_no_fault,
+    a_client_that_closes_its_side_is_seen_while_its_answer_is_awaited,
+    an_exchange_that_was_given_up_has_no_client, longest_mount_wins_and_its_prefix_is_cut,
+    path_below_no_mount_is_not_found, head_has_the_length_and_no_body,
+    line_breaks_in_a_reply_header_forge_nothing, body_is_whole_before_the_handler_is_called,
+    body_above_the_limit_is_thrown_away_and_answered, body_far_above_the_limit_is_not_read,
+    a_query_of_many_parameters_arrives, endless_headers_are_refused, garbage_is_refused,
+    a_length_that_is_none_ends_the_connection, what_is_refused_while_the_server_stops_is_no_fault,
     a_length_that_is_none_is_answered_to_who_sent_it, head_that_can_be_read_in_two_ways_is_refused,
     a_field_with_one_value_is_refused_when_it_comes_twice, head_that_is_merely_unusual_is_taken,
     silent_client_is_cut, client_that_sends_a_byte_now_and_then_is_cut,
