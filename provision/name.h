@@ -16,3 +16,4 @@ bool name_is_label_value(const char *text);
 /* Of a host, in a certificate, where anything else might mean more than itself: letters, digits,
  * '-', '.', '_' and ':'. */
 bool name_is_host(const char *text);
+#define NAME_HOST_MOST 255 /* of an agent's name, in bytes */

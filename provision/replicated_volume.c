@@ -47,7 +47,7 @@ static const struct schema_field wanted_salvage_fields[] = {
 };
 
 const struct schema_field volume_client_fields[] = {
-    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .allows = name_is_host,
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .max = NAME_HOST_MOST, .allows = name_is_host,
       .about = "the host, as the CN of its certificate has it: letters, digits, '-', '.', '_', ':'" },
     SCHEMA_FIELDS_END,
 };

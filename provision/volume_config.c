@@ -13,6 +13,10 @@
 #define CAPACITY_LEAST ((int64_t)1 << 20)
 #define CAPACITY_MOST  ((int64_t)1 << 40) /* the room that files of replicas have to grow in */
 
+static bool is_node(const char *text) {
+    return *text == '\0' || name_is_host(text);
+}
+
 /* "volume@snapshot" (P9) */
 static bool is_source(const char *text) {
     char volume[SCHEMA_TEXT_MOST + 1];
@@ -74,7 +78,8 @@ static const struct schema_field spec_fields[] = {
 };
 
 static const struct schema_field publish_fields[] = {
-    { "nodeId", SCHEMA_TEXT, .about = "The node that wants it; empty: none." },
+    { "nodeId", SCHEMA_TEXT, .max = NAME_HOST_MOST, .allows = is_node,
+      .about = "the node that wants it, letters, digits, '-', '.', '_', ':'; or empty: none" },
     { "export", SCHEMA_WORD, .words = volume_export_words,
       .about = "How that node has it: at an NBD socket, or as a file, too." },
     { "clients", SCHEMA_LIST, .of = volume_client_fields, .max = CLIENTS_MOST,

@@ -317,6 +317,32 @@ WORK_TEST(one_that_is_pending_without_a_policy_may_be_given_one) {
             CONFLICT);
 }
 
+WORK_TEST(a_node_is_named_as_agents_are_or_refused) {
+    static const char *const wrong[] = {
+        " ",  "node 1",   "../node", "a/b", "n,m", "node@backend", "\\u0001", "n\\n", "\\u00e9",
+        "%s", "<script>", "'",       "n;m", "*",   "a\\\"b",
+    };
+    static const char *const right[] = { "", "n", "node-1.example_2", "fe80::1", "UPPER" };
+    struct document config = made(work, CONFIG("db", "", "1Gi")), after;
+
+    for (size_t i = 0; i < LENGTH(wrong); i++) {
+        REFUSED(
+            document_patch(work, &config,
+                           parse(work, arena_format(work->arena,
+                                                    "{\"publish\":{\"nodeId\":\"%s\"}}", wrong[i])),
+                           false, &after, err),
+            BAD_REQUEST);
+        ck_assert_msg(strncmp(err->message, "publish.nodeId: ", 16) == 0 &&
+                          strstr(err->message, "letters, digits, '-', '.', '_', ':'"),
+                      "%s", err->message);
+    }
+    for (size_t i = 0; i < LENGTH(right); i++, config = after)
+        OK(document_patch(
+            work, &config,
+            parse(work, arena_format(work->arena, "{\"publish\":{\"nodeId\":\"%s\"}}", right[i])),
+            false, &after, err));
+}
+
 WORK_TEST(pools_come_and_go_as_replicas_can) {
     static const char *const cases[][2] = {
         { POOLS(POOL("a") "," POOL("b") "," POOL("d")),
@@ -777,7 +803,8 @@ CHECK_MAIN("document_edit", a_policy_is_taken_as_it_is_written_and_shown_with_it
            what_a_document_may_not_say_is_refused_and_nothing_is_there, a_name_is_there_once,
            an_edit_by_a_number_that_is_not_the_last_is_refused,
            an_edit_that_changes_nothing_has_no_number, what_cannot_be_changed_is_told_by_its_name,
-           one_that_is_pending_without_a_policy_may_be_given_one, pools_come_and_go_as_replicas_can,
+           one_that_is_pending_without_a_policy_may_be_given_one,
+           a_node_is_named_as_agents_are_or_refused, pools_come_and_go_as_replicas_can,
            pools_that_were_chosen_are_the_configs_as_if_it_had_named_them, the_last_pool_stays,
            a_second_size_waits_for_the_first, the_same_size_in_another_unit_is_no_edit,
            what_the_service_wrote_into_a_spec_is_not_the_clients,
