@@ -64,6 +64,7 @@ static int read_completion(const struct call *call, struct completion *completio
 
 static int completion_body(struct work *work, void *arg, struct error *err) {
     const struct completion *completion = arg;
+    const char *extend_id;
     struct volume volume;
 
     if (volume_details(work, completion->volume_id, &volume, err) < 0)
@@ -72,7 +73,9 @@ static int completion_body(struct work *work, void *arg, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s does not wait for this extend to be completed.",
                          volume.id);
-    return volume_extend_completion(work, &volume, NULL, completion->failed, err);
+    if (volume_extend_awaited(work, &volume, &extend_id, err) < 0)
+        return -1;
+    return volume_extend_completion(work, &volume, extend_id, completion->failed, err);
 }
 
 static int transaction(const struct call *call, work_body *body, void *arg, struct error *err) {

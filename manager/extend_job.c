@@ -37,7 +37,12 @@ static int finish(struct job *job, enum extend_verdict verdict, int64_t real_gb,
                   struct error *err) {
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
-    struct extend_ending ending = { verdict, real_gb };
+    struct extend_ending ending = {
+        .verdict = verdict,
+        .real_gb = real_gb,
+        .refused = verdict == EXTEND_COMPUTE_FAILED && job->operation.phase == PHASE_SENDING &&
+                   job->operation.attempts <= 1,
+    };
     bool grown = verdict == EXTEND_GROWN;
     int64_t new_gb = job->operation.new_size_gb;
     int result = job_finish(job, &ending, err);
@@ -207,10 +212,36 @@ static int settle(struct job *job, struct error *err) {
 
 /* ---- completing: the report is in ---- */
 
+struct doubt {
+    const char *volume_id;
+    int doubtful;
+};
+
+static int read_doubt(struct work *work, void *arg, struct error *err) {
+    struct doubt *doubt = arg;
+
+    doubt->doubtful = volume_extend_is_doubtful(work, doubt->volume_id, err);
+    return doubt->doubtful < 0 ? -1 : 0;
+}
+
+static int is_doubtful(struct job *job, struct error *err) {
+    struct doubt doubt = { .volume_id = job->volume.id };
+
+    return job_read(job, read_doubt, &doubt, err) < 0 ? -1 : doubt.doubtful;
+}
+
+static int wait_on(struct job *job, struct error *err) {
+    log_warning(&job->context.log,
+                "a reported extend has not grown the image: the report may be "
+                "an earlier one's",
+                "volume_id", job->volume.id, NULL);
+    return job_held(job, volume_extend_wait_on, NULL, err) < 0 ? -1 : 0;
+}
+
 static int complete(struct job *job, struct error *err) {
     struct error failure = { 0 };
     int64_t real_gb = 0;
-    int grown = has_grown(job, &real_gb, &failure);
+    int grown = has_grown(job, &real_gb, &failure), doubtful;
 
     if (job->operation.failed)
         return finish(job, EXTEND_COMPUTE_FAILED, real_gb,
@@ -220,6 +251,8 @@ static int complete(struct job *job, struct error *err) {
                   job->volume.id, "reason", failure.message, NULL);
         return job_retry(job, UNREADABLE_PAUSE_US, err);
     }
+    if (grown == 0 && (doubtful = is_doubtful(job, err)) != 0)
+        return doubtful < 0 ? -1 : wait_on(job, err);
     if (grown == 0)
         return finish(job, EXTEND_COMPUTE_FAILED, real_gb,
                       "the compute side reported success, but the image has not grown", err);

@@ -1,5 +1,6 @@
 #include "volume/extend.h"
 
+#include "common/extend_header.h"
 #include "ledger/message.h"
 #include "ledger/quota.h"
 #include "volume/attach_status.h"
@@ -111,16 +112,14 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
 /* ---- handing over to the compute side ---- */
 
 static int store_keys(struct work *work, const struct operation *operation, struct error *err) {
-    int64_t deadline = work->clock_us + work->settings->extend_deadline_s * SECOND_US;
     const char *size = arena_format(work->arena, "%jd", (intmax_t)operation->new_size_gb);
     const char *reservations;
 
     if (quota_reservation_ids(work, operation->id, &reservations, err) < 0 ||
         volume_admin_metadata_set(work, operation->volume_id, EXTEND_KEY_RESERVATIONS, reservations,
-                                  err) < 0 ||
-        volume_admin_metadata_set(work, operation->volume_id, EXTEND_KEY_SIZE, size, err) < 0)
+                                  err) < 0)
         return -1;
-    return operation_set_deadline(work, operation->id, deadline, err);
+    return volume_admin_metadata_set(work, operation->volume_id, EXTEND_KEY_SIZE, size, err);
 }
 
 int volume_extend_await(struct work *work, const struct operation *held, void *arg,
@@ -132,9 +131,11 @@ int volume_extend_await(struct work *work, const struct operation *held, void *a
     await->one = attachment_instances(work->arena, &await->volume, NULL) == 1;
     if (!await->one)
         return 0;
-    if (operation_move(work, held->id, held->owner, PHASE_RUNNING, PHASE_SENDING, true, err) < 0)
+    if (operation_move(work, held->id, held->owner, PHASE_RUNNING, PHASE_SENDING, true, err) < 0 ||
+        store_keys(work, held, err) < 0)
         return -1;
-    return store_keys(work, held, err);
+    return operation_set_deadline(
+        work, held->id, work->clock_us + work->settings->extend_deadline_s * SECOND_US, err);
 }
 
 int volume_extend_sent(struct work *work, const struct operation *held, void *arg,
@@ -144,6 +145,57 @@ int volume_extend_sent(struct work *work, const struct operation *held, void *ar
         return -1;
     /* When the last attachment went meanwhile, the message that said so found us at it. */
     return held->deadline > work->clock_us ? 0 : operation_notify(work, held, NULL, err);
+}
+
+/* ---- reports that may be an earlier extend's ---- */
+
+#define DOUBT_US (86400 * SECOND_US)
+
+/* Its event was sent, or may have been, and no report has come. */
+static bool may_be_reported(const struct operation *operation) {
+    return operation->phase == PHASE_SENDING || operation->phase == PHASE_WAITING;
+}
+
+static int note_unreported(struct work *work, const struct operation *operation,
+                           struct error *err) {
+    if (!may_be_reported(operation))
+        return 0;
+    return db_change(work->tx, err, "UPDATE volumes SET extend_unreported_us = $1 WHERE id = $2",
+                     DB_INT(work->clock_us), DB_TEXT(operation->volume_id));
+}
+
+int volume_extend_is_doubtful(struct work *work, const char *volume_id, struct error *err) {
+    int64_t unreported_us = 0;
+
+    if (db_query_int(work->tx, &unreported_us, err,
+                     "SELECT COALESCE(extend_unreported_us, 0) FROM volumes WHERE id = $1",
+                     DB_TEXT(volume_id)) < 0)
+        return -1;
+    return unreported_us > 0 && work->clock_us - unreported_us < DOUBT_US;
+}
+
+int volume_extend_wait_on(struct work *work, const struct operation *held, void *arg,
+                          struct error *err) {
+    (void)arg;
+    if (operation_move(work, held->id, held->owner, PHASE_COMPLETING, PHASE_WAITING, false, err) <
+            0 ||
+        store_keys(work, held, err) < 0)
+        return -1;
+    return held->deadline > work->clock_us ? 0 : operation_notify(work, held, NULL, err);
+}
+
+/* A compute service that knows no names reports in few words; the object tells how it ended. */
+static int check_doubt(struct work *work, const struct volume *volume, bool failed,
+                       struct error *err) {
+    int doubtful = failed ? volume_extend_is_doubtful(work, volume->id, err) : 0;
+
+    return doubtful <= 0
+               ? doubtful
+               : error_set(err, ERROR_BAD_REQUEST,
+                           "Invalid volume: Volume %s had an earlier extend that was never "
+                           "reported, and this report names neither: without " EXTEND_HEADER
+                           " the size of the volume decides at the deadline.",
+                           volume->id);
 }
 
 /* ---- the compute side's report ---- */
@@ -215,6 +267,8 @@ int volume_extend_completion(struct work *work, const struct volume *volume, con
         return -1;
     if (found > 0 && extend_id && strcmp(operation.id, extend_id) != 0)
         return refuse_completion(volume, "waits for another extend to be completed", err);
+    if (!extend_id && check_doubt(work, volume, failed, err) < 0)
+        return -1;
     taken = found > 0 && operation.kind == &kind_extend
                 ? operation_report(work, &operation, failed, err)
                 : 0;
@@ -283,7 +337,9 @@ static int extend_finish(struct work *work, const struct operation *held, void *
         status = attachment_status_of(&volume);
     if ((grown ? settle_grown(work, &volume, held, ending->real_gb, err)
                : settle_failed(work, &volume, held, ending, err)) < 0 ||
-        volume_extend_forget(work, volume.id, err) < 0 || operation_end(work, held->id, err) < 0 ||
+        volume_extend_forget(work, volume.id, err) < 0 ||
+        (!ending->refused && note_unreported(work, held, err) < 0) ||
+        operation_end(work, held->id, err) < 0 ||
         operation_leave(work, volume.id, held->kind, status, err) < 0)
         return -1;
     if (!grown)
@@ -301,6 +357,7 @@ static int extend_cancel(struct work *work, const struct operation *operation, s
     struct volume volume;
 
     if (volume_extend_forget(work, operation->volume_id, err) < 0 ||
+        note_unreported(work, operation, err) < 0 ||
         volume_row(work, operation->volume_id, &volume, err) < 0 ||
         quota_rollback(work, operation->id, err) < 0)
         return -1;

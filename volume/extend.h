@@ -31,10 +31,19 @@ operation_body volume_extend_await;
 operation_body volume_extend_sent;
 
 /* os-extend_volume_completion (R8–R14, X1): takes both keys, stores the report, writes the
- * message.  `extend_id` names the extend that the report is about (X5); NULL: whichever is
- * awaited. */
+ * message.  `extend_id` names the extend that the report is about (X5); NULL: the one that is
+ * awaited, unless an earlier one may be meant: then a failure is refused, and a success counts if
+ * the object has grown. */
 int volume_extend_completion(struct work *work, const struct volume *volume, const char *extend_id,
                              bool failed, struct error *err);
+
+/* For the worker that holds it, in phase completing: success is reported, but the object has not
+ * grown, and an earlier extend of the volume was never reported: waits on for the rest of its time.
+ * No argument. */
+operation_body volume_extend_wait_on;
+/* May a report that names no extend be about an earlier one, that ended unreported less than a day
+ * ago?  1, 0, or -1. */
+int volume_extend_is_doubtful(struct work *work, const char *volume_id, struct error *err);
 
 /* Is it the compute side's turn? */
 bool volume_extend_pending(const struct volume *volume);
@@ -50,7 +59,8 @@ struct extend_ending {
         EXTEND_COMPUTE_FAILED, /* user message 007/009 */
     } verdict;
     int64_t
-        real_gb; /* that the backend's object was seen to have, rounded up; 0: nobody could look */
+        real_gb;  /* that the backend's object was seen to have, rounded up; 0: nobody could look */
+    bool refused; /* the compute side took no event: no report will come */
 };
 
 /* Is this the very extend whose report the volume awaits (X5)? */

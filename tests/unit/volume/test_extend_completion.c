@@ -313,6 +313,134 @@ START_TEST(report_of_another_extend_is_refused) {
 }
 END_TEST
 
+/* ---- reports without a name, as of a real compute service, behind an extend without one ---- */
+
+#define TO_IN_USE "{\"os-reset_status\": {\"status\": \"in-use\"}}"
+
+/* Ends the pending extend without a report. */
+static void end_by_reset(struct world *world, const char *id) {
+    ck_assert_int_eq(world_action(world, id, TO_IN_USE), 202);
+}
+
+static void end_by_deadline(struct world *world, const char *id) {
+    world_advance(world, 700);
+    world_settle(world);
+    assert_volume(world, id, "error_extending", 2);
+    ck_assert_int_eq(world_action(world, id, TO_IN_USE), 202);
+}
+
+static void (*const ends[])(struct world *world, const char *id) = { end_by_reset,
+                                                                     end_by_deadline };
+
+static const char *extend_behind(struct world *world, unsigned end, int new_gb) {
+    const char *id = pending_extend(world);
+
+    ends[end](world, id);
+    ck_assert_int_eq(world_action(world, id, "{\"os-extend\": {\"new_size\": %d}}", new_gb), 202);
+    world_settle(world);
+    assert_volume(world, id, "extending", 2);
+    return id;
+}
+
+START_TEST(a_late_failure_of_an_earlier_extend_ends_no_newer_one) {
+    for (unsigned i = 0; i < LENGTH(ends); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = extend_behind(world, i, 5);
+
+        ck_assert_int_eq(world_action(world, id, COMPLETE_ERROR), 400);
+        ck_assert_ptr_nonnull(strstr(world->answer_text, "earlier extend"));
+        world_settle(world);
+        assert_volume(world, id, "extending", 2);
+        ck_assert_str_eq(metadata_of(world, id, "extend_new_size"), "5");
+        assert_quota(world, 2, 3);
+        /* That of the newer one counts. */
+        guest_grows(world, id, 5);
+        ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
+        world_settle(world);
+        assert_volume(world, id, "in-use", 5);
+        assert_quota(world, 5, 0);
+        assert_settled(world);
+    }
+}
+END_TEST
+
+/* The object shows that it is not the newer one's. */
+START_TEST(a_late_success_of_an_earlier_extend_ends_no_newer_one) {
+    for (unsigned i = 0; i < LENGTH(ends); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = extend_behind(world, i, 7);
+
+        guest_grows(world, id, 5);
+        ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
+        world_settle(world);
+        assert_volume(world, id, "extending", 2);
+        ck_assert_str_eq(metadata_of(world, id, "extend_new_size"), "7");
+        assert_quota(world, 2, 5);
+        ck_assert_int_eq(world_check(world), 0);
+        guest_grows(world, id, 7);
+        ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
+        world_settle(world);
+        assert_volume(world, id, "in-use", 7);
+        assert_settled(world);
+    }
+}
+END_TEST
+
+/* What is refused is not lost: the object decides at the deadline, which no report moves. */
+START_TEST(what_no_report_can_tell_the_deadline_decides) {
+    for (int grows = 0; grows < 2; grows++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = extend_behind(world, 0, 5);
+
+        ck_assert_int_eq(world_action(world, id, COMPLETE_ERROR), 400);
+        world_advance(world, 400);
+        ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
+        world_settle(world);
+        assert_volume(world, id, "extending", 2);
+        if (grows)
+            guest_grows(world, id, 5);
+        world_advance(world, 250);
+        world_settle(world);
+        assert_volume(world, id, grows ? "in-use" : "error_extending", grows ? 5 : 2);
+        assert_settled(world);
+    }
+}
+END_TEST
+
+/* No event was taken, or its report has come, or it is long past. */
+START_TEST(a_failure_without_a_name_counts_where_no_other_is_due) {
+    for (int way = 0; way < 3; way++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id;
+
+        if (way == 0) {
+            id = world_volume(world, 2);
+            world_attach(world, id, WORLD_INSTANCE);
+            world->verdict = EVENT_REFUSED;
+            ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+            world_settle(world);
+            world->verdict = EVENT_ACCEPTED;
+        } else {
+            id = pending_extend(world);
+            if (way == 1)
+                ck_assert_int_eq(world_action(world, id, COMPLETE_ERROR), 202);
+            else
+                end_by_deadline(world, id);
+            world_settle(world);
+        }
+        ck_assert_int_eq(world_action(world, id, TO_IN_USE), 202);
+        if (way == 2)
+            world_advance(world, 86400);
+        ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
+        world_settle(world);
+        ck_assert_int_eq(world_action(world, id, COMPLETE_ERROR), 202);
+        world_settle(world);
+        assert_volume(world, id, "error_extending", 2);
+        assert_settled(world);
+    }
+}
+END_TEST
+
 /* Only who may be the compute side is told what the extend is called. */
 START_TEST(an_extends_name_is_not_shown_to_members) {
     autoworld struct world *world = world_new(NULL);
@@ -530,6 +658,10 @@ CHECK_MAIN("extend completion", completion_is_accepted_without_waiting_for_the_m
            unknown_volume_is_404, volume_in_another_status_is_400, unsound_keys_are_400_and_stay,
            second_completion_is_400, death_at_any_effect_loses_no_report,
            report_after_a_reset_does_nothing, report_of_another_extend_is_refused,
+           a_late_failure_of_an_earlier_extend_ends_no_newer_one,
+           a_late_success_of_an_earlier_extend_ends_no_newer_one,
+           what_no_report_can_tell_the_deadline_decides,
+           a_failure_without_a_name_counts_where_no_other_is_due,
            an_extends_name_is_not_shown_to_members,
            report_for_a_vanished_volume_gives_the_quota_back,
            growth_counts_without_its_reservations, reservation_of_a_pending_extend_does_not_expire,
