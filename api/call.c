@@ -282,7 +282,7 @@ bool call_check(struct waiter *waiter, enum waiting_reason reason) {
     if (result == OPERATION_OPEN && reason == WAITING_STOP)
         error_set(&err, ERROR_TRY_LATER, "The service is stopping.");
     else if (result == OPERATION_OPEN)
-        error_set(&err, ERROR_BACKEND, "There is no answer from the backend.");
+        error_set(&err, ERROR_TRY_LATER, "The backend has not answered in time; its work goes on.");
     if (result == 0)
         call_reply(call);
     else

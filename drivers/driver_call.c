@@ -12,6 +12,16 @@ int driver_fence_busy(const struct driver_fence *fence, struct error *err, const
     return error_set(err, ERROR_BUSY, "The %s are in use by another worker.", what);
 }
 
+int driver_fence_take_long(const struct driver_fence *fence, int64_t bytes,
+                           int64_t bytes_per_second, struct error *err) {
+    bool is_short =
+        bytes <= DRIVER_SHORT_BYTES && (bytes_per_second <= 0 || bytes <= bytes_per_second);
+
+    if (is_short || !fence || !fence->may_take_long || fence->may_take_long(fence))
+        return 0;
+    return error_set(err, ERROR_BUSY, "This is work for the workers that move data.");
+}
+
 int driver_progress_tell(const struct driver_progress *progress, int64_t done_bytes,
                          int64_t all_bytes, struct error *err) {
     if (!progress || progress->tell(progress, done_bytes, all_bytes))

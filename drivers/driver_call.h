@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* So much is moved in about a second. */
+#define DRIVER_SHORT_BYTES ((int64_t)64 << 20)
+
 enum driver_outcome {
     DRIVER_FAILED = -1,
     DRIVER_DONE = 0,
@@ -30,6 +33,8 @@ struct driver_fence {
     bool (*holds)(const struct driver_fence *fence);
     /* NULL: the caller does not need to know. */
     void (*busy)(const struct driver_fence *fence, const char *what);
+    /* NULL: every call may. */
+    bool (*may_take_long)(const struct driver_fence *fence);
 };
 
 /* 0: go on.  -1: the work is somebody else's now (ERROR_CONFLICT).  NULL always holds. */
@@ -42,6 +47,15 @@ int driver_fence_check(const struct driver_fence *fence, struct error *err);
  * Always -1.
  */
 int driver_fence_busy(const struct driver_fence *fence, struct error *err, const char *what);
+
+/*
+ * Before a call moves so many bytes, at a rate that is limited or not (0).  0: go on.  -1
+ * (ERROR_BUSY): that is work for the workers that move data, and the call is made again by one of
+ * them, so that what takes milliseconds never waits for what takes hours.  It ends as one that
+ * found something in use.
+ */
+int driver_fence_take_long(const struct driver_fence *fence, int64_t bytes,
+                           int64_t bytes_per_second, struct error *err);
 
 /* Somebody who waits for a call that takes long: hears from the thread of the call how far it is,
  * at least once in each second of work, and says whether to go on. */

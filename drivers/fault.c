@@ -19,7 +19,7 @@ static const struct option own_options[] = {
       .help =
           "With the driver fault: what goes wrong, as call:action:probability[:milliseconds]. "
           "A call is a function of the driver (create_volume, extend_volume, …) or * for every "
-          "one but open, an action fail, fail-after, delay, crash, crash-after or busy; the first rule of the "
+          "one but open, an action fail, fail-after, delay, crash, crash-after, busy or long; the first rule of the "
           "call that is drawn is taken." },
     { .section = OPTION_BACKEND,
       .key = "fault_seed",

@@ -17,6 +17,9 @@ int fault_before(struct fault *fault, const char *call, const struct driver_volu
     if (atomic_load(&fault->crashed))
         return error_set(err, ERROR_UNAVAILABLE, "The backend has crashed.");
     decision = fault->decide(fault->decide_arg, call, volume ? volume->id : NULL);
+    if (decision.action == FAULT_LONG &&
+        driver_fence_take_long(volume ? volume->fence : NULL, INT64_MAX, 0, err) < 0)
+        return -1;
     if (decision.delay_ms > 0)
         wait_ms(decision.delay_ms);
     *ret_action = decision.action;

@@ -45,6 +45,7 @@ static const struct {
 } action_words[] = {
     { "fail", FAULT_BEFORE },        { "fail-after", FAULT_AFTER },        { "delay", FAULT_PASS },
     { "crash", FAULT_CRASH_BEFORE }, { "crash-after", FAULT_CRASH_AFTER }, { "busy", FAULT_BUSY },
+    { "long", FAULT_LONG },
 };
 
 static bool parse_call(const char *word, struct fault_rule *rule) {

@@ -15,6 +15,7 @@ enum fault_action {
     FAULT_CRASH_BEFORE, /* as FAULT_BEFORE, and every later call fails, too */
     FAULT_CRASH_AFTER,
     FAULT_BUSY, /* what the call needs is in use, nothing is done */
+    FAULT_LONG, /* the call moves much data */
 };
 
 struct fault_decision {

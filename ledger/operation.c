@@ -74,6 +74,8 @@ static int operation_read(struct work *work, const struct db_rows *rows, void *r
         .object_id = db_copy(rows, 19, arena),
         .turn_of = db_copy(rows, 20, arena),
         .waits_for = db_copy(rows, 21, arena),
+        .is_long = db_bool(rows, 22),
+        .progress = (int)db_int(rows, 23),
     };
     return 0;
 }
@@ -89,8 +91,9 @@ bool operation_is_older(const struct operation *one, const struct operation *oth
                                                 : strcmp(one->id, other->id) < 0;
 }
 
-char *operation_topic(struct arena *arena, const char *host) {
-    return arena_format(arena, "cinder-volume.%s", host_backend(arena, host));
+char *operation_topic(struct arena *arena, const char *host, bool is_long) {
+    return arena_format(arena, is_long ? "cinder-volume-long.%s" : "cinder-volume.%s",
+                        host_backend(arena, host));
 }
 
 /* A process handles the messages of one key one after the other: whoever may work beside others has
@@ -112,7 +115,7 @@ static const char *key_of(struct arena *arena, const struct operation *operation
 struct outbox_message operation_message(struct arena *arena, const struct operation *operation,
                                         const char *method) {
     return (struct outbox_message){
-        .topic = operation_topic(arena, operation->host),
+        .topic = operation_topic(arena, operation->host, operation->is_long),
         .method = method ? method : operation->kind->method,
         .key = key_of(arena, operation),
         .project = operation->project_id,

@@ -86,6 +86,8 @@ struct operation {
     const char *arguments;          /* JSON or NULL */
     int64_t created_at, updated_at; /* all instants are of the database's clock */
     const char *waits_for;          /* what its last worker found in use; NULL: nothing */
+    bool is_long; /* it moves much data, which the backend's workers for that alone do */
+    int progress; /* percent of its work, below 100; -1: not known */
 };
 
 /* Is it the compute side's turn?  Its report ends that, or the deadline. */
@@ -179,6 +181,12 @@ int operation_put_back(struct work *work, const char *id, const char *owner, int
  * changes a part of a volume's files keeps new readers of them away until it has had its turn. */
 int operation_wait_for(struct work *work, const char *id, const char *owner, const char *what,
                        int64_t retry_at, struct error *err);
+/* Its worker is of those that do not move much data, and has found that it would: it goes on with
+ * one of those that do.  That was no attempt.  1 done, 0 lost. */
+int operation_make_long(struct work *work, const char *id, const char *owner, struct error *err);
+/* How far its work is; 1 done, 0 lost. */
+int operation_set_progress(struct work *work, const char *id, const char *owner, int percent,
+                           struct error *err);
 /* Notes how far it has come, in its `arguments`, also when it was cancelled; 1 done, 0 lost. */
 int operation_note(struct work *work, const char *id, const char *owner, const char *arguments,
                    struct error *err);
@@ -222,6 +230,7 @@ int operation_expire(struct work *work, int64_t age_us, struct error *err);
 struct orphan_rule {
     int64_t waiting_since_us; /* a message for what waits or is cancelled: lost when it is older */
     int64_t queued_since_us;  /* one for anything else; 0: never */
+    bool is_long;             /* those of work that moves much data, or all others */
     bool patient; /* messages may be on their way: one for a queued operation is lost when
                                * it is older than the operation was then, too */
 };
@@ -235,10 +244,11 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
 /*
  * One of each project that no worker has anything of at a backend: of those that wait for one the
  * one that was told of longest ago, before `waiting_since_us`; none of a project of which one was
- * since `told_since_us` and still waits.  The `most` oldest; how many.  It costs as many projects
- * as wait there, whatever the length of their lines.
+ * since `told_since_us` and still waits.  Work that moves much data, and all other, is looked at
+ * apart.  The `most` oldest; how many.  It costs as many projects as wait there, whatever the
+ * length of their lines.
  */
-int operation_unserved(struct work *work, const char *host, int64_t waiting_since_us,
+int operation_unserved(struct work *work, const char *host, bool is_long, int64_t waiting_since_us,
                        int64_t told_since_us, unsigned most, struct operation **ret,
                        struct error *err);
 /* It was told of just now: 1, 0 somebody has it by now. */
@@ -252,8 +262,9 @@ int operation_list(struct work *work, struct operation **ret, struct error *err)
 /* Its `arguments`, read; NULL when there are none. */
 const json_t *operation_arguments(struct arena *arena, const struct operation *operation);
 
-/* The topic of the managers of a host (node@backend#pool or node@backend). */
-char *operation_topic(struct arena *arena, const char *host);
+/* The topic of the managers of a host (node@backend#pool or node@backend): that of work that moves
+ * much data, or of all other work. */
+char *operation_topic(struct arena *arena, const char *host, bool is_long);
 /* The message that makes a manager look at the operation; `method` NULL: its kind's. */
 struct outbox_message operation_message(struct arena *arena, const struct operation *operation,
                                         const char *method);

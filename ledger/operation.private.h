@@ -8,7 +8,8 @@
 #define OPERATION_COLUMNS                                                                       \
     "id, kind, target_id, volume_id, host, phase, project_id, user_id, request_id, "            \
     "previous_status, new_size_gb, failed, owner, lease_until, deadline, attempts, arguments, " \
-    "created_at, updated_at, COALESCE(object_id, target_id), turn_of, waits_for"
+    "created_at, updated_at, COALESCE(object_id, target_id), turn_of, waits_for, is_long, "     \
+    "COALESCE(progress, -1)"
 
 /* What the phases are to the statements. */
 #define IS_CANCELLED       "phase = 'cancelled'"

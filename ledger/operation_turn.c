@@ -146,6 +146,26 @@ int operation_wait_for(struct work *work, const char *id, const char *owner, con
     return let_go(work, id, owner, retry_at, 1, what, err);
 }
 
+int operation_make_long(struct work *work, const char *id, const char *owner, struct error *err) {
+    struct operation operation;
+    int moved = operation_one(work,
+                              db_query(work->tx, err,
+                                       "UPDATE operations SET is_long = 1, owner = NULL, "
+                                       "lease_until = NULL, attempts = attempts - 1, "
+                                       "waits_for = NULL, updated_at = $1 WHERE id = $2 AND "
+                                       "owner = $3 RETURNING " OPERATION_COLUMNS,
+                                       DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner)),
+                              &operation, err);
+
+    return moved > 0 && operation_notify(work, &operation, NULL, err) < 0 ? -1 : moved;
+}
+
+int operation_set_progress(struct work *work, const char *id, const char *owner, int percent,
+                           struct error *err) {
+    return db_run(work->tx, err, "UPDATE operations SET progress = $1 WHERE id = $2 AND owner = $3",
+                  DB_INT(percent), DB_TEXT(id), DB_TEXT(owner));
+}
+
 int operation_note(struct work *work, const char *id, const char *owner, const char *arguments,
                    struct error *err) {
     return db_run(work->tx, err,
@@ -291,14 +311,15 @@ int operation_close(struct work *work, const struct operation *operation, const 
 
 int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,
                       unsigned most, struct operation **ret, struct error *err) {
-    return operation_all(
-        work,
-        db_query(work->tx, err,
-                 "SELECT " OPERATION_COLUMNS " FROM operations WHERE host = $4 AND " IS_ORPHAN
-                 " ORDER BY created_at, id LIMIT $5",
-                 DB_INT(work->over_us), DB_INT(rule->waiting_since_us),
-                 DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(most), DB_INT(rule->patient)),
-        ret, err);
+    return operation_all(work,
+                         db_query(work->tx, err,
+                                  "SELECT " OPERATION_COLUMNS
+                                  " FROM operations WHERE host = $4 AND is_long = $7 AND " IS_ORPHAN
+                                  " ORDER BY created_at, id LIMIT $5",
+                                  DB_INT(work->over_us), DB_INT(rule->waiting_since_us),
+                                  DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(most),
+                                  DB_INT(rule->patient), DB_BOOL(rule->is_long)),
+                         ret, err);
 }
 
 int operation_hand_out(struct work *work, const struct operation *orphan,
@@ -322,14 +343,14 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
  * by an index (operations_in_line, operations_at_work) and none is read through; the scalar
  * queries keep PostgreSQL from joining with all of the table instead. */
 #define NEXT_LINE(behind) \
-    "(SELECT project_id FROM operations WHERE host = $4 AND owner IS NULL AND " HAS_NO_ANSWER \
+    "(SELECT project_id FROM operations WHERE host = $4 AND is_long = $6 AND owner IS NULL AND " HAS_NO_ANSWER \
     behind " ORDER BY project_id LIMIT 1)"
 #define LINES \
     "lines (project_id) AS (SELECT " NEXT_LINE("") " UNION ALL " \
     "SELECT " NEXT_LINE(" AND project_id > lines.project_id") \
     " FROM lines WHERE project_id IS NOT NULL)"
 #define ONE_OF_LINE(which) \
-    "(SELECT id FROM operations WHERE host = $4 AND project_id = lines.project_id AND " \
+    "(SELECT id FROM operations WHERE host = $4 AND is_long = $6 AND project_id = lines.project_id AND " \
     IS_DUE("$1") " AND " which " LIMIT 1)"
 #define TOLD_AT "COALESCE(updated_at, created_at)"
 #define LONGEST_AGO \
@@ -339,7 +360,7 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
 #define TOLD_SINCE ONE_OF_LINE("owner IS NULL AND " TOLD_AT " > $3 AND updated_at > $3")
 /* clang-format on */
 
-int operation_unserved(struct work *work, const char *host, int64_t waiting_since_us,
+int operation_unserved(struct work *work, const char *host, bool is_long, int64_t waiting_since_us,
                        int64_t told_since_us, unsigned most, struct operation **ret,
                        struct error *err) {
     return operation_all(
@@ -350,7 +371,7 @@ int operation_unserved(struct work *work, const char *host, int64_t waiting_sinc
                  "project_id IS NOT NULL AND " AT_WORK " IS NULL AND " TOLD_SINCE " IS NULL) "
                  "ORDER BY created_at, id LIMIT $5",
                  DB_INT(work->over_us), DB_INT(waiting_since_us), DB_INT(told_since_us),
-                 DB_TEXT(host), DB_INT(most)),
+                 DB_TEXT(host), DB_INT(most), DB_BOOL(is_long)),
         ret, err);
 }
 

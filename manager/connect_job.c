@@ -85,6 +85,8 @@ int job_connect(struct job *job, struct error *err) {
         return job_end(job, err);
     ending.connection_info = connect(job, &failure);
     if (!ending.connection_info) {
+        if (job_check_lease(job, err) < 0)
+            return -1;
         ending.failure = &failure;
         log_error(&job->context.log, "connect failed", "volume_id", job->volume.id, "reason",
                   failure.message, NULL);

@@ -13,6 +13,16 @@
 #define QUIET_US  ((int64_t)5000000)
 #define LOOK_US   ((int64_t)60000000)
 
+static void lane_init(struct manager_lane *lane, struct manager_host *host, bool is_long) {
+    autoarena struct arena *arena = arena_new();
+
+    lane->host = host;
+    lane->is_long = is_long;
+    lane->topic = strdup(operation_topic(arena, host->host, is_long));
+    lane->heard_at = clock_steady_us(host->manager->settings.settings->clock);
+    lane->looked_at = lane->overtook_at = lane->heard_at;
+}
+
 void host_init(struct manager_host *host, struct manager *manager,
                const struct manager_backend *backend) {
     autoarena struct arena *arena = arena_new();
@@ -20,12 +30,11 @@ void host_init(struct manager_host *host, struct manager *manager,
     host->manager = manager;
     host->backend = *backend;
     host->host = strdup(manager_backend_host(arena, backend, manager->settings.node));
-    host->topic = strdup(operation_topic(arena, host->host));
     host->known = (struct known){ manager->settings.db, manager->settings.settings, host->host };
     known_set(&host->backend.settings, &host->known);
     host->open = backend->handle != NULL;
-    host->heard_at = host->looked_at = clock_steady_us(manager->settings.settings->clock);
-    host->overtook_at = host->looked_at;
+    for (unsigned i = 0; i < LANES; i++)
+        lane_init(&host->lanes[i], host, i == LANE_LONG);
 }
 
 /* ---- the thread ---- */
@@ -108,37 +117,39 @@ void host_free(struct manager_host *host) {
         ticker_stop(host->ticker);
     if (host->opened_here)
         host->backend.driver->close(host->backend.handle);
+    for (unsigned i = 0; i < LANES; i++)
+        free(host->lanes[i].topic);
     free(host->host);
-    free(host->topic);
 }
 
 /* ---- messages ---- */
 
-int host_enter(struct manager_host *host, struct error *err) {
-    struct manager *manager = host->manager;
+int lane_enter(struct manager_lane *lane, struct error *err) {
+    struct manager *manager = lane->host->manager;
     int64_t now_us = clock_steady_us(manager->settings.settings->clock);
     bool open;
 
     pthread_mutex_lock(&manager->lock);
-    host->heard_at = now_us;
-    host->busy++;
-    while (!host->open && !manager->draining)
+    lane->heard_at = now_us;
+    lane->busy++;
+    while (!lane->host->open && !manager->draining)
         pthread_cond_wait(&manager->changed, &manager->lock);
-    open = host->open;
+    open = lane->host->open;
     if (!open)
-        host->busy--;
+        lane->busy--;
     pthread_mutex_unlock(&manager->lock);
     return open ? 0 : error_set(err, ERROR_UNAVAILABLE, "the backend is not open yet");
 }
 
-void host_leave(struct manager_host *host) {
-    int64_t now_us = clock_steady_us(host->manager->settings.settings->clock);
+void lane_leave(struct manager_lane *lane) {
+    struct manager *manager = lane->host->manager;
+    int64_t now_us = clock_steady_us(manager->settings.settings->clock);
 
-    pthread_mutex_lock(&host->manager->lock);
-    host->busy--;
-    host->left++;
-    host->heard_at = now_us;
-    pthread_mutex_unlock(&host->manager->lock);
+    pthread_mutex_lock(&manager->lock);
+    lane->busy--;
+    lane->left++;
+    lane->heard_at = now_us;
+    pthread_mutex_unlock(&manager->lock);
 }
 
 bool host_begin_reclaim(struct manager_host *host) {
@@ -157,26 +168,28 @@ void host_end_reclaim(struct manager_host *host) {
     pthread_mutex_unlock(&host->manager->lock);
 }
 
-bool host_misses_messages(struct manager_host *host, bool *ret_surely) {
-    int64_t now_us = clock_steady_us(host->manager->settings.settings->clock);
+bool lane_misses_messages(struct manager_lane *lane, bool *ret_surely) {
+    struct manager *manager = lane->host->manager;
+    int64_t now_us = clock_steady_us(manager->settings.settings->clock);
     bool looks;
 
-    pthread_mutex_lock(&host->manager->lock);
-    *ret_surely = host->busy == 0 && now_us - host->heard_at >= QUIET_US;
-    looks = *ret_surely || now_us - host->looked_at >= LOOK_US;
+    pthread_mutex_lock(&manager->lock);
+    *ret_surely = lane->busy == 0 && now_us - lane->heard_at >= QUIET_US;
+    looks = *ret_surely || now_us - lane->looked_at >= LOOK_US;
     if (looks)
-        host->looked_at = now_us;
-    pthread_mutex_unlock(&host->manager->lock);
+        lane->looked_at = now_us;
+    pthread_mutex_unlock(&manager->lock);
     return looks;
 }
 
-bool host_is_stuck(struct manager_host *host) {
-    unsigned workers = host->manager->settings.workers;
+bool lane_is_stuck(struct manager_lane *lane) {
+    struct manager *manager = lane->host->manager;
+    unsigned workers = manager->settings.workers;
     bool stuck;
 
-    pthread_mutex_lock(&host->manager->lock);
-    stuck = workers > 0 && host->busy >= workers && host->left == host->left_before;
-    host->left_before = host->left;
-    pthread_mutex_unlock(&host->manager->lock);
+    pthread_mutex_lock(&manager->lock);
+    stuck = workers > 0 && lane->busy >= workers && lane->left == lane->left_before;
+    lane->left_before = lane->left;
+    pthread_mutex_unlock(&manager->lock);
     return stuck;
 }

@@ -21,8 +21,8 @@ int hosts_report(struct manager *manager, struct error *err);
 void host_free(struct manager_host *host);
 
 /* A worker begins with a message, as soon as the backend is open. -1: the manager ends. */
-int host_enter(struct manager_host *host, struct error *err);
-void host_leave(struct manager_host *host);
+int lane_enter(struct manager_lane *lane, struct error *err);
+void lane_leave(struct manager_lane *lane);
 /* One volume at a time gives back room: who goes gently through a whole disk is enough of a load.
  * false: another one does. */
 bool host_begin_reclaim(struct manager_host *host);
@@ -32,7 +32,7 @@ void host_end_reclaim(struct manager_host *host);
  * stand behind them, and not soon after the start; but now and then even so.  `surely`: nothing
  * arrives, and no worker has anything that others could wait for.  Not thread-safe.
  */
-bool host_misses_messages(struct manager_host *host, bool *ret_surely);
+bool lane_misses_messages(struct manager_lane *lane, bool *ret_surely);
 /* Is every worker busy, and has none finished since the last call?  Then further messages would
  * only queue up.  Not thread-safe. */
-bool host_is_stuck(struct manager_host *host);
+bool lane_is_stuck(struct manager_lane *lane);

@@ -15,6 +15,7 @@
 struct job {
     struct manager *manager;
     struct manager_host *host;
+    const struct manager_lane *lane; /* whose worker has it */
     const struct manager_backend *backend;
     struct arena *arena;
     struct context context;
@@ -30,6 +31,7 @@ struct job {
     struct driver_fence fence; /* drivers ask: does the lease hold, is the work still wanted? */
     bool fenced_off;           /* it refused once: whatever the driver said then is no verdict */
     const char *found_in_use;  /* by the driver, which did nothing more: no verdict either */
+    bool is_too_long; /* the same: it would move much data, and here is no worker for that */
     struct driver_progress progress; /* the same for what takes long, asked once in a while */
     int64_t progress_asked_us;
     int progress_percent; /* as it was last written down */
@@ -37,7 +39,7 @@ struct job {
 };
 
 /* Handles one operation. 0: nothing more to do with this delivery; -1: deliver it again. */
-int job_run(struct manager_host *host, const char *operation_id, struct error *err);
+int job_run(struct manager_lane *lane, const char *operation_id, struct error *err);
 
 /* extend_job.c, volume_jobs.c …: one function for each kind of operation. */
 typedef int job_function(struct job *job, struct error *err);

@@ -128,6 +128,13 @@ static void found_busy(const struct driver_fence *fence, const char *what) {
     job->found_in_use = what;
 }
 
+static bool may_take_long(const struct driver_fence *fence) {
+    struct job *job = (struct job *)((uintptr_t)fence - offsetof(struct job, fence));
+
+    job->is_too_long = !job->lane->is_long;
+    return job->lane->is_long;
+}
+
 static int progress_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
     struct operation operation;
@@ -169,6 +176,8 @@ static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, 
 int job_check_lease(struct job *job, struct error *err) {
     if (job->fenced_off)
         return error_set(err, ERROR_CONFLICT, "This work may be another worker's by now.");
+    if (job->is_too_long)
+        return error_set(err, ERROR_BUSY, "This is work for the workers that move data.");
     if (job->found_in_use)
         return error_set(err, ERROR_BUSY, "The %s are in use by another worker.",
                          job->found_in_use);
@@ -211,7 +220,15 @@ static int job_wait(struct job *job, struct error *err) {
     return job_transaction(job, wait_body, job, err) < 0 ? -1 : 0;
 }
 
+static int make_long(struct work *work, void *arg, struct error *err) {
+    const struct job *job = arg;
+
+    return operation_make_long(work, job->operation.id, job_owner(job), err);
+}
+
 static int job_give_back(struct job *job, const struct error *reason, struct error *err) {
+    if (job->is_too_long && !job->fenced_off)
+        return job_transaction(job, make_long, job, err) < 0 ? -1 : 0;
     if (job->found_in_use && !job->fenced_off)
         return job_wait(job, err);
     log_error(&job->context.log, "operation interrupted", "kind", job->operation.kind->name,
@@ -259,17 +276,19 @@ static int job_let_go(struct job *job, int result, const struct error *reason, s
     return result < 0 ? job_give_back(job, reason, err) : 0;
 }
 
-int job_run(struct manager_host *host, const char *operation_id, struct error *err) {
+int job_run(struct manager_lane *lane, const char *operation_id, struct error *err) {
+    struct manager_host *host = lane->host;
     struct manager *manager = host->manager;
     autoarena struct arena *arena = arena_new();
     struct job job = {
         .manager = manager,
         .host = host,
+        .lane = lane,
         .backend = &host->backend,
         .arena = arena,
         .operation = { .id = operation_id },
         .running = { .operation_id = operation_id },
-        .fence = { .holds = fence_holds, .busy = found_busy },
+        .fence = { .holds = fence_holds, .busy = found_busy, .may_take_long = may_take_long },
         .progress = { .tell = goes_on },
     };
     struct error reason;

@@ -28,7 +28,7 @@
 
 /* ---- messages ---- */
 
-static int consume_operation(struct manager_host *host, const struct rpc_message *message,
+static int consume_operation(struct manager_lane *lane, const struct rpc_message *message,
                              struct error *err) {
     autoarena struct arena *arena = arena_new();
     const json_t *payload = json_parse(arena, message->payload, strlen(message->payload), err);
@@ -39,18 +39,18 @@ static int consume_operation(struct manager_host *host, const struct rpc_message
         error_set(err, ERROR_BAD_REQUEST, "operation_id is missing or no text");
         return RPC_BAD_ARGUMENTS;
     }
-    if (host_enter(host, err) < 0)
+    if (lane_enter(lane, err) < 0)
         return -1;
-    result = job_run(host, operation_id, err);
-    host_leave(host);
+    result = job_run(lane, operation_id, err);
+    lane_leave(lane);
     return result;
 }
 
 static int consume(void *arg, const struct rpc_message *message, struct error *err) {
-    struct manager_host *host = arg;
+    struct manager_lane *lane = arg;
 
-    return message->version ? call_handle(host->manager, message, err)
-                            : consume_operation(host, message, err);
+    return message->version ? call_handle(lane->host->manager, message, err)
+                            : consume_operation(lane, message, err);
 }
 
 /* What goes to any manager, or to all of them; operations go to those of their backend. */
@@ -75,10 +75,10 @@ static int subscribe(struct manager *manager, struct error *err) {
         return -1;
     if (rpc->engine->subscribe(rpc, GENERAL_TOPIC, consume_general, manager, err) < 0)
         return -1;
-    for (unsigned i = 0; i < manager->host_count; i++) {
-        struct manager_host *host = &manager->hosts[i];
+    for (unsigned i = 0; i < manager->host_count * LANES; i++) {
+        struct manager_lane *lane = &manager->hosts[i / LANES].lanes[i % LANES];
 
-        if (rpc->engine->subscribe(rpc, host->topic, consume, host, err) < 0)
+        if (rpc->engine->subscribe(rpc, lane->topic, consume, lane, err) < 0)
             return -1;
     }
     return 0;
@@ -174,25 +174,27 @@ static int hand_out_of(struct manager *manager, const struct work *base, struct 
  * messages.  So would a slow one with a long queue: while anything is worked on, each is announced
  * after twice the time that it had waited before.
  */
+static int hand_out_orphans_of(struct manager_lane *lane, const struct work *base,
+                               struct error *err) {
+    struct manager *manager = lane->host->manager;
+    int64_t since_us = clock_shared_us(manager->settings.settings->clock) - ORPHAN_GRACE_US;
+    struct hand_out hand_out = { .host = lane->host->host, .rule.is_long = lane->is_long };
+    bool surely;
+
+    if (overtake(lane, base, err) < 0)
+        return -1;
+    if (lane_is_stuck(lane))
+        return 0;
+    hand_out.rule.waiting_since_us = since_us;
+    hand_out.rule.queued_since_us = lane_misses_messages(lane, &surely) ? since_us : 0;
+    hand_out.rule.patient = !surely;
+    return hand_out_of(manager, base, &hand_out, err);
+}
+
 static int hand_out_orphans(struct manager *manager, const struct work *base, struct error *err) {
-    const struct clock *clock = manager->settings.settings->clock;
-    int64_t since_us = clock_shared_us(clock) - ORPHAN_GRACE_US;
-
-    for (unsigned i = 0; i < manager->host_count; i++) {
-        struct manager_host *host = &manager->hosts[i];
-        struct hand_out hand_out = { .host = host->host };
-        bool surely;
-
-        if (overtake(host, base, err) < 0)
+    for (unsigned i = 0; i < manager->host_count * LANES; i++)
+        if (hand_out_orphans_of(&manager->hosts[i / LANES].lanes[i % LANES], base, err) < 0)
             return -1;
-        if (host_is_stuck(host))
-            continue;
-        hand_out.rule.waiting_since_us = since_us;
-        hand_out.rule.queued_since_us = host_misses_messages(host, &surely) ? since_us : 0;
-        hand_out.rule.patient = !surely;
-        if (hand_out_of(manager, base, &hand_out, err) < 0)
-            return -1;
-    }
     return 0;
 }
 

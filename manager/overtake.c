@@ -8,7 +8,7 @@
 #define AT_ONCE   32
 
 struct look {
-    const struct manager_host *host;
+    const struct manager_lane *lane;
     int64_t now_us;
     struct operation *found;
     int count;
@@ -18,8 +18,9 @@ struct look {
 static int look_body(struct work *work, void *arg, struct error *err) {
     struct look *look = arg;
 
-    look->count = operation_unserved(work, look->host->host, look->now_us - WAITED_US,
-                                     look->now_us - AGAIN_US, AT_ONCE, &look->found, err);
+    look->count = operation_unserved(work, look->lane->host->host, look->lane->is_long,
+                                     look->now_us - WAITED_US, look->now_us - AGAIN_US, AT_ONCE,
+                                     &look->found, err);
     return look->count;
 }
 
@@ -38,25 +39,25 @@ static int note_body(struct work *work, void *arg, struct error *err) {
 
 /* What does not arrive is told again, or comes in its turn. */
 static void arrived(void *arg, bool taken) {
-    struct manager_host *host = arg;
+    struct manager_lane *lane = arg;
 
     (void)taken;
-    pthread_mutex_lock(&host->manager->lock);
-    host->overtaking--;
-    pthread_mutex_unlock(&host->manager->lock);
+    pthread_mutex_lock(&lane->host->manager->lock);
+    lane->overtaking--;
+    pthread_mutex_unlock(&lane->host->manager->lock);
 }
 
-static void send(struct manager_host *host, const struct rpc_message *message) {
-    struct rpc *rpc = host->manager->settings.rpc;
+static void send(struct manager_lane *lane, const struct rpc_message *message) {
+    struct rpc *rpc = lane->host->manager->settings.rpc;
 
-    pthread_mutex_lock(&host->manager->lock);
-    host->overtaking++;
-    pthread_mutex_unlock(&host->manager->lock);
-    if (rpc->engine->publish(rpc, message, arrived, host, NULL) < 0)
-        arrived(host, false);
+    pthread_mutex_lock(&lane->host->manager->lock);
+    lane->overtaking++;
+    pthread_mutex_unlock(&lane->host->manager->lock);
+    if (rpc->engine->publish(rpc, message, arrived, lane, NULL) < 0)
+        arrived(lane, false);
 }
 
-static void tell(struct manager_host *host, const struct work *base, const char *topic,
+static void tell(struct manager_lane *lane, const struct work *base, const char *topic,
                  const struct operation *operation) {
     const struct outbox_message message = operation_message(base->arena, operation, NULL);
     const struct rpc_message past = { .topic = topic,
@@ -65,42 +66,42 @@ static void tell(struct manager_host *host, const struct work *base, const char 
                                       .project = message.project,
                                       .payload = message.payload };
 
-    pthread_mutex_lock(&host->manager->sending);
-    if (!manager_is_draining(host->manager))
-        send(host, &past);
-    pthread_mutex_unlock(&host->manager->sending);
+    pthread_mutex_lock(&lane->host->manager->sending);
+    if (!manager_is_draining(lane->host->manager))
+        send(lane, &past);
+    pthread_mutex_unlock(&lane->host->manager->sending);
 }
 
-static const char *own_topic(struct manager_host *host, struct arena *arena) {
-    struct rpc *rpc = host->manager->settings.rpc;
+static const char *own_topic(struct manager_lane *lane, struct arena *arena) {
+    struct rpc *rpc = lane->host->manager->settings.rpc;
     const char *topic = NULL;
 
-    pthread_mutex_lock(&host->manager->sending);
-    if (!manager_is_draining(host->manager) && rpc->engine->own_topic)
-        topic = rpc->engine->own_topic(rpc, arena, host->topic);
-    pthread_mutex_unlock(&host->manager->sending);
+    pthread_mutex_lock(&lane->host->manager->sending);
+    if (!manager_is_draining(lane->host->manager) && rpc->engine->own_topic)
+        topic = rpc->engine->own_topic(rpc, arena, lane->topic);
+    pthread_mutex_unlock(&lane->host->manager->sending);
     return topic;
 }
 
 /* Not while the broker has not taken those of before: they would gather in memory. */
-static bool is_time(struct manager_host *host, int64_t now_us) {
+static bool is_time(struct manager_lane *lane, int64_t now_us) {
     bool on_their_way;
 
-    pthread_mutex_lock(&host->manager->lock);
-    on_their_way = host->overtaking > 0;
-    pthread_mutex_unlock(&host->manager->lock);
-    if (on_their_way || now_us - host->overtook_at < LOOK_US)
+    pthread_mutex_lock(&lane->host->manager->lock);
+    on_their_way = lane->overtaking > 0;
+    pthread_mutex_unlock(&lane->host->manager->lock);
+    if (on_their_way || now_us - lane->overtook_at < LOOK_US)
         return false;
-    host->overtook_at = now_us;
+    lane->overtook_at = now_us;
     return true;
 }
 
-int overtake(struct manager_host *host, const struct work *base, struct error *err) {
-    const struct manager_settings *settings = &host->manager->settings;
-    const char *topic = own_topic(host, base->arena);
-    struct look look = { .host = host, .now_us = clock_shared_us(settings->settings->clock) };
+int overtake(struct manager_lane *lane, const struct work *base, struct error *err) {
+    const struct manager_settings *settings = &lane->host->manager->settings;
+    const char *topic = own_topic(lane, base->arena);
+    struct look look = { .lane = lane, .now_us = clock_shared_us(settings->settings->clock) };
 
-    if (!topic || !is_time(host, clock_steady_us(settings->settings->clock)))
+    if (!topic || !is_time(lane, clock_steady_us(settings->settings->clock)))
         return 0;
     if (work_read(settings->db, base, look_body, &look, err) < 0)
         return -1;
@@ -108,6 +109,6 @@ int overtake(struct manager_host *host, const struct work *base, struct error *e
         return -1;
     for (int i = 0; i < look.count; i++)
         if (look.told[i])
-            tell(host, base, topic, &look.found[i]);
+            tell(lane, base, topic, &look.found[i]);
     return 0;
 }

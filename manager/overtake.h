@@ -9,5 +9,5 @@
 #include "ledger/work.h"
 #include "manager/state.private.h"
 
-/* Does so for a backend, when it is time.  By the thread that ticks. */
-int overtake(struct manager_host *host, const struct work *base, struct error *err);
+/* Does so for a queue of a backend, when it is time.  By the thread that ticks. */
+int overtake(struct manager_lane *lane, const struct work *base, struct error *err);

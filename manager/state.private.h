@@ -8,12 +8,32 @@
 
 #include <pthread.h>
 
+/* The two queues of a backend, each with workers of its own: for operations that move much data,
+ * and for all others. */
+enum { LANE_SHORT, LANE_LONG, LANES };
+
+struct manager_lane {
+    struct manager_host *host;
+    bool is_long;
+    char *topic;
+
+    /* Guarded by the manager's lock: */
+    unsigned busy;        /* workers that have a message of it in their hands */
+    uint64_t left;        /* how often one was done with it, and */
+    uint64_t left_before; /* at the last look of lane_is_stuck() */
+    int64_t heard_at;     /* the steady clock: when the last message came, or one was done with, or
+                           * the start */
+    unsigned overtaking;  /* messages that were sent past the queue and have not arrived */
+    int64_t looked_at;    /* and when lane_misses_messages() was last true, or the start */
+    int64_t overtook_at;  /* and when overtake() last looked */
+};
+
 struct manager_host {
     struct manager *manager;
     struct manager_backend backend;
     struct known known;
     char *host; /* node@backend */
-    char *topic;
+    struct manager_lane lanes[LANES];
     struct ticker *ticker; /* NULL: no thread */
     bool opened_here;      /* by `ticker`; closed at the end */
 
@@ -22,14 +42,6 @@ struct manager_host {
     struct error failure; /* of the last attempt to open it */
     bool late;            /* the start has gone on without it */
     bool reclaims;        /* a volume gives back room */
-    unsigned busy;        /* workers that have a message for it in their hands */
-    uint64_t left;        /* how often one was done with it, and */
-    uint64_t left_before; /* at the last look of host_is_stuck() */
-    int64_t heard_at;     /* the steady clock: when the last message came, or one was done with, or
-                           * the start */
-    unsigned overtaking;  /* messages that were sent past the queue and have not arrived */
-    int64_t looked_at;    /* and when host_misses_messages() was last true, or the start */
-    int64_t overtook_at;  /* and when overtake() last looked */
 };
 
 /* An operation that a thread of this process has in its hands: its lease is kept alive. */

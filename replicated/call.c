@@ -11,6 +11,8 @@
 
 #define PAUSE_FIRST_US ((int64_t)20000)
 #define PAUSE_MOST_US  ((int64_t)1000000)
+#define SLOW_US        ((int64_t)2000000)
+#define HANGS_US       ((int64_t)10000000)
 #define AWAY_US        ((int64_t)15000000) /* an API that begins anew is back by then */
 
 const struct remote_documents replicated_configs = { .collection = "volume_configs",
@@ -193,10 +195,18 @@ static int tell_progress(const struct replicated_call *call, struct error *err) 
                                 call->all_bytes > 0 ? call->all_bytes : 1, err);
 }
 
+/* What is not there soon is waited for among the work that takes long.  A host that connects goes
+ * there only when something hangs. */
+static int may_take_long(const struct replicated_call *call, int64_t waited_us, struct error *err) {
+    if (waited_us < (call->connects ? HANGS_US : SLOW_US))
+        return 0;
+    return driver_fence_take_long(call->fence, INT64_MAX, 0, err);
+}
+
 int replicated_walk(struct replicated_call *call, replicated_step *step, void *arg,
                     struct error *err) {
     int64_t begun_us = clock_boottime_us(), away_since_us = 0, pause_us = PAUSE_FIRST_US;
-    int64_t moved = call->moved;
+    int64_t entered_us = begun_us, moved = call->moved;
 
     for (;;) {
         struct error failure;
@@ -218,7 +228,8 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
             return error_pass(err, &failure);
         if (now_us - begun_us >= call->backend->patience_us)
             return done < 0 ? error_pass(err, &failure) : give_up(call, err);
-        if (replicated_may(call, err) < 0 || tell_progress(call, err) < 0)
+        if (replicated_may(call, err) < 0 || tell_progress(call, err) < 0 ||
+            may_take_long(call, now_us - entered_us, err) < 0)
             return -1;
         sleep_us(pause_us);
         pause_us = pause_us * 3 / 2 < PAUSE_MOST_US ? pause_us * 3 / 2 : PAUSE_MOST_US;

@@ -269,6 +269,7 @@ int replicated_connect(void *handle, struct arena *arena, const struct driver_vo
     if (driver_fence_check(volume->fence, err) < 0 ||
         replicated_begin(handle, arena, volume, &call, err) < 0)
         return -1;
+    call.connects = true;
     if (replicated_walk(&call, connect_step, &connecting, &failure) < 0)
         return fail(&call, &failure, err);
     *ret = json_pack("{s:s, s:o}", "driver_volume_type", "nbd", "data",
@@ -320,5 +321,6 @@ int replicated_disconnect(void *handle, struct arena *arena, const struct driver
     if (driver_fence_check(volume->fence, err) < 0 ||
         replicated_begin(handle, arena, volume, &call, err) < 0)
         return -1;
+    call.connects = true;
     return replicated_walk(&call, disconnect_step, NULL, err);
 }

@@ -34,6 +34,7 @@ struct replicated_call {
     int64_t moved;                 /* while this grows nothing is given up */
     int64_t done_bytes, all_bytes; /* for who waits; 0 and 0: nobody knows */
     bool over;                     /* the fence has said so */
+    bool connects;                 /* a host, or it ends that */
 };
 
 /* "metadata.labels" of each config. */

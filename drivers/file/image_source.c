@@ -161,14 +161,17 @@ static int copy(const struct image_source *source, const struct draft *draft, bo
                 const struct image_copy *how, struct error *err) {
     const int64_t block = 512;
     struct stat status;
+    int64_t bytes;
     int result = image_source_hold(source, err);
 
     if (result != 0)
         return result;
     if (fstat(source->fd, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "looking at the room that %s takes", source->id);
-    if (directory_check_room(draft->directory,
-                             thick ? status.st_size : (int64_t)status.st_blocks * block, err) < 0)
+    bytes = thick ? status.st_size : (int64_t)status.st_blocks * block;
+    if (directory_check_room(draft->directory, bytes, err) < 0 ||
+        driver_fence_take_long(how->fence, source->layered ? source->virtual_bytes : bytes,
+                               how->bytes_per_second, err) < 0)
         return -1;
     return source->layered ? flatten(source, draft, thick, how, err)
                            : image_copy(source->fd, draft->fd, !thick, how, err);

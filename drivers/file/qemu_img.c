@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* The first line of stderr without the name of the program in front. */
 static const char *first_line(struct arena *arena, const char *errors) {
@@ -119,6 +120,16 @@ static bool goes_on(void *arg, const char *output, size_t size) {
                                 watch->all_bytes, &watch->why) == 0;
 }
 
+/* What an image takes on the disk is about what is moved out of it. */
+static int may_move(const char *path, const struct image_copy *how, struct error *err) {
+    const int64_t block = 512;
+    struct stat status;
+
+    if (stat(path, &status) < 0)
+        return error_errno(err, ERROR_BACKEND, "looking at %s", path);
+    return driver_fence_take_long(how->fence, status.st_blocks * block, how->bytes_per_second, err);
+}
+
 static enum driver_outcome run_long(struct arena *arena, const char *const *arguments,
                                     const struct image_copy *how, int64_t all_bytes,
                                     struct error *err) {
@@ -147,6 +158,8 @@ enum driver_outcome qemu_img_commit(struct arena *arena, const struct qemu_img *
     const char *const arguments[] = { tool->program, "commit",         "-p", "-d", "-f", "qcow2",
                                       "-r",          rate(arena, how), path, NULL };
 
+    if (may_move(path, how, err) < 0)
+        return DRIVER_FAILED;
     return run_long(arena, arguments, how, all_bytes, err);
 }
 
@@ -157,6 +170,8 @@ enum driver_outcome qemu_img_rebase(struct arena *arena, const struct qemu_img *
     const char *const arguments[] = { tool->program, "rebase", "-p",          "-f", "qcow2", "-b",
                                       below->name,   "-F",     below->format, path, NULL };
 
+    if (may_move(path, how, err) < 0)
+        return DRIVER_FAILED;
     return run_long(arena, arguments, how, all_bytes, err);
 }
 

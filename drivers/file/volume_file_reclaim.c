@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 int volume_file_get_usage(const struct directory *directory, struct arena *arena,
                           const struct driver_volume *volume, int64_t *ret_bytes,
@@ -34,6 +35,7 @@ int volume_file_reclaim(const struct directory *directory, struct arena *arena,
                         struct error *err) {
     struct image_dig how = { .fence = volume->fence, .progress = progress };
     struct volume_image image;
+    struct stat status;
     autoclose int lock = -1, fd = -1;
 
     if (driver_fence_check(volume->fence, err) < 0)
@@ -51,6 +53,10 @@ int volume_file_reclaim(const struct directory *directory, struct arena *arena,
     how.qcow2 = strcmp(image.format, "qcow2") == 0;
     if (!how.qcow2 && !directory->settings->sparse)
         return refuse(volume, "its backend takes all room of a volume at once", err);
+    if (fstat(fd, &status) < 0)
+        return error_errno(err, ERROR_BACKEND, "looking at the room that %s takes", image.name);
+    if (driver_fence_take_long(volume->fence, (int64_t)status.st_blocks * 512, 0, err) < 0)
+        return -1;
     if (keep_writers_away(volume, fd, err) < 0)
         return -1;
     return image_dig(fd, &how, err);

@@ -28,7 +28,9 @@ NODE = "e2e-node"
 ENGINES = os.environ.get("ENGINES", os.path.join(os.path.dirname(program.BINARY),
                                                  "tests/rabbitmq/engine")).split()
 TOPIC = f"cinder-volume.{NODE}@file"
+LONG = f"cinder-volume-long.{NODE}@file"
 QUEUES = {TOPIC, f"{TOPIC}.{NODE}", f"{TOPIC}_fanout_ID", "cinder-volume",
+          LONG, f"{LONG}.{NODE}", f"{LONG}_fanout_ID",
           f"cinder-volume.{NODE}", "cinder-volume_fanout_ID"}
 PEER = os.path.join(program.REPOSITORY, "tests/lib/oslo_peer.py")
 PAYLOAD_KEYS = {

@@ -28,7 +28,7 @@ struct message {
 struct messages {
     struct rpc rpc; /* first */
     struct node *node;
-    struct subscription subscriptions[4];
+    struct subscription subscriptions[8];
     unsigned subscription_count;
     struct message list[MESSAGES];
     uint64_t number;

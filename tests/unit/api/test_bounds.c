@@ -319,7 +319,7 @@ START_TEST(who_has_waited_longest_goes_for_a_project_that_has_no_place) {
     asked[3] = ask_connection(world, api, token[2], volume[2]);
     asked[4] = ask_connection(world, api, token[3], volume[3]);
     api_operations_ended(api);
-    ck_assert_int_eq(test_exchange_await(asked[0]), 500);
+    ck_assert_int_eq(test_exchange_await(asked[0]), 503);
     for (int i = 1; i < 5; i++)
         ck_assert(!test_exchange_answered(asked[i]));
     assert_try_later(ask_connection(world, api, token[0], volume[0]));

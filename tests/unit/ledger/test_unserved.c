@@ -44,7 +44,7 @@ static void put(struct work *work, size_t index, const struct row *row) {
 
 static int ask(struct work *work, unsigned most, struct operation **found, struct error *err) {
     work->over_us = OVER_US;
-    return operation_unserved(work, HOST, WAITED_US, TOLD_US, most, found, err);
+    return operation_unserved(work, HOST, false, WAITED_US, TOLD_US, most, found, err);
 }
 
 /* What the header says, of one row after the other. */

@@ -9,6 +9,7 @@
 #define COUNT(what) world_count(world, "SELECT COUNT(*) FROM " what)
 
 static const char *busy_call; /* NULL: none */
+static enum fault_action action = FAULT_BUSY;
 static unsigned asked;
 
 static struct fault_decision decide(void *arg, const char *call, const char *volume_id) {
@@ -16,7 +17,7 @@ static struct fault_decision decide(void *arg, const char *call, const char *vol
 
     (void)arg, (void)volume_id;
     asked += busy;
-    return (struct fault_decision){ .action = busy ? FAULT_BUSY : FAULT_PASS };
+    return (struct fault_decision){ .action = busy ? action : FAULT_PASS };
 }
 
 static struct world *new_world(void) {
@@ -24,6 +25,7 @@ static struct world *new_world(void) {
 
     world->decide = decide;
     busy_call = NULL;
+    action = FAULT_BUSY;
     asked = 0;
     return world;
 }
@@ -128,6 +130,51 @@ START_TEST(what_is_in_use_is_waited_for_without_a_worker) {
 }
 END_TEST
 
+START_TEST(work_that_moves_much_data_goes_on_with_another_worker) {
+    for (size_t i = 0; i < LENGTH(kinds); i++) {
+        autoworld struct world *world = new_world();
+        const char *id = world_volume(world, 2);
+        const char *snapshot = snapshot_of_volume(world, id);
+
+        world->token = "admin:" WORLD_PROJECT;
+        busy_call = kinds[i].call;
+        action = FAULT_LONG;
+        kinds[i].request(world, id, snapshot);
+        while (asked == 0)
+            ck_assert(world_relay(world) > 0 && world_step(world, 0));
+        ck_assert_int_eq(COUNT("operations WHERE is_long = 1 AND owner IS NULL AND attempts = 0"),
+                         1);
+        ck_assert_int_eq(COUNT("outbox WHERE topic LIKE 'cinder-volume-long.%'"), 1);
+        ck_assert_int_eq(world_check(world), 0);
+        world_settle(world);
+        ck_assert_msg(COUNT("operations") == 0, "%s", kinds[i].call);
+        ck_assert_msg(asked == 2, "%s: %u", kinds[i].call, asked);
+        ck_assert_int_eq(COUNT("volumes WHERE status LIKE 'error%'"), 0);
+        ck_assert_int_eq(COUNT("snapshots WHERE status LIKE 'error%'"), 0);
+    }
+}
+END_TEST
+
+/* Its message may be lost as any other, and its manager may begin anew. */
+START_TEST(work_that_moves_much_data_is_never_forgotten) {
+    autoworld struct world *world = new_world();
+    const char *id = world_volume(world, 2);
+
+    world->token = "admin:" WORLD_PROJECT;
+    busy_call = "extend_volume";
+    action = FAULT_LONG;
+    extend(world, id, NULL);
+    while (asked == 0)
+        ck_assert(world_relay(world) > 0 && world_step(world, 0));
+    world_sql(world, "DELETE FROM outbox");
+    world_restart(world);
+    pass(world, 60);
+    ck_assert_int_eq(COUNT("operations"), 0);
+    ck_assert_int_eq(world_size(world, id), 3);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
 /* Else those that read would keep a delete away for ever, one after the other. */
 START_TEST(new_readers_stay_behind_a_delete_that_found_the_files_in_use) {
     autoworld struct world *world = new_world();
@@ -171,5 +218,7 @@ START_TEST(work_that_waits_can_be_given_up) {
 END_TEST
 
 CHECK_MAIN("busy", what_is_in_use_is_waited_for_without_a_worker,
+           work_that_moves_much_data_goes_on_with_another_worker,
+           work_that_moves_much_data_is_never_forgotten,
            new_readers_stay_behind_a_delete_that_found_the_files_in_use,
            work_that_waits_can_be_given_up)

@@ -32,6 +32,7 @@ struct side {
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t changed;
     bool hangs[HANGS], open_fails;
+    bool moves_much;                 /* in each extend; it hangs then while it moves */
     int calls[HANGS], passes[HANGS]; /* so many of those that hang may go on */
     char last[HANGS][UUID_SIZE];     /* the volume of the last call */
 };
@@ -93,12 +94,28 @@ static void wait_calls(struct side *side, enum hang call, int count) {
     pthread_mutex_unlock(&side->lock);
 }
 
-static struct fault_decision decide(void *side, const char *call, const char *volume_id) {
+static struct fault_decision decide(void *arg, const char *call, const char *volume_id) {
+    struct side *side = arg;
+    bool extends = strcmp(call, "extend_volume") == 0;
+
+    if (extends && side->moves_much)
+        return (struct fault_decision){ .action = FAULT_LONG };
     if (strcmp(call, "get_pools") == 0)
         call_side(side, HANG_POOLS, "");
-    else if (strcmp(call, "extend_volume") == 0)
+    else if (extends)
         call_side(side, HANG_EXTEND, volume_id);
     return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+static bool moves(void *side, enum memory_point point, const char *call, const char *name_id) {
+    if (point == MEMORY_LOOKED && strcmp(call, "extend_volume") == 0)
+        call_side(side, HANG_EXTEND, name_id);
+    return true;
+}
+
+static void move_much(struct side *side) {
+    side->moves_much = true;
+    memory_watch(side->memory, moves, side);
 }
 
 static int side_open(const struct driver_backend *settings, void **ret, struct error *err) {
@@ -438,10 +455,12 @@ static int unserved_body(struct work *work, void *arg, struct error *err) {
 
     (void)arg;
     ck_assert_int_eq(
-        operation_unserved(work, "node@bad", work->clock_us, work->clock_us, 9, &found, err), 1);
+        operation_unserved(work, "node@bad", false, work->clock_us, work->clock_us, 9, &found, err),
+        1);
     ck_assert_str_eq(found->project_id, ANOTHER);
     ck_assert_int_eq(operation_note_told(work, found, err), 1);
-    ck_assert_int_eq(operation_unserved(work, "node@bad", work->clock_us, 0, 9, &found, err), 0);
+    ck_assert_int_eq(operation_unserved(work, "node@bad", false, work->clock_us, 0, 9, &found, err),
+                     0);
     return 0;
 }
 
@@ -476,6 +495,42 @@ START_TEST(a_project_waits_for_no_other_projects_queue) {
     stage->project = ONE;
     transaction(extend_body, &stage->bad);
     assert_waits_for_one(MANY, FEW);
+}
+END_TEST
+
+/* All workers for that have work of one project, and more of it waits. */
+START_TEST(work_that_moves_much_data_keeps_nothing_else_waiting) {
+    enum { MANY = 20 };
+
+    stage_new();
+    ck_assert_int_eq(start(60000), 0);
+    have_volumes(&stage->bad, MANY);
+    move_much(&stage->bad);
+    hang(&stage->bad, HANG_EXTEND, true);
+    transaction(extend_body, &stage->bad);
+    wait_calls(&stage->bad, HANG_EXTEND, WORKERS);
+    AWAIT(count("SELECT COUNT(*) FROM operations WHERE is_long = 1") == MANY);
+
+    /* Not even of the same project. */
+    transaction(create_body, &stage->bad);
+    stage->project = ANOTHER;
+    transaction(create_body, &stage->bad);
+    AWAIT(available(&stage->bad, 1) == 2);
+    wait_calls(&stage->bad, HANG_EXTEND, WORKERS);
+
+    /* Of that work, too, another project has the next worker. */
+    transaction(extend_body, &stage->bad);
+    AWAIT(count("SELECT COUNT(*) FROM operations WHERE is_long = 1") == MANY + 1);
+    AWAIT(rpc_local_waiting(stage->rpc) == MANY + 1);
+    let_one_pass(&stage->bad, HANG_EXTEND);
+    wait_calls(&stage->bad, HANG_EXTEND, WORKERS + 1);
+    ck_assert(is_last_of(&stage->bad, ANOTHER));
+
+    hang(&stage->bad, HANG_EXTEND, false);
+    AWAIT(available(&stage->bad, 2) == MANY + 1);
+    AWAIT(count_outbox() == 0);
+    stop();
+    stage_free();
 }
 END_TEST
 
@@ -552,7 +607,8 @@ START_TEST(a_message_that_comes_again_meanwhile_starts_nothing) {
     for (int i = 0; i < 3; i++) {
         pass(LEASE_S - 10);
         ck_assert_int_eq(manager_tick(second, &stage->err), 0);
-        ck_assert_int_eq(job_run(&second->hosts[0], operation_id, &stage->err), 0);
+        ck_assert_int_eq(job_run(&second->hosts[0].lanes[LANE_SHORT], operation_id, &stage->err),
+                         0);
     }
     settings.rpc->engine->stop(settings.rpc);
     manager_stop(second);
@@ -723,7 +779,7 @@ static unsigned messages_in_hands(unsigned i) {
     unsigned busy;
 
     pthread_mutex_lock(&stage->manager->lock);
-    busy = stage->manager->hosts[i].busy;
+    busy = stage->manager->hosts[i].lanes[LANE_SHORT].busy;
     pthread_mutex_unlock(&stage->manager->lock);
     return busy;
 }
@@ -755,6 +811,7 @@ END_TEST
 
 CHECK_MAIN("hanging backends", a_backend_that_hangs_holds_up_nothing_but_its_own,
            a_project_waits_for_no_other_projects_queue,
+           work_that_moves_much_data_keeps_nothing_else_waiting,
            what_an_older_release_left_is_worked_on_beside_the_rest,
            a_message_that_comes_again_meanwhile_starts_nothing,
            a_start_does_not_wait_for_a_backend_that_cannot_be_opened_yet,

@@ -25,7 +25,8 @@ START_TEST(what_waits_behind_others_is_told_of_ever_more_seldom) {
 
     ask_for_a_volume(world);
     before = told(world);
-    ck_assert_int_eq(host_enter(host, NULL), 0); /* a worker has something slow */
+    ck_assert_int_eq(lane_enter(&host->lanes[LANE_SHORT], NULL),
+                     0); /* a worker has something slow */
     pass_an_hour(world);
     ck_assert_int_ge(told(world), before + 4);
     ck_assert_int_le(told(world), before + 9);
@@ -35,7 +36,7 @@ START_TEST(what_waits_behind_others_is_told_of_ever_more_seldom) {
 
     /* It has ended: its next message is just about to come. */
     before = told(world);
-    host_leave(host);
+    lane_leave(&host->lanes[LANE_SHORT]);
     world_advance(world, 1);
     ck_assert_int_eq(told(world), before);
     /* None did: there is none. */
@@ -97,11 +98,11 @@ static void wait_in_line(struct world *world, struct broker *broker) {
               "WHERE id IN (SELECT id FROM operations ORDER BY created_at LIMIT 1)");
     *broker = (struct broker){ .rpc.engine = &broker_engine };
     world->manager->settings.rpc = &broker->rpc;
-    ck_assert_int_eq(host_enter(&world->manager->hosts[0], NULL), 0);
+    ck_assert_int_eq(lane_enter(&world->manager->hosts[0].lanes[LANE_SHORT], NULL), 0);
 }
 
 static void end_line(struct world *world) {
-    host_leave(&world->manager->hosts[0]);
+    lane_leave(&world->manager->hosts[0].lanes[LANE_SHORT]);
     world->manager->settings.rpc = world->rpc;
 }
 
@@ -114,8 +115,8 @@ START_TEST(a_project_without_a_worker_is_told_of_past_the_queue) {
     ck_assert_uint_eq(broker.count, 0);
     world_advance(world, 6);
     ck_assert_uint_eq(broker.count, 1);
-    ck_assert_str_eq(broker.topic,
-                     arena_format(world->arena, "%s.own", world->manager->hosts[0].topic));
+    ck_assert_str_eq(broker.topic, arena_format(world->arena, "%s.own",
+                                                world->manager->hosts[0].lanes[LANE_SHORT].topic));
     ck_assert_str_eq(broker.project, "few");
     /* That message is here; should it be lost after all, another follows. */
     for (int i = 0; i < 9; i++)

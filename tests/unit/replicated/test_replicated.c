@@ -306,6 +306,32 @@ START_TEST(it_grows_to_one_size_after_the_other) {
 }
 END_TEST
 
+static bool holds_always(const struct driver_fence *fence) {
+    (void)fence;
+    return true;
+}
+
+static bool may_not(const struct driver_fence *fence) {
+    (void)fence;
+    return false;
+}
+
+/* What it has begun goes on, and the next call finds it. */
+START_TEST(what_is_not_ready_soon_leaves_its_worker) {
+    static const struct driver_fence fence = { .holds = holds_always, .may_take_long = may_not };
+    struct driver_volume volume = A_VOLUME;
+
+    begin();
+    volume.fence = &fence;
+    answers("GET", PATH, 200, CONFIG(ID, "8", BOUND("2Gi")), 1);
+    answers("PATCH", PATH, 200, CONFIG(ID, "9", GROWING), 1);
+    answers("GET", PATH, 200, CONFIG(ID, "9", GROWING), 0);
+    ck_assert_int_eq(bench_extend(&bench, &volume, 3), DRIVER_FAILED);
+    ck_assert_msg(bench.err.kind == ERROR_BUSY, "%s", bench.err.message);
+    end();
+}
+END_TEST
+
 /* ---- connections ---- */
 
 /* Clients read what the driver refuses, and not where the API is that refuses to it. */
@@ -1043,22 +1069,20 @@ START_TEST(before_the_api_listens_there_is_nothing_to_tell) {
 }
 END_TEST
 
-CHECK_MAIN("replicated", who_moves_is_let_in_where_it_is_served,
-           who_leaves_is_let_in_no_more_and_the_last_takes_it_all, a_volume_is_a_config_of_its_own,
-           a_type_that_cannot_be_is_refused, a_late_create_makes_nothing,
-           who_is_fenced_off_changes_nothing, what_is_deleted_is_what_was_looked_at,
-           what_has_another_name_is_not_there, a_name_is_a_label,
-           it_grows_to_one_size_after_the_other, what_is_refused_to_us_is_no_refusal_of_ours,
-           it_is_served_to_one_host, a_host_whose_agent_is_silent_is_not_waited_for,
-           what_a_silent_agent_does_not_serve_is_not_waited_for,
-           who_slept_has_not_seen_anybody_silent, an_api_that_begins_anew_is_waited_for,
-           a_snapshot_is_a_document_of_its_own, a_snapshot_goes_with_its_document,
-           a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another_by_a_snapshot_that_goes,
-           what_a_clone_that_failed_has_left_goes_with_it, a_revert_is_asked_of_the_config_once,
-           room_is_asked_of_the_config_once, room_that_does_not_come_back_says_why,
-           memory_does_not_grow_while_room_is_waited_for,
-           who_does_not_give_back_room_in_time_is_named,
-           what_a_volume_takes_is_the_sum_of_its_replicas,
-           the_room_is_that_of_pools_that_take_replicas,
-           before_the_api_listens_there_is_nothing_to_tell,
-           what_a_gateway_does_not_know_is_not_gone)
+CHECK_MAIN(
+    "replicated", who_moves_is_let_in_where_it_is_served,
+    who_leaves_is_let_in_no_more_and_the_last_takes_it_all, a_volume_is_a_config_of_its_own,
+    a_type_that_cannot_be_is_refused, what_is_not_ready_soon_leaves_its_worker,
+    a_late_create_makes_nothing, who_is_fenced_off_changes_nothing,
+    what_is_deleted_is_what_was_looked_at, what_has_another_name_is_not_there, a_name_is_a_label,
+    it_grows_to_one_size_after_the_other, what_is_refused_to_us_is_no_refusal_of_ours,
+    it_is_served_to_one_host, a_host_whose_agent_is_silent_is_not_waited_for,
+    what_a_silent_agent_does_not_serve_is_not_waited_for, who_slept_has_not_seen_anybody_silent,
+    an_api_that_begins_anew_is_waited_for, a_snapshot_is_a_document_of_its_own,
+    a_snapshot_goes_with_its_document, a_volume_is_made_of_a_snapshot,
+    a_volume_is_made_of_another_by_a_snapshot_that_goes,
+    what_a_clone_that_failed_has_left_goes_with_it, a_revert_is_asked_of_the_config_once,
+    room_is_asked_of_the_config_once, room_that_does_not_come_back_says_why,
+    memory_does_not_grow_while_room_is_waited_for, who_does_not_give_back_room_in_time_is_named,
+    what_a_volume_takes_is_the_sum_of_its_replicas, the_room_is_that_of_pools_that_take_replicas,
+    before_the_api_listens_there_is_nothing_to_tell, what_a_gateway_does_not_know_is_not_gone)

@@ -240,5 +240,35 @@ START_TEST(files_in_use_are_taken_once_they_are_free) {
 }
 END_TEST
 
-CHECK_MAIN("chain busy", no_call_waits_for_volume_files_in_use,
-           calls_that_read_volume_files_share_them, files_in_use_are_taken_once_they_are_free)
+static bool may_not(const struct driver_fence *fence) {
+    (void)fence;
+    place.told++;
+    return false;
+}
+
+/* The overlay takes more than a second of the limit. */
+START_TEST(a_merge_of_much_data_is_left_to_a_worker_for_that) {
+    const char *before;
+
+    open_place();
+    place.bench.driver->close(place.bench.handle);
+    config_free(place.bench.config);
+    bench_configure(
+        &place.bench, &file_driver,
+        (const char *const[]){
+            arena_format(place.bench.arena, "file_volume_directory=%s/d", place.bench.path),
+            "file_snapshot_overlays=true", "volume_copy_bps_limit=1", NULL });
+    ck_assert_int_eq(bench_try_open(&place.bench), 0);
+    place.fence.may_take_long = may_not;
+    before = files();
+    ck_assert_int_eq(delete_snapshot(), DRIVER_FAILED);
+    ck_assert_msg(place.bench.err.kind == ERROR_BUSY, "%s", place.bench.err.message);
+    ck_assert_uint_eq(place.told, 1);
+    ck_assert_str_eq(files(), before);
+    close_place();
+}
+END_TEST
+
+CHECK_MAIN("chain busy", a_merge_of_much_data_is_left_to_a_worker_for_that,
+           no_call_waits_for_volume_files_in_use, calls_that_read_volume_files_share_them,
+           files_in_use_are_taken_once_they_are_free)

@@ -335,8 +335,72 @@ START_TEST(who_writes_keeps_others_from_copying) {
 }
 END_TEST
 
-CHECK_MAIN("snapshot file", only_regular_files_are_taken, ids_stay_in_the_directory,
-           an_encrypted_volume_is_refused, an_image_with_parts_elsewhere_is_refused,
-           a_snapshot_without_its_format_is_no_source, qcow2_is_not_cloned_for_several_instances,
-           a_volume_goes_and_its_snapshots_stay, what_workers_of_before_have_left_goes,
-           what_outgrew_its_record_is_taken_whole, who_writes_keeps_others_from_copying)
+/* ---- workers ---- */
+
+static bool moves_data;
+static unsigned asked;
+
+static bool holds(const struct driver_fence *fence) {
+    (void)fence;
+    return true;
+}
+
+static bool may_take_long(const struct driver_fence *fence) {
+    (void)fence;
+    asked++;
+    return moves_data;
+}
+
+static const struct driver_fence of_worker = { .holds = holds, .may_take_long = may_take_long };
+
+/* Where blocks cannot be shared; `mib` of data. */
+static void have_data(struct place *place, size_t mib) {
+    autoclose int fd = open(path_of(place, FILE_NAME), O_WRONLY | O_CLOEXEC);
+    char *bytes = arena_alloc(place->bench.arena, (size_t)1 << 20);
+
+    memset(bytes, 'x', (size_t)1 << 20);
+    for (size_t i = 0; i < mib; i++)
+        ck_assert_int_eq(pwrite(fd, bytes, (size_t)1 << 20, (off_t)i << 20), 1 << 20);
+}
+
+START_TEST(much_data_is_moved_only_by_a_worker_for_that) {
+    autoplace struct place place;
+    struct driver_volume copy = a_copy;
+
+    open_place(&place, false);
+    copy.fence = place.snapshot.fence = &of_worker;
+    copy.provider_location = place.volume.provider_location;
+    moves_data = false;
+    place.settings.sparse = false; /* thick copies share no blocks */
+    ck_assert_int_eq(clone_volume(&place, &copy), -1);
+    ck_assert_int_eq(place.bench.err.kind, ERROR_BUSY);
+    ck_assert_uint_eq(asked, 1);
+    ck_assert(!has(&place, CLONE_NAME));
+
+    moves_data = true;
+    ck_assert_msg(clone_volume(&place, &copy) == 0, "%s", place.bench.err.message);
+    ck_assert(has(&place, CLONE_NAME));
+}
+END_TEST
+
+START_TEST(little_data_is_moved_by_any_worker) {
+    autoplace struct place place;
+    struct driver_volume copy = a_copy;
+
+    open_place(&place, false);
+    have_data(&place, 1);
+    copy.fence = place.snapshot.fence = &of_worker;
+    moves_data = false;
+    asked = 0;
+    ck_assert_msg(clone_volume(&place, &copy) == 0, "%s", place.bench.err.message);
+    ck_assert_uint_eq(asked, 0);
+}
+END_TEST
+
+CHECK_MAIN("snapshot file", much_data_is_moved_only_by_a_worker_for_that,
+           little_data_is_moved_by_any_worker, only_regular_files_are_taken,
+           ids_stay_in_the_directory, an_encrypted_volume_is_refused,
+           an_image_with_parts_elsewhere_is_refused, a_snapshot_without_its_format_is_no_source,
+           qcow2_is_not_cloned_for_several_instances, a_volume_goes_and_its_snapshots_stay,
+           what_workers_of_before_have_left_goes, what_outgrew_its_record_is_taken_whole,
+           who_writes_keeps_others_from_copying)
