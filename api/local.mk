@@ -88,6 +88,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_dict_text \
 	tests/unit/api/test_document_watch \
 	tests/unit/api/test_documents \
+	tests/unit/api/test_extensions \
 	tests/unit/api/test_fault \
 	tests/unit/api/test_group_copies \
 	tests/unit/api/test_group_snapshots \
