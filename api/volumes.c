@@ -181,15 +181,19 @@ static struct volume_new volume_wanted(struct request *request) {
     };
 }
 
-/* Who may not see the source, makes nothing of it. */
-static int see_source(struct request *request, const struct volume_new *wanted, struct error *err) {
+/* The snapshot first, then the volume, as upstream: a source that is not there, or is hidden from
+ * the caller, is not found, also where several are given. */
+static int see_sources(struct request *request, const struct volume_new *wanted,
+                       struct error *err) {
     struct policy_target owner;
 
-    if (wanted->source_volid && !wanted->snapshot_id)
-        return resource_load(request, &volume_resource, wanted->source_volid, &owner, err) ? 0 : -1;
-    if (!wanted->snapshot_id || wanted->source_volid)
-        return 0;
-    return resource_load(request, &snapshot_resource, wanted->snapshot_id, &owner, err) ? 0 : -1;
+    if (wanted->snapshot_id &&
+        !resource_load(request, &snapshot_resource, wanted->snapshot_id, &owner, err))
+        return -1;
+    if (wanted->source_volid &&
+        !resource_load(request, &volume_resource, wanted->source_volid, &owner, err))
+        return -1;
+    return 0;
 }
 
 /* Of whatever type it is. */
@@ -216,8 +220,8 @@ static int create_volume(struct request *request, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: multiattach is a property of the volume type and "
                          "cannot be asked for here.");
-    if (!wanted.image_ref && !wanted.backup_id && see_source(request, &wanted, err) < 0)
-        return -1; /* with two sources the request is a bad one whatever there is */
+    if (see_sources(request, &wanted, err) < 0)
+        return -1;
     if (wanted.image_ref && request_authorize(request, "volume:create_from_image", NULL, err) < 0)
         return -1;
     if (see_group(request, wanted.group_id, err) < 0 ||

@@ -21,18 +21,18 @@
 /* ---- what the request asks for, made definite ---- */
 
 static int check_sources(const struct volume_new *request, struct error *err) {
-    const char *const sources[] = { request->snapshot_id, request->source_volid, request->backup_id,
+    const char *const sources[] = { request->snapshot_id, request->source_volid,
                                     request->image_ref };
     unsigned given = 0;
 
+    if (request->backup_id)
+        return error_set(err, ERROR_NOT_FOUND, "Backup %s could not be found.", request->backup_id);
     for (unsigned i = 0; i < LENGTH(sources); i++)
         given += sources[i] != NULL;
     if (given > 1)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid input received: At most one of snapshot_id, source_volid, "
                          "imageRef and backup_id can be given.");
-    if (request->backup_id)
-        return error_set(err, ERROR_NOT_FOUND, "Backup %s could not be found.", request->backup_id);
     if (request->image_ref)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid image identifier or unable to access requested image: no image "

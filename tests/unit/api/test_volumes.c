@@ -93,7 +93,9 @@ START_TEST(a_bad_request_makes_nothing) {
         { "\"size\": 1, \"backup_id\": \"" UNKNOWN "\"", 404 },
         { "\"size\": 1, \"group_id\": \"" UNKNOWN "\"", 404 },
         { "\"size\": 1, \"consistencygroup_id\": \"" UNKNOWN "\"", 404 },
-        { "\"size\": 1, \"snapshot_id\": \"" UNKNOWN "\", \"source_volid\": \"" UNKNOWN "\"", 400 },
+        { "\"size\": 1, \"snapshot_id\": \"" UNKNOWN "\", \"source_volid\": \"" UNKNOWN "\"", 404 },
+        { "\"size\": 1, \"imageRef\": \"" UNKNOWN "\", \"snapshot_id\": \"" UNKNOWN "\"", 404 },
+        { "\"size\": 1, \"imageRef\": \"" UNKNOWN "\", \"backup_id\": \"" UNKNOWN "\"", 404 },
     };
     autoworld struct world *world = world_new(NULL);
 
@@ -104,6 +106,43 @@ START_TEST(a_bad_request_makes_nothing) {
     ck_assert_int_eq(count_volumes(world), 0);
     ck_assert_int_eq(world_in_use(world, "volumes"), 0);
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM outbox"), 0);
+}
+END_TEST
+
+static const char *snapshot_of(struct world *world, const char *volume_id) {
+    ck_assert_int_eq(world_call(world, "POST", "/snapshots",
+                                arena_format(world->arena,
+                                             "{\"snapshot\": {\"volume_id\": \"%s\"}}", volume_id)),
+                     202);
+    return world_answer_id(world, "snapshot");
+}
+
+/* With several sources the request is a bad one when all of them are there. */
+START_TEST(a_source_that_is_not_there_is_not_found_beside_another_one) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1);
+    const char *snapshot = snapshot_of(world, volume);
+    const struct {
+        const char *snapshot_id, *source_volid;
+        int status;
+        const char *named;
+    } cases[] = {
+        { UNKNOWN, volume, 404, "Snapshot " UNKNOWN },
+        { snapshot, UNKNOWN, 404, "Volume " UNKNOWN },
+        { UNKNOWN, UNKNOWN, 404, "Snapshot " UNKNOWN },
+        { snapshot, volume, 400, "At most one of" },
+    };
+
+    world_settle(world);
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        ck_assert_int_eq(create(world, arena_format(world->arena,
+                                                    "\"size\": 1, \"snapshot_id\": \"%s\", "
+                                                    "\"source_volid\": \"%s\"",
+                                                    cases[i].snapshot_id, cases[i].source_volid)),
+                         cases[i].status);
+        ck_assert_ptr_nonnull(strstr(world->answer_text, cases[i].named));
+    }
+    ck_assert_int_eq(count_volumes(world), 1);
 }
 END_TEST
 
@@ -403,13 +442,13 @@ END_TEST
 CHECK_MAIN("volumes", create_answers_a_volume_in_creation_without_attributes,
            targets_count_as_shared_until_the_backend_has_made_them,
            the_short_names_win_over_the_display_names, a_bad_request_makes_nothing,
-           a_group_is_never_overlooked, empty_references_count_as_none,
-           unknown_keys_are_refused_from_3_53_on, only_hints_may_stand_beside_the_volume,
-           hints_within_the_volume_count_below_3_53, an_image_needs_a_right_of_its_own,
-           a_multiattach_type_needs_a_right_of_its_own, readers_make_nothing,
-           the_owner_sees_its_volume_and_no_host, what_is_not_ones_own_is_not_there,
-           a_refused_read_looks_like_not_found, update_changes_what_is_given_and_nothing_else,
-           update_needs_a_known_key_from_3_53_on, a_refused_update_changes_nothing,
-           delete_ends_with_the_volume_gone, force_is_for_admins_and_from_3_23_on,
-           a_refused_delete_leaves_the_volume, a_plain_volume_has_no_encryption_key,
-           an_encryption_key_is_shown_bare)
+           a_source_that_is_not_there_is_not_found_beside_another_one, a_group_is_never_overlooked,
+           empty_references_count_as_none, unknown_keys_are_refused_from_3_53_on,
+           only_hints_may_stand_beside_the_volume, hints_within_the_volume_count_below_3_53,
+           an_image_needs_a_right_of_its_own, a_multiattach_type_needs_a_right_of_its_own,
+           readers_make_nothing, the_owner_sees_its_volume_and_no_host,
+           what_is_not_ones_own_is_not_there, a_refused_read_looks_like_not_found,
+           update_changes_what_is_given_and_nothing_else, update_needs_a_known_key_from_3_53_on,
+           a_refused_update_changes_nothing, delete_ends_with_the_volume_gone,
+           force_is_for_admins_and_from_3_23_on, a_refused_delete_leaves_the_volume,
+           a_plain_volume_has_no_encryption_key, an_encryption_key_is_shown_bare)
