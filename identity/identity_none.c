@@ -4,6 +4,7 @@
 
 #define NAME_MOST    255
 #define ADMIN        "admin"
+#define SERVICE      "service"
 #define HOST_DEFAULT "localhost:8776"
 #define TOKEN_NONE   "notused" /* what clients send that authenticate with "none" (keystoneauth) */
 
@@ -78,8 +79,25 @@ static enum identity_outcome handshake(struct http_exchange *exchange, struct er
     return IDENTITY_ANSWERED;
 }
 
-static enum identity_outcome become(struct context *context, const char *user, const char *project,
-                                    struct error *err) {
+/* The roles that a service names beside the user's token: nothing proves them, as nothing proves
+ * that the caller is an administrator. */
+static bool names_service_role(const struct http_exchange *exchange) {
+    const char *roles = http_header(exchange, "X-Service-Roles");
+
+    while (roles && *roles) {
+        size_t length;
+
+        roles += strspn(roles, ", \t");
+        length = strcspn(roles, ", \t");
+        if (length == strlen(SERVICE) && strncmp(roles, SERVICE, length) == 0)
+            return true;
+        roles += length;
+    }
+    return false;
+}
+
+static enum identity_outcome become(const struct http_exchange *exchange, struct context *context,
+                                    const char *user, const char *project, struct error *err) {
     static const char *const roles[] = { ADMIN, NULL };
 
     if (!name_is_plain(user) || !name_is_plain(project))
@@ -88,6 +106,7 @@ static enum identity_outcome become(struct context *context, const char *user, c
     context->project_id = project;
     context->roles = roles;
     context->is_admin_project = true;
+    context->from_service = names_service_role(exchange);
     return IDENTITY_KNOWN;
 }
 
@@ -103,15 +122,15 @@ static enum identity_outcome none_authenticate(const struct identity *identity,
     if (token && *token && strcmp(token, TOKEN_NONE) != 0) {
         colon = strchr(token, ':');
         if (!colon)
-            return become(context, token, token, err);
+            return become(exchange, context, token, token, err);
         return become(
-            context,
+            exchange, context,
             colon == token ? ADMIN : arena_text_n(exchange->arena, token, (size_t)(colon - token)),
             colon + 1, err);
     }
     if (wants_handshake(exchange))
         return handshake(exchange, err);
-    return become(context, ADMIN, path_project ? path_project : ADMIN, err);
+    return become(exchange, context, ADMIN, path_project ? path_project : ADMIN, err);
 }
 
 const struct identity identity_none = {

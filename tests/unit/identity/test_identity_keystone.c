@@ -206,6 +206,16 @@ static void say_both(struct scene *scene, const char *service_roles, int64_t use
                         1);
 }
 
+START_TEST(a_role_in_a_header_is_no_service_token) {
+    struct scene *scene = scene_with(NULL, NULL);
+
+    script_keystone_say(scene->server, 200, script_keystone_token("\"member\"", 100, ""), 0);
+    ck_assert_int_eq(ASK(scene, USER, { "X-Service-Roles", "service" }), IDENTITY_KNOWN);
+    ck_assert(!scene->context.from_service);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_service_may_come_with_an_expired_token) {
     struct scene *scene = scene_with(NULL, NULL);
 
@@ -309,6 +319,7 @@ END_TEST
 CHECK_MAIN("identity_keystone", a_callers_token_fills_the_context,
            no_token_or_a_bad_one_is_sent_to_keystone, the_configured_address_is_named,
            an_outage_is_no_refusal, a_service_may_come_with_an_expired_token,
+           a_role_in_a_header_is_no_service_token,
            a_service_token_without_the_role_refuses_the_request,
            a_bad_service_token_refuses_the_request,
            where_the_role_is_not_required_the_request_passes_without_its_rights,

@@ -129,6 +129,33 @@ START_TEST(a_handshake_with_bad_names_is_refused) {
 }
 END_TEST
 
+START_TEST(a_service_names_its_role_beside_the_token) {
+    static const struct {
+        const char *roles;
+        bool from_service;
+    } cases[] = {
+        { "service", true },
+        { "reader, service", true },
+        { "reader,service ,x", true },
+        { "\tservice\t", true },
+        { "", false },
+        { "services", false },
+        { "reader, admin", false },
+        { "Service", false },
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct asked asked = ask(
+            HEADERS({ "X-Auth-Token", "nova:p1" }, { "X-Service-Roles", cases[i].roles }), NULL);
+
+        ck_assert_int_eq(asked.outcome, IDENTITY_KNOWN);
+        ck_assert_str_eq(asked.context.user_id, "nova");
+        ck_assert_msg(asked.context.from_service == cases[i].from_service, "%s", cases[i].roles);
+        test_exchange_free(asked.test);
+    }
+}
+END_TEST
+
 static void expect_base(const char *host, const char *url) {
     struct test_exchange *test =
         test_exchange_new("GET", "/", host ? HEADERS({ "Host", host }) : NULL, NULL);
@@ -152,4 +179,4 @@ CHECK_MAIN("identity_none", a_token_names_user_and_project,
            without_any_header_the_caller_is_admin_of_the_paths_project,
            the_token_of_a_client_that_has_none_is_none, names_that_could_do_harm_are_refused,
            old_clients_get_their_token_by_a_handshake, a_handshake_with_bad_names_is_refused,
-           the_base_url_takes_only_hosts)
+           a_service_names_its_role_beside_the_token, the_base_url_takes_only_hosts)
