@@ -7,8 +7,8 @@
  * then what is true by then.  Changes of this process are told at once, those of others within
  * WATCHERS_LOOK_MS.
  *
- * A project, and an address, may watch in as many places as it leaves to others; the projects behind
- * an address share those of it (seats.h).
+ * A project, and an address, may watch in as many places as it leaves to others; the projects
+ * behind an address share those of it (seats.h).
  *
  * One lock guards the arrivals and the flags; the rest is the thread's.
  */

@@ -99,8 +99,8 @@ static struct grpc_stream *stream_of(nghttp2_session *session, int32_t id) {
 }
 
 /*
- * A reference to HPACK's table is one byte on the wire and up to 4 KiB that nghttp2 checks: what has
- * been decoded counts.  Of requests, trailers and invalid headers alike.
+ * A reference to HPACK's table is one byte on the wire and up to 4 KiB that nghttp2 checks: what
+ * has been decoded counts, of requests, trailers and invalid headers alike.
  */
 static int count_header(struct grpc_connection *connection, size_t size) {
     connection->block_size += size + GRPC_ENTRY_SIZE;

@@ -41,7 +41,7 @@ static bool is_refused(const struct http_connection *connection) {
 
 /* NULL: the log is about something else.  A thread of libmicrohttpd works on one at a time. */
 static struct http_connection *find_refused(struct http_server *server) {
-    struct http_connection *connection, *found = NULL;
+    struct http_connection *connection = NULL, *found = NULL;
 
     if (pthread_mutex_lock(&server->lock) != 0) /* this thread has it: that is no request's head */
         return NULL;

@@ -305,7 +305,7 @@ static void end_sleeping(struct connection_stream *stream) {
 
 /* With an owner more; NULL: it is over. */
 static struct connection_stream *find_stream(struct http_server *server, uint64_t number) {
-    struct connection_stream *stream;
+    struct connection_stream *stream = NULL;
 
     pthread_mutex_lock(&server->lock);
     LIST_FOREACH(stream, &server->streams, next) {

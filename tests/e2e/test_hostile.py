@@ -208,7 +208,8 @@ class Hostile(ServiceCase):
                       b"Transfer-Encoding: identity", b"Transfer-Encoding: gzip, chunked",
                       b"Content-Length : 5", b"Content-Length: 5, 5", b"Content-Length: -1",
                       b"Content-Length: 99999999999999999999", b"X-Lone: a\rTransfer-Encoding: chunked",
-                      b"X-Nul: a\0b", b"X-Folded: a\r\n b", b"X-Lone: a\nX-B: b", b"Host: y"):
+                      b"X-Nul: a\0b", b"X-Folded: a\r\n b", b"X-Lone: a\nX-B: b", b"Host: y",
+                      b"X-Auth-Token: a:b\r\nx-auth-token: c:d"):
             answer = self.whole_answer(b"POST /v3/volumes HTTP/1.1\r\nHost: localhost\r\n" + lines
                                        + b"\r\n\r\n" + smuggled)
             head, body = answer.split(b"\r\n\r\n", 1)
