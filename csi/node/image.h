@@ -33,6 +33,7 @@ struct node_image {
     const char *target;          /* uid of a replicated volume that is served here as a file */
     unsigned block_size;         /* 0: as of any device */
     bool read_only;
+    bool keeps_blocks; /* its blocks are its own from the beginning: no discard gives them back */
 };
 
 /* -1: ERROR_BAD_REQUEST; ERROR_PRECONDITION for what this node cannot attach. */

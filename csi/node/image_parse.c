@@ -169,8 +169,10 @@ int node_image_parse(struct arena *arena, const struct text_pair *context, size_
                      struct node_image *ret, struct error *err) {
     const char *type = find(context, count, "driver_volume_type");
     const char *mode = find(context, count, "access_mode");
+    const char *discard = find(context, count, "discard");
 
-    *ret = (struct node_image){ .read_only = mode && strcmp(mode, "ro") == 0 };
+    *ret = (struct node_image){ .read_only = mode && strcmp(mode, "ro") == 0,
+                                .keeps_blocks = discard && strcmp(discard, "false") == 0 };
     if (!type)
         return error_set(err, ERROR_BAD_REQUEST, "publish_context has no driver_volume_type.");
     if (check_kind(context, count, err) < 0)

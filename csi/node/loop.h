@@ -70,6 +70,7 @@ struct loop_how {
     /* Without direct I/O, which is used otherwise where the file can that with these sectors: then
      * one write goes to the file at a time. */
     bool one_by_one;
+    bool no_discard; /* discards are refused, and punch no holes into the file */
 };
 
 /* Makes the device. 0, or -1 with ERROR_CONFLICT when somebody has put the file behind a device
@@ -95,6 +96,9 @@ int loop_size(const struct loop *loop, int64_t *ret_bytes, struct error *err);
 /* Ends device `number` if it still has that label.  0 it is gone, 1 somebody has it open or
  * mounted: it goes when that ends. */
 int loop_release(unsigned number, const char *label, struct error *err);
+/* The device with this number has ended, and the next one is to take discards as any other.
+ * Nothing happens when there is one already. */
+void loop_forget(unsigned number);
 /* Numbers of the file, as stat() has them. -1: its server is silent. */
 int loop_file(const struct loop *loop, dev_t *ret_device, ino_t *ret_inode);
 /* Where the file is, as the kernel shows it. */

@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #define CONTROL       "/dev/loop-control"
 #define MOST_ATTEMPTS 64
@@ -205,6 +206,46 @@ static void seal_device(unsigned number, int fd, int file, struct loop_info64 *i
     loop_seal(number, loop_seal_number(fd), info);
 }
 
+static int open_limit(unsigned number, const char *name, int flags) {
+    char path[128];
+
+    snprintf(path, sizeof(path), LOOP_DEVICES "/loop%u/queue/%s", number, name);
+    return open(path, flags | O_CLOEXEC);
+}
+
+static bool is_zero(unsigned number, const char *name) {
+    autoclose int fd = open_limit(number, name, O_RDONLY);
+    char text[24] = "";
+
+    return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && strcmp(text, "0\n") == 0;
+}
+
+static int refuse_discards(unsigned number, struct error *err) {
+    autoclose int fd = open_limit(number, "discard_max_bytes", O_WRONLY);
+
+    if (fd < 0 || write(fd, "0", 1) != 1)
+        return error_errno(err, ERROR_BACKEND, "refusing discards of /dev/loop%u", number);
+    return 0;
+}
+
+/* The kernel takes back no refusal: the number keeps it for its next device, until it is removed
+ * itself. */
+static bool inherits_refusal(unsigned number) {
+    return is_zero(number, "discard_max_bytes") && !is_zero(number, "discard_max_hw_bytes");
+}
+
+static void remove_number(int control, unsigned number) {
+    (void)!ioctl(control, LOOP_CTL_REMOVE, number); /* somebody looks at it: the next time */
+}
+
+void loop_forget(unsigned number) {
+    struct error ignored;
+    autoclose int control = open_control(&ignored);
+
+    if (control >= 0 && is_zero(number, "discard_max_bytes"))
+        remove_number(control, number);
+}
+
 /* 1: somebody else has taken this one meanwhile. */
 static int configure(unsigned number, int file, const char *label, const struct loop_how *how,
                      struct loop *ret, struct error *err) {
@@ -227,6 +268,8 @@ static int configure(unsigned number, int file, const char *label, const struct 
     if (ioctl(fd, LOOP_CONFIGURE, &config) < 0)
         return errno == EBUSY ? 1 : error_errno(err, ERROR_BACKEND, "attaching to %s", path);
     seal_device(number, fd, file, &config.info);
+    if (how->no_discard && refuse_discards(number, err) < 0)
+        return -1;
     *ret = (struct loop){ .fd = take_fd(fd), .number = number, .read_only = how->read_only };
     memcpy(ret->label, config.info.lo_file_name, sizeof(ret->label));
     return 0;
@@ -241,6 +284,12 @@ static int take_free(int control, int file, const char *label, const struct loop
         if (number < 0)
             return error_errno(err, ERROR_BACKEND, "looking for a free loop device");
         result = configure((unsigned)number, file, label, how, ret, err);
+        if (result == 0 && !how->no_discard && i < MOST_ATTEMPTS / 2 &&
+            inherits_refusal((unsigned)number)) {
+            cleanup_loop(ret); /* the device ends with it */
+            remove_number(control, (unsigned)number);
+            continue;
+        }
         if (result <= 0)
             return result;
     }

@@ -36,7 +36,8 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
     /* QEMU's FUSE exports (to this day) confuse the data of writes that are under way at once. */
     const struct loop_how how = { .read_only = read_only,
                                   .sector = image->block_size,
-                                  .one_by_one = image->target != NULL };
+                                  .one_by_one = image->target != NULL,
+                                  .no_discard = image->keeps_blocks };
     autoclose int directory = -1, file = -1;
     int found;
 
@@ -292,6 +293,7 @@ static int release(const struct node *node, struct arena *arena, const char *vol
             return error_set(err, ERROR_PRECONDITION, "The volume is still in use on this node.");
         if (found < 0)
             return -1;
+        loop_forget(loop.number);
         node_image_leave(&node->places, arena, path);
     }
 }
@@ -325,6 +327,10 @@ int node_unstage(const struct node *node, struct arena *arena, const char *volum
         return release(node, arena, volume_id, path, NULL, err);
     if (place.is_mount && unmount_staged(&place, volume_id, &directory, err) < 0)
         return -1;
-    return place.is_mount ? release(node, arena, volume_id, path, NULL, err)
-                          : unstage_block(node, arena, volume_id, path, &directory, err);
+    if (!place.is_mount)
+        return unstage_block(node, arena, volume_id, path, &directory, err);
+    if (release(node, arena, volume_id, path, NULL, err) < 0)
+        return -1;
+    loop_forget(minor(place.device));
+    return 0;
 }

@@ -170,6 +170,7 @@ static int file_connect(void *handle, struct arena *arena, const struct driver_v
                      "device_path", directory_path(&backend->directory, arena, image.name), "name",
                      image.name, "format", image.format);
     assert(*ret); /* the path is UTF-8: file_open() */
+    volume_file_tell_discard(&backend->directory, &image, *ret);
     return 0;
 }
 

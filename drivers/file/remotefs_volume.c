@@ -159,6 +159,7 @@ int remotefs_connect(void *handle, struct arena *arena, const struct driver_volu
                   remotefs->kind->volume_type, "mount_point_base", remotefs->base, "data", "export",
                   volume->provider_location, "name", image.name, "format", image.format);
     assert(info); /* base and shares are UTF-8: checked when opened */
+    volume_file_tell_discard(directory, &image, info);
     options = find_share(remotefs, volume->provider_location)->share.options;
     if (*options)
         json_object_set_new(json_object_get(info, "data"), "options",

@@ -260,6 +260,12 @@ int volume_file_connect(const struct directory *directory, struct arena *arena,
     return 0;
 }
 
+void volume_file_tell_discard(const struct directory *directory, const struct volume_image *image,
+                              json_t *info) {
+    if (!directory->settings->sparse && strcmp(image->format, "raw") == 0)
+        json_object_set_new(json_object_get(info, "data"), "discard", json_false());
+}
+
 /* ---- list ---- */
 
 /* A raw volume may hold any header, so a file that looks like qcow2 has no size without its record.

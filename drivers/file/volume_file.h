@@ -7,6 +7,8 @@
 
 #include "drivers/file/image_source.h"
 
+#include <jansson.h>
+
 /* Is the file here? 1 yes, 0 no, -1 failed. */
 int volume_file_exists(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, struct error *err);
@@ -36,6 +38,10 @@ int volume_file_get_size(const struct directory *directory, struct arena *arena,
 int volume_file_connect(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, struct volume_image *ret,
                         struct error *err);
+/* Says in the data of a connection that nothing may be discarded, where the image has all its
+ * blocks from the beginning. */
+void volume_file_tell_discard(const struct directory *directory, const struct volume_image *image,
+                              json_t *info);
 /* As create, with the source's content at the head; the source's format is the new one's. */
 int volume_file_clone(const struct directory *directory, struct arena *arena,
                       const struct driver_volume *volume, const struct image_source *source,

@@ -215,6 +215,61 @@ START_TEST(two_calls_for_one_volume_do_not_meet) {
 }
 END_TEST
 
+/* ---- blocks that are the volume's from the beginning ---- */
+
+static int64_t blocks(int file) {
+    struct stat status;
+
+    ck_assert_int_eq(fsync(file), 0);
+    ck_assert_int_eq(fstat(file, &status), 0);
+    return status.st_blocks * 512;
+}
+
+static int stage_thick(const struct node_capability *capability) {
+    const struct text_pair context[] = { { "driver_volume_type", "local" },
+                                         { "format", "raw" },
+                                         { "discard", "false" },
+                                         { "device_path", path_of("images/" ID) } };
+
+    return stage_from(context, LENGTH(context), path_of("kubelet/staging"), capability, ID);
+}
+
+START_TEST(a_thick_volume_keeps_its_blocks) {
+    autoimage int file = image(0);
+    const struct node_capability *const all[] = { &ext4, &xfs, &block };
+
+    for (size_t i = 0; i < LENGTH(all); i++) {
+        const char *name = all[i] == &block ? "kubelet/staging/" NODE_DEVICE : "kubelet/staging";
+
+        ck_assert_int_eq(ftruncate(file, 0), 0);
+        ck_assert_int_eq(posix_fallocate(file, 0, 320 * MIB), 0);
+        assert_ok(stage_thick(all[i]));
+        if (all[i] == &block)
+            ck_assert_int_ne(shell("blkdiscard -f %s 2>/dev/null", path_of(name)), 0);
+        else
+            ck_assert_int_ne(shell("fstrim %s 2>/dev/null", path_of(name)), 0);
+        ck_assert_int_eq(shell("sync"), 0);
+        ck_assert_int_ge(blocks(file), 320 * MIB);
+        assert_ok(unstage());
+        ck_assert_int_ge(blocks(file), 320 * MIB);
+    }
+
+    /* The next one with that device's number takes discards again, whatever made it. */
+    ck_assert_int_eq(
+        shell("cd %s && truncate -s 8M other && device=$(losetup -f --show other) && "
+              "blkdiscard -f $device 2>/dev/null; result=$?; losetup -d $device; exit $result",
+              base),
+        0);
+    ck_assert_int_eq(ftruncate(file, 0), 0);
+    ck_assert_int_eq(posix_fallocate(file, 0, 320 * MIB), 0);
+    assert_ok(stage(&block));
+    ck_assert_int_eq(shell("blkdiscard -f %s 2>/dev/null", path_of("kubelet/staging/" NODE_DEVICE)),
+                     0);
+    assert_ok(unstage());
+    ck_assert_int_lt(blocks(file), 320 * MIB);
+}
+END_TEST
+
 /* ---- shares ---- */
 
 static int stage_shared(void) {
@@ -319,5 +374,6 @@ NODE_SCENE_MAIN("node_stage", a_file_system_goes_the_whole_way_and_each_step_twi
                 what_is_mounted_of_an_image_that_was_replaced_is_told,
                 devices_of_other_programs_are_left_alone, what_another_has_mounted_is_left_alone,
                 an_image_that_is_in_use_elsewhere_is_refused, two_calls_for_one_volume_do_not_meet,
-                a_share_is_left_by_whoever_fails_or_dies, an_image_below_another_is_not_staged,
+                a_thick_volume_keeps_its_blocks, a_share_is_left_by_whoever_fails_or_dies,
+                an_image_below_another_is_not_staged,
                 snapshots_that_are_being_changed_are_waited_for)

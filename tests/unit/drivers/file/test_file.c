@@ -35,6 +35,30 @@ START_TEST(the_directory_may_be_another) {
 }
 END_TEST
 
+START_TEST(a_volume_that_has_all_its_blocks_is_connected_without_discards) {
+    for (int sparse = 0; sparse < 2; sparse++) {
+        autobench struct bench bench;
+        struct driver_volume volume = A_VOLUME;
+        const json_t *discard;
+        json_t *info;
+
+        bench_new(&bench);
+        bench_configure(&bench, &file_driver,
+                        (const char *const[]){
+                            arena_format(bench.arena, "file_volume_directory=%s/a", bench.path),
+                            sparse ? "file_sparsed_volumes=true" : "file_sparsed_volumes=false",
+                            NULL });
+        ck_assert_int_eq(bench_try_open(&bench), 0);
+        ck_assert_int_eq(bench_create(&bench, &volume), 0);
+        ck_assert_int_eq(
+            file_driver.connect(bench.handle, bench.arena, &volume, NULL, &info, &bench.err), 0);
+        discard = json_object_get(json_object_get(info, "data"), "discard");
+        ck_assert(sparse ? !discard : json_is_false(discard));
+        json_decref(info);
+    }
+}
+END_TEST
+
 /* ---- the right directory ---- */
 
 static int knows(const struct driver_backend *backend, const char *location, const char *name_id) {
@@ -212,7 +236,8 @@ START_TEST(the_pool_has_the_backends_name) {
 }
 END_TEST
 
-CHECK_MAIN("file", the_directory_is_for_the_service_alone, a_mount_that_is_missing_loses_no_volume,
+CHECK_MAIN("file", a_volume_that_has_all_its_blocks_is_connected_without_discards,
+           the_directory_is_for_the_service_alone, a_mount_that_is_missing_loses_no_volume,
            a_place_from_before_the_marker_is_known_by_its_volumes,
            a_place_without_a_marker_waits_for_the_database, who_only_looks_marks_nothing,
            the_directory_may_be_another, a_place_that_cannot_be_used_stops_the_start,
