@@ -19,6 +19,8 @@ int manage_operations(const struct config *config, bool json);
 int manage_db_sync(const struct config *config, bool json);
 int manage_db_version(const struct config *config, bool json);
 int manage_db_copy(const struct config *config, bool json);
+/* `words`: the old name and the new one, and --dry-run. */
+int manage_host_rename(const struct config *config, const char *const *words, bool json);
 int manage_routes(const struct config *config, bool json);
 int manage_drivers(const struct config *config, bool json);
 /* `words`: a kind and a name, and what manage_talk.h knows. */

@@ -26,7 +26,8 @@ static const struct option service_options[] = {
       .help = "Directory of everything the service keeps: the database, the volumes of the file driver. "
               "Made when it is missing. On the command line also --state-dir." },
     { .section = "DEFAULT", .key = "host", .type = OPTION_TEXT,
-      .help = "Name of this node in services and in the host of volumes. Unset: the machine's name." },
+      .help = "Name of this node in services and in the host of volumes. Unset: the machine's name; where the database "
+              "is in state_path, the name that the machine had at the first start." },
     { .section = "DEFAULT", .key = "enabled_backends", .type = OPTION_LIST, .fallback = "file",
       .help = "Backends of this node, each a section of its own with volume_driver and the driver's options." },
     { .section = "DEFAULT", .key = "osapi_volume_listen", .type = OPTION_TEXT, .fallback = "127.0.0.1",

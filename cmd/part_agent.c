@@ -50,7 +50,7 @@ int part_agent_start(struct parts *parts, struct error *err) {
     const struct config *config = parts->config;
     const char *host = config_text(config, AGENT, "host");
     struct agent_settings settings = {
-        .host = host ? host : parts_node(config),
+        .host = host ? host : parts_machine(config),
         .own_url = part_agent_url(parts),
         .token = config_text(config, AGENT, "volume_token"),
         .workers = (unsigned)config_int(config, AGENT, "workers"),

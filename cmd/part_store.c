@@ -58,7 +58,10 @@ int part_lock_take(struct parts *parts, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "another scoria works in %s (its lock file is held)",
                          part_text(parts, "state_path"));
-    return read_place(parts, path, err);
+    if (read_place(parts, path, err) < 0)
+        return -1;
+    parts_keep_node(parts->config);
+    return 0;
 }
 
 void part_lock_release(struct parts *parts) {

@@ -8,11 +8,16 @@
 #include "manager/manager.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-const char *parts_node(const struct config *config) {
-    static char machine[256];
+#define NODE_MOST 256
+
+const char *parts_machine(const struct config *config) {
+    static char machine[NODE_MOST];
     const char *host = config_text(config, "DEFAULT", "host");
 
     if (host)
@@ -20,6 +25,75 @@ const char *parts_node(const struct config *config) {
     if (!*machine && (gethostname(machine, sizeof machine - 1) < 0 || !*machine))
         strcpy(machine, "localhost");
     return machine;
+}
+
+static char *node_path(const struct config *config) {
+    const char *state = config_text(config, "DEFAULT", "state_path");
+    size_t size = strlen(state) + sizeof "/host";
+    char *path = heap_new(size);
+
+    snprintf(path, size, "%s/host", state);
+    return path;
+}
+
+/* What was kept; false: nothing that can be a name. */
+static bool node_read(const struct config *config, char ret[NODE_MOST]) {
+    autofree char *path = node_path(config);
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t size = fd < 0 ? -1 : read(fd, ret, NODE_MOST - 1);
+
+    if (size <= 1 || ret[size - 1] != '\n')
+        return false;
+    ret[size - 1] = '\0';
+    for (const char *at = ret; *at; at++)
+        if ((unsigned char)*at <= ' ' || *at == '@' || *at == '#')
+            return false;
+    return true;
+}
+
+/* Another database is shared with others: there a copied state directory must not bring a name. */
+static bool node_is_kept(const struct config *config) {
+    return !config_text(config, "DEFAULT", "host") &&
+           !config_text(config, "database", "connection");
+}
+
+const char *parts_node(const struct config *config) {
+    static char kept[NODE_MOST];
+    char name[NODE_MOST];
+
+    if (!node_is_kept(config))
+        return parts_machine(config);
+    if (!*kept)
+        strcpy(kept, node_read(config, name) ? name : parts_machine(config));
+    return kept;
+}
+
+static bool node_write(const char *path, const char *node) {
+    autofree char *draft = heap_new(strlen(path) + sizeof ".draft");
+    autoclose int fd = -1;
+
+    sprintf(draft, "%s.draft", path);
+    fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0 && dprintf(fd, "%s\n", node) > 0 && fsync(fd) == 0 && rename(draft, path) == 0)
+        return true;
+    unlink(draft);
+    return false;
+}
+
+void parts_keep_node(const struct config *config) {
+    autofree char *path = node_path(config);
+    const char *node = parts_node(config);
+    char before[NODE_MOST];
+
+    if (node_is_kept(config) && strcmp(node, parts_machine(config)) != 0)
+        log_info(NULL, "host keeps its name", "host", node, "machine", parts_machine(config),
+                 "file", path, NULL);
+    if (node_read(config, before) && strcmp(before, node) == 0)
+        return;
+    /* On a full disk, say, the service goes on as it is. */
+    if (!node_write(path, node))
+        log_warning(NULL, "name of the host cannot be kept", "file", path, "reason",
+                    strerror(errno), NULL);
 }
 
 /* Hypervisors run guests as users of their own, who have to get through to the images; nothing in

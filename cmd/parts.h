@@ -26,7 +26,15 @@ int parts_open_db_as(const struct config *config, enum db_access access, struct 
 /* Ended with a NULL name, none of them open; for free(). */
 int parts_find_backends(const struct config *config, struct manager_backend **ret,
                         struct error *err);
-/* Option host, or the machine's name. */
+/*
+ * The name of this node as hosts of volumes have it: option host; else, where the database is the one
+ * in the state directory, the name that a manager has kept there (a machine or a container may get
+ * another one, the volumes do not); else the machine's name.
+ */
 const char *parts_node(const struct config *config);
+/* Keeps it in the state directory, for the next start; for the manager, which holds the lock. */
+void parts_keep_node(const struct config *config);
+/* Option host, or the machine's name: of what goes by machines, as agents of hypervisors. */
+const char *parts_machine(const struct config *config);
 /* Of an absolute path; none of them can be listed by others. */
 int parts_make_directories(const char *path, struct error *err);

@@ -31,9 +31,10 @@ typedef int db_body(struct db_tx *tx, void *arg, struct error *err);
 
 /* What a program is to a database. */
 enum db_access {
-    DB_SERVES, /* makes it where it is missing, and migrates its schema */
-    DB_READS,  /* changes nothing; the schema must be the one of this program */
-    DB_LOOKS,  /* changes nothing; the schema may have any number, or be missing */
+    DB_SERVES,  /* makes it where it is missing, and migrates its schema */
+    DB_CHANGES, /* rows alone; the schema must be the one of this program */
+    DB_READS,   /* changes nothing; the same */
+    DB_LOOKS,   /* changes nothing; the schema may have any number, or be missing */
 };
 
 struct db_settings {
@@ -48,8 +49,7 @@ struct db_settings {
 };
 
 /* Opens or makes the database (a PostgreSQL one must be there) and brings its schema up to date
- * (see migrate.h), or with another access opens it for db_read() alone and refuses one that is
- * missing.  A file that is no database, is corrupt, read-only or newer than the program is
+ * (see migrate.h); with another access one that is missing is refused.  A file that is no database, is corrupt, read-only or newer than the program is
  * refused with its path; a server with its host and database, never with a password. */
 int db_open(const struct db_settings *settings, struct db **ret, struct error *err);
 /* Is nobody else at this SQLite file? ERROR_CONFLICT if somebody is. Not while it is open here. */

@@ -197,7 +197,7 @@ static int read_rows(struct work *work, void *arg, struct error *err) {
         round_check_documents(round, work, err) < 0 || round_note_nodes(round, work, err) < 0 ||
         round_note_attachments(round, work, err) < 0 ||
         quota_recount(work, volume_quota_in_use, quota_wrong, round, err) < 0 ||
-        check_pools(round, work, err) < 0)
+        check_pools(round, work, err) < 0 || round_check_hosts(round, work, err) < 0)
         return -1;
     return check_reservations(round, work, err);
 }

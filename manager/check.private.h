@@ -30,6 +30,8 @@ struct disagreement {
 };
 int round_check_agree(struct round *round, struct work *work, const struct disagreement *rows,
                       size_t count, struct error *err);
+/* Hosts that no manager serves (P5). */
+int round_check_hosts(struct round *round, struct work *work, struct error *err);
 /* What must hold among documents (P5). */
 int round_check_documents(struct round *round, struct work *work, struct error *err);
 /* Volumes that are attaching or detaching, and connections without an attachment: notes. */

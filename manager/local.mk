@@ -9,6 +9,7 @@ libscoria_a_SOURCES += \
 	manager/check_documents.c \
 	manager/check_replicas.c \
 	manager/check_groups.c \
+	manager/check_hosts.c \
 	manager/check_group_snapshots.c \
 	manager/check_drafts.c \
 	manager/check_snapshots.c \
@@ -40,6 +41,7 @@ libscoria_a_SOURCES += \
 	manager/snapshot_delete_job.c \
 	manager/state.private.h \
 	manager/trim_job.c \
+	manager/unserved.c manager/unserved.h \
 	manager/volume_jobs.c
 
 if HAVE_CHECK

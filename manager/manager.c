@@ -10,6 +10,7 @@
 #include "manager/job.h"
 #include "manager/overtake.h"
 #include "manager/report.h"
+#include "manager/unserved.h"
 #include "volume/notification.h"
 #include "json/json.h"
 
@@ -243,7 +244,7 @@ int manager_tick(struct manager *manager, struct error *err) {
             return -1;
         manager->reported_at = now;
     }
-    if (do_round(manager, expire, err) < 0)
+    if (do_round(manager, expire, err) < 0 || (expire && unserved_report(manager, err) < 0))
         return -1;
     if (expire)
         manager->expired_at = now;
@@ -346,5 +347,6 @@ void manager_stop(struct manager *manager) {
     pthread_mutex_destroy(&manager->lock);
     pthread_mutex_destroy(&manager->sending);
     free(manager->hosts);
+    free(manager->unserved);
     free(manager);
 }

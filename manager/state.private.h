@@ -67,6 +67,7 @@ struct manager {
     struct ticker *ticker;           /* NULL when nothing runs by itself */
     int64_t reported_at, expired_at; /* by the thread that ticks; steady */
     int64_t started_at;              /* of the database's clock */
+    char *unserved;                  /* of unserved.c: hosts that were logged */
 };
 
 /* It ends: nothing new begins, and what may end anywhere does. */

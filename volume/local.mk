@@ -31,6 +31,7 @@ libscoria_a_SOURCES += \
 	volume/group_status.c volume/group_status.def volume/group_status.h \
 	volume/group_type.c volume/group_type.h \
 	volume/group_update.c volume/group_update.h \
+	volume/host_rename.c volume/host_rename.h \
 	volume/manage.c volume/manage.h \
 	volume/manageable.c volume/manageable.h \
 	volume/notification.c volume/notification.h \
@@ -84,6 +85,7 @@ check_PROGRAMS += \
 	tests/unit/volume/test_group_snapshot_parts \
 	tests/unit/volume/test_group_snapshot_turns \
 	tests/unit/volume/test_group_snapshots \
+	tests/unit/volume/test_host_rename \
 	tests/unit/volume/test_manage \
 	tests/unit/volume/test_manage_snapshots \
 	tests/unit/volume/test_notification \

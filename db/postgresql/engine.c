@@ -144,6 +144,10 @@ static int schema_prepare(struct postgresql_db *db, const struct db_settings *se
                        schema_update(session, err) < 0
                    ? -1
                    : postgresql_clock_measure(db, session, err);
+    case DB_CHANGES:
+        return check_writable(session, false, err) < 0 || schema_check(session, err) < 0
+                   ? -1
+                   : postgresql_clock_measure(db, session, err);
     case DB_READS:
         return schema_check(session, err) < 0 ? -1 : postgresql_clock_read(db, session, err);
     case DB_LOOKS:
@@ -195,7 +199,7 @@ static int pools_init(const struct db_settings *settings, struct postgresql_db *
     reading.connect_ms = writing.connect_ms = CONNECT_MS;
     reading.statement_ms = writing.statement_ms = STATEMENT_MS;
     writing.writes = true;
-    reading.read_only = writing.read_only = settings->access != DB_SERVES;
+    reading.read_only = writing.read_only = settings->access >= DB_READS;
     session_pool_init(&db->readers, &reading, most, wait_ms);
     session_pool_init(&db->writers, &writing, settings->inline_writes ? INLINE_WRITERS : WRITERS,
                       wait_ms);

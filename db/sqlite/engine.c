@@ -127,15 +127,18 @@ static void engine_close(struct db *base) {
     free(db);
 }
 
-/* A program that only reads makes nothing, not even an empty file. */
+/* A tool makes nothing, not even an empty file. */
+static int check_there(const char *path, struct error *err) {
+    return *path && access(path, F_OK) == 0
+               ? 0
+               : error_set(err, ERROR_NOT_FOUND, "There is no database %s.",
+                           *path ? path : "in memory");
+}
+
 static int open_to_read(const struct db_settings *settings, const char *path, struct db **ret,
                         struct error *err) {
-    struct sqlite_db *db;
+    struct sqlite_db *db = db_new(path, settings->clock);
 
-    if (!*path || access(path, F_OK) < 0)
-        return error_set(err, ERROR_NOT_FOUND, "There is no database %s.",
-                         *path ? path : "in memory");
-    db = db_new(path, settings->clock);
     if (settings->access == DB_READS && db_read(&db->base, check_body, db, err) < 0) {
         engine_close(&db->base);
         return error_context(err, "database %s", path);
@@ -151,13 +154,16 @@ static int engine_open(const struct db_settings *settings, struct db **ret, stru
 
     if (sqlite_path(settings->url, &path, err) < 0)
         return -1;
-    if (settings->access != DB_SERVES)
+    if (settings->access != DB_SERVES && check_there(path, err) < 0)
+        return -1;
+    if (settings->access >= DB_READS)
         return open_to_read(settings, path, ret, err);
     if (sqlite_open(path, SQLITE_WRITER, &connection, err) < 0)
         return -1;
     db = db_new(path, settings->clock);
     db->writer = writer_new(connection, settings->group_most);
-    if (db_transaction(&db->base, schema_body, db, err) < 0) {
+    if (db_transaction(&db->base, settings->access == DB_SERVES ? schema_body : check_body, db,
+                       err) < 0) {
         engine_close(&db->base);
         return error_context(err, "database %s", *path ? path : "in memory");
     }

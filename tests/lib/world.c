@@ -691,7 +691,10 @@ static void count_note(void *arg, const char *text) {
 
 int world_check(struct world *world) {
     const struct manager_backend behind_the_filter[2] = {
-        { .name = "memory", .driver = &memory_driver, .handle = world->memory },
+        { .name = "memory",
+          .host_name = world->backends[0].host_name,
+          .driver = &memory_driver,
+          .handle = world->memory },
     };
     struct check check = {
         .db = world->db,

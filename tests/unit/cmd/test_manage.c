@@ -112,16 +112,21 @@ static bool is_empty(const char *path) {
 
 /* With words that make sense to those that want some. */
 static const char *line_of(const struct command_word *word, char *line, size_t size) {
-    bool on_kind = word->run_on && strcmp(word->name, "salvage") != 0;
+    static const struct {
+        const char *name, *more;
+    } own[] = {
+        { "apply", " -f /dev/null" },
+        { "wait", " volumeconfig x --for=delete" },
+        { "salvage", " x" },
+        { "host rename", " x y" },
+    };
+    const char *more = word->run_on ? " volumeconfig x" : "";
 
-    snprintf(line, size, "manage %s%s --api=http://127.0.0.1:9/v3", word->name,
-             strcmp(word->name, "apply") == 0  ? " -f /dev/null"
-             : strcmp(word->name, "wait") == 0 ? " volumeconfig x --for=delete"
-             : on_kind                         ? " volumeconfig x"
-             : word->run_on                    ? " x"
-                                               : "");
-    if (!word->run_on)
-        *strstr(line, " --api") = '\0';
+    for (size_t i = 0; i < LENGTH(own); i++)
+        if (strcmp(word->name, own[i].name) == 0)
+            more = own[i].more;
+    snprintf(line, size, "manage %s%s%s", word->name, more,
+             word->effect >= WORD_READS_API ? " --api=http://127.0.0.1:9/v3" : "");
     return line;
 }
 
@@ -138,7 +143,7 @@ START_TEST(tools_that_only_read_make_nothing) {
             continue;
         told = program_says(&home, line_of(word, line, sizeof line));
         ck_assert_msg(is_empty(home.path), "%s", line);
-        if (word->effect == WORD_READS_DATABASE) {
+        if (word->effect == WORD_READS_DATABASE || strcmp(word->name, "host rename") == 0) {
             ck_assert_int_eq(told->status, EXIT_FAILURE);
             assert_has(told->error, "There is no database in ");
             assert_has(told->error, home.path);
@@ -295,6 +300,46 @@ START_TEST(a_mount_that_is_missing_is_one_finding) {
 }
 END_TEST
 
+static void assert_rename_fails(const struct home *home, const char *words, const char *why) {
+    char line[160];
+    const struct told *told;
+
+    snprintf(line, sizeof line, "manage host rename %s", words);
+    told = program_says(home, line);
+    ck_assert_int_eq(told->status, EXIT_FAILURE);
+    ck_assert_str_eq(told->text, "");
+    assert_has(told->error, "scoria manage host rename: ");
+    assert_has(told->error, why);
+}
+
+START_TEST(a_host_is_renamed_and_says_what_it_had) {
+    const struct told *told;
+    autohome struct home home;
+    json_t *tree;
+
+    home_make(&home);
+    program_says(&home, "manage db sync");
+    record_volume(&home, 1);
+    run_sql(&home, "INSERT INTO services (id, binary_name, host, availability_zone, disabled, "
+                   "frozen, reported_at, created_at) "
+                   "VALUES ('s', 'cinder-volume', 'n@file', 'nova', 0, 0, 1, 1)");
+    told = program_says(&home, "manage check --host=m");
+    assert_has(told->text, "P5  host n@file has 1 volumes, 0 groups and 0 operations, and no "
+                           "manager since ");
+    assert_rename_fails(&home, "", "the old name and the new one are missing");
+    assert_rename_fails(&home, "n", "the old name and the new one are missing");
+    assert_rename_fails(&home, "n m x", "\"x\" is not understood");
+    assert_rename_fails(&home, "x m", "Nothing has the host x.");
+    told = program_says(&home, "manage host rename n m --dry-run");
+    assert_has(told->text, "n would become m\nvolumes     1\n");
+    tree = json_of(&home, "manage host rename n m --format=json");
+    ck_assert_int_eq(json_integer_value(json_object_get(tree, "volumes")), 1);
+    ck_assert(json_is_false(json_object_get(tree, "dry_run")));
+    json_decref(tree);
+    ck_assert_ptr_null(strstr(program_says(&home, "manage check --host=m")->text, "no manager"));
+}
+END_TEST
+
 START_TEST(operations_are_listed) {
     const struct told *told;
     json_t *list;
@@ -319,4 +364,4 @@ CHECK_MAIN("manage", routes_are_those_of_the_tables, drivers_are_those_of_the_li
            tools_that_only_read_make_nothing, tools_that_only_read_migrate_nothing,
            tools_read_no_newer_schema, a_copy_wants_a_server_to_copy_to,
            a_check_says_what_does_not_agree, a_mount_that_is_missing_is_one_finding,
-           operations_are_listed)
+           operations_are_listed, a_host_is_renamed_and_says_what_it_had)

@@ -7,6 +7,7 @@
 #include "cmd/parts.h"
 #include "tests/unit/cmd/cmd_test.h"
 
+#include <sched.h>
 #include <sqlite3.h>
 
 #define COMPUTE " --compute_agent.libvirt_uri=test:///default"
@@ -211,6 +212,86 @@ START_TEST(a_second_manager_migrates_nothing) {
 }
 END_TEST
 
+static void hosts_of(const struct home *home, char hosts[256]) {
+    sqlite3_stmt *statement;
+    sqlite3 *raw;
+    char path[64];
+
+    database_path(home, path);
+    ck_assert_int_eq(sqlite3_open(path, &raw), SQLITE_OK);
+    sqlite3_busy_timeout(raw, 60000);
+    ck_assert_int_eq(
+        sqlite3_prepare_v2(raw, "SELECT group_concat(host) FROM services", -1, &statement, NULL),
+        SQLITE_OK);
+    ck_assert_int_eq(sqlite3_step(statement), SQLITE_ROW);
+    snprintf(hosts, 256, "%s", (const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    sqlite3_close(raw);
+}
+
+/* For this process and what it starts. */
+static bool name_machine(const char *name) {
+    static bool own;
+
+    own = own || unshare(CLONE_NEWUTS) == 0;
+    return own && sethostname(name, strlen(name)) == 0;
+}
+
+static void run_manager(const struct home *home, const char *line, const char *log) {
+    static struct told told;
+
+    begin(home, line, "ready\n", &told);
+    end(&told, SIGTERM);
+    if (log)
+        assert_has(told.error, log);
+}
+
+START_TEST(a_machine_with_another_name_goes_on_with_the_host_of_its_volumes) {
+    autohome struct home home;
+    char hosts[256], line[128];
+
+    home_make(&home);
+    if (!name_machine("first"))
+        return;
+    run_manager(&home, "manager", NULL);
+    ck_assert(name_machine("second"));
+    run_manager(&home, "manager", "host keeps its name host=first machine=second");
+    hosts_of(&home, hosts);
+    ck_assert_ptr_null(strstr(hosts, "second"));
+    assert_has(hosts, "first@file");
+    /* An option counts for more, and is kept from then on. */
+    run_manager(&home, "manager --host=third", NULL);
+    run_manager(&home, "manager", "host=third machine=second");
+    /* A database of many machines has no place for it. */
+    snprintf(line, sizeof line, "manager --database.connection=sqlite://%s/scoria.db", home.path);
+    run_manager(&home, line, NULL);
+    hosts_of(&home, hosts);
+    assert_has(hosts, "second@file");
+}
+END_TEST
+
+START_TEST(what_is_no_name_is_not_kept) {
+    static const char *const wrong[] = { "", "\n", "a b\n", "a@b\n", "a#b\n", "cut" };
+    autohome struct home home;
+    char path[64], hosts[256];
+
+    home_make(&home);
+    if (!name_machine("first"))
+        return;
+    snprintf(path, sizeof path, "%s/host", home.path);
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        FILE *file = fopen(path, "w");
+
+        fputs(wrong[i], file);
+        fclose(file);
+        run_manager(&home, "manager", NULL);
+        hosts_of(&home, hosts);
+        assert_has(hosts, "first@file");
+        ck_assert_uint_eq(strlen(hosts), strlen("first,first@file"));
+    }
+}
+END_TEST
+
 START_TEST(what_listens_is_exposed_only_in_words) {
     static struct told told;
     const char *refusal = "listening on 0.0.0.0: without identity";
@@ -254,4 +335,6 @@ CHECK_MAIN("role", an_option_leaves_out_the_agent_of_a_whole_service_alone,
            rows_agree_with_themselves, each_role_says_when_it_is_ready_and_ends_when_told,
            the_driver_is_a_service_of_its_own_or_of_a_whole_one, a_node_has_one_storage_agent,
            a_manager_is_alone_in_its_directory_and_an_api_is_not, a_second_manager_migrates_nothing,
-           what_listens_is_exposed_only_in_words, a_start_that_fails_leaves_nothing_running)
+           what_listens_is_exposed_only_in_words, a_start_that_fails_leaves_nothing_running,
+           a_machine_with_another_name_goes_on_with_the_host_of_its_volumes,
+           what_is_no_name_is_not_kept)

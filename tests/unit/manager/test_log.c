@@ -91,5 +91,24 @@ START_TEST(a_look_that_nobody_asked_for_names_no_request) {
 }
 END_TEST
 
+/* At the start, and once. */
+START_TEST(a_host_without_a_manager_is_told_once) {
+    autoworld struct world *world = world_new(NULL);
+
+    world_volume(world, 1);
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    listen_anew();
+    world->backends[0].host_name = "other";
+    world_restart(world);
+    ck_assert_uint_eq(count_lines("host has no manager", "host=" WORLD_NODE "@memory "), 1);
+    world_advance(world, 300);
+    ck_assert_uint_eq(count_lines("host has no manager", ""), 1);
+    world->backends[0].host_name = NULL;
+    world_restart(world);
+    world_advance(world, 100);
+    ck_assert_uint_eq(count_lines("host has no manager", ""), 1);
+}
+END_TEST
+
 CHECK_MAIN("log", a_drivers_line_names_the_request_that_it_works_for,
-           a_look_that_nobody_asked_for_names_no_request)
+           a_look_that_nobody_asked_for_names_no_request, a_host_without_a_manager_is_told_once)
