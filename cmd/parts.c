@@ -180,6 +180,7 @@ static int find_backend(const struct config *config, const char *name, struct ma
         .reports_discard = config_bool(config, name, "report_discard_supported"),
         .driver = driver_find(driver_name),
         .settings = {
+            .for_nova = strcmp(config_text(config, "compute", "service"), "nova") == 0,
             .name = name,
             .config = config,
             .state_directory = config_text(config, "DEFAULT", "state_path"),

@@ -58,6 +58,7 @@ struct driver_backend {
                  const char *name_id);
     void *knows_arg;
     bool only_looks; /* who opens it leaves nothing there */
+    bool for_nova;   /* [compute] service = nova: Nova connects what it gives out */
     /* Root of the volume API of this process; NULL before it listens, and when the process ends.
      * For any thread.  NULL: this process has none. */
     const char *(*volume_url)(const struct driver_backend *backend);

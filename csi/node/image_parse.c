@@ -181,7 +181,7 @@ int node_image_parse(struct arena *arena, const struct text_pair *context, size_
         return parse_target(arena, context, count, ret, err);
     if (strcmp(type, "nfs") == 0)
         return parse_share(context, count, ret, err);
-    if (strcmp(type, "local") != 0)
+    if (strcmp(type, "local") != 0 && strcmp(type, "gpfs") != 0)
         return error_set(err, ERROR_PRECONDITION, "Nodes attach no volumes of type %.40s.", type);
     ret->path = arena_text(arena, find(context, count, "device_path"));
     return ret->path ? 0 : error_set(err, ERROR_BAD_REQUEST, "device_path is missing.");

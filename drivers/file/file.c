@@ -16,12 +16,24 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char *const connection_types[] = { "auto", "local", "gpfs", NULL };
+
 static const struct option own_options[] = {
     { .section = OPTION_BACKEND,
       .key = "file_volume_directory",
       .type = OPTION_TEXT,
       .help = "Directory of the volume files, an absolute path. It is made, for the service alone, "
               "when it is missing. Unset: the directory volumes below state_path." },
+    { .section = OPTION_BACKEND,
+      .key = "file_connection_type",
+      .type = OPTION_WORD,
+      .fallback = "auto",
+      .words = connection_types,
+      .help =
+          "What a connection to a volume is called (driver_volume_type). Nova takes local for a "
+          "block device, and gpfs for the path of a raw file; agents of this service and its "
+          "driver for Kubernetes take both. auto: gpfs for raw files where [compute] service "
+          "is nova, else local." },
     SPARSE_OPTION("file_sparsed_volumes"),
     QCOW2_OPTION("file_qcow2_volumes", "false"),
     OVERLAYS_OPTION("file_snapshot_overlays"),
@@ -66,6 +78,22 @@ static void file_close(void *handle) {
     arena_free(backend->arena);
 }
 
+/* Nova reads whatever it connects as gpfs as raw. */
+static int read_connection_type(const struct driver_backend *source, struct file_backend *backend,
+                                struct error *err) {
+    const char *type = config_text(source->config, source->name, "file_connection_type");
+
+    backend->only_raw = strcmp(type, "gpfs") == 0;
+    backend->raw_type =
+        backend->only_raw || (strcmp(type, "auto") == 0 && source->for_nova) ? "gpfs" : "local";
+    if (backend->only_raw && (backend->settings.qcow2 || backend->settings.overlays))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "file_connection_type = gpfs is for raw files: file_qcow2_volumes and "
+                         "file_snapshot_overlays of backend %s must be false.",
+                         source->name);
+    return 0;
+}
+
 static int file_open(const struct driver_backend *source, void **ret_handle, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct file_backend *backend = arena_alloc(arena, sizeof(*backend));
@@ -79,6 +107,8 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
     backend->settings.qcow2 = config_bool(source->config, source->name, "file_qcow2_volumes");
     backend->settings.overlays =
         config_bool(source->config, source->name, "file_snapshot_overlays");
+    if (read_connection_type(source, backend, err) < 0)
+        return -1;
     path =
         path ? arena_text(arena, path) : arena_format(arena, "%s/volumes", source->state_directory);
     if (path[0] != '/' || !utf8_valid(path, strlen(path)))
@@ -163,12 +193,19 @@ static int file_connect(void *handle, struct arena *arena, const struct driver_v
     const struct file_backend *backend = handle;
     struct volume_image image;
 
-    (void)connector;
+    bool raw;
+
     if (volume_file_connect(&backend->directory, arena, volume, &image, err) < 0)
         return -1;
-    *ret = json_pack("{s:s, s:{s:s, s:s, s:s}}", "driver_volume_type", "local", "data",
-                     "device_path", directory_path(&backend->directory, arena, image.name), "name",
-                     image.name, "format", image.format);
+    raw = strcmp(image.format, "raw") == 0;
+    if (connector && backend->only_raw && !raw)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Volume %s is a %s image, and connections of type gpfs are read as raw.",
+                         volume->id, image.format);
+    *ret = json_pack("{s:s, s:{s:s, s:s, s:s}}", "driver_volume_type",
+                     raw ? backend->raw_type : "local", "data", "device_path",
+                     directory_path(&backend->directory, arena, image.name), "name", image.name,
+                     "format", image.format);
     assert(*ret); /* the path is UTF-8: file_open() */
     volume_file_tell_discard(&backend->directory, &image, *ret);
     return 0;

@@ -10,6 +10,8 @@ struct file_backend {
     struct directory_settings settings;
     struct directory directory;
     const char *pool;
+    const char *raw_type; /* driver_volume_type of a raw file */
+    bool only_raw;        /* gpfs by configuration: nothing else is connected */
 };
 
 /* Where it is, and how. */

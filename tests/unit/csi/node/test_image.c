@@ -86,6 +86,23 @@ START_TEST(options_that_unsettle_locks_are_refused) {
 }
 END_TEST
 
+/* What Nova calls a plain file. */
+START_TEST(a_plain_file_is_known_by_both_of_its_types) {
+    const struct text_pair gpfs[] = { { "driver_volume_type", "gpfs" },
+                                      { "format", "raw" },
+                                      { "device_path", "/srv/volumes/volume-1" },
+                                      { NULL, NULL } };
+
+    assert_ok(parse(LOCAL("/srv/volumes/volume-1")));
+    assert_ok(parse(gpfs));
+    assert_bad((const struct text_pair[]){ { "driver_volume_type", "gpfs" },
+                                           { "format", "qcow2" },
+                                           { "device_path", "/srv/volumes/volume-1" },
+                                           { NULL, NULL } },
+               ERROR_PRECONDITION);
+}
+END_TEST
+
 START_TEST(what_a_node_cannot_attach_is_said) {
     assert_bad(NFS({ "format", "qcow2" }, { "export", "s:/v" }, { "name", "v" }),
                ERROR_PRECONDITION);
@@ -235,7 +252,7 @@ END_TEST
 
 NODE_MAIN("node_image", an_image_is_found_again_whoever_has_attached_it,
           a_share_is_address_path_and_name, whatever_is_not_plain_is_refused,
-          options_that_unsettle_locks_are_refused, what_a_node_cannot_attach_is_said,
-          local_images_lie_in_the_directories_that_are_named,
+          options_that_unsettle_locks_are_refused, a_plain_file_is_known_by_both_of_its_types,
+          what_a_node_cannot_attach_is_said, local_images_lie_in_the_directories_that_are_named,
           a_share_is_mounted_once_and_for_as_long_as_it_is_used,
           a_share_that_cannot_be_mounted_is_unavailable)

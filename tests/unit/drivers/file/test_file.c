@@ -59,6 +59,85 @@ START_TEST(a_volume_that_has_all_its_blocks_is_connected_without_discards) {
 }
 END_TEST
 
+/* ---- what a connection is called ---- */
+
+static const char *type_of(struct bench *bench, const struct driver_volume *volume) {
+    json_t *connector = json_object(), *info;
+    const char *type;
+
+    ck_assert_msg(file_driver.connect(bench->handle, bench->arena, volume, connector, &info,
+                                      &bench->err) == 0,
+                  "%s", bench->err.message);
+    type = arena_text(bench->arena, json_string_value(json_object_get(info, "driver_volume_type")));
+    json_decref(info);
+    json_decref(connector);
+    return type;
+}
+
+/* Nova takes "local" for a block device, and "gpfs" for a raw file. */
+START_TEST(a_raw_file_is_connected_as_what_the_compute_service_takes) {
+    static const struct {
+        const char *option;
+        bool for_nova, qcow2;
+        const char *type;
+    } rows[] = {
+        { NULL, false, false, "local" },
+        { NULL, true, false, "gpfs" },
+        { NULL, true, true, "local" },
+        { "file_connection_type=auto", true, false, "gpfs" },
+        { "file_connection_type=local", true, false, "local" },
+        { "file_connection_type=gpfs", false, false, "gpfs" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        autobench struct bench bench;
+        struct driver_volume volume = A_VOLUME;
+
+        bench_new(&bench);
+        bench_configure(&bench, &file_driver,
+                        (const char *const[]){ rows[i].qcow2 ? "file_qcow2_volumes=true"
+                                                             : "file_qcow2_volumes=false",
+                                               rows[i].option, NULL });
+        bench.backend.for_nova = rows[i].for_nova;
+        ck_assert_int_eq(bench_try_open(&bench), 0);
+        ck_assert_int_eq(bench_create(&bench, &volume), 0);
+        ck_assert_str_eq(type_of(&bench, &volume), rows[i].type);
+    }
+}
+END_TEST
+
+/* Nova would read the image's head as the guest's data. */
+START_TEST(no_image_is_connected_as_a_raw_file) {
+    static const char *const others[] = { "file_qcow2_volumes=true",
+                                          "file_snapshot_overlays=true" };
+    autobench struct bench qcow2;
+    struct driver_volume volume = A_VOLUME;
+    json_t *connector = json_object(), *info;
+
+    for (size_t i = 0; i < LENGTH(others); i++) {
+        autobench struct bench bench;
+
+        bench_new(&bench);
+        bench_configure(&bench, &file_driver,
+                        (const char *const[]){ "file_connection_type=gpfs", others[i], NULL });
+        ck_assert_int_eq(bench_try_open(&bench), -1);
+        ck_assert_int_eq(bench.err.kind, ERROR_BAD_REQUEST);
+        ck_assert_ptr_nonnull(strstr(bench.err.message, "file_connection_type"));
+    }
+    BENCH_OPEN(&qcow2, &file_driver, "file_qcow2_volumes=true");
+    ck_assert_int_eq(bench_create(&qcow2, &volume), 0);
+    file_driver.close(qcow2.handle);
+    config_free(qcow2.config);
+    bench_configure(&qcow2, &file_driver,
+                    (const char *const[]){ "file_connection_type=gpfs", NULL });
+    ck_assert_int_eq(bench_try_open(&qcow2), 0);
+    ck_assert_int_eq(
+        file_driver.connect(qcow2.handle, qcow2.arena, &volume, connector, &info, &qcow2.err), -1);
+    ck_assert_int_eq(qcow2.err.kind, ERROR_BAD_REQUEST);
+    json_decref(connector);
+}
+END_TEST
+
 /* ---- the right directory ---- */
 
 static int knows(const struct driver_backend *backend, const char *location, const char *name_id) {
@@ -241,4 +320,6 @@ CHECK_MAIN("file", a_volume_that_has_all_its_blocks_is_connected_without_discard
            a_place_from_before_the_marker_is_known_by_its_volumes,
            a_place_without_a_marker_waits_for_the_database, who_only_looks_marks_nothing,
            the_directory_may_be_another, a_place_that_cannot_be_used_stops_the_start,
-           on_nfs_without_locks_attached_volumes_are_deferred, the_pool_has_the_backends_name)
+           on_nfs_without_locks_attached_volumes_are_deferred, the_pool_has_the_backends_name,
+           a_raw_file_is_connected_as_what_the_compute_service_takes,
+           no_image_is_connected_as_a_raw_file)
