@@ -24,7 +24,7 @@ int operation_claim(struct work *work, const char *id, const char *owner, struct
         db_query(
             work->tx, err,
             "UPDATE operations SET owner = $1, lease_until = $2, attempts = attempts + 1, "
-            "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, "
+            "phase = CASE WHEN phase = 'queued' THEN 'running' ELSE phase END, progress = NULL, "
             "updated_at = $3 WHERE id = $4 AND (owner IS NULL OR lease_until < $5) AND " IS_DUE(
                 "$5") " AND " NOTHING_CANCELLED_IS_LEFT " AND " IS_ITS_TURN
                       " RETURNING " OPERATION_COLUMNS,

@@ -33,7 +33,7 @@ struct job {
     const char *found_in_use;  /* by the driver, which did nothing more: no verdict either */
     bool is_too_long; /* the same: it would move much data, and here is no worker for that */
     struct driver_progress progress; /* the same for what takes long, asked once in a while */
-    int64_t progress_asked_us;
+    int64_t progress_asked_us, progress_noted_us, progress_logged_us;
     int progress_percent; /* as it was last written down */
     bool renamed;         /* a delete: the object has a name that no worker before this one knows */
 };

@@ -11,6 +11,9 @@
 #include <string.h>
 
 #define RETRY_PAUSE_US SECOND_US
+/* How often it is written down how far an operation is, and how often the log says it. */
+#define PROGRESS_NOTE_US (2 * SECOND_US)
+#define PROGRESS_LOG_US  (60 * SECOND_US)
 /* Before another look at what was in use: an eighth of the age of the operation. */
 #define BUSY_PAUSE_US      SECOND_US
 #define BUSY_PAUSE_MOST_US (10 * SECOND_US)
@@ -140,8 +143,20 @@ static int progress_body(struct work *work, void *arg, struct error *err) {
     struct operation operation;
     int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
 
-    return held > 0 ? operation.kind->progress(work, &operation, &job->progress_percent, err)
-                    : held;
+    if (held <= 0)
+        return held;
+    if (operation_set_progress(work, operation.id, job_owner(job), job->progress_percent, err) < 0)
+        return -1;
+    return operation.kind->progress
+               ? operation.kind->progress(work, &operation, &job->progress_percent, err)
+               : 0;
+}
+
+static void log_progress(struct job *job, int64_t done_bytes, int64_t all_bytes) {
+    log_info(&job->context.log, "operation goes on", "kind", job->operation.kind->name, "volume_id",
+             job->operation.volume_id, "object_id", job->operation.object_id, "percent",
+             LOG_INT(job->progress_percent), "done_bytes", LOG_INT(done_bytes), "all_bytes",
+             LOG_INT(all_bytes), NULL);
 }
 
 /* What cannot be written down now is next time. */
@@ -150,12 +165,16 @@ static void note_progress(struct job *job, int percent) {
     struct work base = job->base;
     struct error err;
 
-    if (!job->operation.kind->progress || percent == job->progress_percent)
+    if (percent == job->progress_percent)
         return;
     job->progress_percent = percent;
     base.arena = arena;
     if (work_transaction_unsynced(job->manager->settings.db, &base, progress_body, job, &err) < 0)
-        job->progress_percent = 0;
+        job->progress_percent = -1;
+}
+
+static int percent_of(int64_t done_bytes, int64_t all_bytes) {
+    return done_bytes < all_bytes ? (int)(100.0 * (double)done_bytes / (double)all_bytes) : 99;
 }
 
 /* Whoever copies asks this for every piece; the rows are looked at once in a second. */
@@ -168,8 +187,14 @@ static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, 
     job->progress_asked_us = now_us;
     if (!fence_holds(&job->fence))
         return false;
-    note_progress(
-        job, done_bytes < all_bytes ? (int)(100.0 * (double)done_bytes / (double)all_bytes) : 99);
+    if (now_us - job->progress_noted_us >= PROGRESS_NOTE_US) {
+        job->progress_noted_us = now_us;
+        note_progress(job, percent_of(done_bytes, all_bytes));
+    }
+    if (now_us - job->progress_logged_us >= PROGRESS_LOG_US) {
+        job->progress_logged_us = now_us;
+        log_progress(job, done_bytes, all_bytes);
+    }
     return true;
 }
 
@@ -196,10 +221,6 @@ static int look_body(struct work *work, void *arg, struct error *err) {
     return !operation.owner || operation.lease_until < work->over_us;
 }
 
-/*
- * A job that could not get through, usually because the database would not take its end, gives the
- * operation back.  When even that fails, the lease runs out: it is renewed only for jobs that run.
- */
 static int wait_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     int64_t pause_us = (work->clock_us - job->operation.created_at) / 8;
@@ -226,6 +247,10 @@ static int make_long(struct work *work, void *arg, struct error *err) {
     return operation_make_long(work, job->operation.id, job_owner(job), err);
 }
 
+/*
+ * A job that could not get through, usually because the database would not take its end, gives the
+ * operation back.  When even that fails, the lease runs out: it is renewed only for jobs that run.
+ */
 static int job_give_back(struct job *job, const struct error *reason, struct error *err) {
     if (job->is_too_long && !job->fenced_off)
         return job_transaction(job, make_long, job, err) < 0 ? -1 : 0;
@@ -288,6 +313,7 @@ int job_run(struct manager_lane *lane, const char *operation_id, struct error *e
         .arena = arena,
         .operation = { .id = operation_id },
         .running = { .operation_id = operation_id },
+        .progress_percent = -1,
         .fence = { .holds = fence_holds, .busy = found_busy, .may_take_long = may_take_long },
         .progress = { .tell = goes_on },
     };
@@ -304,7 +330,7 @@ int job_run(struct manager_lane *lane, const char *operation_id, struct error *e
     if (claimed <= 0 || !running_begin(manager, &job.running))
         return claimed < 0 ? -1 : 0;
     asked_us = clock_steady_us(manager->settings.settings->clock);
-    job.progress_asked_us = asked_us;
+    job.progress_asked_us = job.progress_noted_us = job.progress_logged_us = asked_us;
     claimed = work_transaction_unsynced(manager->settings.db, &job.base, claim_body, &job, err);
     if (claimed > 0) {
         job_identify(&job);

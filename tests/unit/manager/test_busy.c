@@ -175,6 +175,51 @@ START_TEST(work_that_moves_much_data_is_never_forgotten) {
 }
 END_TEST
 
+/* ---- how far it is ---- */
+
+static struct world *told_world;
+static unsigned writes;
+
+static int clone_slowly(void *handle, struct arena *arena, const struct driver_volume *volume,
+                        const struct driver_volume *source, const struct driver_progress *progress,
+                        struct driver_created *ret, struct error *err) {
+    struct world *world = told_world;
+
+    for (int64_t percent = 0; percent < 100; percent++) {
+        int64_t shown = COUNT("operations WHERE progress IS NOT NULL") > 0
+                            ? world_count(world, "SELECT progress FROM operations")
+                            : -1;
+
+        ck_assert_int_le(shown, percent);
+        ck_assert_int_ge(shown, percent - 20); /* at ten percent in a second */
+        world->now_us += SECOND_US / 10;
+        ck_assert(progress->tell(progress, percent * GIB, 100 * GIB));
+        writes += world_count(world, "SELECT COALESCE(MAX(progress), -1) FROM operations") != shown;
+    }
+    return memory_driver.clone_volume(told_world->memory, arena, volume, source, progress, ret,
+                                      err) < 0
+               ? -1
+               : ((void)handle, 0);
+}
+
+START_TEST(how_far_a_copy_is_can_be_seen_and_costs_little) {
+    autoworld struct world *world = new_world();
+    const char *id = world_volume(world, 2);
+
+    told_world = world;
+    writes = 0;
+    world->filter.clone_volume = clone_slowly;
+    copy_volume(world, id, NULL);
+    world_settle(world);
+    ck_assert_uint_ge(writes, 4);
+    ck_assert_uint_le(writes, 5);
+    ck_assert_int_eq(COUNT("operations"), 0);
+    ck_assert_int_eq(COUNT("volumes WHERE status = 'available'"), 2);
+}
+END_TEST
+
+/* ---- what else ---- */
+
 /* Else those that read would keep a delete away for ever, one after the other. */
 START_TEST(new_readers_stay_behind_a_delete_that_found_the_files_in_use) {
     autoworld struct world *world = new_world();
@@ -220,5 +265,6 @@ END_TEST
 CHECK_MAIN("busy", what_is_in_use_is_waited_for_without_a_worker,
            work_that_moves_much_data_goes_on_with_another_worker,
            work_that_moves_much_data_is_never_forgotten,
+           how_far_a_copy_is_can_be_seen_and_costs_little,
            new_readers_stay_behind_a_delete_that_found_the_files_in_use,
            work_that_waits_can_be_given_up)
