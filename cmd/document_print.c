@@ -1,6 +1,7 @@
 #include "cmd/document_print.h"
 
 #include "cmd/plain_text.h"
+#include "cmd/table.h"
 #include "common/cleanup.h"
 #include "json/json.h"
 
@@ -57,8 +58,38 @@ static const char *node_of(const json_t *document) {
     return text_or_dash(node ? node : json_text_of(json_object_get(document, "spec"), "nodeId"));
 }
 
-static void put_row(const char *const cells[6]) {
-    static const int widths[] = { 30, 12, 8, 16, 20 };
+static const char *const names[] = { "name", "phase", "capacity", "node", "created", "uid", NULL };
+
+enum { CELLS = LENGTH(names) - 1 };
+
+static void read_cells(const json_t *document, const char *cells[CELLS]) {
+    const char *const read[CELLS] = { metadata_of(document, "name"),
+                                      member_text(json_object_get(document, "status"), "phase"),
+                                      capacity_of(document),
+                                      node_of(document),
+                                      metadata_of(document, "creationTimestamp"),
+                                      metadata_of(document, "uid") };
+
+    memcpy(cells, read, sizeof read);
+}
+
+void document_print_table(const json_t *list) {
+    autoarena struct arena *arena = arena_new();
+    struct table table;
+
+    table_begin(&table, arena, names, 0);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *cells[CELLS];
+
+        read_cells(json_array_get(list, i), cells);
+        table_add(&table, cells);
+    }
+    table_print(&table);
+}
+
+/* How wide the columns of events are, which come one by one, is not known before. */
+static void put_row(const char *const *cells) {
+    static const int widths[CELLS - 1] = { 30, 12, 8, 16, 20 };
 
     for (size_t i = 0; i < LENGTH(widths); i++)
         put_cell(cells[i], widths[i]);
@@ -66,46 +97,36 @@ static void put_row(const char *const cells[6]) {
     putchar('\n');
 }
 
-static void put_names(void) {
-    put_row((const char *const[]){ "name", "phase", "capacity", "node", "created", "uid" });
-}
-
-static void put_document(const json_t *document) {
-    put_row((const char *const[]){
-        metadata_of(document, "name"), member_text(json_object_get(document, "status"), "phase"),
-        capacity_of(document), node_of(document), metadata_of(document, "creationTimestamp"),
-        metadata_of(document, "uid") });
-}
-
-void document_print_table(const json_t *list) {
-    put_names();
-    for (size_t i = 0; i < json_array_size(list); i++)
-        put_document(json_array_get(list, i));
-}
-
 void document_print_event(const char *type, const json_t *document) {
+    const char *cells[CELLS];
+
     put_cell(type ? type : "event", 8);
     if (type)
-        put_document(document);
-    else
-        put_names();
+        read_cells(document, cells);
+    put_row(type ? cells : names);
+}
+
+static const char *bytes_of(struct arena *arena, const json_t *pool, const char *key) {
+    return arena_format(arena, "%jd", (intmax_t)json_integer_value(json_object_get(pool, key)));
 }
 
 void document_print_pools(const json_t *list) {
-    printf("%-30s  %-16s  %-10s  %15s  %15s  %s\n", "name", "node", "state", "free", "total",
-           "path");
+    static const char *const of_pool[] = { "name", "node", "state", "free", "total", "path", NULL };
+    autoarena struct arena *arena = arena_new();
+    struct table table;
+
+    table_begin(&table, arena, of_pool, 1 << 3 | 1 << 4);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *pool = json_array_get(list, i);
         bool up = json_is_true(json_object_get(pool, "up"));
 
-        put_cell(member_text(pool, "name"), 30);
-        put_cell(member_text(pool, "node"), 16);
-        put_cell(up ? member_text(pool, "state") : "Offline", 10);
-        printf("%15jd  %15jd  ", (intmax_t)json_integer_value(json_object_get(pool, "free_bytes")),
-               (intmax_t)json_integer_value(json_object_get(pool, "total_bytes")));
-        put_text(member_text(pool, "path"));
-        putchar('\n');
+        table_add(&table, (const char *const[]){
+                              member_text(pool, "name"), member_text(pool, "node"),
+                              up ? member_text(pool, "state") : "Offline",
+                              bytes_of(arena, pool, "free_bytes"),
+                              bytes_of(arena, pool, "total_bytes"), member_text(pool, "path") });
     }
+    table_print(&table);
 }
 
 /* ---- all of it ---- */

@@ -1,5 +1,6 @@
 #include "cmd/manage.h"
 #include "cmd/parts.h"
+#include "cmd/table.h"
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "db/copy.h"
@@ -55,16 +56,22 @@ static void print_progress(void *arg, const char *table, int64_t rows) {
 }
 
 static void print_copied(const struct copy *copy, bool json) {
+    static const char *const names[] = { "table", "rows", NULL };
     json_t *list = json_array();
+    struct table printed;
 
+    table_begin(&printed, copy->arena, names, 1 << 1);
     for (unsigned i = 0; i < copy->count; i++) {
         const struct copy_table *table = &copy->tables[i];
 
         json_array_append_new(
             list, json_pack("{ss sI}", "table", table->name, "rows", (json_int_t)table->rows));
-        if (!json)
-            printf("%-26s  %lld\n", table->name, (long long)table->rows);
+        table_add(&printed,
+                  (const char *const[]){
+                      table->name, arena_format(copy->arena, "%lld", (long long)table->rows) });
     }
+    if (!json)
+        table_print(&printed);
     if (json)
         manage_print_json(list);
     else

@@ -1,17 +1,20 @@
 #include "cmd/manage.h"
 #include "cmd/parts.h"
+#include "cmd/table.h"
 #include "common/cleanup.h"
 #include "ledger/operation.h"
 
 struct listing {
     struct operation *operations;
     int count;
+    int64_t now_us; /* as what is shown */
 };
 
 static int list_body(struct work *work, void *arg, struct error *err) {
     struct listing *listing = arg;
 
     listing->count = operation_list(work, &listing->operations, err);
+    listing->now_us = work->now_us;
     for (int i = 0; i < listing->count; i++) {
         struct operation *row = &listing->operations[i];
 
@@ -27,6 +30,16 @@ static const char *instant(struct arena *arena, int64_t instant_us) {
     return instant_us ? arena_text(arena, clock_text(instant_us, text)) : NULL;
 }
 
+static json_t *percent(const struct operation *row) {
+    return row->progress < 0 ? json_null() : json_integer(row->progress);
+}
+
+static int64_t age_s(const struct listing *listing, const struct operation *row) {
+    int64_t age_us = listing->now_us - row->created_at;
+
+    return age_us > 0 ? age_us / SECOND_US : 0;
+}
+
 static void print_json(struct arena *arena, const struct listing *listing) {
     json_t *list = json_array();
 
@@ -35,27 +48,61 @@ static void print_json(struct arena *arena, const struct listing *listing) {
 
         json_array_append_new(
             list,
-            json_pack("{ss ss ss ss ss ss? ss? sI sI ss ss?}", "id", row->id, "kind",
-                      row->kind->name, "volume_id", row->volume_id, "host", row->host, "phase",
-                      operation_phase_text(row->phase), "owner", row->owner, "deadline",
-                      instant(arena, row->deadline), "new_size_gb", (json_int_t)row->new_size_gb,
-                      "attempts", (json_int_t)row->attempts, "request_id", row->request_id,
-                      "created_at", instant(arena, row->created_at)));
+            json_pack("{ss ss ss ss ss ss ss? ss? sI sI ss ss? sI sb so ss?}", "id", row->id,
+                      "kind", row->kind->name, "volume_id", row->volume_id, "object_id",
+                      row->object_id, "host", row->host, "phase", operation_phase_text(row->phase),
+                      "owner", row->owner, "deadline", instant(arena, row->deadline), "new_size_gb",
+                      (json_int_t)row->new_size_gb, "attempts", (json_int_t)row->attempts,
+                      "request_id", row->request_id, "created_at", instant(arena, row->created_at),
+                      "age", (json_int_t)age_s(listing, row), "long", row->is_long, "progress",
+                      percent(row), "waits_for", row->waits_for));
     }
     manage_print_json(list);
 }
 
+/* "12s", "3m20s", "5h07m", "2d04h". */
+static const char *span(struct arena *arena, int64_t seconds) {
+    static const struct {
+        int64_t seconds, part;
+        char word, part_word;
+    } units[] = { { 86400, 3600, 'd', 'h' }, { 3600, 60, 'h', 'm' }, { 60, 1, 'm', 's' } };
+
+    for (size_t i = 0; i < LENGTH(units); i++)
+        if (seconds >= units[i].seconds)
+            return arena_format(
+                arena, "%jd%c%02jd%c", (intmax_t)(seconds / units[i].seconds), units[i].word,
+                (intmax_t)(seconds % units[i].seconds / units[i].part), units[i].part_word);
+    return arena_format(arena, "%jds", (intmax_t)seconds);
+}
+
+/* What it waits for, or how far it is. */
+static const char *state(struct arena *arena, const struct operation *row) {
+    bool has_worker = row->owner && *row->owner;
+
+    if (row->waits_for && !has_worker)
+        return arena_format(arena, "%s in use", row->waits_for);
+    if (row->progress >= 0)
+        return arena_format(arena, "%d%%", row->progress);
+    return row->is_long && !has_worker ? "long, waits" : row->is_long ? "long" : NULL;
+}
+
 static void print_table(struct arena *arena, const struct listing *listing) {
-    printf("%-36s  %-7s  %-36s  %-10s  %-26s  %s\n", "id", "kind", "volume", "phase", "deadline",
-           "owner");
+    static const char *const names[] = { "id",    "kind",     "object",   "phase", "since", "for",
+                                         "state", "attempts", "deadline", "host",  "owner", NULL };
+    struct table table;
+
+    table_begin(&table, arena, names, 1 << 5 | 1 << 7);
     for (int i = 0; i < listing->count; i++) {
         const struct operation *row = &listing->operations[i];
-        const char *deadline = instant(arena, row->deadline);
 
-        printf("%-36s  %-7s  %-36s  %-10s  %-26s  %s\n", row->id, row->kind->name, row->volume_id,
-               operation_phase_text(row->phase), deadline ? deadline : "-",
-               row->owner && *row->owner ? row->owner : "-");
+        table_add(&table,
+                  (const char *const[]){
+                      row->id, row->kind->name, row->object_id, operation_phase_text(row->phase),
+                      instant(arena, row->created_at), span(arena, age_s(listing, row)),
+                      state(arena, row), arena_format(arena, "%jd", (intmax_t)row->attempts),
+                      instant(arena, row->deadline), row->host, row->owner });
     }
+    table_print(&table);
 }
 
 int manage_operations(const struct config *config, bool json) {

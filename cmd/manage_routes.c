@@ -4,15 +4,19 @@
  */
 #include "api/routes.h"
 #include "cmd/manage.h"
+#include "cmd/table.h"
 #include "common/arena.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-static void print_line(struct arena *arena, const struct route *route) {
-    printf("%-6s  %-62s  %-5s  %s\n", route->method,
-           route->action ? arena_format(arena, "%s  %s", route->path, route->action) : route->path,
-           arena_format(arena, "3.%u", route->since), route->rule ? route->rule : "-");
+static void add_row(struct arena *arena, const struct route *route, struct table *table) {
+    const char *path =
+        route->action ? arena_format(arena, "%s  %s", route->path, route->action) : route->path;
+
+    table_add(table,
+              (const char *const[]){ route->method, path, arena_format(arena, "3.%u", route->since),
+                                     route->rule });
 }
 
 static void add_object(struct arena *arena, const struct route *route, json_t *list) {
@@ -25,10 +29,12 @@ static void add_object(struct arena *arena, const struct route *route, json_t *l
 int manage_routes(const struct config *config, bool json) {
     autoarena struct arena *arena = arena_new();
     json_t *list = json_array();
+    static const char *const names[] = { "METHOD", "PATH BELOW /v3, ACTION", "SINCE", "POLICY",
+                                         NULL };
+    struct table table;
 
     (void)config;
-    if (!json)
-        printf("%-6s  %-62s  %-5s  %s\n", "METHOD", "PATH BELOW /v3, ACTION", "SINCE", "POLICY");
+    table_begin(&table, arena, names, 0);
     for (unsigned i = 0; api_routes[i]; i++)
         for (const struct route *route = api_routes[i]; route->method; route++) {
             if (route->flags & ROUTE_ABSENT)
@@ -36,8 +42,10 @@ int manage_routes(const struct config *config, bool json) {
             if (json)
                 add_object(arena, route, list);
             else
-                print_line(arena, route);
+                add_row(arena, route, &table);
         }
+    if (!json)
+        table_print(&table);
     if (json)
         manage_print_json(list);
     else

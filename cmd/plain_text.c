@@ -2,15 +2,26 @@
 
 #include <stdbool.h>
 
-int plain_text_put(FILE *to, const char *text) {
-    int cells = 0;
+/* `to` NULL: nowhere. */
+static int put(FILE *to, const char *text) {
+    int places = 0;
 
-    for (; *text; text++, cells++) {
+    for (; *text; text++) {
         unsigned char first = (unsigned char)text[0], second = (unsigned char)text[1];
         bool longer = first == 0xC2 && second >= 0x80 && second <= 0x9F;
 
-        putc(first < ' ' || first == 0x7F || longer ? '?' : first, to);
+        if (to)
+            putc(first < ' ' || first == 0x7F || longer ? '?' : first, to);
+        places += (first & 0xC0) != 0x80; /* not what goes on with a character */
         text += longer;
     }
-    return cells;
+    return places;
+}
+
+int plain_text_put(FILE *to, const char *text) {
+    return put(to, text);
+}
+
+int plain_text_width(const char *text) {
+    return put(NULL, text);
 }

@@ -353,6 +353,23 @@ START_TEST(operations_are_listed) {
     told = program_says(&home, "manage operations");
     ck_assert_int_eq(told->status, EXIT_SUCCESS);
     assert_has(told->text, "deadline");
+    run_sql(&home,
+            "INSERT INTO operations (id, kind, target_id, volume_id, host, phase, project_id, "
+            "user_id, request_id, attempts, created_at, progress, waits_for, is_long) VALUES "
+            "('o1', 'group_snapshot_create', 'v1', 'v1', 'n@b', 'running', 'p', 'u', 'r', 1, 1, "
+            "42, NULL, 1), ('o2', 'delete', 'v2', 'v2', 'n@b', 'running', 'p', 'u', 'r', 0, 2, "
+            "NULL, 'volume files', 0)");
+    told = program_says(&home, "manage operations");
+    assert_has(told->text, "o1  group_snapshot_create  v1      running  1970-01-01T00:00:");
+    assert_has(told->text, "o2  delete                 v2      running  1970-01-01T00:00:");
+    assert_has(told->text, "  42%                         1  -         n@b   -\n");
+    assert_has(told->text, "  volume files in use         0  -         n@b   -\n");
+    list = json_of(&home, "manage operations --format=json");
+    ck_assert_int_eq(json_integer_value(json_object_get(json_array_get(list, 0), "progress")), 42);
+    ck_assert_str_eq(json_string_value(json_object_get(json_array_get(list, 1), "waits_for")),
+                     "volume files");
+    ck_assert_int_ge(json_integer_value(json_object_get(json_array_get(list, 1), "age")), 1000);
+    json_decref(list);
     assert_has(
         program_says(&home, "manage operations --database.connection=sqlite:////nowhere/x")->error,
         "scoria manage operations: ");
