@@ -52,6 +52,20 @@ static int check_name(const char *name, struct error *err) {
                             name);
 }
 
+static int check_cluster(const char *name, struct error *err) {
+    size_t length = strlen(name);
+    bool good = length <= LONGEST_NAME;
+
+    for (size_t i = 0; i < length; i++)
+        good = good &&
+               (is_letter(name[i]) || isdigit((unsigned char)name[i]) || strchr("-._", name[i]));
+    return good ? 0
+                : error_set(err, ERROR_BAD_REQUEST,
+                            "[csi] cluster: '%s' is not of letters, digits, '-', '.' and '_', at "
+                            "most %d",
+                            name, LONGEST_NAME);
+}
+
 static struct csi_driver *driver_new(const struct csi_settings *settings) {
     const struct config *config = settings->config;
     struct arena *arena = arena_new();
@@ -63,6 +77,7 @@ static struct csi_driver *driver_new(const struct csi_settings *settings) {
     driver->lock = -1;
     driver->config = config;
     driver->name = config_text(config, SECTION, "driver_name");
+    driver->cluster = config_text(config, SECTION, "cluster");
     driver->version = PACKAGE_VERSION;
     driver->controller = controller || !node;
     driver->node = node || !controller;
@@ -131,8 +146,8 @@ int csi_driver_start(const struct csi_settings *settings, struct csi_driver **re
                      struct error *err) {
     struct csi_driver *driver = driver_new(settings);
 
-    if (check_name(driver->name, err) < 0 || (driver->node && csi_node_start(driver, err) < 0) ||
-        serve(driver, settings, err) < 0) {
+    if (check_name(driver->name, err) < 0 || check_cluster(driver->cluster, err) < 0 ||
+        (driver->node && csi_node_start(driver, err) < 0) || serve(driver, settings, err) < 0) {
         driver_free(driver);
         return -1;
     }

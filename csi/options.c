@@ -55,6 +55,11 @@ const struct option csi_options[] = {
     { .section = SECTION, .key = "driver_name", .type = OPTION_TEXT, .fallback = "csi.scoria.io",
       .help = "Name of the driver, as CSIDriver and StorageClass have it: letters, digits, dots and hyphens, 63 at "
               "most, with a letter at both ends." },
+    { .section = SECTION, .key = "cluster", .type = OPTION_TEXT, .fallback = "",
+      .help = "Name of the cluster, where several use one project: letters, digits, dots, hyphens and underscores, 63 at "
+              "most. It is marked on volumes, snapshots and groups that the driver creates, and the driver deletes none that "
+              "bears another name, nor one that no driver created. Set it in each cluster, before its first volume. Empty: "
+              "no name." },
     { .section = SECTION, .key = "workers", .type = OPTION_INT, .fallback = "16", .min = 1, .max = 256,
       .help = "Calls that are worked on at once; others wait." },
     OPTIONS_END

@@ -156,16 +156,52 @@ static const char *quoted(struct arena *arena, const char *text) {
     return quote;
 }
 
-const char *controller_query(struct arena *arena, const char *name) {
-    const char *pair = arena_format(arena, "{'" CSI_NAME_KEY "': %s}", quoted(arena, name));
+const char *controller_mark(const struct grpc_call *call, const char *name) {
+    const char *cluster = csi_driver_of(call)->cluster;
+
+    return *cluster || name[0] == '@' ? arena_join(call->arena, "@", cluster, "/", name, NULL)
+                                      : name;
+}
+
+const char *controller_name_in(const char *mark, const char **ret_cluster, size_t *ret_length) {
+    const char *slash = mark[0] == '@' ? strchr(mark, '/') : NULL;
+
+    *ret_cluster = slash ? mark + 1 : "";
+    *ret_length = slash ? (size_t)(slash - mark - 1) : 0;
+    return slash ? slash + 1 : mark;
+}
+
+int controller_check_owner(const struct grpc_call *call, const char *label, const char *id,
+                           const char *mark, struct error *err) {
+    const char *ours = csi_driver_of(call)->cluster, *cluster;
+    size_t length;
+
+    if (!mark || !*mark)
+        return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
+                           "The %s %s was not created by this driver: delete it by the volume API.",
+                           label, id);
+    controller_name_in(mark, &cluster, &length);
+    if (length == 0 || (strlen(ours) == length && memcmp(ours, cluster, length) == 0))
+        return 0;
+    return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
+                       "The %s %s was created for cluster %.*s, which is not this one.", label, id,
+                       (int)length, cluster);
+}
+
+const char *controller_mark_in(const json_t *metadata) {
+    return json_text_of(metadata, CSI_NAME_KEY);
+}
+
+const char *controller_query(struct arena *arena, const char *mark) {
+    const char *pair = arena_format(arena, "{'" CSI_NAME_KEY "': %s}", quoted(arena, mark));
 
     return arena_join(arena, "metadata=", http_encode(arena, pair), NULL);
 }
 
-bool controller_named(const json_t *metadata, const char *name) {
-    const char *have = json_text_of(metadata, CSI_NAME_KEY);
+bool controller_named(const json_t *metadata, const char *mark) {
+    const char *have = controller_mark_in(metadata);
 
-    return have && strcmp(have, name) == 0;
+    return have && strcmp(have, mark) == 0;
 }
 
 bool controller_is_untold(const json_t *metadata) {

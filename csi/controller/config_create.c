@@ -13,6 +13,7 @@
 
 struct wanted {
     const Csi__V1__CreateVolumeRequest *request;
+    const char *mark; /* its name */
     const char *name;
     struct config_class class;
     json_t *limits;
@@ -31,12 +32,14 @@ bool config_is_name(const char *text) {
            !strstr(text, ".-") && !strstr(text, "-.");
 }
 
-const char *config_name_of(struct arena *arena, const char *csi_name) {
+const char *config_name_of(struct arena *arena, const char *mark) {
+    size_t length;
+    const char *cluster, *name = controller_name_in(mark, &cluster, &length);
     char hex[MD5_HEX_SIZE];
 
-    if (config_is_name(csi_name))
-        return csi_name;
-    md5_hex(csi_name, strlen(csi_name), hex);
+    if (config_is_name(name))
+        return name;
+    md5_hex(mark, strlen(mark), hex);
     return arena_join(arena, "csi-", hex, NULL);
 }
 
@@ -51,7 +54,7 @@ static int read_request(struct arena *arena, struct wanted *ret, struct error *e
         result = config_class_read(CONTROLLER_PARAMETERS(request), &ret->class, err);
     if (result == 0)
         result = config_limits_read(arena, CONTROLLER_MUTABLE(request), &ret->limits, err);
-    ret->name = config_name_of(arena, request->name);
+    ret->name = config_name_of(arena, ret->mark);
     return result;
 }
 
@@ -94,7 +97,7 @@ static int read_source(const struct client *api, struct arena *arena, struct wan
     if (source->type_case != CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME)
         return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "The content source is of no known kind.");
     wanted->clone.source_id = source->volume->volume_id;
-    wanted->clone.csi_name = wanted->request->name;
+    wanted->clone.csi_name = wanted->mark;
     return config_clone_name(api, arena, &wanted->clone, err);
 }
 
@@ -117,7 +120,7 @@ static int check_same(const struct wanted *wanted, const struct volume_config *c
                       struct error *err) {
     const Csi__V1__CapacityRange *range = wanted->request->capacity_range;
 
-    if (strcmp(config->csi_name, wanted->request->name) != 0)
+    if (strcmp(config->csi_name, wanted->mark) != 0)
         return differs(config, "owner", err);
     if (range && (config->bytes < range->required_bytes ||
                   (range->limit_bytes > 0 && config->bytes > range->limit_bytes)))
@@ -140,7 +143,7 @@ static int check_found(const struct grpc_call *call, const struct client *api,
 /* ---- making it ---- */
 
 static json_t *document_of(struct arena *arena, const struct wanted *wanted) {
-    json_t *annotations = json_pack("{s:s}", NAME_ANNOTATION, wanted->request->name);
+    json_t *annotations = json_pack("{s:s}", NAME_ANNOTATION, wanted->mark);
     json_t *finalizers = wanted->clone.snapshot ? json_pack("[s]", CLONE_FINALIZER) : json_array();
 
     if (*wanted->class.policy)
@@ -187,7 +190,7 @@ static int size_of(struct wanted *wanted, int64_t least_gb, struct error *err) {
 
 static int make(const struct grpc_call *call, const struct client *api, struct wanted *wanted,
                 int64_t least_gb, struct volume_config *ret, struct error *err) {
-    int result = config_check_plain_name(api, call->arena, wanted->request->name, err);
+    int result = config_check_plain_name(api, call->arena, wanted->mark, err);
 
     if (result == 0)
         result = config_class_resolve(api, call->arena, &wanted->class, err);
@@ -213,7 +216,7 @@ static int make(const struct grpc_call *call, const struct client *api, struct w
 static int check_alone(const struct grpc_call *call, const struct client *api,
                        const struct wanted *wanted, const struct volume_config *config, bool is_new,
                        struct error *err) {
-    int result = config_check_plain_name(api, call->arena, wanted->request->name, err);
+    int result = config_check_plain_name(api, call->arena, wanted->mark, err);
     struct error ignored;
 
     if (result == GRPC_ALREADY_EXISTS && is_new)
@@ -233,7 +236,10 @@ static int find(const struct client *api, struct arena *arena, const struct want
 
 int config_create(struct grpc_call *call, const void *message, void *response, struct error *err) {
     Csi__V1__CreateVolumeResponse *answer = response;
-    struct wanted wanted = { .request = message, .source = "" };
+    const Csi__V1__CreateVolumeRequest *request = message;
+    struct wanted wanted = { .request = request,
+                             .mark = controller_mark(call, request->name),
+                             .source = "" };
     struct client api = csi_api(call);
     struct volume_config config = { 0 };
     int64_t least_gb = 1;

@@ -12,31 +12,32 @@
 
 /* ---- names ---- */
 
-int config_check_name(const struct client *api, struct arena *arena, const char *csi_name,
+int config_check_name(const struct client *api, struct arena *arena, const char *mark,
                       struct error *err) {
     struct remote_documents kind = config_documents;
+    const char *name = config_name_of(arena, mark);
     const json_t *there;
     struct volume_config config;
 
     kind.may_lack = true;
-    there = document_fetch(api, arena, &kind, config_name_of(arena, csi_name), err);
+    there = document_fetch(api, arena, &kind, name, err);
     if (!there) /* whoever may not look has made none */
         return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_FORBIDDEN
                    ? 0
                    : controller_unsure(-1, err);
     if (config_take(arena, there, &config, err) < 0)
         return controller_unsure(-1, err);
-    if (strcmp(config.csi_name, csi_name) != 0)
+    if (strcmp(config.csi_name, mark) != 0)
         return 0;
     return grpc_refuse(err,
                        strcmp(config.status, "deleting") == 0 ? GRPC_ABORTED : GRPC_ALREADY_EXISTS,
                        "Volume %s has the name already, and was made with a policy.", config.id);
 }
 
-int config_check_plain_name(const struct client *api, struct arena *arena, const char *csi_name,
+int config_check_plain_name(const struct client *api, struct arena *arena, const char *mark,
                             struct error *err) {
     struct remote_volume volume;
-    int result = controller_find(api, arena, &volume_kind, csi_name, &volume, err);
+    int result = controller_find(api, arena, &volume_kind, mark, &volume, err);
     bool may_go;
 
     if (result != FOUND)

@@ -75,6 +75,15 @@ static int read_one(const struct client *api, struct arena *arena, const char *i
     return find_volume(api, arena, ret, err);
 }
 
+static int check_delete(const struct grpc_call *call, const struct client *api, const void *row,
+                        struct error *err) {
+    const struct config_snapshot *snapshot = row;
+
+    (void)api;
+    return controller_check_owner(call, config_snapshot_kind.label, snapshot->id,
+                                  snapshot->csi_name, err);
+}
+
 static int destroy(const struct client *api, struct arena *arena, const char *id,
                    struct error *err) {
     return document_drop(api, arena, &config_snapshot_documents, id + strlen(SNAPSHOT_PREFIX), err);
@@ -171,6 +180,7 @@ const struct controller_kind config_snapshot_kind = {
     .passing_count = LENGTH(passing),
     .read = read_one,
     .page = read_page,
+    .check_delete = check_delete,
     .destroy = destroy,
 };
 
@@ -274,6 +284,7 @@ int config_create_snapshot(struct grpc_call *call, const void *message, void *re
     const Csi__V1__CreateSnapshotRequest *request = message;
     Csi__V1__CreateSnapshotResponse *answer = response;
     struct client api = csi_api(call);
+    const char *mark = controller_mark(call, request->name);
     struct config_snapshot snapshot = { .status = "" };
     struct volume_config config;
     int result = controller_check_snapshot(request, err);
@@ -285,9 +296,8 @@ int config_create_snapshot(struct grpc_call *call, const void *message, void *re
     if (result == 0)
         result = config_snapshot_take(
             call, &api,
-            &(struct config_shot){ .name = config_name_of(call->arena, request->name),
-                                   .csi_name = request->name,
-                                   .config = &config },
+            &(struct config_shot){
+                .name = config_name_of(call->arena, mark), .csi_name = mark, .config = &config },
             &snapshot, err);
     if (result != 0)
         return result;

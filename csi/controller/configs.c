@@ -256,6 +256,8 @@ int config_remove(const struct grpc_call *call, const struct client *api, const 
     struct volume_config config;
     int result = config_read(api, call->arena, id, &config, err);
 
+    if (result == 0 && strcmp(config.status, "deleting") != 0)
+        result = controller_check_owner(call, config_kind.label, config.id, config.csi_name, err);
     if (result == 0 && strcmp(config.status, "deleting") != 0) {
         result = drop(call, api, &config, err);
         if (result == 0 && config.is_clone)

@@ -15,7 +15,7 @@
 #define CONFIG_PREFIX    "config-"
 #define SNAPSHOT_PREFIX  "configsnap-"
 #define POLICY_KEY       "cstorVolumePolicy"
-#define NAME_ANNOTATION  "csi.scoria.io/name"       /* as the orchestrator said it */
+#define NAME_ANNOTATION  "csi.scoria.io/name"       /* its mark (controller_mark()) */
 #define CLONE_ANNOTATION "csi.scoria.io/clone"      /* of a snapshot: whose name is made of it */
 #define SOURCE_LABEL     "openebs.io/source-volume" /* the service keeps that for this one */
 #define CLONE_FINALIZER  "csi.scoria.io/clone"      /* of a config: its snapshot is to go first */
@@ -24,7 +24,7 @@
 struct volume_config {
     const char *id, *status; /* phase; "deleting" */
     const char *uid, *name, *version;
-    const char *csi_name, *policy, *source; /* "": none */
+    const char *csi_name, *policy, *source; /* its mark; "": none */
     const char *node;                       /* that is to have it; "": none */
     int64_t bytes;                          /* that are wanted, */
     int64_t has_bytes;                      /* and there; 0: nothing yet */
@@ -62,7 +62,7 @@ int64_t config_storage(const json_t *holder);
 /* Can it be a document's name? */
 bool config_is_name(const char *text);
 /* The name of a document for this one of an orchestrator. */
-const char *config_name_of(struct arena *arena, const char *csi_name);
+const char *config_name_of(struct arena *arena, const char *mark);
 
 /* From its document; texts are the document's. */
 int config_take(struct arena *arena, const json_t *document, struct volume_config *ret,
@@ -177,7 +177,7 @@ Csi__V1__VolumeCondition *config_condition(struct arena *arena, const struct vol
 int config_remove(const struct grpc_call *call, const struct client *api, const char *id,
                   struct error *err);
 /* Has a volume without policy the name?  GRPC_ALREADY_EXISTS, GRPC_ABORTED while it may go. */
-int config_check_plain_name(const struct client *api, struct arena *arena, const char *csi_name,
+int config_check_plain_name(const struct client *api, struct arena *arena, const char *mark,
                             struct error *err);
 int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, size_t count,
                               struct error *err);

@@ -4,10 +4,10 @@
  *
  * Calls may come twice, from two processes at once, and again after an answer that was lost; the
  * name that the orchestrator chose decides.  It is written into the metadata of what is made
- * (CSI_NAME_KEY), and our API is told that nothing else may have it (common/alone_header.h).
- * Another Cinder makes one more: so whoever makes something looks afterwards whether something
- * older has the name, and takes its own back if so: of those with one name the oldest is the one,
- * for everybody. That holds as long as its clocks agree and its rows appear in their order; here it
+ * (CSI_NAME_KEY), with the cluster's, and only what has it is deleted.  Our API is told that nothing
+ * else may have it (common/alone_header.h).  Another Cinder makes one more: so whoever makes
+ * something looks afterwards whether something older has the name, and takes its own back if so: of
+ * those with one name the oldest is the one, for everybody. That holds as long as its clocks agree and its rows appear in their order; here it
  * holds always. Groups have no metadata: their name and description are alone.  What no answer has
  * told yet has another mark (CSI_UNTOLD_KEY), and only that is thrown away when it could not be
  * made.
@@ -60,10 +60,27 @@ bool patience_again(const struct grpc_call *call, struct patience *patience);
 
 /* ---- names ---- */
 
-/* A query for what has the name in its metadata. */
-const char *controller_query(struct arena *arena, const char *name);
-/* Is it ours, under this name? */
-bool controller_named(const json_t *metadata, const char *name);
+/* A query for what has the mark in its metadata. */
+const char *controller_query(struct arena *arena, const char *mark);
+/*
+ * A name as it is marked: the orchestrator's, and before it the cluster's where that has one
+ * ("@CLUSTER/NAME"; one that begins with "@" itself is "@/NAME"). So each cluster has names of its
+ * own.
+ */
+const char *controller_mark(const struct grpc_call *call, const char *name);
+/* The orchestrator's name in a mark, and the cluster's, of *ret_length bytes. */
+const char *controller_name_in(const char *mark, const char **ret_cluster, size_t *ret_length);
+/*
+ * Did this driver create it, by its mark (NULL or "": it has none)?  0, or GRPC_FAILED_PRECONDITION:
+ * what was created by others, or for another cluster, is not this driver's to delete. A mark without
+ * cluster, as drivers without that option make it, is any cluster's.
+ */
+int controller_check_owner(const struct grpc_call *call, const char *label, const char *id,
+                           const char *mark, struct error *err);
+/* The mark in metadata; NULL: none. */
+const char *controller_mark_in(const json_t *metadata);
+/* Is it ours, under this mark? */
+bool controller_named(const json_t *metadata, const char *mark);
 /* Nobody has been told of it yet. */
 bool controller_is_untold(const json_t *metadata);
 /* From now on somebody has.  `kind`: "volumes", "snapshots". */
@@ -82,11 +99,11 @@ struct controller_kind {
                 struct error *err);
     int (*page)(const struct client *api, struct arena *arena, const char *query,
                 const char *marker, unsigned limit, void **ret, struct error *err);
-    /* Those that may have the name, and has this one it? */
-    const char *(*query)(struct arena *arena, const char *name);
-    bool (*is_named)(const void *row, const char *name);
-    /* May it go?  NULL: the API says. */
-    int (*check_delete)(const struct client *api, struct arena *arena, const void *row,
+    /* Those that may have the mark, and has this one it? */
+    const char *(*query)(struct arena *arena, const char *mark);
+    bool (*is_named)(const void *row, const char *mark);
+    /* May it go?  Whether this driver created it, at least. */
+    int (*check_delete)(const struct grpc_call *call, const struct client *api, const void *row,
                         struct error *err);
     int (*destroy)(const struct client *api, struct arena *arena, const char *id,
                    struct error *err);
@@ -105,14 +122,14 @@ int controller_settle(const struct grpc_call *call, const struct client *api,
 /* What has begun may go on whatever this failure is: then no code may say that it is over, or the
  * caller would forget what there will be. */
 int controller_unsure(int result, struct error *err);
-/* FOUND with the oldest of the name, 0 when there is none. */
+/* FOUND with the oldest of the mark, 0 when there is none. */
 int controller_find(const struct client *api, struct arena *arena,
-                    const struct controller_kind *kind, const char *name, void *ret,
+                    const struct controller_kind *kind, const char *mark, void *ret,
                     struct error *err);
 #define FOUND (GRPC_CODES + 1)
 /* The same after one was made: 0; is the oldest that one? */
 int controller_find_made(const struct client *api, struct arena *arena,
-                         const struct controller_kind *kind, const char *name, const char *made_id,
+                         const struct controller_kind *kind, const char *mark, const char *made_id,
                          void *ret, bool *ret_mine, struct error *err);
 /* Deletes and waits until it is gone. */
 int controller_delete(const struct grpc_call *call, const struct client *api,
@@ -208,7 +225,7 @@ grpc_handler config_create, config_get_capacity, config_delete, config_get, conf
     config_unpublish, config_expand, config_validate, config_modify, config_create_snapshot,
     config_delete_snapshot, config_get_snapshot;
 /* Has one of them the name?  GRPC_ALREADY_EXISTS, GRPC_ABORTED. */
-int config_check_name(const struct client *api, struct arena *arena, const char *csi_name,
+int config_check_name(const struct client *api, struct arena *arena, const char *mark,
                       struct error *err);
 /* A volume without policy is to be made of this: GRPC_INVALID_ARGUMENT if it is of one with it. */
 int config_check_source(const struct client *api, struct arena *arena, const char *volume_id,

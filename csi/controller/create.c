@@ -11,6 +11,7 @@
 
 struct wanted {
     const Csi__V1__CreateVolumeRequest *request;
+    const char *mark; /* its name */
     struct arena *arena;
     struct remote_pair metadata[3]; /* the driver's own */
     struct remote_volume_new volume;
@@ -85,16 +86,17 @@ static int read_capabilities(struct wanted *wanted, struct error *err) {
     return 0;
 }
 
-static int read_request(const Csi__V1__CreateVolumeRequest *request, struct arena *arena,
+static int read_request(const struct grpc_call *call, const Csi__V1__CreateVolumeRequest *request,
                         struct wanted *ret, struct error *err) {
+    const char *mark = controller_mark(call, request->name);
     int64_t ignored;
     int result;
 
-    *ret =
-        (struct wanted){ .request = request,
-                         .arena = arena,
-                         .metadata = { { CSI_NAME_KEY, request->name }, { CSI_UNTOLD_KEY, "yes" } },
-                         .volume = { .name = request->name, .alone = CSI_NAME_KEY } };
+    *ret = (struct wanted){ .request = request,
+                            .mark = mark,
+                            .arena = call->arena,
+                            .metadata = { { CSI_NAME_KEY, mark }, { CSI_UNTOLD_KEY, "yes" } },
+                            .volume = { .name = request->name, .alone = CSI_NAME_KEY } };
     result = controller_need(request->name, "name", err);
     if (result == 0)
         result = read_capabilities(ret, err);
@@ -231,8 +233,8 @@ static int make(const struct grpc_call *call, const struct client *api, struct w
         return result;
     if (volumes_create(api, call->arena, &wanted->volume, &mine, err) < 0)
         return create_refused(err);
-    result = controller_find_made(api, call->arena, &volume_kind, wanted->request->name, mine.id,
-                                  ret, &is_mine, err);
+    result = controller_find_made(api, call->arena, &volume_kind, wanted->mark, mine.id, ret,
+                                  &is_mine, err);
     if (result != 0 || is_mine)
         return result;
     result = controller_unsure(controller_delete(call, api, &volume_kind, mine.id, err), err);
@@ -241,7 +243,7 @@ static int make(const struct grpc_call *call, const struct client *api, struct w
 
 static int make_alone(const struct grpc_call *call, const struct client *api, struct wanted *wanted,
                       struct remote_volume *ret, struct error *err) {
-    int result = config_check_name(api, call->arena, wanted->request->name, err);
+    int result = config_check_name(api, call->arena, wanted->mark, err);
 
     return result == 0 ? make(call, api, wanted, ret, err) : result;
 }
@@ -270,7 +272,7 @@ static int throw_away(const struct grpc_call *call, const struct client *api,
 /* From now on somebody has heard of it, unless one with a policy has the name. */
 static int tell(const struct grpc_call *call, const struct client *api, const struct wanted *wanted,
                 const struct remote_volume *volume, struct error *err) {
-    int result = config_check_name(api, call->arena, wanted->request->name, err);
+    int result = config_check_name(api, call->arena, wanted->mark, err);
     struct error refusal = *err;
 
     if (result == 0)
@@ -308,14 +310,14 @@ int controller_create_volume(struct grpc_call *call, const void *message, void *
     struct client api = csi_api(call);
     struct remote_volume volume;
     struct wanted wanted;
-    int result = read_request(request, call->arena, &wanted, err);
+    int result = read_request(call, request, &wanted, err);
 
     if (result == 0)
         result = controller_unsure(places_read(call, &api, wanted.volume.type, &wanted.places, err),
                                    err);
     if (result != 0)
         return result;
-    result = controller_find(&api, call->arena, &volume_kind, request->name, &volume, err);
+    result = controller_find(&api, call->arena, &volume_kind, wanted.mark, &volume, err);
     if (result == 0)
         result = make_alone(call, &api, &wanted, &volume, err);
     else if (result == FOUND)

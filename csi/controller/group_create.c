@@ -10,6 +10,7 @@
 
 struct wanted {
     const Volumegroup__CreateVolumeGroupRequest *request;
+    const char *mark; /* its name */
     struct remote_group_new group;
     const char *group_type, *volume_types; /* as parameters name them; NULL: none does */
     const struct remote_volume *members;
@@ -80,11 +81,14 @@ static int find_group_type(const struct client *api, struct arena *arena,
     return group->group_type ? 0 : no_group_type(err);
 }
 
-static int read_request(const struct client *api, struct arena *arena,
+static int read_request(const struct grpc_call *call, const struct client *api,
                         const Volumegroup__CreateVolumeGroupRequest *request, struct wanted *ret,
                         struct error *err) {
+    struct arena *arena = call->arena;
     struct wanted wanted = { .request = request,
-                             .group = { .name = request->name, .description = OURS } };
+                             .mark = controller_mark(call, request->name),
+                             .group = { .name = request->name,
+                                        .description = group_description(call) } };
     struct remote_volume *members = NULL;
     int result = controller_need(request->name, "name", err);
 
@@ -130,8 +134,8 @@ static int make(const struct client *api, struct arena *arena, struct wanted *wa
         return err->kind == ERROR_NOT_FOUND
                    ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message)
                    : -1;
-    result = controller_find_made(api, arena, &group_kind, wanted->group.name, mine, ret,
-                                  ret_is_mine, err);
+    result =
+        controller_find_made(api, arena, &group_kind, wanted->mark, mine, ret, ret_is_mine, err);
     return result != 0 || *ret_is_mine ? result
                                        : controller_unsure(take_back(api, arena, mine, err), err);
 }
@@ -231,11 +235,11 @@ int group_create_call(struct grpc_call *call, const void *message, void *respons
     struct remote_group group;
     struct wanted wanted;
     bool is_mine = false;
-    int result = read_request(&api, call->arena, message, &wanted, err);
+    int result = read_request(call, &api, message, &wanted, err);
 
     if (result != 0)
         return result;
-    result = controller_find(&api, call->arena, &group_kind, wanted.group.name, &group, err);
+    result = controller_find(&api, call->arena, &group_kind, wanted.mark, &group, err);
     if (result == 0)
         result = make(&api, call->arena, &wanted, &group, &is_mine, err);
     if ((result == 0 && !is_mine) || result == FOUND)

@@ -45,10 +45,18 @@ static int read_page(const struct client *api, struct arena *arena, const char *
     return count;
 }
 
-static bool is_named(const void *row, const char *name) {
+static bool is_named(const void *row, const char *mark) {
     const struct remote_group_snapshot *snapshot = row;
 
-    return group_is_named(snapshot->name, snapshot->description, name);
+    return group_is_named(snapshot->name, snapshot->description, mark);
+}
+
+static int check_delete(const struct grpc_call *call, const struct client *api, const void *row,
+                        struct error *err) {
+    const struct remote_group_snapshot *snapshot = row;
+
+    (void)api;
+    return group_check_owner(call, "group snapshot", snapshot->id, snapshot->description, err);
 }
 
 static const char *const passing[] = { "creating", "deleting", "updating" };
@@ -62,6 +70,7 @@ static const struct controller_kind kind = {
     .page = read_page,
     .query = group_query,
     .is_named = is_named,
+    .check_delete = check_delete,
     .destroy = group_snapshots_delete,
 };
 
@@ -204,10 +213,12 @@ static int make(const struct grpc_call *call, const struct client *api,
     const char *id;
     int result;
 
-    if (group_snapshots_create(api, call->arena, group->id, request->name, OURS, &id, err) < 0)
+    if (group_snapshots_create(api, call->arena, group->id, request->name, group_description(call),
+                               &id, err) < 0)
         return controller_refused_of(api, call->arena, request->source_volume_ids,
                                      request->n_source_volume_ids, GRPC_FAILED_PRECONDITION, err);
-    result = controller_find_made(api, call->arena, &kind, request->name, id, ret, &is_mine, err);
+    result = controller_find_made(api, call->arena, &kind, controller_mark(call, request->name), id,
+                                  ret, &is_mine, err);
     return result != 0 || is_mine
                ? result
                : controller_unsure(controller_delete(call, api, &kind, id, err), err);
@@ -252,7 +263,8 @@ static int create(struct grpc_call *call, const void *message, void *response, s
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "source_volume_ids is missing.");
     if (result != 0)
         return result;
-    result = controller_find(&api, call->arena, &kind, request->name, &row, err);
+    result =
+        controller_find(&api, call->arena, &kind, controller_mark(call, request->name), &row, err);
     if (result == 0) {
         result = find_group(call, &api, request->source_volume_ids, request->n_source_volume_ids,
                             &group, err);

@@ -6,14 +6,20 @@
 #include "client/groups.h"
 #include "csi/controller/controller.private.h"
 
-#define OURS "made by CSI" /* description of what is ours */
+#define OURS \
+    "made by CSI" /* description of what is ours, and " for CLUSTER" where that has a name */
 
 /* It goes with its volumes. */
 extern const struct controller_kind group_kind;
 
-/* A query for what has the name, and whether a row of that is ours. */
-const char *group_query(struct arena *arena, const char *name);
-bool group_is_named(const char *have, const char *description, const char *name);
+/* The description of what this driver makes. */
+const char *group_description(const struct grpc_call *call);
+/* A query for what has the name of a mark, and whether a row of that has the mark. */
+const char *group_query(struct arena *arena, const char *mark);
+bool group_is_named(const char *have, const char *description, const char *mark);
+/* controller_check_owner() by a description. */
+int group_check_owner(const struct grpc_call *call, const char *label, const char *id,
+                      const char *description, struct error *err);
 /* Read anew, when it does not change any more. */
 int group_again(const struct grpc_call *call, const struct client *api, struct remote_group *group,
                 struct error *err);

@@ -60,7 +60,8 @@ static int create_refused(const struct client *api, struct arena *arena,
 static int make(const struct grpc_call *call, const struct client *api,
                 const Csi__V1__CreateSnapshotRequest *request, struct remote_snapshot *ret,
                 struct error *err) {
-    const struct remote_pair metadata[] = { { CSI_NAME_KEY, request->name },
+    const char *mark = controller_mark(call, request->name);
+    const struct remote_pair metadata[] = { { CSI_NAME_KEY, mark },
                                             { CSI_UNTOLD_KEY, "yes" },
                                             { NULL, NULL } };
     struct remote_snapshot mine;
@@ -76,8 +77,8 @@ static int make(const struct grpc_call *call, const struct client *api,
     if (snapshots_create(api, call->arena, request->source_volume_id, request->name, metadata,
                          CSI_NAME_KEY, &mine, err) < 0)
         return create_refused(api, call->arena, request, err);
-    result = controller_find_made(api, call->arena, &snapshot_kind, request->name, mine.id, ret,
-                                  &is_mine, err);
+    result =
+        controller_find_made(api, call->arena, &snapshot_kind, mark, mine.id, ret, &is_mine, err);
     if (result != 0 || is_mine)
         return result;
     result = controller_unsure(controller_delete(call, api, &snapshot_kind, mine.id, err), err);
@@ -145,7 +146,8 @@ int controller_create_snapshot(struct grpc_call *call, const void *message, void
 
     if (result != 0)
         return result;
-    result = controller_find(&api, call->arena, &snapshot_kind, request->name, &snapshot, err);
+    result = controller_find(&api, call->arena, &snapshot_kind,
+                             controller_mark(call, request->name), &snapshot, err);
     if (result == 0)
         result = make(call, &api, request, &snapshot, err);
     else if (result == FOUND)
@@ -268,19 +270,20 @@ static int read_page(const struct client *api, struct arena *arena, const char *
     return count;
 }
 
-static bool is_named(const void *row, const char *name) {
-    return controller_named(((const struct remote_snapshot *)row)->metadata, name);
+static bool is_named(const void *row, const char *mark) {
+    return controller_named(((const struct remote_snapshot *)row)->metadata, mark);
 }
 
-static int check_delete(const struct client *api, struct arena *arena, const void *row,
+static int check_delete(const struct grpc_call *call, const struct client *api, const void *row,
                         struct error *err) {
     const struct remote_snapshot *snapshot = row;
 
-    (void)api, (void)arena;
+    (void)api;
     return snapshot->group_snapshot_id
                ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "Snapshot %s goes with group snapshot %s.",
                              snapshot->id, snapshot->group_snapshot_id)
-               : 0;
+               : controller_check_owner(call, snapshot_kind.label, snapshot->id,
+                                        controller_mark_in(snapshot->metadata), err);
 }
 
 static const char *const passing[] = { "creating", "deleting", "updating", "unmanaging" };

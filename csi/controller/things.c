@@ -58,16 +58,16 @@ int controller_unsure(int result, struct error *err) {
 }
 
 int controller_find(const struct client *api, struct arena *arena,
-                    const struct controller_kind *kind, const char *name, void *ret,
+                    const struct controller_kind *kind, const char *mark, void *ret,
                     struct error *err) {
-    const char *query = arena_join(arena, kind->query(arena, name), OLDEST_FIRST, NULL);
+    const char *query = arena_join(arena, kind->query(arena, mark), OLDEST_FIRST, NULL);
     void *rows = NULL;
     int count = kind->page(api, arena, query, NULL, 0, &rows, err);
 
     for (int i = 0; i < count; i++) {
         const char *row = (const char *)rows + (size_t)i * kind->row_size;
 
-        if (kind->is_named(row, name)) {
+        if (kind->is_named(row, mark)) {
             memcpy(ret, row, kind->row_size);
             return FOUND;
         }
@@ -76,9 +76,9 @@ int controller_find(const struct client *api, struct arena *arena,
 }
 
 int controller_find_made(const struct client *api, struct arena *arena,
-                         const struct controller_kind *kind, const char *name, const char *made_id,
+                         const struct controller_kind *kind, const char *mark, const char *made_id,
                          void *ret, bool *ret_mine, struct error *err) {
-    int result = controller_find(api, arena, kind, name, ret, err);
+    int result = controller_find(api, arena, kind, mark, ret, err);
 
     if (result == 0)
         return grpc_refuse(err, GRPC_ABORTED, "The %s %s is gone again.", kind->label, made_id);
@@ -109,7 +109,7 @@ static int begin_delete(const struct grpc_call *call, const struct client *api,
     int result = controller_settle(call, api, kind, row, err);
 
     if (result == 0 && kind->check_delete)
-        result = kind->check_delete(api, call->arena, row, err);
+        result = kind->check_delete(call, api, row, err);
     if (result != 0)
         return result;
     return kind->destroy(api, call->arena, id_of(row), err) < 0

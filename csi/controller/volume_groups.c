@@ -142,12 +142,48 @@ int group_change(const struct client *api, struct arena *arena, const char *id, 
 
 /* ---- as one kind ---- */
 
-const char *group_query(struct arena *arena, const char *name) {
+#define FOR " for "
+
+const char *group_description(const struct grpc_call *call) {
+    const char *cluster = csi_driver_of(call)->cluster;
+
+    return *cluster ? arena_join(call->arena, OURS FOR, cluster, NULL) : OURS;
+}
+
+const char *group_query(struct arena *arena, const char *mark) {
+    size_t length;
+    const char *cluster, *name = controller_name_in(mark, &cluster, &length);
+
     return arena_join(arena, "name=", http_encode(arena, name), NULL);
 }
 
-bool group_is_named(const char *have, const char *description, const char *name) {
-    return have && strcmp(have, name) == 0 && description && strcmp(description, OURS) == 0;
+/* The cluster in a description; NULL: it is not that of a driver. */
+static const char *cluster_in(const char *description) {
+    const char *rest = description ? description : "";
+
+    if (strncmp(rest, OURS, strlen(OURS)) != 0)
+        return NULL;
+    rest += strlen(OURS);
+    if (!*rest)
+        return rest;
+    return strncmp(rest, FOR, strlen(FOR)) == 0 ? rest + strlen(FOR) : NULL;
+}
+
+bool group_is_named(const char *have, const char *description, const char *mark) {
+    size_t length;
+    const char *cluster, *name = controller_name_in(mark, &cluster, &length);
+    const char *owner = cluster_in(description);
+
+    return have && owner && strcmp(have, name) == 0 && strlen(owner) == length &&
+           memcmp(owner, cluster, length) == 0;
+}
+
+int group_check_owner(const struct grpc_call *call, const char *label, const char *id,
+                      const char *description, struct error *err) {
+    const char *owner = cluster_in(description);
+
+    return controller_check_owner(
+        call, label, id, owner ? arena_join(call->arena, "@", owner, "/", NULL) : NULL, err);
 }
 
 static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
@@ -164,10 +200,39 @@ static int read_page(const struct client *api, struct arena *arena, const char *
     return count;
 }
 
-static bool is_named(const void *row, const char *name) {
+static bool is_named(const void *row, const char *mark) {
     const struct remote_group *group = row;
 
-    return group_is_named(group->name, group->description, name);
+    return group_is_named(group->name, group->description, mark);
+}
+
+struct owned {
+    const struct grpc_call *call;
+};
+
+static int check_member(void *arg, const void *row, struct error *err) {
+    const struct remote_volume *volume = row;
+
+    return controller_check_owner(((const struct owned *)arg)->call, volume_kind.label, volume->id,
+                                  controller_mark_in(volume->metadata), err);
+}
+
+/* Its volumes go with it. */
+static int check_delete(const struct grpc_call *call, const struct client *api, const void *row,
+                        struct error *err) {
+    const struct remote_group *group = row;
+    struct owned owned = { call };
+    const struct controller_list members = {
+        .kind = &volume_kind,
+        .query = arena_join(call->arena, "group_id=", http_encode(call->arena, group->id), NULL),
+        .keep = check_member,
+        .arg = &owned,
+    };
+    int result = group_check_owner(call, group_kind.label, group->id, group->description, err);
+
+    if (result != 0 || json_array_size(group->volumes) == 0)
+        return result;
+    return controller_collect(api, call->arena, &members, NULL, err);
 }
 
 static int destroy(const struct client *api, struct arena *arena, const char *id,
@@ -186,6 +251,7 @@ const struct controller_kind group_kind = {
     .page = read_page,
     .query = group_query,
     .is_named = is_named,
+    .check_delete = check_delete,
     .destroy = destroy,
 };
 

@@ -304,15 +304,19 @@ static int read_page(const struct client *api, struct arena *arena, const char *
     return count;
 }
 
-static bool is_named(const void *row, const char *name) {
-    return controller_named(((const struct remote_volume *)row)->metadata, name);
+static bool is_named(const void *row, const char *mark) {
+    return controller_named(((const struct remote_volume *)row)->metadata, mark);
 }
 
-static int check_delete(const struct client *api, struct arena *arena, const void *row,
+static int check_delete(const struct grpc_call *call, const struct client *api, const void *row,
                         struct error *err) {
     static const char *const begun[] = { "attaching", "detaching", "reserved" };
     const struct remote_volume *volume = row;
+    int owner = controller_check_owner(call, volume_kind.label, volume->id,
+                                       controller_mark_in(volume->metadata), err);
 
+    if (owner != 0)
+        return owner;
     if (volume->group_id)
         return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
                            "Volume %s is in group %s and goes after it has left that.", volume->id,
@@ -320,7 +324,7 @@ static int check_delete(const struct client *api, struct arena *arena, const voi
     if (volume->attachment_count > 0)
         return grpc_refuse(err, GRPC_FAILED_PRECONDITION, "Volume %s is in use.", volume->id);
     return words_have(begun, LENGTH(begun), volume->status)
-               ? controller_detach_begun(api, arena, volume->id, err)
+               ? controller_detach_begun(api, call->arena, volume->id, err)
                : 0;
 }
 

@@ -32,10 +32,10 @@ class DriverCase(ServiceCase):
         cls.csi = cls.start_driver(cls.socket)
 
     @classmethod
-    def start_driver(cls, path):
+    def start_driver(cls, path, *options):
         driver = program.Program("csi", path + ".log", "--endpoint", f"unix://{path}", "--api",
                                  cls.service.endpoint, "--controller",
-                                 f"--csi.nodes={NODE_1},{NODE_2},node-3").start()
+                                 f"--csi.nodes={NODE_1},{NODE_2},node-3", *options).start()
         cls.addClassCleanup(driver.kill)
         return driver
 
@@ -560,7 +560,7 @@ class Limited(DriverCase):
     most = 3
 
     @classmethod
-    def start_driver(cls, path):
+    def start_driver(cls, path, *options):
         driver = program.Program("csi", path + ".log", "--endpoint", f"unix://{path}", "--api",
                                  cls.service.endpoint, "--controller",
                                  f"--csi.max_volumes={cls.most}").start()
@@ -762,7 +762,7 @@ class Snapshots(DriverCase):
         self.assertEqual({*two, *rest}, ids)
 
 
-class Groups(DriverCase):
+class GroupsCase(DriverCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -796,6 +796,8 @@ class Groups(DriverCase):
         return self.driver.groups("ControllerGetVolumeGroup",
                                   volume_group_id=group_id).volume_group
 
+
+class Groups(GroupsCase):
     def test_a_name_has_one_group(self):
         ids = sorted(self.create().volume_id for _ in range(2))
         for members in [], ids:
@@ -978,6 +980,91 @@ class Groups(DriverCase):
             with self.subTest(method=method, ask=ask):
                 self.refuses(code, self.driver.snapshots, method, **ask)
         self.driver.snapshots("DeleteVolumeGroupSnapshot", group_snapshot_id="fake-vol-id")
+
+
+class Clusters(GroupsCase):
+    """Drivers of two clusters and one without a name, in one project."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        for name in "east", "west":
+            cls.start_driver(cls.socket + name, f"--csi.cluster={name}")
+
+    def setUp(self):
+        super().setUp()
+        self.east, self.west = (self.new_driver(self.socket + name) for name in ("east", "west"))
+        self.plain, self.driver = self.driver, self.east
+
+    def others_cannot(self, call, method, **fields):
+        for driver in self.west, self.plain:
+            message = self.refuses(Code.FAILED_PRECONDITION, getattr(driver, call), method, **fields)
+            self.assertIn("was created for cluster east", message)
+
+    def test_no_cluster_deletes_what_another_created(self):
+        name = self.name()
+        ids = [self.create(name).volume_id, self.create().volume_id]
+        self.assertEqual(self.create(name).volume_id, ids[0])
+        snapshot = self.snapshot(ids[0]).snapshot_id
+        group = self.group(volume_ids=ids).volume_group_id
+        cut = self.driver.snapshots("CreateVolumeGroupSnapshot", name=self.name(),
+                                    source_volume_ids=ids).group_snapshot
+        self.addCleanup(self.driver.snapshots, "DeleteVolumeGroupSnapshot",
+                        group_snapshot_id=cut.group_snapshot_id)
+        self.others_cannot("snapshots", "DeleteVolumeGroupSnapshot",
+                           group_snapshot_id=cut.group_snapshot_id)
+        self.driver.snapshots("DeleteVolumeGroupSnapshot", group_snapshot_id=cut.group_snapshot_id)
+        self.others_cannot("groups", "DeleteVolumeGroup", volume_group_id=group)
+        self.modify(group, [])
+        self.others_cannot("controller", "DeleteSnapshot", snapshot_id=snapshot)
+        self.driver.controller("DeleteSnapshot", snapshot_id=snapshot)
+        for volume_id in ids:
+            self.others_cannot("controller", "DeleteVolume", volume_id=volume_id)
+            self.driver.controller("DeleteVolume", volume_id=volume_id)
+
+    def test_each_cluster_has_names_of_its_own(self):
+        name = self.name()
+        made = {}
+        for driver in self.east, self.west, self.plain:
+            self.driver = driver
+            made[driver] = self.create(name).volume_id
+            self.assertEqual(self.create(name).volume_id, made[driver])
+            group = self.group(name).volume_group_id
+            self.assertEqual(self.group(name).volume_group_id, group)
+            self.driver.groups("DeleteVolumeGroup", volume_group_id=group)
+            self.driver.controller("DeleteVolume", volume_id=made[driver])
+        self.assertEqual(len(set(made.values())), 3)
+
+    def test_what_no_driver_created_stays(self):
+        foreign = self.volume(name=self.name())
+        ours = self.create().volume_id
+        snapshot = self.api.ask("POST", "/snapshots",
+                                {"snapshot": {"volume_id": foreign}})["snapshot"]["id"]
+        until(lambda: self.api.ask("GET", f"/snapshots/{snapshot}")["snapshot"]["status"]
+              == "available", 60, "the snapshot is available")
+        group = self.group(volume_ids=[ours, foreign]).volume_group_id
+        for driver in self.plain, self.east:
+            self.refuses(Code.FAILED_PRECONDITION, driver.controller, "DeleteSnapshot",
+                         snapshot_id=snapshot)
+        self.refuses(Code.FAILED_PRECONDITION, self.driver.groups, "DeleteVolumeGroup",
+                     volume_group_id=group)
+        self.modify(group, [ours])
+        self.api.ask("DELETE", f"/snapshots/{snapshot}")
+        for driver in self.plain, self.east:
+            message = self.refuses(Code.FAILED_PRECONDITION, driver.controller, "DeleteVolume",
+                                   volume_id=foreign)
+            self.assertIn("not created by this driver", message)
+        self.assertTrue(self.api.exists(foreign))
+        self.driver.groups("DeleteVolumeGroup", volume_group_id=group)
+        self.assertFalse(self.api.exists(ours))
+
+    def test_what_was_created_before_the_option_was_set_is_deleted(self):
+        self.driver = self.plain
+        volume_id = self.create().volume_id
+        snapshot = self.snapshot(volume_id).snapshot_id
+        self.east.controller("DeleteSnapshot", snapshot_id=snapshot)
+        self.east.controller("DeleteVolume", volume_id=volume_id)
+        self.assertFalse(self.api.exists(volume_id))
 
 
 class Reclaiming(DriverCase):

@@ -17,7 +17,7 @@
 
 #define THE_SOURCE(metadata_)                                                                \
     "{\"volume_config\": {\"metadata\": {\"name\": \"s\", \"uid\": \"" SOURCE "\"" metadata_ \
-    "}, \"spec\": {}, \"status\": {\"phase\": \"Bound\", \"capacity\": {\"storage\": \"2Gi\"}}}}"
+    ", \"annotations\": {\"csi.scoria.io/name\": \"s\"}}, \"spec\": {}, \"status\": {\"phase\": \"Bound\", \"capacity\": {\"storage\": \"2Gi\"}}}}"
 
 /* As its finalizers, what else its metadata have, and its phase are. */
 #define THE_CLONE(finalizers_, metadata_, phase_)                                                \

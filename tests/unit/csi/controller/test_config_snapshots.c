@@ -117,7 +117,7 @@ START_TEST(one_that_a_volume_is_being_made_of_is_not_deleted) {
     request.snapshot_id = (char[]){ "configsnap-" SHOT "1" };
     answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", "", "Ready", TAKEN)), 3);
     answer(scene, "DELETE", ALL "/" SHOT "1", 409, NULL, 1);
-    check_refused(ask(scene, CALL("DeleteSnapshot"), &request), "9", "");
+    check_refused(ask(scene, CALL("DeleteSnapshot"), &request), "10", "");
     answer(scene, "DELETE", ALL "/" SHOT "1", 202, NULL, 0);
     answer(scene, "GET", ALL "/" SHOT "1", 200, THE(ROW("1", "n", GONE, "Ready", TAKEN)), 2);
     answer(scene, "GET", ALL "/" SHOT "1", 404, NULL, 0);

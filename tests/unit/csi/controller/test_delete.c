@@ -11,16 +11,21 @@ static const struct kind kinds[] = {
     { "/csi.v1.Controller/DeleteSnapshot", "/v3/snapshots/" ID, "snapshot" },
 };
 
-static void shows(struct scene *scene, const struct kind *kind, const char *status,
-                  unsigned times) {
-    char body[256];
+static void shows_marked(struct scene *scene, const struct kind *kind, const char *status,
+                         const char *metadata, unsigned times) {
+    char body[512];
 
     snprintf(body, sizeof(body),
-             "{\"%s\": {\"id\": \"" ID
-             "\", \"status\": \"%s\", \"size\": 1, \"volume_id\": \"v\"}}",
-             kind->key, status);
+             "{\"%s\": {\"id\": \"" ID "\", \"status\": \"%s\", \"size\": 1, \"volume_id\": \"v\", "
+             "\"metadata\": {%s}}}",
+             kind->key, status, metadata);
     script_server_add(scene->api, &(struct script_rule){ "GET", kind->path, 200, body, NULL,
                                                          SCRIPT_WHOLE, times });
+}
+
+static void shows(struct scene *scene, const struct kind *kind, const char *status,
+                  unsigned times) {
+    shows_marked(scene, kind, status, "\"csi.name\": \"pvc-1\"", times);
 }
 
 static void gateway_answers(struct scene *scene, const char *method, const struct kind *kind) {
@@ -105,5 +110,80 @@ START_TEST(what_a_gateway_does_not_know_is_not_deleted) {
 }
 END_TEST
 
+/* ---- what a driver created ---- */
+
+static struct scene *scene_of(const char *cluster) {
+    static char option[128];
+    const char *const arguments[] = { "--csi.kubelet_directory=/nowhere", option, NULL };
+
+    snprintf(option, sizeof(option), "--csi.cluster=%s", cluster);
+    return scene_new(arguments);
+}
+
+/* "9": nothing was asked to go; "0": it has. */
+static void expect_delete(const char *cluster, const struct kind *kind, const char *metadata,
+                          const char *code) {
+    struct scene *scene = scene_of(cluster);
+
+    shows_marked(scene, kind, "available", metadata, 1);
+    answers(scene, "DELETE", kind, 202);
+    answers(scene, "GET", kind, 404);
+    expect_code(scene, kind, code);
+    ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), strcmp(code, "0") == 0);
+    scene_end(scene);
+}
+
+START_TEST(what_no_driver_created_is_not_deleted) {
+    for (size_t i = 0; i < LENGTH(kinds); i++) {
+        expect_delete("", &kinds[i], "", "9");
+        expect_delete("", &kinds[i], "\"name\": \"pvc-1\", \"csi.untold\": \"yes\"", "9");
+        expect_delete("", &kinds[i], "\"csi.name\": \"\"", "9");
+        expect_delete("east", &kinds[i], "", "9");
+    }
+}
+END_TEST
+
+START_TEST(what_another_cluster_created_is_not_deleted) {
+    for (size_t i = 0; i < LENGTH(kinds); i++) {
+        expect_delete("east", &kinds[i], "\"csi.name\": \"@east/pvc-1\"", "0");
+        expect_delete("east", &kinds[i], "\"csi.name\": \"@west/pvc-1\"", "9");
+        expect_delete("east", &kinds[i], "\"csi.name\": \"@eastern/pvc-1\"", "9");
+        expect_delete("east", &kinds[i], "\"csi.name\": \"@eas/t/pvc-1\"", "9");
+        expect_delete("", &kinds[i], "\"csi.name\": \"@east/pvc-1\"", "9");
+    }
+}
+END_TEST
+
+START_TEST(what_a_driver_without_a_cluster_created_is_deleted_by_any) {
+    for (size_t i = 0; i < LENGTH(kinds); i++) {
+        expect_delete("", &kinds[i], "\"csi.name\": \"pvc-1\"", "0");
+        expect_delete("east", &kinds[i], "\"csi.name\": \"pvc-1\"", "0");
+        expect_delete("east", &kinds[i], "\"csi.name\": \"@/@west/pvc\"", "0");
+    }
+}
+END_TEST
+
+START_TEST(a_cluster_is_named_by_letters_digits_and_marks) {
+    static const char *const wrong[] = { "--csi.cluster=a/b", "--csi.cluster=@a",
+                                         "--csi.cluster=a b",
+                                         "--csi.cluster=0123456789012345678901234567890123456789"
+                                         "012345678901234567890123" };
+
+    for (size_t i = 0; i < LENGTH(wrong); i++) {
+        const char *const arguments[] = { "--csi.kubelet_directory=/nowhere", wrong[i], NULL };
+        struct error err = { .kind = ERROR_NONE };
+        struct scene *scene = malloc(sizeof(*scene));
+
+        ck_assert_int_eq(scene_begin(scene, arguments, &err), -1);
+        ck_assert_msg(strstr(err.message, "[csi] cluster: "), "%s", err.message);
+        scene->driver = NULL;
+        scene_end(scene);
+    }
+}
+END_TEST
+
 CHECK_MAIN("csi controller delete", of_two_deletes_both_are_done, what_may_not_be_deleted_is_told,
-           what_may_be_deleted_soon_is_asked_for_again, what_a_gateway_does_not_know_is_not_deleted)
+           what_may_be_deleted_soon_is_asked_for_again, what_a_gateway_does_not_know_is_not_deleted,
+           what_no_driver_created_is_not_deleted, what_another_cluster_created_is_not_deleted,
+           what_a_driver_without_a_cluster_created_is_deleted_by_any,
+           a_cluster_is_named_by_letters_digits_and_marks)
