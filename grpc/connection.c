@@ -23,6 +23,9 @@
 /* A client that goes takes its connection with it; one that gives up has waited before. */
 #define RESETS          500
 #define RESETS_A_SECOND 50
+/* A client knows how large a head may be; each that is larger costs more than a call. */
+#define LARGE_HEADS          16
+#define LARGE_HEADS_A_SECOND 1
 /* A block of headers above GRPC_HEAD_MOST is refused; one far above it, which a client knows to be
  * too large, is decoded no further. */
 #define BLOCK_MOST (4 * GRPC_HEAD_MOST)
@@ -121,7 +124,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         stream->head_refused = !grpc_head_add(&stream->head, stream->call.arena, (const char *)name,
                                               name_size, (const char *)value, value_size);
         if (stream->head_refused)
-            charge(connection, &connection->resets);
+            charge(connection, &connection->large_heads);
     }
     return count_header(connection, name_size + value_size);
 }
@@ -316,6 +319,7 @@ void grpc_connection_open(struct grpc_server *server, int fd) {
     connection->since_us = clock_monotonic_us();
     connection->idle_frames = allowance(IDLE_FRAMES, IDLE_FRAMES_A_SECOND);
     connection->resets = allowance(RESETS, RESETS_A_SECOND);
+    connection->large_heads = allowance(LARGE_HEADS, LARGE_HEADS_A_SECOND);
     find_peer(connection);
     LIST_INIT(&connection->streams);
     LIST_INSERT_HEAD(&server->connections, connection, next);

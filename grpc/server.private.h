@@ -86,7 +86,7 @@ struct grpc_connection {
     bool waits_for_room; /* the socket takes no more for now */
     int64_t since_us;    /* connected, or what is written has moved */
     struct grpc_streams streams;
-    struct grpc_allowance idle_frames, resets;
+    struct grpc_allowance idle_frames, resets, large_heads;
     size_t block_size; /* decoded so far of the block of headers at hand */
     size_t out_size, out_sent;
     LIST_ENTRY(grpc_connection) next;

@@ -191,6 +191,23 @@ START_TEST(headers_that_grow_when_they_are_decoded_end_the_connection) {
 }
 END_TEST
 
+/* Each alone is refused with a sentence: see test_server.c. */
+START_TEST(heads_that_are_too_large_again_and_again_end_the_connection) {
+    struct scene *scene = SCENE(.workers = 2, .answer_ms = SHORT_MS);
+    char value[4096];
+    const char *more[] = { "a", value, "b", value, "c", value, "d", value, NULL };
+    bool taken = true;
+
+    memset(value, 'v', sizeof(value));
+    value[sizeof(value) - 1] = '\0';
+    for (int32_t stream = 1; taken && stream < 200; stream += 2)
+        taken = wire_begin(scene->wire, stream, PROBE, more) &&
+                wire_message(scene->wire, stream, "", 0);
+    assert_shown_out(scene);
+    scene_end(scene);
+}
+END_TEST
+
 /* ---- silence and slowness ---- */
 
 START_TEST(who_does_not_speak_http_2_is_shown_out) {
@@ -403,6 +420,7 @@ CHECK_MAIN("grpc limits", more_calls_at_once_than_there_may_be_are_refused,
            who_makes_the_server_reset_calls_is_shown_out,
            who_sends_frames_that_ask_for_nothing_is_shown_out, frames_of_unknown_kinds_are_skipped,
            headers_without_end_are_cut, headers_that_grow_when_they_are_decoded_end_the_connection,
+           heads_that_are_too_large_again_and_again_end_the_connection,
            who_does_not_speak_http_2_is_shown_out, an_idle_client_may_stay,
            a_request_that_does_not_come_is_given_up,
            an_answer_for_which_there_is_no_window_is_given_up, who_does_not_read_is_shown_out,
