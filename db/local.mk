@@ -78,7 +78,8 @@ schema_texts = \
 	db/schema/0043_connections.sql \
 	db/schema/0044_operations_that_wait.sql \
 	db/schema/0045_extends_unreported.sql \
-	db/schema/0046_operations_long.sql
+	db/schema/0046_operations_long.sql \
+	db/schema/0047_volumes_service.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

@@ -3,7 +3,7 @@
 #include "common/cleanup.h"
 #include "ledger/host.h"
 #include "ledger/query.h"
-#include "ledger/service.h"
+#include "volume/pool.h"
 
 #include <string.h>
 
@@ -172,6 +172,15 @@ static int rename_services(struct work *work, const struct host_rename *rename, 
                      RANGE_VALUES(range));
 }
 
+/* The new service may have a row of its own. */
+static int follow_services(struct work *work, struct error *err) {
+    return db_change(work->tx, err,
+                     "UPDATE volumes SET service_uuid = " POOL_SERVICE_ID(
+                         "volumes.host") " WHERE service_uuid IS NOT NULL AND NOT EXISTS "
+                                         "(SELECT 1 FROM services s WHERE s.id = "
+                                         "volumes.service_uuid)");
+}
+
 static const struct place volumes = { "volumes", "host", "" };
 static const struct place groups = { "volume_groups", "host", "" };
 static const struct place operations = { "operations", "host", "" };
@@ -273,7 +282,8 @@ int host_rename(struct work *work, struct host_rename *rename, struct error *err
         return 0;
     if (rename_at(work, &volumes, rename, err) < 0 || rename_at(work, &groups, rename, err) < 0 ||
         rename_at(work, &operations, rename, err) < 0 ||
-        rename_at(work, &messages, rename, err) < 0 || rename_pools(work, rename, err) < 0)
+        rename_at(work, &messages, rename, err) < 0 || rename_pools(work, rename, err) < 0 ||
+        rename_services(work, rename, err) < 0)
         return -1;
-    return rename_services(work, rename, err);
+    return follow_services(work, err);
 }

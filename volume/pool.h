@@ -4,6 +4,7 @@
 #pragma once
 
 #include "drivers/driver.h"
+#include "ledger/service.h"
 #include "volume/volume.h"
 
 #include <jansson.h>
@@ -22,6 +23,11 @@ struct pool {
     const char *availability_zone;
     bool active; /* takes new volumes: the service is up, enabled and not frozen */
 };
+
+/* SQL: the id of the volume service that the pool `name` belongs to; NULL without a pool. */
+#define POOL_SERVICE_ID(name)                                           \
+    "(SELECT s.id FROM pools p JOIN services s ON s.host = p.host AND " \
+    "s.binary_name = '" SERVICE_VOLUME "' WHERE p.name = " name ")"
 
 /* Writes the row; allocated_gb and snapshots_gb of a known pool stay, a new one gets the sums of its
  * volumes and snapshots. */

@@ -57,6 +57,32 @@ START_TEST(targets_count_as_shared_until_the_backend_has_made_them) {
 }
 END_TEST
 
+START_TEST(a_volume_names_the_service_of_its_backend) {
+    autoworld struct world *world = world_new(NULL);
+    const char *sql = "SELECT COUNT(*) FROM volumes v JOIN services s ON s.id = v.service_uuid "
+                      "WHERE s.binary_name = 'cinder-volume' AND s.host = '" WORLD_NODE "@memory'";
+    const char *id = world_volume(world, 1);
+
+    ck_assert(json_is_string(json_object_get(world_show(world, id), "service_uuid")));
+    ck_assert_int_eq(world_count(world, sql), 1);
+}
+END_TEST
+
+/* It has changed from creating to error. */
+START_TEST(a_volume_that_no_backend_takes_has_changed_and_names_no_service) {
+    autoworld struct world *world = world_new(&(struct world_settings){ .capacity_gb = 1 });
+    const json_t *volume;
+
+    ck_assert_int_eq(create(world, "\"size\": 900"), 202);
+    ck_assert(json_is_null(answered(world, "updated_at")));
+    volume = world_show(world, arena_text(world->arena, answered_text(world, "id")));
+    ck_assert_str_eq(json_string_value(json_object_get(volume, "status")), "error");
+    ck_assert_str_eq(json_string_value(json_object_get(volume, "updated_at")),
+                     json_string_value(json_object_get(volume, "created_at")));
+    ck_assert(json_is_null(json_object_get(volume, "service_uuid")));
+}
+END_TEST
+
 START_TEST(the_short_names_win_over_the_display_names) {
     autoworld struct world *world = world_new(NULL);
 
@@ -441,6 +467,8 @@ END_TEST
 
 CHECK_MAIN("volumes", create_answers_a_volume_in_creation_without_attributes,
            targets_count_as_shared_until_the_backend_has_made_them,
+           a_volume_names_the_service_of_its_backend,
+           a_volume_that_no_backend_takes_has_changed_and_names_no_service,
            the_short_names_win_over_the_display_names, a_bad_request_makes_nothing,
            a_source_that_is_not_there_is_not_found_beside_another_one, a_group_is_never_overlooked,
            empty_references_count_as_none, unknown_keys_are_refused_from_3_53_on,

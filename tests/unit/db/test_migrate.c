@@ -66,9 +66,18 @@ START_TEST(an_older_database_keeps_its_rows_and_gets_what_is_new) {
     make_old(scratch.path,
              "INSERT INTO services (id, binary_name, host, availability_zone, disabled, frozen, "
              "reported_at, created_at) VALUES ('s', 'b', 'h', 'z', 0, 0, 1, 1); "
+             "INSERT INTO services (id, binary_name, host, availability_zone, disabled, frozen, "
+             "reported_at, created_at) VALUES ('v', 'cinder-volume', 'n@b', 'z', 0, 0, 1, 1); "
+             "INSERT INTO pools (name, host, capabilities, infinite, allocated_gb, reported_at) "
+             "VALUES ('n@b#p', 'n@b', '{}', 0, 0, 1); "
+             "INSERT INTO volumes (id, project_id, user_id, host, availability_zone, size_gb, "
+             "largest_gb, status, status_by_reset, attach_status, bootable, multiattach, "
+             "use_quota, created_at) VALUES ('x', 'p', 'u', 'n@b#p', 'z', 1, 1, 'available', 0, "
+             "'detached', 0, 0, 1, 1); "
              "INSERT INTO quota_usages VALUES ('p', 'gigabytes', 7, 3), ('p', 'volumes', 2, 0)");
     db = scratch_open(scratch.url, true);
     ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM services WHERE host = 'h'"), 1);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM volumes WHERE service_uuid = 'v'"), 1);
     ck_assert_int_eq(sql_int(db, "SELECT used FROM quota_usages WHERE resource = 'gigabytes'"), 10);
     ck_assert_int_eq(sql_int(db, "SELECT used FROM quota_usages WHERE resource = 'volumes'"), 2);
     ck_assert_int_eq(sql_int(db, "SELECT MAX(number) FROM schema_version"), migrate_newest());

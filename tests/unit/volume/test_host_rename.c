@@ -68,6 +68,9 @@ START_TEST(what_a_renamed_node_has_is_served_again) {
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM pools"), 1);
     ck_assert_int_eq(world_count(world, "SELECT allocated_gb FROM pools"), 7);
     ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM services WHERE host = '" OLD "'"), 0);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes v JOIN services s ON "
+                                        "s.id = v.service_uuid WHERE s.host = '" NEW "'"),
+                     2);
     ck_assert_int_eq(world_check(world), 0);
     ck_assert_int_eq(world_action(world, other, EXTEND(5)), 202);
     world_settle(world);
