@@ -113,10 +113,25 @@ static bool has_reason(const void *row) {
     return service->disabled_reason != NULL;
 }
 
+/* As the request has named it: "" for the key that it left out. */
+static void put_named_service(struct request *request, const void *row) {
+    const struct service_body *body = request->body;
+
+    (void)row;
+    out_text(&request->out, body->service ? body->service : "");
+}
+
+static void put_named_binary(struct request *request, const void *row) {
+    const struct service_body *body = request->body;
+
+    (void)row;
+    out_text(&request->out, body->binary ? body->binary : "");
+}
+
 static const struct shape_key state_keys[] = {
     SERVICE(host, "host", TEXT),
-    SERVICE(binary, "service", TEXT),
-    SERVICE(binary, "binary", TEXT),
+    SHAPE_BY(put_named_service, "service", TEXT),
+    SHAPE_BY(put_named_binary, "binary", TEXT),
     SHAPE_BY(put_status, "status", TEXT),
     SERVICE(disabled, "disabled", BOOL),
     SERVICE(disabled_reason, "disabled_reason", TEXT, .has = has_reason),

@@ -99,6 +99,33 @@ START_TEST(a_service_is_disabled_with_a_reason_and_enabled_again) {
 }
 END_TEST
 
+/* As upstream: `service` is the older name of `binary`, and each is answered as it was given. */
+START_TEST(a_change_answers_the_keys_of_its_request) {
+    static const struct {
+        const char *given, *service, *binary;
+    } cases[] = {
+        { "\"binary\": \"cinder-volume\"", "", "cinder-volume" },
+        { "\"service\": \"cinder-volume\"", "cinder-volume", "" },
+        { "\"service\": \"other\", \"binary\": \"cinder-volume\"", "other", "cinder-volume" },
+    };
+    static const char *const changes[] = { "enable", "disable", "disable-log-reason" };
+    autoworld struct world *world = world_new(NULL);
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (size_t j = 0; j < sizeof(changes) / sizeof(changes[0]); j++) {
+            const char *reason = j == 2 ? ", \"disabled_reason\": \"disks\"" : "";
+
+            ck_assert_int_eq(put(world, changes[j],
+                                 arena_format(world->arena, "{\"host\": \"" BACKEND "\", %s%s}",
+                                              cases[i].given, reason)),
+                             200);
+            ck_assert_str_eq(text_at(world->answer, "service"), cases[i].service);
+            ck_assert_str_eq(text_at(world->answer, "binary"), cases[i].binary);
+            ck_assert_str_eq(text_at(world->answer, "host"), BACKEND);
+        }
+}
+END_TEST
+
 START_TEST(a_disabled_backend_gets_no_volumes) {
     autoworld struct world *world = world_new(NULL);
 
@@ -428,7 +455,8 @@ END_TEST
 
 CHECK_MAIN("services", each_version_has_exactly_its_keys, services_are_found_by_binary_and_host,
            a_service_is_disabled_with_a_reason_and_enabled_again,
-           a_disabled_backend_gets_no_volumes, a_bad_change_of_a_service_changes_nothing,
+           a_change_answers_the_keys_of_its_request, a_disabled_backend_gets_no_volumes,
+           a_bad_change_of_a_service_changes_nothing,
            a_frozen_backend_gets_no_volumes_until_it_is_thawed,
            only_one_known_host_is_frozen_or_failed_over, an_agent_reports_itself_and_its_endpoint,
            nobody_else_is_reported, hosts_show_enabled_services_and_what_stands_there,
