@@ -9,8 +9,8 @@ static const char *const notification_drivers[] = { "noop", "log", "messagingv2"
 const struct option settings_options[] = {
     { .section = "DEFAULT", .key = "default_volume_type", .type = OPTION_TEXT, .fallback = "__DEFAULT__",
       .help = "Volume type of volumes that are created without one." },
-    { .section = "DEFAULT", .key = "default_group_type", .type = OPTION_TEXT,
-      .help = "What clients learn to be the group type of groups that are made without one. Unset: none." },
+    { .section = "DEFAULT", .key = "default_group_type", .type = OPTION_TEXT, .fallback = "__DEFAULT__",
+      .help = "What clients learn to be the group type of groups that are made without one. __DEFAULT__ exists from the start." },
     { .section = "DEFAULT", .key = "storage_availability_zone", .type = OPTION_TEXT, .fallback = "nova",
       .help = "Availability zone of this node's volume service." },
     { .section = "DEFAULT", .key = "default_availability_zone", .type = OPTION_TEXT,

@@ -152,6 +152,7 @@ int group_type_update(struct work *work, const struct group_type *type, const ch
 }
 
 static int check_unused(struct work *work, const struct group_type *type, struct error *err) {
+    const char *name = work->settings->default_group_type;
     int64_t one;
     int used = db_query_int(work->tx, &one, err,
                             "SELECT 1 WHERE EXISTS (SELECT 1 FROM volume_groups "
@@ -159,6 +160,10 @@ static int check_unused(struct work *work, const struct group_type *type, struct
                             "WHERE group_type_id = $1)",
                             DB_TEXT(type->id));
 
+    if (name && strcmp(name, type->name) == 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Group Type %s deletion is not allowed: it is the default group type.",
+                         type->id);
     if (used > 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Group Type %s deletion is not allowed with groups present with the type.",
@@ -193,7 +198,20 @@ int group_type_spec_delete(struct work *work, const struct group_type *type, con
                          ERROR_NOT_FOUND, "Group Type %s has no specs with key %s.", type->id, key);
 }
 
-int group_type_bootstrap(struct work *work, struct error *err) {
+/* One without specs: a volume may be in it whatever its backend can do. */
+static int make_default(struct work *work, struct error *err) {
+    const char *name = work->settings->default_group_type;
+
+    if (!name || strcmp(name, GROUP_TYPE_DEFAULT) != 0)
+        return 0;
+    return db_change(work->tx, err,
+                     "INSERT INTO group_types (id, name, description, is_public, created_at) "
+                     "SELECT $1, $2, 'Default Group Type', 1, CAST($3 AS BIGINT) WHERE NOT EXISTS "
+                     "(SELECT 1 FROM group_types WHERE name = $2) ON CONFLICT (name) DO NOTHING",
+                     DB_TEXT(work_uuid(work)), DB_TEXT(GROUP_TYPE_DEFAULT), DB_INT(work->now_us));
+}
+
+static int make_reserved(struct work *work, struct error *err) {
     static const struct pair consistent = { "consistent_group_snapshot_enabled", "<is> True" };
     const char *id = work_uuid(work);
     int made = db_run(work->tx, err,
@@ -207,4 +225,8 @@ int group_type_bootstrap(struct work *work, struct error *err) {
         return made;
     return pair_rows_put(work, &spec_rows, &(struct pair_owner){ .id = id },
                          &(struct pairs){ &consistent, 1 }, true, err);
+}
+
+int group_type_bootstrap(struct work *work, struct error *err) {
+    return make_reserved(work, err) < 0 ? -1 : make_default(work, err);
 }

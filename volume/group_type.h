@@ -25,6 +25,7 @@ int group_type_row(struct work *work, const char *id, struct group_type *ret, st
 /* By id or name, visible to the caller. */
 int group_type_find(struct work *work, const char *id_or_name, struct group_type *ret,
                     struct error *err);
+#define GROUP_TYPE_DEFAULT "__DEFAULT__"
 /* The configured one; ERROR_NOT_FOUND when there is none. */
 int group_type_default(struct work *work, struct group_type *ret, struct error *err);
 /* Rows for a list, over the alias t. */
@@ -37,7 +38,7 @@ int group_type_create(struct work *work, const char *name, const char *descripti
 /* NULL name or description: stays; is_public -1: stays. */
 int group_type_update(struct work *work, const struct group_type *type, const char *name,
                       const char *description, int is_public, struct error *err);
-/* Refused (ERROR_BAD_REQUEST) while groups or group snapshots have it. */
+/* Refused (ERROR_BAD_REQUEST) while groups or group snapshots have it, and for the default. */
 int group_type_delete(struct work *work, const struct group_type *type, struct error *err);
 
 /* ERROR_BAD_REQUEST for the one of consistency groups. */
@@ -50,5 +51,6 @@ int group_type_specs_set(struct work *work, const struct group_type *type,
 int group_type_spec_delete(struct work *work, const struct group_type *type, const char *key,
                            struct error *err);
 
-/* Makes the reserved one in a fresh database: one without any group type. */
+/* Makes the reserved one in a fresh database, one without any group type; and GROUP_TYPE_DEFAULT
+ * where that is the configured default and there is none. */
 int group_type_bootstrap(struct work *work, struct error *err);

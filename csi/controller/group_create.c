@@ -16,8 +16,12 @@ struct wanted {
     const struct remote_volume *members;
 };
 
+#define MADE "__DEFAULT__" /* by the service, at its start */
+
 static int no_group_type(struct error *err) {
-    return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no group type to make one of.");
+    return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                       "No group type is given by parameter group_type, and the service has no "
+                       "default group type.");
 }
 
 static void add_type(struct remote_group_new *group, const char **types, const char *type) {
@@ -57,27 +61,51 @@ static int find_default_type(const struct client *api, struct arena *arena,
     return 0;
 }
 
-/* The only one there is, if none is named. */
-static int find_group_type(const struct client *api, struct arena *arena,
-                           struct remote_group_new *group, struct error *err) {
-    const struct client_call call = { .method = "GET", .path = "/group_types" };
-    const json_t *list;
+/* What the service calls the default: its name; "" there is none. */
+static int read_default(const struct client *api, struct arena *arena, const char **ret,
+                        struct error *err) {
+    const struct client_call call = { .method = "GET", .path = "/group_types/default" };
+    const json_t *type = client_ask_for(api, arena, &call, "group_type", err);
 
-    if (group->group_type)
-        return 0;
-    list = client_ask_for(api, arena, &call, "group_types", err);
+    if (!type && err->kind != ERROR_NOT_FOUND)
+        return -1;
+    *ret = arena_text(arena, type ? json_text_of(type, "name") : "");
+    return *ret ? 0 : error_set(err, ERROR_UNAVAILABLE, "the volume API described no group type");
+}
+
+/* The only one beside those that every service has from the start: its name; NULL: there are none
+ * or several. */
+static int read_only_one(const struct client *api, struct arena *arena, const char **ret,
+                         struct error *err) {
+    const struct client_call call = { .method = "GET", .path = "/group_types" };
+    const json_t *list = client_ask_for(api, arena, &call, "group_types", err);
+    size_t count = 0;
+
     if (!list)
         return -1;
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *name = json_text_of(json_array_get(list, i), "name");
 
-        if (!name || strcmp(name, "default_cgsnapshot_type") == 0)
+        if (!name || strcmp(name, "default_cgsnapshot_type") == 0 || strcmp(name, MADE) == 0)
             continue;
-        if (group->group_type)
-            return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                               "There are several group types: parameter group_type is needed.");
-        group->group_type = name;
+        *ret = count++ == 0 ? name : NULL;
     }
+    return 0;
+}
+
+/* If none is named: the default that was configured, else the only one that was made, else the one
+ * that is there from the start. */
+static int find_group_type(const struct client *api, struct arena *arena,
+                           struct remote_group_new *group, struct error *err) {
+    const char *usual = NULL, *only = NULL;
+
+    if (group->group_type)
+        return 0;
+    if (read_default(api, arena, &usual, err) < 0)
+        return -1;
+    if ((!*usual || strcmp(usual, MADE) == 0) && read_only_one(api, arena, &only, err) < 0)
+        return -1;
+    group->group_type = only ? only : *usual ? usual : NULL;
     return group->group_type ? 0 : no_group_type(err);
 }
 

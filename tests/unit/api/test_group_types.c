@@ -2,6 +2,7 @@
 #include "tests/lib/check_main.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/world.h"
+#include "volume/group_type.h"
 
 #include <string.h>
 
@@ -162,6 +163,40 @@ START_TEST(the_default_is_the_configured_one) {
 }
 END_TEST
 
+static int bootstrap_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    return group_type_bootstrap(work, err);
+}
+
+static void start_again(struct world *world) {
+    const struct work base = work_own(&world->settings, world->arena);
+    struct error err;
+
+    world_restart(world);
+    ck_assert_int_eq(work_transaction(world->db, &base, bootstrap_body, NULL, &err), 0);
+}
+
+/* Also in a database that an older release made, where others were made since. */
+START_TEST(a_default_is_there_from_the_start) {
+    autoworld struct world *world = world_new(NULL);
+    autoarena struct arena *arena = arena_new();
+    const char *id;
+
+    make(world, "gold", "");
+    world->settings.default_group_type = "__DEFAULT__";
+    for (int i = 0; i < 2; i++) {
+        start_again(world);
+        ck_assert_str_eq(names(world, ""), "__DEFAULT__ " RESERVED " gold");
+    }
+    ck_assert_int_eq(world_call(world, "GET", "/group_types/default", NULL), 200);
+    id = arena_text(arena, text_of(world, "id"));
+    ck_assert_int_eq(world_call(world, "DELETE", arena_format(arena, "/group_types/%s", id), NULL),
+                     400);
+    ck_assert_int_eq(world_call(world, "GET", "/group_types/default", NULL), 200);
+    ck_assert_str_eq(text_of(world, "id"), id);
+}
+END_TEST
+
 /* ---- list ---- */
 
 START_TEST(who_is_no_admin_sees_public_types_without_their_specs) {
@@ -272,6 +307,7 @@ END_TEST
 CHECK_MAIN("group_types", a_fresh_database_has_the_type_of_consistency_groups,
            a_group_type_is_made_and_shown, a_bad_group_type_is_refused,
            an_update_changes_what_it_names, a_group_type_is_deleted_when_no_group_has_it,
-           the_default_is_the_configured_one, who_is_no_admin_sees_public_types_without_their_specs,
+           the_default_is_the_configured_one, a_default_is_there_from_the_start,
+           who_is_no_admin_sees_public_types_without_their_specs,
            a_list_is_cut_into_pages_and_filtered_by_nothing_else,
            specs_are_set_shown_and_taken_away, bad_specs_are_refused, group_types_came_with_3_11)

@@ -220,6 +220,7 @@ START_TEST(a_group_that_another_made_is_not_taken_back) {
     answer(scene, "GET", "/v3/groups/" GROUP "*", 200, THE("group", ROW_OF_GROUP));
     answer(scene, "GET", "/v3/volumes/" LEFT, 200, THE("volume", ROW_OF(LEFT, "available", "")));
     answer(scene, "GET", "/v3/types/default", 200, THE("volume_type", "{\"id\": \"t\"}"));
+    answer(scene, "GET", "/v3/group_types/default", 404, NULL);
     answer(scene, "GET", "/v3/group_types", 200, ONE("group_types", "{\"name\": \"csi\"}"));
     answer(scene, "POST", "/v3/groups", 202, THE("group", "{\"id\": \"" ID "\"}"));
     answer(scene, "POST", "/v3/groups/" ID "/action", 202, NULL);
