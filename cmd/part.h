@@ -12,6 +12,8 @@
 #include "http/origin.h"
 #include "ledger/settings.h"
 
+#include <signal.h>
+
 struct parts {
     const struct config *config;
     unsigned there; /* of PART_… */
@@ -47,6 +49,7 @@ struct parts {
     struct bridge *kubernetes;
     struct own_user *storage_user;
     struct storage_agent *storage;
+    struct end_watch *end; /* from the first signal on */
 };
 
 /* An option of [DEFAULT]. */
@@ -81,6 +84,12 @@ int part_manager_start(struct parts *parts, struct error *err);
 int part_manager_look(struct parts *parts, struct error *err);
 void part_manager_drain(struct parts *parts);
 void part_manager_stop(struct parts *parts);
+
+/* From the first of these signals on, which are blocked: tells what the end waits for, and leaves it at
+ * the second one. */
+void part_end_watch(struct parts *parts, const sigset_t *ends);
+/* Nothing is waited for any more that it could tell of; a signal ends the process by itself. */
+void part_end_forget(struct parts *parts);
 
 /* Who we are to clients, and whether they may be let in. */
 int part_listener_check(struct parts *parts, struct error *err);

@@ -62,6 +62,7 @@ static void (*const stops[])(struct parts *parts) = {
     part_gate_close,
     part_agent_stop,
     part_messages_stop,
+    part_end_forget,
     part_controller_stop,
     part_manager_stop,
     part_api_stop,
@@ -207,7 +208,7 @@ static void serve(struct parts *parts, struct notify *notify, const sigset_t *en
     malloc_trim(0); /* what a new schema's indexes took stays with nobody */
     sigwait(ends, &sig);
     log_info(NULL, "ending", "signal", sig == SIGTERM ? "TERM" : "INT", NULL);
-    pthread_sigmask(SIG_UNBLOCK, ends, NULL); /* a second one ends at once: nothing is lost */
+    part_end_watch(parts, ends);
     drain(parts, notify);
 }
 

@@ -76,9 +76,16 @@ static bool running_begin(struct manager *manager, struct running *running) {
     return !other;
 }
 
-static void running_claimed(struct manager *manager, struct running *running, int64_t asked_us) {
+static void running_claimed(struct job *job, int64_t asked_us) {
+    struct manager *manager = job->manager;
+    struct running *running = &job->running;
+
     pthread_mutex_lock(&manager->lock);
     running->safe_until_us = operation_safe_until(manager->settings.settings, asked_us);
+    running->kind = job->operation.kind->name;
+    running->volume_id = job->operation.volume_id;
+    running->begun_us = asked_us;
+    running->percent = -1;
     pthread_mutex_unlock(&manager->lock);
 }
 
@@ -168,6 +175,9 @@ static void note_progress(struct job *job, int percent) {
     if (percent == job->progress_percent)
         return;
     job->progress_percent = percent;
+    pthread_mutex_lock(&job->manager->lock);
+    job->running.percent = percent;
+    pthread_mutex_unlock(&job->manager->lock);
     base.arena = arena;
     if (work_transaction_unsynced(job->manager->settings.db, &base, progress_body, job, &err) < 0)
         job->progress_percent = -1;
@@ -334,7 +344,7 @@ int job_run(struct manager_lane *lane, const char *operation_id, struct error *e
     claimed = work_transaction_unsynced(manager->settings.db, &job.base, claim_body, &job, err);
     if (claimed > 0) {
         job_identify(&job);
-        running_claimed(manager, &job.running, asked_us);
+        running_claimed(&job, asked_us);
         result = job_do(&job, &reason);
     }
     running_end(manager, &job.running);

@@ -120,6 +120,28 @@ static const char **running_ids(struct manager *manager, struct arena *arena, un
     return ids;
 }
 
+unsigned manager_running(struct manager *manager, struct arena *arena, struct manager_work **ret) {
+    int64_t now_us = clock_steady_us(manager->settings.settings->clock);
+    struct manager_work *list = NULL;
+    unsigned count = 0;
+
+    pthread_mutex_lock(&manager->lock);
+    for (const struct running *running = manager->running; running; running = running->next) {
+        if (!running->kind)
+            continue;
+        list = query_grow(arena, list, count, sizeof *list);
+        list[count++] =
+            (struct manager_work){ .operation_id = arena_text(arena, running->operation_id),
+                                   .kind = arena_text(arena, running->kind),
+                                   .volume_id = arena_text(arena, running->volume_id),
+                                   .for_us = now_us - running->begun_us,
+                                   .percent = running->percent };
+    }
+    pthread_mutex_unlock(&manager->lock);
+    *ret = list;
+    return count;
+}
+
 static int round_body(struct work *work, void *arg, struct error *err) {
     struct round *round = arg;
 

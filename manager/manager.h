@@ -21,6 +21,14 @@ int manager_tick(struct manager *manager, struct error *err);
 int manager_report(struct manager *manager, struct error *err);
 /* True while its rounds go on; one that hangs is not alive. */
 bool manager_alive(struct manager *manager);
+/* An operation that a worker of this process has, as people are told of it. */
+struct manager_work {
+    const char *operation_id, *kind, *volume_id;
+    int64_t for_us; /* how long it has had it */
+    int percent;    /* -1: not known */
+};
+/* All of them, into the arena; how many.  Any thread. */
+unsigned manager_running(struct manager *manager, struct arena *arena, struct manager_work **ret);
 /* From now on nothing is claimed: what comes is left for others. What runs goes on. */
 void manager_drain(struct manager *manager);
 /* After the rpc engine: nothing runs.  Waits for backends that are being asked: for ever, when one

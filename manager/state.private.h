@@ -50,6 +50,10 @@ struct running {
     /* manager->lock; steady: until then no other worker begins with it.  0: it is not claimed yet,
      * or another's by now. */
     int64_t safe_until_us;
+    /* The same lock, of one that is claimed; what the texts are in lives until it leaves. */
+    const char *kind, *volume_id;
+    int64_t begun_us; /* steady */
+    int percent;      /* -1: not known */
     struct running *next;
 };
 

@@ -6,6 +6,7 @@ The filter `fault` stands for the storage that hangs.
 import http.client
 import json
 import select
+import signal
 import time
 import unittest
 import urllib.parse
@@ -46,6 +47,11 @@ class Hanging(Workplace):
         self.api = BlockStorage(service.endpoint)
         self.addCleanup(self.api.close)
         return service
+
+    @staticmethod
+    def log_of(service):
+        with open(service.log_path, encoding="utf-8") as log:
+            return log.read()
 
     def seconds(self):
         return time.monotonic() - self.begin
@@ -115,6 +121,32 @@ class Hanging(Workplace):
         for volume_id in held:
             self.api.wait_status(volume_id, "available")
             self.assertEqual(self.api.show(volume_id)["size"], 2)
+        self.assertEqual(service.stop(), 0)
+        self.assert_consistent()
+
+    def test_an_end_tells_what_it_waits_for_and_a_second_signal_leaves_it(self):
+        service = self.start()
+        self.add_types()
+        held = self.create("stuck")
+        self.assertEqual(service.stop(), 0)
+
+        service = self.start(f"extend_volume:delay:1:{NEVER}")
+        self.api.extend(held, 2)
+        until(lambda: self.api.show(held)["status"] == "extending", 60, "extending")
+        time.sleep(1)
+        service.process.send_signal(signal.SIGINT)
+        until(lambda: "waiting for an operation kind=extend" in self.log_of(service), 60,
+              "what is waited for")
+        self.assertIn(f"volume_id={held}", self.log_of(service))
+        self.assertTrue(service.running)
+        self.begin = time.monotonic()
+        self.assertEqual(service.stop(), 0)  # SIGTERM, the second one
+        self.assertLess(self.seconds(), SLACK_S)
+        self.assertIn("second signal: work in progress is left to others", self.log_of(service))
+
+        service = self.start()
+        self.api.wait_status(held, "available")
+        self.assertEqual(self.api.show(held)["size"], 2)
         self.assertEqual(service.stop(), 0)
         self.assert_consistent()
 
