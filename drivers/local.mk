@@ -9,6 +9,7 @@ libscoria_a_SOURCES += \
 	drivers/file/chain.c drivers/file/chain.h \
 	drivers/file/chain_assist.c drivers/file/chain_assist.h drivers/file/chain_assist.private.h \
 	drivers/file/chain_assist_delete.c \
+	drivers/file/chain_merge.c drivers/file/chain_merge.h \
 	drivers/file/chain_snapshot.c drivers/file/chain_snapshot.h \
 	drivers/file/directory.c drivers/file/directory.h \
 	drivers/file/directory_claim.c drivers/file/directory_claim.h \
@@ -56,7 +57,7 @@ libscoria_a_SOURCES += \
 	drivers/memory_snapshot.c
 EXTRA_DIST += tests/contract/driver_guest.h tests/contract/driver_subject.h \
 	tests/fault/calls.h tests/fault/place.h \
-	tests/unit/drivers/driver_test.h tests/unit/drivers/xfs.h
+	tests/unit/drivers/driver_test.h tests/unit/drivers/file/chain_place.h tests/unit/drivers/xfs.h
 
 if HAVE_CHECK
 slow_tests += \
@@ -75,6 +76,7 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_draft \
 	tests/unit/drivers/file/test_removal \
 	tests/unit/drivers/file/test_chain_assist \
+	tests/unit/drivers/file/test_chain_merge \
 	tests/unit/drivers/file/test_directory \
 	tests/unit/drivers/file/test_file \
 	tests/unit/drivers/file/test_image \

@@ -31,7 +31,8 @@ int chain_assist_prepare_create(const struct chain_assist *assist, struct driver
                          "Volume %s is in use, and its storage cannot take a snapshot below a "
                          "guest.",
                          volume->id);
-    if (chain_snapshot_put(assist->directory, assist->arena, volume, assist->snapshot, &source,
+    if (chain_check_others(&assist->work, &assist->chain, NULL, err) < 0 ||
+        chain_snapshot_put(assist->directory, assist->arena, volume, assist->snapshot, &source,
                            &overlay, err) < 0)
         return -1;
     ret->new_file = overlay;
@@ -228,12 +229,9 @@ int chain_assist_undo_unused(const struct chain_assist *assist, struct error *er
 
 /* *ret_lock as chain_lock() has it. */
 static int begin(struct chain_assist *assist, int *ret_lock, struct error *err) {
-    const char *name = volume_name(assist->arena, assist->volume->name_id, err);
-
-    if (!name ||
-        volume_image_lock(assist->directory, assist->arena, assist->volume, true,
-                          assist->snapshot->fence, ret_lock, err) < 0 ||
-        chain_read(assist->directory, assist->arena, name, &assist->chain, err) < 0)
+    assist->work = (struct chain_work){ assist->directory, assist->arena, assist->volume,
+                                        assist->snapshot->fence, assist->snapshot->attempt };
+    if (chain_enter(&assist->work, &assist->chain, ret_lock, err) < 0)
         return -1;
     if (assist->chain.deleted)
         return error_set(err, ERROR_NOT_FOUND, "The files of volume %s are being deleted.",
@@ -244,7 +242,9 @@ static int begin(struct chain_assist *assist, int *ret_lock, struct error *err) 
 int chain_assist_prepare(const struct directory *directory, struct arena *arena,
                          const struct driver_volume *volume, const struct driver_snapshot *snapshot,
                          bool deletes, struct driver_assist *ret, struct error *err) {
-    struct chain_assist assist = { directory, arena, volume, snapshot, { 0 } };
+    struct chain_assist assist = {
+        .directory = directory, .arena = arena, .volume = volume, .snapshot = snapshot
+    };
     struct driver_assist files = { 0 };
     autoclose int lock = -1;
     int result;
@@ -261,7 +261,9 @@ int chain_assist_prepare(const struct directory *directory, struct arena *arena,
 int chain_assist_settle(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const struct driver_snapshot *snapshot,
                         bool deletes, enum driver_told told, struct error *err) {
-    struct chain_assist assist = { directory, arena, volume, snapshot, { 0 } };
+    struct chain_assist assist = {
+        .directory = directory, .arena = arena, .volume = volume, .snapshot = snapshot
+    };
     autoclose int lock = -1;
 
     if (snapshot->late && !directory->locks_trusted)

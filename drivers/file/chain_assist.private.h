@@ -4,6 +4,7 @@
 #pragma once
 
 #include "drivers/file/chain_assist.h"
+#include "drivers/file/chain_merge.h"
 #include "drivers/file/image_source.h"
 
 struct chain_assist {
@@ -11,6 +12,7 @@ struct chain_assist {
     struct arena *arena;
     const struct driver_volume *volume;
     const struct driver_snapshot *snapshot;
+    struct chain_work work; /* the same for the chain */
     struct chain chain;
 };
 

@@ -1,6 +1,7 @@
 #include "drivers/file/chain_snapshot.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/chain_merge.h"
 #include "drivers/file/removal.h"
 #include "drivers/file/volume_name.h"
 #include "json/json.h"
@@ -120,82 +121,199 @@ struct deletion {
     const struct driver_snapshot *snapshot;
     const struct driver_progress *progress;
     const char *overlay;
+    int64_t virtual_bytes; /* of that */
     struct chain_link links[CHAIN_FILES_MOST];
-    int count, at; /* of the overlay; -1: nothing lies above it or below any more */
+    int count;
+    int at;           /* of the overlay in the chain; -1: it has dropped out already */
+    int below, above; /* what it is written into, and what lies above that then; -1: nothing */
 };
 
-static int flush_link(const struct deletion *deletion, int at, struct error *err) {
-    autoclose int fd = image_open(deletion->directory->fd, deletion->links[at].name, O_RDONLY, err);
+static const char *path_of(const struct deletion *deletion, const char *name) {
+    return directory_path(deletion->directory, deletion->arena, name);
+}
 
-    return fd < 0 ? -1 : image_flush(fd, err);
+static int open_link(const struct deletion *deletion, int at, struct error *err) {
+    return image_open(deletion->directory->fd, deletion->links[at].name, O_RDONLY, err);
+}
+
+static enum driver_outcome commit(const struct deletion *deletion, const struct image_copy *how,
+                                  struct error *err) {
+    autoclose int fd = open_link(deletion, deletion->below, err);
+    enum driver_outcome outcome;
+
+    if (fd < 0 || driver_fence_check(how->fence, err) < 0)
+        return DRIVER_FAILED;
+    outcome =
+        qemu_img_commit(deletion->arena, &deletion->directory->settings->qemu_img,
+                        path_of(deletion, deletion->overlay), deletion->virtual_bytes, how, err);
+    if (outcome != DRIVER_DONE)
+        return outcome;
+    return image_flush(fd, err) < 0 || driver_fence_check(how->fence, err) < 0 ? DRIVER_FAILED
+                                                                               : DRIVER_DONE;
+}
+
+static enum driver_outcome rebase(const struct deletion *deletion, const struct image_copy *how,
+                                  struct error *err) {
+    const struct chain_link *links = deletion->links, *link = &links[deletion->above];
+    const struct qemu_img_below below = { links[deletion->below].name,
+                                          links[deletion->below].format };
+    autoclose int fd = open_link(deletion, deletion->above, err);
+    struct image_facts facts;
+    enum driver_outcome outcome;
+
+    if (fd < 0)
+        return DRIVER_FAILED;
+    outcome =
+        qemu_img_rebase(deletion->arena, &deletion->directory->settings->qemu_img,
+                        path_of(deletion, link->name), &below, deletion->virtual_bytes, how, err);
+    if (outcome != DRIVER_DONE)
+        return outcome;
+    if (image_reread(fd, err) < 0 || image_read_facts(fd, "qcow2", &facts, err) < 0)
+        return DRIVER_FAILED;
+    return strcmp(facts.backing, below.name) == 0
+               ? DRIVER_DONE
+               : error_set(err, ERROR_BACKEND, "The disk did not take the new header of %s.",
+                           link->name);
 }
 
 static enum driver_outcome merge(const struct deletion *deletion, struct error *err) {
-    const struct directory *directory = deletion->directory;
-    const struct qemu_img *tool = &directory->settings->qemu_img;
     const struct image_copy how = { deletion->snapshot->fence, deletion->progress,
-                                    directory->settings->copy_bytes_per_second };
-    const struct chain_link *links = deletion->links;
-    int at = deletion->at;
-    const struct qemu_img_below below = { links[at + 1].name, links[at + 1].format };
-    struct arena *arena = deletion->arena;
-    enum driver_outcome outcome;
+                                    deletion->directory->settings->copy_bytes_per_second };
+    enum driver_outcome outcome = commit(deletion, &how, err);
 
-    if (driver_fence_check(how.fence, err) < 0)
-        return DRIVER_FAILED;
-    outcome = qemu_img_commit(arena, tool, directory_path(directory, arena, deletion->overlay),
-                              links[at].virtual_bytes, &how, err);
-    if (outcome != DRIVER_DONE)
-        return outcome;
-    if (flush_link(deletion, at + 1, err) < 0 || driver_fence_check(how.fence, err) < 0)
-        return DRIVER_FAILED;
-    if (at == 0)
-        return DRIVER_DONE;
-    outcome = qemu_img_rebase(arena, tool, directory_path(directory, arena, links[at - 1].name),
-                              &below, links[at].virtual_bytes, &how, err);
-    if (outcome != DRIVER_DONE)
-        return outcome;
-    return flush_link(deletion, at - 1, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
+    return outcome == DRIVER_DONE && deletion->above >= 0 ? rebase(deletion, &how, err) : outcome;
 }
 
 static int forget(const struct deletion *deletion, const struct chain *chain, struct error *err) {
     const struct driver_snapshot *snapshot = deletion->snapshot;
-    json_t *info = copy_info(chain, deletion->arena);
+    json_t *info = json_keep(deletion->arena, json_deep_copy(chain->info));
 
     if (deletion->at == 0)
         json_object_set_new(info, "active", json_string(deletion->links[1].name));
     json_object_del(info, snapshot->name_id);
-    json_object_del(info, "merging");
+    chain_drop_note(info, snapshot->name_id);
     return chain_write(deletion->directory, deletion->arena, chain, info, snapshot->attempt,
                        snapshot->fence, err);
 }
 
-static enum driver_outcome take_out(struct deletion *deletion, const struct driver_volume *volume,
+static int find_link(const struct deletion *deletion, const char *name) {
+    int at = deletion->count - 1;
+
+    while (at >= 0 && strcmp(deletion->links[at].name, name) != 0)
+        at--;
+    return at;
+}
+
+/* An earlier attempt has merged it, perhaps in memory only, or a host that came late has pulled it
+ * into the file above.  Either way the file below has its content after another merge, and that
+ * only.  1: it is to be done, 0: the overlay is gone, too. */
+static int find_dropped(struct deletion *deletion, const struct chain *chain, struct error *err) {
+    struct image_facts facts;
+    autoclose int fd = -1;
+    int found = image_find(deletion->directory->fd, deletion->overlay, O_RDONLY, &fd, err);
+
+    if (found <= 0)
+        return found;
+    if (image_read_facts(fd, "qcow2", &facts, err) < 0)
+        return error_context(err, "%s", deletion->overlay);
+    deletion->virtual_bytes = facts.virtual_bytes;
+    deletion->below = facts.backing[0] ? find_link(deletion, facts.backing) : -1;
+    deletion->above = deletion->below - 1;
+    if (deletion->below < 0)
+        return error_set(err, ERROR_BACKEND, "%s lies above no file of the chain.",
+                         deletion->overlay);
+    return chain_check_below(deletion->directory, chain, deletion->overlay, NULL, NULL, true, err) <
+                   0
+               ? -1
+               : 1;
+}
+
+static int find_place(struct deletion *deletion, const struct chain *chain, struct error *err) {
+    int at = deletion->at = find_link(deletion, deletion->overlay);
+
+    if (at < 0)
+        return find_dropped(deletion, chain, err);
+    if (at + 1 == deletion->count)
+        return error_set(err, ERROR_BACKEND, "Nothing lies below %s.", deletion->overlay);
+    deletion->virtual_bytes = deletion->links[at].virtual_bytes;
+    deletion->below = at + 1;
+    deletion->above = at - 1;
+    return 1;
+}
+
+/* Nothing but this snapshot goes with what is written. */
+static int check_place(const struct deletion *deletion, const struct chain *chain,
+                       struct error *err) {
+    const char *above =
+        deletion->at < 0 && deletion->above >= 0 ? deletion->links[deletion->above].name : NULL;
+
+    return chain_check_below(deletion->directory, chain, deletion->links[deletion->below].name,
+                             deletion->overlay, above, true, err);
+}
+
+/* The next attempt knows that this one was at it.  Until the info has lost the snapshot, its overlay
+ * and the one above may lie above the same file. */
+static int note_merge(const struct deletion *deletion, const struct chain_work *work,
+                      struct chain *chain, struct error *err) {
+    if (deletion->at < 0)
+        return 0;
+    return chain_note(work, chain, deletion->snapshot->name_id, deletion->overlay, false, err) < 0
+               ? -1
+               : chain_read(work->directory, work->arena,
+                            volume_name(work->arena, work->volume->name_id, NULL), chain, err);
+}
+
+static int walk(struct deletion *deletion, const struct chain_work *work, const struct chain *chain,
+                struct error *err) {
+    deletion->count = chain_walk(deletion->directory, deletion->arena, chain, chain->active,
+                                 work->volume->format, deletion->links, err);
+    return deletion->count < 0 ? -1 : 0;
+}
+
+/* Where an earlier attempt was at it, the disk says how far it came (image_flush()). */
+static int look_at_chain(struct deletion *deletion, const struct chain_work *work,
+                         const struct chain *chain, struct error *err) {
+    if (walk(deletion, work, chain, err) < 0)
+        return -1;
+    if (!chain_noted(chain, deletion->snapshot->name_id) &&
+        find_link(deletion, deletion->overlay) >= 0)
+        return 0;
+    return chain_reread(deletion->directory, chain, err) < 0 ? -1
+                                                             : walk(deletion, work, chain, err);
+}
+
+/* 1: it can be merged, 0 nothing is left of it. */
+static int begin_merge(struct deletion *deletion, const struct chain_work *work,
+                       struct chain *chain, struct error *err) {
+    int more = look_at_chain(deletion, work, chain, err);
+
+    if (more == 0)
+        more = find_place(deletion, chain, err);
+    if (more > 0 &&
+        (check_place(deletion, chain, err) < 0 || note_merge(deletion, work, chain, err) < 0))
+        return -1;
+    return more;
+}
+
+static enum driver_outcome take_out(struct deletion *deletion, const struct chain_work *work,
                                     struct error *err) {
     struct volume_image image;
-    autoclose int fd =
-        volume_image_open(deletion->directory, deletion->arena, volume, O_RDONLY, &image, err);
+    autoclose int fd = volume_image_open(deletion->directory, deletion->arena, work->volume,
+                                         O_RDONLY, &image, err);
     enum driver_outcome outcome = DRIVER_DONE;
     enum image_hold hold;
+    int more;
 
     if (fd < 0)
         return DRIVER_FAILED;
-    hold = volume->attached ? IMAGE_HELD : image_lock_look(fd, err);
+    hold = work->volume->attached ? IMAGE_HELD : image_lock_look(fd, err);
     if (hold != IMAGE_LOCKED)
         return hold == IMAGE_HELD ? DRIVER_DEFERRED : DRIVER_FAILED;
-    deletion->count = chain_walk(deletion->directory, deletion->arena, &image.chain, image.name,
-                                 volume->format, deletion->links, err);
-    if (deletion->count < 0)
-        return DRIVER_FAILED;
-    deletion->at = deletion->count - 1;
-    while (deletion->at >= 0 && strcmp(deletion->links[deletion->at].name, deletion->overlay) != 0)
-        deletion->at--;
-    if (deletion->at >= 0 && deletion->at + 1 == deletion->count)
-        return error_set(err, ERROR_BACKEND, "Nothing lies below %s.", deletion->overlay);
-    if (deletion->at >= 0)
+    more = begin_merge(deletion, work, &image.chain, err);
+    if (more > 0)
         outcome = merge(deletion, err);
-    if (outcome != DRIVER_DONE)
-        return outcome;
+    if (more < 0 || outcome != DRIVER_DONE)
+        return more < 0 ? DRIVER_FAILED : outcome;
     return forget(deletion, &image.chain, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 
@@ -221,6 +339,7 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
                                           const struct driver_snapshot *snapshot,
                                           const struct driver_progress *progress,
                                           struct error *err) {
+    const struct chain_work work = { directory, arena, volume, snapshot->fence, snapshot->attempt };
     const char *name = volume_name(arena, volume->name_id, err);
     struct deletion *deletion = arena_alloc(arena, sizeof(*deletion));
     enum driver_outcome outcome = DRIVER_DONE;
@@ -233,9 +352,8 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
         return DRIVER_DONE;
     if (image_find(directory->fd, chain.base, O_RDONLY, &base, NULL) == 0)
         return DRIVER_DONE; /* with its volume */
-    if (chain_lock(directory, &chain, true, snapshot->fence, &lock, err) < 0 ||
-        chain_settle(directory, arena, &chain, err) < 0 ||
-        chain_read(directory, arena, name, &chain, err) < 0)
+    if (chain_enter(&work, &chain, &lock, err) < 0 ||
+        chain_settle(directory, arena, &chain, err) < 0)
         return DRIVER_FAILED;
     *deletion = (struct deletion){
         .directory = directory, .arena = arena, .snapshot = snapshot, .progress = progress
@@ -248,7 +366,7 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
     if (!chain.deleted && chain_has(&chain, snapshot->name_id)) {
         if (chain_restore(directory, arena, deletion->overlay, err) < 0)
             return DRIVER_FAILED;
-        outcome = take_out(deletion, volume, err);
+        outcome = take_out(deletion, &work, err);
     }
     return outcome == DRIVER_DONE ? remove_nameless(deletion, err) : outcome;
 }

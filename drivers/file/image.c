@@ -289,6 +289,13 @@ int image_flush(int fd, struct error *err) {
     return 0;
 }
 
+int image_reread(int fd, struct error *err) {
+    if (image_flush(fd, err) < 0)
+        return -1;
+    posix_fadvise(fd, 0, (off_t)1 << 62, POSIX_FADV_DONTNEED);
+    return 0;
+}
+
 int image_read_flushed(int fd, const char *format, struct image_facts *ret, struct error *err) {
     enum { FIRST_PAGE = 4096 };
     int64_t before;

@@ -35,9 +35,26 @@ int image_find(int directory_fd, const char *name, int flags, int *ret_fd, struc
 /* Facts of an open image of the given format.  raw: the length of the file. */
 int image_read_facts(int fd, const char *format, struct image_facts *ret, struct error *err);
 
-/* Brings the file to the disk, its length too.  What a failure leaves there nobody knows: it fails
- * what it is a part of. */
+/*
+ * Brings the file to the disk, its length too.  What a failure leaves there is unknown: it fails
+ * what it is a part of.
+ *
+ * The kernel forgets pages that it could not write, and says so once to each descriptor that was
+ * open then; a later flush that succeeds proves nothing of them.  So
+ *
+ * - the descriptor whose flush counts is opened before the first write, also before a program runs
+ *   that writes: its own flush may take the error, and its exit status need not tell (qemu-img
+ *   rebase).
+ * - a step that an earlier attempt may have left in memory is not taken as done.  It is judged by
+ *   what the disk has (image_reread(), image_read_flushed()) or done again, and flushed.
+ * - a file gets its own name when it is flushed, so one under its name is whole.
+ *
+ * Names and lengths are in the journal of the file system, which stops writing when it fails.
+ */
 int image_flush(int fd, struct error *err);
+
+/* Flushes, and drops what the kernel has of the file: it is read from the disk again. */
+int image_reread(int fd, struct error *err);
 
 /* As image_read_facts(), flushed: virtual_bytes is what the disk has.  The kernel forgets a flush
  * that failed, so a header is read from the disk again and not from memory. */

@@ -1,6 +1,7 @@
 #include "drivers/file/image_source.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/chain_merge.h"
 #include "drivers/file/image_copy.h"
 #include "drivers/file/volume_name.h"
 
@@ -56,6 +57,25 @@ int image_source_open_volume(const struct directory *directory, struct arena *ar
     return 0;
 }
 
+/* Is the file below its overlay still the snapshot's?  Not when a guest's host has pulled that into
+ * the overlay. */
+static int check_content(const struct directory *directory, struct arena *arena,
+                         const struct driver_snapshot *snapshot, const struct chain *found,
+                         const char *below, struct error *err) {
+    struct chain chain;
+    const char *noted;
+    int known = chain_find_base(directory, arena, found->base, &chain, err);
+
+    if (known <= 0)
+        return known;
+    noted = chain_noted(&chain, snapshot->name_id);
+    if (noted && strcmp(noted, found->active) != 0 && strcmp(noted, below) != 0)
+        return error_set(err, ERROR_CONFLICT,
+                         "Snapshot %s is gone: a guest's host has merged its files.", snapshot->id);
+    return chain_check_below(directory, &chain, below, found->active,
+                             chain_file_of(&chain, arena, snapshot->name_id, NULL), false, err);
+}
+
 /* The file below a snapshot's overlay: 1 there is such a one. */
 static int find_below(const struct directory *directory, struct arena *arena,
                       const struct driver_snapshot *snapshot, const struct driver_volume *reader,
@@ -74,6 +94,8 @@ static int find_below(const struct directory *directory, struct arena *arena,
         return -1;
     if (count < 2)
         return error_set(err, ERROR_BACKEND, "Nothing lies below %s.", chain.active);
+    if (check_content(directory, arena, snapshot, &chain, links[1].name, err) < 0)
+        return -1;
     source->overlay = chain.active;
     source->name = links[1].name;
     source->layered = strcmp(source->name, chain.base) != 0;

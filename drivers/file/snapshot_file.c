@@ -1,6 +1,7 @@
 #include "drivers/file/snapshot_file.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/chain_merge.h"
 #include "drivers/file/chain_snapshot.h"
 #include "drivers/file/volume_name.h"
 #include "json/json.h"
@@ -28,10 +29,12 @@ static int make_own(const struct directory *directory, struct arena *arena,
     return image_source_publish(&draft, source->format, 0, snapshot->fence, err);
 }
 
-static enum driver_outcome make(const struct directory *directory, struct arena *arena,
-                                const struct driver_volume *volume,
+static enum driver_outcome make(const struct chain_work *work,
                                 const struct driver_snapshot *snapshot, const char *name,
                                 const struct driver_progress *progress, struct error *err) {
+    const struct directory *directory = work->directory;
+    const struct driver_volume *volume = work->volume;
+    struct arena *arena = work->arena;
     autosource struct image_source source = NO_SOURCE;
     bool overlays;
     int result;
@@ -41,25 +44,29 @@ static enum driver_outcome make(const struct directory *directory, struct arena 
         return DRIVER_FAILED;
     overlays = source.layered || (directory->settings->overlays && !volume->multiattach);
     result = make_own(directory, arena, &source, snapshot, name, overlays, progress, err);
+    if (result > 0 && overlays && chain_check_others(work, &source.chain, NULL, err) < 0)
+        return DRIVER_FAILED;
     if (result > 0 && overlays)
         return chain_snapshot_create(directory, arena, volume, snapshot, &source, err);
     return result > 0 ? DRIVER_DEFERRED : result < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 
-/* Was it made before, as a file of its own or by an overlay? */
-static int find_made(const struct directory *directory, struct arena *arena,
-                     const struct driver_volume *volume, const struct driver_snapshot *snapshot,
-                     const char *name, struct error *err) {
-    const char *image = volume_name(arena, volume->name_id, err);
-    struct chain chain;
+/* Was it made before, as a file of its own or by an overlay?  Then the info is written once more:
+ * the attempt may have failed because it did not reach the disk. */
+static int find_made(const struct chain_work *work, const struct chain *chain,
+                     const struct driver_snapshot *snapshot, const char *name, struct error *err) {
+    const struct directory *directory = work->directory;
+    const char *format = work->volume->format;
 
-    if (!image || !image_format_known(volume->format))
-        return image ? 0 : -1;
-    if (chain_read(directory, arena, image, &chain, err) < 0)
-        return -1;
-    return chain_has(&chain, snapshot->name_id)
-               ? 1
-               : image_source_find_made(directory, name, volume->format, 0, err);
+    if (!image_format_known(format))
+        return 0;
+    if (!chain_has(chain, snapshot->name_id))
+        return image_source_find_made(directory, name, format, 0, err);
+    return chain_settle(directory, work->arena, chain, err) < 0 ||
+                   chain_write(directory, work->arena, chain, chain->info, work->attempt,
+                               work->fence, err) < 0
+               ? -1
+               : 1;
 }
 
 enum driver_outcome snapshot_file_create(const struct directory *directory, struct arena *arena,
@@ -67,19 +74,20 @@ enum driver_outcome snapshot_file_create(const struct directory *directory, stru
                                          const struct driver_snapshot *snapshot,
                                          const struct driver_progress *progress,
                                          struct error *err) {
+    const struct chain_work work = { directory, arena, volume, snapshot->fence, snapshot->attempt };
     const char *name = snapshot_name(arena, snapshot->name_id, err);
     enum driver_outcome outcome;
     autoclose int lock = -1;
+    struct chain chain;
     int existing;
 
     if (!name || driver_fence_check(snapshot->fence, err) < 0 ||
-        volume_image_lock(directory, arena, volume, true, snapshot->fence, &lock, err) < 0)
+        chain_enter(&work, &chain, &lock, err) < 0)
         return DRIVER_FAILED;
-    existing = find_made(directory, arena, volume, snapshot, name, err);
+    existing = find_made(&work, &chain, snapshot, name, err);
     if (existing < 0)
         return DRIVER_FAILED;
-    outcome =
-        existing ? DRIVER_DONE : make(directory, arena, volume, snapshot, name, progress, err);
+    outcome = existing ? DRIVER_DONE : make(&work, snapshot, name, progress, err);
     if (outcome != DRIVER_DONE)
         return outcome;
     if ((snapshot->attempt > 1 && volume_name_remove_unfinished(directory, arena, name, err) < 0) ||

@@ -1,6 +1,7 @@
 #include "drivers/file/snapshot_file_manage.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/chain_merge.h"
 #include "drivers/file/existing_file.h"
 #include "drivers/file/volume_file.h"
 #include "drivers/file/volume_image.h"
@@ -28,11 +29,15 @@ static void leave(struct place *place) {
 static int enter(const struct directory *directory, struct arena *arena,
                  const struct driver_volume *volume, const struct driver_snapshot *snapshot,
                  bool alone, struct place *ret, struct error *err) {
+    const struct chain_work work = { directory, arena, volume, snapshot->fence, snapshot->attempt };
     const char *volume_file = volume_name(arena, volume->name_id, err);
 
     ret->name = snapshot_name(arena, snapshot->name_id, err);
-    if (!volume_file || !ret->name ||
-        volume_image_lock(directory, arena, volume, alone, snapshot->fence, &ret->lock, err) < 0)
+    if (!volume_file || !ret->name)
+        return -1;
+    if (alone)
+        return chain_enter(&work, &ret->chain, &ret->lock, err);
+    if (volume_image_lock(directory, arena, volume, alone, snapshot->fence, &ret->lock, err) < 0)
         return -1;
     return chain_read(directory, arena, volume_file, &ret->chain, err);
 }
@@ -78,6 +83,9 @@ static int give(const struct directory *directory, struct arena *arena, const st
                 struct error *err) {
     json_t *info = json_keep(arena, json_copy(chain->info));
 
+    if (chain_noted(chain, from))
+        return error_set(err, ERROR_CONFLICT,
+                         "A guest's host was asked to merge the files of snapshot %s.", from);
     json_object_set(info, to, json_object_get(info, from));
     json_object_del(info, from);
     return chain_settle(directory, arena, chain, err) < 0

@@ -109,6 +109,7 @@ static int check_nobodys(const struct chain *chain, struct error *err) {
 static int remove_chain(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const struct chain *chain,
                         struct error *err) {
+    static const char *const notes[] = { "merging", "unfinished" };
     const char *key;
     json_t *value;
 
@@ -124,10 +125,11 @@ static int remove_chain(const struct directory *directory, struct arena *arena,
             remove_overlay(directory, arena, volume, chain, json_string_value(value), err) < 0)
             return -1;
     }
-    json_object_foreach(json_object_get(chain->info, "merging"), key, value) {
-        if (remove_overlay(directory, arena, volume, chain, json_string_value(value), err) < 0)
-            return -1;
-    }
+    for (size_t i = 0; i < LENGTH(notes); i++)
+        json_object_foreach(json_object_get(chain->info, notes[i]), key, value) {
+            if (remove_overlay(directory, arena, volume, chain, json_string_value(value), err) < 0)
+                return -1;
+        }
     if (volume_file_remove(directory, arena, chain->base, true, volume->fence, err) < 0)
         return -1;
     return volume_file_remove(directory, arena, chain->info_name, false, volume->fence, err);

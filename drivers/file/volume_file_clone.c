@@ -1,6 +1,7 @@
 #include "drivers/file/volume_file.h"
 
 #include "common/cleanup.h"
+#include "drivers/file/chain_merge.h"
 #include "drivers/file/chain_snapshot.h"
 #include "drivers/file/volume_name.h"
 
@@ -146,13 +147,13 @@ static int replace(const struct directory *directory, struct arena *arena,
 int volume_file_revert(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const struct image_source *source,
                        const struct driver_progress *progress, struct error *err) {
+    const struct chain_work work = { directory, arena, volume, volume->fence, volume->attempt };
     const char *name = volume_name(arena, volume->name_id, err);
     struct chain chain;
     autoclose int lock = -1, fd = -1;
 
     if (!name || driver_fence_check(volume->fence, err) < 0 ||
-        volume_image_lock(directory, arena, volume, true, volume->fence, &lock, err) < 0 ||
-        chain_read(directory, arena, name, &chain, err) < 0)
+        chain_enter(&work, &chain, &lock, err) < 0)
         return -1;
     if (volume->attached)
         return error_set(err, ERROR_BACKEND, "Volume %s is attached.", volume->id);

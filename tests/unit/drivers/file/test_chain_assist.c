@@ -4,46 +4,7 @@
  */
 #include "drivers/file/chain_assist.h"
 
-#include "drivers/file/snapshot_file.h"
-#include "tests/unit/drivers/driver_test.h"
-
-#include <string.h>
-
-#define OVERLAY FILE_NAME ".s"
-
-struct place {
-    struct bench bench;
-    struct directory_settings settings;
-    struct directory directory;
-    struct driver_volume volume;
-    struct driver_snapshot snapshot;
-};
-
-static void close_place(struct place *place) {
-    close(place->directory.fd);
-    bench_close(&place->bench);
-}
-#define autoplace __attribute__((cleanup(close_place)))
-
-/* With a raw volume that a guest is about to use. */
-static void open_place(struct place *place) {
-    struct bench *bench = &place->bench;
-
-    *place = (struct place){ .volume = A_VOLUME,
-                             .snapshot = { .id = "s", .name_id = "s", .size_gb = 1 } };
-    bench_new(bench);
-    bench_configure(bench, &file_driver, NULL);
-    directory_settings_load(&bench->backend, &place->settings);
-    place->settings.overlays = true;
-    ck_assert_int_eq(mkdir(bench_path(bench, "d"), 0700), 0);
-    ck_assert_int_eq(
-        directory_open(bench_path(bench, "d"), &place->settings, &place->directory, &bench->err),
-        0);
-    ck_assert_int_eq(volume_file_create(&place->directory, bench->arena, &place->volume,
-                                        &place->volume.format, &bench->err),
-                     0);
-    place->volume.attached = true;
-}
+#include "tests/unit/drivers/file/chain_place.h"
 
 static int prepare(struct place *place) {
     struct driver_assist assist = { 0 };
@@ -58,41 +19,6 @@ static int prepare(struct place *place) {
 static int settle(struct place *place, enum driver_told told) {
     return chain_assist_settle(&place->directory, place->bench.arena, &place->volume,
                                &place->snapshot, false, told, &place->bench.err);
-}
-
-/* The locks of a guest that writes to it; closed, they are gone. */
-static int guest_opens(struct place *place, const char *name) {
-    static const int bytes[] = { 100, 101, 103, 201, 203 };
-    int fd = openat(place->directory.fd, name, O_RDWR | O_CLOEXEC);
-
-    ck_assert_int_ge(fd, 0);
-    for (size_t i = 0; i < LENGTH(bytes); i++) {
-        struct flock lock = {
-            .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = bytes[i], .l_len = 1
-        };
-
-        ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
-    }
-    return fd;
-}
-
-static void guest_writes(struct place *place, const char *name, const char *format) {
-    ck_assert_int_eq(BENCH_RUN("qemu-io", "-f", format, "-c", "write -P 5 1M 64k",
-                               directory_path(&place->directory, place->bench.arena, name)),
-                     0);
-}
-
-static const char *active(struct place *place) {
-    struct volume_image image;
-
-    ck_assert_msg(volume_file_connect(&place->directory, place->bench.arena, &place->volume, &image,
-                                      &place->bench.err) == 0,
-                  "%s", place->bench.err.message);
-    return image.name;
-}
-
-static bool has(struct place *place, const char *name) {
-    return faccessat(place->directory.fd, name, F_OK, 0) == 0;
 }
 
 static void assert_undone(struct place *place) {
@@ -258,117 +184,6 @@ START_TEST(without_overlays_nobody_is_asked) {
 END_TEST
 
 /* ---- delete ---- */
-
-static struct driver_snapshot named(struct place *place, const char *id) {
-    struct driver_snapshot snapshot = place->snapshot;
-
-    snapshot.id = snapshot.name_id = id;
-    snapshot.format = place->volume.format;
-    return snapshot;
-}
-
-static void write_content(struct place *place, int content) {
-    const char *name = active(place);
-    const char *command = arena_format(place->bench.arena, "write -P %d 1M 64k", content);
-
-    ck_assert_int_eq(BENCH_RUN("qemu-io", "-f", strcmp(name, FILE_NAME) == 0 ? "raw" : "qcow2",
-                               "-c", command,
-                               directory_path(&place->directory, place->bench.arena, name)),
-                     0);
-}
-
-static bool reads(struct place *place, const char *name, const char *format, int content) {
-    const char *command = arena_format(place->bench.arena, "read -P %d 1M 64k", content);
-
-    return BENCH_RUN("qemu-io", "-r", "-f", format, "-c", command,
-                     directory_path(&place->directory, place->bench.arena, name)) == 0;
-}
-
-static bool snapshot_reads(struct place *place, const char *id, int content) {
-    struct driver_snapshot snapshot = named(place, id);
-    autosource struct image_source source = NO_SOURCE;
-
-    ck_assert_msg(image_source_open_snapshot(&place->directory, place->bench.arena, &snapshot, NULL,
-                                             &source, &place->bench.err) == 0,
-                  "%s", place->bench.err.message);
-    return reads(place, source.name, source.layered ? "qcow2" : source.format, content);
-}
-
-static enum driver_outcome take_snapshot(struct place *place, const char *id) {
-    struct driver_snapshot snapshot = named(place, id);
-
-    return snapshot_file_create(&place->directory, place->bench.arena, &place->volume, &snapshot,
-                                NULL, &place->bench.err);
-}
-
-static enum driver_outcome drop(struct place *place, const char *id) {
-    struct driver_snapshot snapshot = named(place, id);
-
-    return snapshot_file_delete(&place->directory, place->bench.arena, &place->volume, &snapshot,
-                                NULL, &place->bench.err);
-}
-
-static int prepare_delete(struct place *place, const char *id, struct driver_assist *ret) {
-    struct driver_snapshot snapshot = named(place, id);
-
-    return chain_assist_prepare(&place->directory, place->bench.arena, &place->volume, &snapshot,
-                                true, ret, &place->bench.err);
-}
-
-static int settle_delete(struct place *place, const char *id, enum driver_told told) {
-    struct driver_snapshot snapshot = named(place, id);
-
-    return chain_assist_settle(&place->directory, place->bench.arena, &place->volume, &snapshot,
-                               true, told, &place->bench.err);
-}
-
-/* What a guest's host does: pulls what is below into the active file, down to `base` (NULL:
- * all). */
-static void pull(struct place *place, const char *file, const char *base, const char *format) {
-    ck_assert_int_eq(BENCH_RUN("qemu-img", "rebase", "-f", "qcow2", "-b", base ? base : "", "-F",
-                               base ? format : "raw",
-                               directory_path(&place->directory, place->bench.arena, file)),
-                     0);
-}
-
-/* Or commits a file into the one below, and puts the one above on that. */
-static void commit(struct place *place, const char *file, const char *above, const char *below) {
-    ck_assert_int_eq(BENCH_RUN("qemu-img", "commit", "-d", "-f", "qcow2",
-                               directory_path(&place->directory, place->bench.arena, file)),
-                     0);
-    ck_assert_int_eq(BENCH_RUN("qemu-img", "rebase", "-u", "-f", "qcow2", "-b", below, "-F", "raw",
-                               directory_path(&place->directory, place->bench.arena, above)),
-                     0);
-}
-
-static void note_id(void *arg, const char *name_id, int64_t bytes) {
-    char *ids = arg;
-
-    (void)bytes;
-    strcat(strcat(ids, name_id), " ");
-}
-
-static const char *listed(struct place *place) {
-    char *ids = arena_alloc(place->bench.arena, 256);
-
-    ids[0] = '\0';
-    ck_assert_int_eq(
-        snapshot_file_list(&place->directory, place->bench.arena, note_id, ids, &place->bench.err),
-        0);
-    return ids;
-}
-
-/* Contents 1, 2 and 3, with snapshots s and t between them; a guest has it. */
-static void open_chain(struct place *place) {
-    open_place(place);
-    place->volume.attached = false;
-    write_content(place, 1);
-    ck_assert_int_eq(take_snapshot(place, "s"), DRIVER_DONE);
-    write_content(place, 2);
-    ck_assert_int_eq(take_snapshot(place, "t"), DRIVER_DONE);
-    write_content(place, 3);
-    place->volume.attached = true;
-}
 
 START_TEST(the_newest_is_pulled_and_the_one_before_lives_on) {
     autoplace struct place place;
