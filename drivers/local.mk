@@ -74,6 +74,7 @@ check_PROGRAMS += \
 	tests/unit/drivers/file/test_chain \
 	tests/unit/drivers/file/test_chain_busy \
 	tests/unit/drivers/file/test_draft \
+	tests/unit/drivers/file/test_flush \
 	tests/unit/drivers/file/test_removal \
 	tests/unit/drivers/file/test_chain_assist \
 	tests/unit/drivers/file/test_chain_merge \

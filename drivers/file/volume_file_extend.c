@@ -47,6 +47,8 @@ static enum driver_outcome grow(const struct directory *directory, struct arena 
 
     if (outcome != DRIVER_DONE)
         return outcome;
+    if (image_flush(fd, err) < 0)
+        return DRIVER_FAILED;
     return check_grown(directory, arena, volume, bytes, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 

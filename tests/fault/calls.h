@@ -64,7 +64,6 @@ static void fail_none(void) {
     }
 
 /* clang-format off */
-STAND_IN(int, fsync, (int fd), SYS_fsync, fd)
 STAND_IN(int, fchmod, (int fd, mode_t mode), SYS_fchmod, fd, mode)
 STAND_IN(int, ftruncate, (int fd, off_t size), SYS_ftruncate, fd, size)
 STAND_IN(int, unlinkat, (int fd, const char *name, int flags), SYS_unlinkat, fd, name, flags)
@@ -126,6 +125,68 @@ int fallocate(int fd, int mode, off_t from, off_t size) {
     return fails("fallocate") ? -1 : (int)syscall(SYS_fallocate, fd, mode, from, size);
 }
 
+/*
+ * A disk that could not take a flush of one file, of which it keeps the header of before: the kernel
+ * has the page for clean, and reads it from the disk again only when told to forget its own.
+ */
+static struct {
+    ino_t file;           /* 0: there is none */
+    unsigned fail_at;     /* the n-th flush of it fails */
+    bool lost;            /* one has failed, and nothing was written since */
+    struct timespec when; /* the last write, then */
+    unsigned char header[4096];
+} lossy;
+
+static bool is_lossy(int fd, struct stat *status) {
+    return lossy.file && fstatat(fd, "", status, AT_EMPTY_PATH) == 0 &&
+           status->st_ino == lossy.file;
+}
+
+static inline void lossy_watch(int directory, const char *name) {
+    autoclose int fd = (int)syscall(SYS_openat, directory, name, O_RDONLY | O_CLOEXEC, 0);
+    struct stat status;
+
+    ck_assert_int_eq(fstatat(fd, "", &status, AT_EMPTY_PATH), 0);
+    lossy.file = status.st_ino;
+    lossy.lost = false;
+    ck_assert_int_gt(syscall(SYS_pread64, fd, lossy.header, sizeof(lossy.header), 0L), 0);
+}
+
+/* As when the power is cut, or the kernel reads what the disk has. */
+static inline void lossy_read_disk(int fd) {
+    char path[32];
+    autoclose int writable = -1;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    writable = open(path, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_eq(syscall(SYS_pwrite64, writable, lossy.header, sizeof(lossy.header), 0L),
+                     (long)sizeof(lossy.header));
+    lossy.lost = false;
+}
+
+static bool lossy_flush_fails(int fd) {
+    struct stat status;
+
+    if (!is_lossy(fd, &status))
+        return false;
+    if (lossy.fail_at > 0 && --lossy.fail_at == 0) {
+        lossy.lost = true;
+        lossy.when = status.st_mtim;
+        errno = EIO;
+        return true;
+    }
+    if (lossy.lost && status.st_mtim.tv_sec == lossy.when.tv_sec &&
+        status.st_mtim.tv_nsec == lossy.when.tv_nsec)
+        return false;
+    lossy.lost = false;
+    syscall(SYS_pread64, fd, lossy.header, sizeof(lossy.header), 0L);
+    return false;
+}
+
+int fsync(int fd) {
+    return lossy_flush_fails(fd) || fails("fsync") ? -1 : (int)syscall(SYS_fsync, fd);
+}
+
 /* What a disk has of a qcow2 header whose flush failed: the kernel reads it again when told to
  * forget its own. */
 static struct {
@@ -134,6 +195,8 @@ static struct {
 } disk;
 
 int posix_fadvise(int fd, off_t from, off_t size, int advice) {
+    struct stat status;
+
     ck_assert_int_eq(advice, POSIX_FADV_DONTNEED);
     ck_assert_int_eq(from, 0);
     ck_assert_int_ge(size, 4096);
@@ -146,6 +209,8 @@ int posix_fadvise(int fd, off_t from, off_t size, int advice) {
         ck_assert_int_eq(syscall(SYS_pwrite64, writable, disk.size, sizeof(disk.size), 24L), 8);
     }
     disk.behind = false;
+    if (is_lossy(fd, &status) && lossy.lost)
+        lossy_read_disk(fd);
     return 0;
 }
 

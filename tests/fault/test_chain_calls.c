@@ -385,6 +385,43 @@ START_TEST(chains_below_a_guest_survive_every_failure) {
 }
 END_TEST
 
+/* ---- a disk that does not take what is flushed ---- */
+
+/* Of the overlay above a snapshot that is deleted: 1 the n-th flush of it was reached. */
+static bool survive_lost_flush(unsigned n) {
+    autoplace struct place place;
+    bool reached;
+    int result;
+
+    open_chain(&place, 2);
+    lossy_watch(place.directory.fd, FILE_NAME "." SECOND);
+    lossy.fail_at = n;
+    result = drop_first(&place);
+    reached = lossy.fail_at == 0;
+    lossy.fail_at = 0;
+    ck_assert_int_eq(result, reached ? -1 : 0);
+    ck_assert_msg(drop_first(&place) == 0, "flush %u: %s", n, place.bench.err.message);
+    if (lossy.lost) { /* the power is cut */
+        autoclose int fd = openat(place.directory.fd, FILE_NAME "." SECOND, O_RDONLY | O_CLOEXEC);
+
+        lossy_read_disk(fd);
+    }
+    lossy.file = 0;
+    check_first_dropped(&place, true);
+    return reached;
+}
+
+START_TEST(a_header_that_the_disk_has_lost_is_written_again) {
+    unsigned n = 1;
+
+    enter_tmpfs(NULL);
+    while (survive_lost_flush(n))
+        n++;
+    ck_assert_uint_gt(n, 1);
+    forget_chains();
+}
+END_TEST
+
 /* ---- late workers ---- */
 
 struct lease {
@@ -527,5 +564,6 @@ START_TEST(a_full_disk_leaves_the_chain_whole) {
 END_TEST
 
 CHECK_MAIN("chain calls", chains_survive_every_failure, chains_below_a_guest_survive_every_failure,
+           a_header_that_the_disk_has_lost_is_written_again,
            a_late_delete_takes_nothing_from_the_volume, a_late_create_changes_no_chain,
            a_full_disk_leaves_the_chain_whole)
