@@ -69,6 +69,7 @@ static int read_volume(struct arena *arena, const json_t *object, void *ret, str
         .snapshot_id = json_text_of(object, "snapshot_id"),
         .source_volid = json_text_of(object, "source_volid"),
         .group_id = json_text_of(object, "group_id"),
+        .project_id = json_text_of(object, "os-vol-tenant-attr:tenant_id"),
         .host = json_text_of(object, "os-vol-host-attr:host"),
         .created_at = json_text_of(object, "created_at"),
         .metadata = metadata,

@@ -15,6 +15,7 @@ struct remote_volume {
     const char *id, *status;
     const char *name, *type, *availability_zone; /* each may be NULL */
     const char *snapshot_id, *source_volid, *group_id;
+    const char *project_id; /* NULL: the caller may not know */
     const char *host;       /* its pool; NULL: it is in none, or the caller may not know */
     const char *created_at; /* as the API writes it; NULL: it does not say */
     const json_t *metadata;

@@ -63,13 +63,15 @@ static int find_file_system(const struct guest *guest, const struct disk *disk, 
         "holds nothing.");
 }
 
+#define LOOK_SECONDS   30
 #define ANSWER_SECONDS 3600
 
 int guest_agent_trim(const struct guest *guest, const struct disk *disk, struct error *err) {
     /* Or one that never answers keeps its thread, and others from theirs, while it lives. */
-    virt.virDomainAgentSetResponseTimeout(guest->domain, ANSWER_SECONDS, 0);
+    virt.virDomainAgentSetResponseTimeout(guest->domain, LOOK_SECONDS, 0);
     if (find_file_system(guest, disk, err) < 0)
         return -1;
+    virt.virDomainAgentSetResponseTimeout(guest->domain, ANSWER_SECONDS, 0);
     /* QEMU's agent trims all that are mounted and takes no mount point. */
     if (virt.virDomainFSTrim(guest->domain, NULL, 0, 0) < 0)
         return fail(guest, "having the guest trim its file systems", err);

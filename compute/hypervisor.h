@@ -52,6 +52,11 @@ struct disk_limits {
     bool ours; /* set by limit_disk() */
 };
 
+/* `project_id`, NULL where it is not known, shares the places out. */
+struct disk_trim {
+    const char *id, *project_id;
+};
+
 struct hypervisor {
     /* Is there a domain with this UUID? 1 yes, 0 no, -1 the hypervisor does not answer. */
     int (*has_instance)(struct hypervisor *hypervisor, const char *instance_uuid,
@@ -84,10 +89,10 @@ struct hypervisor {
     int (*forget_chain)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                         struct error *err);
     /* The guest that has the disk trims its file systems, if one of them lies there.  0: it has;
-     * 1: it is at it, and asked again with the same `id` it says how that has ended; the one behind
+     * 1: it is at it, and asked again with the same id it says how that has ended; the one behind
      * patience.h says this, libvirt's own returns at the end.  ERROR_BAD_REQUEST: it cannot. */
     int (*trim_disk)(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
-                     const char *id, struct error *err);
+                     const struct disk_trim *trim, struct error *err);
     /* Disks of running guests that have the id of a volume; NULL ends the list.  No guest is
      * asked. */
     int (*list_limits)(struct hypervisor *hypervisor, struct arena *arena, struct disk_limits **ret,

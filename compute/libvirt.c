@@ -204,10 +204,11 @@ static int act_trim(const struct guest *guest, const struct act *act, struct err
 }
 
 static int libvirt_trim_disk(struct hypervisor *hypervisor, struct arena *arena,
-                             const struct disk *disk, const char *id, struct error *err) {
+                             const struct disk *disk, const struct disk_trim *trim,
+                             struct error *err) {
     const struct act act = { .run = act_trim, .disk = disk };
 
-    (void)id;
+    (void)trim;
     return act_on_guest(hypervisor, arena, &act, err);
 }
 

@@ -29,6 +29,7 @@ struct errand {
     struct io_limits limits;
     struct disk_limits *limited;
     const char *trim; /* the id of one, which nobody waits for: its end is fetched; NULL: no trim */
+    const char *project_id; /* of a trim; "": not known */
     int64_t ended_us; /* that of a trim */
     int result;
     struct error err;
@@ -70,6 +71,6 @@ void patience_destroy(struct patience *patience);
 
 /* As the hypervisor's. */
 int patience_trim_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
-                       const char *id, struct error *err);
+                       const struct disk_trim *trim, struct error *err);
 /* With the lock: those that ended before `until_us` go: nobody fetches their end. */
 void patience_drop_trims(struct patience *patience, int64_t until_us);

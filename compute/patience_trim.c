@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-/* A trim takes as long as its guest likes, and a thread of libvirtd meanwhile. */
-#define TRIMS_MOST 4
+/* A trim takes as long as its guest likes, and a thread of libvirtd meanwhile, whether its job
+ * still asks for it or not.  A project has as many places as it leaves to others. */
+#define TRIMS_MOST 6
 /* So long its end is kept for who asked: longer than any pause of who cannot report. */
 #define TRIM_KEPT_US INT64_C(600000000)
 
@@ -12,7 +13,8 @@ static void run_trim_disk(struct errand *errand) {
     struct hypervisor *inner = errand->patience->inner;
 
     errand->result =
-        inner->trim_disk(inner, errand->arena, &errand->disk, errand->trim, &errand->err);
+        inner->trim_disk(inner, errand->arena, &errand->disk,
+                         &(struct disk_trim){ errand->trim, errand->project_id }, &errand->err);
 }
 
 void patience_drop_trims(struct patience *patience, int64_t until_us) {
@@ -27,35 +29,46 @@ void patience_drop_trims(struct patience *patience, int64_t until_us) {
     }
 }
 
-/* With the lock: this one, how many are open, and whether one is in its guest. */
+/* Trims of this host that have not ended. */
+struct places {
+    unsigned open, own; /* of all, and of the project */
+    bool busy;          /* one is in the guest */
+};
+
+/* With the lock: this one; NULL: it is new. */
 static struct errand *find_trim(struct patience *patience, const char *instance_uuid,
-                                const char *id, unsigned *ret_open, bool *ret_busy) {
+                                const struct disk_trim *trim, struct places *ret) {
+    const char *project_id = trim->project_id ? trim->project_id : "";
     struct errand *errand, *found = NULL;
 
-    *ret_open = 0;
-    *ret_busy = false;
+    *ret = (struct places){ 0 };
     LIST_FOREACH(errand, &patience->errands, next) {
         if (!errand->trim)
             continue;
-        *ret_open += !errand->done;
+        ret->open += !errand->done;
+        ret->own += !errand->done && strcmp(errand->project_id, project_id) == 0;
         if (strcmp(errand->instance_uuid, instance_uuid) != 0)
             continue;
-        *ret_busy |= !errand->done;
-        if (strcmp(errand->trim, id) == 0)
+        ret->busy |= !errand->done;
+        if (strcmp(errand->trim, trim->id) == 0)
             found = errand;
     }
     return found;
 }
 
 /* With the lock. */
-static int start_trim(struct patience *patience, const struct disk *disk, const char *id,
-                      unsigned open, struct error *err) {
+static int start_trim(struct patience *patience, const struct disk *disk,
+                      const struct disk_trim *trim, const struct places *places,
+                      struct error *err) {
     struct errand *errand;
 
-    if (open >= TRIMS_MOST)
-        return error_set(err, ERROR_CONFLICT, "%u guests of this host are trimming already", open);
+    if (places->own >= TRIMS_MOST - places->open)
+        return error_set(err, ERROR_CONFLICT,
+                         "%u guests of this host are trimming already, %u of them of the project",
+                         places->open, places->own);
     errand = errand_on_disk(&patience->hypervisor, run_trim_disk, disk, NULL, NULL);
-    errand->trim = arena_text(errand->arena, id);
+    errand->trim = arena_text(errand->arena, trim->id);
+    errand->project_id = arena_text(errand->arena, trim->project_id ? trim->project_id : "");
     errand->key = "a trim";
     if (errand_start(errand) < 0) {
         errand_free(errand);
@@ -66,33 +79,33 @@ static int start_trim(struct patience *patience, const struct disk *disk, const 
 
 /* With the lock.  One that has ended is the caller's; those of others stay: two volumes of a guest
  * would take each other's end for ever. */
-static int follow_trim(struct patience *patience, const struct disk *disk, const char *id,
-                       struct errand **ret_ended, struct error *err) {
+static int follow_trim(struct patience *patience, const struct disk *disk,
+                       const struct disk_trim *trim, struct errand **ret_ended, struct error *err) {
     struct errand *errand;
-    unsigned open;
-    bool busy;
+    struct places places;
 
     patience_drop_trims(patience, clock_monotonic_us() - TRIM_KEPT_US);
-    errand = find_trim(patience, disk->instance_uuid, id, &open, &busy);
+    errand = find_trim(patience, disk->instance_uuid, trim, &places);
     if (errand && !errand->done)
         return 1;
     if (!errand)
-        return busy ? error_set(err, ERROR_CONFLICT, "the guest is trimming for another volume")
-                    : start_trim(patience, disk, id, open, err);
+        return places.busy
+                   ? error_set(err, ERROR_CONFLICT, "the guest is trimming for another volume")
+                   : start_trim(patience, disk, trim, &places, err);
     LIST_REMOVE(errand, next);
     *ret_ended = errand;
     return 0;
 }
 
 int patience_trim_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
-                       const char *id, struct error *err) {
+                       const struct disk_trim *trim, struct error *err) {
     struct patience *patience = (struct patience *)hypervisor;
     struct errand *ended = NULL;
     int result;
 
     (void)arena;
     pthread_mutex_lock(&patience->lock);
-    result = follow_trim(patience, disk, id, &ended, err);
+    result = follow_trim(patience, disk, trim, &ended, err);
     pthread_mutex_unlock(&patience->lock);
     return ended ? errand_end(ended, err) : result;
 }

@@ -14,6 +14,7 @@
 
 #define JOBS_MOST       1024 /* bounds the memory that requests can take */
 #define REQUEST_ID_ROOM 64
+#define PROJECT_ID_ROOM 256
 #define REPORT_ANYHOW   10 /* between two signs of life, in first pauses */
 #define PERCENT_TRIMS   50 /* the guest says nothing on the way */
 
@@ -26,7 +27,9 @@ struct trim_job {
     struct work_item item;
 
     /* The round's alone: rounds of a job never overlap. */
-    struct disk disk; /* as looked at; its state is DISK_NOT_HERE before */
+    struct disk disk;                 /* as looked at; its state is DISK_NOT_HERE before */
+    char project_id[PROJECT_ID_ROOM]; /* "": not known */
+    bool knows_project;               /* it was read, or could not be */
     bool ended;
     struct error failure; /* of one that has ended; ERROR_NONE: the guest has trimmed */
     struct round_pace pace;
@@ -142,6 +145,24 @@ static enum round_end wait_or_end(struct trim_job *job, const struct error *why)
     return end_with(job, why);
 }
 
+/* Whose guest it is: places are shared out by project.  Those whose project the API does not say
+ * share as one. */
+static void read_project(struct trim_job *job, struct arena *arena) {
+    struct remote_volume volume;
+    struct error err = { 0 };
+
+    if (job->knows_project)
+        return;
+    job->knows_project = true;
+    if (volumes_read(&job->trims->settings.api, arena, job->volume_id, job->log.request_id, &volume,
+                     &err) == 0 &&
+        volume.project_id)
+        snprintf(job->project_id, sizeof(job->project_id), "%s", volume.project_id);
+    else
+        log_warning(&job->log, "the project of a volume is not known", "volume_id", job->volume_id,
+                    "reason", err.message, NULL);
+}
+
 static enum round_end follow(struct trim_job *job, struct arena *arena) {
     struct hypervisor *hypervisor = job->trims->settings.hypervisor;
     const struct trim trim = { .id = job->id,
@@ -156,7 +177,9 @@ static enum round_end follow(struct trim_job *job, struct arena *arena) {
     if (job->disk.state == DISK_NOT_HERE &&
         trim_look(hypervisor, arena, &trim, &job->disk, &err) < 0)
         return wait_or_end(job, &err);
-    more = hypervisor->trim_disk(hypervisor, arena, &job->disk, job->id, &err);
+    read_project(job, arena);
+    more = hypervisor->trim_disk(hypervisor, arena, &job->disk,
+                                 &(struct disk_trim){ job->id, job->project_id }, &err);
     if (more < 0)
         return wait_or_end(job, &err);
     if (more == 0)

@@ -38,6 +38,7 @@ struct fake_hypervisor {
     char files[MOST][200]; /* overlays that are there to be used */
     unsigned file_count;
     bool pretends, holds, trims, hides;
+    char trimmed_for[64]; /* the project that the last trim was for */
     unsigned held;
 };
 
@@ -259,15 +260,17 @@ static int fake_forget_chain(struct hypervisor *hypervisor, struct arena *arena,
 }
 
 static int fake_trim_disk(struct hypervisor *hypervisor, struct arena *arena,
-                          const struct disk *disk, const char *id, struct error *err) {
+                          const struct disk *disk, const struct disk_trim *trim,
+                          struct error *err) {
     struct fake_hypervisor *fake = (struct fake_hypervisor *)hypervisor;
     struct fake_fault fault;
     bool goes_on;
 
     (void)arena;
     (void)disk;
-    (void)id;
     pthread_mutex_lock(&fake->lock);
+    snprintf(fake->trimmed_for, sizeof(fake->trimmed_for), "%s",
+             trim->project_id ? trim->project_id : "");
     fault = begin_call(fake, FAKE_TRIM_DISK);
     stand_still(fake);
     goes_on = fake->trims;
@@ -552,6 +555,10 @@ void fake_hypervisor_pretend(struct fake_hypervisor *fake) {
     pthread_mutex_lock(&fake->lock);
     fake->pretends = true;
     pthread_mutex_unlock(&fake->lock);
+}
+
+const char *fake_hypervisor_trimmed_for(struct fake_hypervisor *fake) {
+    return fake->trimmed_for; /* at rest */
 }
 
 void fake_hypervisor_trims(struct fake_hypervisor *fake, bool goes_on) {

@@ -69,6 +69,8 @@ void fake_hypervisor_job(struct fake_hypervisor *fake, const char *volume_id, in
                          int64_t total);
 void fake_hypervisor_end_job(struct fake_hypervisor *fake, const char *volume_id, bool done);
 
+/* The project that the last trim was for, "" when none was known; when none is at work. */
+const char *fake_hypervisor_trimmed_for(struct fake_hypervisor *fake);
 /* Guests are at their trims, until they are not. */
 void fake_hypervisor_trims(struct fake_hypervisor *fake, bool goes_on);
 

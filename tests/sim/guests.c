@@ -308,12 +308,13 @@ static int host_grow_disk(struct hypervisor *hypervisor, struct arena *arena,
 
 /* One that hangs is at it for as long as that. */
 static int host_trim_disk(struct hypervisor *hypervisor, struct arena *arena,
-                          const struct disk *disk, const char *id, struct error *err) {
+                          const struct disk *disk, const struct disk_trim *trim,
+                          struct error *err) {
     struct host *host = (struct host *)hypervisor;
     struct guest *guest;
     unsigned index;
 
-    (void)arena, (void)id;
+    (void)arena, (void)trim;
     if (!pause_here(host->sim, "before a guest trims") || host->silent)
         return silent(err);
     guest = find_guest(host, disk->instance_uuid, disk->target, &index);

@@ -103,11 +103,11 @@ static int forget_chain(struct hypervisor *hypervisor, struct arena *arena, cons
 }
 
 static int trim_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
-                     const char *id, struct error *err) {
+                     const struct disk_trim *trim, struct error *err) {
     (void)hypervisor;
     (void)arena;
     ask(disk->instance_uuid);
-    return strcmp(id, "good") == 0 ? 0 : error_set(err, ERROR_BAD_REQUEST, "not good");
+    return strcmp(trim->id, "good") == 0 ? 0 : error_set(err, ERROR_BAD_REQUEST, "not good");
 }
 
 static int list_used(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
@@ -325,16 +325,21 @@ START_TEST(the_end_does_not_wait_for_it) {
 }
 END_TEST
 
-static int trim(struct hypervisor *hypervisor, const char *uuid, const char *id,
-                enum error_kind *ret_kind) {
+static int trim_of(struct hypervisor *hypervisor, const char *uuid, const struct disk_trim *trim,
+                   enum error_kind *ret_kind) {
     struct error err = { .kind = ERROR_NONE };
     struct disk disk = { .state = DISK_RUNNING };
     int result;
 
     snprintf(disk.instance_uuid, sizeof(disk.instance_uuid), "%s", uuid);
-    result = hypervisor->trim_disk(hypervisor, NULL, &disk, id, &err);
+    result = hypervisor->trim_disk(hypervisor, NULL, &disk, trim, &err);
     *ret_kind = err.kind;
     return result;
+}
+
+static int trim(struct hypervisor *hypervisor, const char *uuid, const char *id,
+                enum error_kind *ret_kind) {
+    return trim_of(hypervisor, uuid, &(struct disk_trim){ id, NULL }, ret_kind);
 }
 
 /* How it has ended. */
@@ -383,13 +388,16 @@ END_TEST
 /* Whoever hangs in one costs no other call, neither its own guest's nor others'; but so many trims
  * and no more hold a thread of libvirtd. */
 START_TEST(a_trim_that_hangs_costs_trims_alone) {
-    static const char *const uuids[] = { UUID("0"), UUID("1"), UUID("2"), UUID("3") };
+    static const char *const uuids[] = { UUID("0"), UUID("1"), UUID("2"),
+                                         UUID("3"), UUID("4"), UUID("5") };
+    static const char *const projects[] = { NULL, NULL, NULL, "b", "b", "c" };
     struct hypervisor *hypervisor = patience();
     enum error_kind kind;
     struct disk disk;
 
     for (size_t i = 0; i < LENGTH(uuids); i++)
-        ck_assert_int_eq(trim(hypervisor, uuids[i], "good", &kind), 1);
+        ck_assert_int_eq(
+            trim_of(hypervisor, uuids[i], &(struct disk_trim){ "good", projects[i] }, &kind), 1);
     ck_assert_int_eq(trim(hypervisor, UUID("0"), "good", &kind), 1);
     ck_assert_int_eq(trim(hypervisor, UUID("0"), "another", &kind), -1);
     ck_assert_int_eq(kind, ERROR_CONFLICT);
@@ -404,6 +412,33 @@ START_TEST(a_trim_that_hangs_costs_trims_alone) {
         ck_assert_int_eq(await_trim(hypervisor, uuids[i], "good", &kind), 0);
     ck_assert_int_eq(await_trim(hypervisor, UUID("0"), "another", &kind), -1);
     ck_assert_int_eq(kind, ERROR_BAD_REQUEST);
+    hypervisor->free(hypervisor);
+    await_freed();
+}
+END_TEST
+
+/* Its guests may never answer, and its requests be taken back: their calls hold places of its own
+ * alone. */
+START_TEST(a_project_leaves_places_for_trims_to_others) {
+    static const char *const uuids[] = { UUID("0"), UUID("1"), UUID("2"), UUID("3"), UUID("4") };
+    struct hypervisor *hypervisor = patience();
+    enum error_kind kind;
+    unsigned taken = 0;
+
+    for (size_t i = 0; i < LENGTH(uuids); i++) {
+        int began = trim_of(hypervisor, uuids[i], &(struct disk_trim){ "good", "greedy" }, &kind);
+
+        if (began == 1)
+            taken++;
+        else
+            ck_assert_int_eq(kind, ERROR_CONFLICT);
+    }
+    ck_assert_uint_eq(taken, 3);
+    await_asked(taken);
+    ck_assert_int_eq(trim_of(hypervisor, HEALTHY, &(struct disk_trim){ "good", "other" }, &kind),
+                     1);
+    ck_assert_int_eq(await_trim(hypervisor, HEALTHY, "good", &kind), 0);
+    release();
     hypervisor->free(hypervisor);
     await_freed();
 }
@@ -456,4 +491,5 @@ CHECK_MAIN("patience", what_is_asked_of_a_chain_comes_through, answers_come_thro
            a_guest_that_does_not_answer_is_asked_once, so_many_are_asked_and_no_more,
            the_end_does_not_wait_for_it, a_trim_is_asked_for_its_end,
            two_volumes_of_a_guest_have_their_own_ends, a_trim_that_hangs_costs_trims_alone,
-           the_end_waits_for_no_trim, a_process_that_stands_still_is_seen)
+           a_project_leaves_places_for_trims_to_others, the_end_waits_for_no_trim,
+           a_process_that_stands_still_is_seen)

@@ -112,6 +112,25 @@ static unsigned trims(struct scene *scene) {
     return fake_hypervisor_count(scene->fake, FAKE_TRIM_DISK);
 }
 
+/* By it the places of a host are shared out. */
+START_TEST(a_trim_is_asked_for_as_the_volumes_project) {
+    struct scene *scene = scene_new();
+
+    script_server_add(scene->server, &(struct script_rule){
+                                         .path = "/v3/volumes/" VOLUME,
+                                         .status = 200,
+                                         .body = "{\"volume\": {\"id\": \"" VOLUME
+                                                 "\", \"status\": \"reclaiming\", \"size\": 1, "
+                                                 "\"os-vol-tenant-attr:tenant_id\": \"of-it\"}}" });
+    answer(scene, 202, 0);
+    put(scene);
+    await_end(scene);
+    ck_assert_str_eq(fake_hypervisor_trimmed_for(scene->fake), "of-it");
+    ck_assert_str_eq(last_report(scene), TOLD_DONE);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_guest_trims_and_that_is_reported) {
     struct scene *scene = scene_new();
 
@@ -275,7 +294,8 @@ START_TEST(a_disk_that_gives_nothing_back_is_told) {
 }
 END_TEST
 
-CHECK_MAIN("trim_job", a_guest_trims_and_that_is_reported, while_it_goes_on_it_says_so,
+CHECK_MAIN("trim_job", a_trim_is_asked_for_as_the_volumes_project,
+           a_guest_trims_and_that_is_reported, while_it_goes_on_it_says_so,
            what_nobody_waits_for_ends, a_report_is_repeated_until_it_is_taken,
            a_failure_says_why_and_whether_it_may_work_later, what_passes_is_waited_for,
            what_never_passes_is_not_waited_for, a_disk_that_gives_nothing_back_is_told)
