@@ -100,6 +100,16 @@ int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], st
     return 0;
 }
 
+const char *filesystem_choose(const char *device, struct error *err) {
+    char found[FILESYSTEM_TYPE_SIZE];
+    const char *known;
+
+    if (filesystem_probe(device, found, err) < 0)
+        return NULL;
+    known = filesystem_known(found);
+    return known ? known : filesystem_known("");
+}
+
 const char *filesystem_mounted(int directory) {
     struct statfs status;
 

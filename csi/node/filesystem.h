@@ -18,6 +18,10 @@
 /* "ext4", "xfs"; "" is the usual one.  NULL: this type is none that volumes have here. */
 const char *filesystem_known(const char *type);
 
+/* Of the device's file system, when any will do: the type that is there, else the usual one.  NULL:
+ * it could not be read. */
+const char *filesystem_choose(const char *device, struct error *err);
+
 /* What is on the device: its type, "" when it is blank.  -1: it could not be read, or holds what
  * says two things at once. */
 int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], struct error *err);

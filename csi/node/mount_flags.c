@@ -54,7 +54,7 @@ static bool find_attributes(const char *flag, struct mount_flags *flags) {
 static const char *find_option(const char *type, const char *flag) {
     for (size_t i = 0; i < LENGTH(of_file_system); i++)
         if (strcmp(of_file_system[i].name, flag) == 0 &&
-            (!of_file_system[i].type || strcmp(of_file_system[i].type, type) == 0))
+            (!type || !of_file_system[i].type || strcmp(of_file_system[i].type, type) == 0))
             return of_file_system[i].name;
     return NULL;
 }
@@ -72,7 +72,8 @@ int mount_flags_parse(const char *type, char *const *flags, size_t count, struct
         ret->options[options] = find_option(type, flags[i]);
         if (!ret->options[options++])
             return error_set(err, ERROR_BAD_REQUEST,
-                             "Mount flag %zu is none that volumes with %s may have.", i + 1, type);
+                             "Mount flag %zu is none that volumes with %s may have.", i + 1,
+                             type ? type : "a file system");
     }
     return 0;
 }

@@ -18,6 +18,6 @@ struct mount_flags {
     const char *options[MOUNT_FLAGS_MOST]; /* of the file system, ended with NULL */
 };
 
-/* `type`: "ext4" or "xfs".  -1 with ERROR_BAD_REQUEST: a flag is unknown, or there are too many. */
+/* `type`: "ext4" or "xfs"; NULL: either.  -1 with ERROR_BAD_REQUEST: a flag is unknown, or there are too many. */
 int mount_flags_parse(const char *type, char *const *flags, size_t count, struct mount_flags *ret,
                       struct error *err);

@@ -3,7 +3,6 @@
  */
 #include "csi/node/volume.private.h"
 
-#include "csi/node/filesystem.h"
 #include "csi/node/mount.h"
 #include "csi/node/mount_table.h"
 
@@ -53,7 +52,7 @@ static int renew(const struct node *node, struct arena *arena, const struct node
                                         .staging_path = publish->staging_path,
                                         .path = &staged->path,
                                         .loop = &staged->loop,
-                                        .type = filesystem_known(publish->capability->type),
+                                        .capability = publish->capability,
                                         .flags = flags };
 
     flags->read_only |= staged->loop.read_only;

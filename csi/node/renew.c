@@ -15,13 +15,32 @@ enum health {
     STOPPED, /* it takes no writes any more, or answers nothing at all */
 };
 
+/* Where the capability names no type, the one that is there decides, also on its flags. */
+static int choose_type(const char *device, const struct node_filesystem *of, const char **ret_type,
+                       struct mount_flags *ret_flags, struct error *err) {
+    const struct node_capability *capability = of->capability;
+
+    *ret_flags = *of->flags;
+    *ret_type =
+        *capability->type ? filesystem_known(capability->type) : filesystem_choose(device, err);
+    if (!*ret_type || *capability->type)
+        return *ret_type ? 0 : -1;
+    if (mount_flags_parse(*ret_type, capability->flags, capability->flag_count, ret_flags, err) < 0)
+        return -1;
+    ret_flags->read_only |= of->flags->read_only;
+    return 0;
+}
+
 int node_mount(struct arena *arena, const struct node_filesystem *of, struct error *err) {
+    struct mount_flags flags;
     char device[LOOP_PATH_SIZE];
+    const char *type;
 
     loop_path(of->loop->number, device);
-    if (filesystem_prepare(arena, device, of->type, of->loop->read_only, err) < 0)
+    if (choose_type(device, of, &type, &flags, err) < 0 ||
+        filesystem_prepare(arena, device, type, of->loop->read_only, err) < 0)
         return -1;
-    return mount_device(device, of->type, of->flags, of->path, err);
+    return mount_device(device, type, &flags, of->path, err);
 }
 
 /* -1: it cannot be told. */

@@ -65,13 +65,32 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
 /* ---- a file system ---- */
 
 /* XFS alone grows when it is mounted; a stage that was cut short before that is finished here. */
-static int grow_volume(struct arena *arena, const struct node_filesystem *of, struct error *err) {
+static int grow_volume(struct arena *arena, const struct node_filesystem *of, const char *type,
+                       struct error *err) {
     char device[LOOP_PATH_SIZE];
 
-    if (of->loop->read_only || strcmp(of->type, "xfs") != 0)
+    if (of->loop->read_only || strcmp(type, "xfs") != 0)
         return 0;
     loop_path(of->loop->number, device);
-    return filesystem_grow(arena, device, of->type, of->staging_path, err);
+    return filesystem_grow(arena, device, type, of->staging_path, err);
+}
+
+/* Its type; NULL: it cannot be told. */
+static const char *mounted_type(const struct node_filesystem *of, struct error *err) {
+    autoclose int mount = kubelet_path_descriptor(of->path, err);
+    const char *type = mount < 0 ? NULL : filesystem_mounted(mount);
+
+    if (mount >= 0 && !type)
+        error_set(err, ERROR_BACKEND, "The file system that is mounted is of another type.");
+    return type;
+}
+
+/* A type that was not given when it was staged may have been any. */
+static int check_type(const struct node_filesystem *of, const char *type, struct error *err) {
+    if (!*of->capability->type || strcmp(of->capability->type, type) == 0)
+        return 0;
+    error_set(err, ERROR_CONFLICT, "The volume is staged, and holds %s.", type);
+    return NODE_DIFFERS;
 }
 
 /* What is on a device whose file is dead is good for nothing. */
@@ -97,6 +116,7 @@ static int stage_mount(const struct node *node, struct arena *arena,
                        const struct node_filesystem *of, struct error *err) {
     autoloop struct loop there = LOOP_NONE;
     struct kubelet_place place;
+    const char *type;
     int found;
 
     if (kubelet_path_look(of->path, &place, err) < 0 || drop_failed(node, of, &place, err) < 0)
@@ -111,7 +131,11 @@ static int stage_mount(const struct node *node, struct arena *arena,
                          "What is mounted there is another image of the volume.");
     if ((found > 0 ? node_renew(node, arena, of, err) : node_mount(arena, of, err)) < 0)
         return -1;
-    return grow_volume(arena, of, err);
+    type = mounted_type(of, err);
+    if (!type)
+        return -1;
+    found = check_type(of, type, err);
+    return found != 0 ? found : grow_volume(arena, of, type, err);
 }
 
 /* ---- a block volume ---- */
@@ -198,9 +222,7 @@ static int stage_image(const struct node *node, struct arena *arena, const struc
                                         .staging_path = stage->path,
                                         .path = &path,
                                         .loop = &loop,
-                                        .type = capability->block
-                                                    ? NULL
-                                                    : filesystem_known(capability->type),
+                                        .capability = capability,
                                         .flags = &flags };
     int result;
 

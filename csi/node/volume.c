@@ -59,9 +59,11 @@ static int check_mount(const struct node_capability *capability, const char **re
                          *ret_type);
     if (check_flags(capability, err) < 0)
         return -1;
-    return mount_flags_parse(*ret_type, capability->flags, capability->flag_count, ret, err);
+    return mount_flags_parse(*capability->type ? *ret_type : NULL, capability->flags,
+                             capability->flag_count, ret, err);
 }
 
+/* What is staged with no type is what is there; its label is that of the usual one. */
 int node_check_capability(const char *volume_id, const struct node_capability *capability,
                           struct mount_flags *ret_flags, char ret_label[LOOP_LABEL_SIZE],
                           struct error *err) {

@@ -58,7 +58,7 @@ struct node_filesystem {
     const char *volume_id, *staging_path;
     const struct kubelet_path *path; /* the same */
     const struct loop *loop;
-    const char *type;
+    const struct node_capability *capability;
     const struct mount_flags *flags; /* as it is to be: read_only counts the device's, too */
 };
 

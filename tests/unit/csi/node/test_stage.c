@@ -215,6 +215,42 @@ START_TEST(two_calls_for_one_volume_do_not_meet) {
 }
 END_TEST
 
+START_TEST(what_is_there_is_taken_when_no_type_is_given) {
+    static char option[] = "largeio";
+    char *flags[] = { option };
+    const struct node_capability any = { .type = "", .mode = NODE_SINGLE_MULTI_WRITER };
+    const struct node_capability of_xfs = {
+        .type = "", .mode = NODE_SINGLE_MULTI_WRITER, .flags = flags, .flag_count = 1
+    };
+    const struct node_capability named = { .type = "ext4", .mode = NODE_SINGLE_MULTI_WRITER };
+    autoimage int file = image(320 * MIB);
+
+    assert_ok(stage(&xfs));
+    ck_assert_int_eq(shell("echo data >%s", path_of("kubelet/staging/file")), 0);
+    assert_ok(unstage());
+    for (int i = 0; i < 2; i++) {
+        const struct node_capability *capability = i ? &of_xfs : &any;
+
+        assert_ok(stage(capability));
+        assert_ok(stage(capability));
+        assert_ok(publish("kubelet/pods/a", capability, false));
+        ck_assert_int_eq(shell("grep -q data %s", path_of("kubelet/pods/a/file")), 0);
+        ck_assert_int_eq(stage(&named), NODE_DIFFERS);
+        assert_ok(unpublish("kubelet/pods/a"));
+        assert_ok(unstage());
+    }
+    assert_refused(stage(&named), PRECONDITION);
+
+    /* A blank one becomes the usual one, which has no such flag. */
+    ck_assert_int_eq(ftruncate(file, 0), 0);
+    ck_assert_int_eq(ftruncate(file, 320 * MIB), 0);
+    assert_refused(stage(&of_xfs), BAD_REQUEST);
+    assert_ok(stage(&any));
+    assert_ok(stage(&named));
+    assert_ok(unstage());
+}
+END_TEST
+
 /* ---- blocks that are the volume's from the beginning ---- */
 
 static int64_t blocks(int file) {
@@ -374,6 +410,6 @@ NODE_SCENE_MAIN("node_stage", a_file_system_goes_the_whole_way_and_each_step_twi
                 what_is_mounted_of_an_image_that_was_replaced_is_told,
                 devices_of_other_programs_are_left_alone, what_another_has_mounted_is_left_alone,
                 an_image_that_is_in_use_elsewhere_is_refused, two_calls_for_one_volume_do_not_meet,
-                a_thick_volume_keeps_its_blocks, a_share_is_left_by_whoever_fails_or_dies,
-                an_image_below_another_is_not_staged,
+                what_is_there_is_taken_when_no_type_is_given, a_thick_volume_keeps_its_blocks,
+                a_share_is_left_by_whoever_fails_or_dies, an_image_below_another_is_not_staged,
                 snapshots_that_are_being_changed_are_waited_for)
