@@ -14,9 +14,10 @@
 
 struct virt_link {
     char *uri;
-    pthread_mutex_t lock; /* guards the connection and `silent` */
+    pthread_mutex_t lock; /* guards the rest */
     virConnectPtr connection;
-    bool silent; /* the outage is in the log */
+    bool silent;    /* the outage is in the log */
+    bool was_there; /* it has answered once */
 };
 
 /* libvirt would write every error to stderr; ours go into the log. */
@@ -62,16 +63,22 @@ void virt_link_free(struct virt_link *link) {
 }
 
 static void note_outage(struct virt_link *link, bool silent) {
-    bool changed;
+    bool changed, was_there;
 
     pthread_mutex_lock(&link->lock);
     changed = link->silent != silent;
     link->silent = silent;
+    was_there = link->was_there;
+    link->was_there |= !silent;
     pthread_mutex_unlock(&link->lock);
-    if (changed && silent)
+    if (changed && silent && was_there)
         log_error(NULL, "libvirt does not answer", "uri", link->uri, NULL);
+    else if (changed && silent) /* as on a host that has no guests */
+        log_info(NULL, "no libvirt on this host: attached volumes cannot grow here", "uri",
+                 link->uri, NULL);
     if (changed && !silent)
-        log_info(NULL, "libvirt answers again", "uri", link->uri, NULL);
+        log_info(NULL, was_there ? "libvirt answers again" : "libvirt answers", "uri", link->uri,
+                 NULL);
 }
 
 virConnectPtr virt_link_open(struct virt_link *link, struct error *err) {

@@ -5,10 +5,15 @@
  */
 #include "tests/lib/check_main.h"
 
+#include "common/cleanup.h"
+#include "common/log.h"
 #include "compute/hypervisor.h"
 #include "compute/virt_library.h"
+#include "compute/virt_link.h"
 
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define VOLUME   "11111111-1111-4111-8111-111111111111"
 #define INSTANCE "22222222-2222-4222-8222-222222222222"
@@ -154,5 +159,58 @@ START_TEST(a_hypervisor_that_could_shrink_is_not_asked) {
 }
 END_TEST
 
-CHECK_MAIN("libvirt", a_disk_of_a_guest_that_is_off_is_found, a_look_that_fails_is_worth_another,
-           a_libvirt_that_can_refuse_to_shrink_does, a_hypervisor_that_could_shrink_is_not_asked)
+/* ---- hosts without it ---- */
+
+static bool is_there;
+static virConnectPtr (*real_open)(const char *uri);
+
+static virConnectPtr open_when_there(const char *uri) {
+    return real_open(is_there ? uri : "qemu+unix:///system?socket=/nowhere/libvirt");
+}
+
+static const char *logged(struct arena *arena, int log) {
+    char *text = arena_alloc(arena, 4096);
+    ssize_t size = pread(log, text, 4095, 0);
+
+    ck_assert_int_ge(size, 0);
+    text[size] = '\0';
+    return text;
+}
+
+/* What was never there is no failure; what was, and answers no more, is one. */
+START_TEST(a_host_without_libvirt_is_no_error) {
+    autoarena struct arena *arena = arena_new();
+    int log = memfd_create("log", MFD_CLOEXEC);
+    struct virt_link *link;
+    virConnectPtr connection;
+    struct error err;
+
+    ck_assert_int_eq(virt_library_load(&err), 0);
+    log_open(log, LOG_INFO, LOG_TEXT);
+    real_open = virt.virConnectOpen;
+    virt.virConnectOpen = open_when_there;
+    link = virt_link_new(URI);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_ptr_null(virt_link_open(link, &err));
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    }
+    ck_assert_ptr_nonnull(strstr(logged(arena, log), " INFO no libvirt on this host"));
+    ck_assert_ptr_null(strstr(logged(arena, log), "ERROR"));
+
+    is_there = true;
+    connection = virt_link_open(link, &err);
+    ck_assert_ptr_nonnull(connection);
+    virt.virConnectClose(connection);
+    ck_assert_ptr_null(strstr(logged(arena, log), "ERROR"));
+    is_there = false;
+    ck_assert_ptr_null(virt_link_open(link, &err));
+    ck_assert_ptr_nonnull(strstr(logged(arena, log), " ERROR libvirt does not answer"));
+    virt.virConnectOpen = real_open;
+    virt_link_free(link);
+    close(log);
+}
+END_TEST
+
+CHECK_MAIN("libvirt", a_host_without_libvirt_is_no_error, a_disk_of_a_guest_that_is_off_is_found,
+           a_look_that_fails_is_worth_another, a_libvirt_that_can_refuse_to_shrink_does,
+           a_hypervisor_that_could_shrink_is_not_asked)
