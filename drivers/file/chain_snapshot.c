@@ -57,7 +57,8 @@ static int make_overlay(const struct directory *directory, struct arena *arena,
                                           source->layered ? "qcow2" : volume->format };
     autodraft struct draft draft = { 0 };
 
-    if (draft_open(directory, arena, overlay, snapshot->attempt, &draft, err) < 0 ||
+    if (directory_check_place(directory, err) < 0 ||
+        draft_open(directory, arena, overlay, snapshot->attempt, &draft, err) < 0 ||
         chain_snapshot_fill(&draft, arena, &below, overlay_bytes(volume, source), err) < 0 ||
         publish(&draft, snapshot->fence, err) < 0)
         return -1;

@@ -142,6 +142,22 @@ int directory_flush(const struct directory *directory, struct error *err) {
     return 0;
 }
 
+int directory_check_place(const struct directory *directory, struct error *err) {
+    struct stat opened, named;
+
+    if (stat(directory->path, &named) < 0)
+        return error_errno(err, ERROR_UNAVAILABLE, "The directory %s", directory->path);
+    if (fstat(directory->fd, &opened) < 0)
+        return error_errno(err, ERROR_UNAVAILABLE, "The directory that was opened as %s",
+                           directory->path);
+    if (opened.st_dev == named.st_dev && opened.st_ino == named.st_ino)
+        return 0;
+    return error_set(err, ERROR_UNAVAILABLE,
+                     "%s is another directory than at the start: a mount has come, gone or covers "
+                     "it. Mount it as it was, or restart the service where the new one is right.",
+                     directory->path);
+}
+
 int directory_get_room(const struct directory *directory, double *ret_total_gb, double *ret_free_gb,
                        struct error *err) {
     struct statvfs room;

@@ -38,6 +38,10 @@ int directory_replace(const struct directory *directory, const char *from, const
 unsigned directory_features(const struct directory *directory, unsigned features);
 int directory_flush(const struct directory *directory, struct error *err);
 
+/* Does the path still lead to what is open?  -1 with ERROR_UNAVAILABLE when a mount has come, gone
+ * or covers it: the files that are there stay in reach, but nothing new is to be made. */
+int directory_check_place(const struct directory *directory, struct error *err);
+
 int directory_get_room(const struct directory *directory, double *ret_total_gb, double *ret_free_gb,
                        struct error *err);
 /* Is there room for so many more bytes (D2)? 0, or -1 with ERROR_BACKEND. */

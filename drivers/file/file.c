@@ -134,7 +134,8 @@ static int file_get_pools(void *handle, struct arena *arena, struct driver_pool 
     struct driver_pool *pool = arena_alloc(arena, sizeof(*pool));
 
     pool->name = backend->pool;
-    if (directory_get_room(&backend->directory, &pool->total_gb, &pool->free_gb, err) < 0)
+    if (directory_check_place(&backend->directory, err) < 0 ||
+        directory_get_room(&backend->directory, &pool->total_gb, &pool->free_gb, err) < 0)
         return -1;
     pool->capabilities = directory_capabilities(
         &backend->settings, directory_features(&backend->directory, file_features));

@@ -136,7 +136,7 @@ int mounted_share_attach(const struct mounter *mounter, struct arena *arena,
     double total_gb, free_gb;
     int result;
 
-    if (mounted_share_ready(share) &&
+    if (mounted_share_ready(share) && directory_check_place(&share->directory, NULL) == 0 &&
         directory_get_room(&share->directory, &total_gb, &free_gb, NULL) == 0)
         return 0;
     place_take(&place);

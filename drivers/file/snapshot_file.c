@@ -19,7 +19,8 @@ static int make_own(const struct directory *directory, struct arena *arena,
     int64_t bytes;
     int result;
 
-    if (draft_open(directory, arena, name, snapshot->attempt, &draft, err) < 0)
+    if (directory_check_place(directory, err) < 0 ||
+        draft_open(directory, arena, name, snapshot->attempt, &draft, err) < 0)
         return -1;
     result = only_shared
                  ? image_source_share(source, &draft, err)

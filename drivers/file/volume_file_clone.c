@@ -54,7 +54,8 @@ static int make(const struct directory *directory, struct arena *arena,
     autodraft struct draft draft = { 0 };
     int result;
 
-    if (driver_progress_tell(progress, 0, source->virtual_bytes, err) < 0 ||
+    if (directory_check_place(directory, err) < 0 ||
+        driver_progress_tell(progress, 0, source->virtual_bytes, err) < 0 ||
         (wanted > source->virtual_bytes &&
          directory_check_room(directory, wanted - source->virtual_bytes, err) < 0) ||
         draft_open(directory, arena, name, volume->attempt, &draft, err) < 0)

@@ -86,7 +86,8 @@ static int make(const struct directory *directory, struct arena *arena,
                 struct error *err) {
     int result;
 
-    if (directory_check_room(directory, bytes, err) < 0 ||
+    if (directory_check_place(directory, err) < 0 ||
+        directory_check_room(directory, bytes, err) < 0 ||
         driver_fence_check(volume->fence, err) < 0)
         return -1;
     result = fill_and_publish(directory, arena, volume, name, bytes, err);

@@ -1,3 +1,4 @@
+#include "tests/lib/small_disk.h"
 #include "tests/unit/drivers/driver_test.h"
 
 START_TEST(the_directory_is_for_the_service_alone) {
@@ -287,6 +288,61 @@ START_TEST(a_place_that_cannot_be_used_stops_the_start) {
 }
 END_TEST
 
+/* Nothing new is made, what is there is in reach, and all is well when the place is what it was. */
+static void assert_noticed(struct bench *bench, struct driver_volume *old,
+                           void (*back)(const struct bench *bench)) {
+    struct driver_volume volume = A_VOLUME;
+    struct driver_pool *pools;
+
+    volume.id = volume.name_id = "22222222-2222-4222-8222-222222222222";
+    ck_assert_int_eq(file_driver.get_pools(bench->handle, bench->arena, &pools, &bench->err), -1);
+    ck_assert_ptr_nonnull(strstr(bench->err.message, "a mount has come, gone or covers it"));
+    ck_assert_int_eq(bench_create(bench, &volume), -1);
+    ck_assert_int_eq(bench->err.kind, ERROR_UNAVAILABLE);
+    ck_assert(!bench_has(bench, "volumes/volume-22222222-2222-4222-8222-222222222222"));
+    ck_assert_int_eq(bench_size(bench, old), GIB);
+    ck_assert_int_eq(bench_extend(bench, old, 2), DRIVER_DONE);
+    back(bench);
+    ck_assert_int_eq(file_driver.get_pools(bench->handle, bench->arena, &pools, &bench->err), 1);
+    json_decref(pools->capabilities);
+    ck_assert_int_eq(bench_create(bench, &volume), 0);
+    ck_assert_int_eq(bench_size(bench, old), 2 * GIB);
+}
+
+static void uncover(const struct bench *bench) {
+    ck_assert_int_eq(umount(bench_path((struct bench *)(uintptr_t)bench, "volumes")), 0);
+}
+
+START_TEST(a_mount_that_covers_the_volumes_is_noticed) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+
+    BENCH_OPEN(&bench, &file_driver, NULL);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    if (small_disk(bench_path(&bench, "volumes"), "size=1m"))
+        assert_noticed(&bench, &volume, uncover);
+}
+END_TEST
+
+static void unhide(const struct bench *bench) {
+    struct bench *own = (struct bench *)(uintptr_t)bench;
+
+    ck_assert_int_eq(rmdir(bench_path(own, "volumes")), 0);
+    hide(bench, "gone", "volumes");
+}
+
+START_TEST(another_directory_in_the_place_of_the_volumes_is_noticed) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+
+    BENCH_OPEN(&bench, &file_driver, NULL);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    hide(&bench, "volumes", "gone");
+    ck_assert_int_eq(mkdir(bench_path(&bench, "volumes"), 0700), 0);
+    assert_noticed(&bench, &volume, unhide);
+}
+END_TEST
+
 START_TEST(on_nfs_without_locks_attached_volumes_are_deferred) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
@@ -322,4 +378,6 @@ CHECK_MAIN("file", a_volume_that_has_all_its_blocks_is_connected_without_discard
            the_directory_may_be_another, a_place_that_cannot_be_used_stops_the_start,
            on_nfs_without_locks_attached_volumes_are_deferred, the_pool_has_the_backends_name,
            a_raw_file_is_connected_as_what_the_compute_service_takes,
-           no_image_is_connected_as_a_raw_file)
+           no_image_is_connected_as_a_raw_file,
+           a_mount_that_covers_the_volumes_is_noticed,
+           another_directory_in_the_place_of_the_volumes_is_noticed)

@@ -488,6 +488,31 @@ START_TEST(a_real_mount_is_made_used_and_undone) {
 }
 END_TEST
 
+START_TEST(a_share_that_is_unmounted_meanwhile_is_mounted_again) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME, other = A_VOLUME;
+    struct driver_pool *found;
+    const char *point;
+
+    other.id = other.name_id = "22222222-2222-4222-8222-222222222222";
+    prepare_binds(&bench);
+    if (!enter_namespace())
+        return;
+    ck_assert_msg(bench_try_open(&bench) == 0, "%s", bench.err.message);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    point = bench_path(&bench, "mnt/ee672159b73158b8238f7582444276de");
+    ck_assert_int_eq(umount2(point, MNT_DETACH), 0);
+
+    ck_assert_int_eq(bench_create(&bench, &other), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(bench_size(&bench, &volume), GIB);
+    ck_assert_int_eq(pools(&bench, &found), 1); /* mounts it */
+    ck_assert_int_eq(bench_create(&bench, &other), 0);
+    ck_assert(bench_has(&bench, "export/volume-22222222-2222-4222-8222-222222222222"));
+    stop(&bench);
+}
+END_TEST
+
 START_TEST(two_backends_may_use_one_mount) {
     autobench struct bench bench;
     void *first;
@@ -689,4 +714,5 @@ CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
            two_backends_may_use_one_mount, one_at_a_time_mounts_at_a_place,
            a_snapshot_is_on_the_share_of_its_volume_and_a_clone_in_its_pool,
            a_clone_of_shares_that_are_one_pool_is_beside_its_source,
-           a_file_is_looked_for_in_its_share_alone)
+           a_file_is_looked_for_in_its_share_alone,
+           a_share_that_is_unmounted_meanwhile_is_mounted_again)
