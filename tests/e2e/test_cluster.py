@@ -139,6 +139,14 @@ class Cluster(unittest.TestCase):
         until(lambda: self.openstack(*status).split() == ["2", "available"], 180, "its growth")
         self.openstack("volume", "delete", volume_id)
 
+    def test_a_killed_keystone_starts_again_on_its_port(self):
+        for kills_first in (False, True):
+            if kills_first:
+                self.kill("keystone")
+            self.cluster("again", "keystone")
+            self.assertIn("keystone", self.processes())
+            self.assertTrue(self.ask_token()[0])
+
     def test_whoever_dies_nobody_notices(self):
         names = ("api-1", "api-2", "manager-1", "manager-2", "compute", "rabbitmq")
         before = self.processes()
