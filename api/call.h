@@ -45,7 +45,7 @@ struct call {
     struct release release;
     int64_t queued_us; /* monotonic: since when it waits for one of the readers */
     const char *seat;  /* of this project, until the answer (seats.h); NULL: none */
-    unsigned headers; /* of the answer before the handler's: a body that runs again starts there */
+    unsigned headers;  /* of the answer before the handler's: a body that runs again starts there */
 };
 
 /* A controller answers, whatever it says: the answer has its header of the request id. */
