@@ -11,7 +11,7 @@ START_TEST(a_used_world_becomes_the_pristine_one) {
     sql_run(pristine, "INSERT INTO volume_types (id, name, is_public, created_at) "
                       "VALUES ('t1', 'gold', 1, 5)");
     sql_run(pristine, "INSERT INTO volume_type_extra_specs VALUES ('t1', 'k', NULL)");
-    sql_run(pristine, "INSERT INTO pools VALUES ('p', 'h', '{}', 1.5, NULL, 0, 0, 9)");
+    sql_run(pristine, "INSERT INTO pools VALUES ('p', 'h', '{}', 1.5, NULL, 0, 0, 9, 0)");
     sql_run(db, "INSERT INTO volume_types (id, name, is_public, created_at) "
                 "VALUES ('t2', 'silver', 1, 5)");
     sql_run(db, "INSERT INTO volume_type_extra_specs VALUES ('t2', 'k', 'v')");

@@ -723,7 +723,7 @@ START_TEST(a_whole_database_moves_or_nothing) {
                        "VALUES ('t', 'gold ä', 1, 5)");
     sql_run(copy.from, "INSERT INTO volume_type_extra_specs VALUES ('t', 'k', NULL)");
     sql_run(copy.from,
-            "INSERT INTO pools VALUES ('p', 'h', '{}', 1.5, NULL, 0, 9007199254740993, 9)");
+            "INSERT INTO pools VALUES ('p', 'h', '{}', 1.5, NULL, 0, 9007199254740993, 9, 0)");
     sql_run(copy.from, "INSERT INTO outbox (id, topic, method, key, payload, created_at) "
                        "VALUES (41, 't', 'm', 'k', '{}', 1)");
     sql_run(copy.from, "UPDATE document_versions SET version = 7");
