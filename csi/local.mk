@@ -61,6 +61,7 @@ libscoria_a_SOURCES += \
 	csi/node/publish.c \
 	csi/node/reclaim.c \
 	csi/node/renew.c \
+	csi/node/replay.c \
 	csi/node/service.c \
 	csi/node/settings.c csi/node/settings.private.h \
 	csi/node/stage.c \

@@ -60,12 +60,29 @@ int mount_device(const char *device, const char *type, const struct mount_flags 
 
     if (context < 0)
         return error_errno(err, ERROR_BACKEND, "this kernel mounts no %s", type);
-    if (set_options(context, device, type, flags) < 0)
-        return explain(context, device, err);
+    if (set_options(context, device, type, flags) < 0) {
+        bool unclean = flags->read_only && errno == EROFS;
+
+        explain(context, device, err);
+        return unclean ? MOUNT_UNCLEAN : -1;
+    }
     tree = fsmount(context, FSMOUNT_CLOEXEC, (unsigned)flags->attributes);
     if (tree < 0)
         return explain(context, device, err);
     return put(tree, target, err);
+}
+
+int mount_once(const char *device, const char *type, struct error *err) {
+    static const struct mount_flags plain;
+    autoclose int context = fsopen(type, FSOPEN_CLOEXEC);
+    autoclose int tree = -1;
+
+    if (context < 0)
+        return error_errno(err, ERROR_BACKEND, "this kernel mounts no %s", type);
+    if (set_options(context, device, type, &plain) < 0)
+        return explain(context, device, err);
+    tree = fsmount(context, FSMOUNT_CLOEXEC, 0);
+    return tree < 0 ? explain(context, device, err) : 0;
 }
 
 int mount_bind(int source, bool read_only, const struct kubelet_path *target, struct error *err) {

@@ -71,7 +71,7 @@ static int mount_anew(struct arena *arena, const struct node_filesystem *of, str
 
     log_warning(NULL, "a file system that has errors is mounted anew", "volume_id", of->volume_id,
                 NULL);
-    if (node_unmount(of->path, of->volume_id, err) < 0 || node_mount(arena, of, err) < 0)
+    if (node_unmount(of->path, of->volume_id, err) < 0 || node_mount(arena, of, err) != 0)
         return -1;
     health = find_health(of, err); /* mounted elsewhere as well, it is what it was */
     return health == STOPPED ? stopped(err) : health < 0 ? -1 : 0;

@@ -129,8 +129,9 @@ static int stage_mount(const struct node *node, struct arena *arena,
     if (found > 0 && there.number != of->loop->number)
         return error_set(err, ERROR_PRECONDITION,
                          "What is mounted there is another image of the volume.");
-    if ((found > 0 ? node_renew(node, arena, of, err) : node_mount(arena, of, err)) < 0)
-        return -1;
+    found = found > 0 ? node_renew(node, arena, of, err) : node_mount(arena, of, err);
+    if (found != 0)
+        return found;
     type = mounted_type(of, err);
     if (!type)
         return -1;
@@ -211,19 +212,36 @@ static int drop_dead(const struct node *node, struct arena *arena, const struct 
     return node_is_dead(&place) ? node_unmount(path, stage->volume_id, err) : 0;
 }
 
+static int stage_once(const struct node *node, struct arena *arena, const struct node_stage *stage,
+                      const struct node_image *image, const struct kubelet_path *path,
+                      const struct mount_flags *flags, const char *label, unsigned *ret_number,
+                      struct error *err) {
+    const struct node_capability *capability = stage->capability;
+    autoloop struct loop loop = LOOP_NONE;
+    struct mount_flags all = *flags;
+    const struct node_filesystem of = { .volume_id = stage->volume_id,
+                                        .staging_path = stage->path,
+                                        .path = path,
+                                        .loop = &loop,
+                                        .capability = capability,
+                                        .flags = &all };
+    int result = attach(node, arena, image, capability, label, &loop, err);
+
+    if (result != 0)
+        return result;
+    *ret_number = loop.number;
+    all.read_only |= loop.read_only;
+    return capability->block ? stage_block(stage, &loop, path, err)
+                             : stage_mount(node, arena, &of, err);
+}
+
 static int stage_image(const struct node *node, struct arena *arena, const struct node_stage *stage,
                        const struct node_image *image, struct error *err) {
     const struct node_capability *capability = stage->capability;
     autopath struct kubelet_path path = PATH_NONE;
-    autoloop struct loop loop = LOOP_NONE;
     char label[LOOP_LABEL_SIZE];
     struct mount_flags flags;
-    const struct node_filesystem of = { .volume_id = stage->volume_id,
-                                        .staging_path = stage->path,
-                                        .path = &path,
-                                        .loop = &loop,
-                                        .capability = capability,
-                                        .flags = &flags };
+    unsigned number = 0;
     int result;
 
     if (node_check_capability(stage->volume_id, capability, &flags, label, err) < 0 ||
@@ -231,12 +249,15 @@ static int stage_image(const struct node *node, struct arena *arena, const struc
         return -1;
     if (image->target && drop_dead(node, arena, stage, image, &path, err) < 0)
         return -1;
-    result = attach(node, arena, image, capability, label, &loop, err);
-    if (result != 0)
+    result = stage_once(node, arena, stage, image, &path, &flags, label, &number, err);
+    if (result != MOUNT_UNCLEAN)
         return result;
-    flags.read_only |= loop.read_only;
-    return capability->block ? stage_block(stage, &loop, &path, err)
-                             : stage_mount(node, arena, &of, err);
+    /* Until the device of the attempt has gone, its lock is there. */
+    if (loop_release(number, label, err) != 0 ||
+        node_replay(node, arena, stage->volume_id, image, label, err) < 0)
+        return -1;
+    result = stage_once(node, arena, stage, image, &path, &flags, label, &number, err);
+    return result == MOUNT_UNCLEAN ? -1 : result;
 }
 
 int node_stage(const struct node *node, struct arena *arena, const struct node_stage *stage,

@@ -62,9 +62,12 @@ struct node_filesystem {
     const struct mount_flags *flags; /* as it is to be: read_only counts the device's, too */
 };
 
-/* Makes or checks it, and mounts it. */
+/* Makes or checks it, and mounts it. 0, or MOUNT_UNCLEAN (mount.h): node_replay() first. */
 int node_mount(struct arena *arena, const struct node_filesystem *of, struct error *err);
 /* One that is mounted and has errors is checked and mounted anew while no pod has it.  -1 with
  * ERROR_PRECONDITION: it takes no writes any more and is in use. */
 int node_renew(const struct node *node, struct arena *arena, const struct node_filesystem *of,
                struct error *err);
+/* Replays the journal in an image that no device has. */
+int node_replay(const struct node *node, struct arena *arena, const char *volume_id,
+                const struct node_image *image, const char *label, struct error *err);

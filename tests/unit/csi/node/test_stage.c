@@ -215,6 +215,60 @@ START_TEST(two_calls_for_one_volume_do_not_meet) {
 }
 END_TEST
 
+#define COPY "6f9f3b4e-0000-4000-8000-00000000000c"
+
+static int stage_copy(const char *mode, const struct node_capability *capability) {
+    const struct text_pair context[] = { { "driver_volume_type", "local" },
+                                         { "format", "raw" },
+                                         { "access_mode", mode },
+                                         { "device_path", path_of("images/" COPY) } };
+
+    return stage_from(context, LENGTH(context), path_of("kubelet/pods"), capability, COPY);
+}
+
+static void unstage_copy(void) {
+    assert_ok(node_unstage(&node, arena, COPY, path_of("kubelet/pods"), &err));
+}
+
+/* As a snapshot below a running pod is. */
+START_TEST(a_copy_with_a_dirty_journal_is_read_by_many) {
+    const struct node_capability xfs_reader = { .type = "xfs", .mode = NODE_MULTI_READER_ONLY };
+    const struct node_capability *const kinds[] = { &ext4, &xfs };
+    const struct node_capability *const readers[] = { &reader, &xfs_reader };
+    static const char *const modes[] = { "rw", "ro" };
+    autoimage int file = image(320 * MIB);
+
+    for (size_t i = 0; i < LENGTH(kinds) * LENGTH(modes); i++) {
+        const struct node_capability *capability = readers[i / LENGTH(modes)];
+        autoimage int other = -1;
+
+        ck_assert_int_eq(ftruncate(file, 0), 0);
+        ck_assert_int_eq(ftruncate(file, 320 * MIB), 0);
+        assert_ok(stage(kinds[i / LENGTH(modes)]));
+        ck_assert_int_eq(shell("cd %s && echo data >file && sync file && mv file renamed && "
+                               "sync renamed && cp --sparse=always %s/images/%s %s/images/%s",
+                               path_of("kubelet/staging"), base, ID, base, COPY),
+                         0);
+
+        other = open(path_of("images/" COPY), O_RDWR | O_CLOEXEC); /* another node reads it */
+        ck_assert_int_eq(image_lock_still(other, &err), IMAGE_LOCKED);
+        ck_assert_int_eq(stage_copy(modes[i % LENGTH(modes)], capability), -1);
+        ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+        close(other);
+        other = -1;
+        for (int again = 0; again < 2; again++) {
+            assert_ok(stage_copy(modes[i % LENGTH(modes)], capability));
+            ck_assert_int_eq(shell("cd %s && grep -q data renamed && ! touch x 2>/dev/null",
+                                   path_of("kubelet/pods")),
+                             0);
+            unstage_copy();
+        }
+        assert_ok(unstage());
+        wait_for_devices(0);
+    }
+}
+END_TEST
+
 START_TEST(what_is_there_is_taken_when_no_type_is_given) {
     static char option[] = "largeio";
     char *flags[] = { option };
@@ -410,6 +464,7 @@ NODE_SCENE_MAIN("node_stage", a_file_system_goes_the_whole_way_and_each_step_twi
                 what_is_mounted_of_an_image_that_was_replaced_is_told,
                 devices_of_other_programs_are_left_alone, what_another_has_mounted_is_left_alone,
                 an_image_that_is_in_use_elsewhere_is_refused, two_calls_for_one_volume_do_not_meet,
+                a_copy_with_a_dirty_journal_is_read_by_many,
                 what_is_there_is_taken_when_no_type_is_given, a_thick_volume_keeps_its_blocks,
                 a_share_is_left_by_whoever_fails_or_dies, an_image_below_another_is_not_staged,
                 snapshots_that_are_being_changed_are_waited_for)
