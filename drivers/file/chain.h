@@ -84,9 +84,9 @@ bool chain_has(const struct chain *chain, const char *snapshot_id);
  * Calls about a volume and about its snapshots may come side by side, and a chain is of all of
  * them: a call that changes it locks it `alone`, one that reads a part for long shares the lock.
  * ERROR_BUSY: another call has it, perhaps of a process that is paused, and the lock is not waited
- * for (driver_fence_busy()), without a busy() to tell for two seconds at most.  The descriptor is the lock,
- * -1 where there is nothing to lock: no info, and none is made here.  What was read of the chain
- * before may have changed.
+ * for (driver_fence_busy()), without a busy() to tell for two seconds at most.  The descriptor is
+ * the lock, -1 where there is nothing to lock: no info, and none is made here.  What was read of
+ * the chain before may have changed.
  */
 int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
                const struct driver_fence *fence, int *ret_fd, struct error *err);

@@ -252,8 +252,8 @@ static int check_place(const struct deletion *deletion, const struct chain *chai
                              deletion->overlay, above, true, err);
 }
 
-/* The next attempt knows that this one was at it.  Until the info has lost the snapshot, its overlay
- * and the one above may lie above the same file. */
+/* The next attempt knows that this one was at it.  Until the info has lost the snapshot, its
+ * overlay and the one above may lie above the same file. */
 static int note_merge(const struct deletion *deletion, const struct chain_work *work,
                       struct chain *chain, struct error *err) {
     if (deletion->at < 0)

@@ -25,8 +25,8 @@ int draft_publish(struct draft *draft, const struct driver_fence *fence, struct 
 int draft_replace(struct draft *draft, const struct driver_fence *fence, struct error *err);
 void draft_end(struct draft *draft);
 
-/* Tells of every draft in the directory, of whatever attempt, and of every overlay that has lost its
- * name while its making is undone (chain_name_undone()). */
+/* Tells of every draft in the directory, of whatever attempt, and of every overlay that has lost
+ * its name while its making is undone (chain_name_undone()). */
 int draft_list(const struct directory *directory, struct arena *arena,
                void (*found)(void *arg, const struct driver_draft *draft), void *arg,
                struct error *err);

@@ -126,8 +126,8 @@ int fallocate(int fd, int mode, off_t from, off_t size) {
 }
 
 /*
- * A disk that could not take a flush of one file, of which it keeps the header of before: the kernel
- * has the page for clean, and reads it from the disk again only when told to forget its own.
+ * A disk that could not take a flush of one file, of which it keeps the header of before: the
+ * kernel has the page for clean, and reads it from the disk again only when told to forget its own.
  */
 static struct {
     ino_t file;           /* 0: there is none */

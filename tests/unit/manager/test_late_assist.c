@@ -69,5 +69,30 @@ START_TEST(what_somebody_wants_is_left_to_him) {
 }
 END_TEST
 
+/* The late worker has found the snapshot unwanted, and is paused again. */
+static struct fault_decision wanted_again(void *arg, const char *call, const char *id) {
+    struct world *world = arg;
+
+    (void)id; /* the volume's */
+    if (strcmp(call, "settle_assist") == 0)
+        world_sql(world,
+                  PATH("UPDATE snapshots SET status = 'creating' WHERE id = '%s'", given_up));
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+START_TEST(a_clean_up_asks_the_rows_right_before_its_effect) {
+    const char *id;
+    autoworld struct world *world = with_guest(&id);
+
+    comes_back = false;
+    world->decide = wanted_again;
+    world_step(world, 0);
+    world->decide = NULL;
+    ck_assert_str_eq(given_up, id);
+    ck_assert_str_eq(snapshot_status(world, id), "creating");
+    ck_assert(memory_assist(world->memory, id));
+}
+END_TEST
+
 CHECK_MAIN("late assist", what_was_made_ready_too_late_is_undone,
-           what_somebody_wants_is_left_to_him)
+           what_somebody_wants_is_left_to_him, a_clean_up_asks_the_rows_right_before_its_effect)
