@@ -25,24 +25,28 @@ static const struct listener agent_listener = {
     .agent = "",
 };
 
+#define SECTIONS(...) ((const char *const[]){ __VA_ARGS__, NULL })
+
 /* clang-format off */
 const struct command commands[] = {
     { .name = "serve", .help = "every role in one process",
       .role = { .parts = PART_API | PART_MANAGER | PART_AGENT | PART_CSI | PART_STORAGE | PART_KUBERNETES,
                 .optional = PART_AGENT | PART_CSI | PART_STORAGE | PART_KUBERNETES,
-                .listener = &listener_api } },
+                .listener = &listener_api, .sections = SECTIONS("DEFAULT", "database") } },
     { .name = "api", .help = "HTTP API only",
-      .role = { .parts = PART_API, .listener = &listener_api } },
+      .role = { .parts = PART_API, .listener = &listener_api,
+                .sections = SECTIONS("DEFAULT", "database", "oslo_policy", "ssl") } },
     { .name = "manager", .help = "volume manager of the configured backends",
-      .role = { .parts = PART_MANAGER } },
+      .role = { .parts = PART_MANAGER,
+                .sections = SECTIONS("DEFAULT", "database", OPTION_BACKEND) } },
     { .name = "compute", .help = "agent of one hypervisor host",
       .role = { .parts = PART_AGENT | PART_STORAGE, .optional = PART_STORAGE,
-                .listener = &agent_listener } },
+                .listener = &agent_listener, .sections = SECTIONS("compute_agent") } },
     { .name = "csi", .help = "driver for Kubernetes, in front of the HTTP API",
       .role = { .parts = PART_CSI | PART_STORAGE | PART_KUBERNETES,
-                .optional = PART_STORAGE | PART_KUBERNETES } },
+                .optional = PART_STORAGE | PART_KUBERNETES, .sections = SECTIONS("csi") } },
     { .name = "storage", .help = "agent of one node's pools and of replicated volumes served there",
-      .role = { .parts = PART_STORAGE } },
+      .role = { .parts = PART_STORAGE, .sections = SECTIONS("storage", OPTION_POOL) } },
     { .name = "manage", .help = "for operators: what there is, and whether it agrees",
       .run = manage_run, .words = manage_words },
     { 0 },

@@ -2,6 +2,7 @@
 
 #include "common/arena.h"
 #include "common/cleanup.h"
+#include "common/nearest.h"
 #include "http/unix_socket.h"
 
 #include <string.h>
@@ -211,5 +212,41 @@ int line_read(struct arena *arena, const struct command *command, int count,
         if (taken < 0)
             return -1;
     }
+    return 0;
+}
+
+/* ---- what is unknown ---- */
+
+static void try_all(struct nearest *nearest, const struct command *command) {
+    static const char *const more[] = { "--help", "--help-all", "--version" };
+
+    for (unsigned i = 0; i < LENGTH(named); i++)
+        if (named[i].of(&command->role))
+            nearest_try(nearest, named[i].name);
+    for (unsigned i = 0; i < LENGTH(flags); i++)
+        if (of_driver(&command->role))
+            nearest_try(nearest, flags[i].name);
+    for (unsigned i = 0; i < LENGTH(more); i++)
+        nearest_try(nearest, more[i]);
+}
+
+static int check_option(const struct command *command, const char *option, struct error *err) {
+    autofree char *name = strndup(option, strcspn(option, "="));
+    struct nearest nearest = nearest_to(name);
+
+    if (strchr(name, '.') || !strchr(name + strlen("--"), '-'))
+        return 0;
+    try_all(&nearest, command);
+    if (nearest.word)
+        return error_set(err, ERROR_BAD_REQUEST, "%s: unknown option; did you mean %s?", name,
+                         nearest.word);
+    return error_set(err, ERROR_BAD_REQUEST, "%s: unknown option; scoria %s --help names them.",
+                     name, command->name);
+}
+
+int line_check(const struct command *command, const struct line *line, struct error *err) {
+    for (unsigned i = 0; i < line->option_count; i++)
+        if (check_option(command, line->options[i], err) < 0)
+            return -1;
     return 0;
 }

@@ -17,6 +17,10 @@ struct line {
     const char *file; /* absolute; NULL: not said */
 };
 
+/* Options of the configuration have no hyphen: one that has it is no option, and the nearest one of
+ * the command is named. */
+int line_check(const struct command *command, const struct line *line, struct error *err);
+
 /* All of it lives in the arena. */
 int line_read(struct arena *arena, const struct command *command, int count,
               const char *const *arguments, struct line *ret, struct error *err);

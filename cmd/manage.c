@@ -131,7 +131,7 @@ static int take_format(const struct command *command, const char **words, bool *
         else if (strcmp(*words, "--format=json") == 0 || strcmp(*words, "--format=table") == 0)
             *ret_json = strcmp(*words, "--format=json") == 0;
         else
-            return usage_no_word(command, *words);
+            return usage_no_format(command, *words + strlen("--format="));
     }
     *kept = NULL;
     return EXIT_SUCCESS;

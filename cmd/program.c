@@ -23,7 +23,8 @@ static int run(const struct command *command, int count, const char *const *argu
     struct error err;
     int status;
 
-    if (line_read(arena, command, count, arguments, &line, &err) < 0)
+    if (line_read(arena, command, count, arguments, &line, &err) < 0 ||
+        line_check(command, &line, &err) < 0)
         return fail(&err);
     if (line.word_count && !command->words)
         return usage_no_word(command, line.words[0]);
@@ -38,19 +39,23 @@ static int run(const struct command *command, int count, const char *const *argu
 }
 
 static bool asks_help(const char *word) {
-    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+           strcmp(word, "--help-all") == 0;
 }
 
 /* The words that are no options say of what. */
 static int help(const struct command *command, int count, const char *const *arguments) {
     autoarena struct arena *arena = arena_new();
     const char *word = "";
+    bool all = false;
 
     for (int i = 0; i < count; i++)
         if (*arguments[i] != '-')
             word = arena_format(arena, "%s%s%s", word, *word ? " " : "", arguments[i]);
-    return usage_print_word(command, word, stdout) < 0 ? usage_no_word(command, word)
-                                                       : EXIT_SUCCESS;
+        else
+            all |= strcmp(arguments[i], "--help-all") == 0;
+    return usage_print_word(command, word, all, stdout) < 0 ? usage_no_word(command, word)
+                                                            : EXIT_SUCCESS;
 }
 
 int program_run(int argc, const char *const *argv) {

@@ -37,6 +37,7 @@ struct role {
     unsigned parts;                  /* 0: no service, a tool */
     unsigned optional;               /* those of them that an option leaves out */
     const struct listener *listener; /* NULL: nothing is exposed */
+    const char *const *sections;     /* whose options --help shows; ended with NULL */
 };
 
 /* Those that the configuration leaves. */

@@ -35,6 +35,8 @@ static void print_general(const struct command *command, bool json, FILE *out) {
     if (json)
         fputs("  --format FORM        table or json\n", out);
     fputs("  --help, -h           this text\n", out);
+    if (command->role.parts)
+        fputs("  --help-all           the same with the options of every section\n", out);
 }
 
 /* As docs/operations.md says it. */
@@ -53,11 +55,11 @@ static void print_words(const struct command *command, FILE *out) {
         fprintf(out, "  %-12s %-16s %s\n", word->name, effects[word->effect], word->help);
     fputc('\n', out);
     print_general(command, true, out);
-    fputs("  --KEY=VALUE          any option of scoria.conf, as scoria serve --help has them\n",
+    fputs("  --KEY=VALUE          any option of scoria.conf, as scoria serve --help-all has them\n",
           out);
 }
 
-static void print_command(const struct command *command, FILE *out) {
+static void print_command(const struct command *command, bool all, FILE *out) {
     if (command->words) {
         print_words(command, out);
         return;
@@ -65,7 +67,7 @@ static void print_command(const struct command *command, FILE *out) {
     fprintf(out, "usage: scoria %s [OPTION]...\n\n%s.\n\n", command->name, command->help);
     print_general(command, false, out);
     fputs("\nOptions of scoria.conf, which have the same names there:\n\n", out);
-    option_print_usage(parts_option_tables(), out);
+    option_print_usage(parts_option_tables(), all ? NULL : command->role.sections, out);
 }
 
 static bool begins_with(const char *name, const char *word) {
@@ -74,11 +76,11 @@ static bool begins_with(const char *name, const char *word) {
     return strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == ' ');
 }
 
-int usage_print_word(const struct command *command, const char *word, FILE *out) {
+int usage_print_word(const struct command *command, const char *word, bool all, FILE *out) {
     bool found = false, json = false, asks = false;
 
     if (!word || !*word) {
-        print_command(command, out);
+        print_command(command, all, out);
         return 0;
     }
     for (const struct command_word *each = command->words; each && each->name; each++)
@@ -131,5 +133,11 @@ int usage_no_word(const struct command *command, const char *word) {
     if (nearest.word)
         fprintf(stderr, "; did you mean \"%s\"?", nearest.word);
     fprintf(stderr, "\nscoria %s --help tells more.\n", command->name);
+    return EXIT_USAGE;
+}
+
+int usage_no_format(const struct command *command, const char *format) {
+    fprintf(stderr, "scoria %s: --format: \"%s\" is no format; there are table and json\n",
+            command->name, format);
     return EXIT_USAGE;
 }

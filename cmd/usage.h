@@ -12,9 +12,11 @@
 #define DEFAULT_FILE SYSCONFDIR "/scoria/scoria.conf"
 
 void usage_print(FILE *out); /* of the program */
-/* `word` NULL or "": of the whole command; "db": of all that begin so. -1: it has none like it. */
-int usage_print_word(const struct command *command, const char *word, FILE *out);
+/* `word` NULL or "": of the whole command, with `all` options or those of its own; "db": of all
+ * that begin so. -1: it has none like it. */
+int usage_print_word(const struct command *command, const char *word, bool all, FILE *out);
 
 /* On standard error, with the nearest right one. The status to end with. */
 int usage_no_command(const char *name);
 int usage_no_word(const struct command *command, const char *word);
+int usage_no_format(const struct command *command, const char *format);

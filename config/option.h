@@ -55,5 +55,6 @@ const struct option_names *option_names_of(const char *section);
 /* Sample configuration file (INI with help as comments), man page part (mdoc or man macros). */
 void option_print_sample(const struct option *const *tables, FILE *out);
 void option_print_man(const struct option *const *tables, FILE *out);
-/* Lines for a terminal, as they are given on the command line. */
-void option_print_usage(const struct option *const *tables, FILE *out);
+/* Lines for a terminal, as they are given on the command line: those of `sections` (ended with
+ * NULL), behind them the names of the others; NULL: all. */
+void option_print_usage(const struct option *const *tables, const char *const *sections, FILE *out);

@@ -139,21 +139,42 @@ static void print_indented(const char *text, FILE *out) {
     fputc('\n', out);
 }
 
-void option_print_usage(const struct option *const *tables, FILE *out) {
+static void print_usage_of(struct arena *arena, const struct option *option, FILE *out) {
+    const struct option_names *names = option_names_of(option->section);
+    const char *section = names ? names->place : option->section;
+    bool plain = strcmp(section, "DEFAULT") == 0;
+
+    fprintf(out, "  --%s%s%s=VALUE  (%s", plain ? "" : section, plain ? "" : ".", option->key,
+            option_describe(arena, option));
+    if (option->fallback && *option->fallback)
+        fprintf(out, "; default %s", option->fallback);
+    fputs(")\n", out);
+    print_indented(option->help ? option->help : "", out);
+}
+
+static bool is_one_of(const char *const *sections, const char *section) {
+    for (; *sections; sections++)
+        if (strcmp(*sections, section) == 0)
+            return true;
+    return false;
+}
+
+void option_print_usage(const struct option *const *tables, const char *const *sections,
+                        FILE *out) {
     autoarena struct arena *arena = arena_new();
     const struct option_list list = option_list_make(arena, tables);
+    const char *others = NULL;
 
     for (size_t i = 0; i < list.count; i++) {
         const struct option *option = list.options[i];
         const struct option_names *names = option_names_of(option->section);
-        const char *section = names ? names->place : option->section;
-        bool plain = strcmp(section, "DEFAULT") == 0;
 
-        fprintf(out, "  --%s%s%s=VALUE  (%s", plain ? "" : section, plain ? "" : ".", option->key,
-                option_describe(arena, option));
-        if (option->fallback && *option->fallback)
-            fprintf(out, "; default %s", option->fallback);
-        fputs(")\n", out);
-        print_indented(option->help ? option->help : "", out);
+        if (!sections || is_one_of(sections, option->section))
+            print_usage_of(arena, option, out);
+        else if (begins_section(&list, i))
+            others = arena_join(arena, others ? others : "", others ? ", " : "",
+                                names ? names->place : option->section, NULL);
     }
+    if (others)
+        fprintf(out, "\n--help-all has those of the other sections, too: %s.\n", others);
 }

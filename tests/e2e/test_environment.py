@@ -6,6 +6,7 @@ that changes nothing.
 import contextlib
 import json
 import os
+import re
 import socket
 import stat
 import subprocess
@@ -260,11 +261,34 @@ class FirstWords(Workplace):
             self.assertIn(f"usage: scoria {words} ", first.stdout)
             self.assertEqual(self.say(*words.split(), "-h").stdout, first.stdout)
             self.assertEqual(self.say("help", *words.split()).stdout, first.stdout)
-        options = self.say("serve", "--help", "--quota_volumes=3").stdout
+        options = self.say("serve", "--help-all", "--quota_volumes=3").stdout
         for option in ("--listen ", "--quota_volumes=", "--database.connection=",
                        "--BACKEND.file_volume_directory="):
             self.assertIn(option, options)
         self.assertEqual(os.listdir(self.directory), [])
+
+    def completed(self, *words):
+        """What the completion of bash offers for the last of the words."""
+        script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _scoria; '
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        told = subprocess.run(
+            ["bash", "-c", script, "bash",
+             os.path.join(program.REPOSITORY, "etc/scoria.bash-completion"), program.BINARY, *words],
+            capture_output=True, text=True, check=True)
+        return set(told.stdout.split())
+
+    def test_completion_offers_every_command(self):
+        commands = re.findall(r"^  ([a-z]+) ", self.say("--help").stdout, re.M)
+        whats = re.findall(r"^  ([a-z-]+(?: [a-z]+)?)  ", self.say("manage", "--help").stdout, re.M)
+        self.assertIn("storage", commands)
+        self.assertIn("salvage", whats)
+        self.assertIn("host rename", whats)
+        self.assertLessEqual(set(commands), self.completed(""))
+        self.assertEqual({what.split()[0] for what in whats}, self.completed("manage", ""))
+        self.assertEqual({what.split()[1] for what in whats if what.startswith("db ")},
+                         self.completed("manage", "db", ""))
+        self.assertEqual({"rename"}, self.completed("manage", "host", ""))
+        self.assertIn("--quota_volumes=", self.completed("serve", "--quota_v"))
 
     def test_a_wrong_word_names_the_nearest(self):
         for words, nearest in ((["serv"], "serve"), (["mange", "check"], "manage"),

@@ -32,13 +32,44 @@ START_TEST(a_service_tells_its_options) {
         char line[64];
         const struct told *told;
 
-        snprintf(line, sizeof line, "%s --help", command->name);
+        snprintf(line, sizeof line, "%s --help-all", command->name);
         told = program_says(NULL, line);
         assert_has(told->text, "--quota_volumes=");
         assert_has(told->text, "--compute_agent.enabled=");
         ck_assert((strstr(told->text, "--listen HOST:PORT   where") != NULL) ==
                   (command->role.listener != NULL));
     }
+}
+END_TEST
+
+static void assert_shows(const char *line, const char *own, const char *other) {
+    const struct told *told = program_says(NULL, line);
+
+    ck_assert_int_eq(told->status, EXIT_SUCCESS);
+    assert_has(told->text, own);
+    assert_has(told->text, "--help-all has those of the other sections, too: ");
+    ck_assert_msg(strstr(told->text, other) == NULL, "%s: %s", line, other);
+}
+
+START_TEST(help_shows_the_options_of_the_role_first) {
+    assert_shows("serve --help", "--quota_volumes=", "--compute_agent.enabled=");
+    assert_shows("api --help", "--ssl.cert_file=", "--csi.endpoint=");
+    assert_shows("manager --help", "--BACKEND.volume_driver=", "--storage.enabled_pools=");
+    assert_shows("compute --help", "--compute_agent.libvirt_uri=", "--quota_volumes=");
+    assert_shows("csi --help", "--csi.endpoint=", "--quota_volumes=");
+    assert_shows("help storage", "--storage.enabled_pools=", "--quota_volumes=");
+}
+END_TEST
+
+START_TEST(an_option_that_is_none_names_the_nearest) {
+    assert_told("serve --stat-dir=/x", EXIT_FAILURE, "",
+                "--stat-dir: unknown option; did you mean --state-dir?");
+    assert_told("serve --stat-dir /x", EXIT_FAILURE, "", "did you mean --state-dir?");
+    assert_told("csi --end-point=unix:///x", EXIT_FAILURE, "", "did you mean --endpoint?");
+    assert_told("api --completely-unknown", EXIT_FAILURE, "",
+                "--completely-unknown: unknown option; scoria api --help names them.");
+    assert_told("manage check --format=xml", EXIT_USAGE, "",
+                "--format: \"xml\" is no format; there are table and json\n");
 }
 END_TEST
 
@@ -68,7 +99,6 @@ START_TEST(what_is_wrong_names_the_nearest) {
     assert_told("xyzzyxyzzy", EXIT_USAGE, "", "no command \"xyzzyxyzzy\"\n");
     assert_told("manage db syncc", EXIT_USAGE, "", "did you mean \"db sync\"?");
     assert_told("manage", EXIT_USAGE, "", "scoria manage: it is not said what");
-    assert_told("manage check --format=xml", EXIT_USAGE, "", "\"--format=xml\" is not understood");
     assert_told("serve now", EXIT_USAGE, "", "scoria serve: \"now\" is not understood");
     assert_told("serve --quota_volume=3", EXIT_FAILURE, "", "quota_volumes");
     assert_told("api --listen", EXIT_FAILURE, "", "scoria: --listen needs a value\n");
@@ -76,4 +106,5 @@ START_TEST(what_is_wrong_names_the_nearest) {
 END_TEST
 
 CHECK_MAIN("usage", the_program_names_its_commands, a_service_tells_its_options,
-           a_tool_tells_its_words, what_is_wrong_names_the_nearest)
+           a_tool_tells_its_words, what_is_wrong_names_the_nearest,
+           help_shows_the_options_of_the_role_first, an_option_that_is_none_names_the_nearest)
