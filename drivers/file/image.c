@@ -263,10 +263,16 @@ static int write_zeros(int fd, off_t from, off_t to, const struct driver_fence *
     return 0;
 }
 
+struct growth {
+    bool sparse;
+    const struct driver_fence *fence;  /* asked before each effect */
+    const struct driver_fence *worker; /* asked whether it may take long */
+};
+
 /* Takes the blocks first, behind the end of the file, then the length.  NFS can only take both at
  * once. */
-static int allocate(int fd, off_t from, off_t to, const struct driver_fence *fence,
-                    struct error *err) {
+static int allocate(int fd, off_t from, off_t to, const struct growth *growth, struct error *err) {
+    const struct driver_fence *fence = growth->fence;
     static const int modes[] = { FALLOC_FL_KEEP_SIZE, 0 };
 
     for (size_t i = 0; i < LENGTH(modes); i++) {
@@ -280,6 +286,8 @@ static int allocate(int fd, off_t from, off_t to, const struct driver_fence *fen
         if (errno != EOPNOTSUPP)
             return error_errno(err, ERROR_BACKEND, "allocating %jd bytes", (intmax_t)(to - from));
     }
+    if (driver_fence_take_long(growth->worker, to - from, 0, err) < 0)
+        return -1;
     return write_zeros(fd, from, to, fence, err);
 }
 
@@ -313,8 +321,8 @@ int image_read_flushed(int fd, const char *format, struct image_facts *ret, stru
     return 0;
 }
 
-int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
-                   struct error *err) {
+static int grow(int fd, int64_t bytes, const struct growth *growth, struct error *err) {
+    const struct driver_fence *fence = growth->fence;
     struct stat status;
 
     if (fstat(fd, &status) < 0)
@@ -323,12 +331,22 @@ int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence
         return image_flush(fd, err);
     if (driver_fence_check(fence, err) < 0)
         return -1;
-    if (sparse)
+    if (growth->sparse)
         return set_length(fd, bytes, fence, err) < 0 ? -1 : image_flush(fd, err);
-    if (allocate(fd, status.st_size, bytes, fence, err) == 0 && image_flush(fd, err) == 0)
+    if (allocate(fd, status.st_size, bytes, growth, err) == 0 && image_flush(fd, err) == 0)
         return 0;
     /* Gives back what the attempt took; nobody knows of the part behind the old end yet. */
     if (driver_fence_check(fence, NULL) < 0 || ftruncate(fd, status.st_size) < 0)
         return error_context(err, "the file stays partly grown");
     return -1;
+}
+
+int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
+                   struct error *err) {
+    return grow(fd, bytes, &(struct growth){ sparse, fence, fence }, err);
+}
+
+int image_fill_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *worker,
+                   struct error *err) {
+    return grow(fd, bytes, &(struct growth){ sparse, NULL, worker }, err);
 }

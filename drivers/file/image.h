@@ -81,3 +81,6 @@ int image_fence_check(const struct driver_fence *fence, int64_t *asked_us, struc
  */
 int image_grow_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *fence,
                    struct error *err);
+/* The same of a file that only this call knows: the fence says alone whether it may take long. */
+int image_fill_raw(int fd, int64_t bytes, bool sparse, const struct driver_fence *worker,
+                   struct error *err);

@@ -72,8 +72,9 @@ static int fill_and_publish(const struct directory *directory, struct arena *are
     autodraft struct draft draft = { 0 };
 
     if (draft_open(directory, arena, name, volume->attempt, &draft, err) < 0 ||
-        (settings->qcow2 ? fill_qcow2(&draft, arena, bytes, err)
-                         : image_grow_raw(draft.fd, bytes, settings->sparse, NULL, err)) < 0)
+        (settings->qcow2
+             ? fill_qcow2(&draft, arena, bytes, err)
+             : image_fill_raw(draft.fd, bytes, settings->sparse, volume->fence, err)) < 0)
         return -1;
     return draft_publish(&draft, volume->fence, err);
 }

@@ -484,6 +484,37 @@ static int write_under_lease(struct bench *bench, struct leased *leased, int64_t
     return result;
 }
 
+static bool always(const struct driver_fence *fence) {
+    (void)fence;
+    return true;
+}
+
+static bool may_not_take_long(const struct driver_fence *fence) {
+    (void)fence;
+    return false;
+}
+
+START_TEST(many_zeros_are_written_only_by_a_worker_for_that) {
+    static const struct driver_fence fence = { .holds = always,
+                                               .may_take_long = may_not_take_long };
+    autobench struct bench bench;
+    autoclose int fd = -1;
+    struct stat status;
+
+    bench_new(&bench);
+    fd = open(bench_path(&bench, "image"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    fault.no_allocation = true;
+    ck_assert_int_eq(image_grow_raw(fd, 1000000, false, &fence, &bench.err), 0);
+    ck_assert_int_eq(image_grow_raw(fd, GIB, false, &fence, &bench.err), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_BUSY);
+    ck_assert_int_eq(image_fill_raw(fd, GIB, false, &fence, &bench.err), -1);
+    ck_assert_int_eq(bench.err.kind, ERROR_BUSY);
+    fault.no_allocation = false;
+    ck_assert_int_eq(fstat(fd, &status), 0);
+    ck_assert_int_eq(status.st_size, 1000000);
+}
+END_TEST
+
 START_TEST(zeros_ask_for_the_lease_by_time) {
     static const struct {
         int64_t write_us;
@@ -717,10 +748,11 @@ CHECK_MAIN("driver calls", create_survives_every_failure, extend_survives_every_
            a_list_that_breaks_off_is_no_list, a_file_system_without_allocation_gets_zeros,
            a_file_system_that_allocates_with_the_length_only_is_asked_so,
            zeros_that_do_not_fit_are_taken_back, a_late_worker_never_shrinks,
-           whose_lease_is_over_changes_nothing, zeros_ask_for_the_lease_by_time,
-           zeros_end_with_the_lease, a_file_system_without_that_rename_gets_a_link,
-           rename_survives_every_failure, a_rename_by_a_link_may_stop_half_way,
-           a_rename_by_a_link_replaces_nothing, an_open_directory_that_cannot_be_replaced_stays,
+           whose_lease_is_over_changes_nothing, many_zeros_are_written_only_by_a_worker_for_that,
+           zeros_ask_for_the_lease_by_time, zeros_end_with_the_lease,
+           a_file_system_without_that_rename_gets_a_link, rename_survives_every_failure,
+           a_rename_by_a_link_may_stop_half_way, a_rename_by_a_link_replaces_nothing,
+           an_open_directory_that_cannot_be_replaced_stays,
            growth_that_cannot_be_taken_back_is_said,
            a_place_that_takes_no_marker_is_known_by_its_volumes, a_dead_mount_is_replaced,
            a_dead_mount_that_stays_is_not_used)
