@@ -18,19 +18,19 @@ const struct option settings_options[] = {
     { .section = "DEFAULT", .key = "allow_availability_zone_fallback", .type = OPTION_BOOL, .fallback = "false",
       .help = "Put a volume into the default zone when the zone it asks for does not exist, instead of refusing it." },
     { .section = "DEFAULT", .key = "quota_volumes", .type = OPTION_INT, .fallback = "10", .min = -1, .max = 2147483647,
-      .help = "Volumes of a project; -1 for no limit." },
+      .help = "Volumes of a project; -1 for no limit, as without Keystone when unset." },
     { .section = "DEFAULT", .key = "quota_snapshots", .type = OPTION_INT, .fallback = "10", .min = -1, .max = 2147483647,
-      .help = "Snapshots of a project; -1 for no limit." },
+      .help = "Snapshots of a project; -1 for no limit, as without Keystone when unset." },
     { .section = "DEFAULT", .key = "quota_gigabytes", .type = OPTION_INT, .fallback = "1000", .min = -1, .max = 2147483647,
-      .help = "GiB of a project's volumes and snapshots together; -1 for no limit." },
+      .help = "GiB of a project's volumes and snapshots together; -1 for no limit, as without Keystone when unset." },
     { .section = "DEFAULT", .key = "no_snapshot_gb_quota", .type = OPTION_BOOL, .fallback = "false",
       .help = "New snapshots take nothing of a project's gigabytes." },
     { .section = "DEFAULT", .key = "quota_backups", .type = OPTION_INT, .fallback = "10", .min = -1, .max = 2147483647,
-      .help = "Backups of a project; -1 for no limit." },
+      .help = "Backups of a project; -1 for no limit, as without Keystone when unset." },
     { .section = "DEFAULT", .key = "quota_backup_gigabytes", .type = OPTION_INT, .fallback = "1000", .min = -1, .max = 2147483647,
-      .help = "GiB of a project's backups; -1 for no limit." },
+      .help = "GiB of a project's backups; -1 for no limit, as without Keystone when unset." },
     { .section = "DEFAULT", .key = "quota_groups", .type = OPTION_INT, .fallback = "10", .min = -1, .max = 2147483647,
-      .help = "Volume groups of a project; -1 for no limit." },
+      .help = "Volume groups of a project; -1 for no limit, as without Keystone when unset." },
     { .section = "DEFAULT", .key = "per_volume_size_limit", .type = OPTION_INT, .fallback = "-1", .min = -1, .max = 2147483647,
       .help = "GiB of a single volume; -1 for no limit." },
     { .section = "DEFAULT", .key = "quota_metadata_items", .type = OPTION_INT, .fallback = "128", .min = 1, .max = 4096,
@@ -92,6 +92,13 @@ static void load_notifications(const struct config *config, struct settings *ret
         ret->notification_topics[i] = config_item(config, section, "topics", i);
 }
 
+/* Without identity the callers are one user of a service of its own. */
+static int64_t quota(const struct config *config, const char *key) {
+    bool known = strcmp(config_text(config, "DEFAULT", "auth_strategy"), "keystone") == 0;
+
+    return known || config_given(config, "DEFAULT", key) ? config_int(config, "DEFAULT", key) : -1;
+}
+
 void settings_load(const struct config *config, const struct clock *clock, struct settings *ret) {
     static const char section[] = "DEFAULT";
 
@@ -103,13 +110,13 @@ void settings_load(const struct config *config, const struct clock *clock, struc
         .default_availability_zone = config_text(config, section, "default_availability_zone"),
         .allow_availability_zone_fallback =
             config_bool(config, section, "allow_availability_zone_fallback"),
-        .quota_volumes = config_int(config, section, "quota_volumes"),
-        .quota_snapshots = config_int(config, section, "quota_snapshots"),
+        .quota_volumes = quota(config, "quota_volumes"),
+        .quota_snapshots = quota(config, "quota_snapshots"),
         .no_snapshot_gb_quota = config_bool(config, section, "no_snapshot_gb_quota"),
-        .quota_gigabytes = config_int(config, section, "quota_gigabytes"),
-        .quota_backups = config_int(config, section, "quota_backups"),
-        .quota_backup_gigabytes = config_int(config, section, "quota_backup_gigabytes"),
-        .quota_groups = config_int(config, section, "quota_groups"),
+        .quota_gigabytes = quota(config, "quota_gigabytes"),
+        .quota_backups = quota(config, "quota_backups"),
+        .quota_backup_gigabytes = quota(config, "quota_backup_gigabytes"),
+        .quota_groups = quota(config, "quota_groups"),
         .per_volume_size_limit = config_int(config, section, "per_volume_size_limit"),
         .extend_deadline_s = config_int(config, section, "extend_deadline"),
         .assisted_create_deadline_s =

@@ -5,6 +5,8 @@
 
 #include "cmd/command.h"
 #include "cmd/parts.h"
+#include "common/clock.h"
+#include "ledger/settings.h"
 #include "tests/unit/cmd/cmd_test.h"
 
 #include <sched.h>
@@ -44,6 +46,37 @@ START_TEST(an_option_leaves_out_the_agent_of_a_whole_service_alone) {
     ck_assert_uint_eq(parts_with("api", on), PART_API);
     ck_assert_uint_eq(parts_with("manager", on), PART_MANAGER);
     ck_assert_uint_eq(parts_with("manage", on), 0);
+}
+END_TEST
+
+static struct settings settings_with(const char *one, const char *two) {
+    const char *const options[] = { one, two, NULL };
+    struct settings settings;
+    struct config *config;
+    struct error err;
+
+    ck_assert_int_eq(config_load(parts_option_tables(), NULL, options, &config, &err), 0);
+    settings_load(config, &clock_system, &settings);
+    config_free(config);
+    return settings;
+}
+
+START_TEST(without_identity_there_is_no_quota_unless_it_is_set) {
+    struct settings none = settings_with(NULL, NULL);
+    struct settings set = settings_with("--quota_volumes=10", "--quota_gigabytes=7");
+    struct settings known = settings_with("--auth_strategy=keystone", NULL);
+
+    ck_assert_int_eq(none.quota_volumes, -1);
+    ck_assert_int_eq(none.quota_snapshots, -1);
+    ck_assert_int_eq(none.quota_gigabytes, -1);
+    ck_assert_int_eq(none.quota_groups, -1);
+    ck_assert_int_eq(set.quota_volumes, 10);
+    ck_assert_int_eq(set.quota_gigabytes, 7);
+    ck_assert_int_eq(set.quota_snapshots, -1);
+    ck_assert_int_eq(known.quota_volumes, 10);
+    ck_assert_int_eq(known.quota_snapshots, 10);
+    ck_assert_int_eq(known.quota_gigabytes, 1000);
+    ck_assert_int_eq(known.quota_groups, 10);
 }
 END_TEST
 
@@ -337,4 +370,4 @@ CHECK_MAIN("role", an_option_leaves_out_the_agent_of_a_whole_service_alone,
            a_manager_is_alone_in_its_directory_and_an_api_is_not, a_second_manager_migrates_nothing,
            what_listens_is_exposed_only_in_words, a_start_that_fails_leaves_nothing_running,
            a_machine_with_another_name_goes_on_with_the_host_of_its_volumes,
-           what_is_no_name_is_not_kept)
+           what_is_no_name_is_not_kept, without_identity_there_is_no_quota_unless_it_is_set)
