@@ -51,15 +51,21 @@ static int is_named(const struct directory *directory, struct arena *arena, cons
                : !chain.deleted && (strcmp(chain.base, image) == 0 || chain_names(&chain, image));
 }
 
-int removal_image(const struct directory *directory, struct arena *arena, const char *name,
-                  const struct driver_fence *fence, struct error *err) {
+int removal_unnamed(const struct directory *directory, const char *name,
+                    const struct driver_fence *fence, struct error *err) {
     autoclose int fd = -1;
-    int found = image_find(directory->fd, name, O_RDONLY, &fd, err), named;
+    int found = image_find(directory->fd, name, O_RDONLY, &fd, err);
 
     if (found <= 0)
         return found;
-    named = is_named(directory, arena, name, err);
-    if (named != 0)
-        return named;
     return keep_guests_away(name, fd, err) < 0 ? -1 : removal_held(directory, name, fd, fence, err);
+}
+
+int removal_image(const struct directory *directory, struct arena *arena, const char *name,
+                  const struct driver_fence *fence, struct error *err) {
+    autoclose int fd = -1;
+    int found = image_find(directory->fd, name, O_RDONLY, &fd, err);
+    int named = found <= 0 ? found : is_named(directory, arena, name, err);
+
+    return found <= 0 || named != 0 ? named : removal_unnamed(directory, name, fence, err);
 }

@@ -53,6 +53,15 @@ int volume_file_check_unused(const struct directory *directory, const char *name
     return error_context(err, "%s", name);
 }
 
+static int remove_drafts(const struct directory *directory, struct arena *arena, const char *name,
+                         bool made, struct error *err) {
+    /* Only a create that never ended leaves half-made ones, and then nothing says how many. */
+    if ((made ? volume_name_remove_draft(directory, arena, name, 1, err)
+              : volume_name_remove_unfinished(directory, arena, name, err)) < 0)
+        return -1;
+    return directory_flush(directory, err);
+}
+
 int volume_file_remove(const struct directory *directory, struct arena *arena, const char *name,
                        bool made, const struct driver_fence *fence, struct error *err) {
     int named = removal_image(directory, arena, name, fence, err);
@@ -60,11 +69,7 @@ int volume_file_remove(const struct directory *directory, struct arena *arena, c
     if (named != 0)
         return named < 0 ? -1
                          : error_set(err, ERROR_CONFLICT, "%s is a file of a volume in use.", name);
-    /* Only a create that never ended leaves half-made ones, and then nothing says how many. */
-    if ((made ? volume_name_remove_draft(directory, arena, name, 1, err)
-              : volume_name_remove_unfinished(directory, arena, name, err)) < 0)
-        return -1;
-    return directory_flush(directory, err);
+    return remove_drafts(directory, arena, name, made, err);
 }
 
 /* From then on nobody uses what is left of it. */
@@ -151,6 +156,7 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
     const char *name = volume_name(arena, volume->name_id, err);
     autoclose int lock = -1;
     struct chain chain;
+    int named;
 
     if (!name || chain_read(directory, arena, name, &chain, err) < 0 ||
         lock_chain(directory, volume, &chain, &lock, err) < 0 ||
@@ -158,14 +164,11 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
         return -1;
     if (chain.info)
         return volume->late ? 0 : remove_chain(directory, arena, volume, &chain, err);
-    if (volume->late) {
-        int named = removal_image(directory, arena, name, volume->fence, err);
-
-        if (named != 0)
-            return named < 0 ? -1 : 0;
-    }
-    return volume_file_remove(directory, arena, name, volume->provider_location != NULL,
-                              volume->fence, err);
+    named = volume->late ? removal_image(directory, arena, name, volume->fence, err)
+                         : removal_unnamed(directory, name, volume->fence, err);
+    if (named != 0)
+        return named < 0 ? -1 : 0;
+    return remove_drafts(directory, arena, name, volume->provider_location != NULL, err);
 }
 
 /* ---- rename ---- */

@@ -191,10 +191,6 @@ START_TEST(a_late_clean_up_under_an_old_name_takes_no_file_of_the_chain) {
         ck_assert_int_eq(
             volume_file_delete(&place.directory, bench->arena, &place.volume, &bench->err), 0);
         assert_chain_stays(&place);
-        place.volume.late = false;
-        ck_assert_int_eq(
-            volume_file_delete(&place.directory, bench->arena, &place.volume, &bench->err), -1);
-        assert_chain_stays(&place);
     }
 }
 END_TEST
