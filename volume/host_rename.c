@@ -127,7 +127,6 @@ static int rename_at(struct work *work, const struct place *place, const struct 
 static int rename_pools(struct work *work, const struct host_rename *rename, struct error *err) {
     static const struct place name = { "pools", "name", "" };
     const struct range range = range_of(work->arena, rename, "");
-    autorows struct db_rows *rows = NULL;
 
     if (db_run(
             work->tx, err,
