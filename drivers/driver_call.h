@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* In front of the id of what an object was that the service has let go of. */
+#define DRIVER_UNMANAGED_PREFIX "unmanaged-"
+
 /* So much is moved in about a second. */
 #define DRIVER_SHORT_BYTES ((int64_t)64 << 20)
 

@@ -65,7 +65,7 @@ int memory_manage_volume(void *handle, struct arena *arena, const struct driver_
 
 int memory_unmanage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                            struct error *err) {
-    const char *name = arena_format(arena, "unmanaged-%s", volume->id);
+    const char *name = arena_format(arena, DRIVER_UNMANAGED_PREFIX "%s", volume->id);
     struct memory *memory = handle;
     const struct memory_volume *found;
     HOLD(memory);
@@ -140,7 +140,7 @@ int memory_manage_snapshot(void *handle, struct arena *arena, const struct drive
 
 int memory_unmanage_snapshot(void *handle, struct arena *arena, const struct driver_volume *volume,
                              const struct driver_snapshot *snapshot, struct error *err) {
-    const char *name = arena_format(arena, "unmanaged-%s", snapshot->name_id);
+    const char *name = arena_format(arena, DRIVER_UNMANAGED_PREFIX "%s", snapshot->name_id);
     struct memory *memory = handle;
     const struct memory_volume *found;
     HOLD(memory);

@@ -33,6 +33,7 @@ libscoria_a_SOURCES += \
 	volume/group_update.c volume/group_update.h \
 	volume/host_rename.c volume/host_rename.h \
 	volume/manage.c volume/manage.h \
+	volume/manage_reference.c volume/manage_reference.h \
 	volume/manageable.c volume/manageable.h \
 	volume/notification.c volume/notification.h \
 	volume/notify.c volume/notify.h \

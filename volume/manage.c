@@ -4,6 +4,7 @@
 #include "ledger/quota.h"
 #include "volume/conflict.h"
 #include "volume/create.h"
+#include "volume/manage_reference.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
 #include "volume/placement.h"
@@ -103,6 +104,7 @@ static int start(struct work *work, const struct volume *volume, const char *sou
 
 int volume_manage(struct work *work, const struct volume_existing *existing, struct volume *ret,
                   struct error *err) {
+    const char *source_name = existing->source_name;
     struct volume_type type;
     struct pool pool;
     struct volume volume = {
@@ -123,6 +125,7 @@ int volume_manage(struct work *work, const struct volume_existing *existing, str
         return error_set(err, ERROR_BAD_REQUEST,
                          "A volume belongs to a project, and the token is for none.");
     if (pair_rows_check(work, &metadata_rows, "to be made", &existing->metadata, err) < 0 ||
+        manage_reference(work, MANAGE_VOLUME, &source_name, err) < 0 ||
         volume_manage_pool(work, existing->host, DRIVER_MANAGE, &pool, err) < 0 ||
         choose_type(work, existing, &pool, &type, err) < 0 ||
         check_zone(work, existing->availability_zone, &pool, err) < 0 ||
@@ -134,8 +137,7 @@ int volume_manage(struct work *work, const struct volume_existing *existing, str
     volume.type_id = type.id;
     volume.type_name = type.name;
     volume.multiattach = volume_type_is(&type, "multiattach");
-    if (volume_insert(work, &volume, err) < 0 ||
-        start(work, &volume, existing->source_name, err) < 0)
+    if (volume_insert(work, &volume, err) < 0 || start(work, &volume, source_name, err) < 0)
         return -1;
     *ret = volume;
     return 0;

@@ -2,6 +2,7 @@
 
 #include "ledger/message.h"
 #include "volume/conflict.h"
+#include "volume/manage_reference.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
 #include "volume/pool.h"
@@ -22,16 +23,17 @@ int snapshot_manage(struct work *work, const struct volume *volume,
         .volume_id = volume->id,
         .turn_of = volume->id,
         .host = volume->host,
-        .arguments = json_text(work->arena,
-                               json_keep(work->arena, json_pack("{s:s}", "source", source_name))),
     };
     struct pool pool;
 
     wanted.in_use_allowed = wanted.taken_over = true;
-    if ((volume->host &&
+    if (manage_reference(work, MANAGE_SNAPSHOT, &source_name, err) < 0 ||
+        (volume->host &&
          volume_manage_pool(work, volume->host, DRIVER_MANAGE_SNAPSHOT, &pool, err) < 0) ||
         snapshot_add(work, volume, &wanted, ret, err) < 0)
         return -1;
+    fields.arguments =
+        json_text(work->arena, json_keep(work->arena, json_pack("{s:s}", "source", source_name)));
     fields.target_id = ret->id;
     fields.project_id = ret->project_id;
     return operation_insert(work, &kind_snapshot_manage, &fields, NULL, err);

@@ -5,12 +5,13 @@
  */
 #pragma once
 
+#include "drivers/driver_call.h"
 #include "drivers/file/directory.h"
 
 #define VOLUME_NAME_PREFIX   "volume-"
 #define SNAPSHOT_NAME_PREFIX "snapshot-"
 /* Of what is nobody's again, in front of the id of what it was: a file or a snapshot in a chain. */
-#define UNMANAGED_NAME_PREFIX "unmanaged-"
+#define UNMANAGED_NAME_PREFIX DRIVER_UNMANAGED_PREFIX
 bool volume_name_is_nobodys(const char *name);
 
 /* May the id stand in a file's name: letters, digits, '-' and '_', at most 64? */

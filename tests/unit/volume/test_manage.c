@@ -228,6 +228,34 @@ START_TEST(a_volume_is_let_go_of_and_taken_over_again) {
 }
 END_TEST
 
+static int manage_named(struct world *world, const char *reference) {
+    return world_call(world, "POST", "/os-volume-manage",
+                      PATH("{\"volume\": {\"host\": \"node@memory\", "
+                           "\"ref\": {\"source-name\": \"%s\"}}}",
+                           reference));
+}
+
+/* Upstream's drivers leave it the name that it had. */
+START_TEST(what_was_let_go_of_is_known_by_its_former_name) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2), *former = PATH("volume-%s", id), *again;
+
+    memory_write(world->memory, id, 9);
+    ck_assert_int_eq(manage_named(world, former), 400);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "is managed already"));
+    ck_assert_int_eq(COUNT("volumes"), 1);
+    ck_assert_int_eq(world_in_use(world, "volumes"), 1);
+    ck_assert_int_eq(world_action(world, id, UNMANAGE), 202);
+    world_settle(world);
+    ck_assert_int_eq(manage_named(world, former), 202);
+    again = world_answer_id(world, "volume");
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, again), "available");
+    ck_assert_int_eq(memory_read(world->memory, again), 9);
+    assert_rests(world);
+}
+END_TEST
+
 START_TEST(a_frozen_backend_lets_go_and_takes_nothing_over) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
@@ -474,6 +502,7 @@ END_TEST
 CHECK_MAIN("manage", an_object_becomes_a_volume_with_its_content, a_part_of_a_gib_is_filled_up,
            what_makes_no_sense_is_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
            one_that_fails_late_lets_go_again, a_volume_is_let_go_of_and_taken_over_again,
+           what_was_let_go_of_is_known_by_its_former_name,
            a_frozen_backend_lets_go_and_takes_nothing_over,
            what_is_in_use_or_needed_is_not_let_go_of, one_that_cannot_be_let_go_of_stays,
            what_is_larger_than_any_volume_is_refused, what_dies_anywhere_is_done_by_the_next,

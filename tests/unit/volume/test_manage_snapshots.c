@@ -228,6 +228,24 @@ START_TEST(a_snapshot_is_let_go_of_and_taken_over_again) {
 }
 END_TEST
 
+START_TEST(what_was_let_go_of_is_known_by_its_former_name) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1), *id = snapshot_of_volume(world, volume), *again;
+    const char *body = PATH("{\"snapshot\": {\"volume_id\": \"%s\", "
+                            "\"ref\": {\"source-name\": \"snapshot-%s\"}}}",
+                            volume, id);
+
+    ck_assert_int_eq(world_call(world, "POST", "/os-snapshot-manage", body), 400);
+    ck_assert_int_eq(act(world, id, UNMANAGE), 202);
+    world_settle(world);
+    ck_assert_int_eq(world_call(world, "POST", "/os-snapshot-manage", body), 202);
+    again = world_answer_id(world, "snapshot");
+    world_settle(world);
+    assert_snapshot(world, again, "available");
+    assert_rests(world);
+}
+END_TEST
+
 START_TEST(a_frozen_backend_lets_go) {
     autoworld struct world *world = world_new(NULL);
     const char *id = snapshot_of_volume(world, world_volume(world, 1));
@@ -539,7 +557,8 @@ CHECK_MAIN("manage snapshots", an_object_becomes_a_snapshot_with_its_content,
            a_volume_in_use_gets_one, what_makes_no_sense_is_refused_at_the_request,
            one_that_fails_leaves_the_object_as_it_is,
            what_lies_under_a_failed_ones_name_is_not_destroyed,
-           a_snapshot_is_let_go_of_and_taken_over_again, a_frozen_backend_lets_go,
+           a_snapshot_is_let_go_of_and_taken_over_again,
+           what_was_let_go_of_is_known_by_its_former_name, a_frozen_backend_lets_go,
            what_is_busy_or_a_groups_is_not_let_go_of, one_that_cannot_be_let_go_of_is_as_it_was,
            what_dies_anywhere_is_done_by_the_next, what_is_given_up_on_the_way_is_not_destroyed,
            a_late_manage_changes_nothing, what_is_taken_over_too_late_is_nobodys_again,
