@@ -378,9 +378,9 @@ END_TEST
 
 CHECK_MAIN("db", a_refused_body_changes_nothing_any_other_commits,
            rows_are_there_when_the_file_is_opened_again, closing_nothing_is_fine,
-           a_brief_read_is_given_up_when_it_takes_much,
-           a_read_hands_on_what_its_body_says, a_read_stays_on_its_snapshot,
-           many_threads_see_whole_transactions_only, threads_that_read_may_end_in_any_order,
-           a_read_without_its_file_says_so, a_transaction_inside_another_stops_the_process,
+           a_brief_read_is_given_up_when_it_takes_much, a_read_hands_on_what_its_body_says,
+           a_read_stays_on_its_snapshot, many_threads_see_whole_transactions_only,
+           threads_that_read_may_end_in_any_order, a_read_without_its_file_says_so,
+           a_transaction_inside_another_stops_the_process,
            the_outbox_hook_hears_commits_that_wrote_it, each_event_has_a_hook_of_its_own,
            places_are_numbered_from_the_first)
