@@ -7,6 +7,7 @@
 #include "cmd/usage.h"
 #include "common/arena.h"
 #include "common/cleanup.h"
+#include "common/version.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -65,7 +66,7 @@ int program_run(int argc, const char *const *argv) {
     bool helps = asks_help(name) || strcmp(name, "help") == 0;
 
     if (strcmp(name, "--version") == 0) {
-        puts(PACKAGE_STRING);
+        printf(PACKAGE_NAME " %s\n", version_text());
         return EXIT_SUCCESS;
     }
     if (argc < 2 || (helps && argc == 2)) {

@@ -8,6 +8,7 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/log.h"
+#include "common/version.h"
 #include "db/db.h"
 #include "manager/manager.h"
 
@@ -227,6 +228,7 @@ int role_run(const struct role *role, const struct config *config) {
     int status = EXIT_SUCCESS;
 
     open_log(config);
+    log_info(NULL, "starting", "version", version_text(), NULL);
     prepare_process(&ends);
     load_settings(&parts);
     if (notify_open(&notify, &err) < 0 || start(&parts, &err) < 0) {

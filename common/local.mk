@@ -23,6 +23,7 @@ libscoria_a_SOURCES += \
 	common/thread.c common/thread.h \
 	common/ticker.c common/ticker.h \
 	common/utf8.c common/utf8.h \
+	common/version.c common/version.h \
 	common/words.h \
 	common/worker.c common/worker.h
 

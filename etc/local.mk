@@ -1,4 +1,4 @@
-EXTRA_DIST += \
+manifests = \
 	etc/kubernetes/addons/controller.yaml \
 	etc/kubernetes/addons/kustomization.yaml \
 	etc/kubernetes/addons/node.yaml \
@@ -39,3 +39,4 @@ EXTRA_DIST += \
 	etc/kubernetes/volumes-of-hosts/controller.yaml \
 	etc/kubernetes/volumes-of-hosts/kustomization.yaml \
 	etc/kubernetes/volumes-of-hosts/node.yaml
+EXTRA_DIST += $(manifests)

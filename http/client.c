@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "common/version.h"
 
 #include <curl/curl.h>
 #include <pthread.h>
@@ -218,6 +219,7 @@ static void set_options(CURL *handle, const struct http_call *call, int64_t time
 #endif
     /* peers are our own; a proxy of the shell is not meant */
     curl_easy_setopt(handle, CURLOPT_PROXY, "");
+    curl_easy_setopt(handle, CURLOPT_USERAGENT, version_agent());
     curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(handle, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2); /* or later */
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);

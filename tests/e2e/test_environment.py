@@ -267,6 +267,17 @@ class FirstWords(Workplace):
             self.assertIn(option, options)
         self.assertEqual(os.listdir(self.directory), [])
 
+    def test_the_version_is_told_and_begins_the_log(self):
+        told = self.say("--version").stdout
+        version = re.fullmatch(r"scoria (\d+\.\d+\.\d+(?: \([0-9a-z.-]+\))?)\n", told)
+        self.assertIsNotNone(version, told)
+        service = program.serve(self.state, "--compute_agent.enabled=false")
+        self.addCleanup(service.kill)
+        service.start()
+        self.assertRegex(service.log().partition("\n")[0],
+                         r' INFO starting version="?' + re.escape(version.group(1)) + '"?$')
+        self.assertEqual(service.stop(), 0)
+
     def completed(self, *words):
         """What the completion of bash offers for the last of the words."""
         script = ('source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _scoria; '

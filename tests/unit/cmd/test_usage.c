@@ -1,3 +1,5 @@
+#include "config.h"
+
 #include "cmd/usage.h"
 
 #include "tests/unit/cmd/cmd_test.h"
@@ -23,7 +25,7 @@ START_TEST(the_program_names_its_commands) {
             assert_told(asks[i], EXIT_SUCCESS, command->help, "");
         }
     assert_told("", EXIT_USAGE, "", "usage: scoria COMMAND");
-    assert_told("--version", EXIT_SUCCESS, "scoria ", "");
+    assert_told("--version", EXIT_SUCCESS, "scoria " PACKAGE_VERSION "\n", "");
 }
 END_TEST
 
