@@ -52,6 +52,12 @@ struct worker_pool *worker_pool_new(const char *name, unsigned threads) {
     return founder->pools = pool;
 }
 
+struct worker_pool *worker_pool_new_shared(const char *name, unsigned threads,
+                                           unsigned group_most) {
+    (void)group_most; /* nothing runs beside anything else here */
+    return worker_pool_new(name, threads);
+}
+
 void worker_pool_put_later(struct worker_pool *pool, const struct work_item *item,
                            int64_t delay_ms) {
     struct item *place = pool->items;
