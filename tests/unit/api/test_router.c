@@ -389,7 +389,7 @@ static void service_start(struct service *service, bool threaded, const struct a
 }
 
 static void service_end(struct service *service) {
-    static const char *const names[] = { "db", "db-wal", "db-shm" };
+    static const char *const names[] = { "db", "db-wal", "db-shm", "db-reserve" };
 
     api_free(service->api);
     db_close(service->db);
