@@ -1,8 +1,8 @@
 /*
- * A file system whose journal was not replayed, as a copy of one that was in use is, and which is to
- * be read only: the kernel mounts none from a device that may not be written.  Its journal is
- * replayed once, by a device of its own and while nothing else has the image open; so it is clean
- * for every reader afterwards.
+ * A file system whose journal was not replayed, as a copy of one that was in use, and that is to be
+ * read only: the kernel mounts none from a device that may not be written.  Its journal is replayed
+ * once, by a device of its own and while nothing else has the image open; so it is clean for every
+ * reader afterwards.
  */
 #include "csi/node/volume.private.h"
 

@@ -1,5 +1,5 @@
 /*
- * The code that a refusal of the API becomes, by what goes on with the volume: a sidecar calls again
+ * The code that a refusal of the API becomes, by the status of the volume: a sidecar calls again
  * after ABORTED and INTERNAL, and gives up after FAILED_PRECONDITION.
  */
 #include "tests/unit/csi/driver_test.h"
