@@ -14,8 +14,9 @@ static void put_text(struct request *request, const void *row) {
     const struct message *message = row;
 
     out_text(&request->out,
-             arena_format(request->work.arena, "%s:%s", message_action_text(message->action_id),
-                          message_detail_text(message->detail_id)));
+             arena_format(request->work.arena, "%s:%s%s%s", message_action_text(message->action_id),
+                          message_detail_text(message->detail_id), message->reason ? " " : "",
+                          message->reason ? message->reason : ""));
 }
 
 static bool has_type(const void *row) {

@@ -6,7 +6,7 @@
 
 #define MESSAGE_SELECT                                                                         \
     "SELECT m.id, m.project_id, m.request_id, m.resource_type, m.resource_uuid, m.action_id, " \
-    "m.detail_id, m.message_level, m.created_at, m.expires_at FROM messages m"
+    "m.detail_id, m.message_level, m.created_at, m.expires_at, m.reason FROM messages m"
 
 struct numbered_text {
     const char *number;
@@ -134,6 +134,17 @@ int message_put(struct work *work, const char *project_id, const char *request_i
                           action_id, detail_id, err);
 }
 
+int message_explain(struct work *work, const char *resource_id, const char *reason,
+                    struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE messages SET reason = $1 WHERE resource_uuid = $2 AND project_id = $3 "
+                  "AND created_at = $4",
+                  DB_TEXT(reason), DB_TEXT(resource_id), DB_TEXT(work->context->project_id),
+                  DB_INT(work->now_us)) < 0
+               ? -1
+               : 0;
+}
+
 static int read_message(struct work *work, const struct db_rows *rows, void *ret,
                         struct error *err) {
     struct arena *arena = work->arena;
@@ -150,6 +161,7 @@ static int read_message(struct work *work, const struct db_rows *rows, void *ret
         .level = db_copy(rows, 7, arena),
         .created_at = db_int(rows, 8),
         .expires_at = db_int(rows, 9),
+        .reason = db_copy(rows, 10, arena),
     };
     return 0;
 }

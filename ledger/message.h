@@ -8,6 +8,7 @@
 struct message {
     const char *id, *project_id, *request_id, *resource_type, *resource_uuid;
     const char *action_id, *detail_id, *level;
+    const char *reason; /* one more sentence; may be NULL */
     int64_t created_at, expires_at;
 };
 
@@ -19,6 +20,9 @@ int message_put(struct work *work, const char *project_id, const char *request_i
 int message_put_of(struct work *work, const char *project_id, const char *request_id,
                    const char *type, const char *id, const char *action_id, const char *detail_id,
                    struct error *err);
+/* Adds a sentence to what was said of that resource in this request. */
+int message_explain(struct work *work, const char *resource_id, const char *reason,
+                    struct error *err);
 /* Never NULL: unknown numbers have a text too. */
 const char *message_action_text(const char *action_id);
 const char *message_detail_text(const char *detail_id);

@@ -197,10 +197,11 @@ static int place_at_source(struct work *work, const struct volume_source *source
 
 /* 1 with host and zone, 0 when no backend fits. */
 static int place(struct work *work, const struct placement *wish,
-                 const struct volume_source *source, struct volume *volume, struct error *err) {
+                 const struct volume_source *source, struct volume *volume, const char **ret_why,
+                 struct error *err) {
     struct pool pool;
     int placed = source->given ? place_at_source(work, source, volume, err)
-                               : placement_pick(work, wish, &volume->host, err);
+                               : placement_pick(work, wish, &volume->host, ret_why, err);
 
     if (placed < 0)
         return -1;
@@ -228,6 +229,7 @@ struct creation {
     struct volume_type type;
     struct volume_source source;
     struct volume_group group;
+    const char *why; /* no backend fits; NULL: one does */
 };
 
 /* What it is made of, and how large it is. */
@@ -275,7 +277,7 @@ static int find_place(struct work *work, const struct volume_new *request, struc
     volume->type_id = new->type.id;
     volume->type_name = new->type.name;
     volume->multiattach = volume_type_is(&new->type, "multiattach");
-    return place(work, &wish, &new->source, volume, err);
+    return place(work, &wish, &new->source, volume, &new->why, err);
 }
 
 int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
@@ -308,7 +310,8 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
     new.volume.id = work_uuid(work);
     new.volume.status = placed ? VOLUME_CREATING : VOLUME_ERROR;
     new.volume.updated_at = placed ? 0 : work->now_us;
-    if (insert(work, &new.volume, &new.source, err) < 0)
+    if (insert(work, &new.volume, &new.source, err) < 0 ||
+        (new.why &&message_explain(work, new.volume.id, new.why, err) < 0))
         return -1;
     new.volume.status = VOLUME_CREATING; /* what follows, the caller learns from a show */
     new.volume.updated_at = 0;

@@ -92,6 +92,7 @@ int group_create(struct work *work, const struct group_new *request, struct volu
         .description = request->description,
         .replication_status = "disabled",
     };
+    const char *why = NULL;
     int placed;
 
     if (!group.project_id)
@@ -103,12 +104,13 @@ int group_create(struct work *work, const struct group_new *request, struct volu
         return -1;
     wish.availability_zone = group.availability_zone;
     wish.other_type_count = group.volume_type_count - 1;
-    placed = placement_pick(work, &wish, &group.host, err);
+    placed = placement_pick(work, &wish, &group.host, &why, err);
     if (placed < 0)
         return -1;
     group.group_type_id = type.id;
     group.status = placed ? GROUP_AVAILABLE : GROUP_ERROR;
-    if (group_insert(work, &group, err) < 0 || tell(work, &group, err) < 0)
+    if (group_insert(work, &group, err) < 0 || tell(work, &group, err) < 0 ||
+        (why && message_explain(work, group.id, why, err) < 0))
         return -1;
     *ret = group;
     return 0;

@@ -1,5 +1,6 @@
 #include "volume/placement.h"
 
+#include "common/log.h"
 #include "ledger/service.h"
 #include "volume/capability.h"
 #include "volume/placement_hint.private.h"
@@ -64,17 +65,54 @@ bool placement_may_have(struct work *work, const struct pool *pool,
     return zone_fits(type, pool) && placement_matches(work, pool, type);
 }
 
-/* Whatever its room. */
-static bool may_be_in(struct work *work, const struct placement *wish, const struct pool *pool) {
-    if (!pool->active || (wish->backend && strcmp(wish->backend, pool->host) != 0) ||
-        (wish->availability_zone &&
-         strcmp(wish->availability_zone, pool->availability_zone) != 0) ||
-        (wish->type && !placement_may_have(work, pool, wish->type)))
-        return false;
+/* ---- filters ---- */
+
+/* In the order in which a pool is asked. */
+enum filter {
+    FILTER_PASSES,
+    FILTER_UP,
+    FILTER_BACKEND,
+    FILTER_ZONE,
+    FILTER_TYPE,
+    FILTER_HINTS,
+    FILTER_SIZE,
+    FILTER_SPACE,
+    FILTERS
+};
+
+static const struct {
+    const char *log, *user; /* "Each backend …, or …." */
+} filters[FILTERS] = {
+    [FILTER_UP] = { "service down, disabled or frozen", "is down or disabled" },
+    [FILTER_BACKEND] = { "another backend is required", "is not the one of its group" },
+    [FILTER_ZONE] = { "availability zone", "is in another availability zone" },
+    [FILTER_TYPE] = { "capabilities or zones of the volume type",
+                      "lacks what the volume type asks for" },
+    [FILTER_HINTS] = { "scheduler hints", "does not match the scheduler hints" },
+    [FILTER_SIZE] = { "size limit of a volume", "has no volumes as large as this" },
+    [FILTER_SPACE] = { "space", "has too little space" },
+};
+
+static enum filter filter_types(struct work *work, const struct placement *wish,
+                                const struct pool *pool) {
+    if (wish->type && !placement_may_have(work, pool, wish->type))
+        return FILTER_TYPE;
     for (unsigned i = 0; i < wish->other_type_count; i++)
         if (!placement_may_have(work, pool, &wish->other_types[i]))
-            return false;
-    return true;
+            return FILTER_TYPE;
+    return FILTER_PASSES;
+}
+
+/* Whatever its room. */
+static enum filter filter_place(struct work *work, const struct placement *wish,
+                                const struct pool *pool) {
+    if (!pool->active)
+        return FILTER_UP;
+    if (wish->backend && strcmp(wish->backend, pool->host) != 0)
+        return FILTER_BACKEND;
+    if (wish->availability_zone && strcmp(wish->availability_zone, pool->availability_zone) != 0)
+        return FILTER_ZONE;
+    return filter_types(work, wish, pool);
 }
 
 /* ---- room ---- */
@@ -175,10 +213,59 @@ int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct
 
 /* ---- choice ---- */
 
+static enum filter filter_pool(struct work *work, const struct placement *wish,
+                               const struct placement_hint *hint, const struct pool *pool,
+                               struct room *ret_room) {
+    enum filter refused = filter_place(work, wish, pool);
+    int64_t largest;
+
+    if (refused != FILTER_PASSES)
+        return refused;
+    if (!placement_hint_allows(work, hint, pool))
+        return FILTER_HINTS;
+    if (is_too_large(pool_reported(work, pool), wish->size_gb, &largest))
+        return FILTER_SIZE;
+    *ret_room = read_room(work, pool, wish->type);
+    return has_room(ret_room, wish->size_gb) ? FILTER_PASSES : FILTER_SPACE;
+}
+
+#define POOLS_LOGGED 16
+
+/* For operators: each pool by its name.  A transaction that runs again says it again. */
+static void log_refusals(struct work *work, const struct placement *wish, const struct pool *pools,
+                         const enum filter *refused, int count) {
+    const char *list = count ? "" : "there is no pool";
+
+    for (int i = 0; i < count && i < POOLS_LOGGED; i++)
+        list = arena_format(work->arena, "%s%s%s: %s", list, i ? "; " : "", pools[i].name,
+                            filters[refused[i]].log);
+    if (count > POOLS_LOGGED)
+        list = arena_format(work->arena, "%s; and %d more", list, count - POOLS_LOGGED);
+    log_warning(&work->context->log, "no backend fits", "size_gb", LOG_INT(wish->size_gb), "type",
+                wish->type ? wish->type->name : NULL, "availability_zone", wish->availability_zone,
+                "refused", list, NULL);
+}
+
+/* For users, who are not told which backends there are, nor how many. */
+static const char *tell_refusals(struct work *work, const enum filter *refused, int count) {
+    bool by[FILTERS] = { false };
+    const char *text = "";
+
+    if (count == 0)
+        return "There is no backend.";
+    for (int i = 0; i < count; i++)
+        by[refused[i]] = true;
+    for (int i = FILTER_UP; i < FILTERS; i++)
+        if (by[i])
+            text = arena_format(work->arena, "%s%s%s", text, *text ? ", or " : "", filters[i].user);
+    return arena_format(work->arena, "Each backend %s.", text);
+}
+
 int placement_pick(struct work *work, const struct placement *wish, const char **ret_host,
-                   struct error *err) {
+                   const char **ret_why, struct error *err) {
     struct placement_hint hint;
     struct pool *pools;
+    enum filter *refused;
     const char *best = NULL;
     double best_weight = 0;
     int count;
@@ -186,29 +273,29 @@ int placement_pick(struct work *work, const struct placement *wish, const char *
     if (placement_hint_read(work, wish->hints, &hint, err) < 0)
         return -1;
     count = pool_list(work, &pools, err);
+    if (count < 0)
+        return -1;
+    refused = arena_alloc(work->arena, ((size_t)count + 1) * sizeof(*refused));
     for (int i = 0; i < count; i++) {
-        const struct pool *pool = &pools[i];
         struct room room;
         double weight;
-        int64_t largest;
 
-        if (!placement_hint_allows(work, &hint, pool) || !may_be_in(work, wish, pool) ||
-            is_too_large(pool_reported(work, pool), wish->size_gb, &largest))
-            continue;
-        room = read_room(work, pool, wish->type);
-        if (!has_room(&room, wish->size_gb))
+        refused[i] = filter_pool(work, wish, &hint, &pools[i], &room);
+        if (refused[i] != FILTER_PASSES)
             continue;
         /* A pool whose room nobody knows comes last, as upstream. */
         weight = room.known ? room_left(&room) : -1;
         if (!best || weight > best_weight) {
-            best = pool->name;
+            best = pools[i].name;
             best_weight = weight;
         }
     }
-    if (count < 0)
-        return -1;
-    if (!best)
+    if (!best) {
+        log_refusals(work, wish, pools, refused, count);
+        if (ret_why)
+            *ret_why = tell_refusals(work, refused, count);
         return 0;
+    }
     *ret_host = best;
     return 1;
 }

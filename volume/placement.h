@@ -25,9 +25,10 @@ struct placement {
 };
 
 /* 1 with *ret_host = node@backend#pool in the arena, 0 when nothing fits, -1 failed: a malformed
- * hint is ERROR_BAD_REQUEST. */
+ * hint is ERROR_BAD_REQUEST.  When nothing fits, *ret_why (NULL: not wanted) is a sentence for the
+ * user, without names of hosts; which filter refused each pool is logged. */
 int placement_pick(struct work *work, const struct placement *wish, const char **ret_host,
-                   struct error *err);
+                   const char **ret_why, struct error *err);
 
 /* Has the pool of `host` room to grow by delta_gb? 1 yes (also when unknown), 0 no, -1 failed. */
 int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct error *err);

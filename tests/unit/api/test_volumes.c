@@ -465,6 +465,22 @@ START_TEST(an_encryption_key_is_shown_bare) {
 }
 END_TEST
 
+START_TEST(a_message_says_why_no_backend_fits) {
+    const struct world_settings settings = { .capacity_gb = 1 };
+    autoworld struct world *world = world_new(&settings);
+    autoarena struct arena *arena = arena_new();
+    const char *id;
+
+    ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 1000}}"), 202);
+    id = world_answer_id(world, "volume");
+    ck_assert_str_eq(world_status(world, id), "error");
+    ck_assert(world_has_message(world, id, "VOLUME_VOLUME_001_003"));
+    ck_assert_int_eq(
+        world_call(world, "GET", arena_format(arena, "/messages?resource_uuid=%s", id), NULL), 200);
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "Each backend has too little space."));
+}
+END_TEST
+
 CHECK_MAIN("volumes", create_answers_a_volume_in_creation_without_attributes,
            targets_count_as_shared_until_the_backend_has_made_them,
            a_volume_names_the_service_of_its_backend,
@@ -479,4 +495,5 @@ CHECK_MAIN("volumes", create_answers_a_volume_in_creation_without_attributes,
            update_changes_what_is_given_and_nothing_else, update_needs_a_known_key_from_3_53_on,
            a_refused_update_changes_nothing, delete_ends_with_the_volume_gone,
            force_is_for_admins_and_from_3_23_on, a_refused_delete_leaves_the_volume,
-           a_plain_volume_has_no_encryption_key, an_encryption_key_is_shown_bare)
+           a_plain_volume_has_no_encryption_key, an_encryption_key_is_shown_bare,
+           a_message_says_why_no_backend_fits)

@@ -1,8 +1,13 @@
 #include "volume/placement.h"
 
+#include "common/cleanup.h"
+#include "common/log.h"
 #include "ledger/service.h"
 #include "tests/lib/work_test.h"
 #include "json/json.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define V1 "aaaaaaaa-0000-4000-8000-000000000001"
 #define V2 "aaaaaaaa-0000-4000-8000-000000000002"
@@ -52,11 +57,22 @@ static const char *pick_wish(struct work *work, struct placement wish) {
 
     if (wish.size_gb == 0)
         wish.size_gb = 1;
-    picked = placement_pick(work, &wish, &host, &err);
+    picked = placement_pick(work, &wish, &host, NULL, &err);
     ck_assert_msg(picked >= 0, "%s", err.message);
     ck_assert_int_eq(picked, strcmp(host, "none") != 0);
     return host;
 }
+/* What a user is told where nothing fits. */
+static const char *why_not(struct work *work, struct placement wish) {
+    const char *host, *why = NULL;
+    struct error err = { 0 };
+
+    if (wish.size_gb == 0)
+        wish.size_gb = 1;
+    ck_assert_int_eq(placement_pick(work, &wish, &host, &why, &err), 0);
+    return why;
+}
+
 #define PICK(...) pick_wish(work, (struct placement){ __VA_ARGS__ })
 
 static const json_t *hints_of(struct work *work, const char *text) {
@@ -132,6 +148,47 @@ WORK_TEST(a_types_extra_specs_choose_among_the_pools) {
     ck_assert_str_eq(PICK(.type = &type), "n@b#p");
     type = type_with("provisioning:min_vol_size", "9");
     ck_assert_str_eq(PICK(.type = &type), "n@a#p");
+}
+
+/* ---- why none fits ---- */
+
+#define WHY(...) why_not(work, (struct placement){ __VA_ARGS__ })
+
+WORK_TEST(each_filter_says_why_no_backend_fits) {
+    struct volume_type type = type_with("storage_protocol", "made-up");
+
+    (void)err;
+    ck_assert_str_eq(WHY(.type = NULL), "There is no backend.");
+    POOL("n@a#p", .zone = "az1", .free_gb = 10, .total_gb = 10);
+    ck_assert_str_eq(WHY(.size_gb = 11), "Each backend has too little space.");
+    ck_assert_str_eq(WHY(.type = &type), "Each backend lacks what the volume type asks for.");
+    ck_assert_str_eq(WHY(.availability_zone = "az2"),
+                     "Each backend is in another availability zone.");
+    ck_assert_str_eq(WHY(.backend = "n@b"), "Each backend is not the one of its group.");
+    POOL("n@b#p", .capabilities = "{\"largest_volume_gb\": 20}");
+    ck_assert_str_eq(WHY(.size_gb = 21), "Each backend has no volumes as large as this, or has too "
+                                         "little space.");
+    work->clock_us += INT64_C(60000001);
+    ck_assert_str_eq(WHY(.type = NULL), "Each backend is down or disabled.");
+}
+
+/* Users are not told which backends there are; operators are, and what refused each. */
+WORK_TEST(the_log_names_the_filter_that_refused_each_pool) {
+    autoclose int log = memfd_create("log", MFD_CLOEXEC);
+    struct volume_type type = type_with("storage_protocol", "nfs");
+    char text[8192] = { 0 };
+
+    (void)err;
+    POOL("n@a#p", .capabilities = "{\"storage_protocol\": \"file\"}");
+    POOL("n@b#p", .capabilities = "{\"storage_protocol\": \"nfs\"}", .total_gb = 1, .free_gb = 1);
+    log_open(log, LOG_WARNING, LOG_TEXT);
+    ck_assert_ptr_null(strstr(WHY(.type = &type, .size_gb = 7), "n@"));
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    ck_assert_int_gt(pread(log, text, sizeof text - 1, 0), 0);
+    ck_assert_ptr_nonnull(strstr(text, "no backend fits"));
+    ck_assert_ptr_nonnull(strstr(text, "n@a#p: capabilities or zones of the volume type"));
+    ck_assert_ptr_nonnull(strstr(text, "n@b#p: space"));
+    ck_assert_ptr_nonnull(strstr(text, "size_gb=7"));
 }
 
 /* ---- room ---- */
@@ -329,7 +386,7 @@ WORK_TEST(what_is_no_term_is_refused) {
         struct placement wish = { .size_gb = 1, .hints = hints };
         const char *host;
 
-        REFUSED(placement_pick(work, &wish, &host, err), BAD_REQUEST);
+        REFUSED(placement_pick(work, &wish, &host, NULL, err), BAD_REQUEST);
         ck_assert_ptr_nonnull(strstr(err->message, "query"));
         json_decref(hints);
     }
@@ -348,7 +405,7 @@ WORK_TEST(a_malformed_hint_is_refused_by_name) {
     for (size_t i = 0; i < LENGTH(texts); i++) {
         struct placement wish = { .size_gb = 1, .hints = hints_of(work, texts[i]) };
 
-        REFUSED(placement_pick(work, &wish, &host, err), BAD_REQUEST);
+        REFUSED(placement_pick(work, &wish, &host, NULL, err), BAD_REQUEST);
         ck_assert_ptr_nonnull(strstr(err->message, "same_host"));
     }
     ck_assert_str_eq(host, "untouched");
@@ -362,15 +419,16 @@ WORK_TEST(a_failing_database_is_reported) {
                                 .hints = hints_of(work, "{\"same_host\": \"" V1 "\"}") };
     const char *host;
 
-    FAILS_WITHOUT("pools", placement_pick(work, &wish, &host, err));
-    FAILS_WITHOUT("volumes", placement_pick(work, &hinted, &host, err));
-    FAILS_READING("volumes", placement_pick(work, &hinted, &host, err));
+    FAILS_WITHOUT("pools", placement_pick(work, &wish, &host, NULL, err));
+    FAILS_WITHOUT("volumes", placement_pick(work, &hinted, &host, NULL, err));
+    FAILS_READING("volumes", placement_pick(work, &hinted, &host, NULL, err));
     FAILS_WITHOUT("pools", placement_fits(work, "n@a#p", 1, err));
 }
 
 CHECK_MAIN("placement", without_pools_nothing_fits,
            a_service_that_is_down_disabled_or_frozen_takes_nothing, the_zone_is_the_services,
            a_pool_says_how_large_a_volume_may_be, a_types_extra_specs_choose_among_the_pools,
+           each_filter_says_why_no_backend_fits, the_log_names_the_filter_that_refused_each_pool,
            the_pool_with_most_room_is_picked_and_of_equals_the_first,
            a_thick_pool_gives_no_more_than_it_has,
            a_thin_pool_promises_as_many_times_its_room_as_it_says,
