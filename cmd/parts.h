@@ -27,9 +27,9 @@ int parts_open_db_as(const struct config *config, enum db_access access, struct 
 int parts_find_backends(const struct config *config, struct manager_backend **ret,
                         struct error *err);
 /*
- * The name of this node as hosts of volumes have it: option host; else, where the database is the one
- * in the state directory, the name that a manager has kept there (a machine or a container may get
- * another one, the volumes do not); else the machine's name.
+ * The name of this node as hosts of volumes have it: option host; else, where the database is the
+ * one in the state directory, the name that a manager has kept there (a machine or a container may
+ * get another one, the volumes do not); else the machine's name.
  */
 const char *parts_node(const struct config *config);
 /* Keeps it in the state directory, for the next start; for the manager, which holds the lock. */

@@ -49,8 +49,9 @@ struct db_settings {
 };
 
 /* Opens or makes the database (a PostgreSQL one must be there) and brings its schema up to date
- * (see migrate.h); with another access one that is missing is refused.  A file that is no database, is corrupt, read-only or newer than the program is
- * refused with its path; a server with its host and database, never with a password. */
+ * (see migrate.h); with another access one that is missing is refused.  A file that is no database,
+ * is corrupt, read-only or newer than the program is refused with its path; a server with its host
+ * and database, never with a password. */
 int db_open(const struct db_settings *settings, struct db **ret, struct error *err);
 /* Is nobody else at this SQLite file? ERROR_CONFLICT if somebody is. Not while it is open here. */
 int db_alone(const char *url, struct error *err);

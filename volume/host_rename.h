@@ -1,6 +1,6 @@
 /*
- * Hosts of volumes (node@backend) that no manager serves any more, as after a machine or a section of
- * the configuration got another name, and their rows under another name.
+ * Hosts of volumes (node@backend) that no manager serves any more, as after a machine or a section
+ * of the configuration got another name, and their rows under another name.
  *
  * The host of an attachment is that of a connector and is no host of this kind; nodes of replica
  * pools and declared volumes are those of storage agents, and keep their names, too.

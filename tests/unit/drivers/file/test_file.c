@@ -378,6 +378,5 @@ CHECK_MAIN("file", a_volume_that_has_all_its_blocks_is_connected_without_discard
            the_directory_may_be_another, a_place_that_cannot_be_used_stops_the_start,
            on_nfs_without_locks_attached_volumes_are_deferred, the_pool_has_the_backends_name,
            a_raw_file_is_connected_as_what_the_compute_service_takes,
-           no_image_is_connected_as_a_raw_file,
-           a_mount_that_covers_the_volumes_is_noticed,
+           no_image_is_connected_as_a_raw_file, a_mount_that_covers_the_volumes_is_noticed,
            another_directory_in_the_place_of_the_volumes_is_noticed)
