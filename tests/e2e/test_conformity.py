@@ -344,12 +344,13 @@ class Bodies(Service):
                {"metadata": {"a": 1}}, {"metadata": {"": "x"}}, {"metadata": {"k" * 256: "x"}},
                {"metadata": {"k": "x" * 256}}, {"metadata": {"ä": "x"}},
                {"metadata": {"a;b": "x"}},
-               {"snapshot_id": "x"}, {"snapshot_id": NOBODY, "source_volid": NOBODY},
-               {"imageRef": NOBODY}, {"multiattach": True}, {"multiattach": "maybe"})
+               {"snapshot_id": "x"}, {"imageRef": NOBODY}, {"multiattach": True},
+               {"multiattach": "maybe"})
         self.expect_all(400, "POST", "/v3/volumes",
                         ({"volume": {"size": 1, **members}} for members in bad))
         for members in ({"volume_type": "nope"}, {"snapshot_id": NOBODY}, {"source_volid": NOBODY},
-                        {"group_id": NOBODY}, {"consistencygroup_id": NOBODY}):
+                        {"snapshot_id": NOBODY, "source_volid": NOBODY}, {"group_id": NOBODY},
+                        {"consistencygroup_id": NOBODY}):
             self.expect(404, "POST", "/v3/volumes", {"volume": {"size": 1, **members}})
         for hints in ([], {"same_host": "x"}, {"same_host": [NOBODY, NOBODY]}):
             self.expect(400, "POST", "/v3/volumes",
@@ -396,7 +397,7 @@ class Bodies(Service):
                              [{}, None, {"new_size": 3, "x": 1}],
                 "os-extend_volume_completion": [{}, {"error": "zz"}, {"error": 1}, {"x": 1}],
                 "os-reset_status": [{}, None, {"status": None}, {"status": ""}, {"status": "foo"},
-                                    {"status": "deleting"}, {"status": "in-use"}, {"status": 1},
+                                    {"status": "in-use"}, {"status": 1},
                                     {"attach_status": "attaching"}, {"migration_status": "x"},
                                     {"status": "error", "attach_status": "x"}, {"x": "y"}],
                 "os-attach": [None, [], {"mountpoint": "m"}, {"host_name": "h"},
