@@ -193,7 +193,6 @@ static int file_connect(void *handle, struct arena *arena, const struct driver_v
                         const json_t *connector, json_t **ret, struct error *err) {
     const struct file_backend *backend = handle;
     struct volume_image image;
-
     bool raw;
 
     if (volume_file_connect(&backend->directory, arena, volume, &image, err) < 0)
