@@ -30,7 +30,7 @@ struct errand {
     struct disk_limits *limited;
     const char *trim; /* the id of one, which nobody waits for: its end is fetched; NULL: no trim */
     const char *project_id; /* of a trim; "": not known */
-    int64_t ended_us; /* that of a trim */
+    int64_t ended_us;       /* that of a trim */
     int result;
     struct error err;
     bool done, late;
