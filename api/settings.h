@@ -19,7 +19,7 @@ struct api_settings {
     const struct http_origin *origin; /* what callers without identity may come from; NULL: any */
     const char *public_endpoint;      /* NULL: from the request's Host */
     const char *project_id_regex;     /* NULL: [0-9a-f\-]+ */
-    unsigned seats;    /* of clients that wait for backends (seats.h); 0: nobody counts them */
+    unsigned seats; /* of clients that wait for backends (seats.h); 0: nobody counts them */
     /* Threads for reads that take much (read.c), of which one project has all but one; 0: there are
      * none, each runs where it was received. */
     unsigned readers;

@@ -85,8 +85,8 @@ int part_manager_look(struct parts *parts, struct error *err);
 void part_manager_drain(struct parts *parts);
 void part_manager_stop(struct parts *parts);
 
-/* From the first of these signals on, which are blocked: tells what the end waits for, and leaves it at
- * the second one. */
+/* From the first of these signals on, which are blocked: tells what the end waits for, and leaves
+ * it at the second one. */
 void part_end_watch(struct parts *parts, const sigset_t *ends);
 /* Nothing is waited for any more that it could tell of; a signal ends the process by itself. */
 void part_end_forget(struct parts *parts);

@@ -1,7 +1,7 @@
 /*
- * What the end of the process waits for: operations that its workers have.  They are told in the log
- * soon after the first signal and then every ten seconds; at a second signal they are left to the
- * next start or to another manager, which loses nothing.
+ * What the end of the process waits for: operations that its workers have.  They are told in the
+ * log soon after the first signal and then every ten seconds; at a second signal they are left to
+ * the next start or to another manager, which loses nothing.
  */
 #include "cmd/part.h"
 #include "common/arena.h"

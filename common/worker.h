@@ -25,8 +25,7 @@ struct work_item {
 struct worker_pool *worker_pool_new(const char *name, unsigned threads);
 /* No group has more than `group_most` of the threads, also when it is alone: the others find one
  * at once. */
-struct worker_pool *worker_pool_new_shared(const char *name, unsigned threads,
-                                           unsigned group_most);
+struct worker_pool *worker_pool_new_shared(const char *name, unsigned threads, unsigned group_most);
 void worker_pool_put(struct worker_pool *pool, const struct work_item *item);
 /* As put, but not before `delay_ms` have passed (monotonic). Dropped when the pool stops first. */
 void worker_pool_put_later(struct worker_pool *pool, const struct work_item *item,

@@ -17,7 +17,7 @@ enum segment { SEGMENT_HOST, SEGMENT_ZONE, SEGMENTS };
 struct csi_driver {
     struct arena *arena; /* of this struct and what never changes */
     const char *name, *version;
-    const char *cluster;      /* whose volumes are made; "": of no name */
+    const char *cluster;                      /* whose volumes are made; "": of no name */
     bool controller, node;                    /* which services are served */
     bool has_topology, has_segment[SEGMENTS]; /* which of them count (topology.private.h) */
     const char *segments;                     /* what their keys begin with */

@@ -43,8 +43,8 @@ int document_read(struct arena *arena, const struct document_kind *kind,
                   const struct document *before, const json_t *given, struct document_form *ret,
                   struct error *err);
 
-/* What is shown of its name, body and status; without `hosts` nothing that tells of our hosts: lists
- * of pools keep their length, each name is empty, and the name of a replica is its uid. */
+/* What is shown of its name, body and status; without `hosts` nothing that tells of our hosts:
+ * lists of pools keep their length, each name is empty, and the name of a replica is its uid. */
 const char *document_name_shown(const struct document *document, bool hosts);
 json_t *document_body_shown(struct arena *arena, const struct document *document, bool hosts);
 json_t *document_status_shown(struct arena *arena, const struct document *document, bool hosts);

@@ -55,9 +55,9 @@ static json_int_t random_step(const struct reconcile *r) {
 }
 
 /*
- * Replicas that have seen this epoch obey no target of an earlier one.  A database that was restored
- * from a backup knows neither the highest one, which nodes report, nor which numbers were given
- * behind the backup: it grows by a random step, so that it meets none of them.
+ * Replicas that have seen this epoch obey no target of an earlier one.  A database that was
+ * restored from a backup knows neither the highest one, which nodes report, nor which numbers were
+ * given behind the backup: it grows by a random step, so that it meets none of them.
  */
 static void begin_epoch(struct reconcile *r) {
     json_int_t highest = present_epoch(r);

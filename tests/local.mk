@@ -118,6 +118,7 @@ EXTRA_DIST += \
 	tests/e2e/run \
 	tests/e2e/test_agent.py \
 	tests/e2e/test_clients.py \
+	tests/e2e/test_csi_fresh.py \
 	tests/e2e/test_csi_names.py \
 	tests/e2e/test_csi_node.py \
 	tests/e2e/test_csi_policy.py \

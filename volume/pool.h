@@ -29,8 +29,8 @@ struct pool {
     "(SELECT s.id FROM pools p JOIN services s ON s.host = p.host AND " \
     "s.binary_name = '" SERVICE_VOLUME "' WHERE p.name = " name ")"
 
-/* Writes the row; allocated_gb and snapshots_gb of a known pool stay, a new one gets the sums of its
- * volumes and snapshots. */
+/* Writes the row; allocated_gb and snapshots_gb of a known pool stay, a new one gets the sums of
+ * its volumes and snapshots. */
 int pool_report(struct work *work, const struct pool *pool, struct error *err);
 /* In order of names; returns how many. */
 int pool_list(struct work *work, struct pool **ret, struct error *err);
@@ -38,7 +38,8 @@ int pool_list(struct work *work, struct pool **ret, struct error *err);
 int pool_find(struct work *work, const char *name, struct pool *ret, struct error *err);
 /* Adds to allocated_gb (negative: gives back, not below 0). */
 int pool_allocate(struct work *work, const char *name, int64_t delta_gb, struct error *err);
-/* Add to snapshots_gb what the snapshot's row says (promised_gb), and take it back before the row goes. */
+/* Add to snapshots_gb what the snapshot's row says (promised_gb), and take it back before the row
+ * goes. */
 int pool_promise_snapshot(struct work *work, const char *snapshot_id, struct error *err);
 int pool_release_snapshot(struct work *work, const char *snapshot_id, struct error *err);
 /* Space in GiB promised to volumes and snapshots: the row's count or the report's

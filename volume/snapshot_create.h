@@ -15,7 +15,8 @@ struct snapshot_new {
     bool no_space;                 /* its pool has no space for it: the row is made in error */
 };
 
-/* Where the pool has no space for it, *ret is in error, a message says why, and nothing is begun. */
+/* Where the pool has no space for it, *ret is in error, a message says why, and nothing is begun.
+ */
 int snapshot_create(struct work *work, const struct volume *volume,
                     const struct snapshot_new *request, struct snapshot *ret, struct error *err);
 /* struct create_ending (create.h) finishes it. */

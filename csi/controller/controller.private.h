@@ -4,13 +4,13 @@
  *
  * Calls may come twice, from two processes at once, and again after an answer that was lost; the
  * name that the orchestrator chose decides.  It is written into the metadata of what is made
- * (CSI_NAME_KEY), with the cluster's, and only what has it is deleted.  Our API is told that nothing
- * else may have it (common/alone_header.h).  Another Cinder makes one more: so whoever makes
- * something looks afterwards whether something older has the name, and takes its own back if so: of
- * those with one name the oldest is the one, for everybody. That holds as long as its clocks agree and its rows appear in their order; here it
- * holds always. Groups have no metadata: their name and description are alone.  What no answer has
- * told yet has another mark (CSI_UNTOLD_KEY), and only that is thrown away when it could not be
- * made.
+ * (CSI_NAME_KEY), with the cluster's, and only what has it is deleted.  Our API is told that
+ * nothing else may have it (common/alone_header.h).  Another Cinder makes one more: so whoever
+ * makes something looks afterwards whether something older has the name, and takes its own back if
+ * so: of those with one name the oldest is the one, for everybody. That holds as long as its clocks
+ * agree and its rows appear in their order; here it holds always. Groups have no metadata: their
+ * name and description are alone.  What no answer has told yet has another mark (CSI_UNTOLD_KEY),
+ * and only that is thrown away when it could not be made.
  */
 #pragma once
 
@@ -71,9 +71,10 @@ const char *controller_mark(const struct grpc_call *call, const char *name);
 /* The orchestrator's name in a mark, and the cluster's, of *ret_length bytes. */
 const char *controller_name_in(const char *mark, const char **ret_cluster, size_t *ret_length);
 /*
- * Did this driver create it, by its mark (NULL or "": it has none)?  0, or GRPC_FAILED_PRECONDITION:
- * what was created by others, or for another cluster, is not this driver's to delete. A mark without
- * cluster, as drivers without that option make it, is any cluster's.
+ * Did this driver create it, by its mark (NULL or "": it has none)?  0, or
+ * GRPC_FAILED_PRECONDITION: what was created by others, or for another cluster, is not this
+ * driver's to delete. A mark without cluster, as drivers without that option make it, is any
+ * cluster's.
  */
 int controller_check_owner(const struct grpc_call *call, const char *label, const char *id,
                            const char *mark, struct error *err);

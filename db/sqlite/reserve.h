@@ -1,10 +1,10 @@
 /*
  * The reserve: space beside an SQLite file that is given up when its file system is full.
  *
- * Volumes may lie on the same file system, and guests fill it.  Deleting a volume is the way out, and
- * the database needs space to record that: a start makes a new log, a change grows it.  So a file of
- * RESERVE_BYTES is kept beside the database; it is removed when there is no space, and made again,
- * behind a checkpoint, once the file system has plenty.
+ * Volumes may lie on the same file system, and guests fill it.  Deleting a volume is the way out,
+ * and the database needs space to record that: a start makes a new log, a change grows it.  So a
+ * file of RESERVE_BYTES is kept beside the database; it is removed when there is no space, and made
+ * again, behind a checkpoint, once the file system has plenty.
  */
 #pragma once
 

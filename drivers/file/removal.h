@@ -22,9 +22,9 @@
 int removal_image(const struct directory *directory, struct arena *arena, const char *name,
                   const struct driver_fence *fence, struct error *err);
 /*
- * The same of a file that no info can name: the image of a volume that has no info of its own, under
- * the name that its row has, for the worker whose lease holds.  Only a worker that is late can have
- * a name that the volume had before, and needs the look at every info of the directory.
+ * The same of a file that no info can name: the image of a volume that has no info of its own,
+ * under the name that its row has, for the worker whose lease holds.  Only a worker that is late
+ * can have a name that the volume had before, and needs the look at every info of the directory.
  */
 int removal_unnamed(const struct directory *directory, const char *name,
                     const struct driver_fence *fence, struct error *err);

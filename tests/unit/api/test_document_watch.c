@@ -258,11 +258,12 @@ START_TEST(where_it_is_on_our_hosts_is_heard_by_administrators_alone) {
     for (unsigned i = 0; i < LENGTH(heard); i++)
         heard[i] = ask_as(world, i % 3 ? "member:" WORLD_PROJECT : "admin:" WORLD_PROJECT,
                           "/v3/volume_replicas", "watch=true&resourceVersion=0");
-    world_sql(world,
-              "INSERT INTO documents (id, kind, project_id, name, version, first_version, "
-              "generation, metadata, body, status, created_at) VALUES ('r', "
-              "'CStorVolumeReplica', '" WORLD_PROJECT "', 'v-secret', 1, 1, 1, '{}', '{\"spec\":"
-              "{\"path\":\"/secret\",\"poolName\":\"secret\",\"capacity\":\"1Gi\"}}', '{\"message\":\"/secret\"}', 1)");
+    world_sql(
+        world,
+        "INSERT INTO documents (id, kind, project_id, name, version, first_version, "
+        "generation, metadata, body, status, created_at) VALUES ('r', "
+        "'CStorVolumeReplica', '" WORLD_PROJECT "', 'v-secret', 1, 1, 1, '{}', '{\"spec\":"
+        "{\"path\":\"/secret\",\"poolName\":\"secret\",\"capacity\":\"1Gi\"}}', '{\"message\":\"/secret\"}', 1)");
     world_sql(world, "UPDATE document_versions SET version = 1");
     api_documents_changed(world->api);
     for (unsigned i = 0; i < LENGTH(heard); i++) {

@@ -253,12 +253,13 @@ END_TEST
     "\"path\": \"" SECRET "\", \"capacity\": \"1Gi\", \"maximum\": \"1Ti\", "             \
     "\"replicationFactor\": 1}}"
 #define SECRET_TEXT "\"message\": \"" SECRET " is away\""
-#define SECRET_VOLUME_STATUS                                                                                              \
-    "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Degraded\", " SECRET_TEXT                                         \
-    ", \"target\": {\"nodeId\": \"served\", \"state\": \"Serving\", \"address\": \"" SECRET                               \
-    "/nbd\"}, \"replicaStatuses\": [{\"replicaId\": \"r\", \"poolName\": \"pool-a\", \"mode\": \"Offline\", " SECRET_TEXT \
-    "}], \"conditions\": [{\"type\": \"VolumeResizeFailed\", \"status\": "                                                \
-    "\"True\", " SECRET_TEXT                                                                                              \
+#define SECRET_VOLUME_STATUS                                                                \
+    "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Degraded\", " SECRET_TEXT           \
+    ", \"target\": {\"nodeId\": \"served\", \"state\": \"Serving\", \"address\": \"" SECRET \
+    "/nbd\"}, \"replicaStatuses\": [{\"replicaId\": \"r\", \"poolName\": \"pool-a\", "      \
+    "\"mode\": \"Offline\", " SECRET_TEXT                                                   \
+    "}], \"conditions\": [{\"type\": \"VolumeResizeFailed\", \"status\": "                  \
+    "\"True\", " SECRET_TEXT                                                                \
     "}], \"snapshots\": [{\"uid\": \"s\", \"phase\": \"Pending\", " SECRET_TEXT "}]}}"
 #define SECRET_REPLICA_STATUS                                                              \
     "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Offline\", \"message\": \"" SECRET \

@@ -514,9 +514,9 @@ END_TEST
 CHECK_MAIN("worker", works_of_one_key_run_one_by_one_in_order,
            works_of_different_keys_and_of_none_run_at_the_same_time, key_is_copied,
            groups_take_turns_however_much_one_of_them_wants, a_group_that_is_alone_has_every_thread,
-           a_share_leaves_a_thread_to_the_other_groups,
-           whoever_has_the_fewest_threads_is_next, a_work_behind_its_key_keeps_nobody_of_its_group,
-           delayed_work_is_of_its_group, delayed_work_runs_when_it_is_due_and_not_before,
+           a_share_leaves_a_thread_to_the_other_groups, whoever_has_the_fewest_threads_is_next,
+           a_work_behind_its_key_keeps_nobody_of_its_group, delayed_work_is_of_its_group,
+           delayed_work_runs_when_it_is_due_and_not_before,
            pending_counts_queued_and_running_but_not_delayed,
            stop_waits_for_what_runs_and_drops_the_rest, a_closed_pool_begins_nothing_more,
            threads_bear_the_name_of_the_pool)

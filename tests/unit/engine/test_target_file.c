@@ -218,8 +218,8 @@ START_TEST(a_file_whose_daemon_died_is_made_anew) {
 }
 END_TEST
 
-/* Opens the file for writing as often as it can, until its end of `end` is closed; answers how often
- * that was no export. */
+/* Opens the file for writing as often as it can, until its end of `end` is closed; answers how
+ * often that was no export. */
 static void open_again_and_again(int end) {
     int64_t opened_elsewhere = 0;
     char byte;
