@@ -259,6 +259,8 @@ static int look_at_data(int directory, const struct replica *replica, struct rep
     if (!S_ISREG(facts.st_mode))
         return error_set(&look->why, ERROR_BACKEND, "The data of %s are no plain file.",
                          replica->uid);
+    look->device = facts.st_dev;
+    look->inode = facts.st_ino;
     look->bytes = facts.st_size;
     look->used_bytes = (int64_t)facts.st_blocks * BLOCK;
     look->free_bytes = (int64_t)(room.f_bavail * room.f_frsize);

@@ -13,6 +13,7 @@
 #include "engine/generation.h"
 
 #include <stdatomic.h>
+#include <sys/types.h>
 
 struct replica_access;
 
@@ -35,6 +36,8 @@ struct replica_look {
     enum replica_health health;
     struct error why; /* unless it is good */
     bool held;        /* a program of QEMU has this very file open */
+    dev_t device;     /* of the data, */
+    ino_t inode;      /* as its path leads to them now; 0: not known, the replica is remote */
     int64_t bytes;    /* how long the file is */
     int64_t used_bytes;
     int64_t free_bytes; /* of the file system */

@@ -33,8 +33,11 @@ struct member {
     struct replica_look look;
     bool votes;
     bool shunned;     /* could not be opened in this start, */
-    bool failing;     /* missed a write, or its file is not what the daemon has open: */
+    bool failing;     /* missed a write, or is unlinked: */
     struct error why; /* of either */
+    bool unlinked;    /* its path does not lead to the file that the daemon writes to, */
+    dev_t device;     /* which is this one; */
+    ino_t inode;      /* 0: not known yet */
     char copy_node[NODE_SIZE];
     bool copied; /* into a snapshot that is being made, with every write */
     int64_t mismatches, errors;

@@ -15,6 +15,8 @@ int member_open(struct target *target, struct member *member, struct error *err)
                      err) < 0)
         return -1;
     member->opened = true;
+    member->unlinked = false;
+    member->inode = 0;
     member->look_us = 0;
     return 0;
 }
@@ -65,7 +67,8 @@ int member_write_state(struct target *target, const struct member *member,
 int member_reset(struct target *target, struct member *member, struct error *err) {
     const struct replica_access *access = member->access;
 
-    member->opened = false;
+    member->opened = member->unlinked = false;
+    member->inode = 0;
     return access->reset(access->arg, &member->replica, target->volume, target->maximum_bytes,
                          target->epoch, err);
 }

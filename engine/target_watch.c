@@ -82,8 +82,9 @@ int watch_events(struct target *target, struct error *err) {
 static void fail_file(struct target *target, struct member *member) {
     const struct replica_look *look = &member->look;
 
-    if (member->failing)
+    if (member->unlinked)
         return;
+    member->unlinked = true;
     if (look->health == REPLICA_GOOD)
         error_set(&member->why, ERROR_BACKEND, "%s",
                   member_is_here(member) ? "the storage daemon has another file open"
@@ -96,6 +97,19 @@ static void fail_file(struct target *target, struct member *member) {
     target_suspect(target, "a replica's file was not what was served");
 }
 
+/* The first file that a daemon is seen to have open is the one that it writes to until it ends: the
+ * number of an open file is given to no other. */
+static bool is_exchanged(struct member *member) {
+    const struct replica_look *look = &member->look;
+
+    if (member->inode == 0 && look->held) {
+        member->device = look->device;
+        member->inode = look->inode;
+    }
+    return member->inode != 0 && look->inode != 0 &&
+           (member->device != look->device || member->inode != look->inode);
+}
+
 void watch_files(struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
@@ -104,7 +118,7 @@ void watch_files(struct target *target) {
 
         member_look(target, member);
         if (open && (look->health == REPLICA_GONE || look->health == REPLICA_DAMAGED ||
-                     (look->health == REPLICA_GOOD && !look->held)))
+                     (look->health == REPLICA_GOOD && (!look->held || is_exchanged(member)))))
             fail_file(target, member);
     }
 }
@@ -193,11 +207,39 @@ static int remove_strangers(struct target *target, struct error *err) {
     return count < 0 ? -1 : 0;
 }
 
+/* What is written to an unlinked file is lost: a write that is answered must be in as many linked
+ * ones as are needed.  The daemon cannot be left with fewer, so it ends, and clients with it. */
+static int refuse_unlinked(struct target *target, struct error *err) {
+    const struct member *first = NULL;
+    unsigned linked = 0;
+    struct error reason;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        linked += member->votes && !member->unlinked;
+        if (member->votes && member->unlinked && !first)
+            first = member;
+    }
+    if (!first || linked >= target->threshold)
+        return 0;
+    error_set(&reason, ERROR_UNAVAILABLE,
+              "The volume %s is not served: %u of its replicas can be written to, and %u are "
+              "needed. Replica %s: %.300s",
+              target->volume, linked, target->threshold, first->replica.uid, first->why.message);
+    log_error(NULL, "volume stopped, too few replicas can be written to", "volume_id",
+              target->volume, "replicas", LOG_INT(linked), "needed", LOG_INT(target->threshold),
+              "reason", first->why.message, NULL);
+    return target_kill(target, err) < 0 ? -1 : error_pass(err, &reason);
+}
+
 static int watch_serving(struct target *target, struct error *err) {
     struct error ignored;
     int result = 0;
 
     watch_files(target);
+    if (refuse_unlinked(target, err) < 0)
+        return -1;
     if (target_is_usurped(target)) {
         target_kill(target, &ignored);
         return error_set(err, ERROR_CONFLICT, "Another has decided about the volume %s.",

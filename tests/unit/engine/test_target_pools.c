@@ -176,7 +176,92 @@ START_TEST(a_disk_of_long_ago_decides_nothing) {
 }
 END_TEST
 
+static void move_pool(unsigned i, const char *name) {
+    char aside[80];
+
+    snprintf(aside, sizeof(aside), "%s/%s%u", top, name, i);
+    ck_assert_int_eq(rename(pools[i], aside), 0);
+}
+
+static void move_pool_back(unsigned i, const char *name) {
+    char aside[80];
+
+    snprintf(aside, sizeof(aside), "%s/%s%u", top, name, i);
+    ck_assert_int_eq(rename(aside, pools[i]), 0);
+}
+
+static void assert_refuses_writes(void) {
+    watch();
+    ck_assert_int_eq(status.state, TARGET_DOWN);
+    ck_assert_msg(strstr(err.message, "can be written to, and") != NULL, "%s", err.message);
+    ck_assert(!daemon_runs(run));
+    checker_disconnect(&checker);
+    ck_assert_int_eq(target_start(target, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+}
+
+START_TEST(fewer_linked_replicas_than_the_quorum_take_no_writes) {
+    serve();
+    write_some(50);
+    move_pool(0, "away");
+    move_pool(1, "away");
+    assert_refuses_writes();
+    move_pool_back(0, "away");
+    serve();
+    read_all();
+    stop();
+}
+END_TEST
+
+START_TEST(a_second_pool_that_vanishes_later_stops_the_writes) {
+    serve();
+    write_some(30);
+    move_pool(0, "away");
+    watch();
+    assert_voters(2);
+    write_some(30);
+    move_pool(2, "away");
+    assert_refuses_writes();
+    move_pool_back(0, "away"); /* stale: it forms no quorum with the one that stayed */
+    ck_assert_int_eq(start(), -1);
+    move_pool_back(2, "away");
+    serve();
+    read_all();
+    stop();
+}
+END_TEST
+
+/* A copy of the replica, which another program has open, does not stand for the file that the
+ * daemon writes to. */
+START_TEST(a_replica_whose_path_leads_to_another_open_file_is_excluded) {
+    autoclose int other = -1;
+    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 100, .l_len = 200 };
+    char command[700], path[300];
+
+    serve();
+    write_some(30);
+    watch();
+    assert_voters(REPLICAS);
+    snprintf(path, sizeof(path), "%s/copy", top);
+    snprintf(command, sizeof(command), "cp -a '%s' '%s'", pools[1], path);
+    ck_assert_int_eq(system(command), 0);
+    move_pool(1, "away");
+    ck_assert_int_eq(rename(path, pools[1]), 0);
+    other = open(file_of(1, "data"), O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(other, 0);
+    ck_assert_int_eq(fcntl(other, F_OFD_SETLK, &lock), 0);
+    watch();
+    assert_voters(REPLICAS - 1);
+    write_some(30);
+    read_all();
+    stop();
+}
+END_TEST
+
 CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end,
                 a_pool_that_takes_no_writes_is_done_without, a_pool_that_vanishes_costs_its_replica,
                 a_pool_that_is_full_takes_no_copy, a_disk_that_is_exchanged_decides_nothing,
-                a_disk_of_long_ago_decides_nothing)
+                a_disk_of_long_ago_decides_nothing,
+                fewer_linked_replicas_than_the_quorum_take_no_writes,
+                a_second_pool_that_vanishes_later_stops_the_writes,
+                a_replica_whose_path_leads_to_another_open_file_is_excluded)
