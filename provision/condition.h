@@ -23,6 +23,7 @@
 #define CONDITION_REVERTING         "Reverting" /* False: what it is reverted to is there no more */
 #define CONDITION_SALVAGING         "Salvaging" /* an administrator believes one replica alone */
 #define CONDITION_SCALING           "Scaling" /* replicas come or go; the message says what it waits for */
+#define CONDITION_REBUILDING        "Rebuilding" /* False: a replica could not be rebuilt */
 
 struct condition {
     const char *type, *status; /* "True", "False", "Unknown" */

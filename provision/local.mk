@@ -17,6 +17,7 @@ libscoria_a_SOURCES += \
 	provision/pool_list.c provision/pool_list.h \
 	provision/reconcile.c provision/reconcile.h provision/reconcile.private.h \
 	provision/reconcile_create.c \
+	provision/reconcile_health.c \
 	provision/reconcile_reclaim.c \
 	provision/reconcile_replicas.c provision/reconcile_revert.c \
 	provision/reconcile_salvage.c \
@@ -26,6 +27,7 @@ libscoria_a_SOURCES += \
 	provision/reconcile_target.c \
 	provision/replica_placement.c provision/replica_placement.h \
 	provision/replica_pool.c provision/replica_pool.h \
+	provision/replica_space.c provision/replica_space.h \
 	provision/replicated_volume.c \
 	provision/schema.c provision/schema.h provision/schema_edit.c \
 	provision/snapshot_node.c provision/snapshot_node.h \
@@ -49,6 +51,7 @@ check_PROGRAMS += \
 	tests/unit/provision/test_document_own \
 	tests/unit/provision/test_document_quota \
 	tests/unit/provision/test_reconcile \
+	tests/unit/provision/test_reconcile_health \
 	tests/unit/provision/test_reconcile_reclaim \
 	tests/unit/provision/test_reconcile_revert \
 	tests/unit/provision/test_reconcile_salvage \
@@ -56,6 +59,7 @@ check_PROGRAMS += \
 	tests/unit/provision/test_reconcile_walk \
 	tests/unit/provision/test_replica_placement \
 	tests/unit/provision/test_replica_pool \
+	tests/unit/provision/test_replica_space \
 	tests/unit/provision/test_revert_walk \
 	tests/unit/provision/test_schema \
 	tests/unit/provision/test_takeover \

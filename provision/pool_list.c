@@ -77,3 +77,12 @@ int pool_list_compare(const json_t *before, const json_t *after, const char *pat
                          path);
     return 0;
 }
+
+const char *pool_list_only_gone(const json_t *before, const json_t *after) {
+    const char *come = NULL, *gone = NULL;
+
+    if (missing_in(list_of(before), list_of(after), &come) > 0 || pool_list_count(after) == 0 ||
+        missing_in(list_of(after), list_of(before), &gone) != 1)
+        return NULL;
+    return gone;
+}

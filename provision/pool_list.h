@@ -22,3 +22,5 @@ bool pool_list_names_same(const json_t *one, const json_t *other);
  * is exchanged for another (P53). */
 int pool_list_compare(const json_t *before, const json_t *after, const char *path,
                       struct error *err);
+/* The only pool of `before` that `after` lacks, when none comes; NULL: more or none, or some come. */
+const char *pool_list_only_gone(const json_t *before, const json_t *after);

@@ -236,7 +236,7 @@ static int advance(struct reconcile *r, struct error *err) {
     if (load_snapshots(r, err) < 0 || reconcile_replicas(r, err) < 0 ||
         reconcile_snapshots(r, err) < 0 || reconcile_revert(r, err) < 0 ||
         reconcile_reclaim(r, err) < 0 || serve(r, err) < 0 || reconcile_salvage(r, err) < 0 ||
-        reconcile_size(r, err) < 0)
+        reconcile_size(r, err) < 0 || reconcile_health(r, err) < 0)
         return -1;
     return reconcile_settle(r, err);
 }

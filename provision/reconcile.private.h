@@ -118,5 +118,7 @@ int reconcile_snapshots(struct reconcile *r, struct error *err);
 int reconcile_revert(struct reconcile *r, struct error *err);
 int reconcile_reclaim(struct reconcile *r, struct error *err);
 int reconcile_salvage(struct reconcile *r, struct error *err);
+/* Conditions and events about the replicas. */
+int reconcile_health(struct reconcile *r, struct error *err);
 int reconcile_settle(struct reconcile *r, struct error *err);
 int reconcile_delete(struct reconcile *r, struct error *err);

@@ -121,10 +121,13 @@ static const struct schema_field target_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+static const char *const rebuild_reasons[] = { "NoSpace", "RebuildFailed", NULL };
+
 static const struct schema_field replica_fields[] = {
     { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Its uid." },
     { "poolName", SCHEMA_TEXT, SCHEMA_HOSTS, .about = "The pool where its file is." },
     { "mode", SCHEMA_WORD, SCHEMA_REQUIRED, .words = modes, .about = "As the target sees it." },
+    { "reason", SCHEMA_WORD, .words = rebuild_reasons, .about = "Why it could not be rebuilt." },
     { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "mismatches", SCHEMA_INT, .about = "How often it had other data than the rest." },
     { "errors", SCHEMA_INT, .about = "How often it failed." },

@@ -4,6 +4,7 @@
 #include "provision/document_store.h"
 #include "provision/name.h"
 #include "provision/pool_list.h"
+#include "provision/replica_space.h"
 #include "provision/snapshot_source.h"
 #include "provision/volume_revert.h"
 #include "json/json.h"
@@ -219,11 +220,46 @@ static const json_t *pools_of(struct arena *arena, const struct document *config
     return pool_list_count(policy) > 0 ? policy : used_pools(arena, config);
 }
 
-/* P53: replicas come and go only while all is settled; what cannot come true can be taken back. */
-static int check_pools(struct arena *arena, const struct document *before,
+static bool is_healthy(const struct document *volume, const struct document *replica) {
+    const json_t *list = json_object_get(volume->status, "replicaStatuses");
+    const char *phase = text_of(replica->status, "phase");
+    bool is_healthy = phase && strcmp(phase, "Healthy") == 0;
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(text_of(json_array_get(list, i), "replicaId"), replica->id) == 0)
+            is_healthy &= strcmp(text_of(json_array_get(list, i), "mode"), "Healthy") == 0;
+    return is_healthy;
+}
+
+/* 1: the volume's replica on this pool is not healthy, and none is on its way out. */
+static int is_replaceable(struct work *work, const struct document *config, const char *pool,
+                          struct error *err) {
+    struct document *volume = NULL, *replicas = NULL;
+    int count = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
+    bool found = false;
+
+    if (count <= 0 || text_of(spec_of(volume), "removing"))
+        return count < 0 ? -1 : 0;
+    count = document_owned(work, volume->id, &kind_volume_replica, &replicas, err);
+    for (int i = 0; i < count; i++) {
+        bool is_there = strcmp(text_of(spec_of(&replicas[i]), "poolName"), pool) == 0;
+
+        if (replicas[i].deleted_at)
+            return 0;
+        found |= is_there && !is_healthy(volume, &replicas[i]);
+    }
+    return count < 0 ? -1 : found;
+}
+
+/* P53: replicas come and go only while all is settled; what cannot come true can be taken back, and
+ * so can a pool whose replica is not healthy: it may be what the others wait for. */
+static int check_pools(struct work *work, const struct document *before,
                        const struct document *after, struct error *err) {
+    struct arena *arena = work->arena;
     const json_t *old_policy = json_object_get(spec_of(before), "policy");
     const json_t *policy = json_object_get(spec_of(after), "policy");
+    const char *gone;
+    int may_go;
 
     if (pool_list_check(policy, "spec.policy", err) < 0)
         return -1;
@@ -234,6 +270,12 @@ static int check_pools(struct arena *arena, const struct document *before,
         return 0;
     if (!old_policy && strcmp(phase_of(before), "Pending") == 0)
         return check_pool_count(after, err);
+    gone = strcmp(phase_of(before), "Reconciling") == 0
+               ? pool_list_only_gone(pools_of(arena, before, old_policy), policy)
+               : NULL;
+    may_go = gone ? is_replaceable(work, before, gone, err) : 0;
+    if (may_go != 0)
+        return may_go < 0 ? -1 : 0;
     if (!is_bound(before))
         return error_set(err, ERROR_CONFLICT,
                          "spec.policy.replicaPoolInfo can be changed while the config is Bound; it "
@@ -243,15 +285,17 @@ static int check_pools(struct arena *arena, const struct document *before,
 }
 
 /* P59: one size after the other. */
-static int check_size(struct arena *arena, const struct document *before,
+static int check_size(struct work *work, const struct document *before,
                       const struct document *after, struct error *err) {
     int64_t has = storage_of(before->status), wanted = storage_of(spec_of(before));
 
-    if (has == 0 || has >= wanted || storage_of(spec_of(after)) == wanted)
+    if (storage_of(spec_of(after)) == wanted)
         return 0;
+    if (has == 0 || has >= wanted)
+        return replica_space_check_growth(work, before, storage_of(spec_of(after)), err);
     return error_set(err, ERROR_CONFLICT,
                      "spec.capacity.storage: the volume grows to %s at the moment; try again.",
-                     quantity_text(arena, wanted));
+                     quantity_text(work->arena, wanted));
 }
 
 /* P20: a policy that was edited has to be made true again. */
@@ -263,8 +307,8 @@ static int check_config_edit(struct work *work, const struct document *before,
     /* One that is whole needs nothing of its source: it may be let go of. */
     if (!is_bound(before) || json_object_get(after->labels, LABEL_SOURCE))
         snapshot_source_keep_label(work, after);
-    if (check_move(before, after, err) < 0 || check_pools(work->arena, before, after, err) < 0 ||
-        check_size(work->arena, before, after, err) < 0 ||
+    if (check_move(before, after, err) < 0 || check_pools(work, before, after, err) < 0 ||
+        check_size(work, before, after, err) < 0 ||
         volume_revert_edit(work, before, after, err) < 0 ||
         config_reclaim_edit(work, before, after, err) < 0)
         return -1;

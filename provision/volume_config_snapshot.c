@@ -5,6 +5,7 @@
 #include "ledger/quota_limit.h"
 #include "provision/document_store.h"
 #include "provision/name.h"
+#include "provision/replica_space.h"
 #include "provision/snapshot_node.h"
 #include "provision/snapshot_source.h"
 #include "provision/volume_revert.h"
@@ -71,7 +72,9 @@ static int check_snapshot(struct work *work, struct document *snapshot, struct e
         return error_set(err, ERROR_CONFLICT, "spec.volumeName: Volume config %s is %s.",
                          config.name, config.deleted_at ? "being deleted" : "not Bound yet");
     snapshot->owner_id = config.id;
-    return check_room(work, &config, err) < 0 ? -1 : check_node(work, &config, err);
+    if (check_room(work, &config, err) < 0 || check_node(work, &config, err) < 0)
+        return -1;
+    return replica_space_check_snapshot(work, &config, err);
 }
 
 /* One that is lost is of no use to it. */

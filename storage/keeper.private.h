@@ -10,6 +10,7 @@
 #include "storage/gates.h"
 #include "storage/keeper.h"
 #include "storage/pool_calls.h"
+#include "storage/rebuild_failures.h"
 
 #define SCRUB_TIME_SIZE 24
 
@@ -41,8 +42,7 @@ struct keeper {
     unsigned failures;
     int64_t retry_us; /* nothing is opened and started before that */
     bool rebuilding;  /* counts among the rebuilds */
-    unsigned rebuild_failures;
-    int64_t rebuild_us;                  /* no rebuild before that */
+    struct rebuild_failures rebuild_failures;
     bool scrubbing;                      /* counts among the scrubs */
     int64_t scrub_us;                    /* no scrub before that */
     struct target_scrub scrub, scrubbed; /* that goes on, and the last that ended, */

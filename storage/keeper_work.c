@@ -309,6 +309,7 @@ static void report(struct keeper *keeper) {
         .run = keeper->run,
         .phase = phase_of(keeper),
         .status = &keeper->status,
+        .failures = &keeper->rebuild_failures,
         .generation = keeper->generation,
         .epoch = keeper->wish->volume.epoch,
         .host = keeper->settings->gates ? keeper->settings->gates->host : NULL,

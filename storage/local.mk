@@ -19,6 +19,7 @@ libscoria_a_SOURCES += \
 	storage/pool_calls.c storage/pool_calls.h \
 	storage/pool_look.c storage/pool_look.h \
 	storage/pools.c storage/pools.h \
+	storage/rebuild_failures.c storage/rebuild_failures.h \
 	storage/rebuilds.c storage/rebuilds.h \
 	storage/remote.c storage/remote.h \
 	storage/replica_calls.c storage/replica_calls.h \
@@ -48,6 +49,7 @@ check_PROGRAMS += \
 	tests/unit/storage/test_near \
 	tests/unit/storage/test_pool_calls \
 	tests/unit/storage/test_pools \
+	tests/unit/storage/test_rebuild_failures \
 	tests/unit/storage/test_reports \
 	tests/unit/storage/test_room \
 	tests/unit/storage/test_tls_directory \

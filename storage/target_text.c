@@ -3,6 +3,7 @@
 #include "common/quantity.h"
 #include "json/json.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -21,14 +22,37 @@ static const char *mode_of(const struct target_status *status,
     return look->has_state && look->state.mark == REPLICA_EMPTY ? "NewReplicaDegraded" : "Degraded";
 }
 
-static const char *message_of(const struct target_status *status,
+/* Why the last rebuild of one that does not vote failed; NULL: none has. */
+static const struct error *rebuild_failure_of(const struct target_text *text,
+                                              const struct target_replica *replica) {
+    const struct rebuild_failure *failure =
+        text->failures ? rebuild_failures_find(text->failures, replica->replica.uid) : NULL;
+
+    return failure && !replica->votes ? &failure->why : NULL;
+}
+
+static const char *message_of(const struct target_text *text,
                               const struct target_replica *replica) {
+    const struct target_status *status = text->status;
+    const struct error *failure = rebuild_failure_of(text, replica);
+
     if (replica->votes)
         return replica->why.message;
     if (status->job == TARGET_REBUILD_FAILED &&
         strcmp(status->job_replica, replica->replica.uid) == 0)
         return status->job_error.message;
+    if (failure)
+        return failure->message;
     return replica->look.health == REPLICA_GOOD ? "" : replica->look.why.message;
+}
+
+/* For members of the project, without the words of the host; NULL: none. */
+static const char *reason_of(const struct target_text *text, const struct target_replica *replica) {
+    const struct error *failure = rebuild_failure_of(text, replica);
+
+    if (!failure)
+        return NULL;
+    return strstr(failure->message, strerrordesc_np(ENOSPC)) ? "NoSpace" : "RebuildFailed";
 }
 
 /* That there are any is no figure. */
@@ -40,11 +64,11 @@ static json_t *replica_json(const struct target_text *text, const struct target_
                             bool figures) {
     const struct target_status *status = text->status;
     const char *pool = wish_pool(&text->wish->volume, replica->replica.uid);
-    json_t *object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "replicaId", replica->replica.uid,
-                               "poolName", pool ? pool : "", "mode", mode_of(status, replica),
-                               "message", wish_text(message_of(status, replica)), "mismatches",
-                               count_json(replica->mismatches, figures), "errors",
-                               count_json(replica->errors, figures));
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:s*, s:o, s:o, s:o}", "replicaId", replica->replica.uid, "poolName",
+        pool ? pool : "", "mode", mode_of(status, replica), "reason", reason_of(text, replica),
+        "message", wish_text(message_of(text, replica)), "mismatches",
+        count_json(replica->mismatches, figures), "errors", count_json(replica->errors, figures));
 
     if (status->job == TARGET_REBUILD && strcmp(status->job_replica, replica->replica.uid) == 0) {
         json_object_set_new(object, "doneBytes", json_integer(figures ? status->done_bytes : 0));

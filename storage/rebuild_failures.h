@@ -1,0 +1,35 @@
+/*
+ * Rebuilds of one volume that failed, remembered for each replica: one that cannot be rebuilt, as on
+ * a full pool, delays its own next attempt and no other replica's.
+ */
+#pragma once
+
+#include "common/error.h"
+#include "common/clock.h"
+#include "engine/generation.h"
+
+#include <stdint.h>
+
+struct rebuild_failure {
+    char replica[UUID_SIZE]; /* "": none */
+    unsigned count;          /* in a row */
+    int64_t retry_us;        /* no attempt before that */
+    struct error why;
+};
+
+struct rebuild_failures { /* all zeros: none */
+    struct rebuild_failure of[REPLICAS_MOST];
+};
+
+/* `now_us`, `retry_us`: of the monotonic clock. */
+void rebuild_failures_add(struct rebuild_failures *failures, const char *replica,
+                          const struct error *why, int64_t now_us);
+/* It was rebuilt. */
+void rebuild_failures_forget(struct rebuild_failures *failures, const char *replica);
+/* NULL: none of this replica. */
+const struct rebuild_failure *rebuild_failures_find(const struct rebuild_failures *failures,
+                                                    const char *replica);
+/* The index of the one to be rebuilt next: due, and of these the one with the fewest failures, the
+ * first of equals.  -1: none is due. */
+int rebuild_failures_next(const struct rebuild_failures *failures, const char *const *replicas,
+                          unsigned count, int64_t now_us);

@@ -1,0 +1,130 @@
+#include "tests/lib/declared.h"
+
+/* On pools a to c, served by host-a. */
+static const char *served(struct work *work) {
+    struct error err = { 0 };
+    const char *id;
+
+    put_pools(work, 4);
+    id = declare(
+        work, &kind_volume_config,
+        DECLARED("db", "10Gi", 3, POOLS(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c"))));
+    settle(work, id);
+    say_made(work, id);
+    settle(work, id);
+    ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", &err), 0);
+    settle(work, id);
+    say_served(work, id, -1, NULL);
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    return id;
+}
+
+/* Its node reports this of the third replica: ",\"reason\":…". */
+static void say_third(struct work *work, const char *id, const char *mode, const char *more) {
+    struct document volume = volume_of(work, id);
+    const json_t *list = json_object_get(json_object_get(volume.body, "spec"), "replicas");
+    const char *rows = "";
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        rows = arena_format(work->arena, "%s%s{\"replicaId\":\"%s\",\"mode\":\"%s\"%s}", rows,
+                            *rows ? "," : "", json_text_of(json_array_get(list, i), "uid"),
+                            i == 2 ? mode : "Healthy", i == 2 ? more : "");
+    say(work, &volume,
+        arena_format(work->arena,
+                     "{\"phase\":\"Degraded\",\"capacity\":\"10Gi\",\"observedGeneration\":%jd,"
+                     "\"target\":{\"nodeId\":\"host-a\",\"state\":\"Serving\"},"
+                     "\"replicaStatuses\":[%s]}",
+                     (intmax_t)volume.generation, rows));
+}
+
+static const char *third(struct work *work, const char *id) {
+    struct document *replicas = NULL;
+
+    ck_assert_uint_ge(replicas_of(work, id, &replicas), 3);
+    return replicas[2].id;
+}
+
+static const char *rebuilding(struct work *work, const char *id) {
+    struct document config = config_of(work, id);
+    const json_t *list = json_object_get(config.status, "conditions");
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+
+        if (strcmp(json_text_of(one, "type"), "Rebuilding") == 0)
+            return arena_format(work->arena, "%s %s", json_text_of(one, "status"),
+                                json_text_of(one, "reason"));
+    }
+    return "";
+}
+
+WORK_TEST(a_rebuild_that_finds_no_space_is_a_condition_and_a_warning) {
+    const char *id = served(work);
+
+    (void)err;
+    say_third(work, id, "Degraded",
+              ",\"reason\":\"NoSpace\",\"message\":\"/srv/c: No space left on device\"");
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    ck_assert_str_eq(rebuilding(work, id), "False NoSpace");
+    ck_assert_str_eq(last_event(work, id),
+                     arena_format(work->arena,
+                                  "Warning RebuildFailed 1: Replica %s cannot be rebuilt: no space "
+                                  "is left on its pool. Its node retries.",
+                                  third(work, id)));
+}
+
+WORK_TEST(a_rebuild_is_told_when_it_starts_and_when_it_has_finished) {
+    const char *id = served(work);
+
+    (void)err;
+    say_third(work, id, "Rebuilding", "");
+    settle(work, id);
+    ck_assert_str_eq(rebuilding(work, id), "True Copying");
+    ck_assert_str_eq(last_event(work, id),
+                     arena_format(work->arena,
+                                  "Normal RebuildStarted 1: Replica %s is being rebuilt.",
+                                  third(work, id)));
+    say_served(work, id, -1, NULL);
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    ck_assert_str_eq(rebuilding(work, id), "");
+    ck_assert_str_eq(last_event(work, id), "Normal RebuildFinished 1: The replica is rebuilt.");
+}
+
+WORK_TEST(a_rebuild_of_a_volume_that_stops_is_interrupted_and_not_finished) {
+    const char *id = served(work);
+
+    (void)err;
+    say_third(work, id, "Rebuilding", "");
+    settle(work, id);
+    say_stopped(work, id);
+    settle(work, id);
+    ck_assert_str_eq(rebuilding(work, id), "");
+    ck_assert_ptr_nonnull(strstr(last_event(work, id), "Warning RebuildInterrupted"));
+}
+
+/* ---- a pool is exchanged ---- */
+
+#define EXCHANGED(list) "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[" list "]}}}"
+
+WORK_TEST(a_pool_whose_replica_is_not_healthy_may_go_while_another_comes) {
+    const char *id = served(work);
+
+    OK(edit(work, id,
+            EXCHANGED(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c") "," POOL("pool-d")),
+            err));
+    settle(work, id);
+    say_third(work, id, "Degraded", ",\"reason\":\"NoSpace\"");
+    settle(work, id);
+    ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Reconciling\"");
+    /* A healthy one stays until all is settled, and so do two. */
+    REFUSED(edit(work, id, EXCHANGED(POOL("pool-b") "," POOL("pool-c") "," POOL("pool-d")), err),
+            CONFLICT);
+    REFUSED(edit(work, id, EXCHANGED(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-e")), err),
+            CONFLICT);
+    OK(edit(work, id, EXCHANGED(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-d")), err));
+}
+
+CHECK_MAIN("reconcile_health", a_rebuild_that_finds_no_space_is_a_condition_and_a_warning,
+           a_rebuild_is_told_when_it_starts_and_when_it_has_finished,
+           a_rebuild_of_a_volume_that_stops_is_interrupted_and_not_finished,
+           a_pool_whose_replica_is_not_healthy_may_go_while_another_comes)
