@@ -183,7 +183,9 @@ static int follow_services(struct work *work, struct error *err) {
 static const struct place volumes = { "volumes", "host", "" };
 static const struct place groups = { "volume_groups", "host", "" };
 static const struct place operations = { "operations", "host", "" };
-static const struct place messages = { "outbox", "topic", SERVICE_VOLUME "." };
+/* Both queues of a backend (operation_topic()). */
+static const struct place messages[] = { { "outbox", "topic", SERVICE_VOLUME "." },
+                                         { "outbox", "topic", SERVICE_VOLUME "-long." } };
 static const struct place pools = { "pools", "name", "" };
 
 static int count_services(struct work *work, struct host_rename *rename, struct error *err) {
@@ -200,11 +202,30 @@ static int count_services(struct work *work, struct host_rename *rename, struct 
                : 0;
 }
 
+static int count_messages(struct work *work, struct host_rename *rename, struct error *err) {
+    rename->messages = 0;
+    for (size_t i = 0; i < LENGTH(messages); i++) {
+        int64_t count = 0;
+
+        if (count_at(work, &messages[i], rename, &count, err) < 0)
+            return -1;
+        rename->messages += count;
+    }
+    return 0;
+}
+
+static int rename_messages(struct work *work, const struct host_rename *rename, struct error *err) {
+    for (size_t i = 0; i < LENGTH(messages); i++)
+        if (rename_at(work, &messages[i], rename, err) < 0)
+            return -1;
+    return 0;
+}
+
 static int count_all(struct work *work, struct host_rename *rename, struct error *err) {
     if (count_at(work, &volumes, rename, &rename->volumes, err) < 0 ||
         count_at(work, &groups, rename, &rename->groups, err) < 0 ||
         count_at(work, &operations, rename, &rename->operations, err) < 0 ||
-        count_at(work, &messages, rename, &rename->messages, err) < 0 ||
+        count_messages(work, rename, err) < 0 ||
         count_at(work, &pools, rename, &rename->pools, err) < 0 ||
         count_services(work, rename, err) < 0)
         return -1;
@@ -280,9 +301,8 @@ int host_rename(struct work *work, struct host_rename *rename, struct error *err
     if (rename->dry_run)
         return 0;
     if (rename_at(work, &volumes, rename, err) < 0 || rename_at(work, &groups, rename, err) < 0 ||
-        rename_at(work, &operations, rename, err) < 0 ||
-        rename_at(work, &messages, rename, err) < 0 || rename_pools(work, rename, err) < 0 ||
-        rename_services(work, rename, err) < 0)
+        rename_at(work, &operations, rename, err) < 0 || rename_messages(work, rename, err) < 0 ||
+        rename_pools(work, rename, err) < 0 || rename_services(work, rename, err) < 0)
         return -1;
     return follow_services(work, err);
 }

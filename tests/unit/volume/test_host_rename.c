@@ -95,6 +95,26 @@ START_TEST(before_its_manager_reports_the_new_name_may_be_given) {
 }
 END_TEST
 
+START_TEST(messages_of_work_that_moves_much_data_are_renamed_too) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 2);
+
+    ck_assert_int_eq(world_action(world, id, EXTEND(4)), 202);
+    world_sql(world, "UPDATE operations SET is_long = 1");
+    world_sql(world, "UPDATE outbox SET topic = 'cinder-volume-long." OLD "'");
+    world_sql(world, "UPDATE services SET reported_at = 1");
+    ck_assert_int_eq(renamed(world, OLD, NEW).messages, 1);
+    ck_assert_int_eq(
+        world_count(world,
+                    "SELECT COUNT(*) FROM outbox WHERE topic = 'cinder-volume-long." NEW "'"),
+        1);
+    move_to(world, "other");
+    assert_volume(world, id, "available", 4);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM outbox"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
 START_TEST(names_that_only_begin_alike_stay) {
     autoworld struct world *world = world_new(NULL);
 
@@ -172,6 +192,7 @@ START_TEST(a_dry_run_counts_and_changes_nothing) {
 END_TEST
 
 CHECK_MAIN("host_rename", what_a_renamed_node_has_is_served_again,
-           before_its_manager_reports_the_new_name_may_be_given, names_that_only_begin_alike_stay,
+           before_its_manager_reports_the_new_name_may_be_given,
+           messages_of_work_that_moves_much_data_are_renamed_too, names_that_only_begin_alike_stay,
            a_pool_gets_another_name_at_its_backend, what_a_living_service_has_keeps_its_name,
            names_that_are_none_are_refused, a_dry_run_counts_and_changes_nothing)
