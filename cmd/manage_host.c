@@ -83,6 +83,8 @@ int manage_host_rename(const struct config *config, const char *const *words, bo
     if (result == 0)
         result = rename_in(db, config, &rename, &err);
     db_close(db);
+    if (result == 0 && !rename.dry_run)
+        result = parts_rename_node(config, rename.old_name, rename.new_name, &err);
     if (result == 0) {
         print(&rename, json);
         return EXIT_SUCCESS;

@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "db/db.h"
 #include "drivers/driver.h"
+#include "ledger/service.h"
 #include "manager/manager.h"
 
 #include <errno.h>
@@ -57,8 +58,9 @@ static bool node_is_kept(const struct config *config) {
            !config_text(config, "database", "connection");
 }
 
+static char kept[NODE_MOST];
+
 const char *parts_node(const struct config *config) {
-    static char kept[NODE_MOST];
     char name[NODE_MOST];
 
     if (!node_is_kept(config))
@@ -80,11 +82,46 @@ static bool node_write(const char *path, const char *node) {
     return false;
 }
 
+struct nodes {
+    char first[NODE_MOST];
+    unsigned count;
+};
+
+static int nodes_body(struct db_tx *tx, void *arg, struct error *err) {
+    autorows struct db_rows *rows = db_query(tx, err,
+                                             "SELECT DISTINCT host FROM services "
+                                             "WHERE binary_name = '" SERVICE_SCHEDULER "'");
+    struct nodes *nodes = arg;
+    int more = rows ? 0 : -1;
+
+    while (rows && (more = db_next(rows, err)) > 0)
+        if (nodes->count++ == 0)
+            snprintf(nodes->first, sizeof nodes->first, "%s", db_text(rows, 0));
+    return more;
+}
+
+/* The file is missing where the program before this one kept none: the one node that the database
+ * knows, if it knows one, goes on, whatever the machine is called now. */
+static void node_adopt(const struct config *config) {
+    struct nodes nodes = { .count = 0 };
+    struct error err = { .kind = ERROR_NONE };
+    struct db *db;
+
+    if (parts_open_db_as(config, DB_LOOKS, &db, &err) < 0)
+        return;
+    if (db_read(db, nodes_body, &nodes, &err) == 0 && nodes.count == 1)
+        strcpy(kept, nodes.first);
+    db_close(db);
+}
+
 void parts_keep_node(const struct config *config) {
     autofree char *path = node_path(config);
-    const char *node = parts_node(config);
     char before[NODE_MOST];
+    const char *node;
 
+    if (node_is_kept(config) && access(path, F_OK) < 0)
+        node_adopt(config);
+    node = parts_node(config);
     if (node_is_kept(config) && strcmp(node, parts_machine(config)) != 0)
         log_info(NULL, "host keeps its name", "host", node, "machine", parts_machine(config),
                  "file", path, NULL);
@@ -94,6 +131,20 @@ void parts_keep_node(const struct config *config) {
     if (!node_write(path, node))
         log_warning(NULL, "name of the host cannot be kept", "file", path, "reason",
                     strerror(errno), NULL);
+}
+
+int parts_rename_node(const struct config *config, const char *old_node, const char *new_node,
+                      struct error *err) {
+    autofree char *path = node_path(config);
+    char before[NODE_MOST];
+
+    if (!node_is_kept(config) || !node_read(config, before) || strcmp(before, old_node) != 0)
+        return 0;
+    return node_write(path, new_node)
+               ? 0
+               : error_errno(err, ERROR_UNAVAILABLE,
+                             "The rows are renamed, but %s is not: write %s into it", path,
+                             new_node);
 }
 
 /* Hypervisors run guests as users of their own, who have to get through to the images; nothing in

@@ -32,8 +32,12 @@ int parts_find_backends(const struct config *config, struct manager_backend **re
  * get another one, the volumes do not); else the machine's name.
  */
 const char *parts_node(const struct config *config);
-/* Keeps it in the state directory, for the next start; for the manager, which holds the lock. */
+/* Keeps it in the state directory, for the next start; for the manager, which holds the lock.
+ * Where none is kept yet the only node of the database counts (a program before kept none). */
 void parts_keep_node(const struct config *config);
+/* The kept name, if it is the old one, is the new one from now on. */
+int parts_rename_node(const struct config *config, const char *old_node, const char *new_node,
+                      struct error *err);
 /* Option host, or the machine's name: of what goes by machines, as agents of hypervisors. */
 const char *parts_machine(const struct config *config);
 /* Of an absolute path; none of them can be listed by others. */

@@ -303,6 +303,61 @@ START_TEST(a_machine_with_another_name_goes_on_with_the_host_of_its_volumes) {
 }
 END_TEST
 
+/* Its manager counts as down at once. */
+static void end_reports(const struct home *home) {
+    sqlite3 *raw;
+    char path[64];
+
+    database_path(home, path);
+    ck_assert_int_eq(sqlite3_open(path, &raw), SQLITE_OK);
+    sqlite3_busy_timeout(raw, 60000);
+    ck_assert_int_eq(sqlite3_exec(raw, "UPDATE services SET reported_at = 1", NULL, NULL, NULL),
+                     SQLITE_OK);
+    sqlite3_close(raw);
+}
+
+START_TEST(a_renamed_node_is_the_one_that_is_kept) {
+    autohome struct home home;
+    char hosts[256];
+
+    home_make(&home);
+    if (!name_machine("first"))
+        return;
+    run_manager(&home, "manager", NULL);
+    end_reports(&home);
+    ck_assert_int_eq(program_says(&home, "manage host rename first second")->status, EXIT_SUCCESS);
+    run_manager(&home, "manager", "host keeps its name host=second machine=first");
+    hosts_of(&home, hosts);
+    assert_has(hosts, "second@file");
+    ck_assert_ptr_null(strstr(hosts, "first"));
+}
+END_TEST
+
+/* As an older program leaves it. */
+START_TEST(a_database_without_a_kept_name_goes_on_with_its_only_node) {
+    autohome struct home home;
+    char hosts[256], path[64];
+
+    home_make(&home);
+    if (!name_machine("first"))
+        return;
+    run_manager(&home, "manager", NULL);
+    snprintf(path, sizeof path, "%s/host", home.path);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert(name_machine("second"));
+    run_manager(&home, "manager", "host keeps its name host=first machine=second");
+    hosts_of(&home, hosts);
+    assert_has(hosts, "first@file");
+    ck_assert_ptr_null(strstr(hosts, "second"));
+    /* Two may be of two machines. */
+    run_manager(&home, "manager --host=third", NULL);
+    ck_assert_int_eq(unlink(path), 0);
+    run_manager(&home, "manager", NULL);
+    hosts_of(&home, hosts);
+    assert_has(hosts, "second@file");
+}
+END_TEST
+
 START_TEST(what_is_no_name_is_not_kept) {
     static const char *const wrong[] = { "", "\n", "a b\n", "a@b\n", "a#b\n", "cut" };
     autohome struct home home;
@@ -370,4 +425,6 @@ CHECK_MAIN("role", an_option_leaves_out_the_agent_of_a_whole_service_alone,
            a_manager_is_alone_in_its_directory_and_an_api_is_not, a_second_manager_migrates_nothing,
            what_listens_is_exposed_only_in_words, a_start_that_fails_leaves_nothing_running,
            a_machine_with_another_name_goes_on_with_the_host_of_its_volumes,
-           what_is_no_name_is_not_kept, without_identity_there_is_no_quota_unless_it_is_set)
+           a_renamed_node_is_the_one_that_is_kept,
+           a_database_without_a_kept_name_goes_on_with_its_only_node, what_is_no_name_is_not_kept,
+           without_identity_there_is_no_quota_unless_it_is_set)
