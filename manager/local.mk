@@ -34,6 +34,7 @@ libscoria_a_SOURCES += \
 	manager/reclaim_job.c \
 	manager/overtake.c manager/overtake.h \
 	manager/rename_job.c \
+	manager/recount.c manager/recount.h \
 	manager/report.c \
 	manager/report.h \
 	manager/revert_job.c \

@@ -9,6 +9,7 @@
 #include "manager/host.h"
 #include "manager/job.h"
 #include "manager/overtake.h"
+#include "manager/recount.h"
 #include "manager/report.h"
 #include "manager/unserved.h"
 #include "volume/notification.h"
@@ -270,7 +271,7 @@ int manager_tick(struct manager *manager, struct error *err) {
         return -1;
     if (expire)
         manager->expired_at = now;
-    return 0;
+    return recount_pools(manager, err);
 }
 
 static int64_t tick_again(void *arg) {

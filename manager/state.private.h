@@ -70,6 +70,7 @@ struct manager {
     unsigned host_count;
     struct ticker *ticker;           /* NULL when nothing runs by itself */
     int64_t reported_at, expired_at; /* by the thread that ticks; steady */
+    int64_t recount_at;              /* the same; 0: not known yet */
     int64_t started_at;              /* of the database's clock */
     char *unserved;                  /* of unserved.c: hosts that were logged */
 };

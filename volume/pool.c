@@ -109,6 +109,29 @@ int pool_release_snapshot(struct work *work, const char *snapshot_id, struct err
     return add_promise(work, snapshot_id, -1, err);
 }
 
+#define PROMISED                                                                \
+    "(SELECT COALESCE(CAST(SUM(s.promised_gb) AS BIGINT), 0) FROM snapshots s " \
+    "JOIN volumes v ON v.id = s.volume_id WHERE v.host = pools.name)"
+
+int pool_promises_differ(struct work *work, const char *host, struct error *err) {
+    int64_t differ = 0;
+
+    return db_query_int(work->tx, &differ, err,
+                        "SELECT COUNT(*) FROM pools WHERE host = $1 AND snapshots_gb <> " PROMISED,
+                        DB_TEXT(host)) < 0
+               ? -1
+               : differ > 0;
+}
+
+int pool_count_promises(struct work *work, const char *host, struct error *err) {
+    return db_run(work->tx, err,
+                  "UPDATE pools SET snapshots_gb = " PROMISED
+                  " WHERE host = $1 AND snapshots_gb <> " PROMISED,
+                  DB_TEXT(host)) < 0
+               ? -1
+               : 0;
+}
+
 /* ---- capabilities ---- */
 
 json_t *pool_reported(struct work *work, const struct pool *pool) {

@@ -42,6 +42,11 @@ int pool_allocate(struct work *work, const char *name, int64_t delta_gb, struct 
  * goes. */
 int pool_promise_snapshot(struct work *work, const char *snapshot_id, struct error *err);
 int pool_release_snapshot(struct work *work, const char *snapshot_id, struct error *err);
+/* Does snapshots_gb of a pool of that backend differ from what its snapshots' rows say, as where a
+ * manager of the release before has deleted some?  1, 0, or -1.  It reads the rows of all. */
+int pool_promises_differ(struct work *work, const char *host, struct error *err);
+/* Sets it to that. */
+int pool_count_promises(struct work *work, const char *host, struct error *err);
 /* Space in GiB promised to volumes and snapshots: the row's count or the report's
  * provisioned_capacity_gb, whichever is more. */
 double pool_provisioned_gb(const struct pool *pool, const json_t *report);

@@ -84,12 +84,18 @@ class Upgrade(Workplace):
         self.lives(by_old, by_new)
         self.assertEqual(old_manager.stop(), 0)
         self.lives(by_old, by_new)  # this one's
+        self.assertEqual(new_manager.stop(), 0)
+        new_manager = self.manager("new-manager")  # it counts what the one before did not
+        until(lambda: not self.findings(), 60, "nothing is found")
         self.assertEqual(by_new.show(kept)["status"], "available")
         self.assertEqual(by_old.show(kept)["status"], "available")
         for part in (old_api, new_api, new_manager):
             self.assertEqual(part.stop(), 0)
-        self.assertEqual(program.check(f"{self.directory}/new-api", *self.options), [])
+        self.assertEqual(self.findings(), [])
         self.back(before)
+
+    def findings(self):
+        return program.check(f"{self.directory}/new-api", *self.options)
 
     def back(self, before):
         """What has ended starts again with the older schema alone."""

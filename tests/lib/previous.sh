@@ -1,7 +1,10 @@
 # shellcheck shell=bash
 # The program before this one, built from the history: that of the newest tag, or, where there is no
-# tag, of the commit before the newest change of the schema. The reader has read setup.sh.
+# tag, of the last commit with the schema of the release before. The reader has read setup.sh.
 : "${top:?}" "${logs:?}"
+
+# The number of the newest schema of the release before; each release sets it to its own.
+previous_schema=41
 
 of_history() {
     git -c safe.directory="$top" -C "$top" "$@" 2>/dev/null
@@ -12,7 +15,8 @@ previous_commit() {
     local commit
 
     commit=$(of_history describe --tags --abbrev=0 HEAD^) && of_history rev-parse --verify -q "$commit^{commit}" && return
-    commit=$(of_history log -1 --format=%H -- db/schema) && [[ -n $commit ]] &&
+    commit=$(of_history log -1 --diff-filter=A --format=%H -- \
+        "db/schema/$(printf %04d $((previous_schema + 1)))_*") && [[ -n $commit ]] &&
         of_history rev-parse --verify -q "$commit^"
 }
 

@@ -421,7 +421,28 @@ START_TEST(snapshots_are_promised_space_of_the_pool) {
 }
 END_TEST
 
+/* A manager of the release before deletes a snapshot and leaves the count of its pool. */
+START_TEST(space_promised_to_snapshots_of_a_release_before_is_counted_anew) {
+    autoworld struct world *world = world_new(NULL);
+
+    new_snapshot(world, volume_in_small_pool(world));
+    world_settle(world);
+    world_sql(world, "UPDATE pools SET snapshots_gb = 8");
+    ck_assert_int_eq(world_check(world), 1);
+    world_restart(world);
+    world_advance(world, 6);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT snapshots_gb FROM pools"), 3);
+    ck_assert_int_eq(world_check(world), 0);
+    world_sql(world, "UPDATE pools SET snapshots_gb = 8");
+    world_advance(world, 3601);
+    world_settle(world);
+    ck_assert_int_eq(world_count(world, "SELECT snapshots_gb FROM pools"), 3);
+}
+END_TEST
+
 CHECK_MAIN("snapshots", snapshots_are_promised_space_of_the_pool,
+           space_promised_to_snapshots_of_a_release_before_is_counted_anew,
            a_snapshot_that_is_copied_shows_how_far_it_is,
            a_snapshot_is_made_shown_listed_and_deleted, a_volume_with_snapshots_is_not_deleted,
            snapshots_of_one_volume_are_worked_on_one_after_the_other, a_bad_body_makes_nothing,
