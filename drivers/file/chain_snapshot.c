@@ -177,9 +177,13 @@ static enum driver_outcome rebase(const struct deletion *deletion, const struct 
                            link->name);
 }
 
+static struct image_copy how_of(const struct deletion *deletion) {
+    return (struct image_copy){ deletion->snapshot->fence, deletion->progress,
+                                deletion->directory->settings->copy_bytes_per_second };
+}
+
 static enum driver_outcome merge(const struct deletion *deletion, struct error *err) {
-    const struct image_copy how = { deletion->snapshot->fence, deletion->progress,
-                                    deletion->directory->settings->copy_bytes_per_second };
+    const struct image_copy how = how_of(deletion);
     enum driver_outcome outcome = commit(deletion, &how, err);
 
     return outcome == DRIVER_DONE && deletion->above >= 0 ? rebase(deletion, &how, err) : outcome;
@@ -256,8 +260,12 @@ static int check_place(const struct deletion *deletion, const struct chain *chai
  * overlay and the one above may lie above the same file. */
 static int note_merge(const struct deletion *deletion, const struct chain_work *work,
                       struct chain *chain, struct error *err) {
+    const struct image_copy how = how_of(deletion);
+
     if (deletion->at < 0)
         return 0;
+    if (qemu_img_may_move(path_of(deletion, deletion->overlay), &how, err) < 0)
+        return -1;
     return chain_note(work, chain, deletion->snapshot->name_id, deletion->overlay, false, err) < 0
                ? -1
                : chain_read(work->directory, work->arena,

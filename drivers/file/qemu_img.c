@@ -120,8 +120,7 @@ static bool goes_on(void *arg, const char *output, size_t size) {
                                 watch->all_bytes, &watch->why) == 0;
 }
 
-/* What an image takes on the disk is about what is moved out of it. */
-static int may_move(const char *path, const struct image_copy *how, struct error *err) {
+int qemu_img_may_move(const char *path, const struct image_copy *how, struct error *err) {
     const int64_t block = 512;
     struct stat status;
 
@@ -158,7 +157,7 @@ enum driver_outcome qemu_img_commit(struct arena *arena, const struct qemu_img *
     const char *const arguments[] = { tool->program, "commit",         "-p", "-d", "-f", "qcow2",
                                       "-r",          rate(arena, how), path, NULL };
 
-    if (may_move(path, how, err) < 0)
+    if (qemu_img_may_move(path, how, err) < 0)
         return DRIVER_FAILED;
     return run_long(arena, arguments, how, all_bytes, err);
 }
@@ -170,7 +169,7 @@ enum driver_outcome qemu_img_rebase(struct arena *arena, const struct qemu_img *
     const char *const arguments[] = { tool->program, "rebase", "-p",          "-f", "qcow2", "-b",
                                       below->name,   "-F",     below->format, path, NULL };
 
-    if (may_move(path, how, err) < 0)
+    if (qemu_img_may_move(path, how, err) < 0)
         return DRIVER_FAILED;
     return run_long(arena, arguments, how, all_bytes, err);
 }

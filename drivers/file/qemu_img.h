@@ -40,6 +40,10 @@ enum driver_outcome qemu_img_resize(struct arena *arena, const struct qemu_img *
  * open what the headers name: only files that were checked (chain.h).  DEFERRED as with resize.
  */
 
+/* May this worker move what the image takes on the disk?  -1, ERROR_BUSY: a worker for long work
+ * does it (driver_fence_take_long()).  The next two ask for themselves; a caller that writes
+ * something down before asks first. */
+int qemu_img_may_move(const char *path, const struct image_copy *how, struct error *err);
 /* All of a qcow2 image goes into the one below it as well. */
 enum driver_outcome qemu_img_commit(struct arena *arena, const struct qemu_img *tool,
                                     const char *path, int64_t all_bytes,
