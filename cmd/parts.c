@@ -70,13 +70,21 @@ const char *parts_node(const struct config *config) {
     return kept;
 }
 
+/* Root may rename what a service of another user keeps, which has to read it. */
+static int keep_owner(int fd, const char *path) {
+    struct stat before;
+
+    return geteuid() != 0 || stat(path, &before) < 0 ? 0 : fchown(fd, before.st_uid, before.st_gid);
+}
+
 static bool node_write(const char *path, const char *node) {
     autofree char *draft = heap_new(strlen(path) + sizeof ".draft");
     autoclose int fd = -1;
 
     sprintf(draft, "%s.draft", path);
     fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd >= 0 && dprintf(fd, "%s\n", node) > 0 && fsync(fd) == 0 && rename(draft, path) == 0)
+    if (fd >= 0 && keep_owner(fd, path) == 0 && dprintf(fd, "%s\n", node) > 0 && fsync(fd) == 0 &&
+        rename(draft, path) == 0)
         return true;
     unlink(draft);
     return false;

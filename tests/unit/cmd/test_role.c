@@ -318,14 +318,20 @@ static void end_reports(const struct home *home) {
 
 START_TEST(a_renamed_node_is_the_one_that_is_kept) {
     autohome struct home home;
-    char hosts[256];
+    char hosts[256], path[64];
+    struct stat kept;
 
     home_make(&home);
     if (!name_machine("first"))
         return;
     run_manager(&home, "manager", NULL);
     end_reports(&home);
+    snprintf(path, sizeof path, "%s/host", home.path);
+    ck_assert_int_eq(chown(path, 1234, 1235), 0);
     ck_assert_int_eq(program_says(&home, "manage host rename first second")->status, EXIT_SUCCESS);
+    ck_assert_int_eq(stat(path, &kept), 0);
+    ck_assert_int_eq(kept.st_uid, 1234); /* the service reads it */
+    ck_assert_int_eq(kept.st_gid, 1235);
     run_manager(&home, "manager", "host keeps its name host=second machine=first");
     hosts_of(&home, hosts);
     assert_has(hosts, "second@file");
