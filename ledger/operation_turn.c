@@ -265,7 +265,11 @@ static bool leaves_traces(const struct operation *operation) {
     return operation->kind->leaves_traces && operation->attempts > 0;
 }
 
+/* To look what its former worker has left moves no data: that waits behind none that does. */
 int operation_cancel(struct work *work, const struct operation *operation, struct error *err) {
+    struct operation cancelled = *operation;
+
+    cancelled.is_long = false;
     if (operation->phase == PHASE_CANCELLED)
         return 0;
     if (operation->kind->cancel && operation->kind->cancel(work, operation, err) < 0)
@@ -275,12 +279,12 @@ int operation_cancel(struct work *work, const struct operation *operation, struc
     /* The volume's own place is free for what comes next. */
     if (db_run(work->tx, err,
                "UPDATE operations SET phase = $1, target_id = id, deadline = NULL, "
-               "owner = NULLIF(owner, ''), updated_at = $2, "
+               "is_long = 0, owner = NULLIF(owner, ''), updated_at = $2, "
                "lease_until = CASE WHEN owner <> '' THEN lease_until END WHERE id = $3",
                DB_TEXT(operation_phase_text(PHASE_CANCELLED)), DB_INT(work->clock_us),
                DB_TEXT(operation->id)) < 0)
         return -1;
-    return operation_notify(work, operation, NULL, err);
+    return operation_notify(work, &cancelled, NULL, err);
 }
 
 int operation_close(struct work *work, const struct operation *operation, const char *owner,

@@ -262,9 +262,35 @@ START_TEST(work_that_waits_can_be_given_up) {
 }
 END_TEST
 
+/* Its former worker may have left traces, and every worker that moves data may be busy for hours. */
+START_TEST(what_is_given_up_is_looked_after_by_workers_that_move_no_data) {
+    autoworld struct world *world = new_world();
+    const char *id = world_volume(world, 2);
+
+    world->token = "admin:" WORLD_PROJECT;
+    busy_call = "delete_volume";
+    action = FAULT_LONG;
+    delete_volume(world, id, NULL);
+    while (asked == 0)
+        ck_assert(world_relay(world) > 0 && world_step(world, 0));
+    world_sql(world, "UPDATE operations SET attempts = 1"); /* it was begun, and its worker died */
+    world_sql(world, "DELETE FROM outbox");
+    ck_assert_int_eq(world_action(world, id, "{\"os-reset_status\": {\"status\": \"available\"}}"),
+                     202);
+    ck_assert_int_eq(COUNT("operations WHERE phase = 'cancelled'"), 1);
+    ck_assert_int_eq(COUNT("operations WHERE is_long = 1"), 0);
+    ck_assert_int_eq(COUNT("outbox WHERE topic LIKE 'cinder-volume-long.%'"), 0);
+    pass(world, 12);
+    ck_assert_int_eq(COUNT("operations"), 0);
+    ck_assert_str_eq(world_status(world, id), "available");
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
 CHECK_MAIN("busy", what_is_in_use_is_waited_for_without_a_worker,
            work_that_moves_much_data_goes_on_with_another_worker,
            work_that_moves_much_data_is_never_forgotten,
            how_far_a_copy_is_can_be_seen_and_costs_little,
            new_readers_stay_behind_a_delete_that_found_the_files_in_use,
-           work_that_waits_can_be_given_up)
+           work_that_waits_can_be_given_up,
+           what_is_given_up_is_looked_after_by_workers_that_move_no_data)
