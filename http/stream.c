@@ -27,7 +27,7 @@ struct connection_stream {
     struct http_connection *connection; /* NULL: over */
     bool asleep;                        /* the connection: it is to be woken */
     bool full;                          /* the writer waits for room */
-    bool ended, gone;                   /* nothing more comes; nobody is there */
+    bool ended;                         /* nothing more comes */
     char *bytes;
     size_t begin, size, room; /* what waits of them: from begin to size */
 };
@@ -197,9 +197,7 @@ static ssize_t read_piece(void *arg, uint64_t at, char *room, size_t most) {
 
     (void)at;
     pthread_mutex_lock(&stream->lock);
-    if (stream->gone)
-        result = MHD_CONTENT_READER_END_WITH_ERROR;
-    else if (waiting(stream) > 0)
+    if (waiting(stream) > 0)
         result = hand_out(stream, room, most);
     else if (stream->ended)
         result = MHD_CONTENT_READER_END_OF_STREAM;
@@ -293,11 +291,12 @@ void http_streams_end(struct http_server *server) {
     free(all);
 }
 
-/* Woken by something else it goes on, and is told again when it falls asleep. */
+/* Woken by something else it goes on, and is told again when it falls asleep.  The stream ends as
+ * any other: after an error libmicrohttpd keeps the socket until older connections have moved. */
 static void end_sleeping(struct connection_stream *stream) {
     pthread_mutex_lock(&stream->lock);
     if (stream->asleep) {
-        stream->ended = stream->gone = true;
+        stream->ended = true;
         wake_connection(stream);
     }
     pthread_mutex_unlock(&stream->lock);

@@ -6,6 +6,7 @@
 #include "tests/lib/check_main.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -245,6 +247,45 @@ START_TEST(a_client_that_leaves_a_quiet_stream_is_noticed_at_once) {
 }
 END_TEST
 
+/* Sockets of the server and of its clients, which this process has all. */
+static unsigned sockets(void) {
+    DIR *directory = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    unsigned count = 0;
+    struct stat status;
+
+    ck_assert_ptr_nonnull(directory);
+    while ((entry = readdir(directory)))
+        count += fstat(atoi(entry->d_name), &status) == 0 && S_ISSOCK(status.st_mode);
+    closedir(directory);
+    return count;
+}
+
+/* Nothing else happens on the server, where a connection that is older stays quiet. */
+START_TEST(the_connection_of_a_client_that_left_a_quiet_stream_is_closed_at_once) {
+    enum { HOURS = 36000, CLIENTS = 8 };
+    struct http_server *server = start_with(HOURS, HOURS);
+    const unsigned with_quiet = sockets() + 2; /* each connection has two ends here */
+    autoclose int quiet = ask(server, "GET");
+
+    ck_assert_int_ge(quiet, 0);
+    while (sockets() < with_quiet)
+        pause_ms(1);
+    for (int i = 0; i < CLIENTS; i++) {
+        int fd = ask(server, GET);
+        struct http_stream *stream = open_kept();
+
+        hear(fd, "\r\n\r\n");
+        close(fd);
+        await_end(stream);
+        http_stream_end(stream);
+    }
+    while (sockets() > with_quiet)
+        pause_ms(1);
+    http_server_stop(server, 0);
+}
+END_TEST
+
 START_TEST(what_a_client_does_not_read_is_bounded_and_it_is_closed) {
     struct http_server *server = start(1);
     autoclose int fd = ask(server, GET);
@@ -399,6 +440,7 @@ CHECK_MAIN("http_stream", each_piece_leaves_at_once_and_the_connection_goes_on,
            an_old_client_hears_it_until_the_connection_closes, who_asks_for_the_head_gets_no_piece,
            a_quiet_stream_is_not_silent_and_one_that_is_left_ends,
            a_client_that_leaves_a_quiet_stream_is_noticed_at_once,
+           the_connection_of_a_client_that_left_a_quiet_stream_is_closed_at_once,
            what_a_client_does_not_read_is_bounded_and_it_is_closed,
            who_found_it_full_is_woken_when_there_is_room,
            a_piece_larger_than_the_room_is_taken_alone_and_counts,
