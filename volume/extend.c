@@ -84,7 +84,7 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
     if (check_sizes(volume, new_gb, retries, err) < 0 ||
         (retries && leave_error(work, &changed, err) < 0))
         return -1;
-    if (volume->status == VOLUME_IN_USE && !attached_allowed)
+    if (changed.status == VOLUME_IN_USE && !attached_allowed)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s status must be available to extend, but it is "
                          "in-use; extending an attached volume needs microversion 3.42.",

@@ -58,6 +58,27 @@ START_TEST(a_volume_that_could_not_grow_is_usable_at_its_old_size) {
 }
 END_TEST
 
+/* Before 3.42 no volume is extended while it is attached, retried or not. */
+START_TEST(a_retried_extend_of_an_attached_volume_needs_the_microversion) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = pending_extend(world);
+
+    ck_assert_int_eq(world_action(world, id, COMPLETE_ERROR), 202);
+    world_settle(world);
+    assert_volume(world, id, "error_extending", 2);
+    world->retry = "true";
+    world->minor = 41;
+    ck_assert_int_eq(world_action(world, id, EXTEND(5)), 400);
+    ck_assert_int_eq(world_action(world, id, EXTEND(2)), 400);
+    assert_volume(world, id, "error_extending", 2);
+    world->minor = 42;
+    ck_assert_int_eq(world_action(world, id, EXTEND(2)), 202);
+    world_settle(world);
+    assert_volume(world, id, "in-use", 2);
+    assert_settled(world);
+}
+END_TEST
+
 /* One without room stays in its error. */
 START_TEST(a_retried_extend_without_room_changes_nothing) {
     const struct world_settings settings = { .capacity_gb = 10 };
@@ -143,6 +164,7 @@ END_TEST
 
 CHECK_MAIN("retry", a_failed_extend_succeeds_when_it_is_retried,
            a_volume_that_could_not_grow_is_usable_at_its_old_size,
+           a_retried_extend_of_an_attached_volume_needs_the_microversion,
            a_retried_extend_without_room_changes_nothing,
            a_retry_changes_nothing_where_nothing_has_failed,
            a_failed_delete_succeeds_when_it_is_retried,
