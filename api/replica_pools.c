@@ -5,12 +5,27 @@
 #include "api/routes.h"
 #include "provision/replica_pool.h"
 
+/* Of one that is drained: how many replicas it still has. */
+struct shown_pool {
+    struct replica_pool pool;
+    int64_t replicas;
+};
+
 static void put_labels(struct request *request, const void *row) {
-    out_value(&request->out, ((const struct replica_pool *)row)->labels);
+    out_value(&request->out, ((const struct shown_pool *)row)->pool.labels);
+}
+
+static void put_replicas(struct request *request, const void *row) {
+    const struct shown_pool *shown = row;
+
+    if (shown->pool.draining)
+        out_int(&request->out, shown->replicas);
+    else
+        out_null(&request->out);
 }
 
 /* clang-format off */
-#define POOL(member, ...) SHAPE(struct replica_pool, member, __VA_ARGS__)
+#define POOL(member, ...) SHAPE(struct shown_pool, pool.member, __VA_ARGS__)
 
 static const struct shape_key keys[] = {
     POOL(id,          "name",        TEXT),
@@ -19,6 +34,8 @@ static const struct shape_key keys[] = {
     POOL(address,     "address",     TEXT, .flags = SHAPE_NULLABLE),
     SHAPE_BY(put_labels, "labels",   OBJECT, .of = &shape_pairs),
     POOL(read_only,   "read_only",   BOOL),
+    POOL(draining,    "draining",    BOOL),
+    SHAPE_BY(put_replicas, "replicas", INT, .flags = SHAPE_NULLABLE),
     POOL(total_bytes, "total_bytes", INT),
     POOL(free_bytes,  "free_bytes",  INT),
     POOL(state,       "state",       TEXT),
@@ -30,13 +47,35 @@ static const struct shape_key keys[] = {
 /* clang-format on */
 static const struct shape shape = { "replica_pool", keys };
 
+static int show(struct request *request, const struct replica_pool *pool, struct shown_pool *ret,
+                struct error *err) {
+    *ret = (struct shown_pool){ .pool = *pool };
+    return pool->draining ? replica_pool_replicas(&request->work, pool->id, &ret->replicas, err)
+                          : 0;
+}
+
 static int list_pools(struct request *request, struct error *err) {
     struct replica_pool *pools;
     int count = replica_pool_list(&request->work, &pools, err);
+    struct shown_pool *shown;
 
     if (count < 0)
         return -1;
-    answer_rows(request, pools, (unsigned)count, sizeof *pools, 0);
+    shown = arena_alloc(request->work.arena, ((size_t)count + 1) * sizeof *shown);
+    for (int i = 0; i < count; i++)
+        if (show(request, &pools[i], &shown[i], err) < 0)
+            return -1;
+    answer_rows(request, shown, (unsigned)count, sizeof *shown, 0);
+    return 0;
+}
+
+static int answer_pool(struct request *request, const struct replica_pool *pool,
+                       struct error *err) {
+    struct shown_pool *shown = arena_alloc(request->work.arena, sizeof *shown);
+
+    if (show(request, pool, shown, err) < 0)
+        return -1;
+    answer_row(request, shown, 0);
     return 0;
 }
 
@@ -50,10 +89,7 @@ static int find(struct request *request, struct replica_pool *ret, struct error 
 static int show_pool(struct request *request, struct error *err) {
     struct replica_pool pool;
 
-    if (find(request, &pool, err) < 0)
-        return -1;
-    answer_row(request, &pool, 0);
-    return 0;
+    return find(request, &pool, err) < 0 ? -1 : answer_pool(request, &pool, err);
 }
 
 static int delete_pool(struct request *request, struct error *err) {
@@ -106,8 +142,29 @@ static int report_pool(struct request *request, struct error *err) {
 
     if (replica_pool_report(&request->work, &said, &pool, err) < 0)
         return -1;
-    answer_row(request, &pool, 0);
-    return 0;
+    return answer_pool(request, &pool, err);
+}
+
+/* ---- drained ---- */
+
+struct drain_body {
+    bool draining;
+};
+
+static const struct field drain_fields[] = {
+    FIELD_BOOL(struct drain_body, draining, "draining", FIELD_REQUIRED),
+    FIELDS_END,
+};
+
+static int drain_pool(struct request *request, struct error *err) {
+    const struct drain_body *body = request->body;
+    struct replica_pool pool;
+
+    if (find(request, &pool, err) < 0 ||
+        replica_pool_drain(&request->work, &pool, body->draining, err) < 0)
+        return -1;
+    pool.draining = body->draining;
+    return answer_pool(request, &pool, err);
 }
 
 /* clang-format off */
@@ -119,6 +176,9 @@ const struct route replica_pool_routes[] = {
       ANSWER("replica_pool", shape) },
     { .method = "PUT", .path = "/replica_pools/{id}", .rule = "replica_pool:report",
       .wrapper = "replica_pool", BODY(report_fields, struct report_body), .handler = report_pool,
+      .status = 200, ANSWER("replica_pool", shape) },
+    { .method = "PATCH", .path = "/replica_pools/{id}", .rule = "replica_pool:drain",
+      .wrapper = "replica_pool", BODY(drain_fields, struct drain_body), .handler = drain_pool,
       .status = 200, ANSWER("replica_pool", shape) },
     { .method = "DELETE", .path = "/replica_pools/{id}",
       .rule = "replica_pool:delete", .handler = delete_pool, .status = 204, .flags = ROUTE_BARE },

@@ -72,3 +72,28 @@ int replica_pools_knows(const struct client *api, struct arena *arena, const cha
         return 1;
     return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
 }
+
+int replica_pools_drain(const struct client *api, struct arena *arena, const char *name,
+                        bool draining, struct error *err) {
+    const struct client_call call = {
+        .method = "PATCH",
+        .path = place_of(arena, name),
+        .body = draining ? "{\"replica_pool\": {\"draining\": true}}"
+                         : "{\"replica_pool\": {\"draining\": false}}",
+    };
+
+    return client_ask_for(api, arena, &call, "replica_pool", err) ? 0 : -1;
+}
+
+int64_t replica_pools_left(const struct client *api, struct arena *arena, const char *name,
+                           struct error *err) {
+    const struct client_call call = { .method = "GET", .path = place_of(arena, name) };
+    const json_t *pool = client_ask_for(api, arena, &call, "replica_pool", err);
+
+    if (!pool)
+        return -1;
+    err->kind = ERROR_NONE;
+    return json_is_true(json_object_get(pool, "draining"))
+               ? json_integer_value(json_object_get(pool, "replicas"))
+               : -1;
+}

@@ -24,5 +24,12 @@ int replica_pools_report(const struct client *api, struct arena *arena,
 int replica_pools_list(const struct client *api, struct arena *arena,
                        struct remote_replica_pool **ret, struct error *err);
 /* Has it ever been reported?  1, 0, -1. */
+/* Its replicas are to go to other pools, or stay. */
+int replica_pools_drain(const struct client *api, struct arena *arena, const char *name,
+                        bool draining, struct error *err);
+/* How many replicas one has that is drained; -1: it is not drained, or err says why it is not known
+ * (its kind is ERROR_NONE otherwise). */
+int64_t replica_pools_left(const struct client *api, struct arena *arena, const char *name,
+                           struct error *err);
 int replica_pools_knows(const struct client *api, struct arena *arena, const char *name,
                         struct error *err);

@@ -189,7 +189,8 @@ static int read_word(struct reader *reader, const char *word, const char *next) 
         if (taken != 0)
             return taken > 0 && named[i].read(reader, value) < 0 ? -1 : taken;
     }
-    if ((strcmp(word, "--dry-run") == 0 || strcmp(word, "--watch") == 0) &&
+    if ((strcmp(word, "--dry-run") == 0 || strcmp(word, "--watch") == 0 ||
+         strcmp(word, "--stop") == 0) &&
         of_tool(&reader->command->role))
         add_word(reader, word);
     else if (strncmp(word, "--", 2) == 0)

@@ -2,7 +2,7 @@
 noinst_LIBRARIES += libcmd.a
 libcmd_a_SOURCES = \
 	cmd/awaited.c cmd/awaited.h cmd/command.h cmd/commands.c cmd/document_print.c cmd/document_print.h cmd/line.c cmd/line.h cmd/manage.c cmd/manage.h cmd/manage_check.c \
-	cmd/manage_db.c cmd/manage_documents.c cmd/manage_drivers.c cmd/manage_host.c cmd/manage_operations.c cmd/manage_routes.c \
+	cmd/manage_db.c cmd/manage_documents.c cmd/manage_drain.c cmd/manage_drivers.c cmd/manage_host.c cmd/manage_operations.c cmd/manage_routes.c \
 	cmd/manage_talk.c cmd/manage_talk.h cmd/manage_watch.c \
 	cmd/messaging.c cmd/messaging.h cmd/notify.c cmd/notify.h cmd/options.c cmd/part.h \
 	cmd/part_agent.c cmd/part_api.c cmd/part_controller.c cmd/part_csi.c cmd/part_end.c cmd/part_kubernetes.c cmd/part_listener.c cmd/part_manager.c cmd/part_messages.c \

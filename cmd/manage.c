@@ -101,6 +101,8 @@ const struct command_word manage_words[] = {
       .help = "tells all of what is declared, for people" },
     { "salvage", .effect = WORD_WRITES_API, .run_on = manage_salvage, .more = "REPLICA [--stopped=NODES]",
       .help = "believes one replica of a volume alone, where too many are lost for ever" },
+    { "drain", .effect = WORD_WRITES_API, .run_on = manage_drain, .more = "POOL [--timeout=1h] | POOL --stop",
+      .help = "moves all replicas of a pool to other pools and waits until it is empty; or stops that" },
     { "delete", .effect = WORD_WRITES_API, .run_on = manage_delete, .more = "KIND NAME [--dry-run]",
       .help = "deletes one that is declared" },
     { 0 },

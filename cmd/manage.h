@@ -28,5 +28,6 @@ int manage_apply(const struct config *config, const char *const *words, bool jso
 int manage_get(const struct config *config, const char *const *words, bool json);
 int manage_describe(const struct config *config, const char *const *words, bool json);
 int manage_delete(const struct config *config, const char *const *words, bool json);
+int manage_drain(const struct config *config, const char *const *words, bool json);
 int manage_salvage(const struct config *config, const char *const *words, bool json);
 int manage_wait(const struct config *config, const char *const *words, bool json);

@@ -38,6 +38,8 @@ static int read_word(struct manage_talk *talk, const char *word) {
         talk->dry_run = true;
     } else if (strcmp(word, "--watch") == 0) {
         talk->watches = true;
+    } else if (strcmp(word, "--stop") == 0) {
+        talk->stops = true;
     } else if (strncmp(word, "--for=", strlen("--for=")) == 0) {
         talk->wanted = word + strlen("--for=");
     } else if (strncmp(word, "--stopped=", strlen("--stopped=")) == 0) {

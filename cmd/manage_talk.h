@@ -19,7 +19,7 @@ struct manage_talk {
     const char *wanted;   /* --for */
     const char *stopped;  /* --stopped */
     int64_t timeout_s;    /* 0: not said */
-    bool dry_run, json, watches;
+    bool dry_run, json, watches, stops;
     struct error err;
 };
 

@@ -60,6 +60,9 @@ const struct option settings_options[] = {
       .help = "Seconds without a report after which a service counts as down." },
     { .section = "DEFAULT", .key = "replica_pool_down_time", .type = OPTION_SECONDS, .fallback = "30", .min = 2, .max = 86400,
       .help = "Seconds without a report after which a pool of replicas counts as offline." },
+    { .section = "DEFAULT", .key = "replica_replacements", .type = OPTION_INT, .fallback = "2", .min = 1, .max = 1000,
+      .help = "Most replicas of declared volumes that are copied at once to replace others, whose pools stay offline "
+              "or are drained." },
     { .section = "DEFAULT", .key = "target_takeover_time", .type = OPTION_SECONDS, .fallback = "60", .min = 0, .max = 86400,
       .help = "Seconds without a report of any pool of a node after which a declared volume that is published on another "
               "node, or nowhere, is taken from it, if it has three replicas or more and most of them can keep the silent "
@@ -128,6 +131,7 @@ void settings_load(const struct config *config, const struct clock *clock, struc
         .message_ttl_s = config_int(config, section, "message_ttl"),
         .service_down_s = config_int(config, section, "service_down_time"),
         .replica_pool_down_s = config_int(config, section, "replica_pool_down_time"),
+        .replica_moves_most = config_int(config, section, "replica_replacements"),
         .target_takeover_s = config_int(config, section, "target_takeover_time"),
         .max_over_subscription_ratio = config_float(config, section, "max_over_subscription_ratio"),
         .max_limit = config_int(config, section, "osapi_max_limit"),

@@ -25,6 +25,7 @@ struct settings {
     int64_t message_ttl_s;
     int64_t service_down_s;      /* a service silent for longer is down */
     int64_t replica_pool_down_s; /* the same of a pool of replicas */
+    int64_t replica_moves_most;  /* replicas that are being replaced at once */
     int64_t target_takeover_s;   /* a node silent for longer loses its targets; 0: never */
     double max_over_subscription_ratio;
     int64_t max_limit;      /* osapi_max_limit */

@@ -236,6 +236,7 @@ const struct rule_default rule_defaults[] = {
     { "replica_pool:get_all", ADMIN, NULL, "List pools of replicas." },
     { "replica_pool:get", ADMIN, NULL, "Show a pool of replicas." },
     { "replica_pool:report", ADMIN, NULL, "Report how a pool of replicas is." },
+    { "replica_pool:drain", ADMIN, NULL, "Drain a pool of replicas, or stop draining it." },
     { "replica_pool:delete", ADMIN, NULL, "Forget a pool of replicas." },
     { "group:get_all", READER, OWNER, "List groups." },
     { "group:get", READER, OWNER, "Show a group." },

@@ -171,7 +171,7 @@ static int room_body(struct work *work, void *arg, struct error *err) {
     for (int i = 0; i < count; i++) {
         const char *text = arena_join(work->arena, pools[i].id, " ", NULL);
 
-        if (!pools[i].up || pools[i].read_only)
+        if (!pools[i].up || pools[i].read_only || pools[i].draining)
             continue;
         room.free_gib += pools[i].free_bytes >> 30;
         for (; *text; text++)

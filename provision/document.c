@@ -162,6 +162,10 @@ static json_t *without_pools(struct arena *arena, json_t *status) {
     static const char *const lists[] = { "poolInfo", "pendingPoolInfo" };
     json_t *shown = status;
 
+    if (json_object_get(status, "replacedPools")) {
+        shown = json_keep(arena, json_copy(status));
+        json_object_del(shown, "replacedPools");
+    }
     for (size_t i = 0; i < LENGTH(lists); i++) {
         size_t count = json_array_size(json_object_get(status, lists[i]));
         json_t *list = count > 0 ? json_array() : NULL;

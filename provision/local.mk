@@ -18,6 +18,7 @@ libscoria_a_SOURCES += \
 	provision/reconcile.c provision/reconcile.h provision/reconcile.private.h \
 	provision/reconcile_create.c \
 	provision/reconcile_health.c \
+	provision/reconcile_move.c \
 	provision/reconcile_reclaim.c \
 	provision/reconcile_replicas.c provision/reconcile_revert.c \
 	provision/reconcile_salvage.c \
@@ -25,6 +26,7 @@ libscoria_a_SOURCES += \
 	provision/reconcile_size.c \
 	provision/reconcile_snapshot_node.c provision/reconcile_snapshots.c \
 	provision/reconcile_target.c \
+	provision/replica_move.c provision/replica_move.h \
 	provision/replica_placement.c provision/replica_placement.h \
 	provision/replica_pool.c provision/replica_pool.h \
 	provision/replica_space.c provision/replica_space.h \
@@ -52,6 +54,7 @@ check_PROGRAMS += \
 	tests/unit/provision/test_document_quota \
 	tests/unit/provision/test_reconcile \
 	tests/unit/provision/test_reconcile_health \
+	tests/unit/provision/test_reconcile_move \
 	tests/unit/provision/test_reconcile_reclaim \
 	tests/unit/provision/test_reconcile_revert \
 	tests/unit/provision/test_reconcile_salvage \

@@ -1,5 +1,7 @@
 #include "provision/pool_list.h"
 
+#include "json/json.h"
+
 #include <string.h>
 
 static const json_t *list_of(const json_t *spec) {
@@ -85,4 +87,38 @@ const char *pool_list_only_gone(const json_t *before, const json_t *after) {
         missing_in(list_of(after), list_of(before), &gone) != 1)
         return NULL;
     return gone;
+}
+
+bool pool_list_names(const json_t *spec, const char *name) {
+    return has_name(list_of(spec), pool_list_count(spec), name);
+}
+
+/* Each that takes the place of a name of the list has that name's own one replaced, too. */
+bool pool_list_is_replaced(const json_t *spec, const json_t *replaced, const char *name) {
+    for (size_t i = 0; i <= json_object_size(replaced); i++) {
+        const char *other = json_text_of(replaced, name);
+
+        if (!other)
+            return false;
+        if (!pool_list_names(spec, other))
+            return true;
+        name = other;
+    }
+    return true;
+}
+
+const json_t *pool_list_effective(struct arena *arena, const json_t *spec, const json_t *replaced) {
+    const json_t *list = list_of(spec);
+    json_t *names = json_object_size(replaced) > 0 && list ? json_array() : NULL;
+
+    if (!names)
+        return spec;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *name = name_at(list, i);
+        bool is_replaced = pool_list_is_replaced(spec, replaced, name);
+
+        json_array_append_new(names, json_pack("{s:s}", "poolName",
+                                               is_replaced ? json_text_of(replaced, name) : name));
+    }
+    return json_keep(arena, json_pack("{s:o}", "replicaPoolInfo", names));
 }

@@ -26,6 +26,7 @@ struct reconcile {
     unsigned snapshot_count;
     struct replica_pool *pools; /* of the replicas, those that are known, once they are read */
     unsigned pool_count;
+    const json_t *wanted_pools; /* as the policy names them, less those that were replaced */
     /* What a change of the pools waits for; NULL: there is none. */
     const char *scaling, *scaling_message;
 };
@@ -92,6 +93,20 @@ int replica_make(struct reconcile *r, const struct document *volume,
                  const char *id, json_t *members, const json_t *source, struct error *err);
 /* Nobody wants it any more; it stays until its node has removed the data (P45). */
 int reconcile_drop_replica(struct reconcile *r, struct document *replica, struct error *err);
+
+/* ---- replacements ---- */
+
+enum move_part { MOVE_NONE, MOVE_OLD, MOVE_NEW };
+
+/* What a replica is in the replacement that goes on. */
+enum move_part reconcile_move_part(const struct reconcile *r, const struct document *replica);
+/* Of one that has a part in it: it is to stay for now. */
+bool reconcile_move_keeps(struct reconcile *r, const struct document *replica);
+/* Where the volume is served for it when nobody has it published; "": nowhere. */
+const char *reconcile_move_node(const struct reconcile *r);
+/* The next step of the one that goes on; and, behind all other changes of replicas, another. */
+int reconcile_move(struct reconcile *r, struct error *err);
+int reconcile_move_begin(struct reconcile *r, struct error *err);
 
 /* ---- snapshots ---- */
 

@@ -1,5 +1,5 @@
 /*
- * How the volume's replicas are, as conditions and events of the config: from what the volume's node
+ * The replicas as conditions and events of the config: from what the volume's node
  * reports, in words that name no host.
  */
 #include "provision/reconcile.private.h"

@@ -7,6 +7,7 @@
 #include "provision/reconcile.private.h"
 
 #include "provision/condition.h"
+#include "provision/pool_list.h"
 #include "provision/replica_placement.h"
 #include "provision/snapshot_source.h"
 #include "json/json.h"
@@ -73,14 +74,22 @@ int reconcile_drop_replica(struct reconcile *r, struct document *replica, struct
 
 /* NULL: as many as there are, where they are. */
 static const json_t *wanted_pools(const struct reconcile *r) {
-    const json_t *policy = json_object_get(side_spec(&r->config), "policy");
-    const json_t *list = json_object_get(policy, "replicaPoolInfo");
-
-    return json_array_size(list) > 0 ? list : NULL;
+    return json_array_size(r->wanted_pools) > 0 ? r->wanted_pools : NULL;
 }
 
-static bool is_wanted(const struct reconcile *r, const struct document *replica) {
+static const json_t *find_wanted_pools(const struct reconcile *r) {
+    const json_t *policy = json_object_get(side_spec(&r->config), "policy");
+    const json_t *replaced = json_object_get(side_status(&r->config), "replacedPools");
+
+    return json_object_get(pool_list_effective(r->work->arena, policy, replaced),
+                           "replicaPoolInfo");
+}
+
+static bool is_wanted(struct reconcile *r, const struct document *replica) {
     const json_t *list = wanted_pools(r);
+
+    if (reconcile_move_part(r, replica) != MOVE_NONE)
+        return reconcile_move_keeps(r, replica);
 
     for (size_t i = 0; i < json_array_size(list); i++)
         if (text_is(tree_text(json_array_get(list, i), "poolName"), replica_pool_of(replica)))
@@ -185,6 +194,21 @@ static int held_by(struct reconcile *r, const struct document *replica, struct e
     return 1;
 }
 
+/* One that is replaced, and lost: most of the others are healthy. */
+static bool is_dispensable(const struct reconcile *r, const struct document *replica) {
+    unsigned healthy = 0, others = 0;
+
+    if (reconcile_move_part(r, replica) != MOVE_OLD || replica_is_healthy(r, replica))
+        return false;
+    for (unsigned i = 0; i < r->count; i++) {
+        if (&r->replicas[i] == replica || r->replicas[i].deleted_at)
+            continue;
+        others++;
+        healthy += replica_is_healthy(r, &r->replicas[i]);
+    }
+    return healthy * 2 > others;
+}
+
 /* P65: of those that count, only while all others are healthy. */
 static int begin_removing(struct reconcile *r, const struct document *replica, struct error *err) {
     struct arena *arena = r->work->arena;
@@ -196,7 +220,8 @@ static int begin_removing(struct reconcile *r, const struct document *replica, s
                  arena_format(arena, "Replica %s leaves while the volume is served.", replica->id));
         return 0;
     }
-    if (sick && (is_counted(r, replica) || replica_is_healthy(r, replica))) {
+    if (sick && (is_counted(r, replica) || replica_is_healthy(r, replica)) &&
+        !is_dispensable(r, replica)) {
         wait_for(r, "ScaleDown",
                  arena_format(arena, "Replica %s leaves when replica %s is healthy.", replica->id,
                               sick->id));
@@ -352,7 +377,9 @@ static void put_policy(struct reconcile *r) {
 }
 
 int reconcile_replicas(struct reconcile *r, struct error *err) {
-    if (reconcile_read_pools(r, err) < 0 || scale_down(r, err) < 0 || scale_up(r, err) < 0)
+    r->wanted_pools = find_wanted_pools(r);
+    if (reconcile_read_pools(r, err) < 0 || reconcile_move(r, err) < 0 || scale_down(r, err) < 0 ||
+        scale_up(r, err) < 0 || reconcile_move_begin(r, err) < 0)
         return -1;
     put_replicas(r);
     put_policy(r);

@@ -15,8 +15,20 @@ static bool is_listed(const json_t *pools, const char *pool) {
     return false;
 }
 
+/* P45: of a replica that goes: its data cannot be removed, and so its document stays. */
+static bool is_stuck(const struct document *replica) {
+    return replica->deleted_at && text_is(replica_phase(replica), "DeletionFailed");
+}
+
+/* The same, of one whose node nobody hears of. */
+static bool is_away(const struct reconcile *r, const struct document *replica) {
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return replica->deleted_at && !(pool && pool->up);
+}
+
 /* The pools that count: a new one when its replica is healthy, an old one until its data are gone.
- * False: one that is to come is not there yet, or one that is to go is. */
+ * False: one that is to come is not there yet, or one that is to go is, and its pool answers. */
 static bool put_pools(struct reconcile *r) {
     const json_t *old = json_object_get(side_status(&r->config), "poolInfo");
     json_t *pools = json_array();
@@ -30,7 +42,7 @@ static bool put_pools(struct reconcile *r) {
             json_array_append_new(pools, json_string(pool));
         else
             all = false;
-        all = all && !replica->deleted_at;
+        all = all && !(replica->deleted_at && !is_away(r, replica));
     }
     side_put_status(r, &r->config, "poolInfo", pools);
     return all;
@@ -44,18 +56,6 @@ static void put_scaling(struct reconcile *r) {
 
     if (changed)
         side_put_conditions(r, conditions);
-}
-
-/* P45: of a replica that goes: its data cannot be removed, and so its document stays. */
-static bool is_stuck(const struct document *replica) {
-    return replica->deleted_at && text_is(replica_phase(replica), "DeletionFailed");
-}
-
-/* The same, of one whose node nobody hears of. */
-static bool is_away(const struct reconcile *r, const struct document *replica) {
-    const struct replica_pool *pool = reconcile_pool(r, replica);
-
-    return replica->deleted_at && !(pool && pool->up);
 }
 
 static struct condition find_stuck(const struct reconcile *r) {

@@ -47,10 +47,11 @@ static int holder_answers(struct reconcile *r, struct error *err) {
 int reconcile_snapshot_node(struct reconcile *r, const char **ret, struct error *err) {
     int answers;
 
-    *ret = "";
+    *ret = reconcile_move_node(r);
     if (!(reconcile_reverts(r) ? reconcile_wants_revert(r) : reconcile_wants_snapshot(r)) ||
         snapshot_node_obstacle(r->work->arena, side_spec(&r->volume), ""))
         return 0;
+    *ret = "";
     answers = holder_answers(r, err);
     if (answers < 0)
         return -1;

@@ -8,8 +8,9 @@
 
 /* ---- which can be used ---- */
 
-enum { OFFLINE, READ_ONLY, NO_ROOM, FAULTS };
-static const char *const faults[FAULTS] = { "is offline", "takes no writes", "has no room" };
+enum { OFFLINE, READ_ONLY, DRAINING, NO_ROOM, FAULTS };
+static const char *const faults[FAULTS] = { "is offline", "takes no writes", "is being drained",
+                                            "has no room" };
 
 /* FAULTS: none. */
 static unsigned fault_of(const struct replica_pool *pool, int64_t bytes) {
@@ -17,6 +18,8 @@ static unsigned fault_of(const struct replica_pool *pool, int64_t bytes) {
         return OFFLINE;
     if (pool->read_only)
         return READ_ONLY;
+    if (pool->draining)
+        return DRAINING;
     return pool->free_bytes < bytes ? NO_ROOM : FAULTS;
 }
 
@@ -34,6 +37,9 @@ static bool is_among(const char *const *names, unsigned count, const char *name)
 }
 
 static bool is_allowed(const struct replica_placement *wanted, const struct replica_pool *pool) {
+    if (is_among(wanted->without, wanted->without_count, pool->id) ||
+        (wanted->apart && is_among(wanted->nodes, wanted->node_count, pool->node)))
+        return false;
     return !wanted->of_source || is_among(wanted->of_source, wanted->source_count, pool->id);
 }
 
@@ -111,8 +117,10 @@ static bool is_better(const struct replica_placement *wanted, const struct repli
     const char *near = count == 0 ? wanted->near_node : NULL;
     bool near_one = near && strcmp(pool->node, near) == 0;
     bool near_other = near && strcmp(than->node, near) == 0;
-    bool again_one = has_node(taken, count, pool->node);
-    bool again_other = has_node(taken, count, than->node);
+    bool again_one = has_node(taken, count, pool->node) ||
+                     is_among(wanted->nodes, wanted->node_count, pool->node);
+    bool again_other = has_node(taken, count, than->node) ||
+                       is_among(wanted->nodes, wanted->node_count, than->node);
 
     if (near_one != near_other)
         return near_one;
@@ -137,11 +145,15 @@ static void take_best(const struct replica_placement *wanted, const struct repli
 
 static int too_few(struct arena *arena, const struct replica_placement *wanted, unsigned count,
                    unsigned usable, const unsigned *without, struct error *err) {
+    const char *drained =
+        without[DRAINING] ? arena_format(arena, "%u are being drained, ", without[DRAINING]) : "";
+
     return error_set(err, ERROR_UNAVAILABLE,
                      "%u replicas need %u pools, and %u of %u can be used: %u are offline, %u take "
-                     "no writes, %u have no room for %s.",
+                     "no writes, %s%u have no room for %s.",
                      wanted->count, wanted->count, usable, count, without[OFFLINE],
-                     without[READ_ONLY], without[NO_ROOM], quantity_text(arena, wanted->bytes));
+                     without[READ_ONLY], drained, without[NO_ROOM],
+                     quantity_text(arena, wanted->bytes));
 }
 
 int replica_placement_choose(struct arena *arena, const struct replica_placement *wanted,

@@ -18,6 +18,11 @@ struct replica_placement {
     unsigned named_count;
     const char *const *of_source; /* a clone goes only where its source is (P37); NULL: anywhere */
     unsigned source_count;
+    const char *const *without; /* pools that are not used, whatever they have */
+    unsigned without_count;
+    const char *const *nodes; /* of the volume's other replicas: used last, */
+    unsigned node_count;
+    bool apart;    /* or not at all */
     uint64_t seed; /* decides among equals (P38) */
 };
 

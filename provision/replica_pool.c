@@ -11,12 +11,13 @@
 
 #define POOL_SELECT                                                                         \
     "SELECT name, node, path, labels, read_only, total_bytes, free_bytes, state, seen_at, " \
-    "created_at, address, up_since FROM replica_pools"
+    "created_at, address, up_since, draining, online_at FROM replica_pools"
 
 static int read_pool(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
     struct arena *arena = work->arena;
     const char *labels = db_text(rows, 3);
     int64_t silent_us = work->clock_us - db_int(rows, 8);
+    int64_t online_at = db_is_null(rows, 13) ? db_int(rows, 8) : db_int(rows, 13);
     bool up = silent_us <= work->settings->replica_pool_down_s * SECOND_US;
 
     *(struct replica_pool *)item = (struct replica_pool){
@@ -33,6 +34,8 @@ static int read_pool(struct work *work, const struct db_rows *rows, void *item, 
         .address = db_copy(rows, 10, arena),
         .silent_us = silent_us,
         .up = up,
+        .draining = db_bool(rows, 12),
+        .offline_us = work->clock_us - online_at,
         .up_us = up && !db_is_null(rows, 11) ? work->clock_us - db_int(rows, 11) : 0,
     };
     return ((struct replica_pool *)item)->labels ? 0 : -1;
@@ -107,13 +110,15 @@ int replica_pool_report(struct work *work, const struct replica_pool *said,
     if (check_said(said, err) < 0 || check_owner(work, said, err) < 0 ||
         db_change(work->tx, err,
                   "INSERT INTO replica_pools (name, node, path, labels, read_only, total_bytes, "
-                  "free_bytes, state, seen_at, created_at, address, up_since) "
-                  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $9) "
+                  "free_bytes, state, seen_at, created_at, address, up_since, online_at) "
+                  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $9, $9) "
                   "ON CONFLICT (name) DO UPDATE "
                   "SET node = excluded.node, path = excluded.path, labels = excluded.labels, "
                   "read_only = excluded.read_only, total_bytes = excluded.total_bytes, "
                   "free_bytes = excluded.free_bytes, state = excluded.state, "
                   "seen_at = excluded.seen_at, address = excluded.address, "
+                  "online_at = CASE WHEN excluded.state = $13 THEN excluded.online_at "
+                  "ELSE COALESCE(replica_pools.online_at, replica_pools.seen_at) END, "
                   "up_since = CASE WHEN replica_pools.seen_at < $12 OR "
                   "replica_pools.node <> excluded.node OR replica_pools.up_since IS NULL "
                   "THEN excluded.up_since ELSE replica_pools.up_since END",
@@ -121,7 +126,8 @@ int replica_pool_report(struct work *work, const struct replica_pool *said,
                   DB_TEXT(json_text(work->arena, said->labels)), DB_BOOL(said->read_only),
                   DB_INT(said->total_bytes), DB_INT(said->free_bytes), DB_TEXT(said->state),
                   DB_INT(work->clock_us), DB_INT(work->now_us), DB_TEXT(said->address),
-                  DB_INT(work->clock_us - work->settings->replica_pool_down_s * SECOND_US)) < 0)
+                  DB_INT(work->clock_us - work->settings->replica_pool_down_s * SECOND_US),
+                  DB_TEXT(REPLICA_POOL_ONLINE)) < 0)
         return -1;
     found = replica_pool_find(work, said->id, ret, err);
     return error_if_none(found, err, ERROR_INTERNAL, "Pool %s is not there.", said->id);
@@ -135,6 +141,21 @@ static int has_replicas(struct work *work, const char *name, struct error *err) 
                         "SELECT 1 FROM documents WHERE kind = $1 AND body LIKE $2 LIMIT 1",
                         DB_TEXT(kind_volume_replica.name),
                         DB_TEXT(arena_join(work->arena, "%\"poolName\":\"", name, "\"%", NULL)));
+}
+
+int replica_pool_drain(struct work *work, const struct replica_pool *pool, bool draining,
+                       struct error *err) {
+    return db_change(work->tx, err, "UPDATE replica_pools SET draining = $2 WHERE name = $1",
+                     DB_TEXT(pool->id), DB_BOOL(draining));
+}
+
+int replica_pool_replicas(struct work *work, const char *name, int64_t *ret, struct error *err) {
+    return db_query_int(work->tx, ret, err,
+                        "SELECT COUNT(*) FROM documents WHERE kind = $1 AND body LIKE $2",
+                        DB_TEXT(kind_volume_replica.name),
+                        DB_TEXT(arena_join(work->arena, "%\"poolName\":\"", name, "\"%", NULL))) < 0
+               ? -1
+               : 0;
 }
 
 int replica_pool_silence(struct work *work, const char *node, int64_t *ret_us, struct error *err) {

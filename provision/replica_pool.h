@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #define REPLICA_POOL_NAME_MOST 63
+#define REPLICA_POOL_ONLINE    "Online"
 
 struct replica_pool {
     const char *id; /* its name, among those of all nodes */
@@ -17,6 +18,7 @@ struct replica_pool {
     const char *address; /* host:port, where other nodes reach its replicas; NULL: nowhere */
     json_t *labels;
     bool read_only;
+    bool draining; /* its replicas are to go to others, and none comes */
     int64_t total_bytes, free_bytes;
     const char *state;  /* "Online", or what its node says */
     int64_t seen_at;    /* shown */
@@ -24,6 +26,7 @@ struct replica_pool {
     int64_t silent_us;  /* since it was seen */
     bool up;            /* seen lately, */
     int64_t up_us;      /* and for so long without a pause */
+    int64_t offline_us; /* since it was last reported Online */
 };
 
 /* What its node says of it, from now on; *ret: as it stands.  ERROR_BAD_REQUEST; ERROR_CONFLICT:
@@ -42,5 +45,10 @@ int replica_pool_list(struct work *work, struct replica_pool **ret, struct error
 int replica_pool_silence(struct work *work, const char *node, int64_t *ret_us, struct error *err);
 /* 1: for so long that its pools count as down; 0: not, or it has none. */
 int replica_pool_is_silent(struct work *work, const char *node, struct error *err);
+/* Its replicas are to go to other pools, or stay. */
+int replica_pool_drain(struct work *work, const struct replica_pool *pool, bool draining,
+                       struct error *err);
+/* How many replicas it has, also those whose data are to go. */
+int replica_pool_replicas(struct work *work, const char *name, int64_t *ret, struct error *err);
 /* Nobody tells of it any more.  ERROR_CONFLICT while it has replicas. */
 int replica_pool_delete(struct work *work, const struct replica_pool *pool, struct error *err);

@@ -258,6 +258,8 @@ static int check_pools(struct work *work, const struct document *before,
     struct arena *arena = work->arena;
     const json_t *old_policy = json_object_get(spec_of(before), "policy");
     const json_t *policy = json_object_get(spec_of(after), "policy");
+    const json_t *replaced = json_object_get(before->status, "replacedPools");
+    const json_t *old, *wanted;
     const char *gone;
     int may_go;
 
@@ -268,11 +270,13 @@ static int check_pools(struct work *work, const struct document *before,
     if (strcmp(phase_of(before), "Reconciling") == 0 &&
         pool_list_names_same(used_pools(arena, before), policy))
         return 0;
+    old = pool_list_effective(arena, pools_of(arena, before, old_policy), replaced);
+    wanted = pool_list_effective(arena, policy, replaced);
+    if (json_object_size(replaced) > 0 && pool_list_names_same(old, wanted))
+        return 0;
     if (!old_policy && strcmp(phase_of(before), "Pending") == 0)
         return check_pool_count(after, err);
-    gone = strcmp(phase_of(before), "Reconciling") == 0
-               ? pool_list_only_gone(pools_of(arena, before, old_policy), policy)
-               : NULL;
+    gone = strcmp(phase_of(before), "Reconciling") == 0 ? pool_list_only_gone(old, wanted) : NULL;
     may_go = gone ? is_replaceable(work, before, gone, err) : 0;
     if (may_go != 0)
         return may_go < 0 ? -1 : 0;
@@ -281,7 +285,7 @@ static int check_pools(struct work *work, const struct document *before,
                          "spec.policy.replicaPoolInfo can be changed while the config is Bound; it "
                          "is %s.",
                          phase_of(before));
-    return pool_list_compare(pools_of(arena, before, old_policy), policy, "spec.policy", err);
+    return pool_list_compare(old, wanted, "spec.policy", err);
 }
 
 /* P59: one size after the other. */

@@ -2,12 +2,13 @@
 #include "provision/name.h"
 #include "provision/pool_list.h"
 
-#define BLOCK_LEAST      512
-#define BLOCK_MOST       131072
-#define DEPTH_MOST       65536
-#define WORKERS_MOST     1024
-#define TOLERATIONS_MOST 64
-#define RATE_MOST        INT64_C(1000000000000000) /* that QEMU can keep to */
+#define BLOCK_LEAST         512
+#define BLOCK_MOST          131072
+#define DEPTH_MOST          65536
+#define WORKERS_MOST        1024
+#define TOLERATIONS_MOST    64
+#define AUTO_REPLACE_MOST_S (366 * 86400)
+#define RATE_MOST           INT64_C(1000000000000000) /* that QEMU can keep to */
 
 /* clang-format off */
 static const struct schema_field resource_fields[] = {
@@ -64,6 +65,8 @@ static const struct schema_field replica_fields[] = {
     { "zvolWorkers", SCHEMA_DIGITS, .min = 1, .max = WORKERS_MOST,
       .about = "Threads that serve a replica." },
     { "compression", SCHEMA_WORD, .words = compressions, .about = "Of a replica's data." },
+    { "autoReplaceSeconds", SCHEMA_INT, .max = AUTO_REPLACE_MOST_S, .initial = "600",
+      .about = "A replica whose pool is offline for longer is replaced on another; 0: never." },
     SCHEMA_FIELDS_END,
 };
 

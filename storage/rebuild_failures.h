@@ -1,11 +1,11 @@
 /*
- * Rebuilds of one volume that failed, remembered for each replica: one that cannot be rebuilt, as on
+ * Failed rebuilds of one volume, remembered for each replica: one that cannot be rebuilt, as on
  * a full pool, delays its own next attempt and no other replica's.
  */
 #pragma once
 
-#include "common/error.h"
 #include "common/clock.h"
+#include "common/error.h"
 #include "engine/generation.h"
 
 #include <stdint.h>

@@ -518,6 +518,7 @@ static const struct row replica_pool_rows[] = {
     { ADMIN, "GET", "/replica_pools", NULL, 200, "replica_pool:get_all", NULL },
     { ADMIN, "GET", "/replica_pools/%s", NULL, 200, "replica_pool:get", NULL },
     { ADMIN, "PUT", "/replica_pools/%s", REPLICA_POOL, 200, "replica_pool:report", NULL },
+    { ADMIN, "PATCH", "/replica_pools/%s", "{\"replica_pool\": {\"draining\": true}}", 200, "replica_pool:drain", NULL },
     { ADMIN, "DELETE", "/replica_pools/%s", NULL, 204, "replica_pool:delete", NULL },
 };
 

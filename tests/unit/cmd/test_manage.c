@@ -115,9 +115,8 @@ static const char *line_of(const struct command_word *word, char *line, size_t s
     static const struct {
         const char *name, *more;
     } own[] = {
-        { "apply", " -f /dev/null" },
-        { "wait", " volumeconfig x --for=delete" },
-        { "salvage", " x" },
+        { "apply", " -f /dev/null" }, { "wait", " volumeconfig x --for=delete" },
+        { "salvage", " x" },          { "drain", " x" },
         { "host rename", " x y" },
     };
     const char *more = word->run_on ? " volumeconfig x" : "";

@@ -87,7 +87,7 @@ WORK_TEST(a_policy_is_taken_as_it_is_written_and_shown_with_its_defaults) {
             "\"target\":{\"queueDepth\":\"64\",\"luWorkers\":8,\"monitor\":false,"
             "\"resources\":{\"limits\":{\"cpu\":\"500m\",\"memory\":\"1Gi\"}},"
             "\"nodeSelector\":{\"disk\":\"ssd\"}},"
-            "\"replica\":{\"zvolWorkers\":\"4\",\"compression\":\"lz4\"},"
+            "\"replica\":{\"zvolWorkers\":\"4\",\"compression\":\"lz4\",\"autoReplaceSeconds\":600},"
             "\"replicaPoolInfo\":[{\"poolName\":\"p1\"},{\"poolName\":\"p2\"}]},"
             "\"status\":{\"phase\":\"Active\"}}",
             policy.id));

@@ -10,8 +10,8 @@
 
 #define WALKS        20
 #define STEPS        250
-#define NODES        3
-#define POOL_COUNT   5
+#define NODES        5
+#define POOL_COUNT   7
 #define CONFIGS      3
 #define VOLUMES_MOST 256
 #define FILES_MOST   1024
@@ -54,6 +54,7 @@ struct walk {
     unsigned file_count;
     struct target targets[VOLUMES_MOST];
     unsigned target_count;
+    unsigned moves;   /* replacements that began */
     bool calm;        /* nothing fails any more */
     unsigned content; /* what a volume holds now: never the same twice */
 };
@@ -546,6 +547,23 @@ static void node_acts(struct walk *walk, struct work *work, void *arg) {
         node_replica(walk, work, document);
 }
 
+/* Some stay offline for longer than any policy says, or are drained; the rest are online. */
+static void pools_stay_away(struct walk *walk, struct work *work, void *arg) {
+    unsigned first = draw(walk, POOL_COUNT), away = draw(walk, 3);
+
+    (void)arg;
+    sql(work, "UPDATE replica_pools SET up_since = 1");
+    for (unsigned i = 0; i < away; i++)
+        sql(work, "%s",
+            arena_format(work->arena,
+                         "UPDATE replica_pools SET seen_at = 1, online_at = 1, "
+                         "up_since = NULL WHERE name = 'pool-%c'",
+                         'a' + (first + i) % POOL_COUNT));
+    sql(work, "%s",
+        arena_format(work->arena, "UPDATE replica_pools SET draining = %u WHERE name = 'pool-%c'",
+                     draw(walk, 2), 'a' + draw(walk, POOL_COUNT)));
+}
+
 static void pools_change(struct walk *walk, struct work *work, void *arg) {
     unsigned pool = draw(walk, POOL_COUNT);
 
@@ -589,7 +607,7 @@ static void controller_acts(struct walk *walk, struct work *work, void *arg) {
 /* ---- what must always hold ---- */
 
 struct seen {
-    char id[UUID_SIZE], phase[16];
+    char id[UUID_SIZE], phase[16], replaced[UUID_SIZE];
     int64_t bytes;
 };
 
@@ -632,12 +650,17 @@ static void check_phase(const struct picture *before, const struct document *con
 
         if (strcmp(old->id, config->id) != 0)
             continue;
+        ck_assert_msg(!*old->replaced || !*ret->replaced ||
+                          strcmp(old->replaced, ret->replaced) == 0,
+                      "a replica is replaced before the last replacement has ended");
         snprintf(change, sizeof change, "%s %s", old->phase, now);
         for (size_t k = 0; k < LENGTH(changes); k++)
             allowed = allowed || strcmp(change, changes[k]) == 0;
         ck_assert_msg(allowed, "%s", change);
         ck_assert_int_ge(ret->bytes, old->bytes);
     }
+    snprintf(ret->replaced, sizeof ret->replaced, "%s",
+             text_at(json_object_get(config->status, "replacement"), "replicaId"));
     check_conditions(json_object_get(config->status, "conditions"));
     ck_assert_msg(!gives_back(config) ||
                       !*text_at(json_object_get(config->body, "publish"), "nodeId"),
@@ -666,18 +689,26 @@ static void check_removing(struct work *work, const struct document *volume, con
     const json_t *pools = json_object_get(config.status, "poolInfo");
     struct document *replicas = NULL;
     unsigned count = owned_by(work, volume->id, &kind_volume_replica, &replicas);
-    bool counts = false, sick = false;
+    const json_t *move = json_object_get(config.status, "replacement");
+    bool counts = false, sick = false, is_lost = false;
+    unsigned healthy = 0;
 
     for (unsigned i = 0; i < count; i++) {
         if (strcmp(replicas[i].id, leaves) != 0) {
             sick = sick || !is_healthy(volume, &replicas[i]);
+            healthy += is_healthy(volume, &replicas[i]);
             continue;
         }
+        is_lost =
+            !is_healthy(volume, &replicas[i]) && strcmp(text_at(move, "replicaId"), leaves) == 0;
         for (size_t k = 0; k < json_array_size(pools); k++)
             counts = counts || strcmp(json_string_value(json_array_get(pools, k)),
                                       text_at(spec_of(&replicas[i]), "poolName")) == 0;
     }
-    ck_assert_msg(!counts || !sick, "a replica leaves while another is not healthy");
+    if (is_lost)
+        ck_assert_msg(healthy * 2 > count - 1, "the others are no healthy majority");
+    else
+        ck_assert_msg(!counts || !sick, "a replica leaves while another is not healthy");
 }
 
 /* What a replica is stays; what it is to hold comes and goes. */
@@ -781,6 +812,28 @@ static void check_volumes(struct walk *walk, struct work *work, const struct pic
     }
 }
 
+/* New ones since the last step: not while half of the pools are away; and never too many. */
+static void check_moves(struct walk *walk, struct work *work, const struct picture *before,
+                        const struct picture *now) {
+    unsigned begun = 0;
+
+    for (unsigned i = 0; i < now->count; i++) {
+        const char *had = "";
+
+        for (unsigned k = 0; k < before->count; k++)
+            if (strcmp(before->configs[k].id, now->configs[i].id) == 0)
+                had = before->configs[k].replaced;
+        begun += *now->configs[i].replaced && !*had;
+    }
+    ck_assert_msg(begun == 0 || sql_int(work, "SELECT COUNT(*) FROM replica_pools WHERE "
+                                              "seen_at > 1") *
+                                        2 >
+                                    POOL_COUNT,
+                  "a replica is replaced in a mass outage");
+    walk->moves += begun;
+    ck_assert_int_le(sql_int(work, "SELECT COUNT(*) FROM replica_moves"), 2);
+}
+
 /* What a node says in its own words tells of its hosts. */
 static void check_words(struct work *work) {
     ck_assert_int_eq(sql_int(work,
@@ -801,46 +854,12 @@ static void check(struct walk *walk, struct work *work, void *arg) {
         check_phase(picture, &configs[i], &now.configs[i]);
     check_volumes(walk, work, picture, &now);
     check_contents(walk, work, NULL);
+    check_moves(walk, work, picture, &now);
     check_words(work);
     *picture = now;
 }
 
 /* ---- the walk ---- */
-
-static void step(struct walk *walk) {
-    static void (*const clients[])(struct walk *, struct work *, void *) = {
-        client_declares,     client_edits,  client_edits,  client_edits,          client_drops,
-        client_makes_policy, client_shoots, client_shoots, client_drops_snapshot, client_clones,
-    };
-    unsigned what = draw(walk, 100);
-
-    if (what < 20)
-        act(walk, clients[draw(walk, LENGTH(clients))], NULL, chance(walk, 5));
-    else if (what < 25)
-        act(walk, pools_change, NULL, false);
-    else if (what < 60)
-        act(walk, node_acts, NULL, false);
-    else
-        act(walk, controller_acts, chance(walk, 50) ? walk : NULL, chance(walk, 15));
-}
-
-static void walk_on(struct walk *walk, struct picture *picture, unsigned steps) {
-    while (steps-- > 0) {
-        step(walk);
-        act(walk, check, picture, false);
-        arena_reset(walk->arena);
-    }
-}
-
-static void calm_down(struct walk *walk, struct work *work, void *arg) {
-    (void)arg;
-    walk->calm = true;
-    memset(walk->away, 0, sizeof walk->away);
-    client_makes_policy(walk, work, NULL);
-    for (unsigned i = 0; i < POOL_COUNT; i++)
-        put_pool(work, arena_format(work->arena, "pool-%c", 'a' + i),
-                 arena_format(work->arena, "host-%c", 'a' + i % NODES), 100 * GIB);
-}
 
 /* Everybody does what there is to do. */
 static void all_nodes(struct walk *walk, struct work *work, void *arg) {
@@ -865,6 +884,58 @@ static void all_configs(struct walk *walk, struct work *work, void *arg) {
     (void)arg;
     for (unsigned i = 0; i < count; i++)
         ck_assert_int_ge(reconcile_config(work, all[i].id, &err), 0);
+}
+
+/* What is served and settled is what loses a pool. */
+static void all_stay_away(struct walk *walk, struct picture *picture) {
+    for (unsigned i = 0; i < 3; i++) {
+        act(walk, all_nodes, NULL, false);
+        act(walk, check, picture, false);
+        act(walk, all_configs, NULL, false);
+        act(walk, check, picture, false);
+    }
+    act(walk, pools_stay_away, NULL, false);
+    act(walk, all_nodes, NULL, false);
+    act(walk, check, picture, false);
+    act(walk, all_configs, NULL, false);
+}
+
+static void step(struct walk *walk, struct picture *picture) {
+    static void (*const clients[])(struct walk *, struct work *, void *) = {
+        client_declares,     client_edits,  client_edits,  client_edits,          client_drops,
+        client_makes_policy, client_shoots, client_shoots, client_drops_snapshot, client_clones,
+    };
+    unsigned what = draw(walk, 100);
+
+    if (what < 20)
+        act(walk, clients[draw(walk, LENGTH(clients))], NULL, chance(walk, 5));
+    else if (what < 25)
+        act(walk, pools_change, NULL, false);
+    else if (what < 33)
+        all_stay_away(walk, picture);
+    else if (what < 60)
+        act(walk, node_acts, NULL, false);
+    else
+        act(walk, controller_acts, chance(walk, 50) ? walk : NULL, chance(walk, 15));
+}
+
+static void walk_on(struct walk *walk, struct picture *picture, unsigned steps) {
+    while (steps-- > 0) {
+        step(walk, picture);
+        act(walk, check, picture, false);
+        arena_reset(walk->arena);
+    }
+}
+
+static void calm_down(struct walk *walk, struct work *work, void *arg) {
+    (void)arg;
+    walk->calm = true;
+    memset(walk->away, 0, sizeof walk->away);
+    client_makes_policy(walk, work, NULL);
+    sql(work, "UPDATE replica_pools SET draining = 0");
+    for (unsigned i = 0; i < POOL_COUNT; i++)
+        put_pool(work, arena_format(work->arena, "pool-%c", 'a' + i),
+                 arena_format(work->arena, "host-%c", 'a' + i % NODES), 100 * GIB);
 }
 
 static void settle_wholly(struct walk *walk, struct picture *picture) {
@@ -1013,9 +1084,10 @@ static void nothing_is_left(struct walk *walk, struct work *work, void *arg) {
         ck_assert_str_eq(walk->targets[i].node, "");
 }
 
-static void walk_once(uint64_t seed, struct db *db) {
+static unsigned walk_once(uint64_t seed, struct db *db) {
     struct walk *walk = calloc(1, sizeof *walk);
     struct picture *picture = calloc(1, sizeof *picture);
+    unsigned moves;
 
     walk->db = db;
     walk->seed = seed;
@@ -1040,9 +1112,11 @@ static void walk_once(uint64_t seed, struct db *db) {
     act(walk, drop_all, NULL, false);
     settle_wholly(walk, picture);
     act(walk, nothing_is_left, NULL, false);
+    moves = walk->moves;
     arena_free(walk->arena);
     free(picture);
     free(walk);
+    return moves;
 }
 
 /* WALKS=1000 takes more of them, and tells which; WALK_SEED=7 repeats one. */
@@ -1052,14 +1126,18 @@ START_TEST(whatever_happens_in_between_all_comes_true_and_nothing_is_left) {
     uint64_t walks = given ? 1 : more ? strtoull(more, NULL, 10) : WALKS;
     const struct db_settings settings = { .url = database_url(), .inline_writes = true };
     struct error err = { 0 };
+    unsigned moves = 0;
     struct db *db;
 
     ck_assert_msg(db_open(&settings, &db, &err) == 0, "%s", err.message);
     for (uint64_t n = given ? 0 : WALK_FIRST; n < walks; n += WALK_STEP) {
         if (more)
             fprintf(stderr, "walk %ju\n", (uintmax_t)(first + n));
-        walk_once(first + n, db);
+        moves += walk_once(first + n, db);
     }
+    ck_assert_msg(given || WALK_STEP > 1 || moves > 0, "no replica was replaced in any walk");
+    if (more)
+        fprintf(stderr, "%u moves\n", moves);
     db_close(db);
 }
 END_TEST
