@@ -247,7 +247,7 @@ static bool rival_creates(const struct driver_fence *fence) {
 START_TEST(of_two_that_create_both_end_with_one_file) {
     for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
         autoplace struct place place;
-        struct lease lease = { .fence = { rival_creates }, .place = &place };
+        struct lease lease = { .fence = { .holds = rival_creates }, .place = &place };
         struct driver_volume volume;
         const char *format;
 
@@ -411,7 +411,7 @@ START_TEST(a_late_worker_never_shrinks) {
     for (int allocation = 0; allocation < 2; allocation++) {
         autobench struct bench bench;
         autoclose int fd = -1;
-        struct rival rival = { .fence = { rival_grows }, .bytes = 3 * GIB };
+        struct rival rival = { .fence = { .holds = rival_grows }, .bytes = 3 * GIB };
         struct stat status;
 
         bench_new(&bench);
@@ -471,7 +471,7 @@ static int write_under_lease(struct bench *bench, struct leased *leased, int64_t
 
     bench_new(bench);
     fd = open(bench_path(bench, "image"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    *leased = (struct leased){ .fence = { is_leased } };
+    *leased = (struct leased){ .fence = { .holds = is_leased } };
     boottime.now_us = BEGIN;
     boottime.write_us = write_us;
     boottime.pause_us = 60000000;

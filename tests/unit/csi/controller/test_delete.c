@@ -163,11 +163,11 @@ START_TEST(what_a_driver_without_a_cluster_created_is_deleted_by_any) {
 }
 END_TEST
 
+#define TOO_LONG "--csi.cluster=0123456789012345678901234567890123456789012345678901234567890123"
+
 START_TEST(a_cluster_is_named_by_letters_digits_and_marks) {
     static const char *const wrong[] = { "--csi.cluster=a/b", "--csi.cluster=@a",
-                                         "--csi.cluster=a b",
-                                         "--csi.cluster=0123456789012345678901234567890123456789"
-                                         "012345678901234567890123" };
+                                         "--csi.cluster=a b", TOO_LONG };
 
     for (size_t i = 0; i < LENGTH(wrong); i++) {
         const char *const arguments[] = { "--csi.kubelet_directory=/nowhere", wrong[i], NULL };
