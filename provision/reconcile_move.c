@@ -113,11 +113,17 @@ static int64_t wait_us(const struct reconcile *r) {
     return (seconds ? json_integer_value(seconds) : AUTO_REPLACE_S) * SECOND_US;
 }
 
+static bool is_offline(const struct reconcile *r, const struct document *replica) {
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return !pool || !pool->up || !text_is(pool->state, REPLICA_POOL_ONLINE);
+}
+
 /* Its pool stays offline; what the volume's node still reads and writes is not lost. */
 static bool is_lost(const struct reconcile *r, const struct document *replica) {
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
-    return pool && wait_us(r) > 0 && pool->offline_us > wait_us(r) &&
+    return pool && is_offline(r, replica) && wait_us(r) > 0 && pool->offline_us > wait_us(r) &&
            !(volume_is_served(r) && replica_is_healthy(r, replica));
 }
 
@@ -125,12 +131,6 @@ static bool is_drained(const struct reconcile *r, const struct document *replica
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
     return pool && pool->draining;
-}
-
-static bool is_offline(const struct reconcile *r, const struct document *replica) {
-    const struct replica_pool *pool = reconcile_pool(r, replica);
-
-    return !pool || !pool->up || !text_is(pool->state, REPLICA_POOL_ONLINE);
 }
 
 /* It still holds, as it did when the replacement began. */

@@ -20,11 +20,11 @@ static bool is_stuck(const struct document *replica) {
     return replica->deleted_at && text_is(replica_phase(replica), "DeletionFailed");
 }
 
-/* The same, of one whose node nobody hears of. */
+/* The same, of one whose pool is offline. */
 static bool is_away(const struct reconcile *r, const struct document *replica) {
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
-    return replica->deleted_at && !(pool && pool->up);
+    return replica->deleted_at && !(pool && pool->up && text_is(pool->state, REPLICA_POOL_ONLINE));
 }
 
 /* The pools that count: a new one when its replica is healthy, an old one until its data are gone.
@@ -63,6 +63,7 @@ static struct condition find_stuck(const struct reconcile *r) {
 
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
+        const struct replica_pool *pool;
 
         if (is_stuck(replica)) {
             found.reason = "DeletionFailed";
@@ -72,11 +73,12 @@ static struct condition find_stuck(const struct reconcile *r) {
         }
         if (found.reason || !is_away(r, replica))
             continue;
-        found.reason = "PoolSilent";
+        pool = reconcile_pool(r, replica);
+        found.reason = pool && pool->up ? "PoolOffline" : "PoolSilent";
         found.message = arena_format(r->work->arena,
-                                     "The pool of replica %s is silent. The replica's data go when "
+                                     "The pool of replica %s is %s. The replica's data go when "
                                      "it is back, or an administrator says that they have gone.",
-                                     replica->id);
+                                     replica->id, pool && pool->up ? "offline" : "silent");
     }
     return found;
 }

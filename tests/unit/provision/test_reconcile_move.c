@@ -145,6 +145,39 @@ WORK_TEST(a_replica_is_not_replaced_before_its_time_or_while_it_is_healthy) {
     ck_assert_uint_eq(count_of(work, id), 4);
 }
 
+/* Its node reports that the disk is gone, for as long: the config does not wait for that. */
+WORK_TEST(a_pool_that_is_reported_offline_is_lost_like_one_that_is_silent) {
+    struct replica_pool pool, said = {
+        .id = "pool-c", .node = "host-c", .path = "/pool", .state = "Gone", .read_only = true
+    };
+    const char *id = served(work);
+
+    said.labels = json_keep(work->arena, json_object());
+    go_away(work, "c", POLICY_S + 1);
+    OK(replica_pool_report(work, &said, &pool, err));
+    say_served(work, id, 2, "Offline");
+    settle(work, id);
+    ck_assert_uint_eq(count_of(work, id), 4);
+    fill_fourth(work, id, "Offline");
+    leave(work, id);
+    ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Bound\"");
+    ck_assert_ptr_nonnull(strstr(config_at(work, id, "status.conditions"), "PoolOffline"));
+}
+
+/* A policy shorter than the pause between two reports. */
+WORK_TEST(a_pool_that_is_online_is_not_lost_between_two_reports) {
+    const char *id;
+
+    put_pools(work, 5);
+    sql(work, "UPDATE replica_pools SET up_since = 1");
+    id = named(work, "");
+    OK(edit(work, id, "{\"spec\":{\"policy\":{\"replica\":{\"autoReplaceSeconds\":1}}}}", err));
+    settle(work, id);
+    go_away(work, "c", 10);
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    ck_assert_uint_eq(count_of(work, id), 3);
+}
+
 WORK_TEST(nothing_is_replaced_while_half_of_the_pools_are_away) {
     const char *id = served(work);
 
@@ -330,6 +363,8 @@ WORK_TEST(a_replacement_is_not_put_beside_another_replica) {
 CHECK_MAIN("reconcile_move",
            a_lost_replica_is_replaced_and_the_old_one_goes_when_the_new_one_is_healthy,
            a_replica_is_not_replaced_before_its_time_or_while_it_is_healthy,
+           a_pool_that_is_reported_offline_is_lost_like_one_that_is_silent,
+           a_pool_that_is_online_is_not_lost_between_two_reports,
            nothing_is_replaced_while_half_of_the_pools_are_away,
            a_pool_that_comes_back_cancels_the_replacement,
            a_drained_pool_is_emptied_and_takes_no_replica,
