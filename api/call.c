@@ -2,6 +2,7 @@
 
 #include "api/fault.h"
 #include "api/versions.h"
+#include "common/clock.h"
 #include "ledger/operation.h"
 
 #include <string.h>
@@ -42,16 +43,42 @@ static void leave_seat(struct call *call) {
     call->seat = NULL;
 }
 
+#define REFUSALS_EACH_US SECOND_US
+
+/* A client that has its share is refused as often as it asks: one of these refusals a second is
+ * logged as an error, and how many others there were before it. */
+static bool is_due(struct call *call, const struct error *err, unsigned *ret_others) {
+    struct api *api = call->request.api;
+    int64_t now_us = clock_monotonic_us(), due_us = atomic_load(&api->refusal_due_us);
+
+    *ret_others = 0;
+    if (!err || err->kind != ERROR_TRY_LATER)
+        return true;
+    if (now_us < due_us ||
+        !atomic_compare_exchange_strong(&api->refusal_due_us, &due_us, now_us + REFUSALS_EACH_US)) {
+        atomic_fetch_add(&api->refusals_unlogged, 1);
+        return false;
+    }
+    *ret_others = atomic_exchange(&api->refusals_unlogged, 0);
+    return true;
+}
+
+static bool has_failed(const struct call *call, const struct error *err) {
+    return call->request.http->status >= error_http_status(ERROR_INTERNAL) ||
+           (err && error_is_hidden(err->kind));
+}
+
 /* What clients are not told, the log is; `err` is NULL when all is well. */
 static void reply(struct call *call, const struct error *err) {
     struct http_exchange *http = call->request.http;
     const struct log_context *log = &call->request.context.log;
+    unsigned others;
 
     leave_seat(call);
-    if (http->status >= error_http_status(ERROR_INTERNAL) || (err && error_is_hidden(err->kind)))
+    if (has_failed(call, err) && is_due(call, err, &others))
         log_error(log, "request failed", "method", http->method, "path", http->path, "status",
                   LOG_INT(http->status), "peer", http->peer, "reason", err ? err->message : NULL,
-                  NULL);
+                  "others", LOG_INT(others), NULL);
     else
         log_debug(log, "request", "method", http->method, "path", http->path, "status",
                   LOG_INT(http->status), "peer", http->peer, "reason", reason_to_log(http, err),
@@ -74,14 +101,17 @@ void call_refuse(void *arg) {
     struct call *call = arg;
     struct http_exchange *http = call->request.http;
     struct error err;
+    unsigned others;
 
     error_set(&err, ERROR_TRY_LATER,
               "Too many large answers wait for clients that do not read them. Try again later, or "
               "ask for less with limit.");
     http->reply_header_count = call->headers;
     fault_render(http, &err);
-    log_error(&call->request.context.log, "answer refused", "method", http->method, "path",
-              http->path, "peer", http->peer, "reason", err.message, NULL);
+    if (is_due(call, &err, &others))
+        log_error(&call->request.context.log, "answer refused", "method", http->method, "path",
+                  http->path, "peer", http->peer, "reason", err.message, "others", LOG_INT(others),
+                  NULL);
 }
 
 /* Runs inside the body: the writer's thread has only to send afterwards. */

@@ -32,6 +32,9 @@ struct api {
     struct worker_pool *askers; /* of the compute service; NULL: nobody is asked, or at once */
     atomic_uint in_flight;      /* writes whose `done` has not returned, and what is asked */
     atomic_bool stops;
+    _Atomic int64_t
+        refusal_due_us; /* monotonic: when a refusal for now is an error of the log again */
+    atomic_uint refusals_unlogged; /* since the last one that was */
 };
 
 struct call {

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -98,6 +99,8 @@ struct service {
     struct api *api;
 };
 
+static int log_file = -1;
+
 static void service_start(struct service *service) {
     char url[128];
     const struct db_settings db = { .url = url };
@@ -106,7 +109,7 @@ static void service_start(struct service *service) {
 
     *service = (struct service){ .directory = "/tmp/scoria-reads-XXXXXX",
                                  .settings = { .clock = &clock_system, .max_limit = 1000 } };
-    log_open(-1, LOG_ERROR, LOG_TEXT);
+    log_open(log_file, LOG_ERROR, LOG_TEXT);
     ck_assert_ptr_nonnull(mkdtemp(service->directory));
     snprintf(url, sizeof(url), "sqlite://%s/db", service->directory);
     ck_assert_msg(db_open(&db, &service->db, &err) == 0, "%s", err.message);
@@ -284,6 +287,48 @@ START_TEST(a_client_that_leaves_while_it_waits_costs_no_read) {
 }
 END_TEST
 
+/* Lines of the log, and the refusals for which they and the next one stand. */
+static unsigned logged_lines(const struct api *api, unsigned *ret_refusals) {
+    static const char key[] = " others=";
+    autofile FILE *file = fdopen(dup(log_file), "r");
+    unsigned lines = 0;
+    char line[4097];
+
+    *ret_refusals = atomic_load(&api->refusals_unlogged);
+    rewind(file);
+    while (fgets(line, sizeof(line), file)) {
+        const char *others = strstr(line, key);
+
+        ck_assert_msg(strstr(line, "request failed") && others, "%s", line);
+        *ret_refusals += 1 + (unsigned)strtoul(others + strlen(key), NULL, 10);
+        lines++;
+    }
+    return lines;
+}
+
+/* However long they take: a second is enough for many of them. */
+START_TEST(a_project_that_is_refused_does_not_fill_the_log) {
+    enum { REFUSALS = 2000 };
+    autoservice struct service service;
+    struct test_exchange *more[SEATS / 2 - READERS];
+    struct hoard hoard;
+    unsigned refusals;
+
+    log_file = memfd_create("log", MFD_CLOEXEC);
+    service_start(&service);
+    hoard = hoard_for(&service, PROJECT_A);
+    for (size_t i = 0; i < LENGTH(more); i++)
+        more[i] = send_to(&service, PROJECT_A, "GET", "/v3/things", "");
+    for (unsigned i = 0; i < REFUSALS; i++)
+        end_with(send_to(&service, PROJECT_A, "GET", "/v3/things", ""), 503);
+    ck_assert_uint_lt(logged_lines(service.api, &refusals), REFUSALS / 2);
+    ck_assert_uint_eq(refusals, REFUSALS);
+    hoard_end(&hoard, 200);
+    for (size_t i = 0; i < LENGTH(more); i++)
+        end_with(more[i], 200);
+}
+END_TEST
+
 static void *free_api(void *arg) {
     struct service *service = arg;
 
@@ -315,4 +360,5 @@ CHECK_MAIN("reads", requests_that_take_little_never_wait_for_large_reads,
            a_project_leaves_a_reader_to_the_others, what_took_little_again_is_read_at_once,
            a_project_leaves_seats_of_those_that_wait,
            a_client_that_leaves_while_it_waits_costs_no_read,
+           a_project_that_is_refused_does_not_fill_the_log,
            the_end_answers_whatever_waits_for_a_reader)
