@@ -121,6 +121,37 @@ void snapshot_source_keep_label(struct work *work, struct document *config) {
                         json_stringn(source, (size_t)(strchr(source, '@') - source)));
 }
 
+/* Its node makes it from the snapshot. */
+static bool is_unmade(const struct document *replica) {
+    const char *phase = json_text_of(replica->status, "phase");
+
+    return !replica->deleted_at && json_object_get(spec_of(replica), "source") &&
+           (!phase || strcmp(phase, "Init") == 0);
+}
+
+static bool has_phase(const struct document *config, const char *phase) {
+    const char *has = json_text_of(config->status, "phase");
+
+    return has && strcmp(has, phase) == 0;
+}
+
+int snapshot_source_is_needed(struct work *work, const struct document *config, struct error *err) {
+    struct document *volume = NULL, *replicas = NULL;
+    int count;
+
+    if (!json_text_of(spec_of(config), "cstorVolumeSource"))
+        return 0;
+    if (!has_phase(config, "Bound") && !has_phase(config, "Reconciling"))
+        return 1;
+    count = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
+    if (count > 0)
+        count = document_owned(work, volume->id, &kind_volume_replica, &replicas, err);
+    for (int i = 0; i < count; i++)
+        if (is_unmade(&replicas[i]))
+            return 1;
+    return count < 0 ? -1 : 0;
+}
+
 /* ---- clones that are being made ---- */
 
 #define PENDING                                                                                   \

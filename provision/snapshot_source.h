@@ -20,3 +20,6 @@ void snapshot_source_keep_label(struct work *work, struct document *config);
 /* How many clones of the config, or of that snapshot of it when one is named, are not Bound yet. */
 int snapshot_source_begun(struct work *work, const struct document *config, const char *snapshot,
                           struct error *err);
+/* 1: the config, a clone, or a replica of it is still made of its source; 0: it is whole, or no
+ * clone. */
+int snapshot_source_is_needed(struct work *work, const struct document *config, struct error *err);

@@ -308,8 +308,14 @@ static int check_config_edit(struct work *work, const struct document *before,
     const json_t *old_policy = json_object_get(spec_of(before), "policy");
     const json_t *policy = json_object_get(spec_of(after), "policy");
 
+    int needs_source = json_object_get(after->labels, LABEL_SOURCE)
+                           ? 1
+                           : snapshot_source_is_needed(work, before, err);
+
     /* One that is whole needs nothing of its source: it may be let go of. */
-    if (!is_bound(before) || json_object_get(after->labels, LABEL_SOURCE))
+    if (needs_source < 0)
+        return -1;
+    if (needs_source)
         snapshot_source_keep_label(work, after);
     if (check_move(before, after, err) < 0 || check_pools(work, before, after, err) < 0 ||
         check_size(work, before, after, err) < 0 ||

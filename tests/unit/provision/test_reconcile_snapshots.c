@@ -464,6 +464,29 @@ WORK_TEST(a_clone_is_put_where_its_snapshot_is_and_made_of_it) {
     ck_assert_str_eq(config_at(work, clone, "status.phase"), "\"Bound\"");
 }
 
+/* Also where the config says Bound already. */
+WORK_TEST(a_clone_keeps_its_label_while_a_replica_is_made_of_its_source) {
+    const char *config = publish(work, bound(work, false), "host-a"), *clone;
+    static const char none[] = "{\"metadata\":{\"labels\":{\"openebs.io/source-volume\":null}}}";
+    struct document *replicas = NULL;
+
+    ready(work, config, SNAPSHOT("s"));
+    clone = declare(work, &kind_volume_config,
+                    DECLARED("c", "2Gi", 2, ",\"cstorVolumeSource\":\"db@s\""));
+    settle(work, clone);
+    say_made(work, clone);
+    settle(work, clone);
+    replicas_of(work, clone, &replicas);
+    say(work, &replicas[0], "{\"phase\":\"Init\"}");
+    OK(edit(work, clone, none, err));
+    ck_assert_str_eq(config_at(work, clone, "metadata.labels"),
+                     "{\"openebs.io/source-volume\":\"db\"}");
+    replicas_of(work, clone, &replicas);
+    say(work, &replicas[0], "{\"phase\":\"Healthy\"}");
+    OK(edit(work, clone, none, err));
+    ck_assert_str_eq(config_at(work, clone, "metadata.labels"), "{}");
+}
+
 static bool is_among(const char *const *ids, unsigned count, const char *id) {
     for (unsigned i = 0; i < count; i++) {
         if (strcmp(ids[i], id) == 0)
@@ -588,6 +611,7 @@ CHECK_MAIN("reconcile_snapshots", a_snapshot_is_taken_once_and_ready_when_most_h
            a_snapshot_goes_when_each_replica_has_said_so,
            no_file_goes_while_somebody_may_still_make_it,
            a_clone_is_put_where_its_snapshot_is_and_made_of_it,
+           a_clone_keeps_its_label_while_a_replica_is_made_of_its_source,
            a_clone_need_not_wait_when_its_snapshot_changes,
            a_clone_of_what_is_lost_waits_and_is_never_empty,
            a_clone_of_a_snapshot_that_failed_never_comes,
