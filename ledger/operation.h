@@ -177,8 +177,9 @@ int operation_retry(struct work *work, const char *id, const char *owner, int64_
 /* The same by who has claimed it and not begun: that was no attempt. */
 int operation_put_back(struct work *work, const char *id, const char *owner, int64_t retry_at,
                        struct error *err);
-/* The same by a worker that found in use `what` it needs: that was no attempt either.  One that
- * changes a part of a volume's files keeps new readers of them away until it has had its turn. */
+/* The same by a worker that found in use `what` it needs: that was no attempt either.  Unless it
+ * reads another volume's files itself it keeps new readers of its own away until it has had its
+ * turn. */
 int operation_wait_for(struct work *work, const char *id, const char *owner, const char *what,
                        int64_t retry_at, struct error *err);
 /* Its worker is of those that do not move much data, and has found that it would: it goes on with

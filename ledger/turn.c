@@ -54,7 +54,7 @@ static int tell_next(struct work *work, const char *which, const char *of, struc
 
 struct passed {
     const char *id, *turn_of, *object_id, *volume_id;
-    bool with_host;
+    bool with_host, waited; /* the latter: for files in use, and kept readers of them away */
 };
 
 static int passed_read(struct work *work, const struct db_rows *rows, void *item,
@@ -66,6 +66,7 @@ static int passed_read(struct work *work, const struct db_rows *rows, void *item
         .object_id = db_copy(rows, 2, work->arena),
         .volume_id = db_copy(rows, 3, work->arena),
         .with_host = db_bool(rows, 4),
+        .waited = db_bool(rows, 5),
     };
     return 0;
 }
@@ -73,9 +74,13 @@ static int passed_read(struct work *work, const struct db_rows *rows, void *item
 /* Who waited at the volume's files, whatever his own turn. */
 static int tell_at_files(struct work *work, const struct passed *passed, bool only_read,
                          struct error *err) {
-    if (strcmp(passed->object_id, passed->volume_id) == 0 || (only_read && !passed->with_host))
-        return 0;
-    return tell_next(work, passed->with_host ? next_of_host : next_of_part, passed->volume_id, err);
+    bool of_part = strcmp(passed->object_id, passed->volume_id) != 0;
+
+    if (of_part && passed->with_host)
+        return tell_next(work, next_of_host, passed->volume_id, err);
+    return (of_part && !only_read) || passed->waited
+               ? tell_next(work, next_of_part, passed->volume_id, err)
+               : 0;
 }
 
 static int tell_after(struct work *work, const struct passed *passed, struct error *err) {
@@ -114,8 +119,10 @@ int turn_pass_on_for_good(struct work *work, struct db_rows *query, struct error
 }
 
 int turn_pass_on_of(struct work *work, const struct operation *operation, struct error *err) {
-    const struct passed passed = { operation->id, operation->turn_of, operation->object_id,
-                                   operation->volume_id, false };
+    const struct passed passed = {
+        operation->id, operation->turn_of,          operation->object_id, operation->volume_id,
+        false,         operation->waits_for != NULL
+    };
 
     if (!operation->turn_of)
         return tell_after(work, &passed, err);

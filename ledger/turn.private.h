@@ -6,8 +6,8 @@
  * object, do not wait for each other.  What is cancelled waits for none.
  *
  * Besides, a volume's files may be one chain.  From the moment that a guest's host has a part in
- * one of its snapshots nothing else begins there; and while a snapshot is taken out of it nobody
- * begins to read any part: he would have a worker, and wait with it.
+ * one of its snapshots nothing else begins there; and while a snapshot is taken out of it, or an
+ * operation that changes it waits for its files, nothing begins to read any part.
  */
 #pragma once
 
@@ -54,10 +54,16 @@
     "(other.owner <> '' OR other.waits_for IS NOT NULL) AND " \
     "EXISTS (SELECT 1 FROM operation_turns theirs WHERE theirs.operation_id = other.id AND " \
     THEIRS "))"
+/* Else those that read could keep a change of the volume away for ever, one after the other. */
+#define NONE_WAITS_FOR_FILES(volume) \
+    "NOT EXISTS (SELECT 1 FROM operations other WHERE other.volume_id = " volume " AND " \
+    "other.waits_for IS NOT NULL AND other.reads_of IS NULL AND other." IS_IN_LINE " AND " \
+    "other.id <> operations.id)"
 #define MAY_BEGIN_AT_FILES \
     "(turn_of IS NULL OR " NO_HOST_IS_AT("operations.volume_id") ") AND " \
     "(reads_of IS NULL OR (" NO_HOST_IS_AT("operations.reads_of") " AND " \
-    NOTHING_IS_TAKEN_OUT_OF("operations.reads_of") ")) AND " NO_HOST_IS_AT_ITS_VOLUMES
+    NOTHING_IS_TAKEN_OUT_OF("operations.reads_of") " AND " \
+    NONE_WAITS_FOR_FILES("operations.reads_of") ")) AND " NO_HOST_IS_AT_ITS_VOLUMES
 
 /* Of one turn those that change what it is about are found by an index of theirs, so that many that
  * read cost nobody anything. */
@@ -73,7 +79,7 @@
 /* What a statement tells of the operation that it has ended, or that has lost its worker. */
 #define RETURNING_PASSED                                                \
     " RETURNING id, turn_of, object_id, volume_id, CASE WHEN deadline " \
-    "IS NULL THEN 0 ELSE 1 END"
+    "IS NULL THEN 0 ELSE 1 END, CASE WHEN waits_for IS NULL THEN 0 ELSE 1 END"
 
 /* Runs `query`, which has that at its end, and tells whoever was told in vain to begin, and has
  * nobody in front of it any more.  How many it has ended, 1 or 0; or -1. */
