@@ -23,6 +23,7 @@
 #define CONDITION_REVERTING         "Reverting" /* False: what it is reverted to is there no more */
 #define CONDITION_SALVAGING         "Salvaging" /* an administrator believes one replica alone */
 #define CONDITION_SCALING           "Scaling" /* replicas come or go; the message says what it waits for */
+#define CONDITION_NEAR_FULL         "NearFull"   /* a replica's pool has little space left */
 #define CONDITION_REBUILDING        "Rebuilding" /* False: a replica could not be rebuilt */
 
 struct condition {

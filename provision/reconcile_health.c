@@ -76,6 +76,42 @@ static int put_rebuild(struct reconcile *r, struct error *err) {
     return tell_rebuild(r, &now, was_running, err);
 }
 
+/* ---- space ---- */
+
+#define FULL_PERCENT  5 /* less is free: near full; */
+#define CLEAR_PERCENT 7 /* and no more when so much is */
+
+static const struct document *find_near_full(const struct reconcile *r, int64_t percent) {
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+        const struct replica_pool *pool = reconcile_pool(r, replica);
+
+        if (!replica->deleted_at && pool && pool->up &&
+            pool->free_bytes < pool->total_bytes / 100 * percent)
+            return replica;
+    }
+    return NULL;
+}
+
+static int put_near_full(struct reconcile *r, struct error *err) {
+    json_t *conditions = side_conditions(r);
+    bool was = condition_is(conditions, CONDITION_NEAR_FULL, "True");
+    const struct document *replica = find_near_full(r, was ? CLEAR_PERCENT : FULL_PERCENT);
+    struct condition now = { CONDITION_NEAR_FULL, "True", "PoolNearFull", NULL };
+
+    if (!replica) {
+        if (condition_drop(conditions, CONDITION_NEAR_FULL))
+            side_put_conditions(r, conditions);
+        return 0;
+    }
+    now.message =
+        arena_format(r->work->arena, "The pool of replica %s has little space left.", replica->id);
+    if (!condition_put(conditions, &now, r->work->now_us))
+        return 0;
+    side_put_conditions(r, conditions);
+    return reconcile_tell(r, "Warning", CONDITION_NEAR_FULL, now.message, err);
+}
+
 int reconcile_health(struct reconcile *r, struct error *err) {
-    return put_rebuild(r, err);
+    return put_rebuild(r, err) < 0 ? -1 : put_near_full(r, err);
 }

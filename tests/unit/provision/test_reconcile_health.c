@@ -102,6 +102,26 @@ WORK_TEST(a_rebuild_of_a_volume_that_stops_is_interrupted_and_not_finished) {
     ck_assert_ptr_nonnull(strstr(last_event(work, id), "Warning RebuildInterrupted"));
 }
 
+WORK_TEST(a_pool_with_little_space_is_a_condition_and_a_warning_until_it_has_more) {
+    const char *id = served(work);
+
+    (void)err;
+    put_pool(work, "pool-c", "host-c", 49 * GIB); /* of 1000 */
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Bound\"");
+    ck_assert_str_eq(last_event(work, id),
+                     arena_format(work->arena,
+                                  "Warning NearFull 1: The pool of replica %s has little space "
+                                  "left.",
+                                  third(work, id)));
+    put_pool(work, "pool-c", "host-c", 60 * GIB);
+    settle(work, id);
+    ck_assert_ptr_nonnull(strstr(config_at(work, id, "status.conditions"), "NearFull"));
+    put_pool(work, "pool-c", "host-c", 71 * GIB);
+    settle(work, id);
+    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+}
+
 /* ---- a pool is exchanged ---- */
 
 #define EXCHANGED(list) "{\"spec\":{\"policy\":{\"replicaPoolInfo\":[" list "]}}}"
@@ -127,4 +147,5 @@ WORK_TEST(a_pool_whose_replica_is_not_healthy_may_go_while_another_comes) {
 CHECK_MAIN("reconcile_health", a_rebuild_that_finds_no_space_is_a_condition_and_a_warning,
            a_rebuild_is_told_when_it_starts_and_when_it_has_finished,
            a_rebuild_of_a_volume_that_stops_is_interrupted_and_not_finished,
+           a_pool_with_little_space_is_a_condition_and_a_warning_until_it_has_more,
            a_pool_whose_replica_is_not_healthy_may_go_while_another_comes)
