@@ -29,14 +29,14 @@ struct generation {
     struct generation_id id, base;
     unsigned wanted;    /* how many replicas the volume is to have: a majority of it serves */
     int64_t size_bytes; /* what clients see */
-    unsigned count;     /* members: they have every write that was answered */
+    unsigned count;     /* members: as many as are needed have each write that was answered */
     char members[REPLICAS_MOST][UUID_SIZE];
 };
 
 enum replica_mark {
     REPLICA_EMPTY,    /* has no data yet, or not all: its generation means nothing */
     REPLICA_DIRTY,    /* may be written to, or was when its writer ended */
-    REPLICA_DISPUTED, /* the same, and voters were seen to differ in what nobody was writing */
+    REPLICA_DISPUTED, /* the same, as earlier versions have written it */
     REPLICA_CLEAN,    /* as its writer left it in good order */
 };
 

@@ -15,7 +15,7 @@ libscoria_a_SOURCES += \
 	engine/replica_snapshot.c engine/replica_snapshot.h \
 	engine/replica_state.c \
 	engine/target.c engine/target.h engine/target.private.h \
-	engine/target_file.c engine/target_graph.c engine/target_level.c engine/target_member.c \
+	engine/target_file.c engine/target_graph.c engine/target_member.c \
 	engine/target_rebuild.c engine/target_revert.c \
 	engine/target_repair.c engine/target_salvage.c engine/target_scale.c engine/target_scrub.c engine/target_serve.c \
 	engine/target_snapshot.c engine/target_state.c engine/target_watch.c

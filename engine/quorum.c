@@ -108,40 +108,13 @@ static bool is_clean(states_t states, unsigned count, const struct quorum_plan *
     return true;
 }
 
-/* One more than can have what an answered write has overwritten. */
-static unsigned more_than_stale(const struct generation *generation) {
-    return generation->count - generation_needed(generation) + 1;
-}
-
-/* Of the generation, and of the base as long as somebody has only that. */
-static unsigned count_deciding(states_t states, unsigned count, const struct quorum_plan *plan) {
-    unsigned most = more_than_stale(&plan->current);
-
-    for (unsigned i = 0; i < count; i++) {
-        if (plan->votes[i] && more_than_stale(&states[i]->generation) > most)
-            most = more_than_stale(&states[i]->generation);
-    }
-    return most;
-}
-
-static bool is_disputed(states_t states, unsigned count, const struct quorum_plan *plan) {
-    bool disputed = false;
-
-    for (unsigned i = 0; i < count; i++)
-        disputed |= plan->votes[i] && states[i]->mark == REPLICA_DISPUTED;
-    return disputed;
-}
-
 static void judge(states_t states, unsigned count, struct quorum_plan *ret) {
     choose(states, count, ret);
     if (ret->verdict != QUORUM_SERVES)
         return;
     ret->stopped_clean = is_clean(states, count, ret);
-    if (ret->stopped_clean || ret->voters == 1)
-        return;
-    ret->verdict = QUORUM_LEVEL;
-    ret->level_votes =
-        is_disputed(states, count, ret) ? ret->needed : count_deciding(states, count, ret);
+    if (!ret->stopped_clean && ret->voters > 1)
+        ret->verdict = QUORUM_RESYNC;
 }
 
 void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,

@@ -19,13 +19,14 @@
  * How many are wanted may change with any generation, if generation_follows().  Who is new in one
  * is the last that it is written to.
  *
- * After a writer that did not end in good order replicas may differ where writes were on their way.
- * They are made level before anybody reads.  A write is answered when as many members have it as
- * are needed; so what it has overwritten is on no more than members - needed of them, and what one
- * more voter than that says is right, whoever is missing.  With a member away from three, two must
- * agree; of two members any is right; of four of five, two.  If voters were seen to differ while
- * they were served, or one may have missed a write when another was left out, as many as are needed
- * must.
+ * Behind an unclean stop voters may differ: where a write was in flight, and where one has missed a
+ * write that was answered.  A block is read only if as many voters are equal there as are needed.  A
+ * write is answered when as many members have it as are needed, so what it has overwritten is on
+ * wanted - needed of them at most, which are fewer than are needed: an equal majority always has the
+ * last write that was answered.  Nothing is ever chosen: a block without a majority is refused.  So
+ * the volume is served at once, and the replicas are compared and repaired while it is
+ * (resynchronization); but how many are wanted is not lowered before that has ended, since fewer
+ * votes would be needed then than members may lack a write.
  */
 #pragma once
 
@@ -33,8 +34,8 @@
 
 enum quorum_verdict {
     QUORUM_NONE,      /* too few voters, or it cannot be told which */
-    QUORUM_SERVES,    /* the voters are equal */
-    QUORUM_LEVEL,     /* … after `level_votes` have made them so */
+    QUORUM_SERVES,    /* the voters are equal, but for damage */
+    QUORUM_RESYNC,    /* an unclean stop: served at once, and resynchronized meanwhile */
     QUORUM_AMBIGUOUS, /* two generations might count */
 };
 
@@ -42,8 +43,6 @@ struct quorum_plan {
     enum quorum_verdict verdict;
     bool votes[REPLICAS_MOST]; /* by the index of the state */
     unsigned voters, needed;   /* needed: 0 if nothing is known */
-    /* How many equal ones decide about a block: 1 any, `voters` all must agree. */
-    unsigned level_votes;
     bool stopped_clean;
     struct generation current; /* the one that counts */
 };

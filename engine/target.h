@@ -60,15 +60,14 @@ struct target_settings {
 };
 
 enum target_state {
-    TARGET_DOWN,      /* no daemon */
-    TARGET_LEVELLING, /* the replicas are made equal; no client yet */
+    TARGET_DOWN, /* no daemon */
     TARGET_SERVING,
 };
 
 /* What the last start has found. */
 enum target_finding {
     TARGET_NO_FINDING,
-    TARGET_LACKS_VOTES, /* too few replicas vote, or they differ and nobody can tell who is right */
+    TARGET_LACKS_VOTES, /* too few replicas vote */
     TARGET_HAS_VOTES,
 };
 
@@ -107,12 +106,16 @@ struct target_status {
     int64_t size_bytes;              /* of the file, if it has one */
     bool has_file;                   /* RUN/volume is there */
     int64_t failures;                /* reads without a majority: clients heard an I/O error */
-    /* Something was seen, or may have been missed, that makes the next start level the replicas. */
-    bool suspect;
+    /* A voter may lack a write: behind an unclean stop, or of a daemon that was found again.  It is
+     * so until target_scrub() has compared all, from the beginning on, and target_repair() has
+     * repaired what was outvoted; until then no stop is clean, and the next start resynchronizes
+     * again.  Blocks without a majority are refused meanwhile, as ever. */
+    bool resynchronizing;
+    unsigned resyncs; /* how often such a reason was found: with each, comparing begins anew */
     enum target_job job;
     const char *job_replica; /* its uid, but of snapshots and reverts; of the target */
     struct error job_error;
-    int64_t done_bytes, total_bytes; /* of the job, or of levelling */
+    int64_t done_bytes, total_bytes; /* of the job */
     unsigned count;
     struct target_replica replicas[REPLICAS_MOST];
 };
@@ -127,7 +130,7 @@ void target_close(struct target *target);
 /* Makes the files of all replicas, with the first generation: of a volume that never was. */
 int target_create(struct target *target, struct error *err);
 
-/* Served (0), or made level first (1: come again). ERROR_UNAVAILABLE: too few replicas may vote.
+/* Serves it, at once even behind an unclean stop. ERROR_UNAVAILABLE: too few replicas may vote.
  * -1 of one that serves: its file is not there. */
 int target_start(struct target *target, struct error *err);
 
@@ -176,8 +179,8 @@ int target_rebuild_stop(struct target *target, struct error *err);
 /*
  * The volume is to have these replicas and no others, as many as they are.  Does the next step:
  * fills one that does not vote, with one more wanted if it has its number already; or, when all of
- * these vote, takes one away.  1: under way, come again when target_watch() has ended the job, or
- * target_start() the levelling; 0: it is so.  Where more or fewer votes are needed than before
+ * these vote, takes one away.  1: under way, come again when target_watch() has ended the job; 0: it
+ * is so. ERROR_CONFLICT: one is to go while the replicas are being resynchronized.  Where more or fewer votes are needed than before
  * (between 1 and 2, 3 and 4, 5 and 6 replicas) the daemon begins anew, and clients connect again.
  * An even number bears the loss of no more than one less does.
  *
@@ -220,7 +223,8 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
                  struct error *err);
 
 /* Writes what the majority holds over a replica that votes; target_watch() ends it:
- * TARGET_REPAIRED.  TARGET_REPAIR_FAILED: within 64 KiB too few agree; it is to be rebuilt.
+ * TARGET_REPAIRED.  TARGET_REPAIR_FAILED: too few agree about a block; it is to be rebuilt, unless
+ * the replicas are being resynchronized: then those it would be rebuilt from differ, too.
  * ERROR_CONFLICT: nobody votes about what is read. */
 int target_repair(struct target *target, const char *replica, int64_t speed, struct error *err);
 

@@ -1,7 +1,7 @@
 /*
  * A target from inside: target.c has what is asked of it, target_serve.c begins and ends serving,
  * target_state.c writes generations, target_salvage.c makes one replica the volume,
- * target_graph.c builds the daemon's nodes, target_file.c those of the file's, target_level.c,
+ * target_graph.c builds the daemon's nodes, target_file.c those of the file's,
  * target_rebuild.c and target_watch.c are what they are called.
  */
 #pragma once
@@ -41,6 +41,7 @@ struct member {
     char copy_node[NODE_SIZE];
     bool copied; /* into a snapshot that is being made, with every write */
     int64_t mismatches, errors;
+    int64_t told_us; /* the daemon's last report: the next one may come EVENTS_LATE_US later */
 };
 
 struct target {
@@ -58,17 +59,17 @@ struct target {
     int lock;
     struct qmp *qmp;
     enum target_state state;
-    struct quorum_plan plan;   /* while levelling */
+    struct quorum_plan plan;   /* of the last start */
     struct generation current; /* while serving */
     unsigned count;
     struct member members[REPLICAS_MOST + 1]; /* one more while a replica is replaced */
-    const char *suspect;           /* why the replicas may differ; NULL: nothing was seen */
-    bool disputed, dispute_marked; /* a read found no majority, and the replicas say so */
+    /* Why a voter may lack a write: until it is known that all are equal, no stop is clean. */
+    const char *suspect;
+    unsigned resyncs;       /* how often there was a reason */
+    int64_t compared_bytes; /* since the last one, from the beginning on; */
+    bool undecided;         /* and a block had no majority */
     int64_t failures;
-    bool fine;              /* levelling, or a rebuild, reads single blocks */
-    bool again;             /* levelling reads for the second time */
-    int64_t epochs_us;      /* when to look whether another has opened a replica, next */
-    int64_t pause_until_us; /* and waits for the last events of the first */
+    bool fine; /* a rebuild, or a repair, reads single blocks */
     enum target_job job;
     int64_t speed, failures_before;
     unsigned rebuilt; /* index of a member */
@@ -147,8 +148,10 @@ void target_unlock_replicas(struct target *target);
 
 /* Of a sealed target, until it is reverted. */
 extern const char target_unequal[];
-/* The first reason stays. */
+/* The first reason stays; what was compared before counts no more. */
 void target_suspect(struct target *target, const char *why);
+/* All may have been compared, or repaired, since: then there is no reason any more. */
+void target_note_compared(struct target *target);
 
 struct change {
     const char *without, *with; /* uids; NULL: none */
@@ -162,8 +165,6 @@ struct change {
  * would be left, and they vote as before.
  */
 int generation_change(struct target *target, struct change change, struct error *err);
-/* May a voter, but for `without`, have missed a write? */
-bool target_doubts(const struct target *target, const char *without);
 int generation_mark(struct target *target, enum replica_mark mark, struct error *err);
 
 /* ---- target_graph.c ---- */
@@ -177,10 +178,11 @@ int graph_do(struct target *target, struct arena *arena, const char *command, js
     })
 int graph_add_replica(struct target *target, const struct member *member, int64_t size_bytes,
                       struct error *err);
-/* Another connection to one of another host, which this target has opened. */
+/* Another connection to one of another host, which this target has opened. `discard`: "unmap", or
+ * "ignore" of a node that never gives back space. */
 int graph_add_connection(struct target *target, const struct member *member, const char *node,
-                         int64_t size_bytes, struct error *err);
-int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, struct error *err);
+                         int64_t size_bytes, const char *discard, struct error *err);
+int graph_add_quorum(struct target *target, unsigned threshold, struct error *err);
 /* What is above the quorum; of a sealed target all but the export. */
 int graph_add_export(struct target *target, struct error *err);
 int graph_set_qos(struct target *target, struct error *err);
@@ -228,8 +230,6 @@ int file_doubt(struct target *target, const struct generation *found, struct err
 
 /* The replica that is believed becomes the volume, if it is below its salvage. */
 int salvage_believed(struct target *target, struct error *err);
-int level_start(struct target *target, struct error *err);
-int level_look(struct target *target, struct error *err); /* 0 level, 1 still at it */
 int rebuild_look(struct target *target, struct error *err);
 int copies_look(struct target *target, struct error *err);
 /* Nodes of a snapshot, and files that are none yet, whatever is left of them. */

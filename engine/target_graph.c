@@ -2,8 +2,8 @@
  * The nodes of the daemon, from the bottom: a file and a raw node of the visible size for each
  * replica, the quorum, a throttle, the export.
  *
- * The quorum repairs what it reads only while nobody writes (levelling): a repair that overtakes a
- * client's write to the same block would undo it on one replica.
+ * The quorum never repairs what it reads: a repair that overtakes a client's write to the same block
+ * would undo it on one replica (engine/target_repair.c does it beside clients).
  */
 #include "engine/target.private.h"
 
@@ -55,7 +55,8 @@ static int remove_credentials(struct target *target, struct error *err) {
 /* reconnect-delay=0: a connection that is lost stays so, and what was missed is told.  How long a
  * peer may say nothing is up to the relay. */
 static int add_client(struct target *target, const struct member *member, const char *node,
-                      const char *path, int64_t size_bytes, struct error *err) {
+                      const char *path, int64_t size_bytes, const char *discard,
+                      struct error *err) {
     const struct replica_data *data = &member->data;
     bool tls = target->tls_directory != NULL;
     json_t *nbd =
@@ -67,12 +68,12 @@ static int add_client(struct target *target, const struct member *member, const 
                                       : data->host);
 
     return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:o}", "driver", "raw",
-                    "node-name", node, "size", (json_int_t)size_bytes, "discard", "unmap", "file",
+                    "node-name", node, "size", (json_int_t)size_bytes, "discard", discard, "file",
                     nbd);
 }
 
 int graph_add_connection(struct target *target, const struct member *member, const char *node,
-                         int64_t size_bytes, struct error *err) {
+                         int64_t size_bytes, const char *discard, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *path = daemon_path(arena, target->run, "peer");
     const struct relay_settings relay = { .path = path,
@@ -86,7 +87,7 @@ int graph_add_connection(struct target *target, const struct member *member, con
 
     if (relay_start(&relay, err) < 0 || (tls && add_credentials(target, err) < 0))
         return -1;
-    result = add_client(target, member, node, path, size_bytes, err);
+    result = add_client(target, member, node, path, size_bytes, discard, err);
     unlink(path);
     return tls && remove_credentials(target, result < 0 ? &ignored : err) < 0 ? -1 : result;
 }
@@ -96,13 +97,13 @@ int graph_add_replica(struct target *target, const struct member *member, int64_
     const struct file_node node = { member->node, member->data.export, size_bytes, false };
 
     if (member->data.host[0])
-        return graph_add_connection(target, member, member->node, size_bytes, err);
+        return graph_add_connection(target, member, member->node, size_bytes, "unmap", err);
     return graph_add_file(target, &node, err);
 }
 
-int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, struct error *err) {
+int graph_add_quorum(struct target *target, unsigned threshold, struct error *err) {
     /* An only one has nobody to vote with, and is read more quickly without. */
-    const char *pattern = threshold == 1 && !rewrite ? "fifo" : "quorum";
+    const char *pattern = threshold == 1 ? "fifo" : "quorum";
     json_t *children = json_array();
 
     for (unsigned i = 0; i < target->count; i++) {
@@ -112,8 +113,7 @@ int graph_add_quorum(struct target *target, unsigned threshold, bool rewrite, st
     target->threshold = threshold;
     return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:s, s:b, s:s, s:o}", "driver",
                     "quorum", "node-name", QUORUM, "vote-threshold", (int)threshold, "read-pattern",
-                    pattern, "rewrite-corrupted", rewrite, "discard", "unmap", "children",
-                    children);
+                    pattern, "rewrite-corrupted", false, "discard", "unmap", "children", children);
 }
 
 /* A limit that is not named stays as it was: all are named. */

@@ -70,16 +70,41 @@ static int add(struct target *target, const struct wish *wish, const struct repl
     return rebuild_start(target, replica, NULL, full, speed, err);
 }
 
-/* 1 clients are let in when it is level, 0 done. */
+/* May a voter, but for `without`, have missed a write? */
+static bool may_lack_writes(const struct target *target, const char *without) {
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        if (member->votes && !(without && strcmp(member->replica.uid, without) == 0) &&
+            (member->failing || member->errors > 0 || member->mismatches > 0))
+            return true;
+    }
+    return false;
+}
+
+/* A voter that goes takes its votes with it, and fewer that are wanted need fewer: only of voters
+ * that are known to be equal. */
+static int check_equal(const struct target *target, const struct change *change,
+                       struct error *err) {
+    if (may_lack_writes(target, change->without))
+        return error_set(err, ERROR_CONFLICT,
+                         "A replica that stays in the volume %s may have missed a write.",
+                         target->volume);
+    if (target->suspect && target->current.count > 1)
+        return error_set(err, ERROR_CONFLICT,
+                         "The replicas of the volume %s are not resynchronized yet: none is "
+                         "removed until then.",
+                         target->volume);
+    return 0;
+}
+
 static int shrink(struct target *target, struct member *surplus, unsigned wanted,
                   struct error *err) {
     struct change change = { .without = surplus ? surplus->replica.uid : NULL, .wanted = wanted };
     int outcome = 0;
 
-    if (target_doubts(target, change.without))
-        return error_set(err, ERROR_CONFLICT,
-                         "A replica that stays in the volume %s may have missed a write.",
-                         target->volume);
+    if (check_equal(target, &change, err) < 0)
+        return -1;
     target_begin_job(target, TARGET_NO_JOB);
     if (generation_change(target, change, err) < 0)
         return -1;

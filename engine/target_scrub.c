@@ -217,9 +217,8 @@ static void judge(struct target *target, const struct copies *copies, int64_t at
                   struct target_scrub *scrub) {
     unsigned votes, winner = find_winner(copies, &votes);
 
-    target_suspect(target, "replicas were found to differ on their disks");
     if (votes < target->threshold) {
-        target->disputed = true;
+        target->undecided = true;
         scrub->undecided++;
         log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
                   LOG_INT(at / 512), NULL);
@@ -283,15 +282,31 @@ static int compare_piece(struct target *target, struct copies *copies, size_t si
     return 0;
 }
 
+/* All is compared once more: of the blocks without a majority some may have been written since. */
+static void begin_pass(struct target *target) {
+    if (target->undecided)
+        target->compared_bytes = 0;
+    target->undecided = false;
+}
+
+/* What was begun before the reason to compare has missed a part. */
+static void note_compared(struct target *target, int64_t from, int64_t to) {
+    if (from <= target->compared_bytes && to > target->compared_bytes)
+        target->compared_bytes = to;
+    target_note_compared(target);
+}
+
 int target_scrub(struct target *target, struct target_scrub *scrub, int64_t bytes,
                  struct error *err) {
     struct copies copies = { .until_us = clock_boottime_us() + target->timeout_ms * 1000 };
-    int64_t size = target->size_bytes, end = scrub->at_bytes + bytes;
+    int64_t size = target->size_bytes, begun = scrub->at_bytes, end = begun + bytes;
     int result = 0;
 
     if (target->state != TARGET_SERVING)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     begin_copies(target, &copies);
+    if (begun == 0)
+        begin_pass(target);
     if (copies.count < 2)
         scrub->at_bytes = size;
     while (result == 0 && scrub->at_bytes < size && scrub->at_bytes < end &&
@@ -305,5 +320,7 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
                                    scrub, err);
     }
     free(copies.buffer);
+    if (result == 0)
+        note_compared(target, begun, scrub->at_bytes);
     return result < 0 ? -1 : scrub->at_bytes < size;
 }

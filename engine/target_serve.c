@@ -1,6 +1,6 @@
 /*
  * A volume is served, from the judgement of its replicas to the last answer to a client, and left
- * so that the next start need not make them equal, if that is true.
+ * so that the next start need not resynchronize them, if all have everything.
  */
 #include "engine/target.private.h"
 
@@ -49,7 +49,7 @@ static int judge_plan(struct target *target, struct error *err) {
     const struct quorum_plan *plan = &target->plan;
     char missing[400];
 
-    if (plan->verdict == QUORUM_SERVES || plan->verdict == QUORUM_LEVEL)
+    if (plan->verdict == QUORUM_SERVES || plan->verdict == QUORUM_RESYNC)
         return 0;
     target->finding = TARGET_LACKS_VOTES;
     name_missing(target, missing, sizeof(missing));
@@ -61,12 +61,7 @@ static int judge_plan(struct target *target, struct error *err) {
                      target->volume, plan->voters, plan->needed, missing);
 }
 
-/* 1 levelling has begun, 0 it is not needed, -1; *ret_again: without one that cannot be opened. */
-static int try_plan(struct target *target, bool *ret_again, struct error *err) {
-    unsigned shunned = 0;
-    int outcome;
-
-    *ret_again = false;
+static int make_plan(struct target *target, struct error *err) {
     target_look(target, &target->plan);
     if (judge_plan(target, err) < 0 || file_doubt(target, &target->plan.current, err) < 0)
         return -1;
@@ -77,32 +72,21 @@ static int try_plan(struct target *target, bool *ret_again, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        shunned += member->shunned;
         member->votes = target->plan.votes[i];
         member->failing = false;
-        member->mismatches = member->errors = 0;
+        member->mismatches = member->errors = member->told_us = 0;
     }
-    if (target->plan.verdict != QUORUM_LEVEL || target->sealed)
-        return 0;
-    outcome = level_start(target, err);
-    for (unsigned i = 0; i < target->count; i++)
-        shunned -= target->members[i].shunned;
-    *ret_again = shunned != 0;
-    return outcome < 0 ? -1 : 1;
+    return 0;
 }
 
 static int begin_start(struct target *target, struct error *err) {
-    bool again = true;
-    int outcome = -1;
-
     target->finding = TARGET_NO_FINDING;
     if (target_kill(target, err) < 0 || target_lock_replicas(target, err) < 0)
         return -1;
-    if (target_open_replicas(target, err) < 0 || salvage_believed(target, err) < 0)
+    if (target_open_replicas(target, err) < 0 || salvage_believed(target, err) < 0 ||
+        make_plan(target, err) < 0)
         return fail_start(target, err);
-    while (outcome < 0 && again)
-        outcome = try_plan(target, &again, err);
-    return outcome < 0 ? fail_start(target, err) : outcome;
+    return 0;
 }
 
 /* One that cannot be opened, or is too short for the new size, is left out like any that fails.  Of
@@ -136,6 +120,16 @@ static struct member *let_join(struct target *target) {
     return member;
 }
 
+/* What is written over is never compared; else a stop that was not clean leaves voters that may lack
+ * a write, until they have been. */
+static void begin_suspicion(struct target *target) {
+    target->suspect = NULL;
+    if (target->sealed)
+        target->suspect = target_unequal;
+    else if (target->plan.verdict == QUORUM_RESYNC)
+        target_suspect(target, "the replicas are not resynchronized since an unclean stop");
+}
+
 /* Nobody writes before the generation says who does. */
 static int serve(struct target *target, struct error *err) {
     const struct member *new;
@@ -143,14 +137,13 @@ static int serve(struct target *target, struct error *err) {
 
     if (target_launch(target, err) < 0)
         return -1;
-    target->suspect = target->sealed ? target_unequal : NULL;
-    target->disputed = target->dispute_marked = false;
+    begin_suspicion(target);
     new = let_join(target);
     add_replicas(target, err);
     if (new &&new->votes)
         change.with = new->replica.uid;
     if (generation_change(target, change, err) < 0 ||
-        graph_add_quorum(target, generation_needed(&target->current), false, err) < 0 ||
+        graph_add_quorum(target, generation_needed(&target->current), err) < 0 ||
         graph_add_export(target, err) < 0)
         return -1;
     target->state = TARGET_SERVING;
@@ -161,20 +154,6 @@ static int serve(struct target *target, struct error *err) {
     log_info(NULL, "volume served", "volume_id", target->volume, "replicas",
              LOG_INT(target->current.count), NULL);
     return 0;
-}
-
-/* 0: levelled, 1: still at it. */
-static int go_on_levelling(struct target *target, struct error *err) {
-    struct quorum_plan ignored;
-
-    if (clock_boottime_us() >= target->epochs_us) {
-        target_look(target, &ignored);
-        target->epochs_us = clock_boottime_us() + SECOND_US;
-    }
-    if (target_is_usurped(target))
-        return error_set(err, ERROR_CONFLICT, "Another has opened a replica of the volume %s.",
-                         target->volume);
-    return level_look(target, err);
 }
 
 /* What says that it is the volume and cannot be opened is no vote of what could be served. */
@@ -200,20 +179,10 @@ static int weigh(struct target *target, struct error *err) {
 }
 
 int target_start(struct target *target, struct error *err) {
-    int outcome = 0;
-
     if (target->state == TARGET_SERVING && watch_events(target, err) == 0)
         return file_look(target, err);
-    if (target->state == TARGET_LEVELLING)
-        outcome = go_on_levelling(target, err);
-    else
-        outcome = begin_start(target, err);
-    if (outcome < 0)
-        return target->state == TARGET_LEVELLING ? fail_start(target, err) : -1;
-    if (outcome > 0)
-        return 1;
-    if (target->state == TARGET_LEVELLING && end_in_order(target, err) < 0)
-        return fail_start(target, err);
+    if (begin_start(target, err) < 0)
+        return -1;
     if (target->weighed)
         return weigh(target, err);
     return serve(target, err) < 0 ? fail_start(target, err) : file_look(target, err);
@@ -234,13 +203,23 @@ static int check_member(const struct target *target, const struct member *member
     return 0;
 }
 
+/* A report behind one of the same replica may have come too late to be heard. */
+static bool may_be_untold(const struct member *member, int64_t ended_us) {
+    return member->told_us > 0 && ended_us < member->told_us + EVENTS_LATE_US;
+}
+
 /* 0: all that voted have everything, and it is on their disks. */
-static int check_settled(struct target *target, struct error *err) {
+static int check_settled(struct target *target, int64_t ended_us, struct error *err) {
     int result = 0;
 
     for (unsigned i = 0; i < target->count && result == 0; i++) {
-        if (generation_has(&target->current, target->members[i].replica.uid))
-            result = check_member(target, &target->members[i], err);
+        const struct member *member = &target->members[i];
+
+        if (generation_has(&target->current, member->replica.uid))
+            result = check_member(target, member, err);
+        if (result == 0 && member->votes && may_be_untold(member, ended_us))
+            result = error_set(err, ERROR_CONFLICT, "the replica %s was outvoted a moment ago",
+                               member->replica.uid);
     }
     if (result == 0 && target->suspect)
         result = error_set(err, ERROR_CONFLICT, "%s", target->suspect);
@@ -254,17 +233,19 @@ static int check_settled(struct target *target, struct error *err) {
 int target_stop_serving(struct target *target, struct error *err) {
     bool served = target->state == TARGET_SERVING, orderly = false;
     struct error reason = { 0 };
+    int64_t ended_us = 0;
 
     if (served && watch_events(target, &reason) == 0) {
         watch_files(target);
+        ended_us = clock_boottime_us();
         orderly = end_in_order(target, &reason) == 0;
         watch_events(target, NULL); /* the last ones; then the monitor is gone */
     }
     if (target_kill(target, err) < 0)
         return -1;
     target_unlock_replicas(target);
-    if (served && (!orderly || check_settled(target, &reason) < 0))
-        log_warning(NULL, "volume not left in good order, its next start makes the replicas equal",
+    if (served && (!orderly || check_settled(target, ended_us, &reason) < 0))
+        log_warning(NULL, "unclean stop: replicas will be resynchronized behind the next start",
                     "volume_id", target->volume, "reason", reason.message, NULL);
     else if (served && generation_mark(target, REPLICA_CLEAN, &reason) < 0)
         log_warning(NULL, "replica not marked clean", "volume_id", target->volume, "reason",

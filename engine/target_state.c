@@ -135,20 +135,27 @@ int target_lock_replicas(struct target *target, struct error *err) {
 void target_suspect(struct target *target, const char *why) {
     if (!target->suspect || target->suspect == target_unequal)
         target->suspect = why;
+    target->resyncs++;
+    target->compared_bytes = 0;
+    target->undecided = false;
 }
 
-/* ---- generations ---- */
-
-bool target_doubts(const struct target *target, const char *without) {
+void target_note_compared(struct target *target) {
+    if (!target->suspect || target->sealed || target->compared_bytes < target->size_bytes)
+        return;
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
 
-        if (member->votes && !(without && strcmp(member->replica.uid, without) == 0) &&
-            (member->failing || member->errors > 0 || member->mismatches > 0))
-            return true;
+        if (member->votes && (member->failing || member->mismatches > 0))
+            return;
     }
-    return false;
+    if (target->undecided) /* they are refused; the next comparison is of all again */
+        return;
+    target->suspect = NULL;
+    log_info(NULL, "replicas resynchronized", "volume_id", target->volume, NULL);
 }
+
+/* ---- generations ---- */
 
 /* What is newer than ours, and not ours, was written by another who has taken the volume over; and
  * a path that leads to a copy now has a state which says nothing of what the daemon writes to. */
@@ -181,10 +188,6 @@ static int write_one(struct target *target, struct member *member, enum replica_
     return 0;
 }
 
-static enum replica_mark in_use(const struct target *target) {
-    return target->disputed ? REPLICA_DISPUTED : REPLICA_DIRTY;
-}
-
 /* Who cannot take it is not waited for: the change that follows leaves it out. */
 static unsigned roll(struct target *target, struct error *reason) {
     unsigned failed = 0;
@@ -194,7 +197,7 @@ static unsigned roll(struct target *target, struct error *reason) {
 
         if (member->votes && generation_has(&target->current, member->replica.uid) &&
             !generation_same(&member->look.state.generation.id, &target->current.id) &&
-            write_one(target, member, in_use(target), reason) < 0) {
+            write_one(target, member, REPLICA_DIRTY, reason) < 0) {
             member->votes = false;
             failed++;
         }
@@ -203,7 +206,7 @@ static unsigned roll(struct target *target, struct error *reason) {
 }
 
 static bool write_member(struct target *target, struct member *member, struct error *err) {
-    if (write_one(target, member, in_use(target), err) == 0)
+    if (write_one(target, member, REPLICA_DIRTY, err) == 0)
         return true;
     log_warning(NULL, "replica does not take its state", "volume_id", target->volume, "replica_id",
                 member->replica.uid, "reason", err->message, NULL);
@@ -271,8 +274,6 @@ int generation_change(struct target *target, struct change change, struct error 
 
     for (unsigned i = 0; i < target->count; i++)
         votes[i] = target->members[i].votes;
-    if (change.without && target_doubts(target, change.without))
-        target->disputed = true;
     if (roll(target, &reason) > 0 && (change.wanted > 0 || change.with))
         return too_few(target, votes, &reason, err);
     if (change.with)

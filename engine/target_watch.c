@@ -12,6 +12,13 @@
 
 /* ---- what the daemon tells ---- */
 
+/* It is left out, or stays and lacks what it missed; a revert is done again without it. */
+static void note_failing(struct target *target, struct member *member) {
+    member->failing = true;
+    if (target->sealed)
+        target_suspect(target, "a replica missed a write, or its file was not what was served");
+}
+
 /* A read that it lost says that its data are bad; a write that failed, that it is stale.  One of
  * another host whose read failed has lost its session, and hears of no write from now on. */
 static void take_report(struct target *target, const json_t *data) {
@@ -25,7 +32,7 @@ static void take_report(struct target *target, const json_t *data) {
     }
     if (!member)
         return;
-    target_suspect(target, "a replica was outvoted, or missed a write");
+    member->told_us = clock_boottime_us();
     if (type && strcmp(type, "read") == 0 && (!reason || member_is_here(member))) {
         member->mismatches++;
         return;
@@ -35,7 +42,7 @@ static void take_report(struct target *target, const json_t *data) {
     if (member->errors++ == 0)
         log_warning(NULL, "replica missed a request", "volume_id", target->volume, "replica_id",
                     member->replica.uid, "reason", member->why.message, NULL);
-    member->failing = true;
+    note_failing(target, member);
 }
 
 static bool is_of_copies(const json_t *data) {
@@ -56,8 +63,6 @@ static void take_event(struct target *target, const json_t *event) {
                     NULL);
     } else if (name && strcmp(name, "QUORUM_FAILURE") == 0) {
         target->failures++;
-        target->disputed = true;
-        target_suspect(target, "a client's request found no majority");
         log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
                   LOG_INT(json_integer_value(json_object_get(data, "sector-num"))), NULL);
     }
@@ -93,8 +98,7 @@ static void fail_file(struct target *target, struct member *member) {
         member->why = look->why;
     log_warning(NULL, "replica's file is not what is served", "volume_id", target->volume,
                 "replica_id", member->replica.uid, "reason", member->why.message, NULL);
-    member->failing = true;
-    target_suspect(target, "a replica's file was not what was served");
+    note_failing(target, member);
 }
 
 /* The first file that a daemon is seen to have open is the one that it writes to until it ends: the
@@ -175,19 +179,15 @@ int target_drop(struct target *target, const char *replica, struct error *err) {
 }
 
 /* Those that a generation was written without, because they did not take it, too.  One that is
- * needed stays, and is not believed where it differs. */
+ * needed stays, and where it differs the block is refused. */
 static int drop_failing(struct target *target, struct error *err) {
     int result = 0;
 
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        if (!member->votes || !member->failing)
-            continue;
-        if (target_drop(target, member->replica.uid, err) < 0) {
-            target->disputed = true;
+        if (member->votes && member->failing && target_drop(target, member->replica.uid, err) < 0)
             result = -1;
-        }
     }
     return result;
 }
@@ -257,10 +257,6 @@ static int watch_serving(struct target *target, struct error *err) {
         return result;
     if (drop_failing(target, err) < 0)
         result = -1;
-    if (target->disputed && !target->dispute_marked) {
-        target->dispute_marked = generation_mark(target, REPLICA_DISPUTED, err) == 0;
-        result = target->dispute_marked ? result : -1;
-    }
     if (target->job != TARGET_REBUILD && remove_strangers(target, err) < 0)
         result = -1;
     return file_look(target, err) < 0 ? -1 : result;
@@ -275,8 +271,6 @@ int target_watch(struct target *target, struct error *err) {
         target_kill(target, &reason);
         return error_context(err, "the volume %s", target->volume);
     }
-    if (target->state == TARGET_LEVELLING)
-        return target_start(target, err) < 0 ? -1 : 0;
     return watch_serving(target, err);
 }
 
@@ -291,7 +285,9 @@ void target_status(struct target *target, struct target_status *ret) {
                                    .needed = generation_needed(&target->current),
                                    .size_bytes = target->size_bytes,
                                    .failures = target->failures,
-                                   .suspect = target->suspect != NULL,
+                                   .resynchronizing = target->state == TARGET_SERVING &&
+                                                      target->suspect && !target->sealed,
+                                   .resyncs = target->resyncs,
                                    .job = target->job,
                                    .job_error = target->job_error,
                                    .done_bytes = target->done_bytes,
@@ -371,7 +367,7 @@ static int adopt_voters(struct target *target, struct error *err) {
 
     target_look(target, &target->plan);
     if (count < 0 ||
-        (target->plan.verdict != QUORUM_SERVES && target->plan.verdict != QUORUM_LEVEL))
+        (target->plan.verdict != QUORUM_SERVES && target->plan.verdict != QUORUM_RESYNC))
         return error_set(err, ERROR_BACKEND, "nothing is known of the replicas that it serves");
     target->current = target->plan.current;
     target->size_bytes = target->current.size_bytes;

@@ -174,6 +174,8 @@ static const struct schema_field scrub_fields[] = {
     { "undecidedBlocks", SCHEMA_INT, .about = "Those about which no majority agreed." },
     { "doneBytes", SCHEMA_INT, .about = "How much is compared." },
     { "totalBytes", SCHEMA_INT, .about = "How much there is to compare; nothing when none goes on." },
+    { "resynchronizing", SCHEMA_BOOL,
+      .about = "Behind an unclean stop: a replica may lack a write, and is found by comparing all." },
     { "finishedAt", SCHEMA_TEXT, .about = "When the last one ended." },
     SCHEMA_FIELDS_END,
 };

@@ -46,6 +46,7 @@ struct keeper {
     bool scrubbing;                      /* counts among the scrubs */
     int64_t scrub_us;                    /* no scrub before that */
     struct target_scrub scrub, scrubbed; /* that goes on, and the last that ended, */
+    unsigned resyncs;                    /* of the target, when the one that goes on began */
     char scrubbed_at[SCRUB_TIME_SIZE];   /* then; "": none has */
     char snapshot[UUID_SIZE];            /* that is being taken; "": none */
     bool gives_up;                       /* one that is being taken was told to end */

@@ -33,10 +33,8 @@ static const struct target_replica *status_of(const struct keeper *keeper, const
     return NULL;
 }
 
-/* In a target that is made level each may be one that is read. */
 static bool is_used(const struct keeper *keeper, const struct target_replica *seen) {
-    return keeper->status.state == TARGET_LEVELLING ||
-           (keeper->status.state == TARGET_SERVING && seen->votes);
+    return keeper->status.state == TARGET_SERVING && seen->votes;
 }
 
 /* To a knock, or to a call that was left. */

@@ -132,9 +132,11 @@ static const struct target_replica *find_damaged(const struct keeper *keeper) {
     return NULL;
 }
 
-/* What could not be mended in place goes, and is filled like any that is lost. */
+/* What could not be repaired in place goes, and is rebuilt like any that is lost; but of replicas
+ * that are being resynchronized each vote may be needed for a block. */
 static int repair(struct keeper *keeper, const char *uid, struct error *err) {
-    if (keeper->status.job == TARGET_REPAIR_FAILED && strcmp(keeper->status.job_replica, uid) == 0)
+    if (keeper->status.job == TARGET_REPAIR_FAILED && !keeper->status.resynchronizing &&
+        strcmp(keeper->status.job_replica, uid) == 0)
         return target_drop(keeper->target, uid, err);
     return target_repair(keeper->target, uid, keeper->settings->rebuild_speed, err);
 }

@@ -1,7 +1,8 @@
 /*
- * Compares the replicas of a volume while it is in use, a little at a time: now and then, and when
- * its daemon was found again, since nobody heard what it told while no agent was there.  A replica
- * that missed a write meanwhile is outvoted as one that is damaged is, and mended as that.
+ * Compares the replicas of a volume while it is in use, a little at a time: now and then, and to
+ * resynchronize them behind an unclean stop, or when its daemon was found again, since its reports
+ * were lost while no agent was there.  A replica that missed a write meanwhile is outvoted as one
+ * that is damaged is, and repaired as that.
  */
 #include "storage/keeper.private.h"
 
@@ -31,10 +32,23 @@ void keeper_scrub_end(struct keeper *keeper) {
     keeper->scrubbing = false;
 }
 
-/* There is something to compare, and nothing better to do. */
-static bool is_whole(const struct keeper *keeper) {
-    return keeper->status.voters > 1 && keeper->status.voters == keeper->status.wanted &&
-           keeper->status.voters == keeper->wish->volume.count && !keeper_has_job(keeper);
+/* There is something to compare, and nothing better to do.  Voters that may lack a write are
+ * compared even where others are missing. */
+static bool is_due(const struct keeper *keeper) {
+    bool whole = keeper->status.voters == keeper->status.wanted &&
+                 keeper->status.voters == keeper->wish->volume.count;
+
+    return keeper->status.voters > 1 && (whole || keeper->status.resynchronizing) &&
+           !keeper_has_job(keeper);
+}
+
+/* With each reason to resynchronize comparing begins anew, at once. */
+static void heed_resync(struct keeper *keeper) {
+    if (keeper->status.resyncs == keeper->resyncs)
+        return;
+    keeper->resyncs = keeper->status.resyncs;
+    keeper->scrub = (struct target_scrub){ 0 };
+    keeper_scrub_soon(keeper);
 }
 
 static bool begin(struct keeper *keeper) {
@@ -81,7 +95,8 @@ void keeper_scrub(struct keeper *keeper) {
     struct error err;
     int more;
 
-    if (!is_whole(keeper)) {
+    heed_resync(keeper);
+    if (!is_due(keeper)) {
         keeper_scrub_end(keeper);
         return;
     }

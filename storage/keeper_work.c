@@ -357,8 +357,7 @@ static void note_trouble(struct keeper *keeper, const struct error *err) {
 }
 
 static bool is_busy(const struct keeper *keeper, int outcome) {
-    return outcome > 0 || keeper->status.state == TARGET_LEVELLING || keeper_has_job(keeper) ||
-           keeper->scrubbing;
+    return outcome > 0 || keeper_has_job(keeper) || keeper->scrubbing;
 }
 
 static bool is_served(const struct keeper *keeper) {

@@ -90,7 +90,6 @@ static const char *address_of(struct arena *arena, const struct target_text *tex
 
 static const char *const states[] = {
     [TARGET_DOWN] = "Down",
-    [TARGET_LEVELLING] = "Levelling",
     [TARGET_SERVING] = "Serving",
 };
 
@@ -157,6 +156,8 @@ static json_t *scrub_json(const struct target_text *text, bool figures) {
         json_object_set_new(object, "totalBytes",
                             json_integer(figures ? text->status->size_bytes : 0));
     }
+    if (text->status->resynchronizing)
+        json_object_set_new(object, "resynchronizing", json_true());
     if (*text->scrubbed_at)
         json_object_set_new(object, "finishedAt", json_string(text->scrubbed_at));
     return object;
@@ -195,7 +196,7 @@ const char *target_text(struct arena *arena, const struct target_text *text, boo
         json_array_append_new(replicas, replica_json(text, &text->status->replicas[i], figures));
     json_object_set_new(status, "replicaStatuses", replicas);
     json_object_set_new(status, "target", target_json(arena, text));
-    if (text->scrubs || *text->scrubbed_at)
+    if (text->scrubs || *text->scrubbed_at || text->status->resynchronizing)
         json_object_set_new(status, "scrub", scrub_json(text, figures));
     if (text->wish->volume.revert.snapshot && text->attempt > 0)
         json_object_set_new(status, "revert", revert_json(text, figures));

@@ -143,3 +143,31 @@ bool checker_read(struct checker *checker) {
     }
     return good && checker->fd >= 0;
 }
+
+static bool write_over(struct checker *checker, unsigned block) {
+    char data[CHECKER_BLOCK];
+
+    if (checker->most[block] == checker->least[block])
+        return false;
+    fill(block, ++checker->most[block], data);
+    if (nbd_do(checker->fd, NBD_WRITE, block * checker->stride, data, CHECKER_BLOCK) != 0)
+        return false;
+    checker->least[block] = checker->most[block];
+    return true;
+}
+
+bool checker_recover(struct checker *checker) {
+    char data[CHECKER_BLOCK];
+    bool good = checker_wait(checker);
+
+    for (unsigned block = 0; block < checker->blocks && good; block++) {
+        int outcome = nbd_do(checker->fd, NBD_READ, block * checker->stride, data, CHECKER_BLOCK);
+
+        if (outcome == 0)
+            judge(checker, block, data);
+        else if (outcome < 0)
+            checker_disconnect(checker);
+        good = outcome == 0 || (outcome > 0 && write_over(checker, block));
+    }
+    return good;
+}

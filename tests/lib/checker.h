@@ -37,3 +37,6 @@ bool checker_write(struct checker *checker, unsigned count);
 /* Reads all. A wrong byte ends the test;
  * false: not all could be read. */
 bool checker_read(struct checker *checker);
+/* The same, and writes over each block that is refused, as a client does with a bad sector: it may
+ * be only one of which a write was in flight; false: another, or it cannot be written. */
+bool checker_recover(struct checker *checker);

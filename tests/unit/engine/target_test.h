@@ -119,15 +119,12 @@ static inline void watch(void) {
     target_status(target, &status);
 }
 
-/* Starts, and makes level if need be: 1 if that was needed. */
+/* Starts; 1 if the replicas are to be resynchronized behind it. */
 static inline int start(void) {
-    int outcome = target_start(target, &err), levelled = outcome;
+    int outcome = target_start(target, &err);
 
-    while (outcome > 0) {
-        poll(NULL, 0, 2);
-        outcome = target_start(target, &err);
-    }
-    return outcome < 0 ? -1 : levelled;
+    target_status(target, &status);
+    return outcome < 0 ? -1 : status.resynchronizing;
 }
 
 static inline bool connect_checker(void) {
@@ -174,6 +171,33 @@ static inline void rebuild(unsigned i) {
     assert_done(target_rebuild(target, &replica, NULL, 0, &err));
     await_job();
     ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+}
+
+static inline void repair(unsigned i) {
+    assert_done(target_repair(target, status.replicas[i].replica.uid, 0, &err));
+    do {
+        poll(NULL, 0, 2);
+        watch();
+    } while (status.job == TARGET_REPAIR);
+    ck_assert_msg(status.job == TARGET_REPAIRED, "%s", status.job_error.message);
+}
+
+/* Compares all, and repairs what is outvoted, as a controller does: true if all is equal then. */
+static inline bool resynchronize(void) {
+    struct target_scrub scrub = { 0 };
+    int outcome;
+
+    do {
+        outcome = target_scrub(target, &scrub, SIZE, &err);
+        assert_done(outcome);
+    } while (outcome > 0);
+    watch();
+    for (unsigned i = 0; i < status.count && scrub.undecided == 0; i++) {
+        if (status.replicas[i].mismatches > 0)
+            repair(i);
+    }
+    target_status(target, &status);
+    return !status.resynchronizing;
 }
 
 static inline void assert_voters(unsigned count) {

@@ -125,8 +125,8 @@ static void die(struct world *world, unsigned host) {
     world->writers[host].phase = DOWN;
 }
 
-/* The voters of the plan are made equal, if it can be told how. */
-static bool make_level(struct world *world, unsigned host, const struct quorum_plan *plan) {
+/* What was in flight is read by vote, and resynchronized before anything else happens. */
+static bool resynchronize(struct world *world, unsigned host, const struct quorum_plan *plan) {
     unsigned most = 0, winner = 0;
 
     for (unsigned i = 0; i < world->wanted; i++) {
@@ -139,9 +139,9 @@ static bool make_level(struct world *world, unsigned host, const struct quorum_p
             winner = world->copies[i].last;
         }
     }
-    if (most < (plan->verdict == QUORUM_SERVES ? plan->voters : plan->level_votes))
+    if (most < plan->needed)
         return false;
-    ck_assert_msg(plan->verdict == QUORUM_LEVEL || most == plan->voters, "not equal");
+    ck_assert_msg(plan->verdict == QUORUM_RESYNC || most == plan->voters, "not equal");
     for (unsigned i = 0; i < world->wanted; i++) {
         if (plan->votes[i] && !has_session(world, host, i))
             return false;
@@ -186,8 +186,8 @@ static void plan(struct world *world, unsigned host) {
         states[i] =
             has_session(world, host, i) && reaches(world, host, i) ? &world->copies[i].state : NULL;
     quorum_plan(VOLUME, states, world->wanted, 0, &plan);
-    if ((plan.verdict != QUORUM_SERVES && plan.verdict != QUORUM_LEVEL) ||
-        !make_level(world, host, &plan)) {
+    if ((plan.verdict != QUORUM_SERVES && plan.verdict != QUORUM_RESYNC) ||
+        !resynchronize(world, host, &plan)) {
         die(world, host);
         return;
     }
@@ -324,15 +324,10 @@ static void rebuild(struct world *world, unsigned host, unsigned i) {
 /* Those that missed a write go, one by one, unless they are needed. */
 static bool leave_out(struct world *world, struct writer *writer) {
     struct generation current = writer->current;
-    unsigned missing = 0;
 
-    for (unsigned i = 0; i < world->wanted; i++)
-        missing += writer->missed[i];
     for (unsigned i = 0; i < world->wanted; i++) {
         if (!writer->missed[i] || !quorum_spares(&current, uids[i]))
             continue;
-        if (missing > 1)
-            writer->mark = REPLICA_DISPUTED;
         writer->missed[i] = false;
         writer->votes[i] = false;
         return begin_change(world, writer);

@@ -40,8 +40,8 @@ static unsigned draw(unsigned most) {
     return (seed >> 16) % most;
 }
 
-/* What a quorum makes of its children; false: nothing has so many votes. */
-static bool is_level(struct world *world, const struct quorum_plan *plan) {
+/* What a quorum reads; false: nothing has as many votes as are needed. */
+static bool is_read(struct world *world, const struct quorum_plan *plan) {
     unsigned most = 0, winner = 0;
 
     for (unsigned i = 0; i < world->wanted; i++) {
@@ -54,16 +54,21 @@ static bool is_level(struct world *world, const struct quorum_plan *plan) {
             winner = world->copies[i].last;
         }
     }
-    if (most < (plan->verdict == QUORUM_SERVES ? plan->voters : plan->level_votes))
+    ck_assert_msg(plan->verdict == QUORUM_RESYNC || most == plan->voters, "not equal");
+    if (most < plan->needed)
         return false;
     ck_assert_msg(winner >= world->answered, "seed %u: %u is served, and %u was answered", seed,
                   winner, world->answered);
     world->answered = winner;
+    return true;
+}
+
+/* What was outvoted is repaired. */
+static void resynchronize(struct world *world, const struct quorum_plan *plan) {
     for (unsigned i = 0; i < world->wanted; i++) {
         if (plan->votes[i])
-            world->copies[i].last = winner;
+            world->copies[i].last = world->answered;
     }
-    return true;
 }
 
 static void mark(struct world *world, enum replica_mark mark) {
@@ -118,34 +123,26 @@ static void write_once(struct world *world) {
 }
 
 /* Leaves out one that missed a write; false: the writer died. */
-static bool leave_out(struct world *world, bool *disputed) {
+static bool leave_out(struct world *world) {
     struct copy *bad = NULL;
-    bool others = false;
 
     for (unsigned i = 0; i < world->wanted; i++) {
         struct copy *copy = &world->copies[i];
 
         if (!copy->serves || !copy->missed)
             continue;
-        others |= bad != NULL;
         bad = bad ? bad : copy;
     }
     if (!bad)
         return true;
-    if (!quorum_spares(&world->current, bad->state.replica)) {
-        *disputed = true;
-        mark(world, REPLICA_DISPUTED);
+    if (!quorum_spares(&world->current, bad->state.replica))
         return true;
-    }
-    *disputed |= others;
     bad->serves = bad->missed = false;
-    return go_on(world, *disputed ? REPLICA_DISPUTED : REPLICA_DIRTY);
+    return go_on(world, REPLICA_DIRTY);
 }
 
 /* From a start to an end, in order or not. */
-static void serve(struct world *world, const struct quorum_plan *plan) {
-    bool disputed = false;
-
+static void serve(struct world *world, const struct quorum_plan *plan, bool equal) {
     world->current = plan->current;
     for (unsigned i = 0; i < world->wanted; i++) {
         world->copies[i].serves = plan->votes[i];
@@ -155,14 +152,14 @@ static void serve(struct world *world, const struct quorum_plan *plan) {
         return;
     for (unsigned steps = draw(6); steps > 0; steps--) {
         write_once(world);
-        if (draw(2) && !leave_out(world, &disputed))
+        if (draw(2) && !leave_out(world))
             return;
     }
     for (unsigned i = 0; i < world->wanted; i++) {
         if (world->copies[i].serves && world->copies[i].missed)
             return;
     }
-    if (draw(2))
+    if (equal && draw(2))
         mark(world, REPLICA_CLEAN);
 }
 
@@ -182,24 +179,30 @@ static void rebuild(struct world *world, const struct quorum_plan *plan) {
 static void step_world(struct world *world) {
     const struct replica_state *states[COUNT];
     struct quorum_plan plan;
+    bool readable, equal;
 
     for (unsigned i = 0; i < world->wanted; i++) {
         world->copies[i].away = draw(5) == 0;
         states[i] = world->copies[i].away ? NULL : &world->copies[i].state;
     }
     quorum_plan(VOLUME, states, world->wanted, 0, &plan);
-    if (plan.verdict != QUORUM_SERVES && plan.verdict != QUORUM_LEVEL)
+    if (plan.verdict != QUORUM_SERVES && plan.verdict != QUORUM_RESYNC)
         return;
-    if (!is_level(world, &plan)) {
-        ck_assert_int_eq(plan.verdict, QUORUM_LEVEL);
+    readable = is_read(world, &plan);
+    if (readable) {
+        world->served++;
+    } else { /* nothing is chosen, and nothing can be copied */
+        ck_assert_int_eq(plan.verdict, QUORUM_RESYNC);
         world->refused++;
+    }
+    if (readable && draw(3) == 0) {
+        rebuild(world, &plan);
         return;
     }
-    world->served++;
-    if (draw(3) == 0)
-        rebuild(world, &plan);
-    else
-        serve(world, &plan);
+    equal = plan.verdict == QUORUM_SERVES || (readable && draw(2));
+    if (readable && equal)
+        resynchronize(world, &plan);
+    serve(world, &plan, equal);
 }
 
 static void run_world(unsigned wanted) {

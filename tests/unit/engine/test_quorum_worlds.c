@@ -228,11 +228,12 @@ static enum outcome change(struct world *world, const struct quorum_plan *plan,
     return failed < 0 ? DIED : DONE;
 }
 
-/* A write is answered, by all members or by all that are needed; then the writer dies, or ends and
- * says so on some. */
-static void write_and_end(const struct world *before, const struct place *current) {
+/* Nothing is written, or a write is answered, by all members or by all that are needed; then the
+ * writer dies, or ends and says so on some, if it knows that they are equal. */
+static void write_and_end(const struct world *before, const struct place *current, bool equal) {
     struct generation generation;
 
+    remember(*before);
     as_generation(current, &generation);
     for (unsigned missing = 0; missing <= FEW; missing++) {
         struct world world = *before;
@@ -244,7 +245,7 @@ static void write_and_end(const struct world *before, const struct place *curren
         for (unsigned i = 0; i < FEW; i++)
             world.at[i].has = i != missing && (current->members & 1U << i);
         remember(world);
-        for (unsigned i = 0; i < FEW && !misses; i++) {
+        for (unsigned i = 0; i < FEW && !misses && equal; i++) {
             if (!(current->members & 1U << i))
                 continue;
             world.at[i].clean = 1;
@@ -254,7 +255,7 @@ static void write_and_end(const struct world *before, const struct place *curren
 }
 
 static void try_step(const struct world *before, const struct quorum_plan *plan,
-                     const struct place *current, struct step step) {
+                     const struct place *current, struct step step, bool equal) {
     enum outcome outcome = DIED;
 
     for (step.dies = 0; outcome == DIED; step.dies++) {
@@ -263,41 +264,44 @@ static void try_step(const struct world *before, const struct quorum_plan *plan,
 
         outcome = change(&world, plan, current, &step, &next);
         if (outcome == DONE)
-            write_and_end(&world, &next);
+            write_and_end(&world, &next, equal);
         else
             remember(world);
     }
 }
 
 static void try_faults(const struct world *world, const struct quorum_plan *plan,
-                       const struct place *current, struct step step) {
+                       const struct place *current, struct step step, bool equal) {
     for (step.fails = 0; step.fails <= FEW; step.fails++) {
         step.lies = false;
-        try_step(world, plan, current, step);
+        try_step(world, plan, current, step, equal);
         step.lies = true;
         if (step.fails < FEW)
-            try_step(world, plan, current, step);
+            try_step(world, plan, current, step, equal);
     }
 }
 
-/* As before, with one more, without one, with fewer wanted. */
+/* As before, with one more, without one, with fewer wanted.  Of voters that may lack a write no
+ * fewer are wanted, and nothing is copied that cannot be read. */
 static void try_changes(const struct world *world, const struct quorum_plan *plan,
-                        const struct place *current) {
+                        const struct place *current, bool equal, bool readable) {
     const unsigned count = plan->voters;
 
-    try_faults(world, plan, current, (struct step){ NOBODY, NOBODY, 0, 0, 0, 0 });
-    try_faults(world, plan, current, (struct step){ NOBODY, NOBODY, count, 0, 0, 0 });
+    try_faults(world, plan, current, (struct step){ NOBODY, NOBODY, 0, 0, 0, 0 }, equal);
+    if (equal)
+        try_faults(world, plan, current, (struct step){ NOBODY, NOBODY, count, 0, 0, 0 }, equal);
     for (unsigned i = 0; i < FEW; i++) {
         if (!plan->votes[i]) {
-            try_faults(world, plan, current, (struct step){ NOBODY, i, 0, 0, 0, 0 });
+            if (readable)
+                try_faults(world, plan, current, (struct step){ NOBODY, i, 0, 0, 0, 0 }, equal);
             continue;
         }
-        try_faults(world, plan, current, (struct step){ i, NOBODY, 0, 0, 0, 0 });
-        if (count > 1)
-            try_faults(world, plan, current, (struct step){ i, NOBODY, count - 1, 0, 0, 0 });
-        for (unsigned j = 0; j < FEW; j++) {
+        try_faults(world, plan, current, (struct step){ i, NOBODY, 0, 0, 0, 0 }, equal);
+        if (count > 1 && equal)
+            try_faults(world, plan, current, (struct step){ i, NOBODY, count - 1, 0, 0, 0 }, equal);
+        for (unsigned j = 0; j < FEW && readable; j++) {
             if (!plan->votes[j])
-                try_faults(world, plan, current, (struct step){ i, j, 0, 0, 0, 0 });
+                try_faults(world, plan, current, (struct step){ i, j, 0, 0, 0, 0 }, equal);
         }
     }
 }
@@ -320,21 +324,21 @@ static const char *describe(const struct world *world, const struct quorum_plan 
     return text;
 }
 
-/* Can it be served, and what wins then is the last that was answered. */
-static bool judge(const struct world *world, const struct quorum_plan *plan) {
+/* Can it be served; and what lacks the last answered write is never read. */
+static bool judge(const struct world *world, const struct quorum_plan *plan, bool *ret_readable) {
     unsigned have = 0, stale = 0;
 
-    if (plan->verdict != QUORUM_SERVES && plan->verdict != QUORUM_LEVEL)
+    if (plan->verdict != QUORUM_SERVES && plan->verdict != QUORUM_RESYNC)
         return false;
     for (unsigned i = 0; i < FEW; i++) {
         have += plan->votes[i] && world->at[i].has;
         stale += plan->votes[i] && !world->at[i].has;
     }
-    ck_assert_msg(plan->verdict == QUORUM_SERVES ? stale == 0
-                                                 : stale < plan->level_votes || stale < have,
-                  "%u have an answered write and %u have not, and %u decide:%s", have, stale,
-                  plan->level_votes, describe(world, plan));
-    return plan->verdict == QUORUM_SERVES || have >= plan->level_votes;
+    ck_assert_msg(plan->verdict == QUORUM_SERVES ? stale == 0 : stale < plan->needed,
+                  "%u have an answered write and %u have not, and %u are needed:%s", have, stale,
+                  plan->needed, describe(world, plan));
+    *ret_readable = have >= plan->needed;
+    return true;
 }
 
 static void find_current(const struct world *world, const struct quorum_plan *plan,
@@ -354,6 +358,7 @@ static void go_on(const struct world *world, unsigned reached) {
     const struct replica_state *states[FEW] = { NULL };
     struct world level = *world;
     struct quorum_plan plan;
+    bool readable = false;
     struct place current = { 0 };
 
     for (unsigned i = 0; i < FEW; i++) {
@@ -362,13 +367,17 @@ static void go_on(const struct world *world, unsigned reached) {
             states[i] = &made[i];
     }
     quorum_plan(VOLUME, states, FEW, 0, &plan);
-    if (!judge(world, &plan))
+    if (!judge(world, &plan, &readable))
         return;
     served++;
     find_current(world, &plan, &current);
+    if (plan.verdict == QUORUM_RESYNC && plan.voters > 1)
+        try_changes(world, &plan, &current, false, readable);
+    if (!readable)
+        return;
     for (unsigned i = 0; i < FEW; i++)
         level.at[i].has |= plan.votes[i];
-    try_changes(&level, &plan, &current);
+    try_changes(&level, &plan, &current, true, true);
 }
 
 START_TEST(whatever_is_served_has_all_that_was_answered) {

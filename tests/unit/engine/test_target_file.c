@@ -171,7 +171,7 @@ START_TEST(who_has_it_open_waits_while_the_daemon_begins_anew) {
     kill_daemon();
     order(fd, (struct order){ PUT, 4096, 'b' });
     ck_assert_int_eq(target_watch(target, &err), -1);
-    ck_assert_int_eq(start(), 1); /* made level: it was no good end */
+    ck_assert_int_eq(start(), 1); /* an unclean stop */
     ck_assert_int_eq(answer(fd), 0);
     put(fd, 8192, 'c');
     for (unsigned i = 0; i < REPLICAS; i++) {

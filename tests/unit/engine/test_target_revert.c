@@ -32,7 +32,7 @@ static void open_sealed(bool sealed) {
 }
 
 static void begin_revert(int64_t speed) {
-    ck_assert_int_eq(start(), 0); /* nobody makes level what is written over */
+    ck_assert_int_eq(start(), 0); /* what is written over is not resynchronized */
     assert_done(target_revert(target, NAME, speed, &err));
 }
 

@@ -262,7 +262,7 @@ START_TEST(a_pool_without_room_has_no_copy_and_the_volume_goes_on) {
     assert_voters(3);
     read_all();
     ck_assert_int_eq(status.failures, 0);
-    ck_assert(!status.suspect);
+    ck_assert(!status.resynchronizing);
     stop();
     umount2(pools[3], MNT_DETACH);
 }
