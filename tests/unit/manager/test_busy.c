@@ -269,7 +269,7 @@ START_TEST(work_that_waits_can_be_given_up) {
 }
 END_TEST
 
-/* Its former worker may have left traces, and every worker that moves data may be busy for hours. */
+/* Its former worker may have left traces, and those that move data may be busy for hours. */
 START_TEST(what_is_given_up_is_looked_after_by_workers_that_move_no_data) {
     autoworld struct world *world = new_world();
     const char *id = world_volume(world, 2);
