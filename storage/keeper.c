@@ -30,12 +30,23 @@ const char *keeper_uid(const struct keeper *keeper) {
 
 /* ---- the thread ---- */
 
+/* Its status was reported, and the document has another one. */
+static void compare_status(const struct keeper *keeper) {
+    const struct wish_volume *volume = &keeper->wish->volume;
+    bool differs =
+        keeper->phase && keeper_is_wanted(keeper) &&
+        (!volume->has_target || !volume->phase || strcmp(volume->phase, keeper->phase) != 0);
+
+    reports_differs(keeper->settings->reports, WISH_VOLUME, keeper->uid, differs);
+}
+
 /* false: the agent ends. */
 static bool take_news(struct keeper *keeper) {
-    bool ends;
+    bool ends, has_news;
 
     pthread_mutex_lock(&keeper->lock);
-    if (keeper->news) {
+    has_news = keeper->news != NULL;
+    if (has_news) {
         wish_release(keeper->wish);
         keeper->wish = keeper->news;
         keeper->news = NULL;
@@ -44,6 +55,8 @@ static bool take_news(struct keeper *keeper) {
     }
     ends = keeper->ends;
     pthread_mutex_unlock(&keeper->lock);
+    if (has_news)
+        compare_status(keeper);
     return !ends;
 }
 

@@ -85,7 +85,7 @@ int keeper_heed_pools(struct keeper *keeper, struct error *err) {
         look_at(keeper, i, &hang);
     if (hang.unseen_ms > 0 && hang.unseen_ms < most_ms && daemon_runs(keeper->run))
         return hanging_refuse(hang.unseen, err);
-    keeper->waits = hang.ms >= most_ms / 3 ? hang.voters : 0;
+    keeper->waits = hang.ms >= most_ms / 6 ? hang.voters : 0;
     if (hang.voters > 0 && (hang.ms < most_ms || !is_enough(keeper, &hang)))
         return hanging_refuse(hang.pool, err);
     if (hang.voters > 0) {

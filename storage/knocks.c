@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MOMENT_US (5 * SECOND_US) /* a disk that is merely busy has answered by then */
 #define BLOCK     4096
+#define WRITE_US  MOMENT_US /* between two writes at least */
 
 struct door {
     LIST_ENTRY(door) next;
@@ -24,6 +26,7 @@ struct door {
     pthread_cond_t changed;
     uint64_t asked, answered; /* knocks, by their numbers */
     int64_t begun_us;         /* of the one that is under way; 0: none is */
+    int64_t written_us;       /* the thread's own: when a probe wrote last */
     /* Its silence, as far as somebody was there to see it: */
     int64_t looked_us, silence_us;
 };
@@ -36,15 +39,47 @@ struct knocks {
 
 /* ---- the thread ---- */
 
-/* Past the kernel's memory, where the file system can do that. */
-static void knock(const char *directory) {
+/* A plain file with no other name, which a write can harm nowhere else: a link, a device, a pipe or
+ * a second name of another file is left alone. */
+static int open_probe(int directory) {
+    autoclose int fd =
+        openat(directory, POOL_PROBE, O_RDWR | O_CREAT | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
+    struct stat facts;
+
+    if (fd < 0 || fstat(fd, &facts) < 0 || !S_ISREG(facts.st_mode) || facts.st_nlink != 1)
+        return -1;
+    return take_fd(fd);
+}
+
+/* One block, onto the disk, in a file that is there only meanwhile.  An error answers as well as a
+ * success: a full or read-only file system is no silence. */
+static void write_probe(int directory) {
+    static const char block[BLOCK];
+    autoclose int fd = open_probe(directory);
+
+    if (fd < 0)
+        return;
+    if (pwrite(fd, block, sizeof(block), 0) > 0)
+        (void)fdatasync(fd);
+    (void)unlinkat(directory, POOL_PROBE, 0);
+}
+
+/* Past the kernel's memory, where the file system can do that; and nothing is written to what is no
+ * pool. */
+static void knock(struct door *door) {
     _Alignas(BLOCK) char block[BLOCK];
-    autoclose int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    autoclose int fd = open(door->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     autoclose int mark =
         fd < 0 ? -1 : openat(fd, POOL_MARK, O_RDONLY | O_NOFOLLOW | O_DIRECT | O_CLOEXEC);
+    int64_t now_us = clock_monotonic_us();
 
-    if (mark >= 0)
-        (void)!read(mark, block, sizeof(block));
+    if (mark < 0)
+        return;
+    (void)!read(mark, block, sizeof(block));
+    if (door->written_us > 0 && now_us < door->written_us + WRITE_US)
+        return;
+    door->written_us = now_us;
+    write_probe(fd);
 }
 
 static void *run(void *arg) {
@@ -61,7 +96,7 @@ static void *run(void *arg) {
         }
         door->begun_us = door->looked_us = clock_monotonic_us();
         pthread_mutex_unlock(lock);
-        knock(door->directory);
+        knock(door);
         pthread_mutex_lock(lock);
         door->begun_us = door->silence_us = 0;
         door->answered = number;

@@ -32,9 +32,9 @@ static void say(struct pool_look *look, enum pool_state state, const char *path,
     error_errno(&look->why, ERROR_UNAVAILABLE, "%s: %s", path, what);
 }
 
-/* What a new file system has, and what a mark that was not ended leaves, does not count. */
+/* What a new file system has, and what an unfinished mark or probe leaves, does not count. */
 static bool counts(const char *name) {
-    static const char *const ignored[] = { ".", "..", "lost+found", MARK_NEW };
+    static const char *const ignored[] = { ".", "..", "lost+found", MARK_NEW, POOL_PROBE };
 
     for (size_t i = 0; i < LENGTH(ignored); i++) {
         if (strcmp(name, ignored[i]) == 0)

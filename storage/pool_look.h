@@ -13,7 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define POOL_MARK "scoria-pool"
+#define POOL_MARK  "scoria-pool"
+#define POOL_PROBE POOL_MARK ".probe" /* what a health probe writes and removes */
 
 enum pool_state {
     POOL_ONLINE,

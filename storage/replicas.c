@@ -335,6 +335,9 @@ static void take_wish(struct replicas *replicas, struct wish *wish) {
     file->wish = wish;
     file->named = true;
     file->made |= wish->replica.made;
+    reports_differs(replicas->settings.reports, WISH_REPLICA, wish->uid,
+                    file->phase &&
+                        (!wish->replica.phase || strcmp(file->phase, wish->replica.phase) != 0));
 }
 
 void replicas_set(struct replicas *replicas, struct wish *const *wishes, unsigned count) {

@@ -14,6 +14,7 @@
 #define DEFAULT_FIGURES_MS 30000
 #define DEFAULT_RETRY_MS   1000
 #define DEFAULT_AGAIN_MS   600000
+#define DEFAULT_DIFFERS_MS 5000
 #define RETRY_MOST         5 /* doublings */
 
 struct report {
@@ -22,7 +23,7 @@ struct report {
     char uid[UUID_SIZE];
     char *status, *gist;
     char *sent_status, *sent_gist; /* NULL: none was answered yet */
-    bool last, taken;
+    bool last, taken, differs;
     unsigned failures;
     int64_t sent_us, retry_us;
 };
@@ -59,7 +60,8 @@ static int64_t due_us(const struct reports *reports, const struct report *report
     if (same(report->status, report->sent_status) && !report->taken)
         return INT64_MAX;
     if (same(report->status, report->sent_status))
-        due = report->sent_us + reports->settings.again_ms * 1000;
+        due = report->sent_us +
+              (report->differs ? reports->settings.differs_ms : reports->settings.again_ms) * 1000;
     else if (same(report->gist, report->sent_gist))
         due = report->sent_us + reports->settings.figures_ms * 1000;
     return report->retry_us > due ? report->retry_us : due;
@@ -149,6 +151,7 @@ static void note_outcome(struct reports *reports, const struct sending *sending,
     }
     reports->silent = false;
     report->taken = outcome == 0;
+    report->differs = false;
     report->failures = 0;
     report->retry_us = 0;
     report->sent_us = now_us;
@@ -255,6 +258,18 @@ void reports_forget(struct reports *reports, enum wish_kind kind, const char *ui
     pthread_mutex_unlock(&reports->lock);
 }
 
+void reports_differs(struct reports *reports, enum wish_kind kind, const char *uid, bool differs) {
+    struct report *report;
+
+    pthread_mutex_lock(&reports->lock);
+    report = find(reports, kind, uid);
+    if (report && report->differs != differs) {
+        report->differs = differs;
+        pthread_cond_signal(&reports->changed);
+    }
+    pthread_mutex_unlock(&reports->lock);
+}
+
 unsigned reports_open(struct reports *reports) {
     struct report *report;
     unsigned count = 0;
@@ -278,6 +293,8 @@ struct reports *reports_new(const struct reports_settings *settings, struct erro
         reports->settings.retry_ms = DEFAULT_RETRY_MS;
     if (reports->settings.again_ms <= 0)
         reports->settings.again_ms = DEFAULT_AGAIN_MS;
+    if (reports->settings.differs_ms <= 0)
+        reports->settings.differs_ms = DEFAULT_DIFFERS_MS;
     LIST_INIT(&reports->all);
     pthread_mutex_init(&reports->lock, NULL);
     thread_cond_init(&reports->changed);

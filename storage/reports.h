@@ -20,6 +20,7 @@ struct reports_settings {
     int64_t figures_ms; /* least pause between two that differ in figures alone; 0: 30 000 */
     int64_t retry_ms;   /* before the first repetition; 0: 1 000 */
     int64_t again_ms;   /* between two of what was taken; 0: 600 000 */
+    int64_t differs_ms; /* the same where the document says something else; 0: 5 000 */
 };
 
 struct reports *reports_new(const struct reports_settings *settings, struct error *err);
@@ -35,4 +36,7 @@ void reports_put_last(struct reports *reports, enum wish_kind kind, const char *
                       const char *status);
 /* Nobody asks for one any more. */
 void reports_forget(struct reports *reports, enum wish_kind kind, const char *uid);
+/* The document does not say what was taken of us: an agent of the same node name, or a late report,
+ * has replaced it.  It is sent again, every few seconds at most; false: it says so (again). */
+void reports_differs(struct reports *reports, enum wish_kind kind, const char *uid, bool differs);
 unsigned reports_open(struct reports *reports); /* how many are not sent yet */

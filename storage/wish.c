@@ -155,6 +155,7 @@ static int read_replica(struct held *held, const json_t *document, struct error 
         .maximum_bytes = bytes_of(spec, "maximum"),
         .source = uid_of(held->arena, source, "replicaId"),
         .source_snapshot = uid_of(held->arena, source, "snapshotId"),
+        .phase = text_of(held->arena, json_object_get(document, "status"), "phase"),
         .made = was_made(document),
     };
     if (source && (!replica->source || !replica->source_snapshot))

@@ -91,6 +91,7 @@ struct wish_replica {
     unsigned snapshot_count;              /* that it is to hold, or to remove */
     const struct wish_snapshot *snapshots;
     struct wish_reclaim reclaim;
+    const char *phase; /* that its status says; NULL: none */
     /* Its file was there once: it is never made with the volume's first generation again, as it
      * would pass for one that has all that was written. */
     bool made;

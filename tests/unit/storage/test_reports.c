@@ -81,6 +81,26 @@ START_TEST(what_was_taken_is_sent_again_after_a_while) {
 }
 END_TEST
 
+/* As of another agent that claims the node's name. */
+START_TEST(a_status_that_was_replaced_in_the_document_is_sent_again) {
+    const struct reports_settings settings = { .api = api, .node = NODE, .differs_ms = 10 };
+
+    reports = reports_new(&settings, &err);
+    ck_assert_ptr_nonnull(reports);
+    answer("PUT", NULL, 200, "{}");
+    put("{\"phase\":\"Healthy\"}", "a");
+    await_all();
+    reports_differs(reports, WISH_VOLUME, VOLUME, true);
+    ck_assert(script_server_await(server, "PUT", STATUS_PATH, 2));
+    while (sent() < 3) { /* once for each time that it is seen */
+        reports_differs(reports, WISH_VOLUME, VOLUME, true);
+        poll(NULL, 0, 2);
+    }
+    ck_assert_str_eq(script_server_request(server, "PUT", STATUS_PATH, 2)->body,
+                     "{\"nodeId\":\"host-a\",\"status\":{\"phase\":\"Healthy\"}}");
+}
+END_TEST
+
 START_TEST(who_is_not_asked_any_more_is_silent_until_something_changes) {
     static const int refusals[] = { 400, 404, 409 };
 
@@ -142,6 +162,7 @@ END_TEST
 CHECK_MAIN_WITH("reports", true, begin_storage, end_storage, a_status_is_sent_when_it_has_changed,
                 figures_alone_wait, what_was_not_taken_is_sent_again,
                 what_was_taken_is_sent_again_after_a_while,
+                a_status_that_was_replaced_in_the_document_is_sent_again,
                 who_is_not_asked_any_more_is_silent_until_something_changes,
                 the_last_one_is_forgotten_once_it_was_taken,
                 an_api_that_is_silent_does_not_keep_the_end,
