@@ -84,23 +84,6 @@ int watch_events(struct target *target, struct error *err) {
 
 /* ---- what the files tell ---- */
 
-static void fail_file(struct target *target, struct member *member) {
-    const struct replica_look *look = &member->look;
-
-    if (member->unlinked)
-        return;
-    member->unlinked = true;
-    if (look->health == REPLICA_GOOD)
-        error_set(&member->why, ERROR_BACKEND, "%s",
-                  member_is_here(member) ? "the storage daemon has another file open"
-                                         : "its host serves it to nobody");
-    else
-        member->why = look->why;
-    log_warning(NULL, "replica's file is not what is served", "volume_id", target->volume,
-                "replica_id", member->replica.uid, "reason", member->why.message, NULL);
-    note_failing(target, member);
-}
-
 /* The first file that a daemon is seen to have open is the one that it writes to until it ends: the
  * number of an open file is given to no other. */
 static bool is_exchanged(struct member *member) {
@@ -112,6 +95,30 @@ static bool is_exchanged(struct member *member) {
     }
     return member->inode != 0 && look->inode != 0 &&
            (member->device != look->device || member->inode != look->inode);
+}
+
+/* What is written to it is found behind its path, whatever its state is. */
+static bool is_linked(struct member *member) {
+    return member_is_here(member) && member->look.held && member->look.inode != 0 &&
+           !is_exchanged(member);
+}
+
+static void fail_file(struct target *target, struct member *member) {
+    const struct replica_look *look = &member->look;
+    bool linked = is_linked(member);
+
+    if (member->failing && (linked || member->unlinked))
+        return;
+    member->unlinked = !linked;
+    if (look->health == REPLICA_GOOD)
+        error_set(&member->why, ERROR_BACKEND, "%s",
+                  member_is_here(member) ? "the storage daemon has another file open"
+                                         : "its host serves it to nobody");
+    else
+        member->why = look->why;
+    log_warning(NULL, "replica's file is not what is served", "volume_id", target->volume,
+                "replica_id", member->replica.uid, "reason", member->why.message, NULL);
+    note_failing(target, member);
 }
 
 void watch_files(struct target *target) {
