@@ -1,8 +1,8 @@
 /*
  * Does a file system answer?  A thread of its own knocks at each directory that is asked for: it
- * opens it and has a block read from the disk, and every few seconds one written to a file
- * beside the mark of a pool, which goes again, as a disk may hang on writes alone.  Who asks waits a moment at
- * most, and touches nothing there when nobody answers: a thread that the kernel holds cannot be
+ * opens it, has a block read from the disk and, every few seconds, one written to a file beside the
+ * mark of a pool, which is removed again: a disk may hang on writes alone.  Who asks waits a moment
+ * at most, and touches nothing there when nobody answers: a thread that the kernel holds cannot be
  * ended.
  */
 #pragma once
