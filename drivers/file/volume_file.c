@@ -53,8 +53,11 @@ int volume_file_check_unused(const struct directory *directory, const char *name
     return error_context(err, "%s", name);
 }
 
+/* Also where the image has gone: a worker that has lost its lease may meet another one's drafts. */
 static int remove_drafts(const struct directory *directory, struct arena *arena, const char *name,
-                         bool made, struct error *err) {
+                         bool made, const struct driver_fence *fence, struct error *err) {
+    if (driver_fence_check(fence, err) < 0)
+        return -1;
     /* Only a create that never ended leaves half-made ones, and then nothing says how many. */
     if ((made ? volume_name_remove_draft(directory, arena, name, 1, err)
               : volume_name_remove_unfinished(directory, arena, name, err)) < 0)
@@ -69,7 +72,7 @@ int volume_file_remove(const struct directory *directory, struct arena *arena, c
     if (named != 0)
         return named < 0 ? -1
                          : error_set(err, ERROR_CONFLICT, "%s is a file of a volume in use.", name);
-    return remove_drafts(directory, arena, name, made, err);
+    return remove_drafts(directory, arena, name, made, fence, err);
 }
 
 /* From then on nobody uses what is left of it. */
@@ -168,7 +171,8 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
                          : removal_unnamed(directory, name, volume->fence, err);
     if (named != 0)
         return named < 0 ? -1 : 0;
-    return remove_drafts(directory, arena, name, volume->provider_location != NULL, err);
+    return remove_drafts(directory, arena, name, volume->provider_location != NULL, volume->fence,
+                         err);
 }
 
 /* ---- rename ---- */
