@@ -43,7 +43,8 @@ static int check_replica(struct work *work, const struct document *replica,
     struct replica_pool pool;
     int found = replica_pool_find(work, name ? name : "", &pool, err);
 
-    if (found <= 0 || !pool.up || needed <= pool.free_bytes)
+    if (found <= 0 || !pool.up || strcmp(pool.state, REPLICA_POOL_ONLINE) != 0 ||
+        needed <= pool.free_bytes)
         return found < 0 ? -1 : 0;
     return error_set(err, ERROR_OVER_QUOTA,
                      "%s: the pool of replica %s has %s free, and %s needs %s there.",

@@ -1,6 +1,7 @@
 /*
  * Free space of the pools of a config's replicas, for what is about to be asked of them.  A pool
- * that is offline is not counted: its replica may be rebuilt elsewhere.
+ * that is offline, or reported so by its node, is not counted: its replica may be rebuilt
+ * elsewhere.
  */
 #pragma once
 

@@ -55,6 +55,14 @@ WORK_TEST(an_offline_pool_does_not_keep_a_volume_from_growing) {
     OK(grow(work, id, "20Gi", err));
 }
 
+/* Its node answers, and finds no file system there: the free space of 0 is none of a pool's. */
+WORK_TEST(a_lost_pool_does_not_keep_a_volume_from_growing) {
+    const char *id = bound(work, 0);
+
+    sql(work, "UPDATE replica_pools SET state = 'Offline' WHERE name = 'pool-a'");
+    OK(grow(work, id, "20Gi", err));
+}
+
 WORK_TEST(a_snapshot_without_space_on_a_pool_is_refused) {
     static const char text[] = "{\"metadata\":{\"name\":\"one\"},\"spec\":{\"volumeName\":\"db\"}}";
     struct document made;
@@ -70,4 +78,5 @@ WORK_TEST(a_snapshot_without_space_on_a_pool_is_refused) {
 CHECK_MAIN("replica_space", growth_beyond_the_space_of_a_pool_is_refused_and_nothing_is_changed,
            growth_counts_a_replica_without_figures_as_full,
            an_offline_pool_does_not_keep_a_volume_from_growing,
+           a_lost_pool_does_not_keep_a_volume_from_growing,
            a_snapshot_without_space_on_a_pool_is_refused)
