@@ -20,11 +20,11 @@
  * is the last that it is written to.
  *
  * Behind an unclean stop voters may differ: where a write was in flight, and where one has missed a
- * write that was answered.  A block is read only if as many voters are equal there as are needed.  A
- * write is answered when as many members have it as are needed, so what it has overwritten is on
- * wanted - needed of them at most, which are fewer than are needed: an equal majority always has the
- * last write that was answered.  Nothing is ever chosen: a block without a majority is refused.  So
- * the volume is served at once, and the replicas are compared and repaired while it is
+ * write that was answered.  A block is read only if as many voters are equal there as are needed.
+ * A write is answered when as many members have it as are needed, so what it has overwritten is on
+ * wanted - needed of them at most, which are fewer than are needed: an equal majority always has
+ * the last write that was answered.  Nothing is ever chosen: a block without a majority is refused.
+ * So the volume is served at once, and the replicas are compared and repaired while it is
  * (resynchronization); but how many are wanted is not lowered before that has ended, since fewer
  * votes would be needed then than members may lack a write.
  */

@@ -179,10 +179,11 @@ int target_rebuild_stop(struct target *target, struct error *err);
 /*
  * The volume is to have these replicas and no others, as many as they are.  Does the next step:
  * fills one that does not vote, with one more wanted if it has its number already; or, when all of
- * these vote, takes one away.  1: under way, come again when target_watch() has ended the job; 0: it
- * is so. ERROR_CONFLICT: one is to go while the replicas are being resynchronized.  Where more or fewer votes are needed than before
- * (between 1 and 2, 3 and 4, 5 and 6 replicas) the daemon begins anew, and clients connect again.
- * An even number bears the loss of no more than one less does.
+ * these vote, takes one away.  1: under way, come again when target_watch() has ended the job; 0:
+ * it is so. ERROR_CONFLICT: one is to go while the replicas are being resynchronized.  Where more
+ * or fewer votes are needed than before (between 1 and 2, 3 and 4, 5 and 6 replicas) the daemon
+ * begins anew, and clients connect again. An even number bears the loss of no more than one less
+ * does.
  *
  * A replica that is to go is one of the settings' until it has gone: without it nobody knows
  * whether those that are left are a majority.

@@ -2,8 +2,8 @@
  * The nodes of the daemon, from the bottom: a file and a raw node of the visible size for each
  * replica, the quorum, a throttle, the export.
  *
- * The quorum never repairs what it reads: a repair that overtakes a client's write to the same block
- * would undo it on one replica (engine/target_repair.c does it beside clients).
+ * The quorum never repairs what it reads: a repair that overtakes a client's write to the same
+ * block would undo it on one replica (engine/target_repair.c does it beside clients).
  */
 #include "engine/target.private.h"
 

@@ -3,11 +3,11 @@
  * use: a backup of what clients see into its own file.  A client's write to what is not yet copied
  * waits until it is: so nothing older is ever written over it.
  *
- * A quorum votes about whole requests, and a backup reads 64 KiB at once.  Where no two replicas are
- * equal there though each block has its majority, as behind a large write that was torn, all is
- * mirrored block by block: a client's write and the copy of its block wait for each other there, too.
- * Into a node that cannot unmap: else a mirror begins by filling its target with zeros, and a voter
- * that lies about every block could make a majority with another one's damage.
+ * A quorum votes about whole requests, and a backup reads 64 KiB at once.  Where no two replicas
+ * are equal there though each block has its majority, as behind a large write that was torn, all is
+ * mirrored block by block: a client's write and the copy of its block wait for each other there,
+ * too. Into a node that cannot unmap: else a mirror begins by filling its target with zeros, and a
+ * voter that lies about every block could make a majority with another one's damage.
  */
 #include "engine/target.private.h"
 
@@ -111,7 +111,8 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
     return 0;
 }
 
-/* A read has failed, perhaps, and that was not of a block yet: the daemon's report may come later. */
+/* A read has failed, perhaps, and that was not of a block yet: the daemon's report may come later.
+ */
 static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
     if (target->fine || !job->error[0])
         return -1;

@@ -120,8 +120,8 @@ static struct member *let_join(struct target *target) {
     return member;
 }
 
-/* What is written over is never compared; else a stop that was not clean leaves voters that may lack
- * a write, until they have been. */
+/* What is written over is never compared; else a stop that was not clean leaves voters that may
+ * lack a write, until they have been. */
 static void begin_suspicion(struct target *target) {
     target->suspect = NULL;
     if (target->sealed)

@@ -90,6 +90,8 @@ void keeper_mend(struct keeper *keeper);
 void keeper_scrub(struct keeper *keeper);
 void keeper_scrub_soon(struct keeper *keeper);
 void keeper_scrub_later(struct keeper *keeper);
+/* Blocks without a majority, which are refused to clients, as the last comparison found them. */
+int64_t keeper_undecided(const struct keeper *keeper);
 /* It makes room for others, and goes on when it can. */
 void keeper_scrub_end(struct keeper *keeper);
 /* The next snapshot that is wanted and that no replica holds. */

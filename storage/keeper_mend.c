@@ -76,7 +76,7 @@ static void add_wanted(const struct keeper *keeper, const struct replica *replic
 /* Each has failures of its own, which delay no other. */
 static void find_missing(const struct keeper *keeper, struct change *change) {
     const char *uids[REPLICAS_MOST];
-    int indices[REPLICAS_MOST], next;
+    int indices[REPLICAS_MOST] = { 0 }, next;
     unsigned count = 0;
 
     for (unsigned i = 0; i < change->count; i++) {

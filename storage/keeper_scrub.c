@@ -65,6 +65,14 @@ static void note_time(char ret[SCRUB_TIME_SIZE]) {
     strftime(ret, SCRUB_TIME_SIZE, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
 }
 
+/* Blocks without a majority are refused until they have been written again. */
+static void repeat_soon(struct keeper *keeper) {
+    int64_t soon_us = clock_monotonic_us() + RETRY_S * SECOND_US;
+
+    if (keeper->scrubbed.undecided > 0 && keeper->scrub_us > soon_us)
+        keeper->scrub_us = soon_us;
+}
+
 static void finish(struct keeper *keeper) {
     const struct target_scrub *scrub = &keeper->scrub;
 
@@ -78,6 +86,12 @@ static void finish(struct keeper *keeper) {
     keeper->scrub = (struct target_scrub){ 0 };
     keeper_scrub_end(keeper);
     keeper_scrub_later(keeper);
+    repeat_soon(keeper);
+}
+
+int64_t keeper_undecided(const struct keeper *keeper) {
+    return keeper->scrub.undecided > keeper->scrubbed.undecided ? keeper->scrub.undecided
+                                                                : keeper->scrubbed.undecided;
 }
 
 /* That it is not served any more is told elsewhere. */

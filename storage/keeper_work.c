@@ -296,9 +296,22 @@ static const char *phase_of(const struct keeper *keeper) {
         return keeper->status.voters < keeper->status.needed + keeper->waits ? "Offline"
                                                                              : "Degraded";
     if (keeper->target && keeper->status.state == TARGET_SERVING)
-        return keeper->status.voters - keeper->status.failed == keeper->status.count ? "Healthy"
-                                                                                     : "Degraded";
+        return keeper->status.voters - keeper->status.failed == keeper->status.count &&
+                       keeper_undecided(keeper) == 0
+                   ? "Healthy"
+                   : "Degraded";
     return was_served || keeper->trouble.kind != ERROR_NONE ? "Offline" : "Init";
+}
+
+static const char *message_of(const struct keeper *keeper, struct arena *arena) {
+    if (keeper->trouble.kind != ERROR_NONE)
+        return keeper->trouble.message;
+    if (keeper->status.state != TARGET_SERVING || keeper_undecided(keeper) == 0)
+        return "";
+    return arena_format(arena,
+                        "%jd blocks of 4096 bytes have no majority among the replicas: reads of "
+                        "them fail until they are written again.",
+                        (intmax_t)keeper_undecided(keeper));
 }
 
 static void report(struct keeper *keeper) {
@@ -317,7 +330,7 @@ static void report(struct keeper *keeper) {
         .scrub = keeper->scrubbing ? &keeper->scrub : &keeper->scrubbed,
         .scrubs = keeper->scrubbing,
         .scrubbed_at = keeper->scrubbed_at,
-        .message = keeper->trouble.kind != ERROR_NONE ? keeper->trouble.message : "",
+        .message = message_of(keeper, arena),
         .attempt = keeper->attempt,
         .reverted = keeper->reverted == keeper->wish->volume.revert.number,
         .salvage = keeper_is_judged(keeper) ? keeper->salvage.phase : NULL,

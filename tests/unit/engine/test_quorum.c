@@ -205,8 +205,8 @@ START_TEST(who_was_salvaged_outranks_all_that_was_before) {
 }
 END_TEST
 
-/* Of a write that was answered fewer members may have what was before than are needed to read it, in
- * the generation it was written in and in each that may follow it. */
+/* Of a write that was answered fewer members may have what was before than are needed to read it,
+ * in the generation it was written in and in each that may follow it. */
 START_TEST(those_that_missed_a_write_are_never_enough_to_read) {
     for (unsigned wanted = 1; wanted <= REPLICAS_MOST; wanted++) {
         const struct generation made = { .wanted = wanted, .count = wanted };

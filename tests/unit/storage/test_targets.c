@@ -516,6 +516,28 @@ START_TEST(replicas_are_compared_again_and_again) {
 }
 END_TEST
 
+START_TEST(a_volume_with_blocks_without_a_majority_is_degraded_until_they_have_one) {
+    const int64_t at = 3 * STRIDE;
+    autoclose int fd = -1;
+    char right[700];
+
+    settings.scrub_interval_s = 1;
+    ck_assert(targets_stop(targets, 60000));
+    targets = targets_new(&settings);
+    serve();
+    read_block(1, at, right, sizeof(right));
+    damage(1, at, 100);
+    damage(2, at + 200, 100);
+    await_phase(VOLUME, "Degraded");
+    ck_assert_int_eq(scrub_told("undecidedBlocks"), 1);
+    ck_assert_ptr_nonnull(strstr(json_text_of(told(VOLUME), "message"), "have no majority"));
+    fd = open(arena_join(arena, paths[1], "/", uids[1], "/data", NULL), O_WRONLY);
+    ck_assert_int_eq(pwrite(fd, right, sizeof(right), at), sizeof(right));
+    assert_well();
+    ck_assert_str_eq(json_text_of(told(VOLUME), "message"), "");
+}
+END_TEST
+
 #define SNAPSHOT "00000000-0000-4000-8000-0000000000e1"
 
 static void want_snapshot(const char *uid) {
@@ -1414,7 +1436,9 @@ CHECK_MAIN_WITH(
     one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt, a_volume_grows,
     a_volume_is_a_file_when_that_is_wanted_and_after_every_death, clients_may_take_what_is_wanted,
     a_replica_that_is_damaged_is_mended, what_a_replica_missed_while_no_agent_was_there_is_found,
-    replicas_are_compared_again_and_again, a_snapshot_is_taken_once_while_clients_write,
+    replicas_are_compared_again_and_again,
+    a_volume_with_blocks_without_a_majority_is_degraded_until_they_have_one,
+    a_snapshot_is_taken_once_while_clients_write,
     what_is_wanted_no_more_is_not_taken_when_the_document_is_true,
     who_serves_for_nobody_does_not_say_where, a_volume_is_put_back_and_nobody_is_let_in_before,
     a_revert_is_begun_when_its_document_knows_of_it, whoever_dies_a_revert_comes_to_its_end,
