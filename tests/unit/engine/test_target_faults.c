@@ -45,21 +45,28 @@ static bool try_start(void) {
     return false;
 }
 
-/* What two replicas have in flight when their daemon dies is refused until it is written over. */
-static void resynchronize_in_part(void) {
-    struct target_scrub scrub = { 0 };
-
-    if ((!status.resynchronizing && status.job != TARGET_REBUILD_FAILED) ||
-        status.state != TARGET_SERVING || status.job == TARGET_REBUILD ||
-        status.job == TARGET_REPAIR || !checker_recover(&checker))
-        return;
-    while (target_scrub(target, &scrub, SIZE, &err) > 0)
-        ;
+static void repair_outvoted(void) {
     target_status(target, &status);
     for (unsigned i = 0; i < status.count; i++) {
         if (status.replicas[i].votes && status.replicas[i].mismatches > 0)
             (void)target_repair(target, status.replicas[i].replica.uid, 0, &err);
     }
+}
+
+/* What two replicas have in flight when their daemon dies is refused until it is written over. */
+static void resynchronize_in_part(void) {
+    struct target_scrub scrub = { 0 };
+
+    if (status.state != TARGET_SERVING || status.job == TARGET_REBUILD ||
+        status.job == TARGET_REPAIR)
+        return;
+    if (status.resynchronizing || status.job == TARGET_REBUILD_FAILED) {
+        if (!checker_recover(&checker))
+            return;
+        while (target_scrub(target, &scrub, SIZE, &err) > 0)
+            ;
+    }
+    repair_outvoted();
 }
 
 /* As a controller would: what is there is used, what is stale is filled, until all is well. */
