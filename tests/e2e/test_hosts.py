@@ -157,7 +157,7 @@ class Hosts(DeclaredCase):
 
     def files(self):
         return [os.path.join(self.path(POOLS[i]), uid, "data") for i in range(len(HOSTS))
-                for uid in os.listdir(self.path(POOLS[i])) if uid != "scoria-pool"]
+                for uid in os.listdir(self.path(POOLS[i])) if not uid.startswith("scoria-pool")]
 
     def used(self):
         return sum(os.stat(path).st_blocks * 512 for path in self.files())

@@ -8,7 +8,7 @@ import threading
 
 from block_storage import until
 from nbd import Disk
-from test_provisioning import BLOCKS, MARK, MIB, POOLS, DeclaredCase
+from test_provisioning import BLOCKS, MARK, MIB, POOLS, PROBE, DeclaredCase
 
 SNAPSHOTS = "/volume_config_snapshots"
 
@@ -44,7 +44,7 @@ class Snapshots(DeclaredCase):
         """Of snapshots, in all pools."""
         return sorted(os.path.join(pool, replica, name)
                       for pool in POOLS for replica in os.listdir(self.path(pool))
-                      if replica != MARK
+                      if replica not in (MARK, PROBE)
                       for name in os.listdir(os.path.join(self.path(pool), replica))
                       if name.startswith("snapshot-"))
 
