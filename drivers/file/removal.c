@@ -22,9 +22,8 @@ int removal_held(const struct directory *directory, const char *name, int fd,
                : 0;
 }
 
-/* No guest has it open, and none can open it until the descriptor is closed. */
-static int keep_guests_away(const char *name, int fd, struct error *err) {
-    switch (image_lock_away(fd, err)) {
+int removal_refuse_held(enum image_hold hold, const char *name, struct error *err) {
+    switch (hold) {
     case IMAGE_LOCKED:
         return 0;
     case IMAGE_HELD:
@@ -33,6 +32,14 @@ static int keep_guests_away(const char *name, int fd, struct error *err) {
         break;
     }
     return error_context(err, "%s", name);
+}
+
+/* No guest has it open, and none can open it until the descriptor is closed. */
+static int remove_unused(const struct directory *directory, const char *name, int fd,
+                         const struct driver_fence *fence, struct error *err) {
+    return removal_refuse_held(image_lock_away(fd, err), name, err) < 0
+               ? -1
+               : removal_held(directory, name, fd, fence, err);
 }
 
 /* Does an info of a volume name it?  An overlay whose making is undone has its own name there. */
@@ -56,9 +63,7 @@ int removal_unnamed(const struct directory *directory, const char *name,
     autoclose int fd = -1;
     int found = image_find(directory->fd, name, O_RDONLY, &fd, err);
 
-    if (found <= 0)
-        return found;
-    return keep_guests_away(name, fd, err) < 0 ? -1 : removal_held(directory, name, fd, fence, err);
+    return found <= 0 ? found : remove_unused(directory, name, fd, fence, err);
 }
 
 int removal_image(const struct directory *directory, struct arena *arena, const char *name,
@@ -67,5 +72,5 @@ int removal_image(const struct directory *directory, struct arena *arena, const 
     int found = image_find(directory->fd, name, O_RDONLY, &fd, err);
     int named = found <= 0 ? found : is_named(directory, arena, name, err);
 
-    return found <= 0 || named != 0 ? named : removal_unnamed(directory, name, fence, err);
+    return found <= 0 || named != 0 ? named : remove_unused(directory, name, fd, fence, err);
 }

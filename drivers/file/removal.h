@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "common/image_lock.h"
 #include "drivers/file/directory.h"
 
 /* 0 it is gone, or was, and is not flushed; 1 an info names it, and it stays.  -1: also when a
@@ -28,6 +29,9 @@ int removal_image(const struct directory *directory, struct arena *arena, const 
  */
 int removal_unnamed(const struct directory *directory, const char *name,
                     const struct driver_fence *fence, struct error *err);
+/* 0 no guest has it open; -1, as `err` says already where the lock could not be asked for. */
+int removal_refuse_held(enum image_hold hold, const char *name, struct error *err);
+
 /* The same of a file that the caller has found unused, and keeps so by the locks of `fd`. */
 int removal_held(const struct directory *directory, const char *name, int fd,
                  const struct driver_fence *fence, struct error *err);

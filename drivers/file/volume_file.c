@@ -40,17 +40,7 @@ int volume_file_check_unused(const struct directory *directory, const char *name
     autoclose int fd = -1;
     int found = image_find(directory->fd, name, O_RDONLY, &fd, err);
 
-    if (found <= 0)
-        return found;
-    switch (image_lock_look(fd, err)) {
-    case IMAGE_LOCKED:
-        return 0;
-    case IMAGE_HELD:
-        return error_set(err, ERROR_BACKEND, "%s is open in a running guest.", name);
-    case IMAGE_LOCK_FAILED:
-        break;
-    }
-    return error_context(err, "%s", name);
+    return found <= 0 ? found : removal_refuse_held(image_lock_look(fd, err), name, err);
 }
 
 /* Also where the image has gone: a worker that has lost its lease may meet another one's drafts. */
