@@ -20,6 +20,7 @@ libscoria_a_SOURCES += \
 	common/quantity.c common/quantity.h \
 	common/retry_header.h \
 	common/room_header.h \
+	common/state_table.c common/state_table.h \
 	common/thread.c common/thread.h \
 	common/ticker.c common/ticker.h \
 	common/utf8.c common/utf8.h \
@@ -36,6 +37,7 @@ check_PROGRAMS += \
 	tests/unit/common/test_md5 \
 	tests/unit/common/test_process \
 	tests/unit/common/test_quantity \
+	tests/unit/common/test_state_table \
 	tests/unit/common/test_thread \
 	tests/unit/common/test_ticker \
 	tests/unit/common/test_utf8 \

@@ -34,6 +34,7 @@ static inline unsigned walk_number(const char *name, unsigned otherwise) {
                                                           \
         if (!(possible))                                  \
             return 77;                                    \
+        setenv("SCORIA_STATE_TABLES", "strict", 1);       \
         tcase_set_timeout(cases, 240);                    \
         tcase_add_checked_fixture(cases, begin, end);     \
         for (size_t i = 0; i < LENGTH(tests); i++)        \

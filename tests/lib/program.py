@@ -14,6 +14,8 @@ from block_storage import until
 
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.environ.get("SCORIA", os.path.join(REPOSITORY, "build/plain/scoria"))
+# A transition that a state table does not have ends the program (common/state_table.h).
+os.environ.setdefault("SCORIA_STATE_TABLES", "strict")
 
 
 def end_on_sigterm():

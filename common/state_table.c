@@ -1,0 +1,163 @@
+#include "common/state_table.h"
+
+#include "common/log.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STATES_MOST 64
+
+const struct state_row *state_table_find(const struct state_table *table, unsigned state,
+                                         unsigned event) {
+    for (unsigned i = 0; i < table->count; i++) {
+        if (table->rows[i].state == state && table->rows[i].event == event)
+            return &table->rows[i];
+    }
+    return NULL;
+}
+
+static const char *name_of(const char *const *names, unsigned count, unsigned number) {
+    return number < count ? names[number] : "unknown";
+}
+
+static void refuse(const struct state_table *table, unsigned state, unsigned event) {
+    const char *strict = getenv("SCORIA_STATE_TABLES");
+
+    log_error(NULL, "state transition refused: the table has no row", "table", table->name, "state",
+              name_of(table->states, table->state_count, state), "event",
+              name_of(table->events, table->event_count, event), NULL);
+    if (strict && strcmp(strict, "strict") == 0)
+        abort();
+}
+
+const struct state_row *state_table_next(const struct state_table *table, unsigned *state,
+                                         unsigned event) {
+    const struct state_row *row = state_table_find(table, *state, event);
+
+    if (!row) {
+        refuse(table, *state, event);
+        return NULL;
+    }
+    atomic_fetch_add_explicit(&table->reached[row - table->rows], 1, memory_order_relaxed);
+    *state = row->next;
+    return row;
+}
+
+/* ---- for tests and documents ---- */
+
+static const char *row_text(const struct state_table *table, const struct state_row *row,
+                            struct arena *arena) {
+    return arena_format(arena, "%s: %s, %s", table->name,
+                        name_of(table->states, table->state_count, row->state),
+                        name_of(table->events, table->event_count, row->event));
+}
+
+const char *state_table_unreached(const struct state_table *table, struct arena *arena) {
+    for (unsigned i = 0; i < table->count; i++) {
+        if (atomic_load(&table->reached[i]) == 0)
+            return row_text(table, &table->rows[i], arena);
+    }
+    return NULL;
+}
+
+static int check_row(const struct state_table *table, const struct state_row *row,
+                     struct arena *arena, struct error *err) {
+    const char *text = row_text(table, row, arena);
+
+    if (row->state >= table->state_count || row->event >= table->event_count ||
+        row->next >= table->state_count || row->action >= table->action_count)
+        return error_set(err, ERROR_INTERNAL, "%s: a number without a name", text);
+    if (state_table_find(table, row->state, row->event) != row)
+        return error_set(err, ERROR_INTERNAL, "%s: two rows", text);
+    if (!row->sentence || !*row->sentence)
+        return error_set(err, ERROR_INTERNAL, "%s: no sentence", text);
+    return 0;
+}
+
+static void find_reachable(const struct state_table *table, bool *reachable) {
+    bool changed = true;
+
+    reachable[table->initial] = true;
+    while (changed) {
+        changed = false;
+        for (unsigned i = 0; i < table->count; i++) {
+            const struct state_row *row = &table->rows[i];
+
+            if (!reachable[row->state] || reachable[row->next])
+                continue;
+            reachable[row->next] = changed = true;
+        }
+    }
+}
+
+static bool is_used(const struct state_table *table, unsigned number, bool action) {
+    for (unsigned i = 0; i < table->count; i++) {
+        if ((action ? table->rows[i].action : table->rows[i].event) == number)
+            return true;
+    }
+    return false;
+}
+
+int state_table_check(const struct state_table *table, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    bool reachable[STATES_MOST] = { false };
+
+    if (table->state_count > STATES_MOST || table->initial >= table->state_count)
+        return error_set(err, ERROR_INTERNAL, "%s: too many states", table->name);
+    for (unsigned i = 0; i < table->count; i++) {
+        if (check_row(table, &table->rows[i], arena, err) < 0)
+            return -1;
+    }
+    find_reachable(table, reachable);
+    for (unsigned i = 0; i < table->state_count; i++) {
+        if (!reachable[i])
+            return error_set(err, ERROR_INTERNAL, "%s: the state %s is never reached", table->name,
+                             table->states[i]);
+    }
+    for (unsigned i = 0; i < table->event_count; i++) {
+        if (!is_used(table, i, false))
+            return error_set(err, ERROR_INTERNAL, "%s: the event %s has no row", table->name,
+                             table->events[i]);
+    }
+    for (unsigned i = 0; i < table->action_count; i++) {
+        if (!is_used(table, i, true))
+            return error_set(err, ERROR_INTERNAL, "%s: the action %s has no row", table->name,
+                             table->actions[i]);
+    }
+    return 0;
+}
+
+static int widest(const char *const *names, unsigned count) {
+    size_t width = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        width = strlen(names[i]) > width ? strlen(names[i]) : width;
+    return (int)width;
+}
+
+const char *state_table_text(const struct state_table *table, struct arena *arena) {
+    int events = widest(table->events, table->event_count);
+    int states = widest(table->states, table->state_count);
+    int actions = widest(table->actions, table->action_count);
+    const char *text =
+        arena_format(arena, "%s, from %s\n", table->name, table->states[table->initial]);
+
+    for (unsigned i = 0; i < table->state_count; i++) {
+        text = arena_join(arena, text, "\n  ", table->states[i], "\n", NULL);
+        for (unsigned j = 0; j < table->count; j++) {
+            const struct state_row *row = &table->rows[j];
+
+            if (row->state == i)
+                text =
+                    arena_join(arena, text,
+                               arena_format(arena, "    %-*s -> %-*s  [%s]%*s  %s\n", events,
+                                            table->events[row->event], states,
+                                            table->states[row->next], table->actions[row->action],
+                                            actions - (int)strlen(table->actions[row->action]), "",
+                                            row->sentence),
+                               NULL);
+        }
+    }
+    return text;
+}
