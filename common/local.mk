@@ -4,6 +4,7 @@ libscoria_a_SOURCES += \
 	common/child.c common/child.h \
 	common/cleanup.h \
 	common/clock.c common/clock.h \
+	common/detached_call.c common/detached_call.h \
 	common/error.c common/error.def common/error.h \
 	common/extend_header.h \
 	common/gib.h \
@@ -33,6 +34,7 @@ slow_tests += tests/unit/common/test_log
 check_PROGRAMS += \
 	tests/unit/common/test_arena \
 	tests/unit/common/test_clock \
+	tests/unit/common/test_detached_call \
 	tests/unit/common/test_error \
 	tests/unit/common/test_md5 \
 	tests/unit/common/test_process \

@@ -1,8 +1,8 @@
 #include "common/clock.h"
 #include "common/heap.h"
-#include "common/thread.h"
 #include "compute/patience.private.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,89 +13,41 @@ void errand_free(struct errand *errand) {
     free(errand);
 }
 
-void patience_destroy(struct patience *patience) {
-    patience->inner->free(patience->inner);
-    pthread_cond_destroy(&patience->changed);
-    pthread_mutex_destroy(&patience->lock);
-    free(patience);
-}
+static void run_errand(void *work, const atomic_bool *abandoned) {
+    struct errand *errand = *(struct errand **)work;
 
-static void *run_errand(void *arg) {
-    struct errand *errand = arg;
-    struct patience *patience = errand->patience;
-    bool last;
-
+    (void)abandoned;
     errand->run(errand);
-    pthread_mutex_lock(&patience->lock);
-    errand->done = true;
     errand->ended_us = clock_monotonic_us();
-    if (errand->trim ? !patience->freed : !errand->late) {
-        pthread_cond_broadcast(&patience->changed);
-        pthread_mutex_unlock(&patience->lock);
-        return NULL;
-    }
-    LIST_REMOVE(errand, next);
-    if (!errand->trim)
-        patience->late--;
-    last = patience->freed && LIST_EMPTY(&patience->errands);
-    pthread_mutex_unlock(&patience->lock);
-    errand_free(errand);
-    if (last)
-        patience_destroy(patience);
-    return NULL;
 }
 
-/* With the lock. */
+static void drop_errand(void *work) {
+    errand_free(*(struct errand **)work);
+}
+
+const struct detached_function errand_function = { .run = run_errand, .drop = drop_errand };
+
 static bool is_hopeless(const struct patience *patience, const char *key) {
-    const struct errand *errand;
-
-    LIST_FOREACH(errand, &patience->errands, next) {
-        if (errand->late && strcmp(errand->key, key) == 0)
-            return true;
-    }
-    return strcmp(key, ERRAND_DAEMON) != 0 && patience->late >= LATE_MOST;
-}
-
-/* With the lock; the errand is late when it is not done afterwards. */
-static void wait_for(struct errand *errand) {
-    struct patience *patience = errand->patience;
-    int64_t due_us = clock_monotonic_us() + patience->patience_ms * 1000;
-
-    while (!errand->done && thread_cond_wait(&patience->changed, &patience->lock, due_us))
-        ;
-    if (errand->done) {
-        LIST_REMOVE(errand, next);
-        return;
-    }
-    errand->late = true;
-    patience->late++;
-}
-
-int errand_start(struct errand *errand) {
-    pthread_t thread;
-
-    if (thread_start(&thread, "hypervisor", run_errand, errand) != 0)
-        return -1;
-    pthread_detach(thread);
-    LIST_INSERT_HEAD(&errand->patience->errands, errand, next);
-    return 0;
+    return strcmp(key, ERRAND_DAEMON) != 0 &&
+           detached_calls_abandoned(patience->calls) >= LATE_MOST;
 }
 
 struct errand *errand_run(struct errand *errand, struct error *err) {
-    struct patience *patience = errand->patience;
-    bool began, done;
+    const struct patience *patience = errand->patience;
+    const struct detached_limit limit = { .us = patience->patience_ms * 1000 };
+    struct error late;
+    int reason = EBUSY;
 
-    pthread_mutex_lock(&patience->lock);
-    began = !is_hopeless(patience, errand->key) && errand_start(errand) == 0;
-    if (began)
-        wait_for(errand);
-    done = began && errand->done;
-    if (!done)
-        error_set(err, ERROR_UNAVAILABLE, "%s does not answer", errand->key);
-    pthread_mutex_unlock(&patience->lock);
-    if (!began)
+    error_set(&late, ERROR_UNAVAILABLE, "%s does not answer", errand->key);
+    if (!is_hopeless(patience, errand->key))
+        reason = detached_call(patience->calls, errand->key, &errand_function, &errand,
+                               sizeof(errand), &limit);
+    if (reason == 0)
+        return errand;
+    if (reason != ETIMEDOUT)
         errand_free(errand);
-    return done ? errand : NULL;
+    error_pass(err, &late);
+    return NULL;
 }
 
 struct errand *errand_new(struct hypervisor *hypervisor, void (*body)(struct errand *errand),

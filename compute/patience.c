@@ -1,8 +1,9 @@
 #include "compute/patience.h"
 
 #include "common/heap.h"
-#include "common/thread.h"
 #include "compute/patience.private.h"
+
+#include <stdlib.h>
 
 static void run_has_instance(struct errand *errand) {
     struct hypervisor *inner = errand->patience->inner;
@@ -241,17 +242,20 @@ static int go_on(struct hypervisor *hypervisor, struct arena *arena, const char 
     return errand ? errand_end(errand, err) : -1;
 }
 
+/* When the last errand has returned. */
+static void destroy(void *arg) {
+    struct patience *patience = arg;
+
+    patience->inner->free(patience->inner);
+    pthread_mutex_destroy(&patience->lock);
+    free(patience);
+}
+
 static void patience_free(struct hypervisor *hypervisor) {
     struct patience *patience = (struct patience *)hypervisor;
-    bool last;
 
-    pthread_mutex_lock(&patience->lock);
-    patience->freed = true;
-    patience_drop_trims(patience, INT64_MAX);
-    last = LIST_EMPTY(&patience->errands);
-    pthread_mutex_unlock(&patience->lock);
-    if (last)
-        patience_destroy(patience);
+    patience_abandon_trims(patience);
+    detached_calls_free(patience->calls);
 }
 
 struct hypervisor *patience_new(struct hypervisor *inner, int64_t patience_ms) {
@@ -277,7 +281,7 @@ struct hypervisor *patience_new(struct hypervisor *inner, int64_t patience_ms) {
     patience->inner = inner;
     patience->patience_ms = patience_ms;
     pthread_mutex_init(&patience->lock, NULL);
-    thread_cond_init(&patience->changed);
-    LIST_INIT(&patience->errands);
+    LIST_INIT(&patience->trims);
+    patience->calls = detached_calls_new("hypervisor", destroy, patience);
     return &patience->hypervisor;
 }

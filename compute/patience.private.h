@@ -4,6 +4,7 @@
 #pragma once
 
 #include "common/arena.h"
+#include "common/detached_call.h"
 #include "compute/patience.h"
 
 #include <pthread.h>
@@ -12,9 +13,9 @@
 
 #define ERRAND_DAEMON "libvirt" /* the key of errands that ask no guest */
 
-/* Belongs to who waits for it, from the moment that it is late to its own thread. */
+/* The work of a detached call. */
 struct errand {
-    LIST_ENTRY(errand) next;
+    LIST_ENTRY(errand) next; /* of trims */
     struct patience *patience;
     void (*run)(struct errand *errand);
     struct arena *arena;
@@ -29,11 +30,11 @@ struct errand {
     struct io_limits limits;
     struct disk_limits *limited;
     const char *trim; /* the id of one, which nobody waits for: its end is fetched; NULL: no trim */
-    const char *project_id; /* of a trim; "": not known */
-    int64_t ended_us;       /* that of a trim */
+    const char *project_id;     /* of a trim; "": not known */
+    struct detached_call *call; /* that of a trim */
+    int64_t ended_us;           /* behind run() */
     int result;
     struct error err;
-    bool done, late;
 };
 
 LIST_HEAD(errands, errand);
@@ -42,11 +43,9 @@ struct patience {
     struct hypervisor hypervisor; /* first: a pointer to it is a pointer to this */
     struct hypervisor *inner;
     int64_t patience_ms;
-    pthread_mutex_t lock; /* guards the rest, and `done` and `late` of the errands */
-    pthread_cond_t changed;
-    struct errands errands;
-    unsigned late;
-    bool freed; /* the last errand takes everything with it */
+    struct detached_calls *calls;
+    pthread_mutex_t lock; /* guards the trims */
+    struct errands trims;
 };
 
 /* In the errand's arena; key: the instance, or libvirt when there is none. */
@@ -57,20 +56,18 @@ struct errand *errand_on_disk(struct hypervisor *hypervisor, void (*body)(struct
                               const struct disk *disk, const char *top, const char *base);
 void errand_free(struct errand *errand);
 
-/* With the lock.  -1: there is no thread; it is the caller's still. */
-int errand_start(struct errand *errand);
+/* Of calls whose work is a pointer to an errand. */
+extern const struct detached_function errand_function;
+
 /* Takes it.  NULL when the answer did not come; else the errand, which is the caller's again. */
 struct errand *errand_run(struct errand *errand, struct error *err);
 /* Takes it.  Its result, and its error. */
 int errand_end(struct errand *errand, struct error *err);
-
-/* When the last errand has gone. */
-void patience_destroy(struct patience *patience);
 
 /* ---- trims (patience_trim.c) ---- */
 
 /* As the hypervisor's. */
 int patience_trim_disk(struct hypervisor *hypervisor, struct arena *arena, const struct disk *disk,
                        const struct disk_trim *trim, struct error *err);
-/* With the lock: those that ended before `until_us` go: nobody fetches their end. */
-void patience_drop_trims(struct patience *patience, int64_t until_us);
+/* Those that have not ended go when they end. */
+void patience_abandon_trims(struct patience *patience);

@@ -17,15 +17,31 @@ static void run_trim_disk(struct errand *errand) {
                          &(struct disk_trim){ errand->trim, errand->project_id }, &errand->err);
 }
 
-void patience_drop_trims(struct patience *patience, int64_t until_us) {
-    struct errand *errand, *next;
+/* With the lock.  true: the trim has ended, and is the caller's; false: it goes when it ends. */
+static bool take_out(struct errand *trim) {
+    LIST_REMOVE(trim, next);
+    return detached_finish(trim->call, &trim);
+}
 
-    for (errand = LIST_FIRST(&patience->errands); errand; errand = next) {
-        next = LIST_NEXT(errand, next);
-        if (!errand->trim || !errand->done || errand->ended_us >= until_us)
-            continue;
-        LIST_REMOVE(errand, next);
-        errand_free(errand);
+void patience_abandon_trims(struct patience *patience) {
+    struct errand *trim;
+
+    pthread_mutex_lock(&patience->lock);
+    while ((trim = LIST_FIRST(&patience->trims))) {
+        if (take_out(trim))
+            errand_free(trim);
+    }
+    pthread_mutex_unlock(&patience->lock);
+}
+
+/* With the lock: those that ended before `until_us` go: nobody fetches their end. */
+static void drop_trims(struct patience *patience, int64_t until_us) {
+    struct errand *trim, *next;
+
+    for (trim = LIST_FIRST(&patience->trims); trim; trim = next) {
+        next = LIST_NEXT(trim, next);
+        if (detached_has_returned(trim->call) && trim->ended_us < until_us && take_out(trim))
+            errand_free(trim);
     }
 }
 
@@ -42,14 +58,14 @@ static struct errand *find_trim(struct patience *patience, const char *instance_
     struct errand *errand, *found = NULL;
 
     *ret = (struct places){ 0 };
-    LIST_FOREACH(errand, &patience->errands, next) {
-        if (!errand->trim)
-            continue;
-        ret->open += !errand->done;
-        ret->own += !errand->done && strcmp(errand->project_id, project_id) == 0;
+    LIST_FOREACH(errand, &patience->trims, next) {
+        bool open = !detached_has_returned(errand->call);
+
+        ret->open += open;
+        ret->own += open && strcmp(errand->project_id, project_id) == 0;
         if (strcmp(errand->instance_uuid, instance_uuid) != 0)
             continue;
-        ret->busy |= !errand->done;
+        ret->busy |= open;
         if (strcmp(errand->trim, trim->id) == 0)
             found = errand;
     }
@@ -70,10 +86,13 @@ static int start_trim(struct patience *patience, const struct disk *disk,
     errand->trim = arena_text(errand->arena, trim->id);
     errand->project_id = arena_text(errand->arena, trim->project_id ? trim->project_id : "");
     errand->key = "a trim";
-    if (errand_start(errand) < 0) {
+    errand->call =
+        detached_start(patience->calls, errand->key, &errand_function, &errand, sizeof(errand));
+    if (!errand->call) {
         errand_free(errand);
         return error_set(err, ERROR_UNAVAILABLE, "there is no thread for a trim");
     }
+    LIST_INSERT_HEAD(&patience->trims, errand, next);
     return 1;
 }
 
@@ -84,15 +103,15 @@ static int follow_trim(struct patience *patience, const struct disk *disk,
     struct errand *errand;
     struct places places;
 
-    patience_drop_trims(patience, clock_monotonic_us() - TRIM_KEPT_US);
+    drop_trims(patience, clock_monotonic_us() - TRIM_KEPT_US);
     errand = find_trim(patience, disk->instance_uuid, trim, &places);
-    if (errand && !errand->done)
-        return 1;
     if (!errand)
         return places.busy
                    ? error_set(err, ERROR_CONFLICT, "the guest is trimming for another volume")
                    : start_trim(patience, disk, trim, &places, err);
-    LIST_REMOVE(errand, next);
+    if (!detached_has_returned(errand->call))
+        return 1;
+    take_out(errand);
     *ret_ended = errand;
     return 0;
 }

@@ -1,9 +1,7 @@
 /*
- * Calls to the file system of a pool, which may cease to answer in the middle of one.  Each is made
- * by a thread of its own, which is left behind when it takes too long: who is held by the kernel
- * cannot be ended.  It has its copy of what it works on and nothing else.  What it finds too late
- * is dropped; what it does too late is done, unless it looks whether it was left.  Where one was
- * left no other is begun before it has come back.
+ * Calls into the file system of a pool, which may cease to answer in the middle of one: detached
+ * calls (common/detached_call.h), whose limit depends on what they do and on the pool's answers to
+ * probes.  A pool that an abandoned call is still in is refused.
  *
  * Belongs to one thread.
  */

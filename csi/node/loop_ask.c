@@ -1,14 +1,12 @@
 #include "csi/node/loop_ask.h"
 
 #include "common/cleanup.h"
-#include "common/heap.h"
 #include "csi/node/async_call.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 
 struct question {
@@ -17,9 +15,10 @@ struct question {
     struct loop_info64 info;
 };
 
-static void ask(void *arg) {
+static void ask(void *arg, const atomic_bool *abandoned) {
     struct question *question = arg;
 
+    (void)abandoned;
     question->reason = ioctl(question->fd, LOOP_GET_STATUS64, &question->info) < 0 ? errno : 0;
 }
 
@@ -27,30 +26,25 @@ static void drop(void *arg) {
     struct question *question = arg;
 
     cleanup_close(&question->fd);
-    free(question);
-}
-
-static struct question *question_new(int fd) {
-    struct question *question = heap_new(sizeof(*question));
-
-    *question = (struct question){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0) };
-    if (question->fd >= 0)
-        return question;
-    free(question);
-    return NULL;
 }
 
 int loop_ask(int fd, unsigned number, uint64_t seal, struct loop_info64 *ret) {
-    struct question *question = question_new(fd);
+    static const struct detached_function function = { .run = ask, .drop = drop };
+    struct question question = { .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0) };
     char about[64];
     int reason;
 
-    snprintf(about, sizeof(about), "/dev/loop%u %" PRIu64, number, seal);
-    if (!question || async_call(about, ask, drop, question) < 0)
+    if (question.fd < 0)
         return -1;
-    reason = question->reason;
-    *ret = question->info;
-    drop(question);
-    errno = reason;
-    return reason ? -1 : 0;
+    snprintf(about, sizeof(about), "/dev/loop%u %" PRIu64, number, seal);
+    reason = async_call(about, &function, &question, sizeof(question));
+    if (reason != ETIMEDOUT)
+        drop(&question);
+    if (reason == 0)
+        reason = question.reason;
+    errno = reason == EBUSY ? ETIMEDOUT : reason;
+    if (reason != 0)
+        return -1;
+    *ret = question.info;
+    return 0;
 }

@@ -18,7 +18,7 @@ static void begin(void) {
     replica = (struct replica){ .pool = paths[0], .uid = uids[0] };
     calls = pool_calls_new(NULL, 600000);
     near = near_access(calls);
-    short_calls = pool_calls_new(NULL, 100);
+    short_calls = pool_calls_new(NULL, 1000);
     hasty = near_access(short_calls);
     generation_first(VOLUME, SIZE, uids, POOLS, &first);
     ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, &first, &err), 0);

@@ -1,10 +1,7 @@
 #include "storage/pool_calls.h"
 
-#include "common/cleanup.h"
-#include "common/thread.h"
 #include "storage/knocks.h"
 #include "tests/lib/check_main.h"
-#include "tests/lib/wall.h"
 
 #include <poll.h>
 #include <stdatomic.h>
@@ -109,42 +106,6 @@ START_TEST(one_that_hangs_is_left_alone_and_dropped_when_it_is_late) {
 }
 END_TEST
 
-/* As one that was stopped for an hour goes on: it has seen no more of it than a moment. */
-START_TEST(silence_counts_as_far_as_somebody_looked) {
-    struct work work = { .question = 41 };
-    int64_t first_ms, next_ms;
-
-    ck_assert(!pool_calls_do(calls, POOL, &look_that_hangs, &work, sizeof(work)));
-    first_ms = pool_calls_silence_ms(calls, POOL);
-    monotonic_pass(3600);
-    next_ms = pool_calls_silence_ms(calls, POOL);
-    monotonic_pass(-3600); /* libcheck has an eye on it, too */
-    ck_assert_int_ge(next_ms, first_ms);
-    ck_assert_int_lt(next_ms, first_ms + 60000);
-    await_ends(1);
-}
-END_TEST
-
-static void *let_an_hour_pass(void *arg) {
-    while (begun == 0)
-        poll(NULL, 0, 1);
-    monotonic_pass(3600);
-    await_ends(1);
-    return arg;
-}
-
-START_TEST(who_was_stopped_in_the_middle_leaves_nobody_who_answers) {
-    struct work work = { .question = 41 };
-    pthread_t thread;
-
-    ck_assert_int_eq(thread_start(&thread, "hour", let_an_hour_pass, NULL), 0);
-    ck_assert(pool_calls_do(calls, POOL, &look_that_hangs, &work, sizeof(work)));
-    monotonic_pass(-3600);
-    ck_assert_int_eq(work.answer, 42);
-    pthread_join(thread, NULL);
-}
-END_TEST
-
 START_TEST(who_does_something_has_the_time_that_is_given_and_no_more) {
     struct work work = { .question = 41 };
 
@@ -195,50 +156,6 @@ START_TEST(one_that_answers_to_nothing_but_knocks_is_left_in_the_end) {
 }
 END_TEST
 
-static atomic_int seen_left, dropped;
-
-static void hang_and_see(void *arg, const atomic_bool *left) {
-    hang(arg, left);
-    seen_left = *left;
-}
-
-static void drop(void *arg) {
-    const struct work *work = arg;
-
-    dropped += work->answer;
-}
-
-/* Nor does anybody do something there before that. */
-START_TEST(one_that_is_left_knows_of_it_and_gives_back_what_it_has) {
-    static const struct pool_call call = { .run = hang_and_see, .drop = drop };
-    struct work work = { .question = 41 };
-
-    seen_left = dropped = 0;
-    pool_calls_free(calls);
-    calls = pool_calls_new(NULL, 100);
-    ck_assert(!pool_calls_do(calls, POOL, &call, &work, sizeof(work)));
-    ck_assert_int_eq(dropped, 0);
-    await_ends(1);
-    while (pool_calls_are_left(calls))
-        poll(NULL, 0, 1);
-    ck_assert_int_eq(seen_left, true);
-    ck_assert_int_eq(dropped, 42);
-}
-END_TEST
-
-START_TEST(one_that_is_not_left_gives_nothing_back) {
-    static const struct pool_call call = { .run = hang_and_see, .drop = drop };
-    struct work work = { .question = 41 };
-
-    seen_left = dropped = 0;
-    await_ends(0);
-    ck_assert(pool_calls_do(calls, POOL, &call, &work, sizeof(work)));
-    ck_assert_int_eq(work.answer, 42);
-    ck_assert_int_eq(seen_left, false);
-    ck_assert_int_eq(dropped, 0);
-}
-END_TEST
-
 START_TEST(one_that_is_left_outlives_who_left_it) {
     struct work work = { .question = 41 };
 
@@ -251,10 +168,7 @@ END_TEST
 
 CHECK_MAIN_WITH("pool_calls", true, begin, end, what_answers_says_what_it_found,
                 one_that_hangs_is_left_alone_and_dropped_when_it_is_late,
-                silence_counts_as_far_as_somebody_looked,
-                who_was_stopped_in_the_middle_leaves_nobody_who_answers,
                 who_does_something_has_the_time_that_is_given_and_no_more,
                 one_that_answers_to_knocks_is_borne_with, one_that_does_not_is_left,
                 one_that_answers_to_nothing_but_knocks_is_left_in_the_end,
-                one_that_is_left_knows_of_it_and_gives_back_what_it_has,
-                one_that_is_not_left_gives_nothing_back, one_that_is_left_outlives_who_left_it)
+                one_that_is_left_outlives_who_left_it)

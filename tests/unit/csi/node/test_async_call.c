@@ -6,64 +6,6 @@
 #include "csi/node/image.h"
 #include "tests/unit/csi/node/shown_file.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <semaphore.h>
-
-struct work {
-    sem_t let_go;
-    int runs, drops;
-};
-
-static void wait_for_leave(void *arg) {
-    struct work *work = arg;
-
-    while (sem_wait(&work->let_go) < 0)
-        ;
-    __atomic_add_fetch(&work->runs, 1, __ATOMIC_SEQ_CST);
-}
-
-static void drop(void *arg) {
-    struct work *work = arg;
-
-    __atomic_add_fetch(&work->drops, 1, __ATOMIC_SEQ_CST);
-}
-
-START_TEST(a_call_that_returns_belongs_to_the_caller) {
-    struct work work = { .drops = 0 };
-
-    sem_init(&work.let_go, 0, 1);
-    ck_assert_int_eq(async_call("one", wait_for_leave, drop, &work), 0);
-    ck_assert_int_eq(work.runs, 1);
-    ck_assert_int_eq(work.drops, 0);
-}
-END_TEST
-
-START_TEST(a_silent_call_is_abandoned_and_dropped_once_it_returns) {
-    static struct work silent, refused, other;
-
-    sem_init(&silent.let_go, 0, 0);
-    sem_init(&other.let_go, 0, 1);
-    ck_assert_int_eq(async_call("one", wait_for_leave, drop, &silent), -1);
-    ck_assert_int_eq(errno, ETIMEDOUT);
-    ck_assert_int_eq(__atomic_load_n(&silent.drops, __ATOMIC_SEQ_CST), 0);
-
-    /* No second one about the same object is begun; others are. */
-    ck_assert_int_eq(async_call("one", wait_for_leave, drop, &refused), -1);
-    ck_assert_int_eq(errno, ETIMEDOUT);
-    ck_assert_int_eq(refused.runs, 0);
-    ck_assert_int_eq(refused.drops, 1);
-    ck_assert_int_eq(async_call("other", wait_for_leave, drop, &other), 0);
-
-    sem_post(&silent.let_go);
-    while (__atomic_load_n(&silent.drops, __ATOMIC_SEQ_CST) == 0)
-        usleep(1000);
-    ck_assert_int_eq(silent.runs, 1);
-    sem_post(&silent.let_go);
-    ck_assert_int_eq(async_call("one", wait_for_leave, drop, &silent), 0);
-}
-END_TEST
-
 START_TEST(a_silent_server_is_reported_and_asked_again_when_it_answers) {
     autoimage int behind = image_make("behind", 8 * MIB);
     pid_t server = show_file("behind", "shown");
@@ -103,7 +45,5 @@ START_TEST(an_image_whose_server_is_silent_is_not_opened) {
 }
 END_TEST
 
-NODE_MAIN("async_call", a_call_that_returns_belongs_to_the_caller,
-          a_silent_call_is_abandoned_and_dropped_once_it_returns,
-          a_silent_server_is_reported_and_asked_again_when_it_answers,
+NODE_MAIN("async_call", a_silent_server_is_reported_and_asked_again_when_it_answers,
           an_image_whose_server_is_silent_is_not_opened)
