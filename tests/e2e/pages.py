@@ -1,4 +1,7 @@
-"""What a reader of a page of docs/ pastes."""
+"""
+Pages of docs/: the blocks that a reader pastes, which are indented, and the output that a page shows
+of them, which is fenced; "…" stands there for what differs from run to run.
+"""
 
 import os
 import re
@@ -6,28 +9,73 @@ import signal
 import subprocess
 
 import program
-from ports import free_port
 
 LIMIT_S = 1800  # that only a hang reaches
+FENCE = "```"
 
 
-def commands(page, heading):
-    """The indented lines below a heading."""
+def _sections(page):
+    """Each heading with its lines, up to the next heading of any depth; fenced ones are marked."""
     with open(os.path.join(program.REPOSITORY, "docs", page), encoding="utf-8") as file:
-        section = file.read().split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return "\n".join(re.findall(r"^    (.*)$", section, re.M))
+        lines = file.read().splitlines()
+    found, fenced = {}, False
+    for line in lines:
+        if line.startswith(FENCE):
+            fenced = not fenced
+        elif not fenced and re.match("#+ ", line):
+            rows = found.setdefault(line.lstrip("#").strip(), [])
+        elif found:
+            rows.append((fenced, line))
+    return found
 
 
-def paste(page, heading, directory, place):
-    """All of that in one shell, with `place` where the page has `directory`: its status, what it said."""
-    script = commands(page, heading).replace(directory, place)
-    script = script.replace("8776", str(free_port())).replace("build/plain/scoria", program.BINARY)
-    process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", script], cwd=program.REPOSITORY,
+def headings(page):
+    """Those with a block below them."""
+    return [heading for heading in _sections(page) if blocks(page, heading)]
+
+
+def blocks(page, heading):
+    """Each a run of indented lines, with the empty ones among them."""
+    found, open_block = [], False
+    for fenced, line in _sections(page)[heading]:
+        if not fenced and line.startswith("    "):
+            if not open_block:
+                found.append("")
+            found[-1] += line[4:] + "\n"
+            open_block = True
+        elif not fenced and not line and open_block:
+            found[-1] += "\n"
+        else:
+            open_block = False
+    return [block.rstrip("\n") + "\n" for block in found]
+
+
+def shown(page, heading):
+    """The lines of output that the page shows below the heading, as patterns, in their order."""
+    return [re.sub("(…| +)", lambda found: ".*" if found[1] == "…" else " +",
+                   re.sub(r"([^\w\s…])", r"\\\1", line)).strip()
+            for fenced, line in _sections(page)[heading] if fenced and line]
+
+
+def missing(patterns, output):
+    """The first that no line fits behind those that fit the ones before; None: all are there."""
+    lines = iter(output.splitlines())
+    for pattern in patterns:
+        if not any(re.fullmatch(pattern, line.strip()) for line in lines):
+            return pattern
+    return None
+
+
+def paste(text, words, prelude="", limit_s=LIMIT_S, cwd=program.REPOSITORY):
+    """All of the text in one shell, with each of `words` exchanged: its status, what it printed."""
+    for word, other in words.items():
+        text = text.replace(word, other)
+    process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", prelude + text], cwd=cwd,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                start_new_session=True)
     try:
-        said = process.communicate(timeout=LIMIT_S)[0]
+        output = process.communicate(timeout=limit_s)[0]
     finally:
         if process.poll() != 0:
             os.killpg(process.pid, signal.SIGKILL)
-    return process.returncode, said
+    return process.returncode, output
