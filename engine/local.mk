@@ -4,6 +4,7 @@ libscoria_a_SOURCES += \
 	engine/epoch.c engine/epoch.h \
 	engine/file_node.c engine/file_node.h \
 	engine/generation.c engine/generation.h \
+	engine/justify.c engine/justify.h \
 	engine/qmp.c engine/qmp.h \
 	engine/quorum.c engine/quorum.h \
 	engine/relay.c engine/relay.h \
@@ -18,7 +19,8 @@ libscoria_a_SOURCES += \
 	engine/target_file.c engine/target_graph.c engine/target_member.c \
 	engine/target_rebuild.c engine/target_revert.c \
 	engine/target_repair.c engine/target_salvage.c engine/target_scale.c engine/target_scrub.c engine/target_serve.c \
-	engine/target_snapshot.c engine/target_state.c engine/target_watch.c
+	engine/target_snapshot.c engine/target_state.c engine/target_watch.c \
+	engine/write_log.c engine/write_log.h engine/write_log_format.h
 
 # It is loaded into a program that has no sanitizers, whatever ours has.
 engine/daemon_preload.so: $(srcdir)/engine/daemon_preload.c
@@ -50,6 +52,7 @@ slow_tests += \
 	tests/unit/engine/test_target_unseen
 check_PROGRAMS += \
 	tests/unit/engine/test_generation \
+	tests/unit/engine/test_justify \
 	tests/unit/engine/test_qmp \
 	tests/unit/engine/test_quorum \
 	tests/unit/engine/test_quorum_epochs \
@@ -57,5 +60,6 @@ check_PROGRAMS += \
 	tests/unit/engine/test_quorum_walk \
 	tests/unit/engine/test_replica \
 	tests/unit/engine/test_replica_dig \
-	tests/unit/engine/test_replica_epoch
+	tests/unit/engine/test_replica_epoch \
+	tests/unit/engine/test_write_log
 endif

@@ -1,0 +1,34 @@
+/*
+ * Which content of a block is right, where replicas differ behind the end of a storage daemon?  A
+ * pure function of the contents and of what the replicas' write logs say (engine/write_log.h).
+ *
+ * What is relied on: entries are of a generation in which a write is answered only when every
+ * replica has it, and each write has its entry before it is submitted.  So a replica whose content
+ * is what its own log's newest entry says has the last write that was answered, or a later one: it
+ * is justified.  Content that is another has rotted, or lacks a write that was in flight; where no
+ * replica is justified, or none has an entry, no content is chosen.
+ *
+ * Each sector of 512 bytes is decided by itself, as disks write it.
+ */
+#pragma once
+
+#include "engine/write_log.h"
+
+#define JUSTIFY_SECTOR 512
+#define JUSTIFY_BLOCK  4096
+
+struct justify_version {
+    const unsigned char *content;
+    const struct write_log_block *logged; /* NULL: no entry */
+};
+
+enum justify_outcome {
+    JUSTIFY_EQUAL,     /* nothing is to be done */
+    JUSTIFY_CHOSEN,    /* ret has the content for all of them */
+    JUSTIFY_UNDECIDED, /* a sector is not justified: the block stays as it is */
+};
+
+/* `size`: of the block, in whole sectors. Of two that are justified either may be chosen: the first
+ * is. */
+enum justify_outcome justify(const struct justify_version *versions, unsigned count, size_t size,
+                             unsigned char *ret);
