@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "engine/daemon_environment.h"
+#include "engine/write_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -139,8 +140,8 @@ static int launch_daemon(const char *run, const char *const *arguments, struct e
     autoclose int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC), log = open_log(run, O_CREAT);
     autoclose int reader = -1, writer = -1, preload = daemon_preload_open();
     struct launch launch = { .arguments = (char *const *)(uintptr_t)arguments,
-                             .environment =
-                                 daemon_environment(arena, preload < 0 ? -1 : PRELOAD_FD) };
+                             .environment = daemon_environment(arena, preload < 0 ? -1 : PRELOAD_FD,
+                                                               write_log_directory(arena, run)) };
     int ends[2], held = lock < 0 ? -1 : try_lock(lock);
     pid_t pid;
 

@@ -1,6 +1,7 @@
 #include "engine/daemon_environment.h"
 
 #include "common/cleanup.h"
+#include "engine/write_log_format.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -52,15 +53,21 @@ static char *preload(struct arena *arena, int fd) {
                         before ? before : "");
 }
 
-char *const *daemon_environment(struct arena *arena, int preload_fd) {
+static bool sets(const char *entry, const char *name) {
+    size_t length = strlen(name);
+
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+char *const *daemon_environment(struct arena *arena, int preload_fd, const char *logs) {
     size_t most = 0, count = 0;
     char **all;
 
     while (environ[most])
         most++;
-    all = arena_alloc(arena, (most + LENGTH(defaults) + 2) * sizeof(*all));
+    all = arena_alloc(arena, (most + LENGTH(defaults) + 3) * sizeof(*all));
     for (size_t i = 0; i < most; i++) {
-        if (preload_fd < 0 || strncmp(environ[i], PRELOAD "=", strlen(PRELOAD "=")) != 0)
+        if ((preload_fd < 0 || !sets(environ[i], PRELOAD)) && !sets(environ[i], WRITE_LOG_VARIABLE))
             all[count++] = environ[i];
     }
     for (size_t i = 0; i < LENGTH(defaults); i++) {
@@ -69,6 +76,7 @@ char *const *daemon_environment(struct arena *arena, int preload_fd) {
     }
     if (preload_fd >= 0)
         all[count++] = preload(arena, preload_fd);
+    all[count++] = arena_join(arena, WRITE_LOG_VARIABLE "=", logs, NULL);
     all[count] = NULL;
     return all;
 }

@@ -23,18 +23,20 @@ libscoria_a_SOURCES += \
 	engine/write_log.c engine/write_log.h engine/write_log_format.h
 
 # It is loaded into a program that has no sanitizers, whatever ours has.
-engine/daemon_preload.so: $(srcdir)/engine/daemon_preload.c
+preload_sources = $(srcdir)/engine/daemon_preload.c $(srcdir)/engine/daemon_preload_writes.c
+engine/daemon_preload.so: $(preload_sources) $(srcdir)/engine/write_log_format.h
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CC)$(CC) $(DEFS) $(DEFAULT_INCLUDES) -D_GNU_SOURCE= -std=gnu11 $(WARNING_FLAGS) -O2 \
-		-shared -fPIC -o $@.new $< && mv $@.new $@
+		-shared -fPIC -o $@.new $(preload_sources) -ldl && mv $@.new $@
 engine/daemon_environment.$(OBJEXT): engine/daemon_preload.so
 CLEANFILES += engine/daemon_preload.so
 
-EXTRA_DIST += engine/daemon_preload.c tests/unit/engine/target_test.h
+EXTRA_DIST += engine/daemon_preload.c engine/daemon_preload_writes.c tests/unit/engine/target_test.h
 
 if HAVE_CHECK
 slow_tests += \
 	tests/unit/engine/test_daemon_preload \
+	tests/unit/engine/test_daemon_writes \
 	tests/unit/engine/test_target \
 	tests/unit/engine/test_target_adopt \
 	tests/unit/engine/test_target_daemon \
