@@ -52,10 +52,11 @@ int volume_summary_show(struct request *request, struct error *err) {
     struct whole whole = { 0 };
     bool all = false;
 
+    /* The metadata first: their limit refuses a request before all its volumes are counted. */
     if (request_flag(request, "all_tenants", &all, err) < 0 ||
-        summary_volumes(&request->work, all, &whole.volumes, err) < 0 ||
         (request->minor >= MV_SUMMARY_METADATA &&
-         summary_metadata(&request->work, all, &whole.metadata, err) < 0))
+         summary_metadata(&request->work, all, &whole.metadata, err) < 0) ||
+        summary_volumes(&request->work, all, &whole.volumes, err) < 0)
         return -1;
     answer_row(request, &whole, 0);
     return 0;

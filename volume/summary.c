@@ -58,9 +58,11 @@ int summary_of_host(struct work *work, const char *host, struct host_summary **r
 
 /* ---- metadata ---- */
 
+#define PAIRS_OF_ALL "FROM volume_metadata m"
 /* The volumes come first: those of one project are found by its index, whatever others have. */
-#define PAIRS_OF_ALL            "FROM volumes v CROSS JOIN volume_metadata m WHERE m.volume_id = v.id"
-#define PAIRS_OF_PROJECT(place) PAIRS_OF_ALL " AND v.project_id = " place
+#define PAIRS_OF_PROJECT(place)                                                 \
+    "FROM volumes v CROSS JOIN volume_metadata m WHERE m.volume_id = v.id AND " \
+    "v.project_id = " place
 
 #define SIZE_OF(pairs, most)                                                                \
     "SELECT COUNT(*), CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM (SELECT LENGTH(m.key) + " \

@@ -420,6 +420,25 @@ START_TEST(a_summary_of_too_many_metadata_is_refused) {
 }
 END_TEST
 
+/* Sizes that no sum can hold show whether the volumes are counted. */
+START_TEST(a_summary_over_its_limit_is_refused_before_volumes_are_counted) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id = world_volume(world, 1);
+
+    world_volume(world, 1);
+    world_sql(world, "UPDATE volumes SET size_gb = 9223372036854775807");
+    ck_assert_int_eq(world_call(world, "GET", "/volumes/summary", NULL), 500);
+    world_sql(
+        world,
+        PATH("INSERT INTO volume_metadata "
+             "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM "
+             "numbers WHERE n < 20001) SELECT '%s', CAST(n AS TEXT), 'v', 'p', 1 FROM numbers",
+             id));
+    ck_assert_int_eq(world_call(world, "GET", "/volumes/summary", NULL), 413);
+    ck_assert_int_eq(world_call(world, "GET", "/volumes/summary?all_tenants=1", NULL), 413);
+}
+END_TEST
+
 /* ---- what a query may cost ---- */
 
 START_TEST(a_list_of_values_takes_the_memory_of_its_text) {
@@ -448,4 +467,6 @@ CHECK_MAIN("bounds", a_volume_has_so_many_items_and_no_more,
            who_waits_for_a_backend_leaves_places_to_others,
            who_has_waited_longest_goes_for_a_project_that_has_no_place,
            a_page_of_large_volumes_ends_early, a_page_of_much_text_ends_early,
-           a_summary_of_too_many_metadata_is_refused, a_list_of_values_takes_the_memory_of_its_text)
+           a_summary_of_too_many_metadata_is_refused,
+           a_summary_over_its_limit_is_refused_before_volumes_are_counted,
+           a_list_of_values_takes_the_memory_of_its_text)
