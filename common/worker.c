@@ -272,6 +272,14 @@ struct worker_pool *worker_pool_new(const char *name, unsigned threads) {
     return worker_pool_new_shared(name, threads, threads ? threads : 1);
 }
 
+unsigned worker_share(unsigned threads) {
+    return threads > 1 ? threads - 1 : 1;
+}
+
+struct worker_pool *worker_pool_new_fair(const char *name, unsigned threads) {
+    return worker_pool_new_shared(name, threads, worker_share(threads));
+}
+
 /* ---- putting in ---- */
 
 /* Called with the lock held. */

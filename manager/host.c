@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/ticker.h"
+#include "common/worker.h"
 #include "ledger/operation.h"
 #include "manager/report.h"
 
@@ -182,14 +183,17 @@ bool lane_misses_messages(struct manager_lane *lane, bool *ret_surely) {
     return looks;
 }
 
-bool lane_is_stuck(struct manager_lane *lane) {
+enum lane_load lane_load(struct manager_lane *lane) {
     struct manager *manager = lane->host->manager;
     unsigned workers = manager->settings.workers;
-    bool stuck;
+    enum lane_load load = LANE_MOVES;
 
     pthread_mutex_lock(&manager->lock);
-    stuck = workers > 0 && lane->busy >= workers && lane->left == lane->left_before;
+    if (workers > 0 && lane->left == lane->left_before)
+        load = lane->busy >= workers                 ? LANE_STUCK
+               : lane->busy >= worker_share(workers) ? LANE_SHARE_TAKEN
+                                                     : LANE_MOVES;
     lane->left_before = lane->left;
     pthread_mutex_unlock(&manager->lock);
-    return stuck;
+    return load;
 }

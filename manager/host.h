@@ -33,6 +33,10 @@ void host_end_reclaim(struct manager_host *host);
  * arrives, and no worker has anything that others could wait for.  Not thread-safe.
  */
 bool lane_misses_messages(struct manager_lane *lane, bool *ret_surely);
-/* Is every worker busy, and has none finished since the last call?  Then further messages would
- * only queue up.  Not thread-safe. */
-bool lane_is_stuck(struct manager_lane *lane);
+/* Has no worker finished since the last call, and how many are busy?  Not thread-safe. */
+enum lane_load {
+    LANE_MOVES,
+    LANE_SHARE_TAKEN, /* as many as one project can have: only others' messages could be taken up */
+    LANE_STUCK,       /* all: further messages would only queue up */
+};
+enum lane_load lane_load(struct manager_lane *lane);

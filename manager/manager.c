@@ -196,21 +196,26 @@ static int hand_out_of(struct manager *manager, const struct work *base, struct 
  * and a second one would only be more work.  An operation that nobody could take up is not
  * announced again and again either: a backend that is silent for days would fill the memory with
  * messages.  So would a slow one with a long queue: while anything is worked on, each is announced
- * after twice the time that it had waited before.
+ * after twice the time that it had waited before.  While one project may have all the workers that
+ * it can, the operations of dead workers alone are announced: each once.
  */
 static int hand_out_orphans_of(struct manager_lane *lane, const struct work *base,
                                struct error *err) {
     struct manager *manager = lane->host->manager;
     int64_t since_us = clock_shared_us(manager->settings.settings->clock) - ORPHAN_GRACE_US;
     struct hand_out hand_out = { .host = lane->host->host, .rule.is_long = lane->is_long };
-    bool surely;
+    enum lane_load load;
+    bool surely = false;
 
     if (overtake(lane, base, err) < 0)
         return -1;
-    if (lane_is_stuck(lane))
+    load = lane_load(lane);
+    if (load == LANE_STUCK)
         return 0;
-    hand_out.rule.waiting_since_us = since_us;
-    hand_out.rule.queued_since_us = lane_misses_messages(lane, &surely) ? since_us : 0;
+    if (load == LANE_MOVES) {
+        hand_out.rule.waiting_since_us = since_us;
+        hand_out.rule.queued_since_us = lane_misses_messages(lane, &surely) ? since_us : 0;
+    }
     hand_out.rule.patient = !surely;
     return hand_out_of(manager, base, &hand_out, err);
 }

@@ -20,7 +20,7 @@ struct manager_lane {
     /* Guarded by the manager's lock: */
     unsigned busy;        /* workers that have a message of it in their hands */
     uint64_t left;        /* how often one was done with it, and */
-    uint64_t left_before; /* at the last look of lane_is_stuck() */
+    uint64_t left_before; /* at the last call of lane_load() */
     int64_t heard_at;     /* the steady clock: when the last message came, or one was done with, or
                            * the start */
     unsigned overtaking;  /* messages that were sent past the queue and have not arrived */

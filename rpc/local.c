@@ -116,7 +116,7 @@ static struct worker_pool *subscription_pool(struct local *local,
                                              struct subscription *subscription) {
     pthread_mutex_lock(&local->lock);
     if (!subscription->pool)
-        subscription->pool = worker_pool_new("rpc", local->workers);
+        subscription->pool = worker_pool_new_fair("rpc", local->workers);
     pthread_mutex_unlock(&local->lock);
     return subscription->pool;
 }

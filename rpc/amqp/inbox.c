@@ -124,7 +124,7 @@ void inbox_later(struct delivery *delivery, int64_t pause_ms) {
 
     pthread_mutex_lock(&inbox->lock);
     if (!inbox->draining && !*pool)
-        *pool = worker_pool_new("rpc", inbox->workers);
+        *pool = worker_pool_new_fair("rpc", inbox->workers);
     if (!inbox->draining && pause_ms == 0)
         worker_pool_put(*pool, &item);
     else if (!inbox->draining)

@@ -58,6 +58,14 @@ struct worker_pool *worker_pool_new_shared(const char *name, unsigned threads,
     return worker_pool_new(name, threads);
 }
 
+struct worker_pool *worker_pool_new_fair(const char *name, unsigned threads) {
+    return worker_pool_new(name, threads);
+}
+
+unsigned worker_share(unsigned threads) {
+    return threads;
+}
+
 void worker_pool_put_later(struct worker_pool *pool, const struct work_item *item,
                            int64_t delay_ms) {
     struct item *place = pool->items;

@@ -19,7 +19,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { WORKERS = 3, LEASE_S = 30, DOWN_S = 60, AT_MOST_S = 40 };
+/* One project has WORKERS at most, and the last thread is another's. */
+enum { WORKERS = 3, THREADS = WORKERS + 1, LEASE_S = 30, DOWN_S = 60, AT_MOST_S = 40 };
 
 enum hang { HANG_OPEN, HANG_POOLS, HANG_EXTEND, HANGS };
 
@@ -55,6 +56,7 @@ struct stage {
 
 #define ONE     "0123456789abcdef0123456789abcdef"
 #define ANOTHER "fedcba9876543210fedcba9876543210"
+#define THIRD   "00112233445566778899aabbccddeeff"
 
 static struct stage *stage; /* of the one test that runs in this process */
 
@@ -230,7 +232,7 @@ static void stage_new(void) {
 static int start(int64_t patience_ms) {
     struct manager_settings settings = {
         .db = stage->db,
-        .rpc = rpc_local_new(WORKERS),
+        .rpc = rpc_local_new(THREADS),
         .settings = &stage->settings,
         .node = "node",
         .owner = "node:1:1",
@@ -238,7 +240,7 @@ static int start(int64_t patience_ms) {
         .zone = "nova",
         .backends = stage->backends,
         .threaded = true,
-        .workers = WORKERS,
+        .workers = THREADS,
         .patience_ms = patience_ms,
     };
 
@@ -440,12 +442,14 @@ static bool is_last_of(struct side *side, const char *project) {
                  project) == 1;
 }
 
-static void have_volumes_of_two(int many, int few) {
+static void have_volumes_of_three(int many, int few) {
     have_volumes(&stage->bad, many);
     stage->project = ANOTHER;
     for (int i = 0; i < few; i++)
         transaction(create_body, &stage->bad);
-    AWAIT(available(&stage->bad, 1) == many + few);
+    stage->project = THIRD;
+    transaction(create_body, &stage->bad);
+    AWAIT(available(&stage->bad, 1) == many + few + 1);
     AWAIT(count_outbox() == 0);
 }
 
@@ -464,22 +468,27 @@ static int unserved_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* All workers have what is one's, and more is there: another's waits for one that runs, and no
- * more. */
+/* A project has all that it can have, and more is there: a second one's begins at once.  Then all
+ * workers are taken: a third one's waits for one that runs, and no more. */
 static void assert_waits_for_one(int many, int few) {
     wait_calls(&stage->bad, HANG_EXTEND, WORKERS);
+    ck_assert(is_last_of(&stage->bad, ONE));
+    stage->project = THIRD;
+    transaction(extend_body, &stage->bad);
+    wait_calls(&stage->bad, HANG_EXTEND, THREADS);
+    ck_assert(is_last_of(&stage->bad, THIRD));
     stage->project = ANOTHER;
     transaction(extend_body, &stage->bad);
-    AWAIT(rpc_local_waiting(stage->rpc) == (unsigned)(many + few));
-    ck_assert(is_last_of(&stage->bad, ONE));
+    AWAIT(rpc_local_waiting(stage->rpc) == (unsigned)(many + few + 1));
+    ck_assert(is_last_of(&stage->bad, THIRD));
     transaction(unserved_body, NULL);
     let_one_pass(&stage->bad, HANG_EXTEND);
-    wait_calls(&stage->bad, HANG_EXTEND, WORKERS + 1);
+    wait_calls(&stage->bad, HANG_EXTEND, THREADS + 1);
     ck_assert(is_last_of(&stage->bad, ANOTHER));
 
     hang(&stage->bad, HANG_EXTEND, false);
-    AWAIT(available(&stage->bad, 2) == many + few);
-    wait_calls(&stage->bad, HANG_EXTEND, many + few);
+    AWAIT(available(&stage->bad, 2) == many + few + 1);
+    wait_calls(&stage->bad, HANG_EXTEND, many + few + 1);
     AWAIT(count_outbox() == 0);
     stop();
     stage_free();
@@ -490,7 +499,7 @@ START_TEST(a_project_waits_for_no_other_projects_queue) {
 
     stage_new();
     ck_assert_int_eq(start(60000), 0);
-    have_volumes_of_two(MANY, FEW);
+    have_volumes_of_three(MANY, FEW);
     hang(&stage->bad, HANG_EXTEND, true);
     stage->project = ONE;
     transaction(extend_body, &stage->bad);
@@ -518,13 +527,12 @@ START_TEST(work_that_moves_much_data_keeps_nothing_else_waiting) {
     AWAIT(available(&stage->bad, 1) == 2);
     wait_calls(&stage->bad, HANG_EXTEND, WORKERS);
 
-    /* Of that work, too, another project has the next worker. */
+    /* Of that work, too, a worker is left to another project. */
     transaction(extend_body, &stage->bad);
-    AWAIT(count("SELECT COUNT(*) FROM operations WHERE is_long = 1") == MANY + 1);
-    AWAIT(rpc_local_waiting(stage->rpc) == MANY + 1);
-    let_one_pass(&stage->bad, HANG_EXTEND);
     wait_calls(&stage->bad, HANG_EXTEND, WORKERS + 1);
     ck_assert(is_last_of(&stage->bad, ANOTHER));
+    AWAIT(count("SELECT COUNT(*) FROM operations WHERE is_long = 1") == MANY + 1);
+    AWAIT(rpc_local_waiting(stage->rpc) == MANY + 1);
 
     hang(&stage->bad, HANG_EXTEND, false);
     AWAIT(available(&stage->bad, 2) == MANY + 1);
@@ -546,7 +554,7 @@ START_TEST(what_an_older_release_left_is_worked_on_beside_the_rest) {
 
     stage_new();
     ck_assert_int_eq(start(60000), 0);
-    have_volumes_of_two(MANY, FEW);
+    have_volumes_of_three(MANY, FEW);
     stop();
     hang(&stage->bad, HANG_EXTEND, true);
     stage->project = ONE;

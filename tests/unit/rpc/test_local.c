@@ -345,10 +345,34 @@ START_TEST(a_project_waits_for_no_other_projects_queue) {
 }
 END_TEST
 
+START_TEST(one_project_never_has_all_workers_of_a_topic) {
+    struct error err = { 0 };
+    struct slow slow;
+    struct rpc *rpc = rpc_local_new(3);
+
+    witness_init(&slow.witness);
+    sem_init(&slow.begun, 0, 0);
+    sem_init(&slow.may_end, 0, 0);
+    ck_assert_int_eq(rpc->engine->subscribe(rpc, "volume.a", consume_slowly, &slow, &err), 0);
+    for (int i = 0; i < 4; i++)
+        publish_of(rpc, &slow.witness, "many", "", "a");
+    for (int i = 0; i < 2; i++)
+        sem_wait(&slow.begun);
+    publish_of(rpc, &slow.witness, "few", "", "b"); /* while both work */
+    sem_wait(&slow.begun);
+    ck_assert_str_eq(slow.witness.seen, "aab");
+    for (int i = 0; i < 5; i++)
+        sem_post(&slow.may_end);
+    wait_kept(&slow.witness, 5);
+    rpc->engine->stop(rpc);
+}
+END_TEST
+
 CHECK_MAIN("local", steps_deliver_the_chosen_message_in_the_order_of_its_key,
            a_message_not_handled_goes_to_the_end, what_is_forgotten_or_left_is_given_back,
            a_topic_has_one_consumer_and_an_unknown_one_is_not_taken,
            workers_keep_the_order_of_each_key, workers_try_again_after_a_growing_pause,
            a_stop_gives_back_what_waits_for_its_pause,
            a_topic_that_takes_all_its_workers_holds_up_no_other,
-           a_project_waits_for_no_other_projects_queue)
+           a_project_waits_for_no_other_projects_queue,
+           one_project_never_has_all_workers_of_a_topic)
