@@ -138,8 +138,13 @@ static int check_there(const char *path, struct error *err) {
 static int open_to_read(const struct db_settings *settings, const char *path, struct db **ret,
                         struct error *err) {
     struct sqlite_db *db = db_new(path, settings->clock);
+    bool reads = settings->access == DB_READS;
 
-    if (settings->access == DB_READS && db_read(&db->base, check_body, db, err) < 0) {
+    if (reads && !reader_of_thread(db, err)) { /* the error has its context */
+        engine_close(&db->base);
+        return -1;
+    }
+    if (reads && db_read(&db->base, check_body, db, err) < 0) {
         engine_close(&db->base);
         return error_context(err, "database %s", path);
     }

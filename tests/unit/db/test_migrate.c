@@ -185,6 +185,37 @@ START_TEST(a_database_that_was_opened_to_read_is_changed_by_nothing) {
 }
 END_TEST
 
+static unsigned count_of(const char *text, const char *part) {
+    unsigned count = 0;
+
+    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+        count++;
+    return count;
+}
+
+START_TEST(a_database_that_cannot_be_opened_is_named_once) {
+    static const enum db_access accesses[] = { DB_SERVES, DB_CHANGES, DB_READS };
+
+    for (size_t i = 0; i < LENGTH(accesses); i++) {
+        autoscratch struct scratch scratch;
+        struct db_settings settings;
+        struct error err = { 0 };
+        struct db *db;
+
+        scratch_make(&scratch);
+        settings = (struct db_settings){ .url = scratch.url, .access = accesses[i] };
+        ck_assert_int_eq(mkdir(scratch.path, 0700), 0);
+        ck_assert_int_eq(db_open(&settings, &db, &err), -1);
+        ck_assert_msg(count_of(err.message, scratch.path) == 1, "%s", err.message);
+        ck_assert_int_eq(rmdir(scratch.path), 0);
+        make_old(scratch.path, "DROP TABLE schema_version");
+        ck_assert_int_eq(truncate(scratch.path, 1000), 0);
+        ck_assert_int_eq(db_open(&settings, &db, &err), -1);
+        ck_assert_msg(count_of(err.message, scratch.path) == 1, "%s", err.message);
+    }
+}
+END_TEST
+
 /* On either engine. */
 START_TEST(other_schemas_are_left_as_they_are_by_reading) {
     autoscratch struct scratch scratch;
@@ -408,7 +439,8 @@ START_TEST(a_foreign_schema_version_is_an_error) {
 }
 END_TEST
 
-CHECK_MAIN("migrate", texts_are_in_the_order_of_their_numbers, a_new_database_gets_every_text_once,
+CHECK_MAIN("migrate", a_database_that_cannot_be_opened_is_named_once,
+           texts_are_in_the_order_of_their_numbers, a_new_database_gets_every_text_once,
            an_older_database_keeps_its_rows_and_gets_what_is_new,
            documents_that_are_there_are_counted_in_bytes, turns_that_nobody_waits_for_go,
            snapshots_that_are_there_are_promised_space,
