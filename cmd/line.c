@@ -9,18 +9,18 @@
 #include <unistd.h>
 
 /* What is being read. */
-struct reader {
+struct line_reader {
     struct arena *arena;
     const struct command *command;
     struct line *line;
     struct error *err;
 };
 
-static void add_option(struct reader *reader, const char *option) {
+static void add_option(struct line_reader *reader, const char *option) {
     reader->line->options[reader->line->option_count++] = option;
 }
 
-static void add_word(struct reader *reader, const char *word) {
+static void add_word(struct line_reader *reader, const char *word) {
     reader->line->words[reader->line->word_count++] = word;
 }
 
@@ -33,23 +33,22 @@ static const char *absolute(struct arena *arena, const char *path) {
     return arena_format(arena, "%s/%s", here ? here : "", path);
 }
 
-static int read_file(struct reader *reader, const char *value) {
+static int read_file(struct line_reader *reader, const struct line_option *option,
+                     const char *value) {
+    (void)option;
     reader->line->file = absolute(reader->arena, value);
     return 0;
 }
 
-static int read_state(struct reader *reader, const char *value) {
+static int read_state(struct line_reader *reader, const struct line_option *option,
+                      const char *value) {
+    (void)option;
     add_option(reader,
                arena_format(reader->arena, "--state_path=%s", absolute(reader->arena, value)));
     return 0;
 }
 
-static int read_format(struct reader *reader, const char *value) {
-    add_word(reader, arena_format(reader->arena, "--format=%s", value));
-    return 0;
-}
-
-static void add_listener_option(struct reader *reader, const char *key, const char *value,
+static void add_listener_option(struct line_reader *reader, const char *key, const char *value,
                                 size_t length) {
     const char *section = reader->command->role.listener->section;
     bool general = strcmp(section, "DEFAULT") == 0;
@@ -59,7 +58,9 @@ static void add_listener_option(struct reader *reader, const char *key, const ch
 }
 
 /* HOST:PORT, with brackets around an IPv6 address, or unix:PATH. */
-static int read_listen(struct reader *reader, const char *value) {
+static int read_listen(struct line_reader *reader, const struct line_option *option,
+                       const char *value) {
+    (void)option;
     const struct listener *listener = reader->command->role.listener;
     const char *colon = strrchr(value, ':');
     size_t length = colon ? (size_t)(colon - value) : 0;
@@ -80,36 +81,42 @@ static int read_listen(struct reader *reader, const char *value) {
     return 0;
 }
 
-static int read_endpoint(struct reader *reader, const char *value) {
+static int read_endpoint(struct line_reader *reader, const struct line_option *option,
+                         const char *value) {
+    (void)option;
     add_option(reader, arena_format(reader->arena, "--csi.endpoint=%s", value));
     return 0;
 }
 
-static int read_api(struct reader *reader, const char *value) {
+static int read_api(struct line_reader *reader, const struct line_option *option,
+                    const char *value) {
+    (void)option;
     add_option(reader, arena_format(reader->arena, "--csi.volume_endpoint=%s", value));
     return 0;
 }
 
 /* "-" is the standard input. */
-static int read_documents(struct reader *reader, const char *value) {
+static int read_documents(struct line_reader *reader, const struct line_option *option,
+                          const char *value) {
+    (void)option;
     add_word(reader,
              arena_join(reader->arena, "--file=",
                         strcmp(value, "-") == 0 ? value : absolute(reader->arena, value), NULL));
     return 0;
 }
 
-static int read_wanted(struct reader *reader, const char *value) {
-    add_word(reader, arena_join(reader->arena, "--for=", value, NULL));
+/* A tool reads it itself: "--name=value", or "--name". */
+static int read_tool(struct line_reader *reader, const struct line_option *option,
+                     const char *value) {
+    add_word(reader,
+             value ? arena_join(reader->arena, option->name, "=", value, NULL) : option->name);
     return 0;
 }
 
-static int read_timeout(struct reader *reader, const char *value) {
-    add_word(reader, arena_join(reader->arena, "--timeout=", value, NULL));
-    return 0;
-}
-
-static int read_peer(struct reader *reader, const char *value) {
-    add_word(reader, arena_join(reader->arena, "--api=", value, NULL));
+static int read_role(struct line_reader *reader, const struct line_option *option,
+                     const char *value) {
+    (void)value;
+    add_option(reader, arena_format(reader->arena, "--csi.%s=true", option->name + strlen("--")));
     return 0;
 }
 
@@ -130,71 +137,105 @@ static bool of_tool(const struct role *role) {
     return role->parts == 0;
 }
 
-/* clang-format off */
-static const struct {
-    const char *name;
-    int (*read)(struct reader *reader, const char *value);
-    bool (*of)(const struct role *role); /* whose it is */
-} named[] = {
-    { "--config-file", read_file, of_any },
-    { "--state-dir", read_state, of_any },
-    { "--listen", read_listen, of_listener },
-    { "--format", read_format, of_any },
-    { "--endpoint", read_endpoint, of_driver },
-    { "--api", read_api, of_driver },
-    { "--api", read_peer, of_tool },
-    { "--file", read_documents, of_tool },
-    { "-f", read_documents, of_tool },
-    { "--for", read_wanted, of_tool },
-    { "--timeout", read_timeout, of_tool },
-};
+static bool of_service(const struct role *role) {
+    return role->parts != 0;
+}
 
-/* Of the driver, and without a value. */
-static const struct {
-    const char *name, *option;
-} flags[] = {
-    { "--controller", "--csi.controller=true" },
-    { "--node", "--csi.node=true" },
+static bool is_json(const struct command_word *word) {
+    return word->json;
+}
+
+static bool asks_api(const struct command_word *word) {
+    return word->effect >= WORD_READS_API;
+}
+
+/* clang-format off */
+const struct line_option line_options[] = {
+    { "--config-file", "FILE", "configuration to read; else " DEFAULT_FILE ", if there",
+      .of = of_any, .read = read_file },
+    { "--state-dir", "DIR", "directory of everything that the service keeps",
+      .of = of_any, .read = read_state },
+    { "--listen", "HOST:PORT", "where it answers, or unix:PATH; port 0 takes any free one",
+      .of = of_listener, .read = read_listen },
+    { "--endpoint", "unix:///PATH", "where it answers; else CSI_ENDPOINT says it",
+      .of = of_driver, .read = read_endpoint },
+    { "--api", "URL", "of the volume API", .of = of_driver, .read = read_api },
+    { "--controller", NULL, "serves the part of controllers only", .of = of_driver, .read = read_role },
+    { "--node", NULL, "serves the part of nodes only", .of = of_driver, .read = read_role },
+    { "--format", "FORM", "table or json", .of = of_tool, .read = read_tool,
+      .behind = is_json },
+    { "--api", "URL", "of the volume API; else what the catalog of [service_user] says,\n"
+      "or where a service of this configuration listens", .of = of_tool, .read = read_tool,
+      .behind = asks_api },
+    { "--file", "FILE", "documents in YAML or JSON; - reads the standard input", .brief = "-f",
+      .of = of_tool, .read = read_documents, .words = "apply" },
+    { "--dry-run", NULL, "checks all and changes nothing; tells what would change",
+      .of = of_tool, .read = read_tool, .words = "host rename,apply,delete" },
+    { "--watch", NULL, "goes on, with a line for each change",
+      .of = of_tool, .read = read_tool, .words = "get" },
+    { "--for", "WHAT", "phase=PHASE, condition=TYPE[=STATUS],\njsonpath={.PATH}=VALUE or delete",
+      .of = of_tool, .read = read_tool, .words = "wait" },
+    { "--timeout", "TIME", "how long it watches, or waits, as 90s, 5m or 1h",
+      .of = of_tool, .read = read_tool, .words = "get,wait,drain" },
+    { "--stop", NULL, "ends what was begun: the pool takes replicas again",
+      .of = of_tool, .read = read_tool, .words = "drain" },
+    { "--stopped", "NODES", "names of nodes, with commas, that serve the volume no more",
+      .of = of_tool, .read = read_tool, .words = "salvage" },
+    { "--help", NULL, "this text", .brief = "-h", .of = of_any },
+    { "--help-all", NULL, "the same with the options of every section", .of = of_service },
+    { 0 },
 };
 /* clang-format on */
 
-static const char *flag_option(const struct reader *reader, const char *word) {
-    for (unsigned i = 0; i < LENGTH(flags); i++)
-        if (of_driver(&reader->command->role) && strcmp(word, flags[i].name) == 0)
-            return flags[i].option;
-    return word;
+static bool has_word(const char *words, const char *word) {
+    size_t length = strlen(word);
+
+    for (const char *at = words; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, word, length) == 0 && (at[length] == ',' || at[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+bool line_option_is_of(const struct line_option *option, const struct command *command,
+                       const struct command_word *word) {
+    if (!option->of(&command->role) || (!word && (option->words || option->behind)))
+        return false;
+    return (!option->words || has_word(option->words, word->name)) &&
+           (!option->behind || option->behind(word));
 }
 
 /* "--name=value" or "--name value": how many words were taken; 0: this is another one. */
-static int read_named(struct reader *reader, const char *name, const char *word, const char *next,
-                      const char **value) {
-    size_t length = strlen(name);
+static int read_named(struct line_reader *reader, const struct line_option *option,
+                      const char *name, const char *word, const char *next) {
+    size_t length = name ? strlen(name) : 0;
+    bool joined = length > 0 && option->value && word[length] == '=';
+    const char *value = joined ? word + length + 1 : option->value ? next : NULL;
 
-    if (strncmp(word, name, length) != 0 || (word[length] != '=' && word[length] != '\0'))
+    if (length == 0 || strncmp(word, name, length) != 0 || (!joined && word[length] != '\0'))
         return 0;
-    *value = word[length] == '=' ? word + length + 1 : next;
-    if (!*value)
+    if (option->value && !value)
         return error_set(reader->err, ERROR_BAD_REQUEST, "%s needs a value", name);
-    return word[length] == '=' ? 1 : 2;
+    if (option->read(reader, option, value) < 0)
+        return -1;
+    return value && !joined ? 2 : 1;
 }
 
 /* How many words were taken. */
-static int read_word(struct reader *reader, const char *word, const char *next) {
-    for (unsigned i = 0; i < LENGTH(named); i++) {
-        const char *value;
+static int read_word(struct line_reader *reader, const char *word, const char *next) {
+    for (const struct line_option *option = line_options; option->name; option++) {
         int taken = 0;
 
-        if (named[i].of(&reader->command->role))
-            taken = read_named(reader, named[i].name, word, next, &value);
+        if (option->read && option->of(&reader->command->role))
+            taken = read_named(reader, option, option->name, word, next);
+        if (taken == 0 && option->brief && option->read && option->of(&reader->command->role))
+            taken = read_named(reader, option, option->brief, word, next);
         if (taken != 0)
-            return taken > 0 && named[i].read(reader, value) < 0 ? -1 : taken;
+            return taken;
     }
-    if ((strcmp(word, "--dry-run") == 0 || strcmp(word, "--watch") == 0 ||
-         strcmp(word, "--stop") == 0) &&
-        of_tool(&reader->command->role))
-        add_word(reader, word);
-    else if (strncmp(word, "--", 2) == 0)
-        add_option(reader, flag_option(reader, word));
+    if (strncmp(word, "--", 2) == 0)
+        add_option(reader, word);
     else
         add_word(reader, word);
     return 1;
@@ -202,7 +243,7 @@ static int read_word(struct reader *reader, const char *word, const char *next) 
 
 int line_read(struct arena *arena, const struct command *command, int count,
               const char *const *arguments, struct line *ret, struct error *err) {
-    struct reader reader = { arena, command, ret, err };
+    struct line_reader reader = { arena, command, ret, err };
 
     *ret = (struct line){
         .options = arena_alloc(arena, ((size_t)count * 2 + 1) * sizeof(char *)),
@@ -219,16 +260,10 @@ int line_read(struct arena *arena, const struct command *command, int count,
 /* ---- what is unknown ---- */
 
 static void try_all(struct nearest *nearest, const struct command *command) {
-    static const char *const more[] = { "--help", "--help-all", "--version" };
-
-    for (unsigned i = 0; i < LENGTH(named); i++)
-        if (named[i].of(&command->role))
-            nearest_try(nearest, named[i].name);
-    for (unsigned i = 0; i < LENGTH(flags); i++)
-        if (of_driver(&command->role))
-            nearest_try(nearest, flags[i].name);
-    for (unsigned i = 0; i < LENGTH(more); i++)
-        nearest_try(nearest, more[i]);
+    for (const struct line_option *option = line_options; option->name; option++)
+        if (option->of(&command->role))
+            nearest_try(nearest, option->name);
+    nearest_try(nearest, "--version");
 }
 
 static int check_option(const struct command *command, const char *option, struct error *err) {

@@ -1,5 +1,6 @@
 #include "cmd/usage.h"
 
+#include "cmd/line.h"
 #include "cmd/parts.h"
 #include "common/cleanup.h"
 #include "common/nearest.h"
@@ -18,25 +19,47 @@ void usage_print(FILE *out) {
 
 /* ---- one command ---- */
 
-static void print_general(const struct command *command, bool json, FILE *out) {
-    fprintf(out,
-            "  --config-file FILE   configuration to read; else %s, if there\n"
-            "  --state-dir DIR      directory of everything that the service keeps\n",
-            DEFAULT_FILE);
-    if (command->role.listener)
-        fputs("  --listen HOST:PORT   where it answers, or unix:PATH; port 0 takes any free one\n",
-              out);
-    if (command->role.parts & PART_CSI && !command->role.listener)
-        fputs("  --endpoint unix:///PATH\n"
-              "                       where it answers; else CSI_ENDPOINT says it\n"
-              "  --api URL            of the volume API\n"
-              "  --controller, --node serve the one or the other only\n",
-              out);
-    if (json)
-        fputs("  --format FORM        table or json\n", out);
-    fputs("  --help, -h           this text\n", out);
-    if (command->role.parts)
-        fputs("  --help-all           the same with the options of every section\n", out);
+enum { OPTION_COLUMNS = 20 }; /* of the name and its value; the help begins behind them */
+
+static void print_option(const struct line_option *option, FILE *out) {
+    autoarena struct arena *arena = arena_new();
+    const char *name = arena_join(arena, option->brief ? option->brief : "",
+                                  option->brief ? ", " : "", option->name, option->value ? " " : "",
+                                  option->value ? option->value : "", NULL);
+    bool fits = strlen(name) <= OPTION_COLUMNS;
+
+    if (!fits)
+        fprintf(out, "  %s\n", name);
+    fprintf(out, "  %-*s ", OPTION_COLUMNS, fits ? name : "");
+    for (const char *line = option->help, *end; line; line = *end ? end + 1 : NULL) {
+        end = strchrnul(line, '\n');
+        if (line != option->help)
+            fprintf(out, "  %-*s ", OPTION_COLUMNS, "");
+        fprintf(out, "%.*s\n", (int)(end - line), line);
+    }
+}
+
+static bool begins_with(const char *name, const char *word) {
+    size_t length = strlen(word);
+
+    return strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == ' ');
+}
+
+/* Behind one of its words that begin so; NULL: behind any. */
+static bool is_shown(const struct line_option *option, const struct command *command,
+                     const char *words) {
+    bool shown = line_option_is_of(option, command, NULL);
+
+    for (const struct command_word *word = command->words; word && word->name && !shown; word++)
+        shown =
+            (!words || begins_with(word->name, words)) && line_option_is_of(option, command, word);
+    return shown;
+}
+
+static void print_options(const struct command *command, const char *words, FILE *out) {
+    for (const struct line_option *option = line_options; option->name; option++)
+        if (is_shown(option, command, words))
+            print_option(option, out);
 }
 
 /* As docs/operations.md says it. */
@@ -54,7 +77,7 @@ static void print_words(const struct command *command, FILE *out) {
     for (const struct command_word *word = command->words; word->name; word++)
         fprintf(out, "  %-12s %-16s %s\n", word->name, effects[word->effect], word->help);
     fputc('\n', out);
-    print_general(command, true, out);
+    print_options(command, NULL, out);
     fputs("  --KEY=VALUE          any option of scoria.conf, as scoria serve --help-all has them\n",
           out);
 }
@@ -65,19 +88,13 @@ static void print_command(const struct command *command, bool all, FILE *out) {
         return;
     }
     fprintf(out, "usage: scoria %s [OPTION]...\n\n%s.\n\n", command->name, command->help);
-    print_general(command, false, out);
+    print_options(command, NULL, out);
     fputs("\nOptions of scoria.conf, which have the same names there:\n\n", out);
     option_print_usage(parts_option_tables(), all ? NULL : command->role.sections, out);
 }
 
-static bool begins_with(const char *name, const char *word) {
-    size_t length = strlen(word);
-
-    return strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == ' ');
-}
-
 int usage_print_word(const struct command *command, const char *word, bool all, FILE *out) {
-    bool found = false, json = false, asks = false;
+    bool found = false;
 
     if (!word || !*word) {
         print_command(command, all, out);
@@ -87,23 +104,10 @@ int usage_print_word(const struct command *command, const char *word, bool all, 
         if (begins_with(each->name, word)) {
             fprintf(out, "usage: scoria %s %s%s%s [OPTION]...\n  %s.\n\n", command->name,
                     each->name, each->more ? " " : "", each->more ? each->more : "", each->help);
-            json |= each->json;
-            asks |= each->run_on != NULL;
             found = true;
         }
     if (found)
-        print_general(command, json, out);
-    if (asks)
-        fputs(
-            "  --api URL            of the volume API; else what the catalog of [service_user] says,\n"
-            "                       or where a service of this configuration listens\n"
-            "  -f, --file FILE      documents in YAML or JSON; - reads the standard input\n"
-            "  --dry-run            checks all and changes nothing; tells what would change\n"
-            "  --watch              goes on, with a line for each change\n"
-            "  --for WHAT           phase=PHASE, condition=TYPE[=STATUS],\n"
-            "                       jsonpath={.PATH}=VALUE or delete\n"
-            "  --timeout TIME       how long it watches, or waits, as 90s, 5m or 1h\n",
-            out);
+        print_options(command, word, out);
     return found ? 0 : -1;
 }
 

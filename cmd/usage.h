@@ -8,9 +8,6 @@
 
 #include <stdio.h>
 
-/* What is read without --config-file, if it is there. */
-#define DEFAULT_FILE SYSCONFDIR "/scoria/scoria.conf"
-
 void usage_print(FILE *out); /* of the program */
 /* `word` NULL or "": of the whole command, with `all` options or those of its own; "db": of all
  * that begin so. -1: it has none like it. */

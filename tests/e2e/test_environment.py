@@ -290,7 +290,7 @@ class FirstWords(Workplace):
 
     def test_completion_offers_every_command(self):
         commands = re.findall(r"^  ([a-z]+) ", self.say("--help").stdout, re.M)
-        whats = re.findall(r"^  ([a-z-]+(?: [a-z]+)?)  ", self.say("manage", "--help").stdout, re.M)
+        whats = re.findall(r"^  ([a-z][a-z-]*(?: [a-z]+)?)  ", self.say("manage", "--help").stdout, re.M)
         self.assertIn("storage", commands)
         self.assertIn("salvage", whats)
         self.assertIn("host rename", whats)
@@ -300,6 +300,19 @@ class FirstWords(Workplace):
                          self.completed("manage", "db", ""))
         self.assertEqual({"rename"}, self.completed("manage", "host", ""))
         self.assertIn("--quota_volumes=", self.completed("serve", "--quota_v"))
+
+    def test_completion_offers_every_option(self):
+        commands = re.findall(r"^  ([a-z]+) ", self.say("--help").stdout, re.M)
+        whats = re.findall(r"^  ([a-z][a-z-]*)(?: [a-z]+)?  ", self.say("manage", "--help").stdout, re.M)
+        for words in [[command] for command in commands] + [["manage", what] for what in whats]:
+            shown = set(re.findall(r"^  (?:-[a-z], )?(--[a-z-]+)(?= |$)",
+                                   self.say(*words, "--help").stdout, re.M))
+            self.assertLessEqual({"--config-file", "--help"}, shown)
+            offered = {word for word in self.completed(*words, "--") if not word.endswith("=")}
+            self.assertEqual(offered, shown, words)
+        self.assertIn("--stopped", self.completed("manage", "salvage", "replica", "--st"))
+        self.assertIn("--stop", self.completed("manage", "drain", "--"))
+        self.assertNotIn("--stop", self.completed("manage", "get", "--"))
 
     def test_a_wrong_word_names_the_nearest(self):
         for words, nearest in ((["serv"], "serve"), (["mange", "check"], "manage"),

@@ -141,4 +141,27 @@ START_TEST(a_word_without_its_value_is_refused) {
 }
 END_TEST
 
-CHECK_MAIN("line", words_become_options_or_stay_words, a_word_without_its_value_is_refused)
+/* Not one of them is taken for an option of the configuration. */
+START_TEST(a_tool_reads_each_of_its_options) {
+    autoarena struct arena *arena = arena_new();
+    const struct command *manage = command_find("manage");
+    unsigned count = 0;
+
+    for (const struct line_option *option = line_options; option->name; option++) {
+        const char *given[] = { option->name, "x", "y" };
+        struct line line;
+        struct error err;
+
+        if (!option->of(&manage->role) || !option->read || strcmp(option->name, "--state-dir") == 0)
+            continue;
+        ck_assert_int_eq(line_read(arena, manage, 3, given, &line, &err), 0);
+        ck_assert_msg(line.option_count == 0, "%s", option->name);
+        ck_assert_str_eq(line.words[line.word_count - 1], "y");
+        count++;
+    }
+    ck_assert_uint_gt(count, 5);
+}
+END_TEST
+
+CHECK_MAIN("line", a_tool_reads_each_of_its_options, words_become_options_or_stay_words,
+           a_word_without_its_value_is_refused)

@@ -1,4 +1,5 @@
 #include "api/routes.h"
+#include "cmd/line.h"
 #include "cmd/manage.h"
 #include "db/db.h"
 #include "db/migrate.h"
@@ -128,6 +129,33 @@ static const char *line_of(const struct command_word *word, char *line, size_t s
              word->effect >= WORD_READS_API ? " --api=http://127.0.0.1:9/v3" : "");
     return line;
 }
+
+START_TEST(each_word_understands_each_option_of_its_help) {
+    const struct command *manage = command_find("manage");
+    char line[160], more[240];
+    autohome struct home home;
+
+    home_make(&home);
+    for (const struct command_word *word = manage_words; word->name; word++)
+        for (const struct line_option *option = line_options; option->name; option++) {
+            const struct told *told;
+
+            if (!option->read || !(option->words || option->behind) ||
+                !line_option_is_of(option, manage, word))
+                continue;
+            snprintf(more, sizeof more, "%s %s%s", line_of(word, line, sizeof line), option->name,
+                     !option->value                           ? ""
+                     : strcmp(option->name, "--format") == 0  ? "=json"
+                     : strcmp(option->name, "--timeout") == 0 ? "=1s"
+                     : strcmp(option->name, "--for") == 0     ? "=delete"
+                                                              : "=/dev/null");
+            told = program_says(&home, more);
+            ck_assert_msg(told->status != EXIT_USAGE && !strstr(told->error, "understood") &&
+                              !strstr(told->error, "unknown") && !strstr(told->error, "usage"),
+                          "%s: %s", more, told->error);
+        }
+}
+END_TEST
 
 START_TEST(tools_that_only_read_make_nothing) {
     char line[160], missing[64];
@@ -375,9 +403,10 @@ START_TEST(operations_are_listed) {
 }
 END_TEST
 
-CHECK_MAIN("manage", routes_are_those_of_the_tables, drivers_are_those_of_the_list,
-           samples_name_what_is_known, the_schema_is_brought_up_to_date_by_sync_alone,
-           tools_that_only_read_make_nothing, tools_that_only_read_migrate_nothing,
-           tools_read_no_newer_schema, a_copy_wants_a_server_to_copy_to,
-           a_check_says_what_does_not_agree, a_mount_that_is_missing_is_one_finding,
-           operations_are_listed, a_host_is_renamed_and_says_what_it_had)
+CHECK_MAIN("manage", each_word_understands_each_option_of_its_help, routes_are_those_of_the_tables,
+           drivers_are_those_of_the_list, samples_name_what_is_known,
+           the_schema_is_brought_up_to_date_by_sync_alone, tools_that_only_read_make_nothing,
+           tools_that_only_read_migrate_nothing, tools_read_no_newer_schema,
+           a_copy_wants_a_server_to_copy_to, a_check_says_what_does_not_agree,
+           a_mount_that_is_missing_is_one_finding, operations_are_listed,
+           a_host_is_renamed_and_says_what_it_had)
