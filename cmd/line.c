@@ -210,11 +210,16 @@ bool line_option_is_of(const struct line_option *option, const struct command *c
 static int read_named(struct line_reader *reader, const struct line_option *option,
                       const char *name, const char *word, const char *next) {
     size_t length = name ? strlen(name) : 0;
-    bool joined = length > 0 && option->value && word[length] == '=';
-    const char *value = joined ? word + length + 1 : option->value ? next : NULL;
+    const char *value = next;
+    bool joined;
 
-    if (length == 0 || strncmp(word, name, length) != 0 || (!joined && word[length] != '\0'))
+    if (length == 0 || strncmp(word, name, length) != 0)
         return 0;
+    joined = option->value && word[length] == '=';
+    if (!joined && word[length] != '\0')
+        return 0;
+    if (joined || !option->value)
+        value = joined ? word + length + 1 : NULL;
     if (option->value && !value)
         return error_set(reader->err, ERROR_BAD_REQUEST, "%s needs a value", name);
     if (option->read(reader, option, value) < 0)
