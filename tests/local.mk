@@ -131,6 +131,7 @@ EXTRA_DIST += \
 	tests/e2e/test_provisioning.py \
 	tests/e2e/test_provisioning_snapshots.py \
 	tests/e2e/test_provisioning_page.py \
+	tests/e2e/test_replacement.py \
 	tests/e2e/pages.py \
 	tests/e2e/test_replicated.py \
 	tests/e2e/test_reclaim.py \

@@ -1,6 +1,6 @@
 """
-Pages of docs/: the blocks that a reader pastes, which are indented, and the output that a page shows
-of them, which is fenced; "…" stands there for what differs from run to run.
+Pages of docs/: the blocks that a reader pastes, which are indented, and the output of them that
+a page shows, which is fenced; "…" stands there for what differs from run to run.
 """
 
 import os

@@ -31,12 +31,13 @@ class DeclaredCase(ServiceCase):
     """Nothing is left of a volume when a test has ended it."""
 
     options = ("--compute_agent.enabled=false",)
+    pools = POOLS
 
     @classmethod
     def setUpClass(cls):
         cls.place = tempfile.mkdtemp(prefix="scoria-e2e-")
         cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
-        for pool in POOLS:
+        for pool in cls.pools:
             os.mkdir(cls.path(pool))
         cls.options += cls.more_options()
         super().setUpClass()
@@ -48,7 +49,7 @@ class DeclaredCase(ServiceCase):
     @classmethod
     def tearDownClass(cls):
         super().tearDownClass()
-        for pool in POOLS:
+        for pool in cls.pools:
             left = {name for name in os.listdir(cls.path(pool)) if name != PROBE}
             assert left == {MARK}, left
         for name in os.listdir(cls.place):
@@ -81,7 +82,7 @@ class DeclaredCase(ServiceCase):
     def declare(self, name, replicas=3, size="64Mi", pools=()):
         policy = {"policy": {"replicaPoolInfo": [{"poolName": pool} for pool in pools]}}
         until(lambda: len([pool for pool in self.api.ask("GET", "/replica_pools")["replica_pools"]
-                           if pool["up"] and pool["state"] == "Online"]) == len(POOLS), 60,
+                           if pool["up"] and pool["state"] == "Online"]) == len(self.pools), 60,
               "all pools to be there")
         self.api.ask("POST", "/volume_configs", {"volume_config": {
             "metadata": {"name": name},

@@ -88,7 +88,7 @@ class Whole(unittest.TestCase):
 
 
 class Sections(DeclaredCase):
-    """The sections of docs/provisioning.md before its walk from beginning to end, in their order."""
+    """The sections of docs/provisioning.md before its walk from beginning to end."""
 
     @classmethod
     def more_options(cls):
@@ -151,7 +151,8 @@ class Sections(DeclaredCase):
 
     def test_they_work_from_top_to_bottom(self):
         said = self.section("Declared volumes")
-        self.assertEqual(self.document("/volume_policies/fast")["spec"]["target"]["queueDepth"], "32")
+        policy = self.document("/volume_policies/fast")["spec"]
+        self.assertEqual(policy["target"]["queueDepth"], "32")
         self.assertTrue(said.endswith("CStorVolumeConfig/db is Bound\n"), said)
 
         said = self.section("Snapshots, and volumes made of them")
