@@ -108,8 +108,10 @@ static void set_node(struct reconcile *r, const char *node) {
     r->volume.after.node = *node ? node : NULL;
 }
 
+/* How the node before it left it says nothing about when it can be reached. */
 static int give(struct reconcile *r, const char *node, struct error *err) {
     set_node(r, node);
+    side_put_status(r, &r->volume, "phase", json_string("Init"));
     return reconcile_tell(r, "Normal", "Publishing",
                           arena_format(r->work->arena, "Node %s is to serve the volume.", node),
                           err);

@@ -167,6 +167,24 @@ class Provisioning(DeclaredCase):
         disk.check()
         self.end("survivor", disk)
 
+    def test_a_healthy_volume_has_its_socket_each_time_it_is_published(self):
+        self.declare("reached")
+        uid = self.volume_of("reached")["metadata"]["uid"]
+        path = os.path.join(self.path("run"), uid, "nbd")
+        for _ in range(3):
+            self.change("reached", publish={"nodeId": NODE})
+            status, said = self.manage("wait", "replicated_volumes", "reached",
+                                       "--for=phase=Healthy")
+            self.assertEqual(status, 0, said)
+            disk = Disk(path)
+            self.assertTrue(disk.connect())
+            disk.close()
+            self.change("reached", publish={"nodeId": ""})
+            until(lambda: "target" not in self.volume_of("reached").get("status", {}), 60,
+                  "the target to end")
+        self.api.ask("DELETE", "/volume_configs/reached")
+        until(lambda: not self.api.ask("GET", "/volume_configs")["volume_configs"], 60, "an end")
+
     def test_a_volume_grows(self):
         self.declare("grower")
         disk = self.publish("grower")
