@@ -1,6 +1,7 @@
 libscoria_a_SOURCES += \
 	common/alone_header.h \
 	common/arena.c common/arena.h \
+	common/backoff.c common/backoff.h \
 	common/child.c common/child.h \
 	common/cleanup.h \
 	common/clock.c common/clock.h \
@@ -33,6 +34,7 @@ if HAVE_CHECK
 slow_tests += tests/unit/common/test_log
 check_PROGRAMS += \
 	tests/unit/common/test_arena \
+	tests/unit/common/test_backoff \
 	tests/unit/common/test_clock \
 	tests/unit/common/test_detached_call \
 	tests/unit/common/test_error \

@@ -1,5 +1,6 @@
 #include "compute/report.h"
 
+#include "common/backoff.h"
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/log.h"
@@ -106,12 +107,13 @@ static void tell_outage(struct reporter *reporter, int result, const struct erro
 
 static int64_t pause_before_next(const struct reporter *reporter) {
     const struct reporter_settings *settings = &reporter->settings;
-    unsigned doubled = reporter->failures < 16 ? reporter->failures : 16;
-    int64_t pause_ms = settings->retry_ms << doubled;
+    const struct backoff_limits pauses = { .first_us = settings->retry_ms * 1000,
+                                           .most_us = settings->heartbeat_ms * 1000,
+                                           .jitter_percent = BACKOFF_JITTER };
 
-    if (reporter->failures == 0 || pause_ms > settings->heartbeat_ms)
+    if (reporter->failures == 0)
         return settings->heartbeat_ms;
-    return pause_ms;
+    return backoff_pause_us(&pauses, reporter->failures) / 1000;
 }
 
 static void run_report(void *arg) {

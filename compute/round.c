@@ -1,19 +1,21 @@
 #include "compute/round.h"
 
+#include "common/backoff.h"
 #include "common/clock.h"
 
 #define PAUSE_DOUBLED 60  /* most growth of a pause, in first pauses */
 #define PAUSE_REFUSED 300 /* pause after a refusal that only an operator can end */
 
 int64_t round_pause_ms(struct round_pace *pace, enum round_end end, int64_t first_ms) {
-    int64_t doubled = INT64_C(1) << (pace->tries < 16 ? pace->tries : 16);
+    const struct backoff_limits pauses = { .first_us = first_ms * 1000,
+                                           .most_us = first_ms * 1000 * PAUSE_DOUBLED };
 
     if (end == ROUND_WAITS)
         return first_ms;
     pace->tries++;
     if (end == ROUND_RETRIES_SLOWLY)
         return first_ms * PAUSE_REFUSED;
-    return first_ms * (doubled < PAUSE_DOUBLED ? doubled : PAUSE_DOUBLED);
+    return backoff_pause_us(&pauses, pace->tries) / 1000;
 }
 
 bool round_may_wait(struct round_pace *pace, unsigned what, int64_t most_ms) {

@@ -1,5 +1,6 @@
 #include "http/client.h"
 
+#include "common/backoff.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/version.h"
@@ -17,7 +18,6 @@
 #define ANSWER_MOST        ((size_t)16 * 1024 * 1024)
 #define ANSWER_FIRST       ((size_t)4096)
 #define PAUSE_FIRST_MS     100 /* before a call is sent again */
-#define DOUBLINGS          16
 
 /* libcurl's handle keeps the connections of its thread; both end with the thread. */
 static pthread_key_t handle_key;
@@ -323,7 +323,10 @@ static int64_t until_end_ms(const struct http_call *call, int64_t end_us) {
 /* Waits before the next try; false when there is no time for it, or none any more. */
 static bool pause_before(const struct http_call *call, unsigned tries, int64_t wanted_s,
                          int64_t end_us) {
-    int64_t pause_ms = (int64_t)PAUSE_FIRST_MS << (tries < DOUBLINGS ? tries : DOUBLINGS), step_ms;
+    static const struct backoff_limits pauses = { .first_us = PAUSE_FIRST_MS * 1000,
+                                                  .most_us = 3600 * SECOND_US,
+                                                  .jitter_percent = BACKOFF_JITTER };
+    int64_t pause_ms = backoff_pause_us(&pauses, tries + 1) / 1000, step_ms;
 
     if (wanted_s >= until_end_ms(call, end_us) / 1000)
         return false;

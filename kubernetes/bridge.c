@@ -2,6 +2,7 @@
 
 #include "client/volumes.h"
 #include "client/watch.h"
+#include "common/backoff.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
@@ -23,7 +24,7 @@
 #define LASTING_US       (5 * SECOND_US) /* a watch that lasted so long was one */
 #define TOLD_EACH        8               /* so many failures of an object */
 #define WATCH_MOST_S     60              /* a server that has gone without a word is found out */
-#define STEP_MS          100             /* in which a pause sees that it is over */
+#define STEP_US          100000          /* in which a pause sees that it is over */
 
 struct bridge;
 
@@ -55,14 +56,12 @@ static bool is_over(const struct bridge *bridge) {
     return __atomic_load_n(&bridge->until_us, __ATOMIC_RELAXED) != 0;
 }
 
-/* Doubles *pause_ms for the next time. */
-static void pause_for(const struct bridge *bridge, int64_t *pause_ms) {
-    for (int64_t left_ms = *pause_ms; left_ms > 0 && !is_over(bridge); left_ms -= STEP_MS) {
-        struct timespec step = clock_timespec(STEP_MS * 1000);
+static void pause_for(const struct bridge *bridge, int64_t pause_us) {
+    for (; pause_us > 0 && !is_over(bridge); pause_us -= STEP_US) {
+        struct timespec step = clock_timespec(STEP_US);
 
         nanosleep(&step, NULL);
     }
-    *pause_ms = *pause_ms * 2 < LONGEST_PAUSE_MS ? *pause_ms * 2 : LONGEST_PAUSE_MS;
 }
 
 /*
@@ -70,13 +69,17 @@ static void pause_for(const struct bridge *bridge, int64_t *pause_ms) {
  * one that ends at once again and again is asked for less and less, whatever it says.
  */
 static void pause_after_watch(const struct bridge *bridge, const char *event, const char *kind,
-                              int outcome, int64_t began_us, int64_t *pause_ms,
+                              int outcome, int64_t began_us, unsigned *ends,
                               const struct error *err) {
+    static const struct backoff_limits pauses = { .first_us = FIRST_PAUSE_MS * 1000,
+                                                  .most_us = LONGEST_PAUSE_MS * 1000,
+                                                  .jitter_percent = BACKOFF_JITTER };
+
     if (clock_monotonic_us() - began_us > LASTING_US)
-        *pause_ms = FIRST_PAUSE_MS;
-    if (outcome < 0 && *pause_ms == FIRST_PAUSE_MS && !is_over(bridge))
+        *ends = 0;
+    if (outcome < 0 && *ends == 0 && !is_over(bridge))
         log_warning(NULL, event, "kind", kind, "error", err->message, NULL);
-    pause_for(bridge, pause_ms);
+    pause_for(bridge, backoff_pause_us(&pauses, ++*ends));
 }
 
 /* ---- what is told ---- */
@@ -119,7 +122,8 @@ static void *run_theirs(void *arg) {
     autoarena struct arena *arena = arena_new();
     const char *path = sync_path(arena, kind, bridge->namespace, NULL);
     struct cluster_version version = { "" };
-    int64_t resync_us = 0, pause_ms = FIRST_PAUSE_MS;
+    int64_t resync_us = 0;
+    unsigned ends = 0;
 
     while (!is_over(bridge)) {
         struct error err = { 0 };
@@ -127,7 +131,7 @@ static void *run_theirs(void *arg) {
         int outcome = watch_theirs(watcher, path, &version, &resync_us, &err);
 
         pause_after_watch(bridge, "objects of Kubernetes are not watched", kind->name, outcome,
-                          began_us, &pause_ms, &err);
+                          began_us, &ends, &err);
     }
     return NULL;
 }
@@ -153,7 +157,8 @@ static void *run_ours(void *arg) {
     struct watcher *watcher = arg;
     struct bridge *bridge = watcher->bridge;
     const struct sync_kind *kind = &sync_kinds[watcher->kind];
-    int64_t version = WATCH_FROM_THE_BEGINNING, pause_ms = FIRST_PAUSE_MS;
+    int64_t version = WATCH_FROM_THE_BEGINNING;
+    unsigned ends = 0;
 
     while (!is_over(bridge)) {
         autoarena struct arena *arena = arena_new();
@@ -165,8 +170,8 @@ static void *run_ours(void *arg) {
 
         if (outcome == 1)
             version = WATCH_FROM_THE_BEGINNING;
-        pause_after_watch(bridge, "documents are not watched", kind->name, outcome, began_us,
-                          &pause_ms, &err);
+        pause_after_watch(bridge, "documents are not watched", kind->name, outcome, began_us, &ends,
+                          &err);
     }
     return NULL;
 }

@@ -1,5 +1,6 @@
 #include "kubernetes/queue.h"
 
+#include "common/backoff.h"
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/thread.h"
@@ -34,7 +35,7 @@ struct space {
 TAILQ_HEAD(space_list, space);
 
 struct queue {
-    int64_t first_ms, longest_ms;
+    struct backoff_limits pauses;
     pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t changed;
     struct waiting_list paused;
@@ -57,8 +58,8 @@ static int compare(const void *a, const void *b) {
 struct queue *queue_new(int64_t first_pause_ms, int64_t longest_pause_ms) {
     struct queue *queue = heap_new(sizeof *queue);
 
-    queue->first_ms = first_pause_ms;
-    queue->longest_ms = longest_pause_ms;
+    queue->pauses = (struct backoff_limits){ .first_us = first_pause_ms * 1000,
+                                             .most_us = longest_pause_ms * 1000 };
     pthread_mutex_init(&queue->lock, NULL);
     thread_cond_init(&queue->changed);
     TAILQ_INIT(&queue->paused);
@@ -221,19 +222,11 @@ void queue_settle(struct queue *queue, const struct queue_item *item) {
     pthread_mutex_unlock(&queue->lock);
 }
 
-static int64_t pause_ms(const struct queue *queue, unsigned tries) {
-    int64_t ms = queue->first_ms;
-
-    while (tries-- > 0 && ms < queue->longest_ms)
-        ms *= 2;
-    return ms < queue->longest_ms ? ms : queue->longest_ms;
-}
-
 void queue_retry(struct queue *queue, const struct queue_item *item) {
     struct waiting *entry = entry_of(item);
 
     pthread_mutex_lock(&queue->lock);
-    entry->due_us = clock_monotonic_us() + pause_ms(queue, entry->item.tries++) * 1000;
+    entry->due_us = clock_monotonic_us() + backoff_pause_us(&queue->pauses, ++entry->item.tries);
     if (entry->again) {
         make_ready(queue, entry);
     } else {

@@ -1,5 +1,7 @@
 #include "manager/job.h"
 
+#include "common/backoff.h"
+
 #include <string.h>
 
 #define ASK_AGAIN_PAUSE_US 10000000
@@ -144,9 +146,11 @@ int job_retry(struct job *job, int64_t pause_us, struct error *err) {
 }
 
 int job_later(struct job *job, struct error *err) {
-    int64_t times = job->operation.attempts < LATER_PAUSES ? job->operation.attempts : LATER_PAUSES;
+    static const struct backoff_limits pauses = { .first_us = LATER_PAUSE_US,
+                                                  .most_us = LATER_PAUSE_US * LATER_PAUSES,
+                                                  .step_us = LATER_PAUSE_US };
 
-    return job_retry(job, times * LATER_PAUSE_US, err);
+    return job_retry(job, backoff_pause_us(&pauses, (unsigned)job->operation.attempts), err);
 }
 
 int job_put_back(struct job *job, int64_t pause_us, struct error *err) {

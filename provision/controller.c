@@ -3,11 +3,11 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/ticker.h"
-#include "provision/backoff.h"
 #include "provision/changes.h"
 #include "provision/document_store.h"
 #include "provision/reconcile.h"
 #include "provision/replica_pool.h"
+#include "provision/retries.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct controller {
 
     /* Of the thread. */
     struct arena *arena; /* of one config, or of one list of them */
-    struct backoff *backoff;
+    struct retries *retries;
     bool began, busy, failing;
     int64_t seen;                             /* all changes up to this number are dealt with */
     int64_t walk_version, walk_last, walk_us; /* the look at all: where it is, its end, the next */
@@ -124,12 +124,12 @@ static void work_on(struct controller *controller, const char *id) {
     snprintf(copy, sizeof copy, "%s", id);
     result = reconcile(controller, copy, &err);
     if (result == RECONCILE_SETTLED) {
-        backoff_forget(controller->backoff, copy);
+        retries_forget(controller->retries, copy);
         return;
     }
     if (result < 0)
         explain(controller, copy, &err);
-    backoff_fail(controller->backoff, copy, now_us(controller));
+    retries_fail(controller->retries, copy, now_us(controller));
 }
 
 /* ---- those that changed ---- */
@@ -153,7 +153,7 @@ static int follow_changes(struct controller *controller, struct error *err) {
     if (work_read(controller->settings.db, &base, changes_body, &call, err) < 0)
         return -1;
     for (unsigned i = 0; i < call.changes.waiting_count; i++)
-        backoff_hurry(controller->backoff, call.changes.waiting[i], now_us(controller));
+        retries_hurry(controller->retries, call.changes.waiting[i], now_us(controller));
     for (unsigned i = 0; i < call.changes.count; i++)
         work_on(controller, call.changes.configs[i]);
     controller->seen = call.changes.version;
@@ -187,7 +187,7 @@ static int look_at_pools(struct controller *controller, struct error *err) {
     const struct room before = controller->room;
     struct room room;
 
-    if (backoff_is_empty(controller->backoff) || now_us(controller) < controller->pools_us)
+    if (retries_is_empty(controller->retries) || now_us(controller) < controller->pools_us)
         return 0;
     if (work_read(controller->settings.db, &base, room_body, &room, err) < 0)
         return -1;
@@ -198,7 +198,7 @@ static int look_at_pools(struct controller *controller, struct error *err) {
         (room.free_gib <= before.free_gib || now_us(controller) < controller->room_us))
         return 0;
     if (before.pools)
-        backoff_hurry_all(controller->backoff, now_us(controller));
+        retries_hurry_all(controller->retries, now_us(controller));
     controller->room = room;
     controller->room_us = now_us(controller) + ROOM_US;
     return 0;
@@ -208,7 +208,7 @@ static void retry(struct controller *controller) {
     int64_t due_us = now_us(controller);
     const char *id;
 
-    for (unsigned i = 0; i < RETRY_MOST && (id = backoff_due(controller->backoff, due_us)); i++)
+    for (unsigned i = 0; i < RETRY_MOST && (id = retries_due(controller->retries, due_us)); i++)
         work_on(controller, id);
 }
 
@@ -236,7 +236,7 @@ static int walk_body(struct work *work, void *arg, struct error *err) {
     walk->todo = arena_alloc(work->arena, WALK_MOST * sizeof *walk->todo);
     look.arena = arena;
     for (int i = 0; i < walk->read; i++) {
-        int result = backoff_waits(controller->backoff, ids[i], now_us(controller))
+        int result = retries_waits(controller->retries, ids[i], now_us(controller))
                          ? RECONCILE_SETTLED
                          : reconcile_look(&look, ids[i], err);
 
@@ -296,7 +296,7 @@ static int round_run(struct controller *controller, struct error *err) {
 }
 
 static int64_t pause_ms(const struct controller *controller) {
-    int64_t now = now_us(controller), next = backoff_next_us(controller->backoff);
+    int64_t now = now_us(controller), next = retries_next_us(controller->retries);
     int64_t pause = LOOK_MS;
 
     if (is_walking(controller) || controller->busy)
@@ -332,7 +332,7 @@ struct controller *controller_new(const struct controller_settings *settings) {
 
     controller->settings = *settings;
     controller->arena = arena_new();
-    controller->backoff = backoff_new();
+    controller->retries = retries_new();
     return controller;
 }
 
@@ -349,7 +349,7 @@ void controller_free(struct controller *controller) {
         return;
     if (controller->ticker)
         ticker_stop(controller->ticker);
-    backoff_free(controller->backoff);
+    retries_free(controller->retries);
     arena_free(controller->arena);
     free(controller);
 }

@@ -1,6 +1,6 @@
 libscoria_a_SOURCES += \
 	provision/definition.c provision/definition.h provision/definition_schema.c \
-	provision/backoff.c provision/backoff.h \
+	provision/retries.c provision/retries.h \
 	provision/changes.c provision/changes.h \
 	provision/condition.c provision/condition.h \
 	provision/config_reclaim.c provision/config_reclaim.h \
@@ -44,7 +44,7 @@ libscoria_a_SOURCES += \
 if HAVE_CHECK
 check_PROGRAMS += \
 	tests/unit/provision/test_definition \
-	tests/unit/provision/test_backoff \
+	tests/unit/provision/test_retries \
 	tests/unit/provision/test_condition \
 	tests/unit/provision/test_controller \
 	tests/unit/provision/test_document_bytes \

@@ -1,6 +1,7 @@
 #include "replicated/replicated.private.h"
 
 #include "client/volumes.h"
+#include "common/backoff.h"
 #include "common/clock.h"
 #include "common/quantity.h"
 #include "identity/own_user.h"
@@ -205,8 +206,12 @@ static int may_take_long(const struct replicated_call *call, int64_t waited_us, 
 
 int replicated_walk(struct replicated_call *call, replicated_step *step, void *arg,
                     struct error *err) {
-    int64_t begun_us = clock_boottime_us(), away_since_us = 0, pause_us = PAUSE_FIRST_US;
+    static const struct backoff_limits pauses = { .first_us = PAUSE_FIRST_US,
+                                                  .most_us = PAUSE_MOST_US,
+                                                  .growth_percent = 50 };
+    int64_t begun_us = clock_boottime_us(), away_since_us = 0;
     int64_t entered_us = begun_us, moved = call->moved;
+    unsigned pauses_made = 0;
 
     for (;;) {
         struct error failure;
@@ -231,7 +236,6 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
         if (replicated_may(call, err) < 0 || tell_progress(call, err) < 0 ||
             may_take_long(call, now_us - entered_us, err) < 0)
             return -1;
-        sleep_us(pause_us);
-        pause_us = pause_us * 3 / 2 < PAUSE_MOST_US ? pause_us * 3 / 2 : PAUSE_MOST_US;
+        sleep_us(backoff_pause_us(&pauses, ++pauses_made));
     }
 }

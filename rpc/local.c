@@ -1,5 +1,6 @@
 #include "rpc/rpc.h"
 
+#include "common/backoff.h"
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/worker.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 10000 };
+static const struct backoff_limits pauses = { .first_us = 100000, .most_us = 10 * SECOND_US };
 
 /* Every topic has workers of its own: one whose backend does not answer takes nobody else's. */
 struct subscription {
@@ -27,7 +28,7 @@ struct delivery {
     struct rpc_message message; /* its texts stand behind this struct */
     void (*confirm)(void *arg, bool taken);
     void *confirm_arg;
-    int64_t pause_ms; /* before the next attempt */
+    unsigned failures; /* before the next attempt */
     struct delivery *next, *previous;
 };
 
@@ -89,7 +90,6 @@ static void delivery_run(void *arg) {
     struct local *local = delivery->local;
     const struct work_item again = { delivery->message.key, delivery->message.project, delivery_run,
                                      delivery };
-    int64_t pause_ms = delivery->pause_ms;
 
     if (delivery_handled(delivery)) {
         pthread_mutex_lock(&local->lock);
@@ -98,8 +98,8 @@ static void delivery_run(void *arg) {
         delivery_end(delivery, true);
         return;
     }
-    delivery->pause_ms = pause_ms * 2 < PAUSE_MOST_MS ? pause_ms * 2 : PAUSE_MOST_MS;
-    worker_pool_put_later(delivery->subscription->pool, &again, pause_ms);
+    worker_pool_put_later(delivery->subscription->pool, &again,
+                          backoff_pause_us(&pauses, ++delivery->failures) / 1000);
 }
 
 static struct subscription *subscription_find(struct local *local, const char *topic) {
@@ -160,7 +160,6 @@ static struct delivery *delivery_new(struct local *local, const struct rpc_messa
     delivery->message.key = text_put(&texts, message->key);
     delivery->message.project = text_put(&texts, project);
     delivery->message.payload = text_put(&texts, message->payload);
-    delivery->pause_ms = PAUSE_FIRST_MS;
     return delivery;
 }
 

@@ -1,6 +1,7 @@
 #include "storage/copies.h"
 
 #include "common/arena.h"
+#include "common/backoff.h"
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/thread.h"
@@ -11,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_FIRST_S 2
-#define RETRY_MOST    7 /* doublings */
-#define FAILURES      32
+#define FAILURES 32
+
+static const struct backoff_limits pauses = { .first_us = 2 * SECOND_US,
+                                              .most_us = 256 * SECOND_US };
 
 struct failure { /* the last one of a copy; without names: none */
     char replica[UUID_SIZE], snapshot[UUID_SIZE];
     struct error err;
-    unsigned times;
-    int64_t retry_us; /* not tried again before that */
+    struct backoff backoff;
 };
 
 struct copies {
@@ -100,9 +101,9 @@ static struct failure *forget_one(struct copies *copies) {
     struct failure *first = &copies->failures[0];
 
     for (unsigned i = 1; i < FAILURES; i++)
-        if (copies->failures[i].retry_us < first->retry_us)
+        if (copies->failures[i].backoff.due_us < first->backoff.due_us)
             first = &copies->failures[i];
-    *first = (struct failure){ .times = 0 };
+    *first = (struct failure){ .replica = "" };
     return first;
 }
 
@@ -110,13 +111,10 @@ static struct failure *forget_one(struct copies *copies) {
 static void note_failure(struct copies *copies) {
     const struct copy *copy = &copies->copy;
     struct failure *failure = failure_of(copies, copy->target.uid, copy->snapshot);
-    unsigned doubled;
 
     if (!failure)
         failure = forget_one(copies);
-    doubled = failure->times < RETRY_MOST ? failure->times : RETRY_MOST;
-    failure->times++;
-    failure->retry_us = clock_monotonic_us() + (RETRY_FIRST_S << doubled) * SECOND_US;
+    backoff_fail(&failure->backoff, &pauses, clock_monotonic_us());
     failure->err = copies->err;
     snprintf(failure->replica, UUID_SIZE, "%s", copy->target.uid);
     snprintf(failure->snapshot, UUID_SIZE, "%s", copy->snapshot);
@@ -151,7 +149,7 @@ int copies_make(struct copies *copies, const struct copy *wanted, struct error *
     if (copies->arena)
         (void)collect(copies, &ignored); /* nobody asks for it any more */
     failure = failure_of(copies, wanted->target.uid, wanted->snapshot);
-    if (failure && clock_monotonic_us() < failure->retry_us)
+    if (failure && backoff_waits(&failure->backoff, clock_monotonic_us()))
         return error_pass(err, &failure->err);
     return start(copies, wanted, err);
 }

@@ -50,7 +50,7 @@ static bool take_news(struct keeper *keeper) {
         wish_release(keeper->wish);
         keeper->wish = keeper->news;
         keeper->news = NULL;
-        keeper->retry_us = 0;
+        keeper->backoff.due_us = 0;
         keeper->none_told = false;
     }
     ends = keeper->ends;

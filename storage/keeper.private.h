@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "common/backoff.h"
 #include "engine/replica_access.h"
 #include "storage/gates.h"
 #include "storage/keeper.h"
@@ -39,9 +40,8 @@ struct keeper {
     const char *phase;
     int64_t generation; /* that has been made true */
     struct error trouble;
-    unsigned failures;
-    int64_t retry_us; /* nothing is opened and started before that */
-    bool rebuilding;  /* counts among the rebuilds */
+    struct backoff backoff; /* nothing is opened and started before it is due */
+    bool rebuilding;        /* counts among the rebuilds */
     struct rebuild_failures rebuild_failures;
     bool scrubbing;                      /* counts among the scrubs */
     int64_t scrub_us;                    /* no scrub before that */
@@ -50,10 +50,9 @@ struct keeper {
     char scrubbed_at[SCRUB_TIME_SIZE];   /* then; "": none has */
     char snapshot[UUID_SIZE];            /* that is being taken; "": none */
     bool gives_up;                       /* one that is being taken was told to end */
-    unsigned snapshot_failures;
     struct error snapshot_trouble;
-    int64_t snapshot_us; /* none is taken before that */
-    int64_t attempt;     /* at a revert, in the document's count; 0: none yet */
+    struct backoff snapshot_backoff; /* none is taken before it is due */
+    int64_t attempt;                 /* at a revert, in the document's count; 0: none yet */
     struct {
         int64_t number;
         const char *phase, *reason; /* NULL: not known, none */

@@ -213,7 +213,7 @@ static bool is_due(const struct keeper *keeper, const char *subject) {
     const struct rebuild_failure *failure =
         rebuild_failures_find(&keeper->rebuild_failures, subject);
 
-    return !failure || failure->retry_us <= clock_monotonic_us();
+    return !failure || !backoff_waits(&failure->backoff, clock_monotonic_us());
 }
 
 void keeper_mend(struct keeper *keeper) {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define RETRY_FIRST_S 5
-#define RETRY_MOST    6 /* doublings */
+#define RETRY_MOST_S  320
 
 static const struct wish_snapshot *wanted(const struct keeper *keeper, const char *uid) {
     const struct wish_volume *volume = &keeper->wish->volume;
@@ -54,11 +54,10 @@ int keeper_give_up_snapshot(struct keeper *keeper, struct error *err) {
 }
 
 static void note_failure(struct keeper *keeper, const struct error *why) {
-    unsigned doubled =
-        keeper->snapshot_failures < RETRY_MOST ? keeper->snapshot_failures : RETRY_MOST;
+    static const struct backoff_limits pauses = { .first_us = RETRY_FIRST_S * SECOND_US,
+                                                  .most_us = RETRY_MOST_S * SECOND_US };
 
-    keeper->snapshot_failures++;
-    keeper->snapshot_us = clock_monotonic_us() + (RETRY_FIRST_S << doubled) * SECOND_US;
+    backoff_fail(&keeper->snapshot_backoff, &pauses, clock_monotonic_us());
     keeper->snapshot_trouble = *why;
 }
 
@@ -68,7 +67,7 @@ static void hear_end(struct keeper *keeper) {
     if (keeper->status.job == TARGET_SNAPSHOT_FAILED && wanted(keeper, keeper->snapshot)) {
         note_failure(keeper, &keeper->status.job_error);
     } else {
-        keeper->snapshot_failures = 0;
+        backoff_reset(&keeper->snapshot_backoff);
         keeper->snapshot_trouble = (struct error){ 0 };
     }
     keeper->snapshot[0] = '\0';
@@ -92,7 +91,7 @@ void keeper_snap(struct keeper *keeper) {
     const struct wish_volume *volume = &keeper->wish->volume;
 
     hear_end(keeper);
-    if (keeper_has_job(keeper) || clock_monotonic_us() < keeper->snapshot_us)
+    if (keeper_has_job(keeper) || backoff_waits(&keeper->snapshot_backoff, clock_monotonic_us()))
         return;
     for (unsigned i = 0; i < volume->snapshot_count; i++) {
         if (size_of(keeper, volume->snapshots[i].uid) == 0) {

@@ -13,8 +13,8 @@
 
 #include <string.h>
 
-#define SOON_MS         100 /* while something goes on */
-#define RETRY_DOUBLINGS 3
+#define SOON_MS      100 /* while something goes on */
+#define RETRY_GROWTH 8   /* most growth of the pause behind a failure */
 
 /* ---- opening ---- */
 
@@ -359,14 +359,15 @@ void keeper_report_none(const struct keeper_settings *settings, const struct wis
 /* ---- the step ---- */
 
 static void note_trouble(struct keeper *keeper, const struct error *err) {
-    unsigned doubled = keeper->failures < RETRY_DOUBLINGS ? keeper->failures : RETRY_DOUBLINGS;
+    int64_t first_us = keeper->settings->retry_ms * 1000;
+    const struct backoff_limits pauses = { .first_us = first_us,
+                                           .most_us = first_us * RETRY_GROWTH };
 
     if (keeper->trouble.kind == ERROR_NONE || strcmp(keeper->trouble.message, err->message) != 0)
         log_warning(NULL, "volume is not as wanted", "volume_id", keeper->uid, "reason",
                     err->message, NULL);
     keeper->trouble = *err;
-    keeper->failures++;
-    keeper->retry_us = clock_monotonic_us() + (keeper->settings->retry_ms << doubled) * 1000;
+    backoff_fail(&keeper->backoff, &pauses, clock_monotonic_us());
 }
 
 static bool is_busy(const struct keeper *keeper, int outcome) {
@@ -384,8 +385,8 @@ int64_t keeper_work(struct keeper *keeper) {
     struct error err = { 0 };
     int outcome;
 
-    if (keeper->retry_us > now_us && !(wanted && is_served(keeper)))
-        return (keeper->retry_us - now_us) / 1000 + 1;
+    if (backoff_waits(&keeper->backoff, now_us) && !(wanted && is_served(keeper)))
+        return (keeper->backoff.due_us - now_us) / 1000 + 1;
     memset(keeper->ports, 0, sizeof(keeper->ports)); /* of the wish before, perhaps */
     outcome = keeper_heed_pools(keeper, &err);
     if (outcome == 0)
@@ -393,8 +394,7 @@ int64_t keeper_work(struct keeper *keeper) {
     if (outcome < 0) {
         note_trouble(keeper, &err);
     } else {
-        keeper->failures = 0;
-        keeper->retry_us = 0;
+        backoff_reset(&keeper->backoff);
         keeper->trouble = (struct error){ 0 };
         if (outcome == 0)
             keeper->generation = keeper->wish->generation;

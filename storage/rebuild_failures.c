@@ -1,17 +1,15 @@
 #include "storage/rebuild_failures.h"
 
-#include "common/clock.h"
-
 #include <stdio.h>
 #include <string.h>
 
-#define RETRY_FIRST_S 5
-#define DOUBLINGS     6
+static const struct backoff_limits pauses = { .first_us = 5 * SECOND_US,
+                                              .most_us = 320 * SECOND_US };
 
 const struct rebuild_failure *rebuild_failures_find(const struct rebuild_failures *failures,
                                                     const char *replica) {
     for (unsigned i = 0; i < REPLICAS_MOST; i++) {
-        if (failures->of[i].count > 0 && strcmp(failures->of[i].replica, replica) == 0)
+        if (failures->of[i].backoff.failures > 0 && strcmp(failures->of[i].replica, replica) == 0)
             return &failures->of[i];
     }
     return NULL;
@@ -25,12 +23,13 @@ static struct rebuild_failure *slot_for(struct rebuild_failures *failures, const
     for (unsigned i = 0; i < REPLICAS_MOST; i++) {
         struct rebuild_failure *other = &failures->of[i];
 
-        if (other->count > 0 && strcmp(other->replica, replica) == 0)
+        if (other->backoff.failures > 0 && strcmp(other->replica, replica) == 0)
             return other;
-        if (slot->count > 0 && (other->count == 0 || other->retry_us < slot->retry_us))
+        if (slot->backoff.failures > 0 &&
+            (other->backoff.failures == 0 || other->backoff.due_us < slot->backoff.due_us))
             slot = other;
     }
-    *slot = (struct rebuild_failure){ .count = 0 };
+    *slot = (struct rebuild_failure){ .replica = "" };
     snprintf(slot->replica, sizeof(slot->replica), "%s", replica);
     return slot;
 }
@@ -38,17 +37,15 @@ static struct rebuild_failure *slot_for(struct rebuild_failures *failures, const
 void rebuild_failures_add(struct rebuild_failures *failures, const char *replica,
                           const struct error *why, int64_t now_us) {
     struct rebuild_failure *failure = slot_for(failures, replica);
-    unsigned doubled = failure->count < DOUBLINGS ? failure->count : DOUBLINGS;
 
-    failure->count++;
-    failure->retry_us = now_us + ((int64_t)RETRY_FIRST_S << doubled) * SECOND_US;
+    backoff_fail(&failure->backoff, &pauses, now_us);
     failure->why = *why;
 }
 
 void rebuild_failures_forget(struct rebuild_failures *failures, const char *replica) {
     for (unsigned i = 0; i < REPLICAS_MOST; i++) {
         if (strcmp(failures->of[i].replica, replica) == 0)
-            failures->of[i] = (struct rebuild_failure){ .count = 0 };
+            failures->of[i] = (struct rebuild_failure){ .replica = "" };
     }
 }
 
@@ -59,9 +56,9 @@ int rebuild_failures_next(const struct rebuild_failures *failures, const char *c
 
     for (unsigned i = 0; i < count; i++) {
         const struct rebuild_failure *failure = rebuild_failures_find(failures, replicas[i]);
-        unsigned times = failure ? failure->count : 0;
+        unsigned times = failure ? failure->backoff.failures : 0;
 
-        if ((failure && failure->retry_us > now_us) || (next >= 0 && times >= fewest))
+        if ((failure && backoff_waits(&failure->backoff, now_us)) || (next >= 0 && times >= fewest))
             continue;
         next = (int)i;
         fewest = times;

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "common/clock.h"
+#include "common/backoff.h"
 #include "common/error.h"
 #include "engine/generation.h"
 
@@ -12,8 +12,7 @@
 
 struct rebuild_failure {
     char replica[UUID_SIZE]; /* "": none */
-    unsigned count;          /* in a row */
-    int64_t retry_us;        /* no attempt before that */
+    struct backoff backoff;
     struct error why;
 };
 

@@ -1,6 +1,7 @@
 #include "storage/reports.h"
 
 #include "client/documents.h"
+#include "common/backoff.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/heap.h"
@@ -15,7 +16,7 @@
 #define DEFAULT_RETRY_MS   1000
 #define DEFAULT_AGAIN_MS   600000
 #define DEFAULT_DIFFERS_MS 5000
-#define RETRY_MOST         5 /* doublings */
+#define RETRY_GROWTH       32 /* most growth of a pause */
 
 struct report {
     LIST_ENTRY(report) next;
@@ -24,8 +25,8 @@ struct report {
     char *status, *gist;
     char *sent_status, *sent_gist; /* NULL: none was answered yet */
     bool last, taken, differs;
-    unsigned failures;
-    int64_t sent_us, retry_us;
+    struct backoff backoff;
+    int64_t sent_us;
 };
 
 struct reports {
@@ -64,7 +65,7 @@ static int64_t due_us(const struct reports *reports, const struct report *report
               (report->differs ? reports->settings.differs_ms : reports->settings.again_ms) * 1000;
     else if (same(report->gist, report->sent_gist))
         due = report->sent_us + reports->settings.figures_ms * 1000;
-    return report->retry_us > due ? report->retry_us : due;
+    return report->backoff.due_us > due ? report->backoff.due_us : due;
 }
 
 static struct report *next_due(const struct reports *reports, int64_t *ret_us) {
@@ -138,22 +139,21 @@ static void tell_failure(struct reports *reports, const struct sending *sending,
 static void note_outcome(struct reports *reports, const struct sending *sending, int outcome,
                          const struct error *err) {
     struct report *report = find(reports, sending->kind, sending->uid);
-    int64_t now_us = clock_monotonic_us();
+    int64_t now_us = clock_monotonic_us(), first_us = reports->settings.retry_ms * 1000;
+    const struct backoff_limits pauses = { .first_us = first_us,
+                                           .most_us = first_us * RETRY_GROWTH,
+                                           .jitter_percent = BACKOFF_JITTER };
 
     if (!report)
         return;
     if (outcome < 0 && !is_final(err)) {
-        unsigned doubled = report->failures < RETRY_MOST ? report->failures : RETRY_MOST;
-
-        report->failures++;
-        report->retry_us = now_us + (reports->settings.retry_ms << doubled) * 1000;
+        backoff_fail(&report->backoff, &pauses, now_us);
         return;
     }
     reports->silent = false;
     report->taken = outcome == 0;
     report->differs = false;
-    report->failures = 0;
-    report->retry_us = 0;
+    backoff_reset(&report->backoff);
     report->sent_us = now_us;
     free(report->sent_status);
     free(report->sent_gist);
@@ -215,7 +215,7 @@ static void put(struct reports *reports, const struct report *given) {
         LIST_INSERT_HEAD(&reports->all, report, next);
     }
     if (!same(report->gist, given->gist))
-        report->retry_us = 0;
+        report->backoff.due_us = 0;
     free(report->status);
     free(report->gist);
     report->status = heap_text(given->status);

@@ -1,5 +1,6 @@
 #include "csi/controller/controller.private.h"
 
+#include "common/backoff.h"
 #include "common/cleanup.h"
 #include "common/nearest.h"
 #include "common/words.h"
@@ -7,12 +8,12 @@
 #include <string.h>
 #include <time.h>
 
-#define LONGEST_WAIT_US (30 * SECOND_US)
-#define SHORT_OF_US     (SECOND_US / 2) /* of the caller's deadline */
-#define FIRST_PAUSE_US  20000
-#define PAUSE_DOUBLINGS 5
-#define ROWS_MOST       10000 /* in one answer, which clients take up to 4 MiB of */
-#define PAGE_MOST       1000  /* what the API gives at once by default */
+#define LONGEST_WAIT_US  (30 * SECOND_US)
+#define SHORT_OF_US      (SECOND_US / 2) /* of the caller's deadline */
+#define FIRST_PAUSE_US   20000
+#define LONGEST_PAUSE_US 640000
+#define ROWS_MOST        10000 /* in one answer, which clients take up to 4 MiB of */
+#define PAGE_MOST        1000  /* what the API gives at once by default */
 
 int controller_need(const char *text, const char *field, struct error *err) {
     return *text ? 0 : grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is missing.", field);
@@ -115,8 +116,9 @@ struct patience patience_of(const struct grpc_call *call) {
 }
 
 bool patience_again(const struct grpc_call *call, struct patience *patience) {
-    unsigned doubled = patience->looks < PAUSE_DOUBLINGS ? patience->looks : PAUSE_DOUBLINGS;
-    int64_t pause_us = (int64_t)FIRST_PAUSE_US << doubled;
+    static const struct backoff_limits pauses = { .first_us = FIRST_PAUSE_US,
+                                                  .most_us = LONGEST_PAUSE_US };
+    int64_t pause_us = backoff_pause_us(&pauses, patience->looks + 1);
     struct timespec pause = clock_timespec(pause_us);
 
     if (grpc_call_is_over(call) || clock_monotonic_us() + pause_us > patience->until_us)

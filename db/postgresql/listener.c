@@ -1,5 +1,6 @@
 #include "db/postgresql/listener.h"
 
+#include "common/backoff.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/log.h"
@@ -13,7 +14,9 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 2000 };
+static const struct backoff_limits pauses = { .first_us = 100000,
+                                              .most_us = 2 * SECOND_US,
+                                              .jitter_percent = BACKOFF_JITTER };
 
 static const struct {
     const char *channel, *tell;
@@ -32,7 +35,7 @@ struct listener {
 
     /* Of the thread. */
     struct session *session;
-    int pause_ms;
+    unsigned failures; /* in a row */
     bool failing;
     int64_t clock_us; /* when the clock is due; monotonic */
 };
@@ -93,7 +96,7 @@ static int listener_connect(struct listener *listener, struct error *err) {
     if (listener->failing)
         log_info(NULL, "database is back", NULL);
     listener->failing = false;
-    listener->pause_ms = PAUSE_FIRST_MS;
+    listener->failures = 0;
     hooks_run(listener);
     return 0;
 }
@@ -147,9 +150,7 @@ static void *listener_main(void *arg) {
         if (listener_step(listener, &err) == 0)
             continue;
         listener_drop(listener, &err);
-        listener_sleep(listener, listener->pause_ms);
-        listener->pause_ms =
-            listener->pause_ms * 2 > PAUSE_MOST_MS ? PAUSE_MOST_MS : listener->pause_ms * 2;
+        listener_sleep(listener, (int)(backoff_pause_us(&pauses, ++listener->failures) / 1000));
     }
     if (listener->session)
         session_close(listener->session);
@@ -160,7 +161,6 @@ struct listener *listener_start(struct postgresql_db *db) {
     struct listener *listener = heap_new(sizeof(*listener));
 
     listener->db = db;
-    listener->pause_ms = PAUSE_FIRST_MS;
     listener->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (listener->wake < 0 || pthread_create(&listener->thread, NULL, listener_main, listener) != 0)
         abort();

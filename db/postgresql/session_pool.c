@@ -10,6 +10,10 @@
 /* Marks of sessions (see commit.h) are cleared away after a day. */
 #define LIFE_US (3600 * SECOND_US)
 
+static const struct backoff_limits pauses = { .first_us = PAUSE_FIRST_US,
+                                              .most_us = PAUSE_MOST_US,
+                                              .jitter_percent = BACKOFF_JITTER };
+
 void session_pool_init(struct session_pool *pool, const struct session_settings *settings,
                        unsigned most, unsigned wait_ms) {
     *pool = (struct session_pool){ .settings = *settings, .most = most, .wait_ms = wait_ms };
@@ -63,10 +67,10 @@ static int room_take(struct session_pool *pool, struct session **ret, struct err
     }
     if (pool->ending)
         return error_set(err, ERROR_UNAVAILABLE, "The service is stopping.");
-    if (pool->away_until_us > clock_monotonic_us())
+    if (backoff_waits(&pool->away, clock_monotonic_us()))
         return away_fail(err);
-    if (pool->away_until_us) /* this caller tries; the others need not wait for what it finds */
-        pool->away_until_us = clock_monotonic_us() + PAUSE_MOST_US;
+    if (pool->away.failures > 0) /* this caller tries; the others need not wait for what it finds */
+        pool->away.due_us = clock_monotonic_us() + PAUSE_MOST_US;
     pool->count++;
     return 0;
 }
@@ -80,14 +84,10 @@ static void room_free(struct session_pool *pool) {
 
 static void away_note(struct session_pool *pool, int result) {
     pthread_mutex_lock(&pool->lock);
-    if (result == 0) {
-        pool->away_until_us = pool->pause_us = 0;
-    } else {
-        pool->pause_us = pool->pause_us ? pool->pause_us * 2 : PAUSE_FIRST_US;
-        if (pool->pause_us > PAUSE_MOST_US)
-            pool->pause_us = PAUSE_MOST_US;
-        pool->away_until_us = clock_monotonic_us() + pool->pause_us;
-    }
+    if (result == 0)
+        backoff_reset(&pool->away);
+    else
+        backoff_fail(&pool->away, &pauses, clock_monotonic_us());
     pthread_mutex_unlock(&pool->lock);
 }
 

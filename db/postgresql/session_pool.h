@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "common/backoff.h"
 #include "db/postgresql/session.h"
 
 #include <pthread.h>
@@ -18,8 +19,7 @@ struct session_pool {
     struct session *idle;
     unsigned count; /* idle and taken */
     bool ending;
-    int64_t away_until_us; /* monotonic; 0: the server was there */
-    int64_t pause_us;
+    struct backoff away; /* of the server; monotonic */
 };
 
 /* Takes the settings over. */

@@ -1,5 +1,6 @@
 #include "db/postgresql/transaction.h"
 
+#include "common/backoff.h"
 #include "common/heap.h"
 #include "db/postgresql/commit.h"
 #include "db/postgresql/listener.h"
@@ -168,11 +169,11 @@ static void outcomes_fail(struct attempt *attempt, const struct error *err) {
 
 /* Its length is random, so that two who met do not meet again. */
 static void again_pause(const struct postgresql_db *db, unsigned tries) {
-    uint32_t draw;
-    int64_t most_us = tries < 6 ? 1000 << tries : PAUSE_MOST_US;
+    const struct backoff_limits pauses = {
+        .first_us = 1000, .most_us = PAUSE_MOST_US, .jitter_percent = 100, .clock = db->base.local
+    };
 
-    db->base.local->random(db->base.local->arg, &draw, sizeof(draw));
-    pause_us(draw % most_us);
+    pause_us(backoff_pause_us(&pauses, tries + 1));
 }
 
 static enum commit_outcome attempt_once(struct attempt *attempt, struct error *err) {

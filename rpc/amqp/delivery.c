@@ -1,5 +1,6 @@
 #include "rpc/amqp/delivery.h"
 
+#include "common/backoff.h"
 #include "common/log.h"
 #include "rpc/amqp/answers.h"
 
@@ -7,6 +8,9 @@
 #include <string.h>
 
 enum { PAUSE_FIRST_MS = 100, PAUSE_MOST_MS = 10000, ATTEMPTS_MOST = 1000000 };
+
+static const struct backoff_limits pauses = { .first_us = PAUSE_FIRST_MS * 1000,
+                                              .most_us = PAUSE_MOST_MS * 1000 };
 
 #define JSON_TYPE "application/json"
 
@@ -120,18 +124,14 @@ static void end_pause(struct delivery *delivery) {
 }
 
 static void try_later(struct delivery *delivery, const struct error *err) {
-    int64_t pause_ms = PAUSE_FIRST_MS;
-
     log_warning(NULL, "message not handled, comes again", "queue", delivery->queue, "method",
                 delivery->envelope.method, "key", delivery->key, "error", err->message, NULL);
-    for (int i = 0; i < delivery->attempts && pause_ms < PAUSE_MOST_MS; i++)
-        pause_ms *= 2;
     if (delivery->attempts < ATTEMPTS_MOST)
         delivery->attempts++;
     if (inbox_may_pause(delivery->means->inbox)) {
         inbox_paused(delivery->means->inbox, 1);
         delivery->step = end_pause;
-        inbox_later(delivery, pause_ms < PAUSE_MOST_MS ? pause_ms : PAUSE_MOST_MS);
+        inbox_later(delivery, backoff_pause_us(&pauses, (unsigned)delivery->attempts) / 1000);
     } else {
         delivery->step = send_again;
         inbox_later(delivery, PAUSE_FIRST_MS);

@@ -32,7 +32,8 @@ struct link {
     const struct link_settings *settings;
     amqp_connection_state_t connection; /* NULL: not open */
     struct incoming incoming;
-    int64_t pause_ms, opened_us;
+    unsigned failures; /* in a row */
+    int64_t opened_us;
     char where[300];
 
     pthread_mutex_t
@@ -230,21 +231,28 @@ int link_open(struct link *link, struct error *err) {
     return -1;
 }
 
+struct backoff_limits link_pauses(const struct link_settings *settings) {
+    bool grows = settings->retry_more_ms > 0;
+
+    return (struct backoff_limits){
+        .first_us = settings->retry_ms * 1000,
+        .most_us = (grows ? settings->retry_most_ms : settings->retry_ms) * 1000,
+        .step_us = settings->retry_more_ms * 1000,
+        .jitter_percent = BACKOFF_JITTER,
+        .clock = settings->clock,
+    };
+}
+
 int64_t link_pause_ms(struct link *link) {
-    const struct link_settings *settings = link->settings;
-    int64_t longer = link->pause_ms + settings->retry_more_ms;
+    const struct backoff_limits pauses = link_pauses(link->settings);
 
     if (link->connection && clock_monotonic_us() - link->opened_us > STEADY_MS * 1000)
-        link->pause_ms = 0;
-    if (link->pause_ms == 0)
-        link->pause_ms = settings->retry_ms;
-    else
-        link->pause_ms = longer < settings->retry_most_ms ? longer : settings->retry_most_ms;
-    return link->pause_ms;
+        link->failures = 0;
+    return backoff_pause_us(&pauses, ++link->failures) / 1000;
 }
 
 void link_works(struct link *link) {
-    link->pause_ms = 0;
+    link->failures = 0;
 }
 
 /* ---- what comes in ---- */

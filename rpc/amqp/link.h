@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "common/backoff.h"
 #include "common/clock.h"
 #include "rpc/amqp/event.h"
 #include "rpc/amqp/url.h"
@@ -39,6 +40,7 @@ int link_open(struct link *link, struct error *err);
 /* Before link_drop(): how long to wait after a failure.  Grows with each until link_works(), or a
  * connection that lived for a while. */
 int64_t link_pause_ms(struct link *link);
+struct backoff_limits link_pauses(const struct link_settings *settings);
 void link_works(struct link *link);
 /* In order; for one that has not failed. */
 void link_close(struct link *link);

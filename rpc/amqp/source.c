@@ -97,7 +97,7 @@ int sources_take(struct sources *sources, struct link *link, struct error *err) 
 
     for (struct source *source = sources->first; source; source = source->next) {
         source_look(source, now_us);
-        if (source->state == SOURCE_CLOSED && source->retry_us <= now_us &&
+        if (source->state == SOURCE_CLOSED && !backoff_waits(&source->backoff, now_us) &&
             source_take(source, sources->settings, link, err) < 0)
             return -1;
     }
@@ -117,7 +117,7 @@ int sources_cancel(struct sources *sources, struct link *link, struct error *err
 void sources_close(struct sources *sources) {
     for (struct source *source = sources->first; source; source = source->next) {
         source->state = SOURCE_CLOSED;
-        source->retry_us = 0;
+        source->backoff.due_us = 0;
     }
 }
 
@@ -133,21 +133,18 @@ struct source *source_of(const struct sources *sources, unsigned channel) {
 
 void source_opened(struct source *source) {
     source->state = SOURCE_OPEN;
-    source->pause_ms = 0;
+    backoff_reset(&source->backoff);
 }
 
 void source_refused(struct source *source, const struct sources *sources, const struct link *link,
                     const char *why) {
-    const struct link_settings *settings = sources->link_settings;
+    const struct backoff_limits pauses = link_pauses(sources->link_settings);
+    int64_t pause_us = backoff_fail(&source->backoff, &pauses, clock_monotonic_us());
 
     source->state = SOURCE_CLOSED;
-    source->pause_ms += source->pause_ms ? settings->retry_more_ms : settings->retry_ms;
-    if (source->pause_ms > settings->retry_most_ms)
-        source->pause_ms = settings->retry_most_ms;
-    source->retry_us = clock_monotonic_us() + source->pause_ms * 1000;
     log_error(NULL,
               "queue cannot be used; do amqp_durable_queues, amqp_auto_delete and "
               "rabbit_quorum_queue have the values of the others?",
               "queue", source->queue, "broker", link_where(link), "error", why, "retry_ms",
-              LOG_INT(source->pause_ms), NULL);
+              LOG_INT(pause_us / 1000), NULL);
 }

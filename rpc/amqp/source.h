@@ -22,7 +22,7 @@ struct source {
     bool fanout;
     unsigned channel;
     enum { SOURCE_CLOSED, SOURCE_ASKED, SOURCE_OPEN } state;
-    int64_t retry_us, pause_ms;
+    struct backoff backoff;
     int64_t late_us; /* when to tell that the broker does not answer; 0: told */
 };
 

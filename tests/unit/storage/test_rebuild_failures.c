@@ -34,14 +34,15 @@ START_TEST(each_failure_in_a_row_doubles_the_wait_up_to_a_limit) {
 
     for (size_t i = 0; i < LENGTH(waits_s); i++) {
         rebuild_fails(&failures, A, 0);
-        ck_assert_int_eq(rebuild_failures_find(&failures, A)->retry_us, waits_s[i] * SECOND_US);
+        ck_assert_int_eq(rebuild_failures_find(&failures, A)->backoff.due_us,
+                         waits_s[i] * SECOND_US);
         ck_assert_str_eq(rebuild_failures_find(&failures, A)->why.message,
                          "No space left on device");
     }
     rebuild_failures_forget(&failures, A);
     ck_assert_ptr_null(rebuild_failures_find(&failures, A));
     rebuild_fails(&failures, A, 0);
-    ck_assert_int_eq(rebuild_failures_find(&failures, A)->retry_us, 5 * SECOND_US);
+    ck_assert_int_eq(rebuild_failures_find(&failures, A)->backoff.due_us, 5 * SECOND_US);
 }
 END_TEST
 
