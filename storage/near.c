@@ -29,8 +29,25 @@ static struct path copy_path(const char *path) {
 
 /* ---- a replica ---- */
 
-/* What a call is given, and what it answers. */
+enum kind {
+    OPEN,
+    LOOK,
+    WRITE_STATE,
+    RESET,
+    FLUSH,
+    SUMS,
+    LOCK,
+    CREATE,
+    ADOPT,
+    READ,
+    SNAPSHOT,
+    SNAPSHOT_SIZE,
+    WRITE_OUT, /* before a FLUSH or the end of a SNAPSHOT */
+};
+
+/* A request: what a call is given, and what it answers. */
 struct work {
+    enum kind kind;
     struct path pool;
     char uid[UUID_SIZE + 1], volume[UUID_SIZE], name[UUID_SIZE + 1];
     int64_t epoch, bytes, at, end;
@@ -43,102 +60,21 @@ struct work {
     int lock;
     int result;
     struct error err;
+    size_t size; /* of what follows */
+    unsigned char read[];
 };
 
-static struct work work_on(const struct replica *replica, int64_t epoch) {
-    struct work work = { .pool = copy_path(replica->pool), .epoch = epoch };
+static struct work work_on(enum kind kind, const struct replica *replica, const char *volume,
+                           int64_t epoch) {
+    struct work work = { .kind = kind, .pool = copy_path(replica->pool), .epoch = epoch };
 
     snprintf(work.uid, sizeof(work.uid), "%s", replica->uid);
+    snprintf(work.volume, sizeof(work.volume), "%s", volume);
     return work;
 }
 
 static struct replica replica_of(const struct work *work) {
     return (struct replica){ .pool = work->pool.text, .uid = work->uid };
-}
-
-static int make(struct pool_calls *calls, const struct pool_call *call, struct work *work,
-                struct error *err) {
-    if (!pool_calls_do(calls, work->pool.text, call, work, sizeof(*work)))
-        return hanging_refuse(work->pool.text, err);
-    return work->result < 0 ? error_pass(err, &work->err) : work->result;
-}
-
-static void run_open(void *arg, const atomic_bool *left) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-
-    (void)left;
-    work->result = replica_here.open(replica_here.arg, &replica, work->volume, work->epoch,
-                                     &work->data, &work->err);
-}
-
-static int open_near(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                     struct replica_data *ret, struct error *err) {
-    static const struct pool_call call = { .run = run_open };
-    struct work work = work_on(replica, epoch);
-
-    snprintf(work.volume, sizeof(work.volume), "%s", volume);
-    if (make(arg, &call, &work, err) < 0)
-        return -1;
-    *ret = work.data;
-    return 0;
-}
-
-static void run_look(void *arg, const atomic_bool *left) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-
-    (void)left;
-    replica_here.look(replica_here.arg, &replica, work->volume, work->epoch, &work->look);
-}
-
-static void look_near(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                      struct replica_look *ret) {
-    static const struct pool_call call = { .run = run_look, .looks = true };
-    struct work work = work_on(replica, epoch);
-
-    snprintf(work.volume, sizeof(work.volume), "%s", volume);
-    if (pool_calls_do(arg, replica->pool, &call, &work, sizeof(work)))
-        *ret = work.look;
-    else
-        replica_hanging.look(replica_hanging.arg, replica, volume, epoch, ret);
-}
-
-static void run_write_state(void *arg, const atomic_bool *left) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-
-    (void)left;
-    work->result =
-        replica_here.write_state(replica_here.arg, &replica, work->epoch, &work->state, &work->err);
-}
-
-static int write_state_near(void *arg, const struct replica *replica, int64_t epoch,
-                            const struct replica_state *state, struct error *err) {
-    static const struct pool_call call = { .run = run_write_state };
-    struct work work = work_on(replica, epoch);
-
-    work.state = *state;
-    return make(arg, &call, &work, err);
-}
-
-static void run_reset(void *arg, const atomic_bool *left) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-
-    (void)left;
-    work->result = replica_here.reset(replica_here.arg, &replica, work->volume, work->bytes,
-                                      work->epoch, &work->err);
-}
-
-static int reset_near(void *arg, const struct replica *replica, const char *volume,
-                      int64_t maximum_bytes, int64_t epoch, struct error *err) {
-    static const struct pool_call call = { .run = run_reset };
-    struct work work = work_on(replica, epoch);
-
-    snprintf(work.volume, sizeof(work.volume), "%s", volume);
-    work.bytes = maximum_bytes;
-    return make(arg, &call, &work, err);
 }
 
 /* 1: there is more behind it.  Nobody else hears of an error that is told here. */
@@ -157,67 +93,157 @@ static int write_piece(struct work *work, int fd) {
     return 1;
 }
 
-static void run_write_out(void *arg, const atomic_bool *left) {
+static int write_out_piece(struct work *work, const struct replica *replica) {
     autoarena struct arena *arena = arena_new();
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-    const char *path = work->name[0] ? replica_snapshot_path(arena, &replica, work->name)
-                                     : replica_data_path(arena, &replica);
+    const char *path = work->name[0] ? replica_snapshot_path(arena, replica, work->name)
+                                     : replica_data_path(arena, replica);
     autoclose int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
-    (void)left;
-    work->result = fd < 0 ? 0 : write_piece(work, fd);
+    return fd < 0 ? 0 : write_piece(work, fd);
+}
+
+static int run_kind(struct work *work, const struct replica *replica, const atomic_bool *left) {
+    const struct replica_access *here = &replica_here;
+    struct error *err = &work->err;
+
+    switch (work->kind) {
+    case OPEN:
+        return here->open(here->arg, replica, work->volume, work->epoch, &work->data, err);
+    case LOOK:
+        here->look(here->arg, replica, work->volume, work->epoch, &work->look);
+        return 0;
+    case WRITE_STATE:
+        return here->write_state(here->arg, replica, work->epoch, &work->state, err);
+    case RESET:
+        return here->reset(here->arg, replica, work->volume, work->bytes, work->epoch, err);
+    case FLUSH:
+        return here->flush(here->arg, replica, work->epoch, err);
+    case SUMS:
+        return here->sums(here->arg, replica, work->epoch, &work->at, work->end, work->count,
+                          work->sums, err);
+    case LOCK:
+        return here->lock(here->arg, replica, &work->lock, err);
+    case CREATE:
+        return replica_create_unless(left, replica, work->volume, work->bytes, err);
+    case ADOPT:
+        return here->adopt(here->arg, replica, work->epoch, err);
+    case READ:
+        return here->read(here->arg, replica, work->at, work->size, work->read, err);
+    case SNAPSHOT:
+        return replica_snapshot_step(replica, work->step, work->name, work->bytes, left, err);
+    case SNAPSHOT_SIZE:
+        work->bytes = here->snapshot_size(here->arg, replica, work->name);
+        return 0;
+    case WRITE_OUT:
+        return write_out_piece(work, replica);
+    }
+    return 0;
+}
+
+static void run(void *arg, const atomic_bool *left) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
+
+    work->result = run_kind(work, &replica, left);
+}
+
+/* Of a call that was abandoned.  The file of a snapshot would be found by the next snapshot alone,
+ * whenever that is, and may be as large as the volume. */
+static void drop(void *arg) {
+    const struct work *work = arg;
+    const struct replica replica = replica_of(work);
+    struct error ignored;
+
+    if (work->kind == LOCK && work->result == 0)
+        close(work->lock);
+    if ((work->kind == SNAPSHOT || work->kind == WRITE_OUT) && work->name[0] &&
+        (work->step == REPLICA_SNAPSHOT_BEGIN || work->step == REPLICA_SNAPSHOT_END))
+        (void)replica_snapshot_step(&replica, REPLICA_SNAPSHOT_TIDY, work->name, 0, NULL, &ignored);
+}
+
+/* false: the pool does not answer. */
+static bool make(struct pool_calls *calls, struct work *work) {
+    const struct pool_call call = { .run = run,
+                                    .drop = drop,
+                                    .looks = work->kind == LOOK || work->kind == SNAPSHOT_SIZE };
+
+    return pool_calls_do(calls, work->pool.text, &call, work, sizeof(*work) + work->size);
+}
+
+static int make_or_refuse(struct pool_calls *calls, struct work *work, struct error *err) {
+    if (!make(calls, work))
+        return hanging_refuse(work->pool.text, err);
+    return work->result < 0 ? error_pass(err, &work->err) : work->result;
 }
 
 /* Before all of it is to be on the disk: how long that takes is up to how much of it the kernel has
  * in its memory, which may be a good part of that.  Each piece has its own time. */
-static int write_out(struct pool_calls *calls, const struct pool_call *call, const struct work *of,
-                     struct error *err) {
+static int write_out(struct pool_calls *calls, const struct work *of, struct error *err) {
     struct work work = *of;
     int more;
 
+    work.kind = WRITE_OUT;
     do {
-        more = make(calls, call, &work, err);
+        more = make_or_refuse(calls, &work, err);
     } while (more > 0);
     return more;
 }
 
-static void run_flush(void *arg, const atomic_bool *left) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
+/* ---- the calls ---- */
 
-    (void)left;
-    work->result = replica_here.flush(replica_here.arg, &replica, work->epoch, &work->err);
+static int open_near(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                     struct replica_data *ret, struct error *err) {
+    struct work work = work_on(OPEN, replica, volume, epoch);
+
+    if (make_or_refuse(arg, &work, err) < 0)
+        return -1;
+    *ret = work.data;
+    return 0;
+}
+
+static void look_near(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                      struct replica_look *ret) {
+    struct work work = work_on(LOOK, replica, volume, epoch);
+
+    if (make(arg, &work))
+        *ret = work.look;
+    else
+        replica_hanging.look(replica_hanging.arg, replica, volume, epoch, ret);
+}
+
+static int write_state_near(void *arg, const struct replica *replica, int64_t epoch,
+                            const struct replica_state *state, struct error *err) {
+    struct work work = work_on(WRITE_STATE, replica, "", epoch);
+
+    work.state = *state;
+    return make_or_refuse(arg, &work, err);
+}
+
+static int reset_near(void *arg, const struct replica *replica, const char *volume,
+                      int64_t maximum_bytes, int64_t epoch, struct error *err) {
+    struct work work = work_on(RESET, replica, volume, epoch);
+
+    work.bytes = maximum_bytes;
+    return make_or_refuse(arg, &work, err);
 }
 
 static int flush_near(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
-    static const struct pool_call call = { .run = run_flush }, piece = { .run = run_write_out };
-    struct work work = work_on(replica, epoch);
+    struct work work = work_on(FLUSH, replica, "", epoch);
 
-    return write_out(arg, &piece, &work, err) < 0 ? -1 : make(arg, &call, &work, err);
-}
-
-static void run_sums(void *arg, const atomic_bool *left) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-
-    (void)left;
-    work->result = replica_here.sums(replica_here.arg, &replica, work->epoch, &work->at, work->end,
-                                     work->count, work->sums, &work->err);
+    return write_out(arg, &work, err) < 0 ? -1 : make_or_refuse(arg, &work, err);
 }
 
 static int sums_near(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
                      int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
                      struct error *err) {
-    static const struct pool_call call = { .run = run_sums };
-    struct work work = work_on(replica, epoch);
+    struct work work = work_on(SUMS, replica, "", epoch);
     int result;
 
     assert(count <= REPLICA_SUMS_MOST);
     work.at = *at;
     work.end = end;
     work.count = count;
-    result = make(arg, &call, &work, err);
+    result = make_or_refuse(arg, &work, err);
     if (result < 0)
         return -1;
     *at = work.at;
@@ -225,145 +251,58 @@ static int sums_near(void *arg, const struct replica *replica, int64_t epoch, in
     return result;
 }
 
-static void run_lock(void *arg, const atomic_bool *left) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-
-    (void)left;
-    work->result = replica_here.lock(replica_here.arg, &replica, &work->lock, &work->err);
-}
-
-static void unlock(void *arg) {
-    const struct work *work = arg;
-
-    if (work->result == 0)
-        close(work->lock);
-}
-
 static int lock_near(void *arg, const struct replica *replica, int *ret, struct error *err) {
-    static const struct pool_call call = { .run = run_lock, .drop = unlock };
-    struct work work = work_on(replica, 0);
+    struct work work = work_on(LOCK, replica, "", 0);
 
-    if (make(arg, &call, &work, err) < 0)
+    if (make_or_refuse(arg, &work, err) < 0)
         return -1;
     *ret = work.lock;
     return 0;
 }
 
-static void run_create(void *arg, const atomic_bool *left) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-
-    work->result = replica_create_unless(left, &replica, work->volume, work->bytes, &work->err);
-}
-
 static int create_near(void *arg, const struct replica *replica, const char *volume,
                        int64_t maximum_bytes, struct error *err) {
-    static const struct pool_call call = { .run = run_create };
-    struct work work = work_on(replica, 0);
+    struct work work = work_on(CREATE, replica, volume, 0);
 
-    snprintf(work.volume, sizeof(work.volume), "%s", volume);
     work.bytes = maximum_bytes;
-    return make(arg, &call, &work, err);
-}
-
-static void run_adopt(void *arg, const atomic_bool *left) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-
-    (void)left;
-    work->result = replica_here.adopt(replica_here.arg, &replica, work->epoch, &work->err);
+    return make_or_refuse(arg, &work, err);
 }
 
 static int adopt_near(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
-    static const struct pool_call call = { .run = run_adopt };
-    struct work work = work_on(replica, epoch);
+    struct work work = work_on(ADOPT, replica, "", epoch);
 
-    return make(arg, &call, &work, err);
-}
-
-static void run_snapshot(void *arg, const atomic_bool *left) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-
-    work->result =
-        replica_snapshot_step(&replica, work->step, work->name, work->bytes, left, &work->err);
-}
-
-/* Its file would be found by the next snapshot alone, whenever that is, and may be as large as the
- * volume. */
-static void remove_begun(void *arg) {
-    const struct work *work = arg;
-    const struct replica replica = replica_of(work);
-    struct error ignored;
-
-    if (work->step == REPLICA_SNAPSHOT_BEGIN || work->step == REPLICA_SNAPSHOT_END)
-        (void)replica_snapshot_step(&replica, REPLICA_SNAPSHOT_TIDY, work->name, 0, NULL, &ignored);
+    return make_or_refuse(arg, &work, err);
 }
 
 static int snapshot_near(void *arg, const struct replica *replica, enum replica_snapshot_step step,
                          const char *name, int64_t size_bytes, struct error *err) {
-    static const struct pool_call call = { .run = run_snapshot, .drop = remove_begun };
-    static const struct pool_call piece = { .run = run_write_out, .drop = remove_begun };
-    struct work work = work_on(replica, 0);
+    struct work work = work_on(SNAPSHOT, replica, "", 0);
 
     snprintf(work.name, sizeof(work.name), "%s", name);
     work.step = step;
     work.bytes = size_bytes;
-    if (step == REPLICA_SNAPSHOT_END && write_out(arg, &piece, &work, err) < 0)
+    if (step == REPLICA_SNAPSHOT_END && write_out(arg, &work, err) < 0)
         return -1;
-    return make(arg, &call, &work, err);
-}
-
-static void run_snapshot_size(void *arg, const atomic_bool *left) {
-    struct work *work = arg;
-    const struct replica replica = replica_of(work);
-
-    (void)left;
-    work->bytes = replica_here.snapshot_size(replica_here.arg, &replica, work->name);
+    return make_or_refuse(arg, &work, err);
 }
 
 static int64_t snapshot_size_near(void *arg, const struct replica *replica, const char *name) {
-    static const struct pool_call call = { .run = run_snapshot_size, .looks = true };
-    struct work work = work_on(replica, 0);
+    struct work work = work_on(SNAPSHOT_SIZE, replica, "", 0);
 
     snprintf(work.name, sizeof(work.name), "%s", name);
-    return pool_calls_do(arg, replica->pool, &call, &work, sizeof(work)) ? work.bytes : -1;
-}
-
-struct read_work {
-    struct path pool;
-    char uid[UUID_SIZE + 1];
-    int64_t at;
-    size_t size;
-    int result;
-    struct error err;
-    unsigned char bytes[];
-};
-
-static void run_read(void *arg, const atomic_bool *left) {
-    struct read_work *work = arg;
-    const struct replica replica = { .pool = work->pool.text, .uid = work->uid };
-
-    (void)left;
-    work->result = replica_here.read(replica_here.arg, &replica, work->at, work->size, work->bytes,
-                                     &work->err);
+    return make(arg, &work) ? work.bytes : -1;
 }
 
 static int read_near(void *arg, const struct replica *replica, int64_t at, size_t size, void *ret,
                      struct error *err) {
-    static const struct pool_call call = { .run = run_read };
-    autofree struct read_work *work = heap_new(sizeof(*work) + size);
+    autofree struct work *work = heap_new(sizeof(*work) + size);
 
-    work->pool = copy_path(replica->pool);
-    snprintf(work->uid, sizeof(work->uid), "%s", replica->uid);
+    *work = work_on(READ, replica, "", 0);
     work->at = at;
     work->size = size;
-    if (!pool_calls_do(arg, replica->pool, &call, work, sizeof(*work) + size))
-        return hanging_refuse(replica->pool, err);
-    if (work->result < 0)
-        return error_pass(err, &work->err);
-    memcpy(ret, work->bytes, size);
+    if (make_or_refuse(arg, work, err) < 0)
+        return -1;
+    memcpy(ret, work->read, size);
     return 0;
 }
 
