@@ -199,9 +199,9 @@ static const struct shape_key event_keys[] = {
 static const struct shape event_shape = { "document_event", event_keys };
 
 static int list_events(struct request *request, struct error *err) {
-    const struct document *config = request->object;
+    const struct document *document = request->object;
     struct document_event *events;
-    int count = document_events(&request->work, config->id, &events, err);
+    int count = document_events(&request->work, document->id, &events, err);
 
     if (count < 0)
         return -1;
@@ -250,6 +250,9 @@ const struct route document_routes[] = {
     READS(volume_config_snapshot, "volume_config_snapshots"),
     CHANGES(volume_config_snapshot, "volume_config_snapshots", whole_fields, patch_fields),
     READS(replicated_volume, "replicated_volumes"),
+    { .method = "GET", .path = "/replicated_volumes/{id}/events",
+      .resource = &replicated_volume_resource, .rule = "replicated_volume:get",
+      .handler = list_events, .status = 200, ANSWER("events", event_shape), .flags = ROUTE_MANY },
     STATUS(replicated_volume, "replicated_volumes"),
     READS(volume_replica, "volume_replicas"),
     STATUS(volume_replica, "volume_replicas"),

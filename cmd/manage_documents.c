@@ -138,26 +138,38 @@ static int get(struct manage_talk *talk) {
     return 0;
 }
 
+static const char *uid_of(const json_t *document) {
+    return json_text_of(json_object_get(document, "metadata"), "uid");
+}
+
+/* What happened to it. */
+static int describe_events(struct manage_talk *talk, const struct document_kind *kind,
+                           const json_t *document) {
+    const struct remote_documents place = manage_place(talk, kind);
+    const json_t *events = document_fetch_below(&talk->api, talk->arena, &place, uid_of(document),
+                                                "events", "events", &talk->err);
+
+    if (!events)
+        return -1;
+    if (json_array_size(events) > 0)
+        document_print_events(events);
+    return 0;
+}
+
 /* What a config has become, and what happened on the way. */
 static int describe_config(struct manage_talk *talk, const json_t *config) {
     const struct remote_documents place = manage_place(talk, &kind_volume_config);
-    const char *id = json_text_of(json_object_get(config, "metadata"), "uid");
-    const json_t *replicas, *events;
+    const json_t *replicas =
+        document_fetch_below(&talk->api, talk->arena, &place, uid_of(config), "replicas",
+                             kind_volume_replica.collection, &talk->err);
 
-    replicas = document_fetch_below(&talk->api, talk->arena, &place, id, "replicas",
-                                    kind_volume_replica.collection, &talk->err);
-    events = replicas ? document_fetch_below(&talk->api, talk->arena, &place, id, "events",
-                                             "events", &talk->err)
-                      : NULL;
-    if (!events)
+    if (!replicas)
         return -1;
     if (json_array_size(replicas) > 0) {
         puts("replicas:");
         document_print_table(replicas);
     }
-    if (json_array_size(events) > 0)
-        document_print_events(events);
-    return 0;
+    return describe_events(talk, &kind_volume_config, config);
 }
 
 static int describe(struct manage_talk *talk) {
@@ -171,6 +183,8 @@ static int describe(struct manage_talk *talk) {
 
         document_print_whole(talk->arena, document);
         if (kind == &kind_volume_config && describe_config(talk, document) < 0)
+            return -1;
+        if (kind == &kind_replicated_volume && describe_events(talk, kind, document) < 0)
             return -1;
         putchar('\n');
     }

@@ -23,8 +23,10 @@
 #define CONDITION_REVERTING         "Reverting" /* False: what it is reverted to is there no more */
 #define CONDITION_SALVAGING         "Salvaging" /* an administrator believes one replica alone */
 #define CONDITION_SCALING           "Scaling" /* replicas come or go; the message says what it waits for */
+#define CONDITION_AVAILABLE         "Available"  /* clients can read and write, or could */
+#define CONDITION_REDUNDANT         "Redundant"  /* all replicas are in sync */
+#define CONDITION_REBUILDING        "Rebuilding" /* a replica is being rebuilt */
 #define CONDITION_NEAR_FULL         "NearFull"   /* a replica's pool has little space left */
-#define CONDITION_REBUILDING        "Rebuilding" /* False: a replica could not be rebuilt */
 
 struct condition {
     const char *type, *status; /* "True", "False", "Unknown" */

@@ -14,14 +14,16 @@
 
 #define LOOK_MS    500 /* for what others changed, of whom nobody tells us */
 #define FAILED_MS  1000
-#define POOLS_US   SECOND_US
+#define POOLS_US   SECOND_US        /* between two looks at pools while some config waits, */
+#define CALM_US    (5 * SECOND_US)  /* and while none does */
 #define ROOM_US    (10 * SECOND_US) /* between two tries for a little more room */
 #define WALK_MOST  100              /* of a look at all, before those that changed come again */
 #define RETRY_MOST 100              /* of those that failed, likewise */
 
 /* Which pools take replicas, and how much they have free. */
 struct room {
-    uint64_t pools; /* 0: not looked at yet */
+    uint64_t pools;  /* 0: not looked at yet */
+    uint64_t health; /* which pools there are, and how each is */
     int64_t free_gib;
 };
 
@@ -37,7 +39,7 @@ struct controller {
     int64_t walk_version, walk_last, walk_us; /* the look at all: where it is, its end, the next */
     struct room room;                         /* when those that failed were last hurried */
     int64_t room_us;                          /* before that a little more room hurries nobody */
-    int64_t pools_us;                         /* when they are looked at again */
+    int64_t pools_us;                         /* when pools were looked at last */
 };
 
 /* clang-format off */
@@ -163,35 +165,53 @@ static int follow_changes(struct controller *controller, struct error *err) {
 
 /* ---- those that failed ---- */
 
+static uint64_t hash(uint64_t before, const char *text) {
+    for (; *text; text++)
+        before = (before ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return (before ^ ' ') * UINT64_C(0x100000001b3);
+}
+
 static int room_body(struct work *work, void *arg, struct error *err) {
-    struct room *ret = arg, room = { UINT64_C(0xcbf29ce484222325), 0 };
+    const uint64_t none = UINT64_C(0xcbf29ce484222325);
+    struct room *ret = arg, room = { none, none, 0 };
     struct replica_pool *pools;
     int count = replica_pool_list(work, &pools, err);
 
     for (int i = 0; i < count; i++) {
-        const char *text = arena_join(work->arena, pools[i].id, " ", NULL);
-
+        room.health = hash(hash(room.health, pools[i].id), pools[i].up ? pools[i].state : "");
         if (!pools[i].up || pools[i].read_only || pools[i].draining)
             continue;
         room.free_gib += pools[i].free_bytes >> 30;
-        for (; *text; text++)
-            room.pools = (room.pools ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+        room.pools = hash(room.pools, pools[i].id);
     }
     *ret = room;
     return count < 0 ? -1 : 0;
 }
 
-/* Whoever waits for a place need not wait much longer than until there is one. */
+/* A pool that comes, goes or fails changes what its volumes are: all are looked at. */
+static void heed_health(struct controller *controller, const struct room *room) {
+    bool changed = controller->room.health && controller->room.health != room->health;
+
+    controller->room.health = room->health;
+    if (changed)
+        controller->walk_us = now_us(controller);
+}
+
+/* What waits for a place need not wait much longer than until there is one. */
 static int look_at_pools(struct controller *controller, struct error *err) {
     struct work base = work_own(controller->settings.settings, controller->arena);
-    const struct room before = controller->room;
-    struct room room;
+    bool waits = !retries_is_empty(controller->retries);
+    struct room before, room;
 
-    if (retries_is_empty(controller->retries) || now_us(controller) < controller->pools_us)
+    if (now_us(controller) < controller->pools_us + (waits ? POOLS_US : CALM_US))
         return 0;
     if (work_read(controller->settings.db, &base, room_body, &room, err) < 0)
         return -1;
-    controller->pools_us = now_us(controller) + POOLS_US;
+    controller->pools_us = now_us(controller);
+    heed_health(controller, &room);
+    before = controller->room;
+    if (!waits)
+        return 0;
     if (room.free_gib < before.free_gib)
         controller->room.free_gib = room.free_gib;
     if (room.pools == before.pools &&

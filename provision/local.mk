@@ -36,6 +36,7 @@ libscoria_a_SOURCES += \
 	provision/snapshot_source.c provision/snapshot_source.h \
 	provision/volume_config.c \
 	provision/volume_config_snapshot.c \
+	provision/volume_health.c provision/volume_health.h \
 	provision/volume_policy.c \
 	provision/volume_replica.c \
 	provision/volume_revert.c provision/volume_revert.h \
@@ -66,5 +67,6 @@ check_PROGRAMS += \
 	tests/unit/provision/test_revert_walk \
 	tests/unit/provision/test_schema \
 	tests/unit/provision/test_takeover \
-	tests/unit/provision/test_volume_config_snapshot
+	tests/unit/provision/test_volume_config_snapshot \
+	tests/unit/provision/test_volume_health
 endif

@@ -95,6 +95,13 @@ int reconcile_tell(struct reconcile *r, const char *type, const char *reason, co
     return r->looks ? 0 : document_event(r->work, &r->config.before, type, reason, message, err);
 }
 
+int reconcile_tell_volume(struct reconcile *r, const char *type, const char *reason,
+                          const char *message, struct error *err) {
+    if (reconcile_tell(r, type, reason, message, err) < 0)
+        return -1;
+    return r->looks ? 0 : document_event(r->work, &r->volume.before, type, reason, message, err);
+}
+
 int reconcile_fail(struct reconcile *r, const char *reason, const char *message,
                    struct error *err) {
     r->again = true;

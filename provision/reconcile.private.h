@@ -50,6 +50,9 @@ void side_put_conditions(struct reconcile *r, json_t *conditions);
 /* Event of the config. */
 int reconcile_tell(struct reconcile *r, const char *type, const char *reason, const char *message,
                    struct error *err);
+/* Event of the config, and of its volume. */
+int reconcile_tell_volume(struct reconcile *r, const char *type, const char *reason,
+                          const char *message, struct error *err);
 /* It cannot go on, and nobody will say when it can. */
 int reconcile_fail(struct reconcile *r, const char *reason, const char *message, struct error *err);
 
@@ -63,6 +66,8 @@ const char *replica_pool_of(const struct document *replica);
 /* Written at once.  Takes over the value; NULL: the key goes. */
 int replica_put_spec(struct reconcile *r, struct document *replica, const char *key, json_t *value,
                      struct error *err);
+/* Its pool is one of status.poolInfo of the config. */
+bool replica_is_counted(const struct reconcile *r, const struct document *replica);
 /* It is made, and the target reads and writes it. */
 bool replica_is_healthy(const struct reconcile *r, const struct document *replica);
 /* The volume's spec stands as it did, and its node, if it has one, has made it true. */

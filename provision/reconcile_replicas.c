@@ -105,8 +105,7 @@ static bool has_replica(const struct reconcile *r, const char *pool) {
     return false;
 }
 
-/* Has its pool ever counted? */
-static bool is_counted(const struct reconcile *r, const struct document *replica) {
+bool replica_is_counted(const struct reconcile *r, const struct document *replica) {
     const json_t *pools = json_object_get(side_status(&r->config), "poolInfo");
 
     for (size_t i = 0; i < json_array_size(pools); i++)
@@ -220,7 +219,7 @@ static int begin_removing(struct reconcile *r, const struct document *replica, s
                  arena_format(arena, "Replica %s leaves while the volume is served.", replica->id));
         return 0;
     }
-    if (sick && (is_counted(r, replica) || replica_is_healthy(r, replica)) &&
+    if (sick && (replica_is_counted(r, replica) || replica_is_healthy(r, replica)) &&
         !is_dispensable(r, replica)) {
         wait_for(r, "ScaleDown",
                  arena_format(arena, "Replica %s leaves when replica %s is healthy.", replica->id,

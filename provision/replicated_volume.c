@@ -4,6 +4,7 @@
 #include "provision/condition.h"
 #include "provision/document.h"
 #include "provision/name.h"
+#include "provision/volume_health.h"
 #include "provision/volume_revert.h"
 #include "provision/volume_salvage.h"
 
@@ -93,7 +94,6 @@ static const struct schema_field fields[] = {
     SCHEMA_FIELDS_END,
 };
 
-static const char *const phases[] = { "Init", "Healthy", "Degraded", "Offline", "Error", NULL };
 static const char *const states[] = { "Down", "Levelling", "Serving", NULL };
 static const char *const modes[] = {
     "Healthy", "Degraded", "Rebuilding", "Offline", "Error", "NewReplicaDegraded", NULL,
@@ -181,7 +181,9 @@ static const struct schema_field scrub_fields[] = {
 };
 
 static const struct schema_field status_fields[] = {
-    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = phases, .about = "How it is." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = volume_phase_names, .about = "How it is." },
+    { "servedPhase", SCHEMA_WORD, SCHEMA_OURS, .words = volume_phase_names,
+      .about = "How its last node left it, where its pools make it something else." },
     { "capacity", SCHEMA_QUANTITY, .about = "Its real size." },
     { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
     { "claimedEpoch", SCHEMA_INT, SCHEMA_OURS,
@@ -203,6 +205,16 @@ static const struct schema_field status_fields[] = {
 };
 /* clang-format on */
 
+/* Its node's words about each replica and about the whole agree, or the worse one counts. */
+static void put_phase(const struct document *before, struct document *after) {
+    struct volume_facts facts = { .has_node = true };
+
+    json_object_del(after->status, "servedPhase");
+    volume_facts_read(json_object_get(before->body, "spec"), after->status, &facts);
+    json_object_set_new(after->status, "phase",
+                        json_string(volume_phase_names[volume_phase_of(&facts)]));
+}
+
 /* A node that tells of a target has it, or is about to: from then on only its own word gives the
  * volume to another.  That stands until the next epoch, whatever the node says later. */
 static int keep_claim(struct work *work, const struct document *before, struct document *after,
@@ -218,6 +230,7 @@ static int keep_claim(struct work *work, const struct document *before, struct d
         claimed = epoch;
     if (claimed > 0)
         json_object_set_new(after->status, "claimedEpoch", json_integer(claimed));
+    put_phase(before, after);
     volume_revert_keep(before, after);
     volume_salvage_keep(before, after);
     volume_silent_keep(before, after);

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "common/cleanup.h"
+#include "provision/condition.h"
 #include "provision/document_edit.h"
 #include "provision/document_own.h"
 #include "provision/reconcile.h"
@@ -197,6 +199,38 @@ static inline const char *config_at(struct work *work, const char *id, const cha
     return at(work, &config, path);
 }
 
+static inline bool is_health(const char *type) {
+    static const char *const types[] = { CONDITION_AVAILABLE, CONDITION_REDUNDANT,
+                                         CONDITION_REBUILDING, CONDITION_NEAR_FULL };
+
+    for (size_t i = 0; i < LENGTH(types); i++)
+        if (strcmp(types[i], type) == 0)
+            return true;
+    return false;
+}
+
+/* Conditions of a config but those that say how its volume is, which it has all the time; "null". */
+static inline const char *conditions_at(struct work *work, const char *id) {
+    struct document config = config_of(work, id);
+    const json_t *all = json_object_get(config.status, "conditions");
+    json_t *kept = json_keep(work->arena, json_array());
+
+    for (size_t i = 0; i < json_array_size(all); i++)
+        if (!is_health(json_text_of(json_array_get(all, i), "type")))
+            json_array_append(kept, json_array_get(all, i));
+    return json_array_size(kept) > 0 ? json_text(work->arena, kept) : "null";
+}
+
+/* "True Served", of a condition of a config; "": it has none. */
+static inline const char *condition_at(struct work *work, const char *id, const char *type) {
+    struct document config = config_of(work, id);
+    const json_t *found = condition_find(json_object_get(config.status, "conditions"), type);
+
+    return found ? arena_format(work->arena, "%s %s", json_text_of(found, "status"),
+                                json_text_of(found, "reason"))
+                 : "";
+}
+
 static inline const char *volume_at(struct work *work, const char *config, const char *path) {
     struct document volume = volume_of(work, config);
 
@@ -219,4 +253,21 @@ static inline const char *last_event(struct work *work, const char *config) {
                                 events[count - 1].reason, (intmax_t)events[count - 1].times,
                                 events[count - 1].message)
                  : "";
+}
+
+/* One of its events begins so: "Warning TakenOver 1: ". */
+static inline bool has_event(struct work *work, const char *document, const char *begin) {
+    struct document_event *events = NULL;
+    struct error err = { 0 };
+    int count = document_events(work, document, &events, &err);
+
+    for (int i = 0; i < count; i++) {
+        const char *text =
+            arena_format(work->arena, "%s %s %jd: %s", events[i].type, events[i].reason,
+                         (intmax_t)events[i].times, events[i].message);
+
+        if (strncmp(text, begin, strlen(begin)) == 0)
+            return true;
+    }
+    return false;
 }

@@ -489,6 +489,8 @@ static const struct row replicated_volume_rows[] = {
     { TOLD_READER | LATE, "GET", "/replicated_volumes?all_tenants=1&marker=%s", NULL, 200,
       "replicated_volume:get_all", NULL },
     { TOLD_READER, "GET", "/replicated_volumes/%s", NULL, 200, "replicated_volume:get", NULL },
+    { TOLD_READER, "GET", "/replicated_volumes/%s/events", NULL, 200, "replicated_volume:get",
+      NULL },
     { TOLD_ADMIN, "PUT", "/replicated_volumes/%s/status",
       "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Healthy\"}}", 200,
       "replicated_volume:update_status", NULL },

@@ -172,6 +172,43 @@ START_TEST(a_look_at_what_did_not_change_writes_nothing) {
 }
 END_TEST
 
+static int lose_pool_body(struct work *work, void *arg, struct error *err) {
+    (void)arg, (void)err;
+    sql(work, "UPDATE replica_pools SET seen_at = seen_at - 1000000000 WHERE name = 'pool-b'");
+    return 0;
+}
+
+static int redundant_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    *(bool *)arg = condition_is(json_object_get(config_of(work, declared).status, "conditions"),
+                                CONDITION_REDUNDANT, "True");
+    return 0;
+}
+
+/* Long before the next look at all. */
+START_TEST(a_pool_that_changes_its_state_has_all_configs_looked_at) {
+    struct bench *bench = bench_new(true);
+    bool is_redundant = false;
+
+    controller_free(bench->controller);
+    bench->controller = controller_on(bench, 3600);
+    act(bench, declare_body, &pools);
+    tick(bench);
+    act(bench, made_body, NULL);
+    tick(bench);
+    act(bench, redundant_body, &is_redundant);
+    ck_assert(is_redundant);
+    bench->steady_us += 6 * SECOND_US;
+    tick(bench);
+    act(bench, lose_pool_body, NULL);
+    bench->steady_us += 6 * SECOND_US;
+    tick(bench);
+    act(bench, redundant_body, &is_redundant);
+    ck_assert(!is_redundant);
+    bench_free(bench);
+}
+END_TEST
+
 START_TEST(a_controller_that_starts_finds_what_was_left) {
     struct bench *bench = bench_new(true);
 
@@ -571,6 +608,7 @@ END_TEST
 
 CHECK_MAIN("controller", what_was_declared_becomes_true_step_by_step,
            a_look_at_what_did_not_change_writes_nothing,
+           a_pool_that_changes_its_state_has_all_configs_looked_at,
            a_controller_that_starts_finds_what_was_left,
            what_cannot_be_is_tried_less_and_less_often,
            who_waits_for_a_place_gets_the_first_that_comes, two_controllers_do_no_more_than_one,

@@ -57,9 +57,12 @@ WORK_TEST(a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made) {
     ck_assert_str_eq(config_at(work, id, "status.phase"), PENDING);
     say(work, &replicas[2], "{\"phase\":\"Healthy\"}");
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
-    ck_assert_str_eq(config_at(work, id, "status"),
-                     "{\"phase\":\"Bound\",\"capacity\":{\"storage\":\"10Gi\"},"
-                     "\"poolInfo\":[\"pool-a\",\"pool-b\",\"pool-c\"]}");
+    ck_assert_str_eq(config_at(work, id, "status.phase"), "\"Bound\"");
+    ck_assert_str_eq(config_at(work, id, "status.capacity"), "{\"storage\":\"10Gi\"}");
+    ck_assert_str_eq(config_at(work, id, "status.poolInfo"), "[\"pool-a\",\"pool-b\",\"pool-c\"]");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "True NotPublished");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_REDUNDANT), "True AllReplicas");
+    ck_assert_str_eq(conditions_at(work, id), "null");
     ck_assert_str_eq(config_at(work, id, "spec.cstorVolumeRef.uid"),
                      arena_format(work->arena, "\"%s\"", volume_of(work, id).id));
     ck_assert_str_eq(last_event(work, id), "Normal Provisioned 1: The volume is there.");
@@ -242,7 +245,7 @@ WORK_TEST(an_epoch_that_replicas_know_to_be_over_is_renewed) {
     second = volume_epoch(work, id);
     ck_assert_int_gt(second, first + 100000);
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    ck_assert_ptr_nonnull(strstr(last_event(work, id), "Warning EpochRenewed 1: "));
+    ck_assert(has_event(work, id, "Warning EpochRenewed 1: "));
     OK(settle(work, id)); /* that status is of the epoch before */
     ck_assert_int_eq(volume_epoch(work, id), second);
 }
@@ -446,7 +449,7 @@ WORK_TEST(a_volume_that_nobody_serves_grows_at_once) {
     OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"20Gi\"}}}", err));
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"20Gi\"");
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
     ck_assert_str_eq(volume_at(work, id, "spec.capacity"), "\"20Gi\"");
     ck_assert_str_eq(volume_at(work, id, "status.capacity"), "\"20Gi\"");
     ck_assert_str_eq(last_event(work, id), "Normal VolumeResizeSuccessful 1: The volume has 20Gi.");
@@ -458,7 +461,7 @@ WORK_TEST(a_volume_in_use_has_grown_when_its_node_says_so) {
     OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"20Gi\"}}}", err));
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"10Gi\"");
-    ck_assert_str_eq(config_at(work, id, "status.conditions"),
+    ck_assert_str_eq(conditions_at(work, id),
                      "[{\"type\":\"Resizing\",\"status\":\"True\",\"lastUpdateTime\":\"2027-01-"
                      "15T08:00:00Z\",\"lastTransitionTime\":\"2027-01-15T08:00:00Z\",\"reason\":"
                      "\"Resizing\",\"message\":\"The volume grows.\"}]");
@@ -468,7 +471,7 @@ WORK_TEST(a_volume_in_use_has_grown_when_its_node_says_so) {
     say_served(work, id, -1, NULL);
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"20Gi\"");
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
 WORK_TEST(a_growth_that_failed_is_told_once_and_goes_on) {
@@ -487,13 +490,12 @@ WORK_TEST(a_growth_that_failed_is_told_once_and_goes_on) {
     ck_assert_str_eq(last_event(work, id), "Warning VolumeResizeFailed 1: Node host-a has not made "
                                            "the volume larger, and tries again.");
     ck_assert_ptr_null(strstr(config_at(work, id, "status"), "/srv"));
-    ck_assert_ptr_nonnull(strstr(config_at(work, id, "status.conditions"), "\"Resizing\""));
-    ck_assert_ptr_nonnull(
-        strstr(config_at(work, id, "status.conditions"), "\"VolumeResizeFailed\""));
+    ck_assert_ptr_nonnull(strstr(conditions_at(work, id), "\"Resizing\""));
+    ck_assert_ptr_nonnull(strstr(conditions_at(work, id), "\"VolumeResizeFailed\""));
     ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"10Gi\"");
     say_served(work, id, -1, NULL);
     OK(settle(work, id));
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
     ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"20Gi\"");
 }
 
@@ -600,7 +602,7 @@ WORK_TEST(a_new_pool_counts_when_its_replica_has_been_rebuilt) {
     ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
     ck_assert_str_eq(config_at(work, id, "status.poolInfo"),
                      "[\"pool-a\",\"pool-b\",\"pool-c\",\"pool-d\"]");
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
 WORK_TEST(a_pool_that_cannot_take_a_replica_is_told_and_waited_for) {
@@ -643,7 +645,7 @@ WORK_TEST(a_replica_leaves_the_vote_and_then_its_data_go) {
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 2);
     ck_assert_str_eq(config_at(work, id, "status.poolInfo"), "[\"pool-a\",\"pool-c\"]");
     ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
 WORK_TEST(no_replica_leaves_while_another_is_not_healthy_or_nobody_serves) {
@@ -656,7 +658,7 @@ WORK_TEST(no_replica_leaves_while_another_is_not_healthy_or_nobody_serves) {
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
     replicas_of(work, id, &replicas);
     ck_assert_ptr_nonnull(
-        strstr(config_at(work, id, "status.conditions"),
+        strstr(conditions_at(work, id),
                arena_format(work->arena, "leaves when replica %s is healthy.", replicas[2].id)));
     say_served(work, id, -1, NULL);
     say(work, &replicas[0], "{\"phase\":\"Degraded\"}");
@@ -668,8 +670,7 @@ WORK_TEST(no_replica_leaves_while_another_is_not_healthy_or_nobody_serves) {
     say_stopped(work, id);
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
-    ck_assert_ptr_nonnull(
-        strstr(config_at(work, id, "status.conditions"), "leaves while the volume is served."));
+    ck_assert_ptr_nonnull(strstr(conditions_at(work, id), "leaves while the volume is served."));
     ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
 }
 
@@ -686,7 +687,7 @@ WORK_TEST(what_was_asked_of_the_pools_can_be_taken_back) {
             err));
     OK(settle(work, id));
     ck_assert_str_eq(config_at(work, id, "status.phase"), BOUND);
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
     ck_assert_uint_eq(replicas_of(work, id, &(struct document *){ NULL }), 3);
 }
 
@@ -758,7 +759,7 @@ WORK_TEST(data_that_cannot_be_removed_are_told_once) {
     replicas_of(work, id, &replicas);
     say(work, &replicas[1], "{\"phase\":\"Deleted\"}");
     OK(settle(work, id));
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 2);
 }
 

@@ -44,20 +44,6 @@ static const char *third(struct work *work, const char *id) {
     return replicas[2].id;
 }
 
-static const char *rebuilding(struct work *work, const char *id) {
-    struct document config = config_of(work, id);
-    const json_t *list = json_object_get(config.status, "conditions");
-
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *one = json_array_get(list, i);
-
-        if (strcmp(json_text_of(one, "type"), "Rebuilding") == 0)
-            return arena_format(work->arena, "%s %s", json_text_of(one, "status"),
-                                json_text_of(one, "reason"));
-    }
-    return "";
-}
-
 WORK_TEST(a_rebuild_that_finds_no_space_is_a_condition_and_a_warning) {
     const char *id = served(work);
 
@@ -65,7 +51,7 @@ WORK_TEST(a_rebuild_that_finds_no_space_is_a_condition_and_a_warning) {
     say_third(work, id, "Degraded",
               ",\"reason\":\"NoSpace\",\"message\":\"/srv/c: No space left on device\"");
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
-    ck_assert_str_eq(rebuilding(work, id), "False NoSpace");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_REBUILDING), "False NoSpace");
     ck_assert_str_eq(last_event(work, id),
                      arena_format(work->arena,
                                   "Warning RebuildFailed 1: Replica %s cannot be rebuilt: no space "
@@ -79,14 +65,14 @@ WORK_TEST(a_rebuild_is_told_when_it_starts_and_when_it_has_finished) {
     (void)err;
     say_third(work, id, "Rebuilding", "");
     settle(work, id);
-    ck_assert_str_eq(rebuilding(work, id), "True Copying");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_REBUILDING), "True Copying");
     ck_assert_str_eq(last_event(work, id),
                      arena_format(work->arena,
                                   "Normal RebuildStarted 1: Replica %s is being rebuilt.",
                                   third(work, id)));
     say_served(work, id, -1, NULL);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
-    ck_assert_str_eq(rebuilding(work, id), "");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_REBUILDING), "False NotRebuilding");
     ck_assert_str_eq(last_event(work, id), "Normal RebuildFinished 1: The replica is rebuilt.");
 }
 
@@ -98,7 +84,7 @@ WORK_TEST(a_rebuild_of_a_volume_that_stops_is_interrupted_and_not_finished) {
     settle(work, id);
     say_stopped(work, id);
     settle(work, id);
-    ck_assert_str_eq(rebuilding(work, id), "");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_REBUILDING), "False Interrupted");
     ck_assert_ptr_nonnull(strstr(last_event(work, id), "Warning RebuildInterrupted"));
 }
 
@@ -116,10 +102,73 @@ WORK_TEST(a_pool_with_little_space_is_a_condition_and_a_warning_until_it_has_mor
                                   third(work, id)));
     put_pool(work, "pool-c", "host-c", 60 * GIB);
     settle(work, id);
-    ck_assert_ptr_nonnull(strstr(config_at(work, id, "status.conditions"), "NearFull"));
+    ck_assert_str_eq(condition_at(work, id, CONDITION_NEAR_FULL), "True PoolNearFull");
     put_pool(work, "pool-c", "host-c", 71 * GIB);
     settle(work, id);
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_NEAR_FULL), "False SpaceLeft");
+}
+
+/* ---- what was observed ---- */
+
+static void go_silent(struct work *work, const char *pool) {
+    sql(work, "%s",
+        arena_format(work->arena,
+                     "UPDATE replica_pools SET seen_at = seen_at - 1000000000 WHERE name = '%s'",
+                     pool));
+}
+
+WORK_TEST(a_volume_that_is_not_published_is_what_its_pools_make_it) {
+    const char *id = served(work);
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    settle(work, id);
+    say_stopped(work, id);
+    settle(work, id);
+    ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Healthy\"");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "True NotPublished");
+    go_silent(work, "pool-a");
+    settle(work, id);
+    ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Degraded\"");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_REDUNDANT), "False PoolOffline");
+    ck_assert(has_event(work, id, "Warning PoolOffline 1: 2 of 3 replicas are in pools that"));
+    go_silent(work, "pool-b");
+    settle(work, id);
+    ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Offline\"");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "False TooFewReplicas");
+    ck_assert(has_event(work, volume_of(work, id).id, "Warning TooFewReplicas 1: "));
+    put_pools(work, 3);
+    settle(work, id);
+    ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Healthy\"");
+    ck_assert_str_eq(volume_at(work, id, "status.servedPhase"), "null");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "True NotPublished");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_REDUNDANT), "True AllReplicas");
+}
+
+WORK_TEST(a_report_of_a_silent_node_is_unknown_and_not_believed) {
+    const char *id = served(work);
+
+    (void)err;
+    ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "True Served");
+    go_silent(work, "pool-a"); /* host-a serves it */
+    settle(work, id);
+    ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "Unknown NodeSilent");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_REDUNDANT), "Unknown NodeSilent");
+    ck_assert(has_event(work, id, "Warning NodeSilent 1: "));
+    put_pool(work, "pool-a", "host-a", 900 * GIB);
+    settle(work, id);
+    ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "True Served");
+    ck_assert(has_event(work, volume_of(work, id).id, "Normal Served"));
+}
+
+WORK_TEST(a_phase_agrees_with_the_replicas_that_are_reported_with_it) {
+    const char *id = served(work);
+
+    (void)err;
+    say_served(work, id, 2, "Degraded"); /* with the phase Healthy */
+    settle(work, id);
+    ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Degraded\"");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_AVAILABLE), "True Served");
+    ck_assert_str_eq(condition_at(work, id, CONDITION_REDUNDANT), "False OutOfSync");
 }
 
 /* ---- a pool is exchanged ---- */
@@ -148,4 +197,7 @@ CHECK_MAIN("reconcile_health", a_rebuild_that_finds_no_space_is_a_condition_and_
            a_rebuild_is_told_when_it_starts_and_when_it_has_finished,
            a_rebuild_of_a_volume_that_stops_is_interrupted_and_not_finished,
            a_pool_with_little_space_is_a_condition_and_a_warning_until_it_has_more,
+           a_volume_that_is_not_published_is_what_its_pools_make_it,
+           a_report_of_a_silent_node_is_unknown_and_not_believed,
+           a_phase_agrees_with_the_replicas_that_are_reported_with_it,
            a_pool_whose_replica_is_not_healthy_may_go_while_another_comes)

@@ -124,8 +124,8 @@ WORK_TEST(a_node_reverts_what_is_published_nowhere) {
                      arena_format(work->arena, "{\"uid\":\"%s\",\"number\":1}", one));
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"host-a\"");
     ck_assert_str_eq(volume_at(work, config, "spec.serve"), "false");
-    ck_assert_ptr_nonnull(strstr(config_at(work, config, "status.conditions"),
-                                 "The volume is reverted to snapshot one."));
+    ck_assert_ptr_nonnull(
+        strstr(conditions_at(work, config), "The volume is reverted to snapshot one."));
     expect_refused(work, config, PUBLISH("host-a"), ERROR_CONFLICT, "publish.nodeId");
     expect_refused(work, config, "{\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}}", ERROR_CONFLICT,
                    "spec.capacity.storage");
@@ -138,7 +138,7 @@ WORK_TEST(a_node_reverts_what_is_published_nowhere) {
     say_revert(work, config, 1, 1, "Done");
     assert_done(work, config, 1);
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
-    ck_assert_str_eq(config_at(work, config, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, config), "null");
     ck_assert_str_eq(last_event(work, config),
                      "Normal Reverted 1: The volume holds what snapshot one does.");
     say_revert(work, config, 1, 1, "Done"); /* heard late: it asks for nothing */

@@ -622,10 +622,13 @@ struct picture {
 };
 
 static void check_conditions(const json_t *conditions) {
-    for (size_t i = 0; i < json_array_size(conditions); i++)
+    for (size_t i = 0; i < json_array_size(conditions); i++) {
+        ck_assert_str_ne(text_at(json_array_get(conditions, i), "reason"), "");
+        ck_assert_str_ne(text_at(json_array_get(conditions, i), "message"), "");
         for (size_t k = 0; k < i; k++)
             ck_assert_str_ne(text_at(json_array_get(conditions, i), "type"),
                              text_at(json_array_get(conditions, k), "type"));
+    }
 }
 
 static bool gives_back(const struct document *config) {
@@ -976,6 +979,17 @@ static void no_room_is_asked_for(struct work *work, const struct document *confi
         ck_assert_ptr_null(json_object_get(spec_of(&replicas[i]), "reclaim"));
 }
 
+static void assert_well(struct work *work, const struct document *config) {
+    size_t pools = json_array_size(json_object_get(config->status, "poolInfo"));
+
+    ck_assert_str_eq(conditions_at(work, config->id), "null");
+    ck_assert_str_eq(condition_at(work, config->id, CONDITION_AVAILABLE), "True Served");
+    ck_assert_str_eq(condition_at(work, config->id, CONDITION_REDUNDANT),
+                     pools > 1 ? "True AllReplicas" : "False SingleReplica");
+    ck_assert_str_eq(condition_at(work, config->id, CONDITION_REBUILDING), "False NotRebuilding");
+    ck_assert_str_eq(condition_at(work, config->id, CONDITION_NEAR_FULL), "False SpaceLeft");
+}
+
 static void all_are_true(struct walk *walk, struct work *work, void *arg) {
     struct document *configs = NULL;
     unsigned count = all_of(work, &kind_volume_config, &configs);
@@ -991,7 +1005,7 @@ static void all_are_true(struct walk *walk, struct work *work, void *arg) {
         ck_assert_int_eq(configs[i].deleted_at, 0);
         no_room_is_asked_for(work, &configs[i]);
         ck_assert_str_eq(text_at(configs[i].status, "phase"), "Bound");
-        ck_assert_uint_eq(json_array_size(json_object_get(configs[i].status, "conditions")), 0);
+        assert_well(work, &configs[i]);
         ck_assert(json_array_size(named) == 0 || json_array_size(named) == json_array_size(used));
         quantity_read(text_at(json_object_get(spec_of(&configs[i]), "capacity"), "storage"),
                       &wanted);

@@ -26,11 +26,10 @@ static const char *served(struct work *work) {
 /* It is the one condition that there is. */
 static void assert_waits(struct work *work, const char *id, const char *type, const char *reason,
                          const char *message) {
-    struct document config = config_of(work, id);
-    const json_t *conditions = json_object_get(config.status, "conditions");
+    const json_t *conditions = tree(work, conditions_at(work, id));
     const json_t *found = json_array_get(conditions, 0);
 
-    ck_assert_msg(json_array_size(conditions) == 1, "%s", config_at(work, id, "status.conditions"));
+    ck_assert_msg(json_array_size(conditions) == 1, "%s", conditions_at(work, id));
     ck_assert_str_eq(json_text_of(found, "type"), type);
     ck_assert_str_eq(json_text_of(found, "status"), "False");
     ck_assert_str_eq(json_text_of(found, "reason"), reason);
@@ -52,7 +51,7 @@ static void assert_stopping(struct work *work, const char *id, const char *node)
 
 /* Its data are to go, and its node is silent. */
 static void assert_away(struct work *work, const char *id, const char *pool) {
-    const char *conditions = config_at(work, id, "status.conditions"), *replica = NULL;
+    const char *conditions = conditions_at(work, id), *replica = NULL;
     struct document *replicas;
     unsigned count = replicas_of(work, id, &replicas);
 
@@ -123,7 +122,7 @@ WORK_TEST(a_silent_node_loses_the_volume_to_another_with_a_higher_epoch) {
     struct document old = volume_of(work, id), after;
     int64_t first = volume_epoch(work, id), second;
 
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
     pass(work, 60, "bc");
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
@@ -136,10 +135,10 @@ WORK_TEST(a_silent_node_loses_the_volume_to_another_with_a_higher_epoch) {
     second = volume_epoch(work, id);
     ck_assert_int_gt(second, first);
     ck_assert_str_eq(volume_at(work, id, "status.target"), "null");
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
-    ck_assert_str_eq(
-        last_event(work, id),
-        "Warning TakenOver 1: Node host-a is silent; node host-b is to serve the volume.");
+    ck_assert_str_eq(conditions_at(work, id), "null");
+    ck_assert(has_event(
+        work, id,
+        "Warning TakenOver 1: Node host-a is silent; node host-b is to serve the volume."));
     /* It is back, and has no say in it any more. */
     REFUSED(document_status_put(work, &(struct document[]){ volume_of(work, id) }[0], old.node,
                                 tree(work, "{\"phase\":\"Healthy\"}"), &after, err),
@@ -156,10 +155,10 @@ WORK_TEST(a_node_that_is_heard_again_has_time_to_stop) {
 
     pass(work, 50, "bc");
     OK(settle(work, id));
-    ck_assert_str_ne(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_ne(conditions_at(work, id), "null");
     pass(work, 5, "abc");
     OK(settle(work, id));
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
     pass(work, 30, "abc");
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
@@ -183,7 +182,7 @@ WORK_TEST(nobody_takes_over_whom_it_cannot_keep_from_writing) {
     say_stopped(work, id); /* an administrator, in its place */
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-b");
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
 WORK_TEST(replicas_that_no_service_keeps_fence_nobody) {
@@ -217,8 +216,8 @@ WORK_TEST(a_volume_of_two_replicas_is_never_taken_over) {
     pass(work, 3600, "bc");
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    ck_assert_ptr_nonnull(strstr(config_at(work, id, "status.conditions"),
-                                 "with fewer than 3 replicas nobody could."));
+    ck_assert_ptr_nonnull(
+        strstr(conditions_at(work, id), "with fewer than 3 replicas nobody could."));
 }
 
 /* All are silent when nobody was there to hear them. */
@@ -236,7 +235,7 @@ WORK_TEST(silence_while_nobody_was_heard_counts_from_when_others_are) {
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
     tell(work, "a");
     OK(settle(work, id));
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
 
     wait_s(work, 3600);
@@ -257,7 +256,7 @@ WORK_TEST(a_volume_that_nobody_wants_is_taken_from_a_silent_node_too) {
 
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
     OK(settle(work, id));
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
     pass(work, 60, "bc");
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
@@ -270,9 +269,9 @@ WORK_TEST(a_volume_that_nobody_wants_is_taken_from_a_silent_node_too) {
     ck_assert_int_gt(second, first);
     ck_assert_int_eq(strtoll(volume_at(work, id, "status.claimedEpoch"), NULL, 10), first);
     ck_assert_str_eq(volume_at(work, id, "status.target"), "null");
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
-    ck_assert_str_eq(last_event(work, id),
-                     "Warning TakenOver 1: Node host-a is silent; it has the volume no more.");
+    ck_assert_str_eq(conditions_at(work, id), "null");
+    ck_assert(has_event(work, id,
+                        "Warning TakenOver 1: Node host-a is silent; it has the volume no more."));
     OK(settle(work, id));
     ck_assert_int_eq(volume_epoch(work, id), second);
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
@@ -314,7 +313,7 @@ WORK_TEST(nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for) {
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
 WORK_TEST(whom_a_deletion_waits_for_is_told_until_it_has_stopped) {
@@ -323,7 +322,7 @@ WORK_TEST(whom_a_deletion_waits_for_is_told_until_it_has_stopped) {
 
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
     OK(settle(work, id));
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null"); /* it has time to */
+    ck_assert_str_eq(conditions_at(work, id), "null"); /* it has time to */
     config = config_of(work, id);
     OK(document_delete(work, &config, false, &after, err));
     pass(work, 31, "b"); /* one of two that are needed */
@@ -333,7 +332,7 @@ WORK_TEST(whom_a_deletion_waits_for_is_told_until_it_has_stopped) {
     ck_assert_int_eq(replicas[0].deleted_at, 0);
     pass(work, 1, "abc"); /* it is heard of again */
     OK(settle(work, id));
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
     pass(work, 31, "b");
     OK(settle(work, id));
     say_stopped(work, id); /* an administrator, in its place */
@@ -343,7 +342,7 @@ WORK_TEST(whom_a_deletion_waits_for_is_told_until_it_has_stopped) {
     assert_away(work, id, "pool-a");
     pass(work, 1, "abc");
     OK(settle(work, id));
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
 WORK_TEST(a_node_without_pools_is_silent_when_nothing_of_the_volume_changes) {
@@ -358,7 +357,7 @@ WORK_TEST(a_node_without_pools_is_silent_when_nothing_of_the_volume_changes) {
     pass(work, 3600, "abc");
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
     OK(settle(work, id));
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
     pass(work, 31, "abc");
     OK(settle(work, id));
     assert_stopping(work, id, "host-x");
@@ -366,7 +365,7 @@ WORK_TEST(a_node_without_pools_is_silent_when_nothing_of_the_volume_changes) {
     say_stopped(work, id);
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-b");
-    ck_assert_str_eq(config_at(work, id, "status.conditions"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
 /* The node that has it now can open one of three: the one before may serve the two others yet. */
