@@ -58,10 +58,11 @@ static enum volume_phase worse(enum volume_phase one, enum volume_phase other) {
     return one > other ? one : other;
 }
 
+/* How many replicas are needed by now only the node knows: behind a forced recovery it is one. */
 enum volume_phase volume_phase_served(const struct volume_facts *facts) {
     if (!facts->is_serving || !facts->is_listed)
         return facts->reached;
-    if (facts->in_sync < facts->needed)
+    if (facts->in_sync == 0)
         return worse(facts->reached, VOLUME_OFFLINE);
     if (facts->in_sync < facts->listed || facts->undecided > 0)
         return worse(facts->reached, VOLUME_DEGRADED);

@@ -85,8 +85,13 @@ static int check_heard(struct work *work, const struct document *volume, struct 
                       : silent;
 }
 
-/* Its node has the replicas open, in this epoch, and says that they are too few: one that it needs
- * may have failed while it is served. */
+/* Blocks about which no majority of its replicas agrees: reads of these fail. */
+static int64_t count_undecided(const struct document *volume) {
+    return count_of(json_object_get(volume->status, "scrub"), "undecidedBlocks");
+}
+
+/* Its node has the replicas open, in this epoch, and reports that they are too few, as one that it
+ * needs may have failed while it is served, or that they differ and none can be chosen. */
 static int check_target(const struct document *volume, struct error *err) {
     const json_t *spec = spec_of(volume), *target = json_object_get(volume->status, "target");
     const char *node = text_of(spec, "nodeId"), *state = text_of(target, "state");
@@ -105,7 +110,8 @@ static int check_target(const struct document *volume, struct error *err) {
         return error_set(err, ERROR_CONFLICT,
                          "The replicas of volume %s are being made equal: it may have its votes.",
                          volume->name);
-    if (count_healthy(volume) >= count_of(spec, "consistencyFactor"))
+    if (count_undecided(volume) == 0 &&
+        count_healthy(volume) >= count_of(spec, "consistencyFactor"))
         return error_set(err, ERROR_CONFLICT, "Volume %s is %s: nothing is lost.", volume->name,
                          text_of(volume->status, "phase"));
     return 0;

@@ -39,18 +39,6 @@ void keeper_forget_judgement(struct keeper *keeper) {
         keeper->salvage.phase = NULL;
 }
 
-void keeper_judge_served(struct keeper *keeper) {
-    struct error why;
-
-    if (keeper_is_judged(keeper) || !keeper->wish->volume.salvage.replica)
-        return;
-    error_set(&why, ERROR_CONFLICT, "The volume %s is served.", keeper->uid);
-    if (keeper_weighs(keeper))
-        judge(keeper, "Refused", "HasVotes", &why);
-    else
-        judge(keeper, "Done", NULL, NULL);
-}
-
 static void look_at_believed(struct keeper *keeper) {
     static const char *const reasons[] = {
         [TARGET_AWAY] = "Away", [TARGET_UNFIT] = "Unfit", [TARGET_UNFILLED] = "Unfilled"
@@ -62,6 +50,25 @@ static void look_at_believed(struct keeper *keeper) {
         judge(keeper, "Able", NULL, NULL);
     else
         judge(keeper, "Refused", reasons[flaw], &why);
+}
+
+/* Blocks without a majority are refused: of these, too, one replica may be chosen. */
+void keeper_judge_served(struct keeper *keeper) {
+    struct error why;
+
+    if (keeper_is_judged(keeper) || !keeper->wish->volume.salvage.replica)
+        return;
+    if (!keeper_weighs(keeper)) {
+        keeper->scrubbed.undecided = 0; /* what differed before was discarded */
+        judge(keeper, "Done", NULL, NULL);
+        return;
+    }
+    if (keeper_undecided(keeper) > 0) {
+        look_at_believed(keeper);
+        return;
+    }
+    error_set(&why, ERROR_CONFLICT, "The volume %s is served.", keeper->uid);
+    judge(keeper, "Refused", "HasVotes", &why);
 }
 
 int keeper_weigh(struct keeper *keeper, struct error *err) {

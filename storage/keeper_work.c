@@ -316,6 +316,7 @@ static const char *message_of(const struct keeper *keeper, struct arena *arena) 
 
 static void report(struct keeper *keeper) {
     autoarena struct arena *arena = arena_new();
+    struct target_scrub scrub = keeper->scrubbing ? keeper->scrub : keeper->scrubbed;
     struct target_text text = {
         .wish = keeper->wish,
         .node = keeper->settings->node,
@@ -327,7 +328,7 @@ static void report(struct keeper *keeper) {
         .epoch = keeper->wish->volume.epoch,
         .host = keeper->settings->gates ? keeper->settings->gates->host : NULL,
         .ports = keeper->ports,
-        .scrub = keeper->scrubbing ? &keeper->scrub : &keeper->scrubbed,
+        .scrub = &scrub,
         .scrubs = keeper->scrubbing,
         .scrubbed_at = keeper->scrubbed_at,
         .message = message_of(keeper, arena),
@@ -339,6 +340,7 @@ static void report(struct keeper *keeper) {
         .snapshots = json_keep(arena, keeper_snapshots_json(keeper)),
     };
 
+    scrub.undecided = keeper_undecided(keeper); /* those of the last pass until this one ends */
     keeper->phase = text.phase;
     reports_put(keeper->settings->reports, WISH_VOLUME, keeper->uid,
                 target_text(arena, &text, true), target_text(arena, &text, false));

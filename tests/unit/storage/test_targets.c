@@ -817,6 +817,37 @@ START_TEST(one_replica_is_believed_and_the_others_are_filled) {
 }
 END_TEST
 
+/* Both differ in a block that none of them has a majority about. */
+START_TEST(a_served_volume_with_undecided_blocks_is_recovered_from_one_replica) {
+    const char *disagreed;
+
+    serve();
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert(checker_write(&checker, 100));
+    want_salvage(4, 2, 0);
+    await_salvage_told(4, "Refused", "HasVotes");
+    ck_assert(targets_stop(targets, 60000));
+    for (unsigned i = 0; i < 2; i++)
+        damage(i, 5 * STRIDE + 100 + 10 * i, 8);
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    want_salvage(0, 0, 0);
+    while (scrub_told("undecidedBlocks") == 0)
+        poll(NULL, 0, 5);
+    disagreed = json_text_of(told(VOLUME), "phase");
+    ck_assert_str_eq(disagreed, "Degraded");
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Able", "");
+    ck_assert_str_eq(state_told(), "Serving"); /* until the document confirms it */
+    want_salvage(5, 2, 5);
+    await_salvage_told(5, "Done", "");
+    while (scrub_told("undecidedBlocks") > 0)
+        poll(NULL, 0, 5);
+    want_salvage(0, 0, 5);
+    assert_well();
+}
+END_TEST
+
 /* One of the others is there: nobody waits for the one that is lost until a second has all. */
 START_TEST(what_is_left_is_filled_though_another_is_lost) {
     lose_two();
@@ -1421,6 +1452,7 @@ END_TEST
 CHECK_MAIN_WITH(
     "targets", adopt_daemons(), begin, end, an_address_that_comes_disturbs_nobody,
     one_replica_is_believed_and_the_others_are_filled,
+    a_served_volume_with_undecided_blocks_is_recovered_from_one_replica,
     what_is_left_is_filled_though_another_is_lost, who_is_served_is_not_given_up,
     one_that_is_served_may_have_lost_its_votes, a_word_that_was_refused_is_about_no_later_loss,
     what_has_its_votes_again_is_not_given_up, what_is_no_whole_replica_is_not_believed,
