@@ -324,8 +324,7 @@ static int64_t until_end_ms(const struct http_call *call, int64_t end_us) {
 static bool pause_before(const struct http_call *call, unsigned tries, int64_t wanted_s,
                          int64_t end_us) {
     static const struct backoff_limits pauses = { .first_us = PAUSE_FIRST_MS * 1000,
-                                                  .most_us = 3600 * SECOND_US,
-                                                  .jitter_percent = BACKOFF_JITTER };
+                                                  .most_us = 3600 * SECOND_US };
     int64_t pause_ms = backoff_pause_us(&pauses, tries + 1) / 1000, step_ms;
 
     if (wanted_s >= until_end_ms(call, end_us) / 1000)
