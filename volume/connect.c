@@ -271,12 +271,29 @@ static int connect_failed(struct work *work, const struct operation *operation,
                        operation->kind->message_action, "021", err);
 }
 
+/* An API of before the table of connections has asked: nothing has kept the images below the volume
+ * until now, so a change of them that is under way wins.  0: ended, so to say. */
+static int connection_found(struct work *work, const struct operation *held,
+                            const json_t *arguments, struct error *err) {
+    const json_t *connector = json_object_get(arguments, "connector");
+
+    if (conflict_settle(work, held->volume_id, ACTION_INITIALIZE_CONNECTION, err) < 0)
+        return err->kind == ERROR_BAD_REQUEST ? 0 : -1;
+    return connection_give(work, held->volume_id, held->target_id,
+                           connector_text(work->arena, connector, "host"), INT64_MAX, err) < 0
+               ? -1
+               : 1;
+}
+
 /* For a host without an attachment.  What was ended before its answer came is not given out. */
 static int connection_finish(struct work *work, const struct operation *held, const char *info,
                              struct error *err) {
     const json_t *arguments = operation_arguments(work->arena, held);
-    bool given = json_is_true(json_object_get(arguments, "given"));
-    int stands = given ? connection_confirm(work, held->volume_id, held->target_id, err) : 1;
+    const json_t *given = json_object_get(arguments, "given");
+    int stands = !given ? connection_found(work, held, arguments, err)
+                 : json_is_true(given)
+                     ? connection_confirm(work, held->volume_id, held->target_id, err)
+                     : 1;
     struct error ended = { 0 };
 
     if (stands < 0)

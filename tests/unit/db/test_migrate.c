@@ -422,6 +422,47 @@ START_TEST(snapshots_that_are_there_are_promised_space) {
 }
 END_TEST
 
+/* On either engine. */
+START_TEST(volumes_that_a_host_may_have_open_have_a_connection_after_an_upgrade) {
+    static const struct {
+        const char *status, *attach_status; /* NULL: it has no attachment */
+        int connections;
+    } cases[] = {
+        { "attaching", NULL, 1 },       { "in-use", NULL, 1 },
+        { "detaching", NULL, 1 },       { "available", NULL, 0 },
+        { "in-use", "attached", 0 },    { "attaching", "attaching", 0 },
+        { "attaching", "detached", 1 }, { "reserved", "reserved", 0 },
+    };
+    struct db *db = scratch_open(database_url(), true);
+    char sql[512];
+
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        snprintf(sql, sizeof sql,
+                 "INSERT INTO volumes (id, project_id, user_id, availability_zone, size_gb, "
+                 "largest_gb, status, status_by_reset, attach_status, bootable, multiattach, "
+                 "use_quota, created_at) VALUES ('v%zu', 'p', 'u', 'nova', 5, 5, '%s', 0, "
+                 "'detached', 0, 0, 1, 1)",
+                 i, cases[i].status);
+        sql_run(db, sql);
+        if (!cases[i].attach_status)
+            continue;
+        snprintf(sql, sizeof sql,
+                 "INSERT INTO attachments (id, volume_id, project_id, attach_status, created_at) "
+                 "VALUES ('a%zu', 'v%zu', 'p', '%s', 1)",
+                 i, i, cases[i].attach_status);
+        sql_run(db, sql);
+    }
+    run_text(db, 50);
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        snprintf(sql, sizeof sql, "SELECT COUNT(*) FROM connections WHERE volume_id = 'v%zu'", i);
+        ck_assert_msg(sql_int(db, sql) == cases[i].connections, "%s", cases[i].status);
+    }
+    run_text(db, 50); /* what is there stays the only one */
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM connections WHERE volume_id = 'v0'"), 1);
+    db_close(db);
+}
+END_TEST
+
 START_TEST(a_foreign_schema_version_is_an_error) {
     struct db *db = scratch_open("sqlite://", true);
     struct error err = { 0 };
@@ -439,8 +480,9 @@ START_TEST(a_foreign_schema_version_is_an_error) {
 }
 END_TEST
 
-CHECK_MAIN("migrate", a_database_that_cannot_be_opened_is_named_once,
-           texts_are_in_the_order_of_their_numbers, a_new_database_gets_every_text_once,
+CHECK_MAIN("migrate", volumes_that_a_host_may_have_open_have_a_connection_after_an_upgrade,
+           a_database_that_cannot_be_opened_is_named_once, texts_are_in_the_order_of_their_numbers,
+           a_new_database_gets_every_text_once,
            an_older_database_keeps_its_rows_and_gets_what_is_new,
            documents_that_are_there_are_counted_in_bytes, turns_that_nobody_waits_for_go,
            snapshots_that_are_there_are_promised_space,

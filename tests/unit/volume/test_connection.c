@@ -252,7 +252,51 @@ START_TEST(a_connected_volume_may_be_deleted) {
 }
 END_TEST
 
-CHECK_MAIN("connection", a_connection_without_attachment_keeps_every_image,
+/* The question as an API of before the table of connections puts it. */
+static struct fault_decision asked_by_older(void *arg, const char *call, const char *volume_id) {
+    struct world *world = arg;
+
+    if (strcmp(call, "connect") == 0) {
+        world_sql(world, "DELETE FROM connections");
+        world_sql(world, "UPDATE operations SET arguments = "
+                         "REPLACE(arguments, ', \"given\": true', '') WHERE kind = 'connect'");
+        world_sql(world, PATH("UPDATE operations SET volume_id = '%s'", volume_id));
+    }
+    return (struct fault_decision){ .action = FAULT_PASS };
+}
+
+START_TEST(a_connection_asked_for_by_an_older_api_keeps_every_image) {
+    autoworld struct world *world = world_new(NULL);
+    const char *snapshot, *id = volume_with_snapshot(world, &snapshot);
+
+    world->decide = asked_by_older;
+    ck_assert_int_eq(world_action(world, id, INITIALIZE("h1")), 200);
+    world->decide = NULL;
+    ck_assert_int_eq(given(world), 1);
+    assert_kept(world, id, snapshot);
+    ck_assert_int_eq(world_action(world, id, TERMINATE("h1")), 202);
+    assert_free(world, id, snapshot);
+}
+END_TEST
+
+/* A manager works on the delete, which the older one does not see. */
+START_TEST(an_older_api_gets_no_connection_while_images_change) {
+    autoworld struct world *world = world_new(NULL);
+    const char *snapshot, *id = volume_with_snapshot(world, &snapshot);
+
+    ck_assert_int_eq(drop(world, snapshot), 202);
+    world_sql(world, "UPDATE operations SET volume_id = 'hidden', owner = 'other:1:1', "
+                     "lease_until = 9000000000000000000");
+    world->decide = asked_by_older;
+    ck_assert_int_eq(world_action(world, id, INITIALIZE("h1")), 409);
+    world->decide = NULL;
+    ck_assert_int_eq(given(world), 0);
+}
+END_TEST
+
+CHECK_MAIN("connection", a_connection_asked_for_by_an_older_api_keeps_every_image,
+           an_older_api_gets_no_connection_while_images_change,
+           a_connection_without_attachment_keeps_every_image,
            a_connection_counts_from_its_request_on,
            an_open_change_of_the_images_gives_no_connection,
            the_end_of_a_connection_frees_the_volume,
