@@ -52,7 +52,7 @@ static bool is_due(struct call *call, const struct error *err, unsigned *ret_oth
     int64_t now_us = clock_monotonic_us(), due_us = atomic_load(&api->refusal_due_us);
 
     *ret_others = 0;
-    if (!err || err->kind != ERROR_TRY_LATER)
+    if (!err || (err->kind != ERROR_TRY_LATER && err->kind != ERROR_GOES_ON))
         return true;
     if (now_us < due_us ||
         !atomic_compare_exchange_strong(&api->refusal_due_us, &due_us, now_us + REFUSALS_EACH_US)) {
@@ -302,6 +302,16 @@ static int call_after_body(struct db_tx *tx, void *arg, struct error *err) {
     return 0;
 }
 
+/* What a POST has made stands: a client that is told to ask again would make another one. */
+static void keep_from_retrying(const struct request *request, struct error *err) {
+    const struct route *route = request->route;
+
+    if (error_http_status(err->kind) == error_http_status(ERROR_GOES_ON) && !route->action &&
+        strcmp(route->method, "POST") == 0)
+        error_set(err, ERROR_GOES_ON, "%s What was made stands, and shows how it ends.",
+                  arena_text(request->http->arena, error_told(err)));
+}
+
 bool call_check(struct waiter *waiter, enum waiting_reason reason) {
     struct call *call = (struct call *)((char *)waiter - offsetof(struct call, waiter));
     struct error err = { .kind = ERROR_NONE };
@@ -313,6 +323,8 @@ bool call_check(struct waiter *waiter, enum waiting_reason reason) {
         error_set(&err, ERROR_TRY_LATER, "The service is stopping.");
     else if (result == OPERATION_OPEN)
         error_set(&err, ERROR_TRY_LATER, "The backend has not answered in time; its work goes on.");
+    if (result != 0)
+        keep_from_retrying(&call->request, &err);
     if (result == 0)
         call_reply(call);
     else

@@ -54,7 +54,7 @@ void fault_render(struct http_exchange *exchange, const struct error *err) {
     http_add_header(exchange, "Content-Type", fault_media_type(exchange));
     if (err->kind == ERROR_OVER_QUOTA)
         http_add_header(exchange, "Retry-After", "0");
-    if (exchange->status == error_http_status(ERROR_UNAVAILABLE))
+    if (exchange->status == error_http_status(ERROR_UNAVAILABLE) && err->kind != ERROR_GOES_ON)
         http_add_header(exchange, "Retry-After", RETRY_AFTER_S);
 }
 

@@ -14,7 +14,7 @@ const char *fault_media_type(const struct http_exchange *exchange);
 /*
  * Makes the exchange's answer the fault of `err`; does not reply.  Of a hidden kind (error.def) it
  * shows a general sentence: the message is for the log.  PRECONDITION has no body, UNAUTHORIZED the
- * form of the token middleware, OVER_QUOTA "Retry-After: 0", a 503 one of some seconds.
+ * form of the token middleware, OVER_QUOTA "Retry-After: 0", a 503 one of some seconds, but GOES_ON.
  */
 void fault_render(struct http_exchange *exchange, const struct error *err);
 

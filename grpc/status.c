@@ -34,6 +34,7 @@ static const enum grpc_code codes[ERROR_KINDS] = {
     [ERROR_UNAVAILABLE]    = GRPC_UNAVAILABLE,
     [ERROR_BUSY]           = GRPC_UNAVAILABLE,
     [ERROR_TRY_LATER]      = GRPC_UNAVAILABLE,
+    [ERROR_GOES_ON]        = GRPC_UNAVAILABLE,
 };
 /* clang-format on */
 

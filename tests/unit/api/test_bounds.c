@@ -298,6 +298,49 @@ START_TEST(who_waits_for_a_backend_leaves_places_to_others) {
 }
 END_TEST
 
+static struct test_exchange *ask_attachment(struct world *world, struct api *api,
+                                            const char *method, const char *path,
+                                            const char *body) {
+    struct http_header *headers = arena_alloc(world->arena, 4 * sizeof(*headers));
+    struct test_exchange *exchange;
+
+    headers[0] = (struct http_header){ "X-Auth-Token", world->token };
+    headers[1] = (struct http_header){ "Content-Type", "application/json" };
+    headers[2] = (struct http_header){ "OpenStack-API-Version", "volume 3.54" };
+    exchange = test_exchange_new(method, PATH("/v3/%s", path), headers, body);
+    api_handle(api, test_exchange_of(exchange));
+    return exchange;
+}
+
+/* The attachment is there: asking again would only be refused, or make another one. */
+START_TEST(only_what_may_be_repeated_says_when_to_come_again) {
+    autoworld struct world *world = world_new(NULL);
+    struct api_settings settings = world_api_settings(world);
+    struct test_exchange *made, *changed;
+    const char *first = world_volume(world, 1), *second = world_volume(world, 1), *attachment;
+    struct error err;
+    struct api *api;
+
+    world_call(world, "POST", "/attachments",
+               PATH("{\"attachment\": {\"volume_uuid\": \"%s\"}}", first));
+    attachment = world_answer_id(world, "attachment");
+    ck_assert_int_eq(api_new(&settings, &api, &err), 0);
+    made = ask_attachment(world, api, "POST", "attachments",
+                          PATH("{\"attachment\": {\"volume_uuid\": \"%s\", "
+                               "\"connector\": {\"host\": \"h\"}}}",
+                               second));
+    changed = ask_attachment(world, api, "PUT", PATH("attachments/%s", attachment),
+                             "{\"attachment\": {\"connector\": {\"host\": \"h\"}}}");
+    ck_assert(!test_exchange_answered(made) && !test_exchange_answered(changed));
+    api_free(api);
+    ck_assert_int_eq(test_exchange_await(made), 503);
+    ck_assert_ptr_null(test_exchange_header(made, "Retry-After"));
+    test_exchange_free(made);
+    assert_try_later(changed);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM attachments"), 2);
+}
+END_TEST
+
 /* In whatever names the seats were taken, and however many of them. */
 START_TEST(who_has_waited_longest_goes_for_a_project_that_has_no_place) {
     autoworld struct world *world = world_new(NULL);
@@ -457,16 +500,14 @@ START_TEST(a_list_of_values_takes_the_memory_of_its_text) {
 }
 END_TEST
 
-CHECK_MAIN("bounds", a_volume_has_so_many_items_and_no_more,
-           what_is_over_the_limit_already_can_be_made_smaller,
-           no_volume_begins_or_changes_with_too_many_items,
-           image_metadata_are_bounded_in_number_and_size, a_type_has_so_many_specs_and_no_more,
-           a_key_costs_the_same_whatever_else_is_there,
-           a_volume_has_so_many_attachments_and_no_more, a_connector_is_no_place_to_store_things,
-           questions_to_a_silent_backend_do_not_gather,
-           who_waits_for_a_backend_leaves_places_to_others,
-           who_has_waited_longest_goes_for_a_project_that_has_no_place,
-           a_page_of_large_volumes_ends_early, a_page_of_much_text_ends_early,
-           a_summary_of_too_many_metadata_is_refused,
-           a_summary_over_its_limit_is_refused_before_volumes_are_counted,
-           a_list_of_values_takes_the_memory_of_its_text)
+CHECK_MAIN(
+    "bounds", only_what_may_be_repeated_says_when_to_come_again,
+    a_volume_has_so_many_items_and_no_more, what_is_over_the_limit_already_can_be_made_smaller,
+    no_volume_begins_or_changes_with_too_many_items, image_metadata_are_bounded_in_number_and_size,
+    a_type_has_so_many_specs_and_no_more, a_key_costs_the_same_whatever_else_is_there,
+    a_volume_has_so_many_attachments_and_no_more, a_connector_is_no_place_to_store_things,
+    questions_to_a_silent_backend_do_not_gather, who_waits_for_a_backend_leaves_places_to_others,
+    who_has_waited_longest_goes_for_a_project_that_has_no_place, a_page_of_large_volumes_ends_early,
+    a_page_of_much_text_ends_early, a_summary_of_too_many_metadata_is_refused,
+    a_summary_over_its_limit_is_refused_before_volumes_are_counted,
+    a_list_of_values_takes_the_memory_of_its_text)

@@ -48,6 +48,7 @@ START_TEST(every_kind_has_its_fault) {
     expect_fault(ERROR_TOO_LARGE, 413, "overLimit");
     expect_fault(ERROR_BAD_MEDIA_TYPE, 415, "badMediaType");
     expect_fault(ERROR_TRY_LATER, 503, "serviceUnavailable");
+    expect_fault(ERROR_GOES_ON, 503, "serviceUnavailable");
 }
 END_TEST
 
