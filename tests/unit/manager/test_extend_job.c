@@ -932,7 +932,56 @@ START_TEST(a_host_to_which_the_instance_has_moved_hears_of_a_pending_extend) {
 }
 END_TEST
 
-CHECK_MAIN("extend job", failed_driver_of_an_attached_volume,
+static int attach_elsewhere(struct world *world, const char *id) {
+    return world_call(world, "POST", "/attachments",
+                      arena_format(world->arena,
+                                   "{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": "
+                                   "\"" WORLD_INSTANCE
+                                   "\", \"connector\": {\"host\": \"elsewhere\"}}}",
+                                   id));
+}
+
+/* Its host is dead, and no report will come: either way out leads on long before the deadline. */
+START_TEST(a_pending_extend_of_a_dead_host_can_be_ended_at_once) {
+    static const struct {
+        const char *reset; /* NULL: the attachment is deleted */
+        const char *status;
+        int64_t size;
+    } ways[] = {
+        { "{\"os-reset_status\": {\"status\": \"in-use\"}}", "in-use", 2 },
+        { NULL, "error_extending", 2 },
+    };
+
+    for (size_t i = 0; i < LENGTH(ways); i++) {
+        autoworld struct world *world = world_new(NULL);
+        const char *id = pending_extend(world), *attachment;
+
+        attachment = arena_format(
+            world->arena, "%s",
+            json_string_value(json_object_get(
+                json_array_get(json_object_get(world_show(world, id), "attachments"), 0),
+                "attachment_id")));
+        ck_assert_int_eq(attach_elsewhere(world, id), 400);
+        if (ways[i].reset)
+            ck_assert_int_eq(world_action(world, id, "%s", ways[i].reset), 202);
+        else
+            ck_assert_int_eq(world_call(world, "DELETE",
+                                        arena_format(world->arena, "/attachments/%s", attachment),
+                                        NULL),
+                             200);
+        world_settle(world);
+        assert_volume(world, id, ways[i].status, ways[i].size);
+        assert_settled(world);
+        if (!ways[i].reset)
+            ck_assert_int_eq(
+                world_action(world, id, "{\"os-reset_status\": {\"status\": \"available\"}}"), 202);
+        ck_assert_int_eq(attach_elsewhere(world, id), 200);
+    }
+}
+END_TEST
+
+CHECK_MAIN("extend job", a_pending_extend_of_a_dead_host_can_be_ended_at_once,
+           failed_driver_of_an_attached_volume,
            an_extend_taken_over_waits_for_a_backend_that_is_away,
            done_while_attached_tells_the_instances, refused_news_do_no_harm,
            news_end_with_their_volume, deferred_without_an_instance_fails,
