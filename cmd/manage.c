@@ -10,6 +10,7 @@
 #include "common/cleanup.h"
 #include "policy/rule.h"
 #include "provision/definition.h"
+#include "provision/phases.h"
 #include "json/yaml_print.h"
 
 #include <stdio.h>
@@ -63,6 +64,16 @@ static int print_definitions(const struct config *config, bool json) {
     return EXIT_SUCCESS;
 }
 
+static int print_states(const struct config *config, bool json) {
+    autoarena struct arena *arena = arena_new();
+
+    (void)config;
+    (void)json;
+    for (const struct state_table *const *table = phase_tables; *table; table++)
+        printf("%s%s", table == phase_tables ? "" : "\n", state_table_text(*table, arena));
+    return EXIT_SUCCESS;
+}
+
 /* clang-format off */
 const struct command_word manage_words[] = {
     { "check", .effect = WORD_READS_DATABASE, .run = manage_check, .json = true,
@@ -87,6 +98,7 @@ const struct command_word manage_words[] = {
     { "openapi", .run = print_openapi, .help = "the API as an OpenAPI 3.1 document" },
     { "definitions", .run = print_definitions,
       .help = "the kinds of documents as CustomResourceDefinitions of Kubernetes" },
+    { "states", .run = print_states, .help = "the phases of declared volumes: which follow which, and when" },
     { "drivers", .run = manage_drivers, .json = true,
       .help = "what each storage driver can do, and its options" },
     { "options-man", .run = print_options_man, .help = "the options as scoria.conf(5) has them" },

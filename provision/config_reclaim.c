@@ -1,5 +1,6 @@
 #include "provision/config_reclaim.h"
 
+#include "provision/phases.h"
 #include "provision/volume_revert.h"
 #include "json/json.h"
 
@@ -31,7 +32,7 @@ static bool is_new(const struct document *config, const json_t *wanted) {
 static int begin(const struct document *before, struct document *after, struct error *err) {
     json_int_t number = json_integer_value(json_object_get(reclaim_of(before), "number")) + 1;
 
-    if (!json_text_is(before->status, "phase", "Bound"))
+    if (!phase_is(&config_states, before->status, CONFIG_BOUND))
         return error_set(err, ERROR_CONFLICT, "spec.reclaim: Volume config %s is not Bound.",
                          before->name);
     if (node_of(after))

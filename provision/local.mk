@@ -14,6 +14,7 @@ libscoria_a_SOURCES += \
 	provision/document_own.c provision/document_own.h \
 	provision/kind.c provision/kind.h \
 	provision/name.c provision/name.h \
+	provision/phases.c provision/phases.h \
 	provision/pool_list.c provision/pool_list.h \
 	provision/reconcile.c provision/reconcile.h provision/reconcile.private.h \
 	provision/reconcile_create.c \
@@ -53,6 +54,7 @@ check_PROGRAMS += \
 	tests/unit/provision/test_document_edit \
 	tests/unit/provision/test_document_own \
 	tests/unit/provision/test_document_quota \
+	tests/unit/provision/test_phases \
 	tests/unit/provision/test_reconcile \
 	tests/unit/provision/test_reconcile_health \
 	tests/unit/provision/test_reconcile_move \

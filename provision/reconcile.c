@@ -40,6 +40,10 @@ const char *side_phase(const struct side *side) {
     return tree_text(side->after.status, "phase");
 }
 
+bool config_is(const struct reconcile *r, enum config_phase phase) {
+    return phase_is(&config_states, r->config.after.status, phase);
+}
+
 /* Of what was read, the rest of the run may still need what it was. */
 static void own(struct reconcile *r, json_t **tree, bool *is_own) {
     if (!*is_own)
@@ -76,6 +80,15 @@ void side_put_status(struct reconcile *r, struct side *side, const char *key, js
     }
     own(r, &side->after.status, &side->own_status);
     put(side->after.status, key, value);
+}
+
+const struct state_row *side_advance(struct reconcile *r, struct side *side,
+                                     const struct state_table *table, unsigned event) {
+    const struct state_row *row = phase_next(table, side_phase(side), event);
+
+    if (row)
+        side_put_status(r, side, "phase", json_string(table->states[row->next]));
+    return row;
 }
 
 json_t *side_conditions(struct reconcile *r) {
@@ -116,8 +129,8 @@ int64_t reconcile_wanted_bytes(const struct reconcile *r) {
 
 /* ---- what is ---- */
 
-const char *replica_phase(const struct document *replica) {
-    return tree_text(replica->status, "phase");
+bool replica_is(const struct document *replica, enum replica_phase phase) {
+    return phase_is(&replica_states, replica->status, phase);
 }
 
 const char *replica_pool_of(const struct document *replica) {
@@ -234,11 +247,10 @@ static int advance(struct reconcile *r, struct error *err) {
     if (r->config.before.deleted_at)
         return reconcile_delete(r, err);
     if (!r->has_volume)
-        return text_is(side_phase(&r->config), "Failed") ? 0 : reconcile_create(r, err);
-    if (text_is(side_phase(&r->config), "Pending") && reconcile_bind(r, err) < 0)
+        return config_is(r, CONFIG_FAILED) ? 0 : reconcile_create(r, err);
+    if (config_is(r, CONFIG_PENDING) && reconcile_bind(r, err) < 0)
         return -1;
-    if (!text_is(side_phase(&r->config), "Bound") &&
-        !text_is(side_phase(&r->config), "Reconciling"))
+    if (!config_is(r, CONFIG_BOUND) && !config_is(r, CONFIG_RECONCILING))
         return 0;
     if (load_snapshots(r, err) < 0 || reconcile_replicas(r, err) < 0 ||
         reconcile_snapshots(r, err) < 0 || reconcile_revert(r, err) < 0 ||

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "provision/document_own.h"
+#include "provision/phases.h"
 #include "provision/reconcile.h"
 #include "provision/replica_pool.h"
 
@@ -40,6 +41,10 @@ bool text_is(const char *text, const char *other);            /* NULL is "" */
 json_t *side_spec(const struct side *side);
 json_t *side_status(const struct side *side);
 const char *side_phase(const struct side *side);
+/* Its phase, by the table: the row; NULL: the event is refused, and nothing changes. */
+const struct state_row *side_advance(struct reconcile *r, struct side *side,
+                                     const struct state_table *table, unsigned event);
+bool config_is(const struct reconcile *r, enum config_phase phase);
 /* Takes over the value; NULL: the key goes. */
 void side_put_spec(struct reconcile *r, struct side *side, const char *key, json_t *value);
 void side_put_status(struct reconcile *r, struct side *side, const char *key, json_t *value);
@@ -61,7 +66,7 @@ int64_t reconcile_wanted_bytes(const struct reconcile *r);
 
 /* ---- what is ---- */
 
-const char *replica_phase(const struct document *replica);
+bool replica_is(const struct document *replica, enum replica_phase phase);
 const char *replica_pool_of(const struct document *replica);
 /* Written at once.  Takes over the value; NULL: the key goes. */
 int replica_put_spec(struct reconcile *r, struct document *replica, const char *key, json_t *value,

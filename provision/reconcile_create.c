@@ -77,7 +77,7 @@ static bool holds(const struct document *replica, const char *snapshot) {
 
     for (size_t i = 0; i < json_array_size(list) && !replica->deleted_at; i++)
         if (text_is(tree_text(json_array_get(list, i), "uid"), snapshot) &&
-            text_is(tree_text(json_array_get(list, i), "phase"), "Ready"))
+            phase_is(&snapshot_states, json_array_get(list, i), SNAPSHOT_READY))
             return true;
     return false;
 }
@@ -104,7 +104,8 @@ static int find_holders(struct reconcile *r, const struct document *config,
 
 /* P19: what it was to be made of is lost; whatever comes under that name is something else. */
 static int give_up(struct reconcile *r, const char *message, struct error *err) {
-    side_put_status(r, &r->config, "phase", json_string("Failed"));
+    if (!side_advance(r, &r->config, &config_states, CONFIG_SOURCE_LOST))
+        return 0;
     side_put_status(r, &r->config, "message", json_string(message));
     return reconcile_tell(r, "Warning", "ProvisioningFailed", message, err);
 }
@@ -118,7 +119,7 @@ static int find_source(struct reconcile *r, const char *name, struct clone_sourc
     if (snapshot_source_find(r->work, r->config.before.project_id, name, &source, &failure) < 0)
         return failure.kind == ERROR_NOT_FOUND ? give_up(r, failure.message, err)
                                                : error_pass(err, &failure);
-    if (text_is(tree_text(source.snapshot.status, "phase"), "Failed"))
+    if (phase_is(&snapshot_states, source.snapshot.status, SNAPSHOT_FAILED))
         return give_up(r,
                        arena_format(r->work->arena,
                                     "spec.cstorVolumeSource: of snapshot %s too few copies are "
@@ -219,8 +220,10 @@ static json_t *volume_body(struct reconcile *r, const struct first_set *set) {
 
 static int make_volume(struct reconcile *r, const struct first_set *set, struct document *ret,
                        struct error *err) {
-    json_t *status = json_keep(r->work->arena,
-                               json_pack("{s:s, s:s}", "phase", "Init", "capacity", set->capacity));
+    json_t *status =
+        json_keep(r->work->arena,
+                  json_pack("{s:s, s:s}", "phase", volume_states.states[volume_states.initial],
+                            "capacity", set->capacity));
 
     return document_own_create(r->work, &kind_replicated_volume, &r->config.before,
                                r->config.before.name, NULL, volume_body(r, set), status, NULL, ret,
@@ -291,7 +294,7 @@ static int tell_trouble(struct reconcile *r, const struct document *replica, str
 }
 
 static bool has_trouble(const struct document *replica) {
-    return text_is(replica_phase(replica), "Error") || *tree_text(replica->status, "message");
+    return replica_is(replica, REPLICA_ERROR) || *tree_text(replica->status, "message");
 }
 
 /* 1: each is made; 0: one is not. */
@@ -299,7 +302,7 @@ static int all_are_made(struct reconcile *r, struct error *err) {
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
 
-        if (text_is(replica_phase(replica), "Healthy"))
+        if (replica_is(replica, REPLICA_HEALTHY))
             continue;
         return has_trouble(replica) ? tell_trouble(r, replica, err) : 0;
     }
@@ -315,16 +318,19 @@ static json_t *reference_to(const struct document *volume) {
 int reconcile_bind(struct reconcile *r, struct error *err) {
     const char *capacity = tree_text(side_spec(&r->volume), "capacity");
     int made = all_are_made(r, err);
+    const struct state_row *row;
     json_t *pools;
 
-    if (made <= 0)
-        return made;
+    if (made < 0)
+        return -1;
+    row = side_advance(r, &r->config, &config_states, made ? CONFIG_REPLICAS_MADE : CONFIG_WAITS);
+    if (!made || !row)
+        return 0;
     pools = json_array();
     for (unsigned i = 0; i < r->count; i++)
         json_array_append_new(pools, json_string(replica_pool_of(&r->replicas[i])));
     side_put_spec(r, &r->config, "cstorVolumeRef", reference_to(&r->volume.before));
-    side_put_status(r, &r->config, "phase", json_string("Bound"));
     side_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", capacity));
     side_put_status(r, &r->config, "poolInfo", pools);
-    return reconcile_tell(r, "Normal", "Provisioned", "The volume is there.", err);
+    return reconcile_tell(r, "Normal", "Provisioned", row->sentence, err);
 }

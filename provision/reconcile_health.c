@@ -23,7 +23,7 @@ static bool is_present(const struct reconcile *r, const struct document *replica
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
     return pool && pool->up && text_is(pool->state, REPLICA_POOL_ONLINE) &&
-           text_is(replica_phase(replica), "Healthy");
+           replica_is(replica, REPLICA_HEALTHY);
 }
 
 /* Of those that are to come only when they have. */
@@ -109,15 +109,13 @@ static int find_facts(const struct reconcile *r, const json_t *conditions, struc
 
 static void put_phase(struct reconcile *r, const struct volume_facts *facts,
                       enum volume_phase phase) {
-    const char *name = volume_phase_names[phase], *reached = volume_phase_names[facts->reached];
+    bool is_same = phase == facts->reached;
 
-    if (facts->has_node) {
-        side_put_status(r, &r->volume, "servedPhase", NULL);
-        return;
-    }
     side_put_status(r, &r->volume, "servedPhase",
-                    text_is(name, reached) ? NULL : json_string(reached));
-    side_put_status(r, &r->volume, "phase", json_string(name));
+                    facts->has_node || is_same ? NULL
+                                               : json_string(volume_phase_names[facts->reached]));
+    if (!facts->has_node)
+        side_advance(r, &r->volume, &volume_states, VOLUME_FOUND + phase);
 }
 
 /* ---- events ---- */

@@ -248,10 +248,10 @@ static unsigned good_but(const struct reconcile *r, const struct document *repli
 static bool may_begin(const struct reconcile *r) {
     const json_t *spec = side_spec(&r->volume);
 
-    return text_is(side_phase(&r->config), "Bound") && !r->scaling &&
-           !*tree_text(spec, "removing") && !json_object_get(spec, "salvage") &&
-           !json_object_get(spec, "revert") && !reconcile_reverts(r) &&
-           (!*publish_node(r) || volume_is_served(r)) && living_but(r, NULL) < REPLICAS_MOST;
+    return config_is(r, CONFIG_BOUND) && !r->scaling && !*tree_text(spec, "removing") &&
+           !json_object_get(spec, "salvage") && !json_object_get(spec, "revert") &&
+           !reconcile_reverts(r) && (!*publish_node(r) || volume_is_served(r)) &&
+           living_but(r, NULL) < REPLICAS_MOST;
 }
 
 /* A lost one before one of a pool that is drained.  NULL: none is to be replaced. */

@@ -49,7 +49,8 @@ int replica_make(struct reconcile *r, const struct document *volume,
                  const struct replica_pool *pool, const char *capacity, unsigned factor,
                  const char *id, json_t *members, const json_t *source, struct error *err) {
     struct arena *arena = r->work->arena;
-    json_t *status = json_keep(arena, json_pack("{s:s}", "phase", members ? "Init" : "Recreate"));
+    const char *phase = replica_phase_names[members ? REPLICA_INIT : REPLICA_RECREATE];
+    json_t *status = json_keep(arena, json_pack("{s:s}", "phase", phase));
     struct document made;
 
     return document_own_create_as(
@@ -127,7 +128,7 @@ static const json_t *mode_of(const struct reconcile *r, const struct document *r
 }
 
 bool replica_is_healthy(const struct reconcile *r, const struct document *replica) {
-    return !replica->deleted_at && text_is(replica_phase(replica), "Healthy") &&
+    return !replica->deleted_at && replica_is(replica, REPLICA_HEALTHY) &&
            text_is(tree_text(mode_of(r, replica), "mode"), "Healthy");
 }
 

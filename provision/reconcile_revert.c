@@ -12,7 +12,7 @@
 static const struct side *source_of(const struct reconcile *r, const json_t *revert) {
     for (unsigned i = 0; i < r->snapshot_count; i++)
         if (text_is(r->snapshots[i].before.id, tree_text(revert, "uid")) &&
-            text_is(side_phase(&r->snapshots[i]), "Ready"))
+            phase_is(&snapshot_states, side_status(&r->snapshots[i]), SNAPSHOT_READY))
             return &r->snapshots[i];
     return NULL;
 }
@@ -31,7 +31,7 @@ static bool is_done(const struct reconcile *r, const json_t *revert) {
     const json_t *told = json_object_get(side_status(&r->volume), "revert");
 
     return json_equal(json_object_get(told, "number"), json_object_get(revert, "number")) &&
-           text_is(tree_text(told, "phase"), REVERT_DONE);
+           phase_is(&revert_states, told, REVERT_IS_DONE);
 }
 
 static void put_condition(struct reconcile *r, const struct condition *now) {
@@ -42,11 +42,12 @@ static void put_condition(struct reconcile *r, const struct condition *now) {
         side_put_conditions(r, conditions);
 }
 
-static int end(struct reconcile *r, const json_t *revert, struct error *err) {
+static int end(struct reconcile *r, const json_t *revert, const struct state_row *row,
+               struct error *err) {
     json_t *done = json_deep_copy(revert);
     const char *name = tree_text(revert, "snapshotName");
 
-    json_object_set_new(done, "phase", json_string(REVERT_DONE));
+    json_object_set_new(done, "phase", json_string(revert_states.states[row->next]));
     side_put_status(r, &r->config, "revert", done);
     side_put_spec(r, &r->volume, "revert", NULL);
     put_condition(r, NULL);
@@ -55,36 +56,49 @@ static int end(struct reconcile *r, const json_t *revert, struct error *err) {
         arena_format(r->work->arena, "The volume holds what snapshot %s does.", name), err);
 }
 
-static int go_on(struct reconcile *r, const json_t *revert, struct error *err) {
-    const char *name = tree_text(revert, "snapshotName");
+static struct condition condition_of(struct reconcile *r, const char *name, bool is_lost) {
+    struct arena *arena = r->work->arena;
+
+    if (is_lost)
+        return (struct condition){ CONDITION_REVERTING, "False", "SnapshotLost",
+                                   arena_format(arena,
+                                                "Snapshot %s is there no more. The volume has to "
+                                                "be reverted to another one.",
+                                                name) };
+    return (
+        struct condition){ CONDITION_REVERTING, "True", "Reverting",
+                           arena_format(arena, "The volume is reverted to snapshot %s.", name) };
+}
+
+static int go_on(struct reconcile *r, const json_t *revert, const struct state_row *row,
+                 struct error *err) {
+    bool is_lost = row->event == REVERT_SNAPSHOT_LOST;
+    struct condition now = condition_of(r, tree_text(revert, "snapshotName"), is_lost);
     const json_t *old = condition_find(side_conditions(r), CONDITION_REVERTING);
-    struct condition now = { CONDITION_REVERTING, "True", "Reverting",
-                             arena_format(r->work->arena, "The volume is reverted to snapshot %s.",
-                                          name) };
 
     side_put_spec(r, &r->volume, "revert",
                   json_pack("{s:O, s:O}", "uid", json_object_get(revert, "uid"), "number",
                             json_object_get(revert, "number")));
-    if (!source_of(r, revert)) {
-        now = (struct condition){ CONDITION_REVERTING, "False", "SnapshotLost",
-                                  arena_format(r->work->arena,
-                                               "Snapshot %s is there no more. The volume has to "
-                                               "be reverted to another one.",
-                                               name) };
-    }
     put_condition(r, &now);
     if (text_is(tree_text(old, "message"), now.message))
         return 0;
-    return reconcile_tell(r, text_is(now.status, "True") ? "Normal" : "Warning", now.reason,
+    return reconcile_tell(r, row->action == PHASE_WARNS ? "Warning" : "Normal", now.reason,
                           now.message, err);
 }
 
 int reconcile_revert(struct reconcile *r, struct error *err) {
     const json_t *revert = volume_revert_pending(&r->config.after);
+    const struct state_row *row;
 
     if (!revert) {
         side_put_spec(r, &r->volume, "revert", NULL);
         return 0;
     }
-    return is_done(r, revert) ? end(r, revert, err) : go_on(r, revert, err);
+    row = phase_next(&revert_states, tree_text(revert, "phase"),
+                     is_done(r, revert)     ? REVERT_REPORTED_DONE
+                     : source_of(r, revert) ? REVERT_WAITS
+                                            : REVERT_SNAPSHOT_LOST);
+    if (!row)
+        return 0;
+    return row->next == REVERT_IS_DONE ? end(r, revert, row, err) : go_on(r, revert, row, err);
 }

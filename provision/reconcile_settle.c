@@ -17,7 +17,7 @@ static bool is_listed(const json_t *pools, const char *pool) {
 
 /* P45: of a replica that goes: its data cannot be removed, and so its document stays. */
 static bool is_stuck(const struct document *replica) {
-    return replica->deleted_at && text_is(replica_phase(replica), "DeletionFailed");
+    return replica->deleted_at && replica_is(replica, REPLICA_DELETION_FAILED);
 }
 
 /* The same, of one whose pool is offline. */
@@ -97,23 +97,22 @@ static int put_stuck(struct reconcile *r, struct error *err) {
 }
 
 int reconcile_settle(struct reconcile *r, struct error *err) {
-    bool is_bound = text_is(side_phase(&r->config), "Bound");
+    const struct state_row *row;
 
     if (!put_pools(r) && !r->scaling) {
         r->scaling = "Scaling";
-        r->scaling_message = "A replica is being filled, or its data go.";
+        r->scaling_message = "A replica is being rebuilt, or its data are being removed.";
     }
     put_scaling(r);
     if (put_stuck(r, err) < 0)
         return -1;
-    if (r->scaling) { /* P20 */
-        side_put_status(r, &r->config, "phase", json_string("Reconciling"));
-        return 0;
-    }
-    if (is_bound || !volume_is_done(r))
-        return 0;
-    side_put_status(r, &r->config, "phase", json_string("Bound"));
-    return reconcile_tell(r, "Normal", "PolicySync", "The policy holds.", err);
+    row = side_advance(r, &r->config, &config_states, /* P20 */
+                       r->scaling          ? CONFIG_REPLICAS_CHANGE
+                       : volume_is_done(r) ? CONFIG_SETTLED
+                                           : CONFIG_NODE_WORKS);
+    return row && row->action == PHASE_TELLS
+               ? reconcile_tell(r, "Normal", "PolicySync", row->sentence, err)
+               : 0;
 }
 
 /* ---- deleted ---- */

@@ -49,7 +49,7 @@ static enum holding holding_of(const struct document *replica, const char *uid) 
 
     if (replica->deleted_at)
         return HOLDS_NOT;
-    if (told && text_is(tree_text(told, "phase"), "Ready"))
+    if (told && phase_is(&snapshot_states, told, SNAPSHOT_READY))
         return HOLDS;
     return is_told(replica) ? HOLDS_NOT : HOLDS_UNKNOWN;
 }
@@ -84,7 +84,7 @@ static bool is_taken(const struct side *snapshot) {
 }
 
 static bool has_failed(const struct side *snapshot) {
-    return text_is(side_phase(snapshot), "Failed");
+    return phase_is(&snapshot_states, side_status(snapshot), SNAPSHOT_FAILED);
 }
 
 static bool is_wanted(const struct side *snapshot) {
@@ -162,7 +162,7 @@ static int hear_volume(struct reconcile *r, struct error *err) {
 
         if (!is_wanted(snapshot))
             continue;
-        if (text_is(tree_text(told, "phase"), "Ready"))
+        if (phase_is(&snapshot_states, told, SNAPSHOT_READY))
             note_taken(r, snapshot, told);
         else if (note_trouble(r, snapshot, find_trouble(r, snapshot, told), err) < 0)
             return -1;
@@ -320,22 +320,30 @@ static struct holders find_holders(const struct reconcile *r, const struct side 
     return found;
 }
 
+static enum snapshot_event find_event(const struct side *snapshot, const struct holders *holders) {
+    bool is_ready = phase_is(&snapshot_states, side_status(snapshot), SNAPSHOT_READY);
+
+    if (2 * holders->count > holders->living)
+        return SNAPSHOT_HELD;
+    return holders->unknown > 0 || holders->copies || (is_ready && holders->count > 0)
+               ? SNAPSHOT_WAITS
+               : SNAPSHOT_LOST;
+}
+
 static int put_phase(struct reconcile *r, struct side *snapshot, const struct holders *holders,
                      struct error *err) {
     struct arena *arena = r->work->arena;
     const char *name = snapshot->before.name, *lost;
-    bool is_ready = text_is(side_phase(snapshot), "Ready");
+    const struct state_row *row =
+        side_advance(r, snapshot, &snapshot_states, find_event(snapshot, holders));
 
-    if (!is_ready && 2 * holders->count > holders->living) {
-        side_put_status(r, snapshot, "phase", json_string("Ready"));
+    if (!row || row->action == PHASE_STAYS)
+        return 0;
+    if (row->action == PHASE_TELLS)
         return reconcile_tell(r, "Normal", "SnapshotReady",
                               arena_format(arena, "Snapshot %s is there.", name), err);
-    }
-    if (holders->unknown > 0 || holders->copies || (is_ready && holders->count > 0))
-        return 0;
     lost = arena_format(arena, "Snapshot %s is on %u of %u pools, which is too few.", name,
                         holders->count, holders->living);
-    side_put_status(r, snapshot, "phase", json_string("Failed"));
     side_put_status(r, snapshot, "message", json_string(lost));
     return reconcile_tell(r, "Warning", "SnapshotFailed", lost, err);
 }

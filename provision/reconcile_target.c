@@ -111,7 +111,7 @@ static void set_node(struct reconcile *r, const char *node) {
 /* How the node before it left it says nothing about when it can be reached. */
 static int give(struct reconcile *r, const char *node, struct error *err) {
     set_node(r, node);
-    side_put_status(r, &r->volume, "phase", json_string("Init"));
+    side_advance(r, &r->volume, &volume_states, VOLUME_GIVEN);
     return reconcile_tell(r, "Normal", "Publishing",
                           arena_format(r->work->arena, "Node %s is to serve the volume.", node),
                           err);
@@ -211,7 +211,7 @@ static int take_over(struct reconcile *r, const char *node, struct error *err) {
 
     put_nothing_waits(r);
     set_node(r, node);
-    side_put_status(r, &r->volume, "phase", json_string("Offline"));
+    side_advance(r, &r->volume, &volume_states, VOLUME_TAKEN);
     side_put_status(r, &r->volume, "target", NULL);
     put_silent(r);
     return reconcile_tell(r, "Warning", "TakenOver", message, err);

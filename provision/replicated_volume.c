@@ -4,6 +4,7 @@
 #include "provision/condition.h"
 #include "provision/document.h"
 #include "provision/name.h"
+#include "provision/phases.h"
 #include "provision/volume_health.h"
 #include "provision/volume_revert.h"
 #include "provision/volume_salvage.h"
@@ -146,7 +147,7 @@ static const struct schema_field snapshot_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
-static const char *const revert_phases[] = { REVERT_PENDING, REVERT_DONE, NULL };
+static const char *const revert_phases[] = { "Pending", "Done", NULL };
 
 static const struct schema_field revert_fields[] = {
     { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the revert." },
@@ -205,14 +206,18 @@ static const struct schema_field status_fields[] = {
 };
 /* clang-format on */
 
-/* Its node's words about each replica and about the whole agree, or the worse one counts. */
+/* The phase that its node reports, or a worse one that the replicas reported beside it make it. */
 static void put_phase(const struct document *before, struct document *after) {
+    const char *phase = json_text_of(before->status, "phase");
     struct volume_facts facts = { .has_node = true };
+    const struct state_row *row;
 
     json_object_del(after->status, "servedPhase");
     volume_facts_read(json_object_get(before->body, "spec"), after->status, &facts);
-    json_object_set_new(after->status, "phase",
-                        json_string(volume_phase_names[volume_phase_of(&facts)]));
+    row = phase_next(&volume_states, phase, VOLUME_FOUND + volume_phase_of(&facts));
+    if (row)
+        phase = volume_phase_names[row->next];
+    json_object_set_new(after->status, "phase", json_string(phase));
 }
 
 /* A node that tells of a target has it, or is about to: from then on only its own word gives the

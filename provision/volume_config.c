@@ -3,6 +3,7 @@
 #include "provision/config_reclaim.h"
 #include "provision/document_store.h"
 #include "provision/name.h"
+#include "provision/phases.h"
 #include "provision/pool_list.h"
 #include "provision/replica_space.h"
 #include "provision/snapshot_source.h"
@@ -201,7 +202,7 @@ static const char *phase_of(const struct document *config) {
 }
 
 static bool is_bound(const struct document *config) {
-    return strcmp(phase_of(config), "Bound") == 0;
+    return phase_is(&config_states, config->status, CONFIG_BOUND);
 }
 
 /* As a policy would name those that it has. */
@@ -222,8 +223,7 @@ static const json_t *pools_of(struct arena *arena, const struct document *config
 
 static bool is_healthy(const struct document *volume, const struct document *replica) {
     const json_t *list = json_object_get(volume->status, "replicaStatuses");
-    const char *phase = text_of(replica->status, "phase");
-    bool is_healthy = phase && strcmp(phase, "Healthy") == 0;
+    bool is_healthy = phase_is(&replica_states, replica->status, REPLICA_HEALTHY);
 
     for (size_t i = 0; i < json_array_size(list); i++)
         if (strcmp(text_of(json_array_get(list, i), "replicaId"), replica->id) == 0)
@@ -267,16 +267,18 @@ static int check_pools(struct work *work, const struct document *before,
         return -1;
     if (pool_list_is_same(old_policy, policy))
         return 0;
-    if (strcmp(phase_of(before), "Reconciling") == 0 &&
+    if (phase_is(&config_states, before->status, CONFIG_RECONCILING) &&
         pool_list_names_same(used_pools(arena, before), policy))
         return 0;
     old = pool_list_effective(arena, pools_of(arena, before, old_policy), replaced);
     wanted = pool_list_effective(arena, policy, replaced);
     if (json_object_size(replaced) > 0 && pool_list_names_same(old, wanted))
         return 0;
-    if (!old_policy && strcmp(phase_of(before), "Pending") == 0)
+    if (!old_policy && phase_is(&config_states, before->status, CONFIG_PENDING))
         return check_pool_count(after, err);
-    gone = strcmp(phase_of(before), "Reconciling") == 0 ? pool_list_only_gone(old, wanted) : NULL;
+    gone = phase_is(&config_states, before->status, CONFIG_RECONCILING)
+               ? pool_list_only_gone(old, wanted)
+               : NULL;
     may_go = gone ? is_replaceable(work, before, gone, err) : 0;
     if (may_go != 0)
         return may_go < 0 ? -1 : 0;
@@ -302,6 +304,14 @@ static int check_size(struct work *work, const struct document *before,
                      quantity_text(work->arena, wanted));
 }
 
+static void put_edited(const struct document *before, struct document *after) {
+    const struct state_row *row =
+        phase_next(&config_states, phase_of(before), CONFIG_POLICY_EDITED);
+
+    if (row)
+        json_object_set_new(after->status, "phase", json_string(config_states.states[row->next]));
+}
+
 /* P20: a policy that was edited has to be made true again. */
 static int check_config_edit(struct work *work, const struct document *before,
                              struct document *after, struct error *err) {
@@ -322,8 +332,8 @@ static int check_config_edit(struct work *work, const struct document *before,
         volume_revert_edit(work, before, after, err) < 0 ||
         config_reclaim_edit(work, before, after, err) < 0)
         return -1;
-    if (is_bound(before) && old_policy && !json_equal(old_policy, policy))
-        json_object_set_new(after->status, "phase", json_string("Reconciling"));
+    if (old_policy && !json_equal(old_policy, policy))
+        put_edited(before, after);
     return 0;
 }
 

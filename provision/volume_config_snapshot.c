@@ -5,6 +5,7 @@
 #include "ledger/quota_limit.h"
 #include "provision/document_store.h"
 #include "provision/name.h"
+#include "provision/phases.h"
 #include "provision/replica_space.h"
 #include "provision/snapshot_node.h"
 #include "provision/snapshot_source.h"
@@ -59,16 +60,14 @@ static int check_node(struct work *work, const struct document *config, struct e
 
 static int check_snapshot(struct work *work, struct document *snapshot, struct error *err) {
     struct document config;
-    const char *phase;
 
     if (error_if_none(document_named(work, &kind_volume_config, snapshot->project_id,
                                      volume_of(snapshot), &config, err),
                       err, ERROR_NOT_FOUND, "spec.volumeName: Volume config %s could not be found.",
                       volume_of(snapshot)) < 0)
         return -1;
-    phase = json_text_of(config.status, "phase");
-    if (config.deleted_at || !phase ||
-        (strcmp(phase, "Bound") != 0 && strcmp(phase, "Reconciling") != 0))
+    if (config.deleted_at || !(phase_is(&config_states, config.status, CONFIG_BOUND) ||
+                               phase_is(&config_states, config.status, CONFIG_RECONCILING)))
         return error_set(err, ERROR_CONFLICT, "spec.volumeName: Volume config %s is %s.",
                          config.name, config.deleted_at ? "being deleted" : "not Bound yet");
     snapshot->owner_id = config.id;
@@ -80,9 +79,9 @@ static int check_snapshot(struct work *work, struct document *snapshot, struct e
 /* One that is lost is of no use to it. */
 static bool is_reverted_to(const struct document *config, const struct document *snapshot) {
     const char *uid = json_text_of(volume_revert_pending(config), "uid");
-    const char *phase = json_text_of(snapshot->status, "phase");
 
-    return uid && strcmp(uid, snapshot->id) == 0 && !(phase && strcmp(phase, "Failed") == 0);
+    return uid && strcmp(uid, snapshot->id) == 0 &&
+           !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_FAILED);
 }
 
 /* Its files are what a clone is made of, and what the volume is put back to. */

@@ -6,15 +6,16 @@
 #include <string.h>
 
 const char *const volume_phase_names[] = {
-    [VOLUME_INIT] = "Init",       [VOLUME_HEALTHY] = "Healthy", [VOLUME_DEGRADED] = "Degraded",
-    [VOLUME_OFFLINE] = "Offline", [VOLUME_ERROR] = "Error",     [VOLUME_PHASES] = NULL,
+    [VOLUME_IS_INIT] = "Init",         [VOLUME_IS_HEALTHY] = "Healthy",
+    [VOLUME_IS_DEGRADED] = "Degraded", [VOLUME_IS_OFFLINE] = "Offline",
+    [VOLUME_IS_ERROR] = "Error",       [VOLUME_PHASES] = NULL,
 };
 
 enum volume_phase volume_phase_named(const char *name) {
     for (unsigned i = 0; name && volume_phase_names[i]; i++)
         if (strcmp(volume_phase_names[i], name) == 0)
             return i;
-    return VOLUME_INIT;
+    return VOLUME_IS_INIT;
 }
 
 /* ---- facts ---- */
@@ -63,17 +64,17 @@ enum volume_phase volume_phase_served(const struct volume_facts *facts) {
     if (!facts->is_serving || !facts->is_listed)
         return facts->reached;
     if (facts->in_sync == 0)
-        return worse(facts->reached, VOLUME_OFFLINE);
+        return worse(facts->reached, VOLUME_IS_OFFLINE);
     if (facts->in_sync < facts->listed || facts->undecided > 0)
-        return worse(facts->reached, VOLUME_DEGRADED);
+        return worse(facts->reached, VOLUME_IS_DEGRADED);
     return facts->reached;
 }
 
 static enum volume_phase unserved(const struct volume_facts *facts) {
     if (facts->present < facts->needed)
-        return worse(facts->reached, VOLUME_OFFLINE);
-    if (facts->reached == VOLUME_HEALTHY && facts->present < facts->replicas)
-        return VOLUME_DEGRADED;
+        return worse(facts->reached, VOLUME_IS_OFFLINE);
+    if (facts->reached == VOLUME_IS_HEALTHY && facts->present < facts->replicas)
+        return VOLUME_IS_DEGRADED;
     return facts->reached;
 }
 
@@ -97,7 +98,7 @@ static struct condition unpublished(struct arena *arena, const struct volume_fac
                                                 "The volume is not published, and cannot be "
                                                 "served: %s, and %u are needed.",
                                                 places, facts->needed) };
-    if (facts->reached >= VOLUME_OFFLINE)
+    if (facts->reached >= VOLUME_IS_OFFLINE)
         return (struct condition){ type, "Unknown", "LeftOffline",
                                    arena_format(arena,
                                                 "The volume was offline when it was served last; "
@@ -116,7 +117,7 @@ static struct condition unserved_now(struct arena *arena, const struct volume_fa
                                                 "The volume is not served: %u of its %u replicas "
                                                 "are in sync, and %u are needed.",
                                                 facts->in_sync, facts->listed, facts->needed) };
-    if (facts->has_node && facts->reached >= VOLUME_OFFLINE)
+    if (facts->has_node && facts->reached >= VOLUME_IS_OFFLINE)
         return (struct condition){ type, "False", "NotServed",
                                    "The volume is not served; its node retries." };
     return (struct condition){ type, "False", "Starting",
@@ -133,7 +134,7 @@ static struct condition available(struct arena *arena, const struct volume_facts
                                    "volume." };
     if (!facts->is_wanted)
         return unpublished(arena, facts);
-    if (!facts->has_node || !facts->is_serving || phase >= VOLUME_OFFLINE)
+    if (!facts->has_node || !facts->is_serving || phase >= VOLUME_IS_OFFLINE)
         return unserved_now(arena, facts);
     if (facts->undecided > 0)
         return (struct condition){ type, "True", "UndecidedBlocks",

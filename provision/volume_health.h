@@ -14,17 +14,17 @@
 
 /* From the best to the worst. */
 enum volume_phase {
-    VOLUME_INIT, /* it was not served yet */
-    VOLUME_HEALTHY,
-    VOLUME_DEGRADED,
-    VOLUME_OFFLINE,
-    VOLUME_ERROR,
+    VOLUME_IS_INIT, /* it was not served yet */
+    VOLUME_IS_HEALTHY,
+    VOLUME_IS_DEGRADED,
+    VOLUME_IS_OFFLINE,
+    VOLUME_IS_ERROR,
     VOLUME_PHASES
 };
 
 extern const char *const volume_phase_names[]; /* by number, ended with NULL */
 
-enum volume_phase volume_phase_named(const char *name); /* VOLUME_INIT: none of them */
+enum volume_phase volume_phase_named(const char *name); /* VOLUME_IS_INIT: none of them */
 
 struct volume_facts {
     unsigned needed;           /* replicas without which nothing is written */

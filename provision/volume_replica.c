@@ -3,6 +3,7 @@
  * it.  The document stays until the data are gone (P45).
  */
 #include "provision/document.h"
+#include "provision/phases.h"
 
 #include "ledger/work.h"
 #include "json/json.h"
@@ -61,11 +62,6 @@ static const struct schema_field fields[] = {
     SCHEMA_FIELDS_END,
 };
 
-static const char *const phases[] = {
-    "Init", "Healthy", "Recreate", "Rebuilding", "Offline", "Degraded", "Error", "DeletionFailed",
-    "Deleted", NULL,
-};
-
 static const struct schema_field capacity_fields[] = {
     { "used", SCHEMA_QUANTITY, .about = "What its file takes." },
     { "total", SCHEMA_QUANTITY, .about = "How large its file is." },
@@ -99,7 +95,7 @@ static const struct schema_field reclaim_fields[] = {
 };
 
 static const struct schema_field status_fields[] = {
-    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = phases, .about = "How it is." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = replica_phase_names, .about = "How it is." },
     { "capacity", SCHEMA_OBJECT, .of = capacity_fields, .about = "What it takes." },
     { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
       .about = "Those of its spec that are to be held, or are still there; without: not known." },
@@ -110,17 +106,28 @@ static const struct schema_field status_fields[] = {
 };
 /* clang-format on */
 
+/* A report that the table has no row for leaves the phase as it is. */
+static void put_phase(const struct document *before, struct document *after) {
+    const char *phase = json_text_of(before->status, "phase");
+    unsigned found = phase_named(&replica_states, json_text_of(after->status, "phase"));
+
+    if (!phase_next(&replica_states, phase, found))
+        json_object_set_new(after->status, "phase", json_string(phase));
+}
+
 /* Its data are gone, and so is what held the document; nobody loses data that are wanted. */
 static int check_replica_status(struct work *work, const struct document *before,
                                 struct document *after, struct error *err) {
-    const char *phase = json_text_of(after->status, "phase");
     json_t *finalizers;
 
-    if (strcmp(phase, "Deleted") != 0)
+    if (!phase_is(&replica_states, after->status, REPLICA_DELETED)) {
+        put_phase(before, after);
         return 0;
+    }
     if (!before->deleted_at)
         return error_set(err, ERROR_CONFLICT,
                          "status.phase: Volume replica %s is not being deleted.", before->name);
+    put_phase(before, after);
     finalizers = json_keep(work->arena, json_array());
     for (size_t i = 0; i < json_array_size(before->finalizers); i++)
         if (strcmp(json_string_value(json_array_get(before->finalizers, i)),

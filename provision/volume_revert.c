@@ -3,6 +3,7 @@
 #include "common/md5.h"
 #include "common/quantity.h"
 #include "provision/document_store.h"
+#include "provision/phases.h"
 #include "provision/snapshot_node.h"
 #include "json/json.h"
 
@@ -25,7 +26,7 @@ static bool same(const char *a, const char *b) {
 const json_t *volume_revert_pending(const struct document *config) {
     const json_t *revert = revert_of(config);
 
-    return same(json_text_of(revert, "phase"), REVERT_PENDING) ? revert : NULL;
+    return phase_is(&revert_states, revert, REVERT_IS_PENDING) ? revert : NULL;
 }
 
 /* The last one that was begun is not begun again, whoever has taken it away and puts it back. */
@@ -89,9 +90,7 @@ static int64_t storage_of(const json_t *holder) {
 
 static int check_snapshot(const struct document *config, const struct document *snapshot,
                           struct error *err) {
-    const char *phase = json_text_of(snapshot->status, "phase");
-
-    if (snapshot->deleted_at || !same(phase, "Ready"))
+    if (snapshot->deleted_at || !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_READY))
         return error_set(err, ERROR_CONFLICT, "spec.revert.snapshotName: Snapshot %s is %s.",
                          snapshot->name, snapshot->deleted_at ? "being deleted" : "not ready");
     if (storage_of(snapshot->status) != storage_of(config->status) ||
@@ -120,7 +119,7 @@ static int find_snapshot(struct work *work, const struct document *config, const
 /* It would hold what the volume is put back to. */
 static bool is_to_be_taken(const struct document *snapshot) {
     return !snapshot->deleted_at && !json_text_of(snapshot->status, "creationTime") &&
-           !same(json_text_of(snapshot->status, "phase"), "Failed");
+           !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_FAILED);
 }
 
 static int check_others(struct work *work, const struct document *config, struct error *err) {
@@ -152,21 +151,27 @@ static int check_node(struct work *work, const struct document *config, struct e
 static int begin(struct work *work, const struct document *before, struct document *after,
                  const json_t *wanted, struct error *err) {
     json_int_t number = json_integer_value(json_object_get(revert_of(before), "number")) + 1;
-    const char *phase = json_text_of(before->status, "phase");
+    const char *phase = json_text_of(revert_of(before), "phase");
+    const struct state_row *row;
     struct document snapshot;
 
-    if (!same(phase, "Bound") && !volume_revert_pending(before))
+    if (!phase_is(&config_states, before->status, CONFIG_BOUND) && !volume_revert_pending(before))
         return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s is not Bound.",
                          before->name);
     if (check_earlier(work, before, wanted, err) < 0 ||
         find_snapshot(work, after, json_text_of(wanted, "snapshotName"), &snapshot, err) < 0 ||
         check_others(work, before, err) < 0 || check_node(work, after, err) < 0)
         return -1;
+    row = phase_next(&revert_states, phase, REVERT_REQUESTED);
+    if (!row)
+        return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s is not reverted now.",
+                         before->name);
     json_object_set_new(after->status, "revert",
                         json_pack("{s:I, s:s, s:s, s:s*, s:s, s:o}", "number", number, "uid",
                                   snapshot.id, "snapshotName", snapshot.name, "request",
-                                  json_text_of(wanted, "request"), "phase", REVERT_PENDING,
-                                  "earlier", earlier_of(work->arena, before)));
+                                  json_text_of(wanted, "request"), "phase",
+                                  revert_states.states[row->next], "earlier",
+                                  earlier_of(work->arena, before)));
     return 0;
 }
 

@@ -9,9 +9,6 @@
 
 #include "provision/document.h"
 
-#define REVERT_PENDING "Pending"
-#define REVERT_DONE    "Done"
-
 /* Its status.revert, while that is pending; NULL: it is not being reverted. */
 const json_t *volume_revert_pending(const struct document *config);
 

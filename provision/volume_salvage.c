@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "provision/document_own.h"
+#include "provision/phases.h"
 #include "provision/replica_pool.h"
 #include "json/json.h"
 
@@ -128,7 +129,16 @@ static int check_silent(const struct document *volume, const char *stopped, stru
                      silent, volume->name, silent);
 }
 
-/* ---- the word ---- */
+/* ---- the request ---- */
+
+unsigned volume_salvage_state(const json_t *spec) {
+    const json_t *wanted = json_object_get(spec, "salvage");
+
+    if (!wanted)
+        return RECOVERY_IS_NONE;
+    return count_of(wanted, "number") == count_of(spec, "salvaged") ? RECOVERY_IS_CONFIRMED
+                                                                    : RECOVERY_IS_REQUESTED;
+}
 
 /* What stands may have been done already, and lost its votes again before that was heard. */
 static bool is_said(const struct document *volume, const struct document *replica) {
@@ -152,6 +162,7 @@ static void put_word(struct work *work, const struct document *replica,
 int volume_salvage(struct work *work, const struct document *replica,
                    const struct salvage_word *word, struct document *ret, struct error *err) {
     struct document before, after;
+    unsigned state;
 
     if (document_find(work, &kind_replicated_volume, replica->owner_id, &before, err) < 0)
         return -1;
@@ -168,6 +179,9 @@ int volume_salvage(struct work *work, const struct document *replica,
     if (check_target(&before, err) < 0 || check_heard(work, &before, err) < 0 ||
         check_replica(&before, replica, err) < 0 || check_silent(&before, word->stopped, err) < 0)
         return -1;
+    state = volume_salvage_state(spec_of(&before));
+    if (!state_table_next(&recovery_states, &state, RECOVERY_REQUESTED))
+        return error_set(err, ERROR_CONFLICT, "Volume %s is not recovered now.", before.name);
     after = before;
     put_word(work, replica, &before, &after);
     if (document_own_write(work, &before, &after, err) < 0)

@@ -30,6 +30,9 @@ struct salvage_word {
 int volume_salvage(struct work *work, const struct document *replica,
                    const struct salvage_word *word, struct document *ret, struct error *err);
 
+/* Where it stands, as the spec of the volume has it (provision/phases.h). */
+unsigned volume_salvage_state(const json_t *spec);
+
 /* Why the node has refused, as a sentence's end. */
 const char *volume_salvage_refusal(const json_t *told);
 

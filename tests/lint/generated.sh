@@ -60,7 +60,7 @@ print openapi >"$new"
 compare docs/openapi.json
 print definitions >"$new"
 compare etc/kubernetes/documents/definitions.yaml
-for file in docs/api.md docs/drivers.md man/scoria.conf.5; do
+for file in docs/api.md docs/drivers.md docs/provisioning.md man/scoria.conf.5; do
     refresh "$file" >"$new"
     compare "$file"
 done

@@ -106,7 +106,7 @@ WORK_TEST(a_word_stands_when_the_node_has_found_no_votes) {
                      arena_format(work->arena, "{\"number\":%jd,\"replicaId\":\"%s\"}",
                                   (intmax_t)number, replica_of(work, config, 1).id));
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
-    ck_assert_ptr_nonnull(strstr(conditions_at(work, config), "db-pool-b is believed alone"));
+    ck_assert_ptr_nonnull(strstr(conditions_at(work, config), "recovery from replica db-pool-b"));
     ck_assert_int_eq(salvage(work, config, 1), number); /* the same once more is nothing new */
 
     say_salvage(work, config, number, "Able", "");
@@ -158,7 +158,7 @@ WORK_TEST(a_volume_that_has_its_votes_stays_as_it_is) {
     assert_nothing_pends(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
     ck_assert_str_eq(last_event(work, config),
-                     "Warning SalvageRefused 1: Replica db-pool-b is not believed alone: the "
+                     "Warning SalvageRefused 1: No forced recovery from replica db-pool-b: the "
                      "volume can be served without that.");
     say_salvage(work, config, number, "Able", ""); /* heard late */
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
@@ -236,8 +236,8 @@ WORK_TEST(of_a_silent_node_nobody_knows_what_is_lost) {
     settle(work, config);
     assert_nothing_pends(work, config);
     ck_assert(has_event(work, config,
-                        "Warning SalvageRefused 1: Replica db-pool-b is not believed alone: the "
-                        "volume's node is silent"));
+                        "Warning SalvageRefused 1: No forced recovery from replica db-pool-b: the "
+                        "volume's node does not report"));
     put_pool(work, "pool-a", "host-a", 900 * GIB);
     say_salvage(work, config, number, "Able", "");
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");

@@ -29,7 +29,7 @@ static void check_health(const struct volume_facts *facts, const struct volume_h
         ck_assert(is(&health->available, "Unknown") && is(&health->redundant, "Unknown"));
         return;
     }
-    if (health->phase == VOLUME_HEALTHY) {
+    if (health->phase == VOLUME_IS_HEALTHY) {
         unsigned good = facts->has_node && facts->is_serving ? facts->in_sync : facts->present;
 
         ck_assert_msg(facts->has_node || good == REPLICAS, "Healthy with a pool that is offline");
@@ -37,16 +37,16 @@ static void check_health(const struct volume_facts *facts, const struct volume_h
                           (good == REPLICAS && facts->undecided == 0),
                       "Healthy with a replica that is out of sync");
     }
-    if (facts->is_wanted && health->phase >= VOLUME_OFFLINE)
+    if (facts->is_wanted && health->phase >= VOLUME_IS_OFFLINE)
         ck_assert(!is(&health->available, "True"));
     if (facts->is_wanted && !(facts->has_node && facts->is_serving))
         ck_assert(is(&health->available, "False"));
     if (!facts->has_node && facts->present < facts->needed) {
-        ck_assert_int_ge(health->phase, VOLUME_OFFLINE);
+        ck_assert_int_ge(health->phase, VOLUME_IS_OFFLINE);
         ck_assert(is(&health->available, "False"));
     }
-    ck_assert(!is(&health->redundant, "True") || health->phase != VOLUME_DEGRADED ||
-              facts->reached == VOLUME_DEGRADED);
+    ck_assert(!is(&health->redundant, "True") || health->phase != VOLUME_IS_DEGRADED ||
+              facts->reached == VOLUME_IS_DEGRADED);
 }
 
 static void check_facts(struct arena *arena, const struct volume_facts *facts,
@@ -100,19 +100,19 @@ START_TEST(a_volume_of_one_replica_is_not_redundant_and_that_is_no_warning) {
 
     ck_assert_str_eq(health.redundant.reason, "SingleReplica");
     ck_assert(volume_condition_is_good(&health.redundant));
-    ck_assert_int_eq(health.phase, VOLUME_INIT);
+    ck_assert_int_eq(health.phase, VOLUME_IS_INIT);
 }
 END_TEST
 
 START_TEST(a_volume_that_was_left_offline_is_not_said_to_be_available) {
     autoarena struct arena *arena = arena_new();
     const struct volume_facts facts = {
-        .needed = 2, .replicas = 3, .present = 3, .reached = VOLUME_OFFLINE
+        .needed = 2, .replicas = 3, .present = 3, .reached = VOLUME_IS_OFFLINE
     };
     struct volume_health health = volume_health_of(arena, &facts);
 
     ck_assert_str_eq(health.available.status, "Unknown");
-    ck_assert_int_eq(health.phase, VOLUME_OFFLINE);
+    ck_assert_int_eq(health.phase, VOLUME_IS_OFFLINE);
 }
 END_TEST
 
