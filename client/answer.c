@@ -29,9 +29,7 @@ static const char *key_of(const json_t *root, enum error_kind kind) {
 static const char *read_fault(const json_t *root, int status, enum error_kind kind) {
     const json_t *fault = json_object_get(root, key_of(root, kind));
 
-    return json_integer_value(json_object_get(fault, "code")) == status
-               ? json_text_of(fault, "message")
-               : NULL;
+    return json_int_at(fault, "code") == status ? json_text_of(fault, "message") : NULL;
 }
 
 /* {"code": "404 Not Found", "title": …, "message": …}: what has no route has no faults. */

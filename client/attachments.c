@@ -54,10 +54,7 @@ static const char *body_of(struct arena *arena, const char *volume_id,
                            const struct remote_connector *connector) {
     struct json_out out;
 
-    json_out_init(&out, arena, 512);
-    out_begin_object(&out);
-    out_key(&out, "attachment");
-    out_begin_object(&out);
+    json_out_begin(&out, arena, "attachment");
     if (volume_id)
         out_put_text(&out, "volume_uuid", volume_id);
     out_key(&out, "connector");
@@ -66,9 +63,7 @@ static const char *body_of(struct arena *arena, const char *volume_id,
     out_put_text(&out, "mountpoint", connector->host);
     out_put_text(&out, "mode", connector->readonly ? "ro" : "rw");
     out_end_object(&out);
-    out_end_object(&out);
-    out_end_object(&out);
-    return json_out_text(&out);
+    return json_out_end(&out);
 }
 
 int attachments_create(const struct client *api, struct arena *arena, const char *volume_id,

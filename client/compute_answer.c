@@ -5,9 +5,7 @@
 /* The compute service's own "not now", before it has begun with anything; a proxy's 503 has no such
  * form. */
 static bool is_own_unavailable(const struct http_answer *answer, const json_t *root) {
-    return answer->status == 503 &&
-           json_integer_value(
-               json_object_get(json_object_get(root, "serviceUnavailable"), "code")) == 503;
+    return answer->status == 503 && json_int_at(root, "serviceUnavailable.code") == 503;
 }
 
 /*

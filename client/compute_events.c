@@ -101,7 +101,7 @@ static int64_t find_code(const json_t *root, const struct compute_event *event) 
         const json_t *item = json_array_get(list, i);
 
         if (is_our_event(item, event))
-            return json_integer_value(json_object_get(item, "code"));
+            return json_int_at(item, "code");
     }
     return 0;
 }
@@ -128,8 +128,7 @@ static enum event_verdict judge(struct arena *arena, const struct compute_event 
 static const char *write_event(struct arena *arena, const struct compute_event *event) {
     struct json_out out;
 
-    json_out_init(&out, arena, 256);
-    out_begin_object(&out);
+    json_out_begin(&out, arena, NULL);
     out_key(&out, "events");
     out_begin_array(&out);
     out_begin_object(&out);
@@ -138,8 +137,7 @@ static const char *write_event(struct arena *arena, const struct compute_event *
     out_put_text(&out, "tag", event->volume_id);
     out_end_object(&out);
     out_end_array(&out);
-    out_end_object(&out);
-    return json_out_text(&out);
+    return json_out_end(&out);
 }
 
 static enum event_verdict post_event(const struct client *client, struct arena *arena,

@@ -10,10 +10,7 @@
 static const char *write_create(struct arena *arena, const struct compute_assist *assist) {
     struct json_out out;
 
-    json_out_init(&out, arena, 256);
-    out_begin_object(&out);
-    out_key(&out, "snapshot");
-    out_begin_object(&out);
+    json_out_begin(&out, arena, "snapshot");
     out_put_text(&out, "volume_id", assist->volume_id);
     out_key(&out, "create_info");
     out_begin_object(&out);
@@ -28,22 +25,18 @@ static const char *write_create(struct arena *arena, const struct compute_assist
         out_end_array(&out);
     }
     out_end_object(&out);
-    out_end_object(&out);
-    out_end_object(&out);
-    return json_out_text(&out);
+    return json_out_end(&out);
 }
 
 static const char *write_delete(struct arena *arena, const struct compute_assist *assist) {
     struct json_out out;
 
-    json_out_init(&out, arena, 256);
-    out_begin_object(&out);
+    json_out_begin(&out, arena, NULL);
     out_put_text(&out, "volume_id", assist->volume_id);
     out_put_text(&out, "type", "qcow2");
     out_put_text(&out, "file_to_merge", assist->file_to_merge);
     out_put_text(&out, "merge_target_file", assist->merge_target_file);
-    out_end_object(&out);
-    return json_out_text(&out);
+    return json_out_end(&out);
 }
 
 static struct client_call write_call(struct arena *arena, const struct compute_assist *assist) {

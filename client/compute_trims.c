@@ -6,16 +6,11 @@
 static const char *write_trim(struct arena *arena, const struct compute_trim *trim) {
     struct json_out out;
 
-    json_out_init(&out, arena, 256);
-    out_begin_object(&out);
-    out_key(&out, "trim");
-    out_begin_object(&out);
+    json_out_begin(&out, arena, "trim");
     out_put_text(&out, "id", trim->id);
     out_put_text(&out, "volume_id", trim->volume_id);
     out_put_text(&out, "instance_uuid", trim->instance_uuid);
-    out_end_object(&out);
-    out_end_object(&out);
-    return json_out_text(&out);
+    return json_out_end(&out);
 }
 
 static int refuse(struct arena *arena, const struct http_answer *answer, struct error *err) {

@@ -73,7 +73,7 @@ const json_t *document_fetch_below(const struct client *client, struct arena *ar
 }
 
 static const char *uid_of(const json_t *document) {
-    return json_text_of(json_object_get(document, "metadata"), "uid");
+    return json_text_at(document, "metadata.uid");
 }
 
 /* Adds a page behind *marker, and moves that: to NULL behind the last one; what has no uid (a pool)

@@ -74,10 +74,7 @@ int groups_create(const struct client *api, struct arena *arena,
                   const struct remote_group_new *wanted, const char **ret_id, struct error *err) {
     struct json_out out;
 
-    json_out_init(&out, arena, 512);
-    out_begin_object(&out);
-    out_key(&out, "group");
-    out_begin_object(&out);
+    json_out_begin(&out, arena, "group");
     out_put_text(&out, "name", wanted->name);
     out_put_text(&out, "description", wanted->description);
     out_put_text(&out, "group_type", wanted->group_type);
@@ -86,9 +83,7 @@ int groups_create(const struct client *api, struct arena *arena,
     for (unsigned i = 0; i < wanted->volume_type_count; i++)
         out_text(&out, wanted->volume_types[i]);
     out_end_array(&out);
-    out_end_object(&out);
-    out_end_object(&out);
-    return make(api, arena, "/groups", json_out_text(&out), "group", ret_id, err);
+    return make(api, arena, "/groups", json_out_end(&out), "group", ret_id, err);
 }
 
 int groups_change(const struct client *api, struct arena *arena, const char *group_id,
@@ -99,17 +94,12 @@ int groups_change(const struct client *api, struct arena *arena, const char *gro
     struct http_answer answer;
     struct json_out out;
 
-    json_out_init(&out, arena, 512);
-    out_begin_object(&out);
-    out_key(&out, "group");
-    out_begin_object(&out);
+    json_out_begin(&out, arena, "group");
     if (*add)
         out_put_text(&out, "add_volumes", add);
     if (*remove)
         out_put_text(&out, "remove_volumes", remove);
-    out_end_object(&out);
-    out_end_object(&out);
-    call.body = json_out_text(&out);
+    call.body = json_out_end(&out);
     return client_call(api, arena, &call, &answer, err);
 }
 
@@ -175,16 +165,11 @@ int group_snapshots_create(const struct client *api, struct arena *arena, const 
                            struct error *err) {
     struct json_out out;
 
-    json_out_init(&out, arena, 512);
-    out_begin_object(&out);
-    out_key(&out, "group_snapshot");
-    out_begin_object(&out);
+    json_out_begin(&out, arena, "group_snapshot");
     out_put_text(&out, "group_id", group_id);
     out_put_text(&out, "name", name);
     out_put_text(&out, "description", description);
-    out_end_object(&out);
-    out_end_object(&out);
-    return make(api, arena, "/group_snapshots", json_out_text(&out), "group_snapshot", ret_id, err);
+    return make(api, arena, "/group_snapshots", json_out_end(&out), "group_snapshot", ret_id, err);
 }
 
 int group_snapshots_delete(const struct client *api, struct arena *arena, const char *id,

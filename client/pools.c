@@ -48,8 +48,7 @@ int group_types_find(const struct client *api, struct arena *arena, const char *
 
 /* "infinite" and "unknown" are no bounds. */
 static int64_t free_of(const json_t *pool) {
-    const json_t *value =
-        json_object_get(json_object_get(pool, "capabilities"), "free_capacity_gb");
+    const json_t *value = json_at(pool, "capabilities.free_capacity_gb");
     double free_gb = json_number_value(value);
 
     if (!json_is_number(value) || free_gb > FIELD_MAX_SIZE_GB)

@@ -13,10 +13,7 @@ int replica_pools_report(const struct client *api, struct arena *arena,
     struct http_answer answer;
     struct json_out out;
 
-    json_out_init(&out, arena, 512);
-    out_begin_object(&out);
-    out_key(&out, "replica_pool");
-    out_begin_object(&out);
+    json_out_begin(&out, arena, "replica_pool");
     out_put_text(&out, "node", pool->node);
     out_put_text(&out, "path", pool->path);
     if (pool->address)
@@ -27,9 +24,7 @@ int replica_pools_report(const struct client *api, struct arena *arena,
     out_put_int(&out, "total_bytes", pool->total_bytes);
     out_put_int(&out, "free_bytes", pool->free_bytes);
     out_put_text(&out, "state", pool->state);
-    out_end_object(&out);
-    out_end_object(&out);
-    call.body = json_out_text(&out);
+    call.body = json_out_end(&out);
     return client_ask(api, arena, &call, &answer, err) ? 0 : -1;
 }
 
@@ -37,11 +32,11 @@ static struct remote_replica_pool read_pool(const json_t *pool) {
     return (struct remote_replica_pool){
         .name = json_text_of(pool, "name"),
         .node = json_text_of(pool, "node"),
-        .read_only = json_is_true(json_object_get(pool, "read_only")),
-        .total_bytes = json_integer_value(json_object_get(pool, "total_bytes")),
-        .free_bytes = json_integer_value(json_object_get(pool, "free_bytes")),
+        .read_only = json_true_at(pool, "read_only"),
+        .total_bytes = json_int_at(pool, "total_bytes"),
+        .free_bytes = json_int_at(pool, "free_bytes"),
         .state = json_text_of(pool, "state"),
-        .up = json_is_true(json_object_get(pool, "up")),
+        .up = json_true_at(pool, "up"),
     };
 }
 
@@ -93,7 +88,5 @@ int64_t replica_pools_left(const struct client *api, struct arena *arena, const 
     if (!pool)
         return -1;
     err->kind = ERROR_NONE;
-    return json_is_true(json_object_get(pool, "draining"))
-               ? json_integer_value(json_object_get(pool, "replicas"))
-               : -1;
+    return json_true_at(pool, "draining") ? json_int_at(pool, "replicas") : -1;
 }

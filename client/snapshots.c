@@ -14,7 +14,7 @@ static int read_snapshot(struct arena *arena, const json_t *object, void *ret, s
         .name = json_text_of(object, "name"),
         .group_snapshot_id = json_text_of(object, "group_snapshot_id"),
         .metadata = json_object_get(object, "metadata"),
-        .size_gb = json_integer_value(json_object_get(object, "size")),
+        .size_gb = json_int_at(object, "size"),
     };
 
     (void)arena;
@@ -57,17 +57,12 @@ int snapshots_create(const struct client *api, struct arena *arena, const char *
     const json_t *snapshot;
     struct json_out out;
 
-    json_out_init(&out, arena, 512);
-    out_begin_object(&out);
-    out_key(&out, "snapshot");
-    out_begin_object(&out);
+    json_out_begin(&out, arena, "snapshot");
     out_put_text(&out, "volume_id", volume_id);
     out_put_text(&out, "name", name);
     out_put_bool(&out, "force", true);
     client_put_metadata(&out, metadata);
-    out_end_object(&out);
-    out_end_object(&out);
-    call.body = json_out_text(&out);
+    call.body = json_out_end(&out);
     snapshot = client_ask_for(api, arena, &call, "snapshot", err);
     return snapshot ? read_snapshot(arena, snapshot, ret, err) : -1;
 }

@@ -73,8 +73,8 @@ static int read_volume(struct arena *arena, const json_t *object, void *ret, str
         .host = json_text_of(object, "os-vol-host-attr:host"),
         .created_at = json_text_of(object, "created_at"),
         .metadata = metadata,
-        .multiattach = json_is_true(json_object_get(object, "multiattach")),
-        .size_gb = json_integer_value(json_object_get(object, "size")),
+        .multiattach = json_true_at(object, "multiattach"),
+        .size_gb = json_int_at(object, "size"),
         .has_target = json_object_get(metadata, "extend_new_size") != NULL,
         .target_gb = read_target(json_text_of(metadata, "extend_new_size")),
     };
@@ -133,8 +133,7 @@ static void put_given(struct json_out *out, const char *key, const char *value) 
 static const char *create_body(struct arena *arena, const struct remote_volume_new *wanted) {
     struct json_out out;
 
-    json_out_init(&out, arena, 512);
-    out_begin_object(&out);
+    json_out_begin(&out, arena, NULL);
     out_key(&out, "volume");
     out_begin_object(&out);
     put_given(&out, "name", wanted->name);
@@ -152,8 +151,7 @@ static const char *create_body(struct arena *arena, const struct remote_volume_n
         put_given(&out, "query", wanted->query);
         out_end_object(&out);
     }
-    out_end_object(&out);
-    return json_out_text(&out);
+    return json_out_end(&out);
 }
 
 int volumes_create(const struct client *api, struct arena *arena,
@@ -178,11 +176,9 @@ int volumes_set_metadata(const struct client *api, struct arena *arena, const ch
     struct http_answer answer;
     struct json_out out;
 
-    json_out_init(&out, arena, 256);
-    out_begin_object(&out);
+    json_out_begin(&out, arena, NULL);
     client_put_metadata(&out, pairs);
-    out_end_object(&out);
-    call.body = json_out_text(&out);
+    call.body = json_out_end(&out);
     return client_ask(api, arena, &call, &answer, err) ? 0 : -1;
 }
 
@@ -226,15 +222,10 @@ int volumes_retype(const struct client *api, struct arena *arena, const char *vo
                    const char *type, struct error *err) {
     struct json_out out;
 
-    json_out_init(&out, arena, 256);
-    out_begin_object(&out);
-    out_key_text(&out, "os-retype");
-    out_begin_object(&out);
+    json_out_begin(&out, arena, "os-retype");
     out_put_text(&out, "new_type", type);
     out_put_text(&out, "migration_policy", "never");
-    out_end_object(&out);
-    out_end_object(&out);
-    return act(api, arena, volume_id, NULL, json_out_text(&out), err);
+    return act(api, arena, volume_id, NULL, json_out_end(&out), err);
 }
 
 int volumes_reclaim(const struct client *api, struct arena *arena, const char *volume_id,
@@ -281,13 +272,11 @@ int volumes_report(const struct client *api, struct arena *arena, const char *ho
     struct http_answer answer;
     struct json_out out;
 
-    json_out_init(&out, arena, 256);
-    out_begin_object(&out);
+    json_out_begin(&out, arena, NULL);
     out_put_text(&out, "binary", "scoria-compute");
     out_put_text(&out, "host", host);
     out_put_text(&out, "endpoint", endpoint);
-    out_end_object(&out);
-    call.body = json_out_text(&out);
+    call.body = json_out_end(&out);
     return client_ask(api, arena, &call, &answer, err) ? 0 : -1;
 }
 
@@ -355,10 +344,7 @@ enum complete_outcome volumes_report_reclaim(const struct client *api, struct ar
                                 .done = { ACCEPTED } };
     struct json_out out;
 
-    json_out_init(&out, arena, 256);
-    out_begin_object(&out);
-    out_key(&out, "os-update_reclaim_space");
-    out_begin_object(&out);
+    json_out_begin(&out, arena, "os-update_reclaim_space");
     out_put_text(&out, "id", id);
     out_put_text(&out, "status", said->status);
     if (said->progress)
@@ -367,8 +353,6 @@ enum complete_outcome volumes_report_reclaim(const struct client *api, struct ar
         out_put_text(&out, "reason", said->reason);
     if (said->message)
         out_put_text(&out, "message", said->message);
-    out_end_object(&out);
-    out_end_object(&out);
-    call.body = json_out_text(&out);
+    call.body = json_out_end(&out);
     return report(api, arena, &call, err);
 }

@@ -20,7 +20,7 @@ struct watch {
 };
 
 static bool read_version(const json_t *object, int64_t *ret) {
-    const char *text = json_text_of(json_object_get(object, "metadata"), "resourceVersion");
+    const char *text = json_text_at(object, "metadata.resourceVersion");
 
     return text && json_digits(text, ret);
 }

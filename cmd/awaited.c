@@ -57,7 +57,7 @@ int awaited_read(struct arena *arena, const char *text, struct awaited *ret, str
 }
 
 const json_t *awaited_condition(const json_t *document, const char *type) {
-    const json_t *list = json_object_get(json_object_get(document, "status"), "conditions");
+    const json_t *list = json_at(document, "status.conditions");
     const json_t *found = NULL;
 
     for (size_t i = 0; i < json_array_size(list); i++) {
@@ -67,17 +67,6 @@ const json_t *awaited_condition(const json_t *document, const char *type) {
             found = json_array_get(list, i);
     }
     return found;
-}
-
-/* By a path as ".status.capacity.storage". */
-static const json_t *member(const json_t *document, const char *path) {
-    while (document && *path == '.') {
-        size_t size = strcspn(++path, ".");
-
-        document = json_object_getn(document, path, size);
-        path += size;
-    }
-    return document;
 }
 
 static bool is_value(const json_t *found, const char *value) {
@@ -104,8 +93,8 @@ bool awaited_is_met(const struct awaited *awaited, const json_t *document) {
     if (awaited->kind == AWAITED_CONDITION)
         return is_condition(document, awaited);
     if (awaited->kind == AWAITED_MEMBER)
-        return is_value(member(document, awaited->what), awaited->value);
-    return is_value(member(document, ".status.phase"), awaited->what);
+        return is_value(json_at(document, awaited->what + 1), awaited->value);
+    return is_value(json_at(document, "status.phase"), awaited->what);
 }
 
 const char *awaited_text(struct arena *arena, const struct awaited *awaited) {

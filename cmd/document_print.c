@@ -53,9 +53,9 @@ static const char *capacity_of(const json_t *document) {
 }
 
 static const char *node_of(const json_t *document) {
-    const char *node = json_text_of(json_object_get(document, "publish"), "nodeId");
+    const char *node = json_text_at(document, "publish.nodeId");
 
-    return text_or_dash(node ? node : json_text_of(json_object_get(document, "spec"), "nodeId"));
+    return text_or_dash(node ? node : json_text_at(document, "spec.nodeId"));
 }
 
 static const char *const names[] = { "name", "phase", "capacity", "node", "created", "uid", NULL };
@@ -107,7 +107,7 @@ void document_print_event(const char *type, const json_t *document) {
 }
 
 static const char *bytes_of(struct arena *arena, const json_t *pool, const char *key) {
-    return arena_format(arena, "%jd", (intmax_t)json_integer_value(json_object_get(pool, key)));
+    return arena_format(arena, "%jd", (intmax_t)json_int_at(pool, key));
 }
 
 void document_print_pools(const json_t *list) {
@@ -118,7 +118,7 @@ void document_print_pools(const json_t *list) {
     table_begin(&table, arena, of_pool, 1 << 3 | 1 << 4);
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *pool = json_array_get(list, i);
-        bool up = json_is_true(json_object_get(pool, "up"));
+        bool up = json_true_at(pool, "up");
 
         table_add(&table, (const char *const[]){
                               member_text(pool, "name"), member_text(pool, "node"),
@@ -193,8 +193,7 @@ static void print_conditions(const json_t *list) {
 
 void document_print_whole(struct arena *arena, const json_t *document) {
     json_t *rest = json_keep(arena, json_deep_copy(document));
-    json_t *conditions = json_keep(
-        arena, json_incref(json_object_get(json_object_get(rest, "status"), "conditions")));
+    json_t *conditions = json_keep(arena, json_incref(json_at(rest, "status.conditions")));
 
     json_object_del(json_object_get(rest, "status"), "conditions");
     print_tree(rest, 0);
@@ -210,7 +209,7 @@ void document_print_events(const json_t *list) {
         fputs("  ", stdout);
         put_cell(member_text(event, "type"), 8);
         put_cell(member_text(event, "reason"), 20);
-        printf("%5jd times  ", (intmax_t)json_integer_value(json_object_get(event, "count")));
+        printf("%5jd times  ", (intmax_t)json_int_at(event, "count"));
         put_cell(member_text(event, "lastTimestamp"), 20);
         put_text(member_text(event, "message"));
         putchar('\n');

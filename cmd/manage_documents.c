@@ -69,7 +69,7 @@ static const json_t *apply_once(struct manage_talk *talk, const struct remote_do
 
 static int apply_one(struct manage_talk *talk, const json_t *document) {
     const char *kind_name = json_text_of(document, "kind");
-    const char *name = json_text_of(json_object_get(document, "metadata"), "name");
+    const char *name = json_text_at(document, "metadata.name");
     const struct document_kind *kind = manage_kind(talk, kind_name);
     const json_t *before, *after = NULL;
     struct remote_documents place;
@@ -139,7 +139,7 @@ static int get(struct manage_talk *talk) {
 }
 
 static const char *uid_of(const json_t *document) {
-    return json_text_of(json_object_get(document, "metadata"), "uid");
+    return json_text_at(document, "metadata.uid");
 }
 
 /* What happened to it. */
@@ -220,14 +220,12 @@ static int salvage(struct manage_talk *talk) {
         return error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said which replica: its name");
     replica = document_fetch(&talk->api, talk->arena, &replicas, talk->words[0], &talk->err);
     if (replica)
-        volume =
-            document_fetch(&talk->api, talk->arena, &volumes,
-                           json_text_of(json_object_get(replica, "spec"), "volumeId"), &talk->err);
+        volume = document_fetch(&talk->api, talk->arena, &volumes,
+                                json_text_at(replica, "spec.volumeId"), &talk->err);
     if (!volume)
         return -1;
     body = json_pack("{s:{s:O, s:s*}}", "salvage", "resourceVersion",
-                     json_object_get(json_object_get(volume, "metadata"), "resourceVersion"),
-                     "stopped", talk->stopped);
+                     json_at(volume, "metadata.resourceVersion"), "stopped", talk->stopped);
     if (!document_act(&talk->api, talk->arena, &replicas, talk->words[0], "salvage",
                       json_keep(talk->arena, body), kind_replicated_volume.word, &talk->err))
         return -1;

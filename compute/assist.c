@@ -230,14 +230,10 @@ struct assist_request *assist_read_delete(struct http_exchange *exchange, struct
 static void reply_create(const struct assist_request *request) {
     struct json_out out;
 
-    json_out_init(&out, request->exchange->arena, 256);
-    out_begin_object(&out);
-    out_key(&out, "snapshot");
-    out_begin_object(&out);
+    json_out_begin(&out, request->exchange->arena, "snapshot");
     out_put_text(&out, "id", request->id);
     out_put_text(&out, "volumeId", request->assist.volume_id);
-    out_end_object(&out);
-    out_end_object(&out);
+    json_out_end(&out);
     reply_json(request->exchange, 200, &out);
 }
 

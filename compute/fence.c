@@ -50,7 +50,7 @@ static int read_node(const struct guest *guest, const char *device, char ret[NOD
 
     if (asked != 0)
         return -1;
-    name = json_text_of(json_object_get(monitor_find_block(list, device), "inserted"), "node-name");
+    name = json_text_at(monitor_find_block(list, device), "inserted.node-name");
     /* While a job runs on the disk a node of QEMU's own, "#block…", stands there. */
     if (!is_plain(name) || strlen(name) >= NODE_SIZE)
         return error_set(err, ERROR_CONFLICT, "the disk is being taken away or a job runs on it");

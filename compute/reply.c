@@ -17,13 +17,9 @@ void reply_fault(struct http_exchange *exchange, const struct error *err) {
     int status = error_http_status(err->kind);
     struct json_out out;
 
-    json_out_init(&out, exchange->arena, 256);
-    out_begin_object(&out);
-    out_key_text(&out, error_fault(err->kind));
-    out_begin_object(&out);
+    json_out_begin(&out, exchange->arena, error_fault(err->kind));
     out_put_int(&out, "code", status);
     out_put_text(&out, "message", err->message);
-    out_end_object(&out);
-    out_end_object(&out);
+    json_out_end(&out);
     reply_json(exchange, status, &out);
 }

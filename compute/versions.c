@@ -129,8 +129,7 @@ void versions_reply_list(struct http_exchange *exchange, const char *own_url) {
     const char *root = root_of(exchange->arena, own_url);
     struct json_out out;
 
-    json_out_init(&out, exchange->arena, 1024);
-    out_begin_object(&out);
+    json_out_begin(&out, exchange->arena, NULL);
     out_key(&out, "versions");
     out_begin_array(&out);
     for (const struct entry *entry = entries; entry <= NEWEST_ENTRY; entry++) {
@@ -139,17 +138,14 @@ void versions_reply_list(struct http_exchange *exchange, const char *own_url) {
         out_end_object(&out);
     }
     out_end_array(&out);
-    out_end_object(&out);
+    json_out_end(&out);
     reply_json(exchange, 200, &out);
 }
 
 void versions_reply_one(struct http_exchange *exchange, const char *own_url) {
     struct json_out out;
 
-    json_out_init(&out, exchange->arena, 1024);
-    out_begin_object(&out);
-    out_key(&out, "version");
-    out_begin_object(&out);
+    json_out_begin(&out, exchange->arena, "version");
     put_entry(&out, NEWEST_ENTRY, root_of(exchange->arena, own_url));
     out_key(&out, "media-types");
     out_begin_array(&out);
@@ -158,7 +154,6 @@ void versions_reply_one(struct http_exchange *exchange, const char *own_url) {
     out_put_text(&out, "type", NEWEST_ENTRY->media_type);
     out_end_object(&out);
     out_end_array(&out);
-    out_end_object(&out);
-    out_end_object(&out);
+    json_out_end(&out);
     reply_json(exchange, 200, &out);
 }

@@ -108,12 +108,6 @@ static bool is_on_network(const char *url) {
     return url && (strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0);
 }
 
-static bool text_is(const json_t *object, const char *key, const char *wanted) {
-    const char *text = json_text_of(object, key);
-
-    return text && strcmp(text, wanted) == 0;
-}
-
 static const char *self_of(const json_t *version) {
     const char *id = json_text_of(version, "id");
     const json_t *links = json_object_get(version, "links");
@@ -121,7 +115,7 @@ static const char *self_of(const json_t *version) {
     for (size_t i = 0; id && strncmp(id, "v3", 2) == 0 && i < json_array_size(links); i++) {
         const json_t *link = json_array_get(links, i);
 
-        if (text_is(link, "rel", "self"))
+        if (json_text_is(link, "rel", "self"))
             return json_text_of(link, "href");
     }
     return NULL;
@@ -303,9 +297,9 @@ void keystone_token_refused(struct keystone *keystone, const char *token) {
 /* ---- the catalog ---- */
 
 static bool endpoint_fits(const struct keystone_settings *settings, const json_t *endpoint) {
-    return text_is(endpoint, "interface", settings->interface) &&
-           (!settings->region || text_is(endpoint, "region_id", settings->region) ||
-            text_is(endpoint, "region", settings->region));
+    return json_text_is(endpoint, "interface", settings->interface) &&
+           (!settings->region || json_text_is(endpoint, "region_id", settings->region) ||
+            json_text_is(endpoint, "region", settings->region));
 }
 
 static const char *find_endpoint(const struct keystone *keystone, const char *type) {
@@ -315,7 +309,8 @@ static const char *find_endpoint(const struct keystone *keystone, const char *ty
         const json_t *service = json_array_get(catalog, i);
         const json_t *endpoints = json_object_get(service, "endpoints");
 
-        for (size_t j = 0; text_is(service, "type", type) && j < json_array_size(endpoints); j++) {
+        for (size_t j = 0; json_text_is(service, "type", type) && j < json_array_size(endpoints);
+             j++) {
             const json_t *endpoint = json_array_get(endpoints, j);
             const char *url = json_text_of(endpoint, "url");
 

@@ -59,10 +59,7 @@ const char *keystone_auth_write(struct arena *arena, const struct keystone_setti
     bool by_credential = settings->by_application_credential;
     struct json_out out;
 
-    json_out_init(&out, arena, 512);
-    out_begin_object(&out);
-    out_key(&out, "auth");
-    out_begin_object(&out);
+    json_out_begin(&out, arena, "auth");
     out_key(&out, "identity");
     out_begin_object(&out);
     out_key(&out, "methods");
@@ -76,7 +73,5 @@ const char *keystone_auth_write(struct arena *arena, const struct keystone_setti
     out_end_object(&out);
     if (!by_credential)
         put_scope(&out, settings);
-    out_end_object(&out);
-    out_end_object(&out);
-    return json_out_text(&out);
+    return json_out_end(&out);
 }

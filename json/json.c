@@ -1,6 +1,7 @@
 #include "json/json.h"
 
 #include "common/nearest.h"
+#include "common/quantity.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -165,6 +166,35 @@ bool json_has(const json_t *object, const char *key) {
 
 const char *json_text_of(const json_t *object, const char *key) {
     return json_string_value(json_object_get(object, key));
+}
+
+json_t *json_at(const json_t *tree, const char *path) {
+    while (tree && *path) {
+        size_t size = strcspn(path, ".");
+
+        tree = json_object_getn(tree, path, size);
+        path += size + (path[size] == '.');
+    }
+    return (json_t *)(uintptr_t)tree;
+}
+
+const char *json_text_at(const json_t *tree, const char *path) {
+    return json_string_value(json_at(tree, path));
+}
+
+int64_t json_int_at(const json_t *tree, const char *path) {
+    return json_integer_value(json_at(tree, path));
+}
+
+int64_t json_bytes_at(const json_t *tree, const char *path) {
+    const char *text = json_text_at(tree, path);
+    int64_t bytes;
+
+    return text && quantity_read(text, &bytes) ? bytes : 0;
+}
+
+bool json_true_at(const json_t *tree, const char *path) {
+    return json_is_true(json_at(tree, path));
 }
 
 bool json_text_is(const json_t *object, const char *key, const char *text) {

@@ -26,6 +26,13 @@ bool json_has(const json_t *object, const char *key);
 
 /* A member that is text; NULL: there is none. */
 const char *json_text_of(const json_t *object, const char *key);
+/* Members by a path of keys with dots between them ("spec.policy.provision"), of trees that were
+ * checked where they were written.  NULL, 0 and false: there is none, or it is of another type. */
+json_t *json_at(const json_t *tree, const char *path);
+const char *json_text_at(const json_t *tree, const char *path);
+int64_t json_int_at(const json_t *tree, const char *path);
+int64_t json_bytes_at(const json_t *tree, const char *path); /* of a quantity (P15) in a text */
+bool json_true_at(const json_t *tree, const char *path);
 /* Is it there, and that text? */
 bool json_text_is(const json_t *object, const char *key, const char *text);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define LEAST_ROOM       256
+#define BODY_ROOM        512
 #define LARGEST_IN_ARENA ((size_t)64 * 1024)
 
 void json_out_init(struct json_out *out, struct arena *arena, size_t room) {
@@ -322,4 +323,21 @@ void out_value(struct json_out *out, const json_t *value) {
         out_bool(out, json_is_true(value));
     else
         out_null(out);
+}
+
+void json_out_begin(struct json_out *out, struct arena *arena, const char *key) {
+    json_out_init(out, arena, BODY_ROOM);
+    out_begin_object(out);
+    out->wrapped = key != NULL;
+    if (!key)
+        return;
+    out_key_text(out, key);
+    out_begin_object(out);
+}
+
+const char *json_out_end(struct json_out *out) {
+    if (out->wrapped)
+        out_end_object(out);
+    out_end_object(out);
+    return json_out_text(out);
 }

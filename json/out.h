@@ -21,11 +21,17 @@ struct json_out {
     char *text;  /* not ended with '\0' until json_out_text() */
     char **heap; /* where a large text is, which grows in place; NULL: the arena has it */
     size_t size, room;
-    bool comma; /* something stands before the next value at this level */
+    bool wrapped; /* by json_out_begin() */
+    bool comma;   /* something stands before the next value at this level */
 };
 
 void json_out_init(struct json_out *out, struct arena *arena, size_t room);
 const char *json_out_text(struct json_out *out); /* ended with '\0'; stays owned by the arena */
+
+/* The text of one object, or of {"key": {…}} when there is a key: what follows is written into the
+ * inner one until json_out_end(), which returns the text. */
+void json_out_begin(struct json_out *out, struct arena *arena, const char *key);
+const char *json_out_end(struct json_out *out);
 
 void out_begin_object(struct json_out *out);
 void out_end_object(struct json_out *out);

@@ -34,18 +34,11 @@ static int read_token(const struct cluster *cluster, struct arena *arena, const 
     return 0;
 }
 
-static bool has_text(const json_t *object, const char *key, const char *text) {
-    const char *found = json_text_of(object, key);
-
-    return found && strcmp(found, text) == 0;
-}
-
 /* What does not exist the server itself says in a Status with this reason; a path that it does not
  * know, or a gateway does not, is answered in some other way. */
 static bool is_status(const json_t *said, int status) {
-    return has_text(said, "kind", "Status") &&
-           json_integer_value(json_object_get(said, "code")) == status &&
-           (status != NOT_FOUND_STATUS || has_text(said, "reason", "NotFound"));
+    return json_text_is(said, "kind", "Status") && json_int_at(said, "code") == status &&
+           (status != NOT_FOUND_STATUS || json_text_is(said, "reason", "NotFound"));
 }
 
 static int judge(const struct http_call *call, struct arena *arena,
@@ -215,7 +208,7 @@ static bool take_failure(struct watch *watch, struct json_span text) {
         json_parse(watch->arena, text.begin, (size_t)(text.end - text.begin), NULL);
     const char *message = json_text_of(status, "message");
 
-    watch->gone = json_integer_value(json_object_get(status, "code")) == GONE_STATUS;
+    watch->gone = json_int_at(status, "code") == GONE_STATUS;
     watch->failed = !watch->gone;
     error_set(watch->err, ERROR_UNAVAILABLE, "Kubernetes ends the watch: %s",
               message ? message : "it does not say why");

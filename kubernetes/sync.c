@@ -228,7 +228,7 @@ static int refuse_taken(struct hand *hand, struct error *err) {
 
 static bool is_settled(const json_t *ours) {
     static const char *const phases[] = { "Active", "Bound", "Ready", "Failed" };
-    const char *phase = json_text_of(json_object_get(ours, "status"), "phase");
+    const char *phase = json_text_at(ours, "status.phase");
 
     for (size_t i = 0; phase && i < LENGTH(phases); i++)
         if (strcmp(phase, phases[i]) == 0)
@@ -263,7 +263,7 @@ static int make_true(struct hand *hand, struct error *err) {
 /* ---- its end ---- */
 
 static const char *node_of(const json_t *whole) {
-    return json_text_of(json_object_get(whole, "publish"), "nodeId");
+    return json_text_at(whole, "publish.nodeId");
 }
 
 /* What is published does not go: of an object that goes it is heard, too, that it is no longer. */

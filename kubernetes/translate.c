@@ -18,10 +18,6 @@ static json_t *copy_of(struct arena *arena, const json_t *tree) {
     return json_keep(arena, json_deep_copy(tree));
 }
 
-static json_t *member(const json_t *object, const char *outer, const char *inner) {
-    return json_object_get(json_object_get(object, outer), inner);
-}
-
 /* The member that is an object, made when it is none. */
 static json_t *object_in(json_t *into, const char *key) {
     json_t *found = json_object_get(into, key);
@@ -41,13 +37,13 @@ static void set(json_t *into, const char *key, json_t *value) {
 /* ---- metadata ---- */
 
 const char *object_text(const json_t *object, const char *key) {
-    const char *text = json_string_value(member(object, "metadata", key));
+    const char *text = json_text_of(json_object_get(object, "metadata"), key);
 
     return text ? text : "";
 }
 
 static json_t *finalizers_but_ours(struct arena *arena, const json_t *object, bool *ret_had) {
-    const json_t *list = member(object, "metadata", "finalizers");
+    const json_t *list = json_at(object, "metadata.finalizers");
     json_t *rest = json_keep(arena, json_array());
 
     *ret_had = false;
@@ -86,7 +82,7 @@ const char *translate_name(struct arena *arena, const char *namespace, const cha
 }
 
 bool translate_belongs(const json_t *document, const json_t *object) {
-    const char *uid = json_text_of(member(document, "metadata", "annotations"), TRANSLATE_UID);
+    const char *uid = json_text_of(json_at(document, "metadata.annotations"), TRANSLATE_UID);
 
     return uid && strcmp(uid, object_text(object, "uid")) == 0;
 }
@@ -103,7 +99,7 @@ static bool is_of(const char *domain, const char *key) {
 /* Annotations of other programs are theirs; a policy is one of the same namespace. */
 static json_t *annotations_for(struct arena *arena, const json_t *object) {
     json_t *annotations = json_keep(arena, json_object());
-    const json_t *given = member(object, "metadata", "annotations");
+    const json_t *given = json_at(object, "metadata.annotations");
     const char *namespace = object_text(object, "namespace"), *key, *policy;
     json_t *value;
 
@@ -113,7 +109,7 @@ static json_t *annotations_for(struct arena *arena, const json_t *object) {
     }
     policy = json_text_of(given, POLICY);
     if (!policy)
-        policy = json_text_of(member(object, "metadata", "labels"), POLICY);
+        policy = json_text_of(json_at(object, "metadata.labels"), POLICY);
     if (policy)
         json_object_set_new(annotations, POLICY,
                             json_string(translate_name(arena, namespace, policy)));
@@ -123,10 +119,10 @@ static json_t *annotations_for(struct arena *arena, const json_t *object) {
 
 /* A clone has the label whether its object says so or not. */
 static const char *source_of(struct arena *arena, const json_t *object) {
-    const char *source = json_text_of(json_object_get(object, "spec"), "cstorVolumeSource");
+    const char *source = json_text_at(object, "spec.cstorVolumeSource");
 
     return source ? arena_format(arena, "%.*s", (int)strcspn(source, "@"), source)
-                  : json_text_of(member(object, "metadata", "labels"), SOURCE);
+                  : json_text_of(json_at(object, "metadata.labels"), SOURCE);
 }
 
 /* Nobody is held by a clone of another namespace.  An annotation has room for the longer name of a
@@ -136,7 +132,7 @@ static json_t *labels_for(struct arena *arena, const json_t *object) {
     const char *source = source_of(arena, object), *key;
     json_t *value;
 
-    json_object_foreach(member(object, "metadata", "labels"), key, value) {
+    json_object_foreach(json_at(object, "metadata.labels"), key, value) {
         if (!is_of(OWN, key))
             json_object_set(labels, key, value);
     }
@@ -152,7 +148,7 @@ static json_t *labels_for(struct arena *arena, const json_t *object) {
  * made under a name of its own. */
 static const char *source_for(struct arena *arena, const char *namespace, const char *source,
                               const json_t *ours) {
-    const char *has = json_text_of(json_object_get(ours, "spec"), "cstorVolumeSource");
+    const char *has = json_text_at(ours, "spec.cstorVolumeSource");
     const char *short_name = translate_name(arena, namespace, source), *at = strchr(source, '@');
 
     if (!at || (has && strcmp(has, short_name) == 0))
@@ -166,7 +162,7 @@ static json_t *spec_for(struct arena *arena, const json_t *object, const json_t 
     const char *namespace = object_text(object, "namespace");
     const char *source = json_text_of(spec, "cstorVolumeSource");
     const char *volume = json_text_of(spec, "volumeName"); /* a snapshot's */
-    const char *snapshot = json_text_of(json_object_get(spec, "revert"), "snapshotName");
+    const char *snapshot = json_text_at(spec, "revert.snapshotName");
 
     if (source)
         json_object_set_new(spec, "cstorVolumeSource",
@@ -182,7 +178,7 @@ static json_t *spec_for(struct arena *arena, const json_t *object, const json_t 
 
 json_t *translate_document(struct arena *arena, const json_t *object, const json_t *ours) {
     json_t *whole = json_keep(arena, json_object()), *metadata = object_in(whole, "metadata");
-    bool publishes = json_is_string(member(object, "publish", "nodeId"));
+    bool publishes = json_is_string(json_at(object, "publish.nodeId"));
 
     set(whole, "apiVersion", json_object_get(object, "apiVersion"));
     set(whole, "kind", json_object_get(object, "kind"));
@@ -191,9 +187,9 @@ json_t *translate_document(struct arena *arena, const json_t *object, const json
                                                    object_text(object, "name"))));
     json_object_set(metadata, "labels", labels_for(arena, object));
     json_object_set(metadata, "annotations", annotations_for(arena, object));
-    set(metadata, "uid", member(ours, "metadata", "uid"));
-    set(metadata, "resourceVersion", member(ours, "metadata", "resourceVersion"));
-    set(metadata, "finalizers", member(ours, "metadata", "finalizers"));
+    set(metadata, "uid", json_at(ours, "metadata.uid"));
+    set(metadata, "resourceVersion", json_at(ours, "metadata.resourceVersion"));
+    set(metadata, "finalizers", json_at(ours, "metadata.finalizers"));
     json_object_set(whole, "spec", spec_for(arena, object, ours));
     set(whole, "publish", json_object_get(publishes ? object : ours, "publish"));
     set(whole, "versionDetails", json_object_get(object, "versionDetails"));
@@ -253,9 +249,9 @@ static bool covers_but(const json_t *has, const json_t *told, const char *but) {
 
 /* The reference to the volume is the service's own word. */
 bool translate_is_told(const json_t *ours, const json_t *told) {
-    return json_equal(member(ours, "metadata", "labels"), member(told, "metadata", "labels")) &&
-           json_equal(member(ours, "metadata", "annotations"),
-                      member(told, "metadata", "annotations")) &&
+    return json_equal(json_at(ours, "metadata.labels"), json_at(told, "metadata.labels")) &&
+           json_equal(json_at(ours, "metadata.annotations"),
+                      json_at(told, "metadata.annotations")) &&
            covers_but(json_object_get(ours, "spec"), json_object_get(told, "spec"),
                       "cstorVolumeRef") &&
            (!json_object_get(told, "publish") ||
@@ -279,21 +275,21 @@ static const json_t *condition_of(const json_t *conditions, const char *type) {
 }
 
 bool translate_was_bound(const json_t *object) {
-    return member(object, "spec", "cstorVolumeRef") != NULL;
+    return json_at(object, "spec.cstorVolumeRef") != NULL;
 }
 
 bool translate_was_taken(const json_t *object) {
     const char *kind = json_text_of(object, "kind");
 
-    return kind && strcmp(kind, SNAPSHOT) == 0 && member(object, "status", "creationTime");
+    return kind && strcmp(kind, SNAPSHOT) == 0 && json_at(object, "status.creationTime");
 }
 
 bool translate_is_applied(const json_t *object) {
     const char *applied =
-        json_text_of(condition_of(member(object, "status", "conditions"), APPLIED), "status");
+        json_text_of(condition_of(json_at(object, "status.conditions"), APPLIED), "status");
 
-    return json_equal(member(object, "status", "observedGeneration"),
-                      member(object, "metadata", "generation")) &&
+    return json_equal(json_at(object, "status.observedGeneration"),
+                      json_at(object, "metadata.generation")) &&
            applied && strcmp(applied, "True") == 0;
 }
 
@@ -323,7 +319,7 @@ json_t *translate_status(struct arena *arena, const json_t *object, const json_t
         conditions,
         applied(condition_of(json_object_get(before, "conditions"), APPLIED), verdict, now));
     json_object_set(status, "conditions", conditions);
-    set(status, "observedGeneration", member(object, "metadata", "generation"));
+    set(status, "observedGeneration", json_at(object, "metadata.generation"));
     return status;
 }
 
@@ -331,13 +327,13 @@ json_t *translate_spec_back(struct arena *arena, const json_t *object, const jso
     json_t *whole = copy_of(arena, object), *spec = object_in(whole, "spec");
     const json_t *has = json_object_get(ours, "spec");
     json_t *reference = json_object_get(has, "cstorVolumeRef");
-    json_t *policy = json_object_get(has, "policy"), *first = member(has, "provision", "capacity");
+    json_t *policy = json_object_get(has, "policy"), *first = json_at(has, "provision.capacity");
 
     set(spec, "cstorVolumeRef", reference);
     if (!json_object_get(spec, "policy"))
         set(spec, "policy", policy);
     if (first && json_is_object(json_object_get(spec, "provision")) &&
-        !member(spec, "provision", "capacity"))
+        !json_at(spec, "provision.capacity"))
         json_object_set(json_object_get(spec, "provision"), "capacity", first);
     return json_equal(whole, object) ? NULL : whole;
 }

@@ -73,28 +73,21 @@ static const json_t *metadata_of(const struct replicated_call *call) {
 }
 
 const char *replicated_node(const struct replicated_call *call) {
-    const char *node = json_text_of(json_object_get(call->config, "publish"), "nodeId");
+    const char *node = json_text_at(call->config, "publish.nodeId");
 
     return node ? node : "";
 }
 
 const json_t *replicated_clients(const struct replicated_call *call) {
-    return json_object_get(json_object_get(call->config, "publish"), "clients");
-}
-
-int64_t replicated_bytes(const json_t *part) {
-    const char *text = json_text_of(json_object_get(part, "capacity"), "storage");
-    int64_t bytes;
-
-    return text && quantity_read(text, &bytes) ? bytes : 0;
+    return json_at(call->config, "publish.clients");
 }
 
 int64_t replicated_size(const struct replicated_call *call) {
-    return replicated_bytes(json_object_get(call->config, "status"));
+    return json_bytes_at(call->config, "status.capacity.storage");
 }
 
 int64_t replicated_size_wanted(const struct replicated_call *call) {
-    return replicated_bytes(json_object_get(call->config, "spec"));
+    return json_bytes_at(call->config, "spec.capacity.storage");
 }
 
 bool replicated_is_going(const struct replicated_call *call) {

@@ -73,12 +73,11 @@ static int read_socket(const char *address, const char **ret, struct error *err)
 /* What is told of a host that was let in before, and is again, is of before until the node has seen
  * the spec that names it now. */
 static bool is_of_now(const json_t *volume, const json_t *gate, const char *host) {
-    const json_t *generation = json_object_get(json_object_get(volume, "metadata"), "generation");
+    const json_t *generation = json_at(volume, "metadata.generation");
     const json_t *spec = json_object_get(volume, "spec");
 
     return find_client(json_object_get(spec, "clients"), host) &&
-           json_integer_value(json_object_get(gate, "generation")) ==
-               json_integer_value(generation);
+           json_int_at(gate, "generation") == json_integer_value(generation);
 }
 
 /* 1: it is served on `node`, and the host is let in. */

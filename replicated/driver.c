@@ -101,12 +101,11 @@ static struct room room_of(const json_t *pools) {
         const json_t *pool = json_array_get(pools, i);
         const char *state = json_text_of(pool, "state");
 
-        if (!json_is_true(json_object_get(pool, "up")) ||
-            json_is_true(json_object_get(pool, "read_only")) || !state ||
+        if (!json_true_at(pool, "up") || json_true_at(pool, "read_only") || !state ||
             strcmp(state, "Online") != 0)
             continue;
-        room.total += json_integer_value(json_object_get(pool, "total_bytes"));
-        room.free += json_integer_value(json_object_get(pool, "free_bytes"));
+        room.total += json_int_at(pool, "total_bytes");
+        room.free += json_int_at(pool, "free_bytes");
         room.count++;
         room.listens |= json_text_of(pool, "address") != NULL;
     }
@@ -150,7 +149,7 @@ void replicated_tell(const struct replicated *backend, const json_t *document, c
     const json_t *metadata = json_object_get(document, "metadata");
     const json_t *labels = json_object_get(metadata, "labels");
     const char *whose = json_text_of(labels, LABEL_BACKEND), *name_id = json_text_of(labels, label);
-    int64_t bytes = replicated_bytes(json_object_get(document, "status"));
+    int64_t bytes = json_bytes_at(document, "status.capacity.storage");
 
     if (name_id && whose && strcmp(whose, backend->backend->name) == 0 &&
         !json_text_of(metadata, "deletionTimestamp"))

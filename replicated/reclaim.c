@@ -16,13 +16,13 @@ struct reclaiming {
 };
 
 static int64_t figure(const json_t *object, const char *key) {
-    json_int_t value = json_integer_value(json_object_get(object, key));
+    json_int_t value = json_int_at(object, key);
 
     return value > 0 ? value : 0;
 }
 
 static const json_t *reclaim_of(const struct replicated_call *call) {
-    return json_object_get(json_object_get(call->config, "status"), "reclaim");
+    return json_at(call->config, "status.reclaim");
 }
 
 static const json_t *replicas_of(const struct replicated_call *call, struct error *err) {
@@ -31,7 +31,7 @@ static const json_t *replicas_of(const struct replicated_call *call, struct erro
 }
 
 static bool is_going(const json_t *document) {
-    return json_text_of(json_object_get(document, "metadata"), "deletionTimestamp") != NULL;
+    return json_text_at(document, "metadata.deletionTimestamp") != NULL;
 }
 
 /* ---- how much it takes ---- */
@@ -52,12 +52,9 @@ int replicated_get_usage(void *handle, struct arena *arena, const struct driver_
     replicas = replicas_of(&call, err);
     for (size_t i = 0; i < json_array_size(replicas); i++) {
         const json_t *replica = json_array_get(replicas, i);
-        const json_t *capacity = json_object_get(json_object_get(replica, "status"), "capacity");
-        const char *used = json_text_of(capacity, "used");
-        int64_t taken;
 
-        if (!is_going(replica) && used && quantity_read(used, &taken))
-            bytes += taken;
+        if (!is_going(replica))
+            bytes += json_bytes_at(replica, "status.capacity.used");
     }
     if (replicas)
         *ret_bytes = bytes;
@@ -92,8 +89,8 @@ static void note_progress(struct replicated_call *call, struct reclaiming *recla
 
     for (size_t i = 0; i < json_array_size(replicas); i++) {
         const json_t *replica = json_array_get(replicas, i);
-        const json_t *told = json_object_get(json_object_get(replica, "status"), "reclaim");
-        const char *pool = json_text_of(json_object_get(replica, "spec"), "poolName");
+        const json_t *told = json_at(replica, "status.reclaim");
+        const char *pool = json_text_at(replica, "spec.poolName");
         bool heard = figure(told, "number") == reclaiming->number;
         bool ended = heard && !json_text_is(told, "phase", "Pending");
 

@@ -84,7 +84,6 @@ bool replicated_is_going(const struct replicated_call *call);
 /* -1, ERROR_NOT_FOUND: the volume has no config. */
 int replicated_none(const struct replicated_call *call, struct error *err);
 
-int64_t replicated_bytes(const json_t *part); /* "capacity" in its spec, or its status; 0: none */
 /* Tells of a document of the backend by its label, unless it is on its way out. */
 void replicated_tell(const struct replicated *backend, const json_t *document, const char *label,
                      void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg);

@@ -12,11 +12,11 @@ struct reverting {
 };
 
 static const json_t *revert_of(const struct replicated_call *call) {
-    return json_object_get(json_object_get(call->config, "status"), "revert");
+    return json_at(call->config, "status.revert");
 }
 
 static json_int_t number_of(const struct replicated_call *call) {
-    return json_integer_value(json_object_get(revert_of(call), "number"));
+    return json_int_at(revert_of(call), "number");
 }
 
 static int ask(struct replicated_call *call, struct reverting *reverting, struct error *err) {
@@ -38,8 +38,8 @@ static void note_progress(struct replicated_call *call) {
     const json_t *volume =
         document_fetch_below(&call->api, call->arena, &replicated_configs, call->name, "volume",
                              "replicated_volume", &ignored);
-    const json_t *told = json_object_get(json_object_get(volume, "status"), "revert");
-    int64_t done = json_integer_value(json_object_get(told, "doneBytes"));
+    const json_t *told = json_at(volume, "status.revert");
+    int64_t done = json_int_at(told, "doneBytes");
 
     if (done > call->moved)
         call->moved = done;

@@ -31,18 +31,18 @@ static int look(const struct replicated_call *call, struct taking *taking, struc
 }
 
 static const char *config_of(const struct taking *taking) {
-    return json_text_of(json_object_get(taking->found, "spec"), "volumeName");
+    return json_text_at(taking->found, "spec.volumeName");
 }
 
 static bool is_going(const struct taking *taking) {
-    return json_text_of(json_object_get(taking->found, "metadata"), "deletionTimestamp") != NULL;
+    return json_text_at(taking->found, "metadata.deletionTimestamp") != NULL;
 }
 
 static json_t *new_snapshot(const struct replicated_call *call, const struct taking *taking) {
     json_t *document = json_pack("{s:{s:s, s:{s:s}}, s:{s:s}}", "metadata", "name", taking->name,
                                  "labels", LABEL_BACKEND, call->backend->backend->name, "spec",
                                  "volumeName", taking->config);
-    json_t *labels = json_object_get(json_object_get(document, "metadata"), "labels");
+    json_t *labels = json_at(document, "metadata.labels");
 
     json_object_set_new(labels, taking->name_id ? LABEL_SNAPSHOT : LABEL_CLONES,
                         json_string(taking->name_id ? taking->name_id : "true"));
@@ -88,7 +88,7 @@ static int drop_one(struct replicated_call *call, struct taking *taking, struct 
         taking->begun = true;
         return 0;
     }
-    version = json_text_of(json_object_get(taking->found, "metadata"), "resourceVersion");
+    version = json_text_at(taking->found, "metadata.resourceVersion");
     if (replicated_may(call, err) < 0)
         return -1;
     return document_drop_version(&call->api, call->arena, &snapshots, taking->name, version, err);
@@ -188,7 +188,7 @@ struct cloning {
 
 /* Somebody's clone keeps what it was made of, and a volume of the service does not need that. */
 static int let_go_of_source(struct replicated_call *call, struct error *err) {
-    const json_t *labels = json_object_get(json_object_get(call->config, "metadata"), "labels");
+    const json_t *labels = json_at(call->config, "metadata.labels");
 
     if (!json_text_of(labels, LABEL_SOURCE))
         return 1;
@@ -201,8 +201,8 @@ static void fit(struct replicated_making *making, const struct taking *taking) {
     const json_t *status = json_object_get(taking->found, "status");
     int64_t pools = (int64_t)json_array_size(json_object_get(status, "poolInfo"));
 
-    if (making->bytes < replicated_bytes(status))
-        making->bytes = replicated_bytes(status);
+    if (making->bytes < json_bytes_at(status, "capacity.storage"))
+        making->bytes = json_bytes_at(status, "capacity.storage");
     if (!making->replicas_said && pools > 0 && making->replicas > pools)
         making->replicas = pools;
 }
@@ -298,7 +298,7 @@ int replicated_drop_clones(struct replicated_call *call, struct error *err) {
     for (size_t i = 0; i < json_array_size(all); i++) {
         const json_t *snapshot = json_array_get(all, i);
         const json_t *metadata = json_object_get(snapshot, "metadata");
-        const char *config = json_text_of(json_object_get(snapshot, "spec"), "volumeName");
+        const char *config = json_text_at(snapshot, "spec.volumeName");
 
         if (!config || strcmp(config, call->name) != 0 ||
             !json_text_of(json_object_get(metadata, "labels"), LABEL_CLONES))

@@ -66,7 +66,7 @@ int replicated_read_wish(const struct replicated_call *call, const struct driver
     };
     if (ret->policy && !(document = find_policy(call, ret->policy, err)))
         return -1;
-    pools = json_object_get(json_object_get(document, "spec"), "replicaPoolInfo");
+    pools = json_at(document, "spec.replicaPoolInfo");
     ret->replicas_said = count || json_array_size(pools) > 0;
     if (json_array_size(pools) > 0)
         ret->replicas = (int64_t)json_array_size(pools);
@@ -84,8 +84,8 @@ static json_t *new_config(const struct replicated_call *call,
                   (json_int_t)making->replicas);
 
     if (making->policy)
-        json_object_set_new(json_object_get(json_object_get(config, "metadata"), "annotations"),
-                            "openebs.io/volume-policy", json_string(making->policy));
+        json_object_set_new(json_at(config, "metadata.annotations"), "openebs.io/volume-policy",
+                            json_string(making->policy));
     if (making->source)
         json_object_set_new(json_object_get(config, "spec"), "cstorVolumeSource",
                             json_string(making->source));
@@ -178,7 +178,7 @@ static int delete_step(struct replicated_call *call, void *arg, struct error *er
     if (*replicated_node(call))
         return replicated_change(
             call, json_pack("{s:{s:s, s:n}}", "publish", "nodeId", "", "clients"), err);
-    version = json_text_of(json_object_get(call->config, "metadata"), "resourceVersion");
+    version = json_text_at(call->config, "metadata.resourceVersion");
     if (replicated_drop_clones(call, err) < 0 || replicated_may(call, err) < 0)
         return -1;
     return document_drop_version(&call->api, call->arena, &replicated_configs, call->name, version,

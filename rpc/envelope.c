@@ -208,8 +208,7 @@ static struct failure failure_of(struct arena *arena, const struct envelope *cal
 static const char *failure_text(struct arena *arena, const struct failure *failure) {
     struct json_out out;
 
-    json_out_init(&out, arena, 256);
-    out_begin_object(&out);
+    json_out_begin(&out, arena, NULL);
     out_put_text(&out, "class", failure->class);
     out_put_text(&out, "module", failure->module);
     out_put_text(&out, "message", failure->message);
@@ -223,8 +222,7 @@ static const char *failure_text(struct arena *arena, const struct failure *failu
     out_key(&out, "kwargs");
     out_begin_object(&out);
     out_end_object(&out);
-    out_end_object(&out);
-    return json_out_text(&out);
+    return json_out_end(&out);
 }
 
 /* `result` is JSON, `failure` text; NULL: null. */

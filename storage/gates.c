@@ -49,8 +49,8 @@ static void read_paper(struct arena *arena, const char *run, unsigned slot, stru
     *ret = (struct gate){
         .run = own,
         .client = json_text_of(paper, "client"),
-        .port = (unsigned)json_integer_value(json_object_get(paper, "port")),
-        .bytes = json_integer_value(json_object_get(paper, "bytes")),
+        .port = (unsigned)json_int_at(paper, "port"),
+        .bytes = json_int_at(paper, "bytes"),
         .mark = json_text_of(paper, "mark"),
     };
 }

@@ -52,8 +52,8 @@ static bool read_paper(struct arena *arena, const char *run, struct replica_sess
     name = json_text_of(paper, "name");
     volume = json_text_of(paper, "volume");
     *ret = (struct replica_session){
-        .epoch = json_integer_value(json_object_get(paper, "epoch")),
-        .port = (unsigned)json_integer_value(json_object_get(paper, "port")),
+        .epoch = json_int_at(paper, "epoch"),
+        .port = (unsigned)json_int_at(paper, "port"),
         .pool = json_text_of(paper, "pool"),
         .path = json_text_of(paper, "path"),
     };

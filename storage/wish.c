@@ -2,7 +2,6 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
-#include "common/quantity.h"
 #include "common/utf8.h"
 #include "json/json.h"
 
@@ -38,27 +37,26 @@ static int refuse(struct error *err, const struct wish *wish, const char *what) 
                      wish->uid ? wish->uid : "without uid", what);
 }
 
-static const char *text_of(struct arena *arena, const json_t *object, const char *key) {
-    return arena_text(arena, json_text_of(object, key));
+static const char *text_of(struct arena *arena, const json_t *tree, const char *path) {
+    return arena_text(arena, json_text_at(tree, path));
 }
 
 /* NULL: it is none. */
-static const char *uid_of(struct arena *arena, const json_t *object, const char *key) {
-    const char *text = json_text_of(object, key);
+static const char *uid_of(struct arena *arena, const json_t *tree, const char *path) {
+    const char *text = json_text_at(tree, path);
     char uid[UUID_SIZE];
 
     return text && uuid_parse(text, uid) ? arena_text(arena, uid) : NULL;
 }
 
-static int64_t bytes_of(const json_t *object, const char *key) {
-    const char *text = json_text_of(object, key);
-    int64_t bytes;
+static int64_t bytes_of(const json_t *tree, const char *path) {
+    int64_t bytes = json_bytes_at(tree, path);
 
-    return text && quantity_read(text, &bytes) && bytes < LARGEST ? bytes : 0;
+    return bytes < LARGEST ? bytes : 0;
 }
 
-static int64_t count_of(const json_t *object, const char *key) {
-    json_int_t value = json_integer_value(json_object_get(object, key));
+static int64_t count_of(const json_t *tree, const char *path) {
+    int64_t value = json_int_at(tree, path);
 
     return value > 0 ? value : 0;
 }
@@ -71,7 +69,7 @@ static int read_snapshot(struct held *held, const json_t *entry, struct wish_sna
         .uid = uid_of(held->arena, entry, "uid"),
         .source = { .uid = uid_of(held->arena, entry, "source"),
                     .pool = text_of(held->arena, entry, "sourcePath") },
-        .remove = json_is_true(json_object_get(entry, "remove")),
+        .remove = json_true_at(entry, "remove"),
     };
     if (!ret->uid || (ret->source.uid && (!ret->source.pool || ret->source.pool[0] != '/')))
         return refuse(err, &held->wish, "one of its snapshots");
@@ -115,14 +113,14 @@ static int read_members(struct held *held, const json_t *spec, struct error *err
 }
 
 static bool was_made(const json_t *document) {
-    const char *phase = json_text_of(json_object_get(document, "status"), "phase");
+    const char *phase = json_text_at(document, "status.phase");
 
     return phase && *phase && strcmp(phase, "Init") != 0;
 }
 
 static int read_reclaim(struct held *held, const json_t *document, struct error *err) {
-    const json_t *wanted = json_object_get(json_object_get(document, "spec"), "reclaim");
-    const json_t *told = json_object_get(json_object_get(document, "status"), "reclaim");
+    const json_t *wanted = json_at(document, "spec.reclaim");
+    const json_t *told = json_at(document, "status.reclaim");
     struct wish_reclaim *reclaim = &held->wish.replica.reclaim;
     const char *phase = json_text_of(told, "phase"), *reason = json_text_of(told, "reason");
 
@@ -143,8 +141,7 @@ static int read_reclaim(struct held *held, const json_t *document, struct error 
 }
 
 static int read_replica(struct held *held, const json_t *document, struct error *err) {
-    const json_t *spec = json_object_get(document, "spec"),
-                 *source = json_object_get(spec, "source");
+    const json_t *spec = json_object_get(document, "spec");
     struct wish_replica *replica = &held->wish.replica;
 
     *replica = (struct wish_replica){
@@ -153,12 +150,12 @@ static int read_replica(struct held *held, const json_t *document, struct error 
         .path = text_of(held->arena, spec, "path"),
         .size_bytes = bytes_of(spec, "capacity"),
         .maximum_bytes = bytes_of(spec, "maximum"),
-        .source = uid_of(held->arena, source, "replicaId"),
-        .source_snapshot = uid_of(held->arena, source, "snapshotId"),
-        .phase = text_of(held->arena, json_object_get(document, "status"), "phase"),
+        .source = uid_of(held->arena, spec, "source.replicaId"),
+        .source_snapshot = uid_of(held->arena, spec, "source.snapshotId"),
+        .phase = text_of(held->arena, document, "status.phase"),
         .made = was_made(document),
     };
-    if (source && (!replica->source || !replica->source_snapshot))
+    if (json_at(spec, "source") && (!replica->source || !replica->source_snapshot))
         return refuse(err, &held->wish, "what it is made of");
     if (!replica->volume || !replica->pool || !replica->path || replica->path[0] != '/')
         return refuse(err, &held->wish, "it names no volume, pool and path");
@@ -200,8 +197,7 @@ static int read_places(struct held *held, const json_t *spec, struct error *err)
 
 /* The API has heard of this epoch that the node has a target, or is about to. */
 static bool is_claimed(const json_t *document) {
-    return count_of(json_object_get(document, "status"), "claimedEpoch") >=
-           count_of(json_object_get(document, "spec"), "epoch");
+    return count_of(document, "status.claimedEpoch") >= count_of(document, "spec.epoch");
 }
 
 static enum target_export export_of(const json_t *spec) {
@@ -211,8 +207,8 @@ static enum target_export export_of(const json_t *spec) {
 }
 
 static int read_revert(struct held *held, const json_t *document, struct error *err) {
-    const json_t *wanted = json_object_get(json_object_get(document, "spec"), "revert");
-    const json_t *told = json_object_get(json_object_get(document, "status"), "revert");
+    const json_t *wanted = json_at(document, "spec.revert");
+    const json_t *told = json_at(document, "status.revert");
     struct wish_revert *revert = &held->wish.volume.revert;
     const char *phase = json_text_of(told, "phase");
 
@@ -242,8 +238,7 @@ static int read_salvage(struct held *held, const json_t *spec, struct error *err
 
 /* 0: none was told. */
 static unsigned port_of(const json_t *document, const char *node) {
-    const json_t *target = json_object_get(json_object_get(document, "status"), "target");
-    const json_t *list = json_object_get(target, "clients");
+    const json_t *list = json_at(document, "status.target.clients");
 
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *told = json_array_get(list, i);
@@ -257,7 +252,7 @@ static unsigned port_of(const json_t *document, const char *node) {
 }
 
 static int read_clients(struct held *held, const json_t *document, struct error *err) {
-    const json_t *list = json_object_get(json_object_get(document, "spec"), "clients");
+    const json_t *list = json_at(document, "spec.clients");
     struct wish_volume *volume = &held->wish.volume;
 
     if (json_array_size(list) > GATES_MOST)
@@ -274,7 +269,7 @@ static int read_clients(struct held *held, const json_t *document, struct error 
 }
 
 static int read_volume(struct held *held, const json_t *document, struct error *err) {
-    const json_t *spec = json_object_get(document, "spec"), *qos = json_object_get(spec, "qos");
+    const json_t *spec = json_object_get(document, "spec");
     const char *node = json_text_of(spec, "nodeId");
     struct wish_volume *volume = &held->wish.volume;
 
@@ -282,13 +277,13 @@ static int read_volume(struct held *held, const json_t *document, struct error *
         .size_bytes = bytes_of(spec, "capacity"),
         .maximum_bytes = bytes_of(spec, "maximum"),
         .node = arena_text(held->arena, node ? node : ""),
-        .has_target = json_object_get(json_object_get(document, "status"), "target") != NULL,
-        .observed = count_of(json_object_get(document, "status"), "observedGeneration"),
-        .phase = text_of(held->arena, json_object_get(document, "status"), "phase"),
-        .had_bytes = bytes_of(json_object_get(document, "status"), "capacity"),
+        .has_target = json_at(document, "status.target") != NULL,
+        .observed = count_of(document, "status.observedGeneration"),
+        .phase = text_of(held->arena, document, "status.phase"),
+        .had_bytes = bytes_of(document, "status.capacity"),
         .text = json_text(held->arena, document),
         .export = export_of(spec),
-        .qos = { count_of(qos, "iops"), count_of(qos, "bytesPerSecond") },
+        .qos = { count_of(spec, "qos.iops"), count_of(spec, "qos.bytesPerSecond") },
         .epoch = count_of(spec, "epoch"),
         .claimed = is_claimed(document),
         .removing = uid_of(held->arena, spec, "removing"),

@@ -81,7 +81,7 @@ int config_class_resolve(const struct client *api, struct arena *arena, struct c
     if (!policy && err->kind != ERROR_NOT_FOUND)
         return -1;
     class->is_there = policy != NULL;
-    class->pools = json_object_get(json_object_get(policy, "spec"), "replicaPoolInfo");
+    class->pools = json_at(policy, "spec.replicaPoolInfo");
     pools = json_array_size(class->pools);
     if (class->replicas == 0 && pools > 0)
         class->count = (int64_t)pools;

@@ -88,7 +88,7 @@ int config_clone_prepare(const struct grpc_call *call, const struct client *api,
 /* ---- its end ---- */
 
 static bool is_going(const json_t *document) {
-    return json_text_of(json_object_get(document, "metadata"), "deletionTimestamp") != NULL;
+    return json_text_at(document, "metadata.deletionTimestamp") != NULL;
 }
 
 /* "": it is a user's. */

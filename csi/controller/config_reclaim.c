@@ -14,7 +14,7 @@ static bool is(const struct volume_config *config, const char *key, const char *
 }
 
 static json_int_t figure(const struct volume_config *config, const char *key) {
-    return json_integer_value(json_object_get(config->reclaim, key));
+    return json_int_at(config->reclaim, key);
 }
 
 /* One that goes on already is this one. */

@@ -39,7 +39,7 @@ static int read_row(struct arena *arena, const json_t *document, struct config_s
         .clone = config_says(annotations, CLONE_ANNOTATION),
         .message = config_says(status, "message"),
         .volume = config_says(json_object_get(document, "spec"), "volumeName"),
-        .bytes = config_storage(status),
+        .bytes = json_bytes_at(status, "capacity.storage"),
         .pools = json_array_size(json_object_get(status, "poolInfo")),
         .pending = json_array_size(json_object_get(status, "pendingPoolInfo")),
     };

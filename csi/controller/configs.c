@@ -2,7 +2,6 @@
 
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "common/quantity.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -24,13 +23,6 @@ const char *config_says(const json_t *object, const char *key) {
     return text ? text : "";
 }
 
-int64_t config_storage(const json_t *holder) {
-    const char *text = json_text_of(json_object_get(holder, "capacity"), "storage");
-    int64_t bytes;
-
-    return text && quantity_read(text, &bytes) ? bytes : 0;
-}
-
 static bool has_word(const json_t *list, const char *word) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *text = json_string_value(json_array_get(list, i));
@@ -41,17 +33,12 @@ static bool has_word(const json_t *list, const char *word) {
     return false;
 }
 
-static int64_t int_in(const json_t *object, const char *key) {
-    return json_integer_value(json_object_get(object, key));
-}
-
 int config_take(struct arena *arena, const json_t *document, struct volume_config *ret,
                 struct error *err) {
     const json_t *metadata = json_object_get(document, "metadata");
     const json_t *spec = json_object_get(document, "spec");
     const json_t *status = json_object_get(document, "status");
     const json_t *annotations = json_object_get(metadata, "annotations");
-    const json_t *policy = json_object_get(spec, "policy");
     const json_t *finalizers = json_object_get(metadata, "finalizers");
     char uid[UUID_SIZE];
 
@@ -68,12 +55,12 @@ int config_take(struct arena *arena, const json_t *document, struct volume_confi
         .policy = config_says(annotations, POLICY_ANNOTATION),
         .source = config_says(spec, "cstorVolumeSource"),
         .node = config_says(json_object_get(document, "publish"), "nodeId"),
-        .bytes = config_storage(spec),
-        .has_bytes = config_storage(status),
-        .replicas = int_in(json_object_get(spec, "provision"), "replicaCount"),
-        .block_size = int_in(json_object_get(policy, "provision"), "blockSize"),
+        .bytes = json_bytes_at(spec, "capacity.storage"),
+        .has_bytes = json_bytes_at(status, "capacity.storage"),
+        .replicas = json_int_at(spec, "provision.replicaCount"),
+        .block_size = json_int_at(spec, "policy.provision.blockSize"),
         .trouble = config_fault_in(json_object_get(status, "conditions")),
-        .has_policy = policy != NULL,
+        .has_policy = json_at(spec, "policy") != NULL,
         .finalizers = finalizers,
         .reclaim = json_object_get(status, "reclaim"),
         .is_clone = has_word(finalizers, CLONE_FINALIZER),
@@ -108,7 +95,8 @@ int config_read_volume(const struct client *api, struct arena *arena,
     const json_t *spec = json_object_get(document, "spec");
     const json_t *status = json_object_get(document, "status");
     const json_t *target = json_object_get(status, "target");
-    bool observed = int_in(status, "observedGeneration") >= int_in(metadata, "generation");
+    bool observed =
+        json_int_at(status, "observedGeneration") >= json_int_at(metadata, "generation");
 
     *ret = (struct config_volume){ .released = true, .phase = "", .node = "" };
     if (!document)
@@ -124,8 +112,8 @@ int config_read_volume(const struct client *api, struct arena *arena,
                   strcmp(config_says(spec, "export"), "file") == 0;
     /* A node that never took it says nothing of its end, and nobody where there never was one. */
     ret->released = !*ret->node && !target &&
-                    (observed || int_in(spec, "epoch") == 0 ||
-                     int_in(status, "claimedEpoch") < int_in(spec, "epoch"));
+                    (observed || json_int_at(spec, "epoch") == 0 ||
+                     json_int_at(status, "claimedEpoch") < json_int_at(spec, "epoch"));
     return 0;
 }
 

@@ -58,7 +58,6 @@ extern const struct controller_kind config_kind, config_snapshot_kind;
 
 /* "" and 0 for what is not there. */
 const char *config_says(const json_t *object, const char *key);
-int64_t config_storage(const json_t *holder);
 /* Can it be a document's name? */
 bool config_is_name(const char *text);
 /* The name of a document for this one of an orchestrator. */

@@ -323,10 +323,45 @@ START_TEST(sent_keys_are_known_even_when_null) {
 }
 END_TEST
 
+START_TEST(members_are_found_by_their_path) {
+    json_t *tree =
+        parse("{\"spec\": {\"name\": \"a\", \"count\": 7, \"on\": true, \"size\": \"2Ki\", "
+              "\"list\": [1]}, \"metadata\": null}");
+
+    ck_assert_str_eq(json_text_at(tree, "spec.name"), "a");
+    ck_assert_int_eq(json_int_at(tree, "spec.count"), 7);
+    ck_assert(json_true_at(tree, "spec.on"));
+    ck_assert_int_eq(json_bytes_at(tree, "spec.size"), 2048);
+    ck_assert_ptr_eq(json_at(tree, ""), tree);
+    ck_assert_ptr_eq(json_at(tree, "spec"), json_object_get(tree, "spec"));
+    end();
+}
+END_TEST
+
+START_TEST(members_that_are_missing_or_of_another_type_are_absent) {
+    static const char *const paths[] = { "spec",      "spec.list",   "spec.list.x", "spec.none",
+                                         "spec.n",    "spec.name.x", "metadata",    "metadata.name",
+                                         "none.name", ".spec",       "spec..name" };
+    json_t *tree = parse("{\"spec\": {\"name\": \"much\", \"list\": [1]}, \"metadata\": null}");
+
+    for (size_t i = 0; i < LENGTH(paths); i++) {
+        ck_assert_ptr_null(json_text_at(tree, paths[i]));
+        ck_assert_int_eq(json_int_at(tree, paths[i]), 0);
+        ck_assert_int_eq(json_bytes_at(tree, paths[i]), 0);
+        ck_assert(!json_true_at(tree, paths[i]));
+    }
+    ck_assert_int_eq(json_bytes_at(tree, "spec.name"), 0);
+    ck_assert_ptr_null(json_at(tree, "spec.none"));
+    ck_assert_ptr_null(json_at(NULL, "spec"));
+    end();
+}
+END_TEST
+
 CHECK_MAIN("json", json_is_parsed_and_released_with_the_arena, what_is_no_json_is_refused,
            depth_is_bounded, width_is_not_depth, size_is_bounded, boolean_words_are_the_api_s,
            digits_are_digits_only_and_fit, fields_fill_their_members,
            absent_and_null_fields_leave_their_members, refusals_name_the_field_and_the_reason,
            no_object_at_all_is_refused, a_field_does_not_exist_before_its_version,
            open_objects_take_unknown_keys, one_row_may_stand_for_all_other_keys,
-           long_keys_are_shown_short, sent_keys_are_known_even_when_null)
+           long_keys_are_shown_short, sent_keys_are_known_even_when_null,
+           members_are_found_by_their_path, members_that_are_missing_or_of_another_type_are_absent)

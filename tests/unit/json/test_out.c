@@ -195,6 +195,23 @@ START_TEST(text_ends_where_it_is_asked_and_may_go_on) {
 }
 END_TEST
 
+START_TEST(an_object_is_written_alone_or_below_a_key) {
+    struct arena *own = arena_new();
+    struct json_out out;
+
+    json_out_begin(&out, own, NULL);
+    out_put_int(&out, "a", 1);
+    ck_assert_str_eq(json_out_end(&out), "{\"a\":1}");
+    json_out_begin(&out, own, "vol\"ume");
+    ck_assert_str_eq(json_out_end(&out), "{\"vol\\\"ume\":{}}");
+    json_out_begin(&out, own, "volume");
+    out_put_text(&out, "name", "x");
+    out_put_null(&out, "size");
+    ck_assert_str_eq(json_out_end(&out), "{\"volume\":{\"name\":\"x\",\"size\":null}}");
+    arena_free(own);
+}
+END_TEST
+
 START_TEST(trees_are_written_as_they_are) {
     static const char text[] = "{\"a\": [1, -2.5, true, false, null, \"q\\\"\", {}, []], "
                                "\"\xc3\xa4\\n\": {\"deep\": {\"deeper\": [[[0]]]}}}";
@@ -247,5 +264,5 @@ CHECK_MAIN("json_out", commas_stand_between_values_at_every_level, integers_are_
            doubles_read_back_as_the_same_real_number, instants_are_text_and_none_is_null,
            text_is_escaped_where_json_asks_for_it_only, special_bytes_are_found_at_every_place,
            the_buffer_grows_whatever_is_written, text_ends_where_it_is_asked_and_may_go_on,
-           a_large_text_leaves_no_outgrown_copies, trees_are_written_as_they_are,
-           text_with_nul_in_a_tree_and_no_tree_are_written)
+           a_large_text_leaves_no_outgrown_copies, an_object_is_written_alone_or_below_a_key,
+           trees_are_written_as_they_are, text_with_nul_in_a_tree_and_no_tree_are_written)
