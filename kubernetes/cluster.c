@@ -75,6 +75,7 @@ static int send_call(const struct cluster *cluster, struct arena *arena, struct 
     call->peer = &cluster->peer;
     call->until_us = cluster->until_us;
     outcome = http_call(arena, call, ret, err);
+    call->headers = NULL; /* this function's own */
     if (outcome != 0) {
         err->kind = outcome == HTTP_TOO_LARGE ? ERROR_TOO_LARGE : ERROR_UNAVAILABLE;
         return -1;

@@ -5,6 +5,7 @@
 #include "kubernetes/translate.h"
 #include "json/json.h"
 
+#include <assert.h>
 #include <string.h>
 
 const struct sync_kind sync_kinds[] = {
@@ -313,6 +314,7 @@ int sync_object(const struct sync *sync, struct arena *arena, const char *namesp
     struct error failure = { 0 };
     int outcome;
 
+    assert(namespace && name);
     if (call_for_it(&hand, "GET", hand.path, NULL, &hand.object, &failure) < 0)
         return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
     outcome = find_ours(&hand, err);

@@ -7,6 +7,7 @@
 #include "drivers/file/volume_name.h"
 #include "json/json.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -173,6 +174,7 @@ static int open_overlay(struct undoing *undoing, struct error *err) {
     const struct chain_assist *assist = undoing->assist;
     int found;
 
+    assert(assist->chain.active);
     if (strcmp(assist->chain.active, undoing->overlay) != 0)
         return 0;
     found = chain_assist_find_overlay(assist, undoing->overlay, &undoing->overlay_fd, err);

@@ -467,7 +467,7 @@ START_TEST(one_of_another_host_is_believed_in_its_epoch) {
     write_some(100);
     stop();
     for (unsigned i = 0; i < 2; i++) {
-        snprintf(lost[i], sizeof(lost[i]), "%s.lost", pools[2 * i]);
+        snprintf(lost[i], sizeof(lost[i]), "%.64s.lost", pools[2 * i]);
         ck_assert_int_eq(rename(pools[2 * i], lost[i]), 0);
     }
     ck_assert_int_eq(start(), -1);
