@@ -10,5 +10,6 @@
 int daemon_preload_open(void);
 
 /* Ours and what the daemon is to have beside it.  `preload_fd`: its number in the daemon; -1: it
- * goes without.  `logs`: the directory of write logs (engine/write_log.h).  The array and what is added live in `arena`. */
+ * goes without.  `logs`: the directory of write logs (engine/write_log.h).  The array and what is
+ * added live in `arena`. */
 char *const *daemon_environment(struct arena *arena, int preload_fd, const char *logs);

@@ -3,8 +3,9 @@
  * (engine/write_log.h) what the daemon is about to write to the replica's data.
  *
  * Writes go to the kernel by liburing, and where that is refused by calls of threads.  They are
- * seen before they are submitted.  A log is found by the name of the file that is open: the replica's
- * uid is its directory.  A log that cannot be opened, or is not active, costs a look at memory.
+ * seen before they are submitted.  A log is found by the name of the file that is open: the
+ * replica's uid is its directory.  A log that cannot be opened, or is not active, costs a look at
+ * memory.
  */
 #include "engine/write_log_format.h"
 

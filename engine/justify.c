@@ -2,12 +2,18 @@
 
 #include <string.h>
 
-static bool is_justified(const struct justify_version *version, unsigned sector) {
-    const struct write_log_block *logged = version->logged;
+static bool is_logged(const struct write_log_block *logged, unsigned sector, uint32_t sum) {
+    return logged && (logged->mask & logged->known) >> sector & 1 && logged->sums[sector] == sum;
+}
 
-    return logged && (logged->mask & logged->known) >> sector & 1 &&
-           logged->sums[sector] ==
-               write_log_sum_of(version->content + (size_t)sector * JUSTIFY_SECTOR, JUSTIFY_SECTOR);
+static bool is_justified(const struct justify_version *versions, unsigned count,
+                         const unsigned char *content, unsigned sector) {
+    uint32_t sum = write_log_sum_of(content + (size_t)sector * JUSTIFY_SECTOR, JUSTIFY_SECTOR);
+    bool justified = false;
+
+    for (unsigned i = 0; i < count; i++)
+        justified |= is_logged(versions[i].logged, sector, sum);
+    return justified;
 }
 
 static bool is_equal(const struct justify_version *versions, unsigned count, size_t at,
@@ -25,7 +31,7 @@ static const struct justify_version *choose(const struct justify_version *versio
     if (is_equal(versions, count, (size_t)sector * JUSTIFY_SECTOR, JUSTIFY_SECTOR))
         return &versions[0];
     for (unsigned i = 0; i < count; i++) {
-        if (is_justified(&versions[i], sector))
+        if (is_justified(versions, count, versions[i].content, sector))
             return &versions[i];
     }
     return NULL;

@@ -3,10 +3,10 @@
  * pure function of the contents and of what the replicas' write logs say (engine/write_log.h).
  *
  * What is relied on: entries are of a generation in which a write is answered only when every
- * replica has it, and each write has its entry before it is submitted.  So a replica whose content
- * is what its own log's newest entry says has the last write that was answered, or a later one: it
- * is justified.  Content that is another has rotted, or lacks a write that was in flight; where no
- * replica is justified, or none has an entry, no content is chosen.
+ * replica has it, and each write has its entry before it is submitted.  So the newest entry of any
+ * log is of the last write that was answered, or of a later one, and content that it confirms is
+ * justified, in whichever replica it stands.  Other content has rotted, or lacks a write that was
+ * in flight; where no content is justified, none is chosen.
  *
  * Each sector of 512 bytes is decided by itself, as disks write it.
  */
@@ -19,7 +19,7 @@
 
 struct justify_version {
     const unsigned char *content;
-    const struct write_log_block *logged; /* NULL: no entry */
+    const struct write_log_block *logged; /* by its replica's log; NULL: no entry */
 };
 
 enum justify_outcome {

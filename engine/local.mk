@@ -5,6 +5,7 @@ libscoria_a_SOURCES += \
 	engine/file_node.c engine/file_node.h \
 	engine/generation.c engine/generation.h \
 	engine/justify.c engine/justify.h \
+	engine/nbd_client.c engine/nbd_client.h \
 	engine/qmp.c engine/qmp.h \
 	engine/quorum.c engine/quorum.h \
 	engine/relay.c engine/relay.h \
@@ -16,7 +17,7 @@ libscoria_a_SOURCES += \
 	engine/replica_snapshot.c engine/replica_snapshot.h \
 	engine/replica_state.c \
 	engine/target.c engine/target.h engine/target.private.h \
-	engine/target_file.c engine/target_graph.c engine/target_member.c \
+	engine/target_file.c engine/target_graph.c engine/target_logs.c engine/target_member.c \
 	engine/target_rebuild.c engine/target_revert.c \
 	engine/target_repair.c engine/target_salvage.c engine/target_scale.c engine/target_scrub.c engine/target_serve.c \
 	engine/target_snapshot.c engine/target_state.c engine/target_watch.c \
@@ -45,6 +46,7 @@ slow_tests += \
 	tests/unit/engine/test_target_far \
 	tests/unit/engine/test_target_faults \
 	tests/unit/engine/test_target_file \
+	tests/unit/engine/test_target_logs \
 	tests/unit/engine/test_target_pools \
 	tests/unit/engine/test_target_revert \
 	tests/unit/engine/test_target_salvage \

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "engine/replica_snapshot.h"
+#include "engine/write_log.h"
 
 #include <limits.h>
 
@@ -69,6 +70,13 @@ struct replica_access {
      */
     int (*sums)(void *arg, const struct replica *replica, int64_t epoch, int64_t *at, int64_t end,
                 unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err);
+
+    /* write_log_begin() and write_log_read() of a replica at another host, whose log is there. */
+    int (*begin_log)(void *arg, const struct replica *replica, int64_t epoch,
+                     const struct generation_id *before, const struct generation_id *next,
+                     struct error *err);
+    int (*read_log)(void *arg, const struct replica *replica, int64_t epoch, struct arena *arena,
+                    struct write_log *ret, struct error *err);
 
     /* ---- of a replica in a pool of the target's own host; NULL: it is at another ---- */
 

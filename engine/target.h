@@ -106,6 +106,7 @@ struct target_status {
     int64_t size_bytes;              /* of the file, if it has one */
     bool has_file;                   /* RUN/volume is there */
     int64_t failures;                /* reads without a majority: clients heard an I/O error */
+    int64_t decided_blocks;          /* that differed, and whose content a write log justified */
     /* A voter may lack a write: behind an unclean stop, or of a daemon that was found again.  It is
      * so until target_scrub() has compared all, from the beginning on, and target_repair() has
      * repaired what was outvoted; until then no stop is clean, and the next start resynchronizes

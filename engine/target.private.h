@@ -11,6 +11,7 @@
 #include "engine/quorum.h"
 #include "engine/replica_access.h"
 #include "engine/target.h"
+#include "engine/write_log.h"
 
 /* Of events of one kind and node the daemon tells one in each second, and the last. */
 #define EVENTS_LATE_US (SECOND_US + SECOND_US / 5)
@@ -42,6 +43,7 @@ struct member {
     bool copied; /* into a snapshot that is being made, with every write */
     int64_t mismatches, errors;
     int64_t told_us; /* the daemon's last report: the next one may come EVENTS_LATE_US later */
+    struct generation_id logged; /* whose entries its write log was told to have; -1: not known */
 };
 
 struct target {
@@ -61,6 +63,7 @@ struct target {
     enum target_state state;
     struct quorum_plan plan;   /* of the last start */
     struct generation current; /* while serving */
+    int64_t decided_blocks;    /* by write logs, in the last start */
     unsigned count;
     struct member members[REPLICAS_MOST + 1]; /* one more while a replica is replaced */
     /* Why a voter may lack a write: until it is known that all are equal, no stop is clean. */
@@ -225,6 +228,26 @@ void file_forget(struct target *target);
 /* Before the replicas are served with this generation: if it is not the one that was served last,
  * what waits for them is none of their clients'. */
 int file_doubt(struct target *target, const struct generation *found, struct error *err);
+
+/* ---- target_logs.c ---- */
+
+/* What the write logs say behind an unclean stop; `usable`: of the generation that was served. */
+struct logs {
+    struct arena *arena;
+    bool usable;
+    struct write_log logs[REPLICAS_MOST + 1]; /* by the index of the member */
+};
+
+/* Of a start, when its voters are known and before the generation changes. */
+void logs_look(struct target *target, struct arena *arena, struct logs *ret);
+/* Behind the change, before anything is written: what is usable stays so. */
+void logs_begin(struct target *target, const struct logs *logs);
+/* Before a client is admitted. -1: the daemon cannot be used. */
+int logs_decide(struct target *target, const struct logs *logs, struct error *err);
+/* While it serves, whenever the generation may have changed. */
+void logs_follow(struct target *target);
+/* Behind a clean stop. */
+void logs_end(struct target *target);
 
 /* ---- the others ---- */
 

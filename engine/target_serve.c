@@ -132,8 +132,10 @@ static void begin_suspicion(struct target *target) {
 
 /* Nobody writes before the generation says who does. */
 static int serve(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
     const struct member *new;
     struct change change = { 0 };
+    struct logs logs;
 
     if (target_launch(target, err) < 0)
         return -1;
@@ -142,9 +144,12 @@ static int serve(struct target *target, struct error *err) {
     add_replicas(target, err);
     if (new &&new->votes)
         change.with = new->replica.uid;
-    if (generation_change(target, change, err) < 0 ||
-        graph_add_quorum(target, generation_needed(&target->current), err) < 0 ||
-        graph_add_export(target, err) < 0)
+    logs_look(target, arena, &logs);
+    if (generation_change(target, change, err) < 0)
+        return -1;
+    logs_begin(target, &logs);
+    if (graph_add_quorum(target, generation_needed(&target->current), err) < 0 ||
+        logs_decide(target, &logs, err) < 0 || graph_add_export(target, err) < 0)
         return -1;
     target->state = TARGET_SERVING;
     if (target->job == TARGET_REPAIR_FAILED) /* of replicas as they were before this start */
@@ -250,6 +255,8 @@ int target_stop_serving(struct target *target, struct error *err) {
     else if (served && generation_mark(target, REPLICA_CLEAN, &reason) < 0)
         log_warning(NULL, "replica not marked clean", "volume_id", target->volume, "reason",
                     reason.message, NULL);
+    else if (served)
+        logs_end(target);
     target_close_replicas(target);
     return 0;
 }

@@ -45,6 +45,7 @@ struct member *member_add(struct target *target, const struct replica *replica) 
 
     assert(target->count <= LENGTH(target->members));
     *member = (struct member){ .lock = -1,
+                               .logged.number = replica->access ? 0 : -1,
                                .access = replica->access ? replica->access : target->here,
                                .replica = { .pool = arena_text(target->arena, replica->pool),
                                             .uid = arena_text(target->arena, replica->uid),

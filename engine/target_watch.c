@@ -266,6 +266,8 @@ static int watch_serving(struct target *target, struct error *err) {
         result = -1;
     if (target->job != TARGET_REBUILD && remove_strangers(target, err) < 0)
         result = -1;
+    if (target->job != TARGET_REBUILD && result == 0)
+        logs_follow(target);
     return file_look(target, err) < 0 ? -1 : result;
 }
 
@@ -292,6 +294,7 @@ void target_status(struct target *target, struct target_status *ret) {
                                    .needed = generation_needed(&target->current),
                                    .size_bytes = target->size_bytes,
                                    .failures = target->failures,
+                                   .decided_blocks = target->decided_blocks,
                                    .resynchronizing = target->state == TARGET_SERVING &&
                                                       target->suspect && !target->sealed,
                                    .resyncs = target->resyncs,

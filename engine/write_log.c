@@ -80,7 +80,7 @@ int write_log_begin(const char *directory, const char *replica, const struct gen
     const char *path = path_of(arena, directory, replica);
     struct write_log_header *log;
 
-    if (mkdir(directory, 0700) < 0 && errno != EEXIST)
+    if (next->number > 0 && mkdir(directory, 0700) < 0 && errno != EEXIST)
         return error_errno(err, ERROR_BACKEND, "making %s", directory);
     prepare();
     log = next->number > 0 ? write_log_open(path) : write_log_map(path);
@@ -109,32 +109,28 @@ void write_log_remove(const char *directory, const char *replica) {
 
 /* ---- reading ---- */
 
-static bool is_whole(const struct write_log_entry *entry, uint64_t number) {
-    return entry->number == (uint32_t)number && entry->check == write_log_check(entry);
+static bool is_whole(const struct write_log_entry *entry) {
+    return entry->check == write_log_check(entry);
 }
 
-static void read_entries(struct write_log_header *log, unsigned skip, unsigned most,
-                         struct arena *arena, struct write_log *ret) {
-    uint64_t made = atomic_load(&log->made), first = atomic_load(&log->floor), end;
+static void read_entries(struct write_log_header *log, struct arena *arena, struct write_log *ret) {
+    uint64_t made = atomic_load(&log->made), first = atomic_load(&log->floor);
 
     if (first > made)
         return;
     if (made - first > WRITE_LOG_ENTRIES)
         first = made - WRITE_LOG_ENTRIES;
-    end = made - first > skip ? made - skip : first;
-    if (end - first > most)
-        first = end - most;
-    ret->entries = arena_alloc(arena, (size_t)(end - first + 1) * sizeof(*ret->entries));
-    for (; first < end; first++) {
+    ret->entries = arena_alloc(arena, (size_t)(made - first + 1) * sizeof(*ret->entries));
+    for (; first < made; first++) {
         struct write_log_entry *entry = &ret->entries[ret->count];
 
         *entry = write_log_entries(log)[first % WRITE_LOG_ENTRIES];
-        ret->count += is_whole(entry, first);
+        ret->count += entry->number == (uint32_t)first && is_whole(entry);
     }
 }
 
-void write_log_read(struct arena *arena, const char *directory, const char *replica, unsigned skip,
-                    unsigned most, struct write_log *ret) {
+void write_log_read(struct arena *arena, const char *directory, const char *replica,
+                    struct write_log *ret) {
     struct write_log_header *log;
 
     prepare();
@@ -145,8 +141,51 @@ void write_log_read(struct arena *arena, const char *directory, const char *repl
     ret->generation.number = atomic_load(&log->generation);
     memcpy(ret->generation.nonce, log->nonce, NONCE_SIZE - 1);
     if (ret->generation.number > 0)
-        read_entries(log, skip, most, arena, ret);
+        read_entries(log, arena, ret);
     close_log(log);
+}
+
+/* ---- as text ---- */
+
+const char *write_log_text(struct arena *arena, const struct write_log *log) {
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *bytes = (const unsigned char *)log->entries;
+    size_t size = log->count * sizeof(*log->entries);
+    char *text = arena_alloc(arena, size * 2 + 1);
+
+    for (size_t i = 0; i < size; i++) {
+        text[2 * i] = digits[bytes[i] >> 4];
+        text[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    return text;
+}
+
+static int value_of(char digit) {
+    return digit >= '0' && digit <= '9'   ? digit - '0'
+           : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
+                                          : -1;
+}
+
+void write_log_parse(struct arena *arena, const char *text, struct write_log *ret) {
+    const size_t digits = 2 * sizeof(*ret->entries);
+    size_t most = strlen(text) / digits;
+
+    prepare();
+    most = most < WRITE_LOG_ENTRIES ? most : WRITE_LOG_ENTRIES;
+    ret->count = 0;
+    ret->entries = arena_alloc(arena, (most + 1) * sizeof(*ret->entries));
+    for (size_t i = 0; i < most; i++, text += digits) {
+        unsigned char *bytes = (unsigned char *)&ret->entries[ret->count];
+        bool good = true;
+
+        for (size_t j = 0; j < digits / 2; j++) {
+            int high = value_of(text[2 * j]), low = value_of(text[2 * j + 1]);
+
+            good &= high >= 0 && low >= 0;
+            bytes[j] = (unsigned char)(high << 4 | low);
+        }
+        ret->count += good && is_whole(&ret->entries[ret->count]);
+    }
 }
 
 /* ---- blocks ---- */

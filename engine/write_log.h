@@ -25,8 +25,6 @@ struct write_log_block {
     uint32_t sums[8];
 };
 
-#define WRITE_LOG_PAGE 1024 /* entries in one answer of another host */
-
 /* What a log says, from the oldest entry on. */
 struct write_log {
     struct generation_id generation; /* number 0: nothing counts */
@@ -38,8 +36,8 @@ struct write_log {
 const char *write_log_directory(struct arena *arena, const char *run);
 
 /*
- * From now on entries are of `next`.  Those of `before` are kept as such if the log has them, and so
- * are those of `next`; others count no more.  `next` with number 0: the daemon does not append.
+ * From now on entries are of `next`.  Those of `before` are kept as such if the log has them, and
+ * so are those of `next`; others count no more.  `next` with number 0: the daemon does not append.
  */
 int write_log_begin(const char *directory, const char *replica, const struct generation_id *before,
                     const struct generation_id *next, struct error *err);
@@ -47,10 +45,13 @@ int write_log_begin(const char *directory, const char *replica, const struct gen
 /* No daemon has the replica open.  It need not be there. */
 void write_log_remove(const char *directory, const char *replica);
 
-/* Without a log, or with one that is damaged or of another boot, the result is an empty one.  The
- * last `most` entries at most, but for the last `skip`. */
-void write_log_read(struct arena *arena, const char *directory, const char *replica, unsigned skip,
-                    unsigned most, struct write_log *ret);
+/* Without a log, or with one that is damaged or of another boot, the result is an empty one. */
+void write_log_read(struct arena *arena, const char *directory, const char *replica,
+                    struct write_log *ret);
+
+/* The entries for another host, and back; what is no whole entry is left out. */
+const char *write_log_text(struct arena *arena, const struct write_log *log);
+void write_log_parse(struct arena *arena, const char *text, struct write_log *ret);
 
 /* CRC-32C of whole words. */
 uint32_t write_log_sum_of(const void *data, size_t size);

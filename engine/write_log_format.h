@@ -124,7 +124,8 @@ write_log_sum_fast(const unsigned char *data, size_t size) {
     return ~(uint32_t)sum;
 }
 
-/* Of four sectors beside each other: the instruction takes three cycles and one can begin in each. */
+/* Of four sectors beside each other: the instruction takes three cycles, and one can begin in each
+ * of them. */
 __attribute__((target("sse4.2"))) static inline void write_log_sum_four(const unsigned char *data,
                                                                         uint32_t *ret) {
     uint64_t a = UINT32_MAX, b = a, c = a, d = a;

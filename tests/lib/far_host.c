@@ -1,7 +1,9 @@
 #include "tests/lib/far_host.h"
 
 #include "common/cleanup.h"
+#include "engine/daemon_environment.h"
 #include "engine/replica_epoch.h"
+#include "engine/write_log.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -14,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LISTENER_FD 3
+enum { LISTENER_FD = 3, PRELOAD_FD = 100 };
 
 static struct far_session *find(struct far_host *host, const char *uid) {
     for (unsigned i = 0; i < REPLICAS_MOST; i++) {
@@ -54,6 +56,10 @@ static int listen_anywhere(int *ret_port) {
     return fd;
 }
 
+static const char *logs_of(const struct far_host *host, struct arena *arena) {
+    return arena_join(arena, host->directory, "/far-logs", NULL);
+}
+
 static void run_server(const struct far_host *host, const char *path, const char *name,
                        const char *pid_path, int listener) {
     autoarena struct arena *arena = arena_new();
@@ -68,6 +74,7 @@ static void run_server(const struct far_host *host, const char *path, const char
     const char *tls =
         arena_format(arena, "tls-creds-x509,id=tls,endpoint=server,verify-peer=on,dir=%s",
                      host->tls_directory ? host->tls_directory : "");
+    int preload = daemon_preload_open();
     const char *words[20] = { "qemu-storage-daemon", "--blockdev", file, "--pidfile", pid_path };
     unsigned count = 5;
 
@@ -79,8 +86,10 @@ static void run_server(const struct far_host *host, const char *path, const char
     words[count++] = server;
     words[count++] = "--export";
     words[count++] = export;
+    dup2(preload, PRELOAD_FD);
     dup2(listener, LISTENER_FD);
-    execvp(words[0], (char *const *)(uintptr_t)words);
+    execvpe(words[0], (char *const *)(uintptr_t)words,
+            daemon_environment(arena, PRELOAD_FD, logs_of(host, arena)));
     _exit(127);
 }
 
@@ -180,6 +189,26 @@ static int far_sums(void *arg, const struct replica *replica, int64_t epoch, int
                : replica_here.sums(NULL, replica, epoch, at, end, count, ret, err);
 }
 
+static int far_begin_log(void *arg, const struct replica *replica, int64_t epoch,
+                         const struct generation_id *before, const struct generation_id *next,
+                         struct error *err) {
+    autoarena struct arena *arena = arena_new();
+
+    (void)epoch;
+    return refuse_away(arg, err) < 0
+               ? -1
+               : write_log_begin(logs_of(arg, arena), replica->uid, before, next, err);
+}
+
+static int far_read_log(void *arg, const struct replica *replica, int64_t epoch,
+                        struct arena *arena, struct write_log *ret, struct error *err) {
+    (void)epoch;
+    if (refuse_away(arg, err) < 0)
+        return -1;
+    write_log_read(arena, logs_of(arg, arena), replica->uid, ret);
+    return 0;
+}
+
 /* ---- for the test ---- */
 
 void far_begin(struct far_host *host, const char *directory, const char *tls_directory) {
@@ -192,6 +221,8 @@ void far_begin(struct far_host *host, const char *directory, const char *tls_dir
                                            .reset = far_reset,
                                            .flush = far_flush,
                                            .sums = far_sums,
+                                           .begin_log = far_begin_log,
+                                           .read_log = far_read_log,
                                            .arg = host } };
 }
 

@@ -57,7 +57,7 @@ static void do_one(enum nbd_command command, int64_t at, uint32_t size) {
 static struct write_log read_writes(void) {
     struct write_log ret;
 
-    write_log_read(arena, logs, uids[0], 0, WRITE_LOG_ENTRIES, &ret);
+    write_log_read(arena, logs, uids[0], &ret);
     return ret;
 }
 

@@ -6,6 +6,7 @@
 #include "engine/replica_epoch.h"
 #include "tests/lib/far_certificates.h"
 #include "tests/lib/far_host.h"
+#include "tests/lib/nbd.h"
 
 #define SILENCE_MS 2000
 
@@ -104,6 +105,115 @@ static void become_other(void) {
     checker_disconnect(&checker);
     ck_assert(connect_checker());
 }
+
+/* ---- write logs ---- */
+
+static void write_value(unsigned block, int value) {
+    static char bytes[CHECKER_BLOCK];
+
+    memset(bytes, value, sizeof(bytes));
+    ck_assert_int_eq(nbd_do(checker.fd, NBD_WRITE, block * STRIDE, bytes, sizeof(bytes)), 0);
+}
+
+static int read_value(unsigned block) {
+    static char bytes[CHECKER_BLOCK];
+    int outcome = nbd_do(checker.fd, NBD_READ, block * STRIDE, bytes, sizeof(bytes));
+
+    return outcome == 0 ? bytes[0] : -outcome;
+}
+
+/* Without that one the other two are needed. */
+static void serve_without(unsigned i) {
+    serve();
+    assert_done(target_drop(target, uids[i], &err));
+    watch();
+    assert_voters(2);
+    write_value(3, 7);
+    write_value(4, 8);
+}
+
+START_TEST(a_log_here_decides_about_a_replica_of_another_host) {
+    serve_without(2);
+    for (unsigned i = 0; i < 2; i++) {
+        kill_daemon();
+        far_kill(&far, uids[1]);
+        damage(i, 3);
+        reopen();
+        serve();
+        target_status(target, &status);
+        ck_assert_int_eq(status.decided_blocks, 1);
+        ck_assert_int_eq(read_value(3), 7);
+        ck_assert_int_eq(read_value(4), 8);
+    }
+}
+END_TEST
+
+/* A host that lies is not to decide what the replica of another one holds. */
+START_TEST(the_log_of_another_host_does_not_decide_where_a_replica_is_here) {
+    char path[128];
+
+    serve_without(2);
+    kill_daemon();
+    damage(0, 3);
+    snprintf(path, sizeof(path), "%s/write-logs/%s", top, uids[0]);
+    ck_assert_int_eq(unlink(path), 0);
+    reopen();
+    serve();
+    target_status(target, &status);
+    ck_assert_int_eq(status.decided_blocks, 0);
+    ck_assert_int_lt(read_value(3), 0);
+    ck_assert_int_eq(read_value(4), 8);
+}
+END_TEST
+
+START_TEST(logs_of_other_hosts_decide_where_a_volume_has_no_replica_here) {
+    serve_without(0);
+    kill_daemon();
+    damage(2, 3);
+    open_other(2);
+    ck_assert_int_eq(start_other(), 0);
+    become_other();
+    target_status(target, &status);
+    ck_assert_uint_eq(status.voters, 2);
+    ck_assert_int_eq(status.decided_blocks, 1);
+    ck_assert_int_eq(read_value(3), 7);
+    ck_assert_int_eq(read_value(4), 8);
+}
+END_TEST
+
+/* As those of an earlier version do. */
+START_TEST(hosts_without_logs_decide_nothing) {
+    far.access.begin_log = NULL;
+    far.access.read_log = NULL;
+    serve_without(0);
+    kill_daemon();
+    damage(2, 3);
+    open_other(2);
+    ck_assert_int_eq(start_other(), 0);
+    become_other();
+    target_status(target, &status);
+    ck_assert_int_eq(status.decided_blocks, 0);
+    ck_assert_int_lt(read_value(3), 0);
+    ck_assert_int_eq(read_value(4), 8);
+}
+END_TEST
+
+START_TEST(a_clean_stop_ends_the_logs_of_other_hosts) {
+    serve_without(0);
+    stop();
+    ck_assert_int_eq(start(), 0);
+    ck_assert(connect_checker());
+    write_value(4, 9);
+    kill_daemon();
+    damage(2, 3);
+    reopen();
+    serve();
+    target_status(target, &status);
+    ck_assert_int_eq(status.decided_blocks, 0);
+    ck_assert_int_lt(read_value(3), 0);
+    ck_assert_int_eq(read_value(4), 9);
+}
+END_TEST
 
 START_TEST(replicas_of_other_hosts_have_all_that_one_here_has) {
     serve();
@@ -526,6 +636,10 @@ START_TEST(it_grows_and_changes_its_replicas) {
 END_TEST
 
 CHECK_MAIN_WITH("target far", adopt_daemons(), begin_far, end_far,
+                a_log_here_decides_about_a_replica_of_another_host,
+                the_log_of_another_host_does_not_decide_where_a_replica_is_here,
+                logs_of_other_hosts_decide_where_a_volume_has_no_replica_here,
+                hosts_without_logs_decide_nothing, a_clean_stop_ends_the_logs_of_other_hosts,
                 replicas_of_other_hosts_have_all_that_one_here_has,
                 one_whose_host_dies_is_left_out_and_filled_again, one_that_says_nothing_is_cut_off,
                 one_is_found_silent_while_no_client_sends_anything, nobody_needs_to_watch_for_that,
