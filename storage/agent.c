@@ -111,6 +111,7 @@ static int start_pools(struct storage_agent *agent, const struct storage_agent_s
         .reports = agent->reports,
         .address = remote_address(agent->remote),
         .sessions = remote_sessions(agent->remote),
+        .run_directory = settings->run_directory,
         .knocks = agent->knocks,
         .heartbeat_ms = config_int(config, SECTION, "heartbeat_interval") * 1000,
     };

@@ -221,6 +221,7 @@ static void begin(struct pool *pool, struct pools *pools, const struct pool_sett
         .path = settings->path,
         .reports = pools->settings.reports,
         .sessions = pools->settings.sessions,
+        .run_directory = pools->settings.run_directory,
         .look_ms = pools->settings.heartbeat_ms,
     };
 

@@ -24,6 +24,7 @@ struct pools_settings { /* what they point to outlives the pools */
     struct reports *reports;
     const char *address;       /* where other nodes reach replicas of the pools; NULL: nowhere */
     struct sessions *sessions; /* of other nodes; NULL: there are none */
+    const char *run_directory; /* of the node's storage daemons; NULL: there are none */
     struct knocks *knocks;     /* NULL: nobody asks whether a pool answers */
     int64_t heartbeat_ms;      /* 0: 10 000 */
     int64_t look_ms;           /* 0: 1 000 */

@@ -2,7 +2,9 @@
 
 #include "common/cleanup.h"
 #include "engine/replica_access.h"
+#include "engine/replica_epoch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define STATE_MOST 8192
@@ -44,15 +46,24 @@ static int run_open(struct replica_call_request *request, struct error *err) {
     return 0;
 }
 
-static int run_close(struct replica_call_request *request, struct error *err) {
-    return sessions_end(request->sessions, request->replica.uid, request->body.epoch, err);
-}
-
 static bool is_served(struct replica_call_request *request) {
     struct replica_session session;
 
     return sessions_find(request->sessions, request->arena, request->replica.uid, &session) &&
            session.epoch == request->body.epoch;
+}
+
+/* A log of no generation is of no use any more, when the daemon has ended that had it open. */
+static int run_close(struct replica_call_request *request, struct error *err) {
+    const char *logs = sessions_write_logs(request->sessions, request->arena);
+    struct write_log log;
+
+    if (sessions_end(request->sessions, request->replica.uid, request->body.epoch, err) < 0)
+        return -1;
+    write_log_read(request->arena, logs, request->replica.uid, &log);
+    if (log.generation.number == 0 && !is_served(request))
+        write_log_remove(logs, request->replica.uid);
+    return 0;
 }
 
 static int run_look(struct replica_call_request *request, struct error *err) {
@@ -133,6 +144,50 @@ static int run_sums(struct replica_call_request *request, struct error *err) {
     return 0;
 }
 
+/* ---- write logs ---- */
+
+static int check_epoch(const struct replica_call_request *request, struct error *err) {
+    int64_t highest = replica_epoch(&request->replica, err);
+
+    if (highest < 0)
+        return -1;
+    return highest <= request->body.epoch
+               ? 0
+               : error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
+                           request->replica.uid);
+}
+
+static struct generation_id generation_of(int64_t number, const char *nonce) {
+    struct generation_id id = { .number = number };
+
+    snprintf(id.nonce, sizeof(id.nonce), "%s", nonce);
+    return id;
+}
+
+static int run_begin_log(struct replica_call_request *request, struct error *err) {
+    const struct replica_call_body *body = &request->body;
+    const struct generation_id before = generation_of(body->before_generation, body->before_nonce);
+    const struct generation_id next = generation_of(body->generation, body->nonce);
+
+    if (check_epoch(request, err) < 0)
+        return -1;
+    return write_log_begin(sessions_write_logs(request->sessions, request->arena),
+                           request->replica.uid, &before, &next, err);
+}
+
+static int run_read_log(struct replica_call_request *request, struct error *err) {
+    struct write_log log;
+
+    if (check_epoch(request, err) < 0)
+        return -1;
+    write_log_read(request->arena, sessions_write_logs(request->sessions, request->arena),
+                   request->replica.uid, &log);
+    out_put_int(request->out, "generation", log.generation.number);
+    out_put_text(request->out, "nonce", log.generation.nonce);
+    out_put_text(request->out, "entries", write_log_text(request->arena, &log));
+    return 0;
+}
+
 /* ---- the table ---- */
 
 /* clang-format off */
@@ -140,6 +195,9 @@ static int run_sums(struct replica_call_request *request, struct error *err) {
 #define EPOCH        FIELD_INT(BODY, epoch, "epoch", FIELD_REQUIRED, 1, EPOCH_MOST)
 #define VOLUME       FIELD_UUID(BODY, volume, "volume", FIELD_REQUIRED)
 #define BYTES(member, key) FIELD_INT(BODY, member, key, FIELD_REQUIRED, 0, VOLUME_BYTES_MOST)
+
+#define NUMBER(member, key) FIELD_INT(BODY, member, key, FIELD_REQUIRED, 0, VOLUME_BYTES_MOST)
+#define NONCE(member, key)  FIELD_TEXT(BODY, member, key, FIELD_REQUIRED, 0, NONCE_SIZE - 1)
 
 static const struct field epoch_fields[] = { EPOCH, FIELDS_END };
 static const struct field volume_fields[] = { EPOCH, VOLUME, FIELDS_END };
@@ -154,6 +212,12 @@ static const struct field sums_fields[] = {
     FIELD_INT(BODY, count, "count", FIELD_REQUIRED, 1, REPLICA_SUMS_MOST), FIELDS_END
 };
 
+static const struct field log_fields[] = {
+    EPOCH, NUMBER(before_generation, "before_generation"),
+    NONCE(before_nonce, "before_nonce"), NUMBER(generation, "generation"), NONCE(nonce, "nonce"),
+    FIELDS_END
+};
+
 static const struct replica_call calls[] = {
     { "open",        volume_fields, run_open },
     { "close",       epoch_fields,  run_close },
@@ -162,6 +226,8 @@ static const struct replica_call calls[] = {
     { "reset",       reset_fields,  run_reset },
     { "flush",       epoch_fields,  run_flush },
     { "sums",        sums_fields,   run_sums },
+    { "begin_log",   log_fields,    run_begin_log },
+    { "read_log",    epoch_fields,  run_read_log },
 };
 /* clang-format on */
 

@@ -9,8 +9,8 @@
 #include "json/out.h"
 
 struct replica_call_body {
-    const char *volume, *state;
-    int64_t epoch, maximum_bytes, at, end, count;
+    const char *volume, *state, *before_nonce, *nonce;
+    int64_t epoch, maximum_bytes, at, end, count, before_generation, generation;
 };
 
 struct replica_call_request {

@@ -229,6 +229,40 @@ static int sums(void *arg, const struct replica *replica, int64_t epoch, int64_t
     return (int)got;
 }
 
+/* ---- write logs ---- */
+
+static int begin_log(void *arg, const struct replica *replica, int64_t epoch,
+                     const struct generation_id *before, const struct generation_id *next,
+                     struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct remote_call call = {
+        replica, "begin_log",
+        json_pack("{s:I, s:I, s:s, s:I, s:s}", "epoch", (json_int_t)epoch, "before_generation",
+                  (json_int_t)before->number, "before_nonce", before->nonce, "generation",
+                  (json_int_t)next->number, "nonce", next->nonce),
+        1
+    };
+
+    return ask(arg, arena, &call, err) ? 0 : -1;
+}
+
+static int read_log(void *arg, const struct replica *replica, int64_t epoch, struct arena *arena,
+                    struct write_log *ret, struct error *err) {
+    const struct remote_call call = { replica, "read_log",
+                                      json_pack("{s:I}", "epoch", (json_int_t)epoch), 1 };
+    const json_t *answer = ask(arg, arena, &call, err);
+    const char *nonce = json_text_of(answer, "nonce"), *entries = json_text_of(answer, "entries");
+
+    if (!answer)
+        return -1;
+    if (!nonce || strlen(nonce) >= NONCE_SIZE || !entries)
+        return error_set(err, ERROR_UNAVAILABLE, "%s: invalid write log", replica->address);
+    *ret = (struct write_log){ .generation.number = number_of(answer, "generation") };
+    strcpy(ret->generation.nonce, nonce);
+    write_log_parse(arena, entries, ret);
+    return 0;
+}
+
 /* ---- begin and end ---- */
 
 struct replica_client *replica_client_new(const struct replica_client_settings *settings) {
@@ -252,6 +286,8 @@ struct replica_client *replica_client_new(const struct replica_client_settings *
         .reset = reset,
         .flush = flush,
         .sums = sums,
+        .begin_log = begin_log,
+        .read_log = read_log,
         .arg = client,
     };
     return client;

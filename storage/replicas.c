@@ -5,6 +5,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/quantity.h"
+#include "engine/write_log.h"
 #include "storage/copies.h"
 #include "storage/held.h"
 #include "storage/room.h"
@@ -98,6 +99,15 @@ static int end_session(const struct replicas *replicas, const struct file *file,
     return sessions ? sessions_end(sessions, file->wish->uid, INT64_MAX, err) : 0;
 }
 
+static void remove_log(const struct replicas *replicas, const struct file *file) {
+    const char *run_directory = replicas->settings.run_directory;
+    autoarena struct arena *arena = arena_new();
+
+    if (run_directory)
+        write_log_remove(write_log_directory(arena, arena_join(arena, run_directory, "/", NULL)),
+                         file->wish->uid);
+}
+
 static void remove_file(struct replicas *replicas, struct file *file,
                         const struct pool_look *pool) {
     const struct replica place = place_of(replicas, file);
@@ -113,6 +123,7 @@ static void remove_file(struct replicas *replicas, struct file *file,
         say(replicas, file, "DeletionFailed", NULL, &err);
         return;
     }
+    remove_log(replicas, file);
     file->phase = "Deleted";
     log_info(NULL, "replica removed", "replica_id", file->wish->uid, "volume_id",
              file->wish->replica.volume, "pool", replicas->settings.pool, NULL);

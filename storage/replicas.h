@@ -20,6 +20,7 @@ struct sessions;
 struct replicas_settings {
     const char *pool, *path;   /* outlive them */
     struct sessions *sessions; /* of other nodes with these; NULL: there are none */
+    const char *run_directory; /* whose write logs go with the replicas; NULL: there are none */
     struct reports *reports;
     int64_t look_ms; /* between two looks at one that is well */
 };

@@ -6,6 +6,7 @@
 #include "engine/daemon.h"
 #include "engine/file_node.h"
 #include "engine/replica_epoch.h"
+#include "engine/write_log.h"
 #include "storage/keeper_paper.h"
 #include "json/json.h"
 
@@ -68,6 +69,10 @@ bool sessions_find(struct sessions *sessions, struct arena *arena, const char *u
     const char *run = run_of(arena, sessions, uid);
 
     return read_paper(arena, run, ret) && daemon_runs(run);
+}
+
+const char *sessions_write_logs(const struct sessions *sessions, struct arena *arena) {
+    return write_log_directory(arena, run_of(arena, sessions, ""));
 }
 
 void sessions_trim_log(struct sessions *sessions, const char *uid) {

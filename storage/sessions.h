@@ -63,5 +63,8 @@ const char **sessions_all(struct sessions *sessions, struct arena *arena);
 bool sessions_find(struct sessions *sessions, struct arena *arena, const char *uid,
                    struct replica_session *ret);
 
+/* Where the write logs of this host's replicas are (engine/write_log.h). */
+const char *sessions_write_logs(const struct sessions *sessions, struct arena *arena);
+
 /* Strangers that knock make its daemon say more: that is cut where it has become much. */
 void sessions_trim_log(struct sessions *sessions, const char *uid);

@@ -258,11 +258,19 @@ START_TEST(who_decides_here_is_not_disturbed) {
 }
 END_TEST
 
+static const struct generation_id no_generation, third = { 3, "abc" }, fourth = { 4, "def" };
+
+static const char *log_path(void) {
+    return arena_join(arena, run, "/write-logs/", uids[0], NULL);
+}
+
 START_TEST(data_go_when_nobody_is_served_any_more) {
     struct replicas *replicas;
-    struct replicas_settings settings = {
-        .pool = names[0], .path = paths[0], .sessions = sessions, .look_ms = 1000
-    };
+    struct replicas_settings settings = { .pool = names[0],
+                                          .path = paths[0],
+                                          .sessions = sessions,
+                                          .run_directory = run,
+                                          .look_ms = 1000 };
     json_t *going = replica_document(0, 2);
     struct wish *wish;
     struct pool_look look;
@@ -273,6 +281,8 @@ START_TEST(data_go_when_nobody_is_served_any_more) {
     replicas = replicas_new(&settings);
     assert_done(try_open(1));
     fd = connect_to(&data);
+    assert_done(remote->begin_log(remote->arg, &replica, 1, &no_generation, &third, &err));
+    ck_assert_int_eq(access(log_path(), F_OK), 0);
     set_going(going);
     wish = wish_of(WISH_REPLICA, going);
     replicas_set(replicas, &wish, 1);
@@ -281,6 +291,7 @@ START_TEST(data_go_when_nobody_is_served_any_more) {
     replicas_work(replicas, &look, true);
     ck_assert_int_ne(write_block(fd, 'a'), 0);
     ck_assert_int_ne(access(arena_join(arena, paths[0], "/", uids[0], NULL), F_OK), 0);
+    ck_assert_int_ne(access(log_path(), F_OK), 0);
     replicas_free(replicas);
 }
 END_TEST
@@ -551,6 +562,15 @@ START_TEST(nonsense_is_refused) {
         { PLACE "write_state", "{\"epoch\": 1, \"state\": \"x\"}", 400 },
         { PLACE "reset", "{" GOOD ", \"maximum_bytes\": -1}", 400 },
         { PLACE "reset", "{" GOOD ", \"maximum_bytes\": 4611686018427387904}", 400 },
+        { PLACE "begin_log",
+          "{\"epoch\": 1, \"before_generation\": 0, \"before_nonce\": \"\","
+          " \"generation\": -1, \"nonce\": \"\"}",
+          400 },
+        { PLACE "begin_log",
+          "{\"epoch\": 1, \"before_generation\": 0, \"before_nonce\": \"\","
+          " \"generation\": 1, \"nonce\": \"01234567890123456\"}",
+          400 },
+        { PLACE "read_log", "{}", 400 },
         { PLACE "sums", "{\"epoch\": 1, \"at\": 0, \"end\": 4096, \"count\": 65}", 400 },
     };
 
@@ -562,6 +582,42 @@ START_TEST(nonsense_is_refused) {
     ck_assert_int_eq(replica_epoch(&(struct replica){ .pool = paths[0], .uid = uids[0] }, &err), 0);
     ck_assert_int_eq(look_at(1).state.mark, REPLICA_CLEAN);
     assert_done(try_open(1));
+}
+END_TEST
+
+static struct write_log read_log_of(int64_t epoch) {
+    struct write_log log = { 0 };
+
+    assert_done(remote->read_log(remote->arg, &replica, epoch, arena, &log, &err));
+    return log;
+}
+
+START_TEST(a_write_log_is_read_from_another_host) {
+    struct write_log log;
+    autoclose int fd = -1;
+
+    assert_done(try_open(1));
+    fd = connect_to(&data);
+    ck_assert_int_eq(write_block(fd, 'a'), 0);
+    ck_assert_uint_eq(read_log_of(1).count, 0);
+    assert_done(remote->begin_log(remote->arg, &replica, 1, &no_generation, &third, &err));
+    ck_assert_int_eq(write_block(fd, 'b'), 0);
+    log = read_log_of(1);
+    ck_assert_uint_eq(log.count, 1);
+    ck_assert_int_eq(log.generation.number, third.number);
+    ck_assert_str_eq(log.generation.nonce, third.nonce);
+    assert_done(try_open(2)); /* of another target, which goes on from there */
+    log = read_log_of(2);
+    ck_assert_uint_eq(log.count, 1);
+    assert_refused(remote->read_log(remote->arg, &replica, 1, arena, &log, &err), ERROR_CONFLICT);
+    assert_refused(remote->begin_log(remote->arg, &replica, 1, &no_generation, &fourth, &err),
+                   ERROR_CONFLICT);
+    assert_done(remote->begin_log(remote->arg, &replica, 2, &third, &fourth, &err));
+    ck_assert_uint_eq(read_log_of(2).count, 1);
+    assert_done(remote->begin_log(remote->arg, &replica, 2, &no_generation, &no_generation, &err));
+    ck_assert_uint_eq(read_log_of(2).count, 0);
+    assert_done(remote->close(remote->arg, &replica, 2, &err));
+    ck_assert_int_eq(access(log_path(), F_OK), -1);
 }
 END_TEST
 
@@ -606,8 +662,8 @@ CHECK_MAIN_WITH("replica_service", adopt_daemons(), begin, end,
                 a_session_outlives_the_agent, data_go_when_nobody_is_served_any_more,
                 what_strangers_make_a_session_say_is_cut, who_decides_here_is_not_disturbed,
                 what_is_wrong_with_every_port_is_said_once, what_documents_do_not_name_is_not_there,
-                nonsense_is_refused, a_state_is_of_this_replica,
-                a_session_stays_as_long_as_its_target_may_live, a_session_whose_target_is_over_ends,
-                a_session_to_which_nobody_connects_ends,
+                nonsense_is_refused, a_write_log_is_read_from_another_host,
+                a_state_is_of_this_replica, a_session_stays_as_long_as_its_target_may_live,
+                a_session_whose_target_is_over_ends, a_session_to_which_nobody_connects_ends,
                 a_node_that_hangs_costs_no_more_than_the_time_of_a_call,
                 what_is_not_a_nodes_says_nothing_of_a_replica)
