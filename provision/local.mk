@@ -16,6 +16,7 @@ libscoria_a_SOURCES += \
 	provision/name.c provision/name.h \
 	provision/phases.c provision/phases.h \
 	provision/pool_list.c provision/pool_list.h \
+	provision/progress.c provision/progress.h \
 	provision/reconcile.c provision/reconcile.h provision/reconcile.private.h \
 	provision/reconcile_create.c \
 	provision/reconcile_health.c \
@@ -55,6 +56,7 @@ check_PROGRAMS += \
 	tests/unit/provision/test_document_own \
 	tests/unit/provision/test_document_quota \
 	tests/unit/provision/test_phases \
+	tests/unit/provision/test_progress \
 	tests/unit/provision/test_reconcile \
 	tests/unit/provision/test_reconcile_health \
 	tests/unit/provision/test_reconcile_move \

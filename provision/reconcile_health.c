@@ -189,6 +189,14 @@ static int tell_change(struct reconcile *r, const json_t *old, const struct cond
 
 /* ---- the step ---- */
 
+/* What the volume's own has, as long as its node reports. */
+static void put_progress(struct reconcile *r, const struct volume_facts *facts) {
+    bool counts = facts->has_node && !facts->is_silent;
+    json_t *progress = counts ? json_object_get(side_status(&r->volume), "progress") : NULL;
+
+    side_put_status(r, &r->config, "progress", json_incref(progress));
+}
+
 static int put_condition(struct reconcile *r, json_t *conditions, const struct condition *now,
                          struct error *err) {
     const json_t *there = condition_find(conditions, now->type);
@@ -214,5 +222,6 @@ int reconcile_health(struct reconcile *r, struct error *err) {
         put_condition(r, conditions, &health.near_full, err) < 0)
         return -1;
     side_put_conditions(r, conditions);
+    put_progress(r, &facts);
     return 0;
 }

@@ -5,6 +5,7 @@
 #include "provision/document.h"
 #include "provision/name.h"
 #include "provision/phases.h"
+#include "provision/progress.h"
 #include "provision/volume_health.h"
 #include "provision/volume_revert.h"
 #include "provision/volume_salvage.h"
@@ -199,6 +200,8 @@ static const struct schema_field status_fields[] = {
     { "revert", SCHEMA_OBJECT, .of = revert_fields, .about = "How the one that is wanted goes on." },
     { "salvage", SCHEMA_OBJECT, .of = salvage_fields, .about = "What becomes of the one that is wanted." },
     { "scrub", SCHEMA_OBJECT, .of = scrub_fields, .about = "How the replicas compare." },
+    { "progress", SCHEMA_LIST, SCHEMA_OURS, .of = progress_fields, .max = PROGRESS_MOST,
+      .about = "How far what runs is; nothing when nothing does." },
     { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "conditions", SCHEMA_LIST, .of = condition_fields, .max = CONDITIONS_MOST, .also = "condition",
       .about = "What goes on." },
@@ -220,6 +223,16 @@ static void put_phase(const struct document *before, struct document *after) {
     json_object_set_new(after->status, "phase", json_string(phase));
 }
 
+static void put_progress(struct work *work, const struct document *before, struct document *after) {
+    json_t *progress = progress_of(work->arena, json_object_get(before->status, "progress"),
+                                   after->status, work->now_us);
+
+    if (progress)
+        json_object_set(after->status, "progress", progress);
+    else
+        json_object_del(after->status, "progress");
+}
+
 /* A node that tells of a target has it, or is about to: from then on only its own word gives the
  * volume to another.  That stands until the next epoch, whatever the node says later. */
 static int keep_claim(struct work *work, const struct document *before, struct document *after,
@@ -230,13 +243,14 @@ static int keep_claim(struct work *work, const struct document *before, struct d
     json_int_t said = json_integer_value(json_object_get(target, "epoch"));
     json_int_t claimed = json_integer_value(json_object_get(before->status, "claimedEpoch"));
 
-    (void)work, (void)err;
+    (void)err;
     if (target && (said == 0 || said >= epoch))
         claimed = epoch;
     if (claimed > 0)
         json_object_set_new(after->status, "claimedEpoch", json_integer(claimed));
     put_phase(before, after);
     volume_revert_keep(before, after);
+    put_progress(work, before, after);
     volume_salvage_keep(before, after);
     volume_silent_keep(before, after);
     return 0;

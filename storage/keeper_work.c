@@ -343,7 +343,8 @@ static void report(struct keeper *keeper) {
     scrub.undecided = keeper_undecided(keeper); /* those of the last pass until this one ends */
     keeper->phase = text.phase;
     reports_put(keeper->settings->reports, WISH_VOLUME, keeper->uid,
-                target_text(arena, &text, true), target_text(arena, &text, false));
+                target_text(arena, &text, true), target_text(arena, &text, false),
+                keeper->scrubbing || keeper_has_job(keeper));
 }
 
 void keeper_report_none(const struct keeper_settings *settings, const struct wish *wish) {

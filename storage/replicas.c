@@ -75,7 +75,7 @@ static void say(struct replicas *replicas, struct file *file, const char *phase,
     file->phase = phase;
     reports_put(replicas->settings.reports, WISH_REPLICA, file->wish->uid,
                 status_text(arena, replicas, file, look, message, true),
-                status_text(arena, replicas, file, look, message, false));
+                status_text(arena, replicas, file, look, message, false), file->digs);
 }
 
 /* ---- work ---- */

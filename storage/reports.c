@@ -13,6 +13,7 @@
 #include <sys/queue.h>
 
 #define DEFAULT_FIGURES_MS 30000
+#define DEFAULT_RUNNING_MS 2000
 #define DEFAULT_RETRY_MS   1000
 #define DEFAULT_AGAIN_MS   600000
 #define DEFAULT_DIFFERS_MS 5000
@@ -24,7 +25,7 @@ struct report {
     char uid[UUID_SIZE];
     char *status, *gist;
     char *sent_status, *sent_gist; /* NULL: none was answered yet */
-    bool last, taken, differs;
+    bool last, taken, differs, runs;
     struct backoff backoff;
     int64_t sent_us;
 };
@@ -64,7 +65,8 @@ static int64_t due_us(const struct reports *reports, const struct report *report
         due = report->sent_us +
               (report->differs ? reports->settings.differs_ms : reports->settings.again_ms) * 1000;
     else if (same(report->gist, report->sent_gist))
-        due = report->sent_us + reports->settings.figures_ms * 1000;
+        due = report->sent_us +
+              (report->runs ? reports->settings.running_ms : reports->settings.figures_ms) * 1000;
     return report->backoff.due_us > due ? report->backoff.due_us : due;
 }
 
@@ -221,6 +223,7 @@ static void put(struct reports *reports, const struct report *given) {
     report->status = heap_text(given->status);
     report->gist = heap_text(given->gist);
     report->last = given->last;
+    report->runs = given->runs;
     if (report->last && same(report->status, report->sent_status))
         drop(report);
     pthread_cond_signal(&reports->changed);
@@ -228,10 +231,11 @@ static void put(struct reports *reports, const struct report *given) {
 }
 
 void reports_put(struct reports *reports, enum wish_kind kind, const char *uid, const char *status,
-                 const char *gist) {
+                 const char *gist, bool runs) {
     struct report report = { .kind = kind,
                              .status = (char *)(uintptr_t)status,
-                             .gist = (char *)(uintptr_t)gist };
+                             .gist = (char *)(uintptr_t)gist,
+                             .runs = runs };
 
     snprintf(report.uid, sizeof(report.uid), "%s", uid);
     put(reports, &report);
@@ -287,6 +291,8 @@ struct reports *reports_new(const struct reports_settings *settings, struct erro
     int code;
 
     reports->settings = *settings;
+    if (reports->settings.running_ms <= 0)
+        reports->settings.running_ms = DEFAULT_RUNNING_MS;
     if (reports->settings.figures_ms <= 0)
         reports->settings.figures_ms = DEFAULT_FIGURES_MS;
     if (reports->settings.retry_ms <= 0)

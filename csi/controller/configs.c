@@ -59,6 +59,7 @@ int config_take(struct arena *arena, const json_t *document, struct volume_confi
         .has_bytes = json_bytes_at(status, "capacity.storage"),
         .replicas = json_int_at(spec, "provision.replicaCount"),
         .block_size = json_int_at(spec, "policy.provision.blockSize"),
+        .progress = json_object_get(status, "progress"),
         .trouble = config_fault_in(json_object_get(status, "conditions")),
         .has_policy = json_at(spec, "policy") != NULL,
         .finalizers = finalizers,

@@ -32,6 +32,7 @@ struct volume_config {
     const char *trouble; /* what its conditions mean (config_fault_in()); NULL: nothing */
     bool has_policy;     /* its own copy */
     const json_t *finalizers, *reclaim; /* what came of the last reclaim */
+    const json_t *progress;             /* of what runs; NULL: nothing does */
     bool is_clone, keeps_source;        /* a clone that is not done; its source stays for it */
 };
 

@@ -442,7 +442,7 @@ class Policy(DeclaredCase):
         try:
             self.write(b"data")
             self.assertEqual(until(lambda: told(True), 60, "the loss to be told"),
-                             "Some of its replicas are missing, or are being filled.")
+                             "Some of its replicas are missing, or are being rebuilt.")
             self.assertFalse(self.condition(volume_id))
         finally:
             os.rename(away, self.path(POOLS[1]))

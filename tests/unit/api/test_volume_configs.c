@@ -235,7 +235,7 @@ START_TEST(a_status_is_written_by_the_node_that_has_to_act) {
     expect(world, "PUT", path, STATUS("host-a", "Healthy"), 200);
     ck_assert_str_eq(phase_of(world, replica, "volume_replica"), "Healthy");
     expect(world, "PUT", path, STATUS("host-a", "Well"), 400);
-    expect_told(world, "status.phase: 'Well' is not one of Init, Healthy");
+    expect_told(world, "status.phase: 'Well' is not one of Init, Recreate");
     expect(world, "PUT", path, STATUS("host-a", "Deleted"), 409);
     expect(world, "PUT", path, "{\"status\": {\"phase\": \"Healthy\"}}", 400);
     ck_assert_str_eq(phase_of(world, replica, "volume_replica"), "Healthy");

@@ -56,7 +56,7 @@ static inline void begin_storage(void) {
 
 static inline void begin_reports(int64_t figures_ms) {
     const struct reports_settings settings = {
-        .api = api, .node = NODE, .figures_ms = figures_ms, .retry_ms = 10
+        .api = api, .node = NODE, .figures_ms = figures_ms, .running_ms = 10, .retry_ms = 10
     };
 
     reports = reports_new(&settings, &err);

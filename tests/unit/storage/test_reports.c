@@ -7,7 +7,7 @@ static unsigned sent(void) {
 }
 
 static void put(const char *status, const char *gist) {
-    reports_put(reports, WISH_VOLUME, VOLUME, status, gist);
+    reports_put(reports, WISH_VOLUME, VOLUME, status, gist, false);
 }
 
 static void await_all(void) {
@@ -51,6 +51,20 @@ START_TEST(figures_alone_wait) {
     put("{\"n\":2}", "a");
     await_all();
     ck_assert_uint_eq(sent(), 4);
+}
+END_TEST
+
+START_TEST(figures_of_what_runs_wait_for_less_long) {
+    begin_reports(3600 * 1000);
+    answer("PUT", NULL, 200, "{}");
+    put("{\"n\":1}", "a");
+    await_all();
+    reports_put(reports, WISH_VOLUME, VOLUME, "{\"n\":2}", "a", true);
+    await_all();
+    ck_assert_uint_eq(sent(), 2);
+    put("{\"n\":3}", "a"); /* it has ended, and nothing else has changed */
+    poll(NULL, 0, 50);
+    ck_assert_uint_eq(sent(), 2);
 }
 END_TEST
 
@@ -160,8 +174,8 @@ START_TEST(an_api_that_is_silent_does_not_keep_the_end) {
 END_TEST
 
 CHECK_MAIN_WITH("reports", true, begin_storage, end_storage, a_status_is_sent_when_it_has_changed,
-                figures_alone_wait, what_was_not_taken_is_sent_again,
-                what_was_taken_is_sent_again_after_a_while,
+                figures_alone_wait, figures_of_what_runs_wait_for_less_long,
+                what_was_not_taken_is_sent_again, what_was_taken_is_sent_again_after_a_while,
                 a_status_that_was_replaced_in_the_document_is_sent_again,
                 who_is_not_asked_any_more_is_silent_until_something_changes,
                 the_last_one_is_forgotten_once_it_was_taken,
