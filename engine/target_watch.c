@@ -121,6 +121,15 @@ static void fail_file(struct target *target, struct member *member) {
     note_failing(target, member);
 }
 
+/* Its data could not be read, and neither can its state: writing over them repairs nothing. */
+static void fail_reads(struct target *target, struct member *member) {
+    member->why = member->look.why;
+    member->mismatches = 0;
+    log_warning(NULL, "replica cannot be read", "volume_id", target->volume, "replica_id",
+                member->replica.uid, "reason", member->why.message, NULL);
+    note_failing(target, member);
+}
+
 void watch_files(struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
@@ -131,6 +140,9 @@ void watch_files(struct target *target) {
         if (open && (look->health == REPLICA_GONE || look->health == REPLICA_DAMAGED ||
                      (look->health == REPLICA_GOOD && (!look->held || is_exchanged(member)))))
             fail_file(target, member);
+        else if (member->votes && !member->failing && look->health == REPLICA_FAILING &&
+                 member->mismatches > 0)
+            fail_reads(target, member);
     }
 }
 

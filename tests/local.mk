@@ -132,6 +132,7 @@ EXTRA_DIST += \
 	tests/e2e/test_provisioning_snapshots.py \
 	tests/e2e/test_provisioning_page.py \
 	tests/e2e/test_replacement.py \
+	tests/e2e/test_faults.py \
 	tests/e2e/pages.py \
 	tests/e2e/test_replicated.py \
 	tests/e2e/test_reclaim.py \
@@ -183,6 +184,7 @@ EXTRA_DIST += \
 	tests/lib/setup.sh \
 	tests/lib/tsan.supp \
 	tests/lib/wall.c \
+	tests/lib/fault_disk.c \
 	tests/nfs/run \
 	tests/nfs/test_nfs.py
 

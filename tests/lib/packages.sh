@@ -17,7 +17,7 @@ run_packages=(
 
 test_packages=(
     busybox-static ccache check clang clang-format clang-tidy codespell cpio cppcheck kmod
-    libclang-rt-14-dev libsubunit-dev shellcheck strace systemd valgrind xz-utils
+    libclang-rt-14-dev libfuse3-dev libsubunit-dev shellcheck strace systemd valgrind xz-utils
     nfs-common nfs-kernel-server postgresql rpcbind
     python3-cinderclient python3-jsonschema python3-openstackclient python3-oslo.messaging
     python3-venv python3-yaml
