@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "engine/daemon_environment.h"
+#include "engine/daemon_release.h"
 #include "engine/write_log.h"
 
 #include <errno.h>
@@ -22,9 +23,12 @@
 
 #define PAUSE_MS 5
 #define LOG_MOST (64 * 1024)
+/* A daemon has as long to give its files back before it is killed. */
+#define RELEASE_US SECOND_US
 
 /* LOCK_FD is looked for in daemons of other versions, too. */
 enum { NULL_FD, OUT_FD, ERR_FD, LOCK_FD, PRELOAD_FD, REPORT_FD, CHILD_FDS };
+_Static_assert(LOCK_FD == DAEMON_LOCK_FD, "the preloaded object closes it last");
 
 const char *daemon_path(struct arena *arena, const char *run, const char *name) {
     return arena_join(arena, run, "/", name, NULL);
@@ -285,8 +289,24 @@ static bool has_lock(const char *run, pid_t pid) {
            ours.st_ino == its.st_ino;
 }
 
+static void send_signal(int process, int number) {
+    syscall(SYS_pidfd_send_signal, process, number, NULL, 0);
+}
+
+static int64_t nearer(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* One that is stopped goes on for that. */
+static void release(int process) {
+    send_signal(process, DAEMON_RELEASE_SIGNAL);
+    send_signal(process, SIGCONT);
+}
+
 int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
-    int64_t until_us = clock_boottime_us() + timeout_ms * 1000;
+    int64_t begun_us = clock_boottime_us(), until_us = begun_us + timeout_ms * 1000;
+    int64_t force_us = begun_us + nearer(RELEASE_US, timeout_ms * 1000 / 2);
+    pid_t released = 0;
 
     /* One that was just begotten may not have written its number yet: it is read again. */
     while (daemon_runs(run)) {
@@ -294,8 +314,13 @@ int daemon_kill(const char *run, int64_t timeout_ms, struct error *err) {
         autoclose int process = pid > 1 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
 
         /* It runs now, and did when its number was looked up. */
-        if (process >= 0 && daemon_runs(run) && has_lock(run, pid))
-            syscall(SYS_pidfd_send_signal, process, SIGKILL, NULL, 0);
+        if (process >= 0 && daemon_runs(run) && has_lock(run, pid)) {
+            if (released == pid && clock_boottime_us() >= force_us)
+                send_signal(process, SIGKILL);
+            else if (released != pid)
+                release(process);
+            released = pid;
+        }
         if (clock_boottime_us() >= until_us)
             return error_set(err, ERROR_UNAVAILABLE, "the storage daemon in %s cannot be ended",
                              run);

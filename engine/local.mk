@@ -1,6 +1,6 @@
 libscoria_a_SOURCES += \
 	engine/daemon.c engine/daemon.h \
-	engine/daemon_environment.c engine/daemon_environment.h \
+	engine/daemon_environment.c engine/daemon_environment.h engine/daemon_release.h \
 	engine/epoch.c engine/epoch.h \
 	engine/file_node.c engine/file_node.h \
 	engine/generation.c engine/generation.h \
@@ -24,15 +24,16 @@ libscoria_a_SOURCES += \
 	engine/write_log.c engine/write_log.h engine/write_log_format.h
 
 # It is loaded into a program that has no sanitizers, whatever ours has.
-preload_sources = $(srcdir)/engine/daemon_preload.c $(srcdir)/engine/daemon_preload_writes.c
-engine/daemon_preload.so: $(preload_sources) $(srcdir)/engine/write_log_format.h
+preload_sources = $(srcdir)/engine/daemon_preload.c $(srcdir)/engine/daemon_preload_writes.c \
+	$(srcdir)/engine/daemon_release.c
+engine/daemon_preload.so: $(preload_sources) $(srcdir)/engine/write_log_format.h $(srcdir)/engine/daemon_release.h
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CC)$(CC) $(DEFS) $(DEFAULT_INCLUDES) -D_GNU_SOURCE= -std=gnu11 $(WARNING_FLAGS) -O2 \
 		-shared -fPIC -o $@.new $(preload_sources) -ldl && mv $@.new $@
 engine/daemon_environment.$(OBJEXT): engine/daemon_preload.so
 CLEANFILES += engine/daemon_preload.so
 
-EXTRA_DIST += engine/daemon_preload.c engine/daemon_preload_writes.c tests/unit/engine/target_test.h
+EXTRA_DIST += engine/daemon_preload.c engine/daemon_preload_writes.c engine/daemon_release.c tests/unit/engine/target_test.h
 
 if HAVE_CHECK
 slow_tests += \

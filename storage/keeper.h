@@ -35,7 +35,7 @@ struct keeper_settings { /* what they point to outlives every keeper */
     int64_t timeout_ms;       /* of one answer of the daemon; 0: the engine's */
     int64_t watch_ms;         /* between two looks at one that is well; 0: 1 000 */
     int64_t retry_ms;         /* before the first repetition of what failed; 0: 1 000 */
-    int64_t hang_ms; /* a pool may not answer, before its replica is done without; 0: 30 000 */
+    int64_t hang_ms; /* a pool may not answer, before its replica is done without; 0: 6 000 */
 };
 
 /* Holds the wish. */

@@ -16,7 +16,7 @@
 
 #define MOMENT_US (5 * SECOND_US) /* a disk that is merely busy has answered by then */
 #define BLOCK     4096
-#define WRITE_US  MOMENT_US /* between two writes at least */
+#define WRITE_US  (2 * SECOND_US) /* between two writes at least */
 
 struct door {
     LIST_ENTRY(door) next;

@@ -183,7 +183,7 @@ struct targets *targets_new(const struct keeper_settings *settings) {
     if (targets->settings.retry_ms <= 0)
         targets->settings.retry_ms = 1000;
     if (targets->settings.hang_ms <= 0)
-        targets->settings.hang_ms = 30000;
+        targets->settings.hang_ms = 6000;
     LIST_INIT(&targets->entries);
     return targets;
 }

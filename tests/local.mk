@@ -9,6 +9,7 @@ libtests_a_SOURCES = \
 	tests/lib/exchange.c tests/lib/exchange.h \
 	tests/lib/extend.h \
 	tests/lib/other_manager.h \
+	tests/lib/frozen_disk.h \
 	tests/lib/groups.h \
 	tests/lib/held_calls.h \
 	tests/lib/hung_disk.h \

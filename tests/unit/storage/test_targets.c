@@ -1,5 +1,6 @@
 #include "storage/targets.h"
 
+#include "common/image_lock.h"
 #include "engine/daemon.h"
 #include "engine/qmp.h"
 #include "engine/replica_epoch.h"
@@ -9,6 +10,7 @@
 #include "storage/rebuilds.h"
 #include "tests/lib/checker.h"
 #include "tests/lib/daemons.h"
+#include "tests/lib/frozen_disk.h"
 #include "tests/lib/held_calls.h"
 #include "tests/lib/hung_disk.h"
 #include "tests/unit/storage/storage_test.h"
@@ -51,7 +53,8 @@ static void begin(void) {
                                          .scrubs = rebuilds_new(1),
                                          .scrub_speed = INT64_C(64) << 20,
                                          .watch_ms = 20,
-                                         .retry_ms = 20 };
+                                         .retry_ms = 20,
+                                         .hang_ms = 30000 }; /* the machine may be busy */
     for (unsigned i = 0; i < POOLS; i++) {
         ck_assert_int_eq(pool_mark(paths[i], names[i], &err), 0);
         make_replica(i);
@@ -1310,6 +1313,45 @@ START_TEST(a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer) {
 }
 END_TEST
 
+static bool is_held(unsigned i) {
+    autoclose int data =
+        open(arena_join(arena, paths[i], "/", uids[i], "/data", NULL), O_RDONLY | O_CLOEXEC);
+
+    return image_lock_look(data, &err) == IMAGE_HELD;
+}
+
+/* The daemon's write stays in the kernel, which does not let it die: it gives back the files of the
+ * other pools, and the one that the write is about stays locked until it has ended. */
+START_TEST(a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_nothing) {
+    const char *image = arena_join(arena, top, "/image", NULL);
+    pid_t before;
+
+    if (!frozen_disk_mount(paths[1], image))
+        return;
+    ck_assert_int_eq(pool_mark(paths[1], names[1], &err), 0);
+    make_replica(1);
+    ck_assert(targets_stop(targets, 60000));
+    settings.knocks = knocks_new();
+    settings.hang_ms = 100;
+    targets = targets_new(&settings);
+    serve();
+    before = daemon_pid();
+    ck_assert(disk_freeze(paths[1]));
+    checker_send(&checker, 1);
+    checker_disconnect(&checker);
+    assert_goes_on_without_the_second();
+    ck_assert_int_ne(daemon_pid(), before);
+    ck_assert(is_held(1)); /* by the one that cannot die */
+    ck_assert(disk_thaw(paths[1]));
+    want_until_well();
+    ck_assert(checker_read(&checker));
+    checker_disconnect(&checker);
+    want("", "64Mi");
+    await_end();
+    ck_assert_int_eq(umount2(paths[1], MNT_DETACH), 0);
+}
+END_TEST
+
 static int64_t generation_of(unsigned i) {
     const struct replica replica = { .pool = paths[i], .uid = uids[i] };
     struct replica_look seen;
@@ -1478,6 +1520,7 @@ CHECK_MAIN_WITH(
     one_that_hangs_holds_up_no_other, a_pool_that_hangs_costs_its_replica_alone,
     a_pool_that_hangs_behind_a_knock_costs_its_replica_alone,
     a_keeper_ends_in_the_middle_of_a_look_that_hangs,
+    a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_nothing,
     a_pool_that_hangs_when_a_replica_is_opened_costs_it_alone,
     a_pool_that_hangs_when_a_replica_is_locked_costs_it_alone,
     a_pool_that_hangs_when_a_replica_is_made_keeps_its_volume_from_nothing,
