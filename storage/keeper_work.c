@@ -11,6 +11,7 @@
 #include "storage/target_text.h"
 #include "json/json.h"
 
+#include <errno.h>
 #include <string.h>
 
 #define SOON_MS      100 /* while something goes on */
@@ -288,42 +289,55 @@ static int stop(struct keeper *keeper, struct error *err) {
 
 /* ---- reports ---- */
 
-static const char *phase_of(const struct keeper *keeper) {
-    const char *before = keeper->wish->volume.phase;
-    bool was_served = keeper->phase || (before && strcmp(before, "Init") != 0);
+static bool hangs(const struct keeper *keeper, const char *uid) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
 
-    if (keeper->waits > 0)
-        return keeper->status.voters < keeper->status.needed + keeper->waits ? "Offline"
-                                                                             : "Degraded";
-    if (keeper->target && keeper->status.state == TARGET_SERVING)
-        return keeper->status.voters - keeper->status.failed == keeper->status.count &&
-                       keeper_undecided(keeper) == 0
-                   ? "Healthy"
-                   : "Degraded";
-    return was_served || keeper->trouble.kind != ERROR_NONE ? "Offline" : "Init";
+    for (unsigned i = 0; i < wanted->count; i++)
+        if (strcmp(wanted->replicas[i].uid, uid) == 0)
+            return keeper->hangs[i];
+    return false;
 }
 
-static const char *message_of(const struct keeper *keeper, struct arena *arena) {
+/* What is known of a replica beside its target. */
+static void add_facts(const struct keeper *keeper, struct replica_facts *facts) {
+    const struct rebuild_failure *failure =
+        rebuild_failures_find(&keeper->rebuild_failures, facts->uid);
+
+    facts->unresponsive = hangs(keeper, facts->uid) && (keeper->waits > 0 || !facts->votes);
+    if (!failure)
+        return;
+    facts->has_retries = true;
+    facts->lacks_space = strstr(failure->why.message, strerrordesc_np(ENOSPC)) != NULL;
+    if (!facts->rebuild_failure)
+        facts->rebuild_failure = failure->why.message;
+}
+
+static struct target_health health_of(const struct keeper *keeper, struct arena *arena) {
+    const char *before = keeper->wish->volume.phase;
+    struct target_facts facts;
+
+    target_facts_read(&keeper->status, &facts);
+    facts.serves = facts.serves && keeper->target;
+    facts.was_served = keeper->phase || (before && strcmp(before, "Init") != 0);
+    facts.undecided = keeper_undecided(keeper);
+    facts.reverting = keeper->wish->volume.revert.snapshot != NULL;
     if (keeper->trouble.kind != ERROR_NONE)
-        return keeper->trouble.message;
-    if (keeper->status.state != TARGET_SERVING || keeper_undecided(keeper) == 0)
-        return "";
-    return arena_format(arena,
-                        "%jd blocks of 4096 bytes have no majority among the replicas: reads of "
-                        "them fail until they are written again.",
-                        (intmax_t)keeper_undecided(keeper));
+        facts.trouble = keeper->trouble.message;
+    for (unsigned i = 0; i < facts.count; i++)
+        add_facts(keeper, &facts.replicas[i]);
+    return target_health_of(arena, &facts);
 }
 
 static void report(struct keeper *keeper) {
     autoarena struct arena *arena = arena_new();
     struct target_scrub scrub = keeper->scrubbing ? keeper->scrub : keeper->scrubbed;
+    const struct target_health health = health_of(keeper, arena);
     struct target_text text = {
         .wish = keeper->wish,
         .node = keeper->settings->node,
         .run = keeper->run,
-        .phase = phase_of(keeper),
+        .health = &health,
         .status = &keeper->status,
-        .failures = &keeper->rebuild_failures,
         .generation = keeper->generation,
         .epoch = keeper->wish->volume.epoch,
         .host = keeper->settings->gates ? keeper->settings->gates->host : NULL,
@@ -331,7 +345,6 @@ static void report(struct keeper *keeper) {
         .scrub = &scrub,
         .scrubs = keeper->scrubbing,
         .scrubbed_at = keeper->scrubbed_at,
-        .message = message_of(keeper, arena),
         .attempt = keeper->attempt,
         .reverted = keeper->reverted == keeper->wish->volume.revert.number,
         .salvage = keeper_is_judged(keeper) ? keeper->salvage.phase : NULL,
@@ -341,7 +354,7 @@ static void report(struct keeper *keeper) {
     };
 
     scrub.undecided = keeper_undecided(keeper); /* those of the last pass until this one ends */
-    keeper->phase = text.phase;
+    keeper->phase = health.volume.phase;
     reports_put(keeper->settings->reports, WISH_VOLUME, keeper->uid,
                 target_text(arena, &text, true), target_text(arena, &text, false),
                 keeper->scrubbing || keeper_has_job(keeper));
@@ -349,12 +362,13 @@ static void report(struct keeper *keeper) {
 
 void keeper_report_none(const struct keeper_settings *settings, const struct wish *wish) {
     autoarena struct arena *arena = arena_new();
-    const struct target_text text = {
-        .wish = wish,
-        .phase = wish->volume.phase ? wish->volume.phase : "Init",
-        .generation = wish->generation,
-        .message = "",
+    const struct target_health health = {
+        .volume = { .phase = wish->volume.phase ? wish->volume.phase : "Init",
+                    .message = "This node does not serve the volume." },
     };
+    const struct target_text text = { .wish = wish,
+                                      .health = &health,
+                                      .generation = wish->generation };
 
     reports_put_last(settings->reports, WISH_VOLUME, wish->uid, target_text(arena, &text, true));
 }

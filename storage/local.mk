@@ -30,6 +30,7 @@ libscoria_a_SOURCES += \
 	storage/room.c storage/room.h \
 	storage/session_ends.c storage/session_ends.h \
 	storage/sessions.c storage/sessions.h \
+	storage/target_health.c storage/target_health.h \
 	storage/target_text.c storage/target_text.h \
 	storage/targets.c storage/targets.h \
 	storage/tls_directory.c storage/tls_directory.h \
@@ -52,6 +53,7 @@ check_PROGRAMS += \
 	tests/unit/storage/test_rebuild_failures \
 	tests/unit/storage/test_reports \
 	tests/unit/storage/test_room \
+	tests/unit/storage/test_target_health \
 	tests/unit/storage/test_tls_directory \
 	tests/unit/storage/test_wanted \
 	tests/unit/storage/test_wish

@@ -3,72 +3,24 @@
 #include "common/quantity.h"
 #include "json/json.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <string.h>
-
-static const char *mode_of(const struct target_status *status,
-                           const struct target_replica *replica) {
-    const struct replica_look *look = &replica->look;
-
-    if (replica->votes && replica->why.kind == ERROR_NONE)
-        return "Healthy";
-    if (status->job == TARGET_REBUILD && strcmp(status->job_replica, replica->replica.uid) == 0)
-        return "Rebuilding";
-    if (look->health == REPLICA_GONE || look->health == REPLICA_FAILING)
-        return "Offline";
-    if (look->health == REPLICA_DAMAGED)
-        return "Error";
-    return look->has_state && look->state.mark == REPLICA_EMPTY ? "NewReplicaDegraded" : "Degraded";
-}
-
-/* Why the last rebuild of one that does not vote failed; NULL: none has. */
-static const struct error *rebuild_failure_of(const struct target_text *text,
-                                              const struct target_replica *replica) {
-    const struct rebuild_failure *failure =
-        text->failures ? rebuild_failures_find(text->failures, replica->replica.uid) : NULL;
-
-    return failure && !replica->votes ? &failure->why : NULL;
-}
-
-static const char *message_of(const struct target_text *text,
-                              const struct target_replica *replica) {
-    const struct target_status *status = text->status;
-    const struct error *failure = rebuild_failure_of(text, replica);
-
-    if (replica->votes)
-        return replica->why.message;
-    if (status->job == TARGET_REBUILD_FAILED &&
-        strcmp(status->job_replica, replica->replica.uid) == 0)
-        return status->job_error.message;
-    if (failure)
-        return failure->message;
-    return replica->look.health == REPLICA_GOOD ? "" : replica->look.why.message;
-}
-
-/* For members of the project, without the words of the host; NULL: none. */
-static const char *reason_of(const struct target_text *text, const struct target_replica *replica) {
-    const struct error *failure = rebuild_failure_of(text, replica);
-
-    if (!failure)
-        return NULL;
-    return strstr(failure->message, strerrordesc_np(ENOSPC)) ? "NoSpace" : "RebuildFailed";
-}
 
 /* That there are any is no figure. */
 static json_t *count_json(int64_t count, bool figures) {
     return json_integer(figures ? count : count > 0);
 }
 
-static json_t *replica_json(const struct target_text *text, const struct target_replica *replica,
-                            bool figures) {
+static json_t *replica_json(const struct target_text *text, unsigned i, bool figures) {
     const struct target_status *status = text->status;
+    const struct target_replica *replica = &status->replicas[i];
+    const struct health *health = &text->health->replicas[i];
     const char *pool = wish_pool(&text->wish->volume, replica->replica.uid);
     json_t *object = json_pack(
         "{s:s, s:s, s:s, s:s*, s:o, s:o, s:o}", "replicaId", replica->replica.uid, "poolName",
-        pool ? pool : "", "mode", mode_of(status, replica), "reason", reason_of(text, replica),
-        "message", wish_text(message_of(text, replica)), "mismatches",
-        count_json(replica->mismatches, figures), "errors", count_json(replica->errors, figures));
+        pool ? pool : "", "mode", health->phase, "reason", health->reason, "message",
+        wish_text(health->message), "mismatches", count_json(replica->mismatches, figures),
+        "errors", count_json(replica->errors, figures));
 
     if (status->job == TARGET_REBUILD && strcmp(status->job_replica, replica->replica.uid) == 0) {
         json_object_set_new(object, "doneBytes", json_integer(figures ? status->done_bytes : 0));
@@ -183,9 +135,10 @@ static json_t *salvage_json(const struct target_text *text) {
 }
 
 const char *target_text(struct arena *arena, const struct target_text *text, bool figures) {
-    json_t *status = json_keep(arena, json_pack("{s:s, s:I, s:o}", "phase", text->phase,
-                                                "observedGeneration", (json_int_t)text->generation,
-                                                "message", wish_text(text->message)));
+    json_t *status =
+        json_keep(arena, json_pack("{s:s, s:I, s:o}", "phase", text->health->volume.phase,
+                                   "observedGeneration", (json_int_t)text->generation, "message",
+                                   wish_text(text->health->volume.message)));
     json_t *replicas;
 
     json_object_set_new(status, "capacity", json_string(quantity_text(arena, size_of(text))));
@@ -193,7 +146,7 @@ const char *target_text(struct arena *arena, const struct target_text *text, boo
         return json_text(arena, status);
     replicas = json_array();
     for (unsigned i = 0; i < text->status->count; i++)
-        json_array_append_new(replicas, replica_json(text, &text->status->replicas[i], figures));
+        json_array_append_new(replicas, replica_json(text, i, figures));
     json_object_set_new(status, "replicaStatuses", replicas);
     json_object_set_new(status, "target", target_json(arena, text));
     if (text->scrubs || *text->scrubbed_at || text->status->resynchronizing)

@@ -3,23 +3,21 @@
  */
 #pragma once
 
-#include "storage/rebuild_failures.h"
+#include "storage/target_health.h"
 #include "storage/wish.h"
 
 struct target_text {
     const struct wish *wish;
     const char *node, *run;
-    const char *phase;                       /* of the volume */
-    const struct target_status *status;      /* NULL: there is no target */
-    const struct rebuild_failures *failures; /* of its replicas; NULL: none */
-    int64_t generation;                      /* that has been made true */
-    int64_t epoch;                           /* that this is said in; 0: none */
-    const char *host;                        /* that other hosts call; NULL: none is let in */
-    const unsigned *ports;                   /* of the wish's clients; 0: not let in now */
-    const struct target_scrub *scrub;        /* that goes on, if it does, or has ended */
+    const struct target_health *health;
+    const struct target_status *status; /* NULL: there is no target */
+    int64_t generation;                 /* that has been made true */
+    int64_t epoch;                      /* that this is said in; 0: none */
+    const char *host;                   /* that other hosts call; NULL: none is let in */
+    const unsigned *ports;              /* of the wish's clients; 0: not let in now */
+    const struct target_scrub *scrub;   /* that goes on, if it does, or has ended */
     bool scrubs;
-    const char *scrubbed_at; /* "": none has ended */
-    const char *message;
+    const char *scrubbed_at;              /* "": none has ended */
     int64_t attempt;                      /* at the revert that is wanted */
     bool reverted;                        /* and that has come to its end */
     const char *salvage, *salvage_reason; /* of the one that is wanted; NULL: nothing is known */
