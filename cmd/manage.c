@@ -11,6 +11,7 @@
 #include "policy/rule.h"
 #include "provision/definition.h"
 #include "provision/phases.h"
+#include "storage/pool_states.h"
 #include "json/yaml_print.h"
 
 #include <stdio.h>
@@ -70,7 +71,8 @@ static int print_states(const struct config *config, bool json) {
     (void)config;
     (void)json;
     for (const struct state_table *const *table = phase_tables; *table; table++)
-        printf("%s%s", table == phase_tables ? "" : "\n", state_table_text(*table, arena));
+        printf("%s\n", state_table_text(*table, arena));
+    fputs(state_table_text(&pool_states, arena), stdout);
     return EXIT_SUCCESS;
 }
 

@@ -18,6 +18,7 @@ libscoria_a_SOURCES += \
 	storage/places.c storage/places.h \
 	storage/pool_calls.c storage/pool_calls.h \
 	storage/pool_look.c storage/pool_look.h \
+	storage/pool_states.c storage/pool_states.h \
 	storage/pools.c storage/pools.h \
 	storage/rebuild_failures.c storage/rebuild_failures.h \
 	storage/rebuilds.c storage/rebuilds.h \
@@ -49,6 +50,7 @@ check_PROGRAMS += \
 	tests/unit/storage/test_knocks \
 	tests/unit/storage/test_near \
 	tests/unit/storage/test_pool_calls \
+	tests/unit/storage/test_pool_states \
 	tests/unit/storage/test_pools \
 	tests/unit/storage/test_rebuild_failures \
 	tests/unit/storage/test_reports \

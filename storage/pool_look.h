@@ -37,7 +37,8 @@ struct pool_look {
     int64_t total_bytes, free_bytes;
     dev_t device; /* of the directory, to see that it is still the same */
     ino_t inode;
-    bool hangs; /* it has not answered for long */
+    int64_t silence_ms; /* that it has not answered; 0: it has */
+    bool hangs;         /* for long: its replicas are served to no other node */
 };
 
 void pool_look(const char *path, const char *name, struct pool_look *ret);

@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/thread.h"
 #include "storage/knocks.h"
+#include "storage/pool_states.h"
 
 #include <string.h>
 
@@ -28,8 +29,9 @@ struct pool {
     /* The thread's own: */
     struct replicas *replicas;
     struct pool_look look;
-    bool told; /* the look is what the API has heard last */
-    bool refused, looked, set;
+    unsigned phase; /* enum pool_phase */
+    bool told;      /* the look is what the API has heard last */
+    bool refused, set;
     /* Since boot, when the last heartbeat was sent that was taken, and the last of all; 0: none. A
      * machine that slept is believed no longer than another. */
     int64_t taken_us, beat_us;
@@ -53,26 +55,43 @@ static void look_with_care(const struct pool *pool, struct pool_look *ret) {
         pool_look(path, pool->settings->name, ret);
         return;
     }
-    *ret = (struct pool_look){ .state = POOL_FAILING, .hangs = silence_ms >= HANG_MS };
+    *ret = (struct pool_look){ .state = POOL_FAILING, .silence_ms = silence_ms };
     error_set(&ret->why, ERROR_UNAVAILABLE, "%s does not answer", path);
 }
 
-static void look(struct pool *pool) {
-    struct pool_look now;
+static enum pool_event event_of(const struct pool_look *look) {
+    static const enum pool_event found[] = {
+        [POOL_ONLINE] = POOL_FOUND_ONLINE,   [POOL_READ_ONLY] = POOL_FOUND_READ_ONLY,
+        [POOL_GONE] = POOL_FOUND_GONE,       [POOL_FOREIGN] = POOL_FOUND_FOREIGN,
+        [POOL_FAILING] = POOL_FOUND_FAILING,
+    };
 
-    look_with_care(pool, &now);
-    if (pool->looked && now.state == pool->look.state && now.chance == pool->look.chance) {
-        pool->look = now;
-        return;
-    }
-    if (now.state != POOL_ONLINE)
-        log_warning(NULL, "pool is not well", "pool", pool->settings->name, "state",
-                    pool_state_text(now.state), "reason", now.why.message, NULL);
+    if (look->silence_ms == 0)
+        return found[look->state];
+    return look->silence_ms < HANG_MS ? POOL_DOES_NOT_ANSWER : POOL_DOES_NOT_ANSWER_FOR_LONG;
+}
+
+static void tell(struct pool *pool, const struct state_row *row) {
+    const char *name = pool->settings->name;
+
+    if (pool->phase == POOL_IS_ONLINE)
+        log_info(NULL, "pool is there", "pool", name, NULL);
     else
-        log_info(NULL, "pool is there", "pool", pool->settings->name, NULL);
-    pool->look = now;
-    pool->looked = true;
+        log_warning(NULL, "pool is not well", "pool", name, "state", pool_states.states[row->next],
+                    "reason", pool->look.why.message, NULL);
     pool->told = false;
+    replicas_look_soon(pool->replicas);
+}
+
+static void look(struct pool *pool) {
+    enum pool_chance before = pool->look.chance;
+    const struct state_row *row;
+
+    look_with_care(pool, &pool->look);
+    row = state_table_next(&pool_states, &pool->phase, event_of(&pool->look));
+    if (row && (row->action == POOL_TELLS || pool->look.chance != before))
+        tell(pool, row);
+    pool->look.hangs = pool->phase == POOL_IS_ABANDONED;
 }
 
 /* Nobody but an operator, or the API's having never heard of it, makes a directory the pool. */

@@ -298,6 +298,14 @@ static void work_on(struct replicas *replicas, struct file *file, const struct p
     file->due_us = clock_monotonic_us() + pause_ms * 1000;
 }
 
+void replicas_look_soon(struct replicas *replicas) {
+    struct file *file;
+
+    LIST_FOREACH(file, &replicas->files, next) {
+        file->due_us = 0;
+    }
+}
+
 int64_t replicas_work(struct replicas *replicas, const struct pool_look *pool, bool ours) {
     int64_t first_us = INT64_MAX;
     struct file *file;

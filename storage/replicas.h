@@ -36,6 +36,8 @@ void replicas_set(struct replicas *replicas, struct wish *const *wishes, unsigne
 /* Tells when there is more in the pool than what was wanted last. */
 void replicas_look_for_strangers(struct replicas *replicas);
 
+/* All are due: the pool is not as it was. */
+void replicas_look_soon(struct replicas *replicas);
 /* Works on those that are due.  `ours`: the API takes the pool for ours.  When to come again, an
  * instant of the monotonic clock. */
 int64_t replicas_work(struct replicas *replicas, const struct pool_look *pool, bool ours);

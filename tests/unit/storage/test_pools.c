@@ -13,6 +13,7 @@
 static struct pools *pools;
 static struct knocks *knocks;
 static struct pool_settings of[POOLS];
+static int64_t heartbeat_ms;
 
 static void start(void) {
     struct pools_settings settings = {
@@ -22,7 +23,7 @@ static void start(void) {
         .api = api,
         .reports = reports,
         .knocks = knocks,
-        .heartbeat_ms = 2000,
+        .heartbeat_ms = heartbeat_ms,
         .look_ms = 5,
     };
 
@@ -34,6 +35,7 @@ static void start(void) {
 static void begin(void) {
     begin_storage();
     begin_reports(1);
+    heartbeat_ms = 2000;
 }
 
 static void end(void) {
@@ -235,6 +237,24 @@ START_TEST(one_that_cannot_be_seen_is_offline) {
     await_phase(uids[0], "Healthy");
     look(&seen);
     ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
+}
+END_TEST
+
+/* Not when it is their turn to be looked at again. */
+START_TEST(replicas_of_a_pool_that_fails_are_reported_at_once) {
+    const char *away = arena_join(arena, paths[0], "-away", NULL);
+
+    heartbeat_ms = 3600000;
+    answer_all(404, 200);
+    start();
+    want(replica_document(0, 1));
+    await_phase(uids[0], "Healthy");
+    ck_assert_int_eq(rename(paths[0], away), 0);
+    await_phase(uids[0], "Offline");
+    await_state("Gone");
+    ck_assert_int_eq(rename(away, paths[0]), 0);
+    await_phase(uids[0], "Healthy");
+    await_state("Online");
 }
 END_TEST
 
@@ -550,6 +570,7 @@ CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_m
                 an_empty_directory_of_a_known_pool_is_not_mounted,
                 nobody_knows_while_the_api_is_silent, what_is_not_the_pool_is_not_touched,
                 a_replica_is_made_with_the_first_generation_once, data_that_lost_their_state_stay,
+                replicas_of_a_pool_that_fails_are_reported_at_once,
                 one_that_cannot_be_seen_is_offline, one_that_was_made_before_is_made_empty,
                 a_later_one_is_made_empty, data_go_only_when_the_document_says_so,
                 data_stay_while_the_pool_is_another_or_not_ours,
