@@ -77,6 +77,8 @@ static const char *const volume_events[] = {
 };
 
 #define VOLUME_ROWS(STATE) \
+    { STATE, VOLUME_FOUND + VOLUME_IS_INIT, VOLUME_IS_INIT, PHASE_STAYS, \
+      "The volume is not served yet." }, \
     { STATE, VOLUME_FOUND + VOLUME_IS_HEALTHY, VOLUME_IS_HEALTHY, PHASE_STAYS, \
       "All replicas are in sync." }, \
     { STATE, VOLUME_FOUND + VOLUME_IS_DEGRADED, VOLUME_IS_DEGRADED, PHASE_STAYS, \
@@ -91,20 +93,10 @@ static const char *const volume_events[] = {
 
 static const struct state_row volume_rows[] = {
     VOLUME_ROWS(VOLUME_IS_INIT),
-    { VOLUME_IS_INIT, VOLUME_FOUND + VOLUME_IS_INIT, VOLUME_IS_INIT, PHASE_STAYS,
-      "The volume is not served yet." },
     VOLUME_ROWS(VOLUME_IS_HEALTHY),
-    { VOLUME_IS_HEALTHY, VOLUME_FOUND + VOLUME_IS_INIT, VOLUME_IS_HEALTHY, PHASE_STAYS,
-      "An older report: the volume was served since." },
     VOLUME_ROWS(VOLUME_IS_DEGRADED),
-    { VOLUME_IS_DEGRADED, VOLUME_FOUND + VOLUME_IS_INIT, VOLUME_IS_DEGRADED, PHASE_STAYS,
-      "An older report: the volume was served since." },
     VOLUME_ROWS(VOLUME_IS_OFFLINE),
-    { VOLUME_IS_OFFLINE, VOLUME_FOUND + VOLUME_IS_INIT, VOLUME_IS_INIT, PHASE_STAYS,
-      "Enough pools are online again, and the volume was never served." },
     VOLUME_ROWS(VOLUME_IS_ERROR),
-    { VOLUME_IS_ERROR, VOLUME_FOUND + VOLUME_IS_INIT, VOLUME_IS_ERROR, PHASE_STAYS,
-      "An older report: the volume was served since." },
 };
 static atomic_uint volume_reached[LENGTH(volume_rows)];
 

@@ -45,6 +45,7 @@ void volume_facts_read(const json_t *spec, const json_t *status, struct volume_f
 
     facts->needed = (unsigned)json_integer_value(json_object_get(spec, "consistencyFactor"));
     facts->reached = volume_phase_named(*served ? served : text_of(status, "phase"));
+    facts->is_assigned = *text_of(spec, "nodeId") != '\0';
     facts->is_serving = strcmp(text_of(json_object_get(status, "target"), "state"), "Serving") == 0;
     facts->is_listed = json_object_get(status, "target") && json_array_size(list) > 0;
     facts->undecided =
@@ -61,6 +62,8 @@ static enum volume_phase worse(enum volume_phase one, enum volume_phase other) {
 
 /* How many replicas are needed by now only the node knows: behind a forced recovery it is one. */
 enum volume_phase volume_phase_served(const struct volume_facts *facts) {
+    if (!facts->is_serving && facts->is_assigned && facts->reached == VOLUME_IS_HEALTHY)
+        return VOLUME_IS_INIT; /* a report of before it was given to the node */
     if (!facts->is_serving || !facts->is_listed)
         return facts->reached;
     if (facts->in_sync == 0)
@@ -155,8 +158,7 @@ static struct condition redundant(struct arena *arena, const struct volume_facts
     if (good < all)
         return (struct condition){
             type, "False", facts->present < facts->replicas ? "PoolOffline" : "OutOfSync",
-            arena_format(arena, "%u of %u replicas are %s.", good, all,
-                         is_reported ? "in sync" : "in pools that are online")
+            arena_format(arena, "%u of %u replicas can be used.", good, all)
         };
     if (is_reported && facts->undecided > 0)
         return (struct condition){ type, "False", "UndecidedBlocks",
@@ -165,8 +167,7 @@ static struct condition redundant(struct arena *arena, const struct volume_facts
         return (struct condition){ type, "False", "SingleReplica",
                                    "The volume has a single replica." };
     return (struct condition){ type, "True", "AllReplicas",
-                               arena_format(arena, "All %u replicas are %s.", all,
-                                            is_reported ? "in sync" : "in pools that are online") };
+                               arena_format(arena, "All %u replicas can be used.", all) };
 }
 
 static struct condition rebuilding(struct arena *arena, const struct volume_facts *facts) {

@@ -379,7 +379,7 @@ static bool is_plain(const char *name) {
         "uid",         "replicaId", "poolName",      "nodeId",         "finishedAt",
         "type",        "reason",    "lastProbeTime", "lastUpdateTime", "lastTransitionTime",
         "volumeId",    "name",      "removing",      "source",         "snapshotId",
-        "silentNodes",
+        "silentNodes", "startedAt",
     };
 
     for (size_t i = 0; i < LENGTH(plain); i++)

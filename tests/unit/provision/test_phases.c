@@ -110,13 +110,17 @@ static void found(struct work *work, const char *config, const struct state_row 
     volume = volume_of(work, config);
     ck_assert_msg(
         document_status_put(work, &volume, volume.node,
-                            tree(work, arena_format(work->arena, "{\"phase\":\"%s\"}", now)),
+                            tree(work, arena_format(work->arena,
+                                                    "{\"phase\":\"%s\",\"target\":{\"nodeId\":"
+                                                    "\"host-a\",\"state\":\"Serving\"}}",
+                                                    now)),
                             &after, &err) == 0,
         "%s", err.message);
     ck_assert_str_eq(json_text_of(after.status, "phase"), volume_phase_names[row->next]);
 }
 
 static void given(struct work *work, const char *config, const struct state_row *row) {
+    put_status(work, volume_of(work, config).id, "{\"phase\":\"Init\"}"); /* not claimed */
     publish(work, config, "");
     put_status(work, volume_of(work, config).id,
                arena_format(work->arena, "{\"phase\":\"%s\"}", volume_phase_names[row->state]));

@@ -130,7 +130,7 @@ WORK_TEST(a_volume_that_is_not_published_is_what_its_pools_make_it) {
     settle(work, id);
     ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Degraded\"");
     ck_assert_str_eq(condition_at(work, id, CONDITION_REDUNDANT), "False PoolOffline");
-    ck_assert(has_event(work, id, "Warning PoolOffline 1: 2 of 3 replicas are in pools that"));
+    ck_assert(has_event(work, id, "Warning PoolOffline 1: 2 of 3 replicas can be used."));
     go_silent(work, "pool-b");
     settle(work, id);
     ck_assert_str_eq(volume_at(work, id, "status.phase"), "\"Offline\"");

@@ -32,6 +32,8 @@ static void check_health(const struct volume_facts *facts, const struct volume_h
     if (health->phase == VOLUME_IS_HEALTHY) {
         unsigned good = facts->has_node && facts->is_serving ? facts->in_sync : facts->present;
 
+        ck_assert_msg(!(facts->has_node && facts->is_assigned) || facts->is_serving,
+                      "Healthy before it is served");
         ck_assert_msg(facts->has_node || good == REPLICAS, "Healthy with a pool that is offline");
         ck_assert_msg(!(facts->has_node && facts->is_serving && facts->is_listed) ||
                           (good == REPLICAS && facts->undecided == 0),
@@ -63,7 +65,7 @@ START_TEST(no_phase_and_no_condition_contradicts_the_facts) {
     autoarena struct arena *arena = arena_new();
     struct tally tally = { 0 };
 
-    for (unsigned bits = 0; bits < 1u << 7; bits++)
+    for (unsigned bits = 0; bits < 1u << 8; bits++)
         for (unsigned reached = 0; reached < VOLUME_PHASES; reached++)
             for (unsigned in_sync = 0; in_sync <= REPLICAS; in_sync++)
                 for (unsigned present = 0; present <= REPLICAS; present++) {
@@ -74,6 +76,7 @@ START_TEST(no_phase_and_no_condition_contradicts_the_facts) {
                         .has_node = bits & 2,
                         .is_silent = bits & 4,
                         .is_serving = bits & 8,
+                        .is_assigned = bits & 128,
                         .is_listed = bits & 16,
                         .undecided = bits & 32 ? 7 : 0,
                         .listed = REPLICAS,
