@@ -134,6 +134,13 @@ static struct db_value counted(const struct document *document) {
     return document->size_gb == DOCUMENT_NOT_COUNTED ? DB_NULL : DB_INT(document->size_gb);
 }
 
+/* A replica stays in its pool. */
+static const char *pool_of(const struct document *document) {
+    return document->kind == &kind_volume_replica
+               ? json_text_of(json_object_get(document->body, "spec"), "poolName")
+               : NULL;
+}
+
 int document_insert(struct work *work, struct document *document, struct error *err) {
     struct texts texts = counted_texts(work, document);
 
@@ -141,14 +148,14 @@ int document_insert(struct work *work, struct document *document, struct error *
         db_change(
             work->tx, err,
             "INSERT INTO documents (id, kind, project_id, name, owner_id, version, "
-            "first_version, generation, metadata, body, status, created_at, node, size_gb, bytes) "
-            "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+            "first_version, generation, metadata, body, status, created_at, node, size_gb, bytes, "
+            "pool) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
             DB_TEXT(document->id), DB_TEXT(document->kind->name), DB_TEXT(document->project_id),
             DB_TEXT(document->name), DB_TEXT(document->owner_id), DB_INT(document->version),
             DB_INT(document->first_version), DB_INT(document->generation), DB_TEXT(texts.metadata),
             DB_TEXT(texts.body), DB_TEXT(json_text(work->arena, document->status)),
             DB_INT(document->created_at), DB_TEXT(document->node), counted(document),
-            DB_INT(document->bytes)) < 0 ||
+            DB_INT(document->bytes), DB_TEXT(pool_of(document))) < 0 ||
         count_more(work, document, 1, document->bytes, err) < 0)
         return -1;
     return write_labels(work, document, err);

@@ -1,7 +1,6 @@
 #include "provision/replica_pool.h"
 
 #include "ledger/query.h"
-#include "provision/kind.h"
 #include "provision/name.h"
 #include "json/json.h"
 
@@ -133,16 +132,6 @@ int replica_pool_report(struct work *work, const struct replica_pool *said,
     return error_if_none(found, err, ERROR_INTERNAL, "Pool %s is not there.", said->id);
 }
 
-/* Documents are stored as compact JSON; names of pools have nothing that LIKE knows. */
-static int has_replicas(struct work *work, const char *name, struct error *err) {
-    int64_t one;
-
-    return db_query_int(work->tx, &one, err,
-                        "SELECT 1 FROM documents WHERE kind = $1 AND body LIKE $2 LIMIT 1",
-                        DB_TEXT(kind_volume_replica.name),
-                        DB_TEXT(arena_join(work->arena, "%\"poolName\":\"", name, "\"%", NULL)));
-}
-
 int replica_pool_drain(struct work *work, const struct replica_pool *pool, bool draining,
                        struct error *err) {
     return db_change(work->tx, err, "UPDATE replica_pools SET draining = $2 WHERE name = $1",
@@ -150,10 +139,8 @@ int replica_pool_drain(struct work *work, const struct replica_pool *pool, bool 
 }
 
 int replica_pool_replicas(struct work *work, const char *name, int64_t *ret, struct error *err) {
-    return db_query_int(work->tx, ret, err,
-                        "SELECT COUNT(*) FROM documents WHERE kind = $1 AND body LIKE $2",
-                        DB_TEXT(kind_volume_replica.name),
-                        DB_TEXT(arena_join(work->arena, "%\"poolName\":\"", name, "\"%", NULL))) < 0
+    return db_query_int(work->tx, ret, err, "SELECT COUNT(*) FROM documents WHERE pool = $1",
+                        DB_TEXT(name)) < 0
                ? -1
                : 0;
 }
@@ -178,11 +165,11 @@ int replica_pool_is_silent(struct work *work, const char *node, struct error *er
 }
 
 int replica_pool_delete(struct work *work, const struct replica_pool *pool, struct error *err) {
-    int used = has_replicas(work, pool->id, err);
+    int64_t used = 0;
 
+    if (replica_pool_replicas(work, pool->id, &used, err) < 0)
+        return -1;
     if (used > 0)
         return error_set(err, ERROR_CONFLICT, "Pool %s has replicas.", pool->id);
-    return used < 0 ? -1
-                    : db_change(work->tx, err, "DELETE FROM replica_pools WHERE name = $1",
-                                DB_TEXT(pool->id));
+    return db_change(work->tx, err, "DELETE FROM replica_pools WHERE name = $1", DB_TEXT(pool->id));
 }

@@ -377,6 +377,30 @@ START_TEST(documents_that_are_there_are_counted_in_bytes) {
 END_TEST
 
 /* On either engine. */
+START_TEST(replicas_that_are_there_are_found_by_their_pool) {
+    struct db *db = scratch_open(database_url(), true);
+
+    sql_run(db, "DROP INDEX documents_by_pool");
+    sql_run(db, "ALTER TABLE documents DROP COLUMN pool");
+    sql_run(db, "INSERT INTO replica_pools (name, node, path, labels, read_only, total_bytes, "
+                "free_bytes, state, seen_at, created_at) VALUES "
+                "('pool', 'h', '/p', '{}', 0, 1, 1, 'Online', 1, 1), "
+                "('pool-a', 'h', '/a', '{}', 0, 1, 1, 'Online', 1, 1)");
+    sql_run(db, "INSERT INTO documents (id, kind, project_id, name, version, first_version, "
+                "generation, metadata, body, status, created_at) VALUES "
+                "('a', 'CStorVolumeReplica', 'p', 'a', 1, 1, 1, '{}', "
+                "'{\"spec\":{\"poolName\":\"pool-a\"}}', '{}', 1), "
+                "('v', 'CStorVolume', 'p', 'v', 2, 2, 1, '{}', "
+                "'{\"spec\":{\"poolName\":\"pool-a\"}}', '{}', 1)");
+    run_text(db, 51);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM documents WHERE pool = 'pool-a'"), 1);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM documents WHERE pool = 'pool'"), 0);
+    ck_assert_int_eq(sql_int(db, "SELECT COUNT(*) FROM documents WHERE pool IS NULL"), 1);
+    db_close(db);
+}
+END_TEST
+
+/* On either engine. */
 START_TEST(turns_that_nobody_waits_for_go) {
     struct db *db = scratch_open(database_url(), true);
 
@@ -484,7 +508,8 @@ CHECK_MAIN("migrate", volumes_that_a_host_may_have_open_have_a_connection_after_
            a_database_that_cannot_be_opened_is_named_once, texts_are_in_the_order_of_their_numbers,
            a_new_database_gets_every_text_once,
            an_older_database_keeps_its_rows_and_gets_what_is_new,
-           documents_that_are_there_are_counted_in_bytes, turns_that_nobody_waits_for_go,
+           documents_that_are_there_are_counted_in_bytes,
+           replicas_that_are_there_are_found_by_their_pool, turns_that_nobody_waits_for_go,
            snapshots_that_are_there_are_promised_space,
            a_migration_keeps_a_copy_of_the_database_before, a_new_database_has_no_copy,
            without_room_for_a_copy_nothing_is_migrated,
