@@ -114,7 +114,7 @@ const struct command_word manage_words[] = {
     { "describe", .effect = WORD_READS_API, .run_on = manage_describe, .more = "KIND [NAME]",
       .help = "tells all of what is declared, for people" },
     { "salvage", .effect = WORD_WRITES_API, .run_on = manage_salvage, .more = "REPLICA [--stopped=NODES]",
-      .help = "believes one replica of a volume alone, where too many are lost for ever" },
+      .help = "forces recovery of a volume from one replica, where too many are lost for ever" },
     { "drain", .effect = WORD_WRITES_API, .run_on = manage_drain, .more = "POOL [--timeout=1h] | POOL --stop",
       .help = "moves all replicas of a pool to other pools and waits until it is empty; or stops that" },
     { "delete", .effect = WORD_WRITES_API, .run_on = manage_delete, .more = "KIND NAME [--dry-run]",

@@ -229,7 +229,7 @@ static int salvage(struct manage_talk *talk) {
     if (!document_act(&talk->api, talk->arena, &replicas, talk->words[0], "salvage",
                       json_keep(talk->arena, body), kind_replicated_volume.word, &talk->err))
         return -1;
-    printf("%s/%s is to be believed alone; see the events of its config\n",
+    printf("forced recovery from %s/%s is requested; see the events of its config\n",
            kind_volume_replica.name, talk->words[0]);
     return 0;
 }

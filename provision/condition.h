@@ -21,7 +21,7 @@
 #define CONDITION_STOPPING          "Stopping" /* False: its node has to say that it serves it no more */
 #define CONDITION_NOT_REMOVED       "ReplicaDeletionFailed"
 #define CONDITION_REVERTING         "Reverting" /* False: what it is reverted to is there no more */
-#define CONDITION_SALVAGING         "Salvaging" /* an administrator believes one replica alone */
+#define CONDITION_SALVAGING         "Salvaging" /* forced recovery from one replica */
 #define CONDITION_SCALING           "Scaling" /* replicas come or go; the message says what it waits for */
 #define CONDITION_AVAILABLE         "Available"  /* clients can read and write, or could */
 #define CONDITION_REDUNDANT         "Redundant"  /* all replicas are in sync */

@@ -84,9 +84,9 @@ static const struct schema_field spec_fields[] = {
     { "revert", SCHEMA_OBJECT, .of = wanted_revert_fields,
       .about = "What it is to hold before anybody is let in." },
     { "salvage", SCHEMA_OBJECT, .of = wanted_salvage_fields,
-      .about = "The replica that an administrator believes, whatever the others hold." },
+      .about = "Forced recovery: the replica that the volume is made of, whatever the others hold." },
     { "salvaged", SCHEMA_INT, .min = 1,
-      .about = "The last salvage that stands: what replicas have of before counts no more." },
+      .about = "The last forced recovery that is confirmed: what replicas have of before counts no more." },
     { "removing", SCHEMA_TEXT, .min = 1, .about = "The one that is to leave." },
     SCHEMA_FIELDS_END,
 };

@@ -33,7 +33,7 @@ static const struct flaw {
     { "HasVotes", "", "the volume can be served without that" },
     { "Away", "Offline", "it is away" },
     { "Unfit", "Error", "its file is damaged, or too short" },
-    { "Unfilled", "NewReplicaDegraded", "it is empty, or was not filled to its end" },
+    { "Unfilled", "NewReplicaDegraded", "it is empty, or was not rebuilt to its end" },
 };
 
 const char *volume_salvage_refusal(const json_t *told) {
@@ -62,7 +62,7 @@ static int check_replica(const struct document *volume, const struct document *r
                          seen ? "is being deleted" : "was not looked at yet");
     for (size_t i = 0; i < LENGTH(flaws); i++)
         if (strcmp(flaws[i].mode, text_of(seen, "mode")) == 0)
-            return error_set(err, ERROR_CONFLICT, "Volume replica %s cannot be believed: %s.",
+            return error_set(err, ERROR_CONFLICT, "No forced recovery from volume replica %s: %s.",
                              replica->name, flaws[i].why);
     return 0;
 }
@@ -108,9 +108,10 @@ static int check_target(const struct document *volume, struct error *err) {
                          "Node %s has not told yet how the replicas of volume %s are.", node,
                          volume->name);
     if (strcmp(state, "Levelling") == 0)
-        return error_set(err, ERROR_CONFLICT,
-                         "The replicas of volume %s are being made equal: it may have its votes.",
-                         volume->name);
+        return error_set(
+            err, ERROR_CONFLICT,
+            "The replicas of volume %s are being resynchronized: it may have a quorum.",
+            volume->name);
     if (count_undecided(volume) == 0 &&
         count_healthy(volume) >= count_of(spec, "consistencyFactor"))
         return error_set(err, ERROR_CONFLICT, "Volume %s is %s: nothing is lost.", volume->name,

@@ -1,13 +1,13 @@
 /*
- * A volume that has lost the majority of its replicas for ever is served again from one that an
- * administrator believes.  The word is given once, of a volume that its node cannot serve, and is
- * about nothing that happens later:
+ * Forced recovery: a volume that has lost the majority of its replicas for ever, or refuses blocks
+ * that have none, is made of one replica at an administrator's request.  A request is for one loss
+ * and for none that comes later:
  *
  *   - spec.salvage of the volume names the replica, under a number greater than any before;
- *   - its node finds out whether it could serve without the word, lets nobody in meanwhile, and
- *     says Refused or Able: then the word is taken back, or stands;
- *   - when it stands (spec.salvaged has its number) nothing counts any more that any replica has of
- *     before, wherever it is, and the node makes the one that is named the volume, and says Done.
+ *   - its node evaluates whether the volume can be served without it, admits no client to one that
+ *     cannot meanwhile, and reports Refused or Able: then the request is withdrawn or confirmed;
+ *   - when it is confirmed (spec.salvaged has its number) nothing counts any more that any replica
+ *     has of before, wherever it is, and the node makes the named one the volume, and reports Done.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct salvage_word {
     const char *stopped; /* status.silentNodes, which are known to serve it no more; NULL: none */
 };
 
-/* The replica is believed. *ret: its volume.  ERROR_CONFLICT: why not. */
+/* Forced recovery from the replica is requested. *ret: its volume.  ERROR_CONFLICT: why not. */
 int volume_salvage(struct work *work, const struct document *replica,
                    const struct salvage_word *word, struct document *ret, struct error *err);
 

@@ -139,7 +139,7 @@ WORK_TEST(a_volume_that_has_its_votes_stays_as_it_is) {
     say_how(work, config, "Healthy", "Serving", "Healthy", "Healthy", "");
     expect_refused(work, config, 1, (struct salvage_word){ 0 }, "is Healthy: nothing is lost");
     say_how(work, config, "Offline", "Levelling", "Offline", "Degraded", "");
-    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "are being made equal");
+    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "are being resynchronized");
 
     say_how(work, config, "Degraded", "Serving", "Healthy", "Healthy",
             ",\"scrub\":{\"damagedBlocks\":0,\"undecidedBlocks\":3}");
@@ -181,8 +181,8 @@ WORK_TEST(what_is_not_whole_is_refused_at_once) {
     (void)err;
     say_how(work, config, "Offline", "Down", "Offline", "NewReplicaDegraded", "");
     expect_refused(work, config, 0, (struct salvage_word){ 0 },
-                   "db-pool-a cannot be believed: it is away");
-    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "was not filled to its end");
+                   "No forced recovery from volume replica db-pool-a: it is away");
+    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "was not rebuilt to its end");
     say_how(work, config, "Offline", "Down", "Offline", "Error", "");
     expect_refused(work, config, 1, (struct salvage_word){ 0 }, "damaged, or too short");
     say_lost(work, config);
