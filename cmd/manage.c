@@ -11,6 +11,7 @@
 #include "policy/rule.h"
 #include "provision/definition.h"
 #include "provision/phases.h"
+#include "storage/forced_recovery.h"
 #include "storage/pool_states.h"
 #include "json/yaml_print.h"
 
@@ -72,7 +73,8 @@ static int print_states(const struct config *config, bool json) {
     (void)json;
     for (const struct state_table *const *table = phase_tables; *table; table++)
         printf("%s\n", state_table_text(*table, arena));
-    fputs(state_table_text(&pool_states, arena), stdout);
+    printf("%s\n%s", state_table_text(&pool_states, arena),
+           state_table_text(&forced_states, arena));
     return EXIT_SUCCESS;
 }
 

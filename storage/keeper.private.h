@@ -8,6 +8,7 @@
 
 #include "common/backoff.h"
 #include "engine/replica_access.h"
+#include "storage/forced_recovery.h"
 #include "storage/gates.h"
 #include "storage/keeper.h"
 #include "storage/pool_calls.h"
@@ -55,7 +56,8 @@ struct keeper {
     int64_t attempt;                 /* at a revert, in the document's count; 0: none yet */
     struct {
         int64_t number;
-        const char *phase, *reason; /* NULL: not known, none */
+        unsigned state;     /* enum forced_state */
+        const char *reason; /* NULL: none */
         struct error why;
     } salvage;        /* what has become of the one that was wanted last */
     int64_t reverted; /* number of the revert that has come to its end here */

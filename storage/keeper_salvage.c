@@ -15,16 +15,23 @@ bool keeper_weighs(const struct keeper *keeper) {
     return wanted->salvage.replica && wanted->salvaged != wanted->salvage.number;
 }
 
-static void judge(struct keeper *keeper, const char *phase, const char *reason,
+/* Of the request that stands now, and of no other. */
+static void judge(struct keeper *keeper, enum forced_event event, const char *reason,
                   const struct error *why) {
-    keeper->salvage.number = keeper->wish->volume.salvage.number;
-    keeper->salvage.phase = phase;
+    int64_t number = keeper->wish->volume.salvage.number;
+
+    if (keeper->salvage.number != number)
+        state_table_next(&forced_states, &keeper->salvage.state, FORCED_REQUESTED);
+    keeper->salvage.number = number;
+    if (!state_table_next(&forced_states, &keeper->salvage.state, event))
+        return;
     keeper->salvage.reason = reason;
     keeper->salvage.why = why ? *why : (struct error){ 0 };
 }
 
 bool keeper_is_judged(const struct keeper *keeper) {
-    return keeper->salvage.phase && keeper->salvage.number == keeper->wish->volume.salvage.number;
+    return keeper->salvage.state != FORCED_UNKNOWN &&
+           keeper->salvage.number == keeper->wish->volume.salvage.number;
 }
 
 bool keeper_has_to_weigh(const struct keeper *keeper) {
@@ -32,11 +39,12 @@ bool keeper_has_to_weigh(const struct keeper *keeper) {
            keeper->status.voters - keeper->status.failed < keeper->status.needed;
 }
 
-/* A word that was refused is about no later loss, though the document has not heard that yet. */
+/* A request that was refused is about no later loss, though the document may not say that yet. */
 void keeper_forget_judgement(struct keeper *keeper) {
-    if (!keeper_weighs(keeper) || !keeper_is_judged(keeper) ||
-        strcmp(keeper->salvage.phase, "Refused") != 0)
-        keeper->salvage.phase = NULL;
+    bool asked = keeper_weighs(keeper) && keeper_is_judged(keeper);
+
+    state_table_next(&forced_states, &keeper->salvage.state,
+                     asked ? FORCED_CLOSED_ASKED : FORCED_CLOSED);
 }
 
 static void look_at_believed(struct keeper *keeper) {
@@ -47,9 +55,9 @@ static void look_at_believed(struct keeper *keeper) {
     struct error why;
 
     if (target_may_believe(keeper->target, keeper->wish->volume.salvage.replica, &flaw, &why) == 0)
-        judge(keeper, "Able", NULL, NULL);
+        judge(keeper, FORCED_REPLICA_FIT, NULL, NULL);
     else
-        judge(keeper, "Refused", reasons[flaw], &why);
+        judge(keeper, FORCED_REPLICA_FLAW, reasons[flaw], &why);
 }
 
 /* Blocks without a majority are refused: of these, too, one replica may be chosen. */
@@ -60,7 +68,7 @@ void keeper_judge_served(struct keeper *keeper) {
         return;
     if (!keeper_weighs(keeper)) {
         keeper->scrubbed.undecided = 0; /* what differed before was discarded */
-        judge(keeper, "Done", NULL, NULL);
+        judge(keeper, FORCED_SERVED, NULL, NULL);
         return;
     }
     if (keeper_undecided(keeper) > 0) {
@@ -68,7 +76,7 @@ void keeper_judge_served(struct keeper *keeper) {
         return;
     }
     error_set(&why, ERROR_CONFLICT, "The volume %s is served.", keeper->uid);
-    judge(keeper, "Refused", "HasVotes", &why);
+    judge(keeper, FORCED_HAS_QUORUM, "HasVotes", &why);
 }
 
 int keeper_weigh(struct keeper *keeper, struct error *err) {
@@ -83,6 +91,6 @@ int keeper_weigh(struct keeper *keeper, struct error *err) {
     if (outcome < 0 && keeper->status.finding == TARGET_LACKS_VOTES)
         look_at_believed(keeper);
     else if (outcome < 0 && keeper->status.finding == TARGET_HAS_VOTES)
-        judge(keeper, "Refused", "HasVotes", err);
+        judge(keeper, FORCED_HAS_QUORUM, "HasVotes", err);
     return outcome;
 }

@@ -347,7 +347,7 @@ static void report(struct keeper *keeper) {
         .scrubbed_at = keeper->scrubbed_at,
         .attempt = keeper->attempt,
         .reverted = keeper->reverted == keeper->wish->volume.revert.number,
-        .salvage = keeper_is_judged(keeper) ? keeper->salvage.phase : NULL,
+        .salvage = keeper_is_judged(keeper) ? forced_states.states[keeper->salvage.state] : NULL,
         .salvage_reason = keeper->salvage.reason,
         .salvage_message = keeper->salvage.why.message,
         .snapshots = json_keep(arena, keeper_snapshots_json(keeper)),

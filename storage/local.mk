@@ -3,6 +3,7 @@ libscoria_a_SOURCES += \
 	storage/connections.c storage/connections.h \
 	storage/copies.c storage/copies.h \
 	storage/digs.c storage/digs.h \
+	storage/forced_recovery.c storage/forced_recovery.h \
 	storage/gates.c storage/gates.h \
 	storage/hanging.c storage/hanging.h \
 	storage/held.c storage/held.h \
@@ -47,6 +48,7 @@ slow_tests += tests/unit/storage/test_replica_service
 slow_tests += tests/unit/storage/test_session_tls
 slow_tests += tests/unit/storage/test_gates
 check_PROGRAMS += \
+	tests/unit/storage/test_forced_recovery \
 	tests/unit/storage/test_knocks \
 	tests/unit/storage/test_near \
 	tests/unit/storage/test_pool_calls \
