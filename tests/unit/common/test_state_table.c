@@ -1,5 +1,6 @@
 #include "common/state_table.h"
 
+#include "common/log.h"
 #include "tests/lib/check_main.h"
 
 #include <signal.h>
@@ -164,6 +165,7 @@ int main(void) {
     int failed;
 
     setenv("SCORIA_STATE_TABLES", "strict", 1);
+    log_open(-1, LOG_ERROR, LOG_TEXT);
     runner = runner_new();
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
