@@ -108,6 +108,9 @@ static void become_other(void) {
 
 /* ---- write logs ---- */
 
+static int (*read_far_log)(void *arg, const struct replica *replica, int64_t epoch,
+                           struct arena *arena, struct write_log *ret, struct error *error);
+
 static void write_value(unsigned block, int value) {
     static char bytes[CHECKER_BLOCK];
 
@@ -178,6 +181,29 @@ START_TEST(logs_of_other_hosts_decide_where_a_volume_has_no_replica_here) {
     ck_assert_int_eq(status.decided_blocks, 1);
     ck_assert_int_eq(read_value(3), 7);
     ck_assert_int_eq(read_value(4), 8);
+}
+END_TEST
+
+/* The daemon that serves it answers no more, from then on. */
+static int stop_and_read(void *arg, const struct replica *replica, int64_t epoch,
+                         struct arena *arena, struct write_log *ret, struct error *error) {
+    if (strcmp(replica->uid, uids[2]) == 0)
+        kill(far_server(&far, uids[2]), SIGSTOP);
+    return read_far_log(arg, replica, epoch, arena, ret, error);
+}
+
+START_TEST(a_host_that_hangs_while_blocks_are_decided_prevents_no_start) {
+    serve_without(0);
+    read_far_log = far.access.read_log;
+    far.access.read_log = stop_and_read;
+    kill_daemon();
+    damage(2, 3);
+    settings.silence_ms = SILENCE_MS;
+    open_other(2);
+    ck_assert_int_eq(start_other(), 0);
+    target_status(other, &status);
+    ck_assert_int_eq(status.state, TARGET_SERVING);
+    ck_assert_int_eq(status.decided_blocks, 0);
 }
 END_TEST
 
@@ -635,22 +661,20 @@ START_TEST(it_grows_and_changes_its_replicas) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("target far", adopt_daemons(), begin_far, end_far,
-                a_log_here_decides_about_a_replica_of_another_host,
-                the_log_of_another_host_does_not_decide_where_a_replica_is_here,
-                logs_of_other_hosts_decide_where_a_volume_has_no_replica_here,
-                hosts_without_logs_decide_nothing, a_clean_stop_ends_the_logs_of_other_hosts,
-                replicas_of_other_hosts_have_all_that_one_here_has,
-                one_whose_host_dies_is_left_out_and_filled_again, one_that_says_nothing_is_cut_off,
-                one_is_found_silent_while_no_client_sends_anything, nobody_needs_to_watch_for_that,
-                one_that_is_silent_from_the_beginning_is_left_out,
-                a_host_that_cannot_be_reached_is_left_out,
-                one_that_runs_is_taken_over_with_its_sessions,
-                the_next_target_fences_the_one_before,
-                what_the_one_before_wrote_alone_is_thrown_away,
-                what_was_on_its_way_when_a_host_died_is_not_guessed,
-                one_session_of_two_is_not_enough_to_take_over,
-                both_sides_know_each_other_by_their_certificates,
-                replicas_of_other_hosts_are_compared_and_mended, one_that_lags_is_not_damaged,
-                one_of_another_host_is_believed_in_its_epoch, a_snapshot_needs_files_here,
-                it_grows_and_changes_its_replicas)
+CHECK_MAIN_WITH(
+    "target far", adopt_daemons(), begin_far, end_far,
+    a_log_here_decides_about_a_replica_of_another_host,
+    the_log_of_another_host_does_not_decide_where_a_replica_is_here,
+    logs_of_other_hosts_decide_where_a_volume_has_no_replica_here,
+    a_host_that_hangs_while_blocks_are_decided_prevents_no_start, hosts_without_logs_decide_nothing,
+    a_clean_stop_ends_the_logs_of_other_hosts, replicas_of_other_hosts_have_all_that_one_here_has,
+    one_whose_host_dies_is_left_out_and_filled_again, one_that_says_nothing_is_cut_off,
+    one_is_found_silent_while_no_client_sends_anything, nobody_needs_to_watch_for_that,
+    one_that_is_silent_from_the_beginning_is_left_out, a_host_that_cannot_be_reached_is_left_out,
+    one_that_runs_is_taken_over_with_its_sessions, the_next_target_fences_the_one_before,
+    what_the_one_before_wrote_alone_is_thrown_away,
+    what_was_on_its_way_when_a_host_died_is_not_guessed,
+    one_session_of_two_is_not_enough_to_take_over, both_sides_know_each_other_by_their_certificates,
+    replicas_of_other_hosts_are_compared_and_mended, one_that_lags_is_not_damaged,
+    one_of_another_host_is_believed_in_its_epoch, a_snapshot_needs_files_here,
+    it_grows_and_changes_its_replicas)
