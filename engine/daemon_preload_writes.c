@@ -62,9 +62,8 @@ static void *find_log(int fd) {
     if (!directory || length <= 0)
         return &no_log;
     path[length] = '\0';
-    if (read_uid(path, (size_t)length, uid) && (mkdir(directory, 0700) == 0 || errno == EEXIST) &&
-        snprintf(path, sizeof(path), "%s/%s", directory, uid) < (int)sizeof(path))
-        log = write_log_open(path);
+    if (read_uid(path, (size_t)length, uid))
+        log = write_log_open_in(directory, uid);
     return log ? log : &no_log;
 }
 

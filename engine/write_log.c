@@ -80,10 +80,8 @@ int write_log_begin(const char *directory, const char *replica, const struct gen
     const char *path = path_of(arena, directory, replica);
     struct write_log_header *log;
 
-    if (next->number > 0 && mkdir(directory, 0700) < 0 && errno != EEXIST)
-        return error_errno(err, ERROR_BACKEND, "making %s", directory);
     prepare();
-    log = next->number > 0 ? write_log_open(path) : write_log_map(path);
+    log = next->number > 0 ? write_log_open_in(directory, replica) : write_log_map(path);
     if (!log && next->number > 0)
         return error_set(err, ERROR_BACKEND, "cannot make the write log %s", path);
     if (log && next->number == 0) {
@@ -105,6 +103,7 @@ void write_log_remove(const char *directory, const char *replica) {
     autoarena struct arena *arena = arena_new();
 
     unlink(path_of(arena, directory, replica));
+    rmdir(directory); /* unless it has others */
 }
 
 /* ---- reading ---- */

@@ -404,3 +404,19 @@ static inline struct write_log_header *write_log_open(const char *path) {
     write_log_make(path);
     return write_log_map(path);
 }
+
+/* The same of a replica.  The directory goes with the last log in it, perhaps just now. */
+static inline struct write_log_header *write_log_open_in(const char *directory,
+                                                         const char *replica) {
+    struct write_log_header *log = NULL;
+    char path[512];
+
+    if (snprintf(path, sizeof(path), "%s/%s", directory, replica) >= (int)sizeof(path))
+        return NULL;
+    for (int tries = 0; tries < 3 && !log; tries++) {
+        if (mkdir(directory, 0700) < 0 && errno != EEXIST)
+            return NULL;
+        log = write_log_open(path);
+    }
+    return log;
+}

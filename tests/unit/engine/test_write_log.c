@@ -248,6 +248,20 @@ START_TEST(a_log_that_is_ended_is_not_active_and_says_nothing) {
 }
 END_TEST
 
+START_TEST(a_removed_log_leaves_nothing_and_begins_anew) {
+    begin_log(&none, &first);
+    append(0, 4096, 1);
+    write_log_remove(directory, REPLICA);
+    ck_assert_int_eq(access(directory, F_OK), -1);
+    munmap(mapped, WRITE_LOG_SIZE);
+    mapped = NULL;
+    begin_log(&first, &second);
+    ck_assert_uint_eq(list(), 0);
+    append(0, 4096, 1);
+    ck_assert_uint_eq(list(), 1);
+}
+END_TEST
+
 START_TEST(no_log_is_made_for_what_is_not_logged) {
     ck_assert_int_eq(write_log_begin(directory, REPLICA, &none, &none, &err), 0);
     ck_assert_int_eq(access(path, F_OK), -1);
@@ -344,6 +358,7 @@ START_TEST(what_is_no_file_is_no_log) {
     ck_assert_uint_eq(list(), 0);
     assert_made_anew();
     write_log_remove(directory, REPLICA);
+    ck_assert_int_eq(mkdir(directory, 0700), 0);
     ck_assert_int_eq(mkdir(path, 0700), 0);
     ck_assert_int_eq(write_log_begin(directory, REPLICA, &none, &first, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_BACKEND);
@@ -357,7 +372,7 @@ CHECK_MAIN_WITH("write log", true, begin, end, the_sum_is_crc_32c,
                 the_last_entries_are_kept_when_the_ring_is_full, entries_are_the_same_behind_a_text,
                 entries_of_another_generation_do_not_count,
                 a_log_that_is_ended_is_not_active_and_says_nothing,
-                no_log_is_made_for_what_is_not_logged, an_entry_that_is_not_whole_is_left_out,
-                a_counter_that_cannot_be_gives_no_entries,
+                a_removed_log_leaves_nothing_and_begins_anew, no_log_is_made_for_what_is_not_logged,
+                an_entry_that_is_not_whole_is_left_out, a_counter_that_cannot_be_gives_no_entries,
                 a_log_of_another_boot_or_version_is_made_anew, a_log_that_is_cut_off_is_made_anew,
                 garbage_gives_no_entries, what_is_no_file_is_no_log)
