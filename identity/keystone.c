@@ -123,7 +123,7 @@ static const char *self_of(const json_t *version) {
 
 /* A list of versions, or the one. */
 static const char *find_self(const json_t *root) {
-    const json_t *list = json_object_get(json_object_get(root, "versions"), "values");
+    const json_t *list = json_at(root, "versions.values");
     const char *self = self_of(json_object_get(root, "version"));
 
     for (size_t i = 0; !self && i < json_array_size(list); i++)
@@ -384,8 +384,7 @@ static bool is_unknown(struct arena *arena, const struct http_answer *answer) {
     const json_t *root = json_parse(arena, answer->body, answer->body_size, NULL);
     const json_t *fault = json_object_get(root, "error");
 
-    return answer->status == 404 &&
-           json_integer_value(json_object_get(fault, "code")) == answer->status;
+    return answer->status == 404 && json_int_at(fault, "code") == answer->status;
 }
 
 int keystone_validate(struct keystone *keystone, struct arena *arena,

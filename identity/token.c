@@ -87,12 +87,10 @@ static void pack_token(struct packer *packer, const json_t *object, struct token
     pack_rules(packer, rules, token);
     token->restricted = rules && !json_is_null(rules);
     token->user_id = pack_text(packer, json_object_get(user, "id"));
-    token->user_domain_id =
-        pack_text(packer, json_object_get(json_object_get(user, "domain"), "id"));
+    token->user_domain_id = pack_text(packer, json_at(user, "domain.id"));
     token->project_id = pack_text(packer, json_object_get(project, "id"));
-    token->project_domain_id =
-        pack_text(packer, json_object_get(json_object_get(project, "domain"), "id"));
-    token->domain_id = pack_text(packer, json_object_get(json_object_get(object, "domain"), "id"));
+    token->project_domain_id = pack_text(packer, json_at(project, "domain.id"));
+    token->domain_id = pack_text(packer, json_at(object, "domain.id"));
 }
 
 static bool is_in_catalog(const json_t *catalog, const char *type) {
@@ -116,8 +114,8 @@ static int check_token(const json_t *object, int64_t *ret_expires_us, struct err
     const char *end = json_text_of(object, "expires_at");
     int64_t end_us;
 
-    if (!json_is_string(json_object_get(json_object_get(object, "user"), "id")) || !end ||
-        clock_parse(end, &end_us) < 0 || !roles_are_texts(json_object_get(object, "roles")))
+    if (!json_is_string(json_at(object, "user.id")) || !end || clock_parse(end, &end_us) < 0 ||
+        !roles_are_texts(json_object_get(object, "roles")))
         return error_set(err, ERROR_UNAVAILABLE,
                          "Keystone described a token in a way that cannot be read.");
     *ret_expires_us = clock_boottime_us() + end_us - clock_now_us(&clock_system);
@@ -130,7 +128,7 @@ const struct token *token_read(const char *body, size_t size, const char *servic
     const json_t *object = json_object_get(json_parse(arena, body, size, NULL), "token");
     const json_t *admin_project = json_object_get(object, "is_admin_project");
     struct token token = {
-        .system_scope = json_is_true(json_object_get(json_object_get(object, "system"), "all")),
+        .system_scope = json_is_true(json_at(object, "system.all")),
         .is_admin_project = !admin_project || json_is_true(admin_project),
         .in_catalog = is_in_catalog(json_object_get(object, "catalog"), service_type),
     };

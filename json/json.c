@@ -197,6 +197,16 @@ bool json_true_at(const json_t *tree, const char *path) {
     return json_is_true(json_at(tree, path));
 }
 
+bool json_list_has(const json_t *list, const char *text) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *element = json_string_value(json_array_get(list, i));
+
+        if (element && strcmp(element, text) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool json_text_is(const json_t *object, const char *key, const char *text) {
     const char *value = json_text_of(object, key);
 

@@ -33,6 +33,8 @@ const char *json_text_at(const json_t *tree, const char *path);
 int64_t json_int_at(const json_t *tree, const char *path);
 int64_t json_bytes_at(const json_t *tree, const char *path); /* of a quantity (P15) in a text */
 bool json_true_at(const json_t *tree, const char *path);
+/* An array with this text among its elements. */
+bool json_list_has(const json_t *list, const char *text);
 /* Is it there, and that text? */
 bool json_text_is(const json_t *object, const char *key, const char *text);
 

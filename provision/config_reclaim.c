@@ -9,12 +9,12 @@ static const json_t *reclaim_of(const struct document *config) {
 }
 
 static const json_t *wanted_of(const struct document *config) {
-    return json_object_get(json_object_get(config->body, "spec"), "reclaim");
+    return json_at(config->body, "spec.reclaim");
 }
 
 /* NULL: none. */
 static const char *node_of(const struct document *config) {
-    const char *node = json_text_of(json_object_get(config->body, "publish"), "nodeId");
+    const char *node = json_text_at(config->body, "publish.nodeId");
 
     return node && *node ? node : NULL;
 }
@@ -30,7 +30,7 @@ static bool is_new(const struct document *config, const json_t *wanted) {
 }
 
 static int begin(const struct document *before, struct document *after, struct error *err) {
-    json_int_t number = json_integer_value(json_object_get(reclaim_of(before), "number")) + 1;
+    json_int_t number = json_int_at(reclaim_of(before), "number") + 1;
 
     if (!phase_is(&config_states, before->status, CONFIG_BOUND))
         return error_set(err, ERROR_CONFLICT, "spec.reclaim: Volume config %s is not Bound.",

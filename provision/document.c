@@ -82,9 +82,9 @@ static int read_metadata(struct arena *arena, json_t *metadata, struct document_
     if (schema_accept(arena, metadata_fields, "metadata", metadata, err) < 0 ||
         check_metadata(metadata, err) < 0)
         return -1;
-    version = json_string_value(json_object_get(metadata, "resourceVersion"));
-    ret->name = json_string_value(json_object_get(metadata, "name"));
-    ret->id = json_string_value(json_object_get(metadata, "uid"));
+    version = json_text_of(metadata, "resourceVersion");
+    ret->name = json_text_of(metadata, "name");
+    ret->id = json_text_of(metadata, "uid");
     ret->version = version ? strtoll(version, NULL, 10) : 0;
     ret->labels = json_object_get(metadata, "labels");
     ret->annotations = json_object_get(metadata, "annotations");

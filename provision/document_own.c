@@ -129,7 +129,7 @@ static int read_status(struct work *work, const struct document *before, const j
         return error_set(err, ERROR_BAD_REQUEST, "status must be an object.");
     if (schema_accept(work->arena, before->kind->status_fields, "status", status, err) < 0)
         return -1;
-    seen = json_integer_value(json_object_get(status, "observedGeneration"));
+    seen = json_int_at(status, "observedGeneration");
     if (seen > before->generation)
         return error_set(err, ERROR_BAD_REQUEST,
                          "status.observedGeneration: %" JSON_INTEGER_FORMAT

@@ -9,7 +9,7 @@ static const json_t *list_of(const json_t *spec) {
 }
 
 static const char *name_at(const json_t *list, size_t i) {
-    return json_string_value(json_object_get(json_array_get(list, i), "poolName"));
+    return json_text_of(json_array_get(list, i), "poolName");
 }
 
 static bool has_name(const json_t *list, size_t count, const char *name) {

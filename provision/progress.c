@@ -103,7 +103,7 @@ json_t *progress_of(struct arena *arena, const json_t *before, const json_t *sta
                     int64_t now_us) {
     const json_t *replicas = json_object_get(status, "replicaStatuses");
     const json_t *scrub = json_object_get(status, "scrub");
-    bool resynchronizes = json_is_true(json_object_get(scrub, "resynchronizing"));
+    bool resynchronizes = json_true_at(scrub, "resynchronizing");
     const struct operation others[] = {
         operation_of(resynchronizes ? "Resynchronization" : "Comparison", NULL, scrub),
         operation_of("Revert", NULL, json_object_get(status, "revert")),

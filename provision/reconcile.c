@@ -1,6 +1,5 @@
 #include "provision/reconcile.private.h"
 
-#include "common/quantity.h"
 #include "ledger/query.h"
 #include "provision/condition.h"
 #include "provision/document_quota.h"
@@ -16,12 +15,6 @@ const char *tree_text(const json_t *object, const char *key) {
     const char *text = json_string_value(json_object_get(object, key));
 
     return text ? text : "";
-}
-
-int64_t tree_bytes(const json_t *object, const char *key) {
-    int64_t bytes;
-
-    return quantity_read(tree_text(object, key), &bytes) ? bytes : 0;
 }
 
 bool text_is(const char *text, const char *other) {
@@ -122,7 +115,7 @@ int reconcile_fail(struct reconcile *r, const char *reason, const char *message,
 }
 
 int64_t reconcile_wanted_bytes(const struct reconcile *r) {
-    int64_t bytes = tree_bytes(json_object_get(side_spec(&r->config), "capacity"), "storage");
+    int64_t bytes = json_bytes_at(side_spec(&r->config), "capacity.storage");
 
     return (bytes + BLOCK_MOST - 1) / BLOCK_MOST * BLOCK_MOST;
 }
@@ -162,8 +155,7 @@ bool volume_is_done(const struct reconcile *r) {
     if (volume->own_body && !json_equal(volume->before.body, volume->after.body))
         return false;
     return !volume->after.node ||
-           json_integer_value(json_object_get(side_status(volume), "observedGeneration")) >=
-               volume->before.generation;
+           json_int_at(side_status(volume), "observedGeneration") >= volume->before.generation;
 }
 
 bool volume_is_served(const struct reconcile *r) {

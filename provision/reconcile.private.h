@@ -35,7 +35,6 @@ struct reconcile {
 /* ---- trees ---- */
 
 const char *tree_text(const json_t *object, const char *key); /* "" when there is none */
-int64_t tree_bytes(const json_t *object, const char *key);    /* of a quantity; 0 */
 bool text_is(const char *text, const char *other);            /* NULL is "" */
 
 json_t *side_spec(const struct side *side);

@@ -158,9 +158,7 @@ static const char *near_node(const struct reconcile *r, const json_t *policy) {
     const json_t *publish = json_object_get(r->config.before.body, "publish");
     const json_t *provision = json_object_get(policy, "provision");
 
-    return json_is_true(json_object_get(provision, "replicaAffinity"))
-               ? tree_text(publish, "nodeId")
-               : NULL;
+    return json_true_at(provision, "replicaAffinity") ? tree_text(publish, "nodeId") : NULL;
 }
 
 /* 1: in *ret; 0: there is no place, and that was told. */
@@ -263,8 +261,7 @@ int reconcile_create(struct reconcile *r, struct error *err) {
     const char *source = tree_text(spec, "cstorVolumeSource");
     int64_t bytes = reconcile_wanted_bytes(r);
     struct first_set set = {
-        .count = (unsigned)json_integer_value(
-            json_object_get(json_object_get(spec, "provision"), "replicaCount")),
+        .count = (unsigned)json_int_at(spec, "provision.replicaCount"),
         .capacity = quantity_text(arena, bytes),
     };
     int result;

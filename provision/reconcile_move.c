@@ -26,7 +26,7 @@ static const json_t *move_of(const struct reconcile *r) {
 }
 
 static bool is_cancelled(const struct reconcile *r) {
-    return json_is_true(json_object_get(move_of(r), "cancelled"));
+    return json_true_at(move_of(r), "cancelled");
 }
 
 static struct document *replica_of(struct reconcile *r, const char *key) {
@@ -107,8 +107,7 @@ static void drop_stale_names(struct reconcile *r) {
 /* ---- why ---- */
 
 static int64_t wait_us(const struct reconcile *r) {
-    const json_t *seconds =
-        json_object_get(json_object_get(policy_of(r), "replica"), "autoReplaceSeconds");
+    const json_t *seconds = json_at(policy_of(r), "replica.autoReplaceSeconds");
 
     return (seconds ? json_integer_value(seconds) : AUTO_REPLACE_S) * SECOND_US;
 }
@@ -180,7 +179,7 @@ static int cancel(struct reconcile *r, const struct document *old, const struct 
 
 /* The replica is not being copied any more. */
 static int leave_queue(struct reconcile *r, struct error *err) {
-    if (json_is_true(json_object_get(move_of(r), "copied")))
+    if (json_true_at(move_of(r), "copied"))
         return 0;
     json_t *move = json_deep_copy(move_of(r));
 
@@ -302,7 +301,7 @@ static int choose(struct reconcile *r, const struct document *old, const struct 
                   struct error *err) {
     const struct clock *clock = r->work->settings->clock;
     struct replica_placement wanted = { .count = 1,
-                                        .bytes = tree_bytes(side_spec(&r->volume), "capacity") };
+                                        .bytes = json_bytes_at(side_spec(&r->volume), "capacity") };
     struct replica_pool *pools = NULL;
     struct error failure;
     int count = replica_pool_list(r->work, &pools, err);

@@ -18,7 +18,7 @@ struct survey {
 static const json_t *told_of(const struct document *replica, json_int_t number) {
     const json_t *told = json_object_get(replica->status, "reclaim");
 
-    return json_integer_value(json_object_get(told, "number")) == number ? told : NULL;
+    return json_int_at(told, "number") == number ? told : NULL;
 }
 
 static bool is_away(const struct reconcile *r, const struct document *replica) {
@@ -40,8 +40,8 @@ static void count(const struct reconcile *r, const struct document *replica, jso
 
     if (text_is(phase, "Done")) {
         survey->done++;
-        survey->before_bytes += json_integer_value(json_object_get(told, "beforeBytes"));
-        survey->after_bytes += json_integer_value(json_object_get(told, "afterBytes"));
+        survey->before_bytes += json_int_at(told, "beforeBytes");
+        survey->after_bytes += json_int_at(told, "afterBytes");
     } else if (text_is(phase, "Failed")) {
         survey->failed++;
         survey->unsupported += unsupported;
@@ -117,8 +117,7 @@ int reconcile_reclaim(struct reconcile *r, struct error *err) {
 
     for (unsigned i = 0; i < r->count && reclaim; i++)
         if (!r->replicas[i].deleted_at)
-            count(r, &r->replicas[i], json_integer_value(json_object_get(reclaim, "number")),
-                  &survey);
+            count(r, &r->replicas[i], json_int_at(reclaim, "number"), &survey);
     if (reclaim && survey.waiting == 0 && end(r, reclaim, &survey, err) < 0)
         return -1;
     return ask(r, err);

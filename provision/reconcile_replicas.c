@@ -271,7 +271,7 @@ static int find_pool(struct reconcile *r, const char *name, struct replica_pool 
     if (found < 0)
         return -1;
     if (found)
-        fault = replica_placement_fault(ret, tree_bytes(side_spec(&r->volume), "capacity"));
+        fault = replica_placement_fault(ret, json_bytes_at(side_spec(&r->volume), "capacity"));
     if (!fault)
         return 1;
     return reconcile_fail(r, "ScaleUp", arena_format(r->work->arena, "Pool %s %s.", name, fault),
@@ -358,7 +358,7 @@ static void put_replicas(struct reconcile *r) {
 }
 
 json_t *reconcile_qos(const json_t *policy) {
-    json_t *qos = json_object_get(json_object_get(policy, "target"), "qos");
+    json_t *qos = json_at(policy, "target.qos");
 
     return qos ? json_deep_copy(qos) : json_pack("{s:i, s:i}", "iops", 0, "bytesPerSecond", 0);
 }

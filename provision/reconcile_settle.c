@@ -8,13 +8,6 @@
 
 /* ---- settled ---- */
 
-static bool is_listed(const json_t *pools, const char *pool) {
-    for (size_t i = 0; i < json_array_size(pools); i++)
-        if (text_is(json_string_value(json_array_get(pools, i)), pool))
-            return true;
-    return false;
-}
-
 /* P45: of a replica that goes: its data cannot be removed, and so its document stays. */
 static bool is_stuck(const struct document *replica) {
     return replica->deleted_at && replica_is(replica, REPLICA_DELETION_FAILED);
@@ -38,7 +31,7 @@ static bool put_pools(struct reconcile *r) {
         const struct document *replica = &r->replicas[i];
         const char *pool = replica_pool_of(replica);
 
-        if (is_listed(old, pool) || replica_is_healthy(r, replica))
+        if (json_list_has(old, pool) || replica_is_healthy(r, replica))
             json_array_append_new(pools, json_string(pool));
         else
             all = false;

@@ -10,13 +10,13 @@
 
 /* What clients of the config have. */
 static int64_t real_bytes(const struct reconcile *r) {
-    return tree_bytes(json_object_get(side_status(&r->config), "capacity"), "storage");
+    return json_bytes_at(side_status(&r->config), "capacity.storage");
 }
 
 static int begin(struct reconcile *r, int64_t wanted, struct error *err) {
     struct arena *arena = r->work->arena;
 
-    if (tree_bytes(side_spec(&r->volume), "capacity") >= wanted)
+    if (json_bytes_at(side_spec(&r->volume), "capacity") >= wanted)
         return 0;
     side_put_spec(r, &r->volume, "capacity", json_string(quantity_text(arena, wanted)));
     return reconcile_tell(r, "Normal", CONDITION_RESIZING,
@@ -76,7 +76,7 @@ int reconcile_size(struct reconcile *r, struct error *err) {
     if (begin(r, wanted, err) < 0)
         return -1;
     take_effect(r);
-    has = tree_bytes(side_status(&r->volume), "capacity");
+    has = json_bytes_at(side_status(&r->volume), "capacity");
     if (has < wanted)
         return put_conditions(r, true, failure_of(r), err);
     return put_conditions(r, false, NULL, err) < 0 ? -1 : end(r, wanted, err);

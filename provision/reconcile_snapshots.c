@@ -34,8 +34,7 @@ static const char *node_of(const struct document *replica) {
 /* What its node says is about its spec as it stands. */
 static bool is_told(const struct document *replica) {
     return json_is_array(json_object_get(replica->status, "snapshots")) &&
-           json_integer_value(json_object_get(replica->status, "observedGeneration")) >=
-               replica->generation;
+           json_int_at(replica->status, "observedGeneration") >= replica->generation;
 }
 
 /* It goes, or is about to. */
@@ -119,8 +118,7 @@ const struct side *reconcile_snapshot_only_of(const struct reconcile *r,
 /* ---- taking ---- */
 
 static void note_taken(struct reconcile *r, struct side *snapshot, const json_t *told) {
-    const char *bytes = quantity_text(
-        r->work->arena, (int64_t)json_integer_value(json_object_get(told, "sizeBytes")));
+    const char *bytes = quantity_text(r->work->arena, (int64_t)json_int_at(told, "sizeBytes"));
 
     side_put_status(r, snapshot, "capacity", json_pack("{s:s}", "storage", bytes));
     side_put_status(r, snapshot, "creationTime",
@@ -291,13 +289,6 @@ struct holders {
     bool copies; /* one that does not hold it can have it from another */
 };
 
-static bool is_listed(const json_t *pools, const char *pool) {
-    for (size_t i = 0; i < json_array_size(pools); i++)
-        if (text_is(json_string_value(json_array_get(pools, i)), pool))
-            return true;
-    return false;
-}
-
 /* One that says nothing holds what it held; of one that leaves nobody makes clones. */
 static struct holders find_holders(const struct reconcile *r, const struct side *snapshot) {
     const json_t *old = json_object_get(side_status(snapshot), "poolInfo");
@@ -307,7 +298,7 @@ static struct holders find_holders(const struct reconcile *r, const struct side 
         const struct document *replica = &r->replicas[i];
         const char *pool = replica_pool_of(replica);
         enum holding holding = holding_of(replica, id_of(snapshot));
-        bool holds = holding == HOLDS || (holding == HOLDS_UNKNOWN && is_listed(old, pool));
+        bool holds = holding == HOLDS || (holding == HOLDS_UNKNOWN && json_list_has(old, pool));
 
         if (is_going(r, replica))
             continue;
@@ -372,7 +363,7 @@ static bool is_gone(const struct reconcile *r, const struct side *snapshot) {
 
         if (replica->deleted_at)
             continue;
-        if (!json_is_true(json_object_get(entry, "remove")) || !is_told(replica) ||
+        if (!json_true_at(entry, "remove") || !is_told(replica) ||
             entry_of(json_object_get(replica->status, "snapshots"), id_of(snapshot)))
             return false;
     }

@@ -30,19 +30,18 @@ static bool is_claimed(const struct reconcile *r) {
     const struct document *volume = &r->volume.before;
     const json_t *spec = json_object_get(volume->body, "spec");
 
-    return json_integer_value(json_object_get(volume->status, "claimedEpoch")) >=
-           json_integer_value(json_object_get(spec, "epoch"));
+    return json_int_at(volume->status, "claimedEpoch") >= json_int_at(spec, "epoch");
 }
 
 static json_int_t present_epoch(const struct reconcile *r) {
-    return json_integer_value(json_object_get(side_spec(&r->volume), "epoch"));
+    return json_int_at(side_spec(&r->volume), "epoch");
 }
 
 /* That its node has found in a replica; 0: none that is higher. */
 static json_int_t higher_epoch(const struct reconcile *r) {
     const json_t *target = json_object_get(r->volume.before.status, "target");
 
-    return json_integer_value(json_object_get(target, "highestEpoch"));
+    return json_int_at(target, "highestEpoch");
 }
 
 /* Up to 65,536: see begin_epoch(). */
@@ -94,7 +93,7 @@ static void put_export(struct reconcile *r) {
 
 /* An empty list says what none does. */
 static void put_clients(struct reconcile *r) {
-    json_t *wanted = json_object_get(json_object_get(r->config.before.body, "publish"), "clients");
+    json_t *wanted = json_at(r->config.before.body, "publish.clients");
     const json_t *had = json_object_get(side_spec(&r->volume), "clients");
 
     if (json_array_size(wanted) > 0 || json_array_size(had) > 0)
@@ -169,13 +168,13 @@ static json_int_t count_fences(const struct reconcile *r, const char *node, int6
 }
 
 static json_int_t count_needed(const struct reconcile *r) {
-    return json_integer_value(json_object_get(side_spec(&r->volume), "consistencyFactor"));
+    return json_int_at(side_spec(&r->volume), "consistencyFactor");
 }
 
 /* Why it cannot be taken away; NULL: it can. */
 static const char *find_obstacle(const struct reconcile *r, const char *node) {
     const json_t *spec = side_spec(&r->volume);
-    json_int_t wanted = json_integer_value(json_object_get(spec, "replicationFactor"));
+    json_int_t wanted = json_int_at(spec, "replicationFactor");
     json_int_t fences = count_fences(r, node, 0);
 
     if (wanted < FENCE_LEAST)

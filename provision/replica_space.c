@@ -38,7 +38,7 @@ struct demand {
 
 static int check_replica(struct work *work, const struct document *replica,
                          const struct demand *demand, struct error *err) {
-    const char *name = json_text_of(json_object_get(replica->body, "spec"), "poolName");
+    const char *name = json_text_at(replica->body, "spec.poolName");
     int64_t needed = demand->of(replica, demand->bytes);
     struct replica_pool pool;
     int found = replica_pool_find(work, name ? name : "", &pool, err);

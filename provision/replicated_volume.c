@@ -238,10 +238,9 @@ static void put_progress(struct work *work, const struct document *before, struc
 static int keep_claim(struct work *work, const struct document *before, struct document *after,
                       struct error *err) {
     const json_t *target = json_object_get(after->status, "target");
-    json_int_t epoch =
-        json_integer_value(json_object_get(json_object_get(before->body, "spec"), "epoch"));
-    json_int_t said = json_integer_value(json_object_get(target, "epoch"));
-    json_int_t claimed = json_integer_value(json_object_get(before->status, "claimedEpoch"));
+    json_int_t epoch = json_int_at(before->body, "spec.epoch");
+    json_int_t said = json_int_at(target, "epoch");
+    json_int_t claimed = json_int_at(before->status, "claimedEpoch");
 
     (void)err;
     if (target && (said == 0 || said >= epoch))

@@ -10,7 +10,7 @@ static const json_t *replicas_of(const json_t *volume) {
 }
 
 static json_int_t needed_for(const json_t *volume) {
-    return json_integer_value(json_object_get(volume, "consistencyFactor"));
+    return json_int_at(volume, "consistencyFactor");
 }
 
 static bool is_file_of(const json_t *replica, const char *node) {

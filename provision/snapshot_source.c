@@ -41,26 +41,18 @@ int snapshot_source_find(struct work *work, const char *project_id, const char *
 /* ---- checking ---- */
 
 static int64_t storage_of(const json_t *holder) {
-    const char *text = json_text_of(json_object_get(holder, "capacity"), "storage");
+    const char *text = json_text_at(holder, "capacity.storage");
     int64_t bytes;
 
     return text && quantity_read(text, &bytes) ? bytes : 0;
-}
-
-static bool holds(const json_t *pools, const char *name) {
-    for (size_t i = 0; i < json_array_size(pools); i++)
-        if (strcmp(json_string_value(json_array_get(pools, i)), name) == 0)
-            return true;
-    return false;
 }
 
 /* P37 */
 static int check_pools(const struct document *config, const struct document *snapshot,
                        struct error *err) {
     const json_t *pools = json_object_get(snapshot->status, "poolInfo"), *spec = spec_of(config);
-    const json_t *named = json_object_get(json_object_get(spec, "policy"), "replicaPoolInfo");
-    json_int_t replicas =
-        json_integer_value(json_object_get(json_object_get(spec, "provision"), "replicaCount"));
+    const json_t *named = json_at(spec, "policy.replicaPoolInfo");
+    json_int_t replicas = json_int_at(spec, "provision.replicaCount");
 
     if ((size_t)replicas > json_array_size(pools))
         return error_set(err, ERROR_BAD_REQUEST,
@@ -70,7 +62,7 @@ static int check_pools(const struct document *config, const struct document *sna
     for (size_t i = 0; i < json_array_size(named); i++) {
         const char *name = json_text_of(json_array_get(named, i), "poolName");
 
-        if (!holds(pools, name))
+        if (!json_list_has(pools, name))
             return error_set(err, ERROR_BAD_REQUEST,
                              "spec.policy.replicaPoolInfo: snapshot %s is not on pool %s.",
                              snapshot->name, name);
@@ -81,7 +73,7 @@ static int check_pools(const struct document *config, const struct document *sna
 static int check_ready(const struct document *config, const struct document *snapshot,
                        struct error *err) {
     const char *phase = json_text_of(snapshot->status, "phase");
-    const char *capacity = json_text_of(json_object_get(snapshot->status, "capacity"), "storage");
+    const char *capacity = json_text_at(snapshot->status, "capacity.storage");
 
     if (!phase || strcmp(phase, "Ready") != 0)
         return error_set(err, ERROR_BAD_REQUEST, SOURCE ": Snapshot %s is not ready.",

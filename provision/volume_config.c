@@ -98,31 +98,18 @@ static const struct schema_field fields[] = {
 };
 /* clang-format on */
 
-static int64_t storage_of(const json_t *holder) {
-    const char *text =
-        json_string_value(json_object_get(json_object_get(holder, "capacity"), "storage"));
-    int64_t bytes;
-
-    return text && quantity_read(text, &bytes) ? bytes : 0;
-}
-
 static json_t *spec_of(const struct document *config) {
     return json_object_get(config->body, "spec");
 }
 
-static const char *text_of(const json_t *object, const char *key) {
-    return json_string_value(json_object_get(object, key));
-}
-
 static const char *node_of(const struct document *config) {
-    const char *node =
-        json_string_value(json_object_get(json_object_get(config->body, "publish"), "nodeId"));
+    const char *node = json_text_at(config->body, "publish.nodeId");
 
     return node && *node ? node : NULL;
 }
 
 static const json_t *clients_of(const struct document *config) {
-    return json_object_get(json_object_get(config->body, "publish"), "clients");
+    return json_at(config->body, "publish.clients");
 }
 
 /* Each other host once, and where there is something to reach. */
@@ -134,11 +121,11 @@ static int check_clients(const struct document *config, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST,
                          "publish.clients: without publish.nodeId there is nothing to reach.");
     for (size_t i = 0; i < json_array_size(clients); i++) {
-        const char *client = text_of(json_array_get(clients, i), "nodeId");
+        const char *client = json_text_of(json_array_get(clients, i), "nodeId");
         bool twice = strcmp(client, node) == 0;
 
         for (size_t j = 0; j < i; j++)
-            twice |= strcmp(client, text_of(json_array_get(clients, j), "nodeId")) == 0;
+            twice |= strcmp(client, json_text_of(json_array_get(clients, j), "nodeId")) == 0;
         if (twice)
             return error_set(err, ERROR_BAD_REQUEST,
                              "publish.clients[%zu].nodeId: %s is named already.", i, client);
@@ -162,7 +149,7 @@ static int check_move(const struct document *before, const struct document *afte
 /* P36: who names pools before there are any names one for each replica. */
 static int check_pool_count(const struct document *config, struct error *err) {
     const json_t *spec = spec_of(config), *provision = json_object_get(spec, "provision");
-    json_int_t replicas = json_integer_value(json_object_get(provision, "replicaCount"));
+    json_int_t replicas = json_int_at(provision, "replicaCount");
     size_t pools = pool_list_count(json_object_get(spec, "policy"));
 
     if (pools == 0 || pools == (size_t)replicas)
@@ -186,7 +173,7 @@ static int check_config(struct work *work, struct document *config, struct error
     if (!json_object_get(provision, "capacity"))
         json_object_set_new(provision, "capacity",
                             json_deep_copy(json_object_get(spec, "capacity")));
-    if (storage_of(provision) > storage_of(spec))
+    if (json_bytes_at(provision, "capacity.storage") > json_bytes_at(spec, "capacity.storage"))
         return error_set(err, ERROR_BAD_REQUEST,
                          "spec.capacity.storage: it is less than "
                          "spec.provision.capacity.storage.");
@@ -196,7 +183,7 @@ static int check_config(struct work *work, struct document *config, struct error
 }
 
 static const char *phase_of(const struct document *config) {
-    const char *phase = json_string_value(json_object_get(config->status, "phase"));
+    const char *phase = json_text_of(config->status, "phase");
 
     return phase ? phase : "new";
 }
@@ -226,8 +213,8 @@ static bool is_healthy(const struct document *volume, const struct document *rep
     bool is_healthy = phase_is(&replica_states, replica->status, REPLICA_HEALTHY);
 
     for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(text_of(json_array_get(list, i), "replicaId"), replica->id) == 0)
-            is_healthy &= strcmp(text_of(json_array_get(list, i), "mode"), "Healthy") == 0;
+        if (strcmp(json_text_of(json_array_get(list, i), "replicaId"), replica->id) == 0)
+            is_healthy &= strcmp(json_text_of(json_array_get(list, i), "mode"), "Healthy") == 0;
     return is_healthy;
 }
 
@@ -238,11 +225,11 @@ static int is_replaceable(struct work *work, const struct document *config, cons
     int count = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
     bool found = false;
 
-    if (count <= 0 || text_of(spec_of(volume), "removing"))
+    if (count <= 0 || json_text_of(spec_of(volume), "removing"))
         return count < 0 ? -1 : 0;
     count = document_owned(work, volume->id, &kind_volume_replica, &replicas, err);
     for (int i = 0; i < count; i++) {
-        bool is_there = strcmp(text_of(spec_of(&replicas[i]), "poolName"), pool) == 0;
+        bool is_there = strcmp(json_text_of(spec_of(&replicas[i]), "poolName"), pool) == 0;
 
         if (replicas[i].deleted_at)
             return 0;
@@ -293,12 +280,14 @@ static int check_pools(struct work *work, const struct document *before,
 /* P59: one size after the other. */
 static int check_size(struct work *work, const struct document *before,
                       const struct document *after, struct error *err) {
-    int64_t has = storage_of(before->status), wanted = storage_of(spec_of(before));
+    int64_t has = json_bytes_at(before->status, "capacity.storage"),
+            wanted = json_bytes_at(spec_of(before), "capacity.storage");
 
-    if (storage_of(spec_of(after)) == wanted)
+    if (json_bytes_at(spec_of(after), "capacity.storage") == wanted)
         return 0;
     if (has == 0 || has >= wanted)
-        return replica_space_check_growth(work, before, storage_of(spec_of(after)), err);
+        return replica_space_check_growth(work, before,
+                                          json_bytes_at(spec_of(after), "capacity.storage"), err);
     return error_set(err, ERROR_CONFLICT,
                      "spec.capacity.storage: the volume grows to %s at the moment; try again.",
                      quantity_text(work->arena, wanted));
@@ -340,7 +329,7 @@ static int check_config_edit(struct work *work, const struct document *before,
 static int size_of(struct work *work, const struct document *config, struct document_size *ret,
                    struct error *err) {
     (void)work, (void)err;
-    *ret = (struct document_size){ .bytes = storage_of(spec_of(config)) };
+    *ret = (struct document_size){ .bytes = json_bytes_at(spec_of(config), "capacity.storage") };
     return 0;
 }
 

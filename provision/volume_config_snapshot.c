@@ -29,7 +29,7 @@ static const struct schema_field fields[] = {
 /* clang-format on */
 
 static const char *volume_of(const struct document *snapshot) {
-    return json_text_of(json_object_get(snapshot->body, "spec"), "volumeName");
+    return json_text_at(snapshot->body, "spec.volumeName");
 }
 
 static int check_room(struct work *work, const struct document *config, struct error *err) {
@@ -44,7 +44,7 @@ static int check_room(struct work *work, const struct document *config, struct e
 
 /* Where it is published now, it would wait for ever. */
 static int check_node(struct work *work, const struct document *config, struct error *err) {
-    const char *published = json_text_of(json_object_get(config->body, "publish"), "nodeId");
+    const char *published = json_text_at(config->body, "publish.nodeId");
     struct document *volume = NULL;
     int found = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
     const char *obstacle =

@@ -80,7 +80,7 @@ static int check_earlier(struct work *work, const struct document *config, const
 }
 
 static int64_t storage_of(const json_t *holder) {
-    const char *text = json_text_of(json_object_get(holder, "capacity"), "storage");
+    const char *text = json_text_at(holder, "capacity.storage");
     int64_t bytes;
 
     return text && quantity_read(text, &bytes) ? bytes : 0;
@@ -150,7 +150,7 @@ static int check_node(struct work *work, const struct document *config, struct e
 
 static int begin(struct work *work, const struct document *before, struct document *after,
                  const json_t *wanted, struct error *err) {
-    json_int_t number = json_integer_value(json_object_get(revert_of(before), "number")) + 1;
+    json_int_t number = json_int_at(revert_of(before), "number") + 1;
     const char *phase = json_text_of(revert_of(before), "phase");
     const struct state_row *row;
     struct document snapshot;
@@ -178,7 +178,7 @@ static int begin(struct work *work, const struct document *before, struct docume
 int volume_revert_edit(struct work *work, const struct document *before, struct document *after,
                        struct error *err) {
     const json_t *wanted = json_object_get(spec_of(after), "revert");
-    const char *node = json_text_of(json_object_get(after->body, "publish"), "nodeId");
+    const char *node = json_text_at(after->body, "publish.nodeId");
 
     if (is_new(before, wanted) && begin(work, before, after, wanted, err) < 0)
         return -1;
@@ -200,7 +200,7 @@ int volume_revert_edit(struct work *work, const struct document *before, struct 
 /* ---- what its node tells ---- */
 
 static json_int_t attempt_of(const struct document *volume) {
-    return json_integer_value(json_object_get(revert_of(volume), "attempt"));
+    return json_int_at(revert_of(volume), "attempt");
 }
 
 /* Of another revert than the one that is wanted its attempts say nothing. */

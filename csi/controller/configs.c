@@ -23,16 +23,6 @@ const char *config_says(const json_t *object, const char *key) {
     return text ? text : "";
 }
 
-static bool has_word(const json_t *list, const char *word) {
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *text = json_string_value(json_array_get(list, i));
-
-        if (text && strcmp(text, word) == 0)
-            return true;
-    }
-    return false;
-}
-
 int config_take(struct arena *arena, const json_t *document, struct volume_config *ret,
                 struct error *err) {
     const json_t *metadata = json_object_get(document, "metadata");
@@ -64,7 +54,7 @@ int config_take(struct arena *arena, const json_t *document, struct volume_confi
         .has_policy = json_at(spec, "policy") != NULL,
         .finalizers = finalizers,
         .reclaim = json_object_get(status, "reclaim"),
-        .is_clone = has_word(finalizers, CLONE_FINALIZER),
+        .is_clone = json_list_has(finalizers, CLONE_FINALIZER),
         .keeps_source = json_text_of(json_object_get(metadata, "labels"), SOURCE_LABEL) != NULL,
     };
     return 0;

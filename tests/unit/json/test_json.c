@@ -326,13 +326,17 @@ END_TEST
 START_TEST(members_are_found_by_their_path) {
     json_t *tree =
         parse("{\"spec\": {\"name\": \"a\", \"count\": 7, \"on\": true, \"size\": \"2Ki\", "
-              "\"list\": [1]}, \"metadata\": null}");
+              "\"list\": [1, \"x\"]}, \"metadata\": null}");
 
     ck_assert_str_eq(json_text_at(tree, "spec.name"), "a");
     ck_assert_int_eq(json_int_at(tree, "spec.count"), 7);
     ck_assert(json_true_at(tree, "spec.on"));
     ck_assert_int_eq(json_bytes_at(tree, "spec.size"), 2048);
     ck_assert_ptr_eq(json_at(tree, ""), tree);
+    ck_assert(json_list_has(json_at(tree, "spec.list"), "x"));
+    ck_assert(!json_list_has(json_at(tree, "spec.list"), "y"));
+    ck_assert(!json_list_has(json_at(tree, "spec.name"), "a"));
+    ck_assert(!json_list_has(NULL, "x"));
     ck_assert_ptr_eq(json_at(tree, "spec"), json_object_get(tree, "spec"));
     end();
 }
