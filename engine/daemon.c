@@ -24,7 +24,7 @@
 #define PAUSE_MS 5
 #define LOG_MOST (64 * 1024)
 /* A daemon has as long to give its files back before it is killed. */
-#define RELEASE_US SECOND_US
+#define RELEASE_US (3 * SECOND_US)
 
 /* LOCK_FD is looked for in daemons of other versions, too. */
 enum { NULL_FD, OUT_FD, ERR_FD, LOCK_FD, PRELOAD_FD, REPORT_FD, CHILD_FDS };
