@@ -87,7 +87,10 @@ const struct state_row *side_advance(struct reconcile *r, struct side *side,
 json_t *side_conditions(struct reconcile *r) {
     const json_t *there = json_object_get(side_status(&r->config), "conditions");
 
-    return json_keep(r->work->arena, json_is_array(there) ? json_deep_copy(there) : json_array());
+    if (!r->conditions)
+        r->conditions = json_keep(r->work->arena,
+                                  json_is_array(there) ? json_deep_copy(there) : json_array());
+    return r->conditions;
 }
 
 void side_put_conditions(struct reconcile *r, json_t *conditions) {

@@ -27,6 +27,7 @@ struct reconcile {
     unsigned snapshot_count;
     struct replica_pool *pools; /* of the replicas, those that are known, once they are read */
     unsigned pool_count;
+    json_t *conditions; /* side_conditions() */
     const json_t *wanted_pools; /* as the policy names them, less those that were replaced */
     /* What a change of the pools waits for; NULL: there is none. */
     const char *scaling, *scaling_message;
@@ -47,7 +48,7 @@ bool config_is(const struct reconcile *r, enum config_phase phase);
 /* Takes over the value; NULL: the key goes. */
 void side_put_spec(struct reconcile *r, struct side *side, const char *key, json_t *value);
 void side_put_status(struct reconcile *r, struct side *side, const char *key, json_t *value);
-/* The config's, to be changed and put back. */
+/* The config's, to be changed and put back: the same tree for all steps. */
 json_t *side_conditions(struct reconcile *r);
 void side_put_conditions(struct reconcile *r, json_t *conditions);
 

@@ -75,12 +75,13 @@ static int go_on(struct reconcile *r, const json_t *revert, const struct state_r
     bool is_lost = row->event == REVERT_SNAPSHOT_LOST;
     struct condition now = condition_of(r, tree_text(revert, "snapshotName"), is_lost);
     const json_t *old = condition_find(side_conditions(r), CONDITION_REVERTING);
+    bool is_told = text_is(tree_text(old, "message"), now.message);
 
     side_put_spec(r, &r->volume, "revert",
                   json_pack("{s:O, s:O}", "uid", json_object_get(revert, "uid"), "number",
                             json_object_get(revert, "number")));
     put_condition(r, &now);
-    if (text_is(tree_text(old, "message"), now.message))
+    if (is_told)
         return 0;
     return reconcile_tell(r, row->action == PHASE_WARNS ? "Warning" : "Normal", now.reason,
                           now.message, err);
