@@ -246,6 +246,8 @@ void logs_begin(struct target *target, const struct logs *logs);
 int logs_decide(struct target *target, const struct logs *logs, struct error *err);
 /* While it serves, whenever the generation may have changed. */
 void logs_follow(struct target *target);
+/* Of a replica that is none of the volume's any more. */
+void logs_drop(const struct target *target, const struct member *member);
 /* Behind a clean stop. */
 void logs_end(struct target *target);
 

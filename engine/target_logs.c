@@ -92,14 +92,19 @@ void logs_begin(struct target *target, const struct logs *logs) {
     }
 }
 
-void logs_end(struct target *target) {
+void logs_drop(const struct target *target, const struct member *member) {
     autoarena struct arena *arena = arena_new();
 
+    if (member_is_here(member))
+        write_log_remove(write_log_directory(arena, target->run), member->replica.uid);
+}
+
+void logs_end(struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
         if (member_is_here(member))
-            write_log_remove(write_log_directory(arena, target->run), member->replica.uid);
+            logs_drop(target, member);
         else if (member->opened && member->logged.number > 0)
             set_log(target, member, &no_generation, &no_generation);
     }

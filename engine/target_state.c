@@ -88,6 +88,7 @@ void member_remove(struct target *target, const char *uid) {
 
     if (!member)
         return;
+    logs_drop(target, member);
     cleanup_close(&member->lock);
     target->count--;
     memmove(member, member + 1,

@@ -130,6 +130,9 @@ class Faults(DeclaredCase):
     def test_a_pool_that_fails_on_reads_costs_its_replica(self):
         self.suffer("read", "fails", "unread")
 
+    def test_a_pool_that_hangs_on_flushes_costs_its_replica(self):
+        self.suffer("fsync", "hangs", "waiting-flush")
+
     def test_a_pool_that_hangs_on_reads_costs_its_replica(self):
         self.suffer("read", "hangs", "waiting-read")
 

@@ -54,7 +54,7 @@ class DeclaredCase(ServiceCase):
             assert left == {MARK}, left
         for name in os.listdir(cls.place):
             if name.startswith("run"):
-                left = set(os.listdir(cls.path(name))) - {"tls", "write-logs"}
+                left = set(os.listdir(cls.path(name))) - {"tls"}
                 assert left == {"lock"}, left
 
     @classmethod
