@@ -209,6 +209,7 @@ int call_body(struct db_tx *tx, void *arg, struct error *err) {
 
     request_begin(call, tx);
     request->wait_operation = NULL;
+    request->wait_ms = 0;
     call->release.wanted = false;
     request->work.release = request->api->settings.server_uses ? &call->release : NULL;
     if (route_reads(request->route)) { /* what has taken effect is answered so */
@@ -241,7 +242,8 @@ void call_end(struct call *call, int result, const struct error *err) {
     else if (call->request.watch)
         call_watch(call);
     else if (call->request.wait_operation)
-        waiting_put(call->request.api->waiting, &call->waiter, WAIT_MS);
+        waiting_put(call->request.api->waiting, &call->waiter,
+                    call->request.wait_ms ? call->request.wait_ms : WAIT_MS);
     else
         call_reply(call);
 }
@@ -285,6 +287,16 @@ static int operation_is_open(struct request *request, struct error *err) {
     return found > 0 ? operation.phase != PHASE_ANSWERED : found;
 }
 
+static int after(struct call *call, struct db_tx *tx, struct error *err) {
+    struct request *request = &call->request;
+
+    request_begin(call, tx);
+    if (request->route->after(request, err) < 0)
+        return -1;
+    request_render(request);
+    return 0;
+}
+
 /* OPERATION_OPEN, or the answer of route->after on the same snapshot that saw the end. */
 static int call_after_body(struct db_tx *tx, void *arg, struct error *err) {
     struct call *call = arg;
@@ -293,13 +305,37 @@ static int call_after_body(struct db_tx *tx, void *arg, struct error *err) {
 
     request->work.tx = tx;
     open = operation_is_open(request, err);
-    if (open != 0)
+    if (open != 0 || request->route->flags & ROUTE_ASKS)
         return open;
-    request_begin(call, tx);
-    if (request->route->after(request, err) < 0)
-        return -1;
-    request_render(request);
-    return 0;
+    return after(call, tx, err);
+}
+
+static int call_make_body(struct db_tx *tx, void *arg, struct error *err) {
+    return after(arg, tx, err);
+}
+
+static void call_made(struct db_job *job, int result, struct error *err) {
+    struct call *call = job->arg;
+    struct api *api = call->request.api;
+
+    if (result < 0)
+        call_fail(call, err);
+    else
+        call_reply(call);
+    atomic_fetch_sub(&api->in_flight, 1);
+}
+
+/* The backend was asked, and nothing is made yet. */
+static void call_make(struct call *call) {
+    struct api *api = call->request.api;
+    struct error err = { .kind = ERROR_NONE };
+
+    call->job = (struct db_job){ .body = call_make_body, .done = call_made, .arg = call };
+    atomic_fetch_add(&api->in_flight, 1);
+    if (api->settings.inline_transactions)
+        call_made(&call->job, db_transaction(api->settings.db, call_make_body, call, &err), &err);
+    else
+        db_submit(api->settings.db, &call->job);
 }
 
 /* What a POST has made stands: a client that is told to ask again would make another one. */
@@ -307,7 +343,7 @@ static void keep_from_retrying(const struct request *request, struct error *err)
     const struct route *route = request->route;
 
     if (error_http_status(err->kind) == error_http_status(ERROR_GOES_ON) && !route->action &&
-        strcmp(route->method, "POST") == 0)
+        strcmp(route->method, "POST") == 0 && !(route->flags & ROUTE_ASKS))
         error_set(err, ERROR_GOES_ON, "%s What was made stands, and shows how it ends.",
                   arena_text(request->http->arena, error_told(err)));
 }
@@ -319,10 +355,17 @@ bool call_check(struct waiter *waiter, enum waiting_reason reason) {
 
     if (result == OPERATION_OPEN && reason == WAITING_LOOK && !call_must_go(call))
         return false;
+    if (call->request.route->flags & ROUTE_ASKS && reason != WAITING_STOP && result >= 0 &&
+        (result == 0 || reason == WAITING_TIMEOUT)) {
+        call_make(call);
+        return true;
+    }
     if (result == OPERATION_OPEN && reason == WAITING_STOP)
         error_set(&err, ERROR_TRY_LATER, "The service is stopping.");
     else if (result == OPERATION_OPEN)
         error_set(&err, ERROR_TRY_LATER, "The backend has not answered in time; its work goes on.");
+    if (result == 0 && call->request.route->flags & ROUTE_ASKS)
+        result = error_set(&err, ERROR_TRY_LATER, "The service is stopping.");
     if (result != 0)
         keep_from_retrying(&call->request, &err);
     if (result == 0)

@@ -12,6 +12,7 @@
 #include "common/words.h"
 #include "volume/manage.h"
 #include "volume/manageable.h"
+#include "volume/pool.h"
 #include "volume/snapshot_manage.h"
 
 #include <string.h>
@@ -69,9 +70,13 @@ static const struct field manage_fields[] = {
 };
 /* clang-format on */
 
-static int manage_volume(struct request *request, struct error *err) {
+/* A backend that has not answered by then is not waited for: the state tells how it ends. */
+#define ASK_MS 10000
+
+static int read_existing(struct request *request, struct volume_existing *ret, struct error *err) {
     const struct manage_body *body = request->body;
-    struct volume_existing existing = {
+
+    *ret = (struct volume_existing){
         .name = text_or_null(body->name),
         .description = body->description,
         .type = text_or_null(body->type),
@@ -79,11 +84,31 @@ static int manage_volume(struct request *request, struct error *err) {
         .metadata = request_pairs(request, body->metadata),
         .bootable = body->bootable,
     };
+    if (read_reference(body->reference, &ret->source_name, err) < 0 ||
+        read_host(body->host, body->cluster, &ret->host, err) < 0)
+        return -1;
+    return metadata_check(&volume_resource, &ret->metadata, err);
+}
+
+static int ask_for_volume(struct request *request, struct error *err) {
+    struct volume_existing existing;
+    struct manageable_one one;
+    struct pool pool;
+
+    request->wait_project = request->context.project_id;
+    request->wait_ms = ASK_MS;
+    if (read_existing(request, &existing, err) < 0 ||
+        volume_manage_check(&request->work, &existing, &one, &pool, err) < 0)
+        return -1;
+    return manageable_look(&request->work, &pool, &one, &request->wait_operation, err);
+}
+
+static int manage_volume(struct request *request, struct error *err) {
+    struct volume_existing existing;
     struct volume volume;
 
-    if (read_reference(body->reference, &existing.source_name, err) < 0 ||
-        read_host(body->host, body->cluster, &existing.host, err) < 0 ||
-        metadata_check(&volume_resource, &existing.metadata, err) < 0 ||
+    if (read_existing(request, &existing, err) < 0 ||
+        manageable_judge(&request->work, request->wait_operation, existing.source_name, err) < 0 ||
         volume_manage(&request->work, &existing, &volume, err) < 0)
         return -1;
     if (volume.multiattach && request_authorize(request, "volume:multiattach", NULL, err) < 0)
@@ -284,6 +309,27 @@ static const struct field manage_snapshot_fields[] = {
     FIELDS_END,
 };
 
+static int ask_for_snapshot(struct request *request, struct error *err) {
+    const struct manage_snapshot_body *body = request->body;
+    const struct pairs metadata = request_pairs(request, body->metadata);
+    struct policy_target owner;
+    const struct volume *volume;
+    const char *name;
+
+    request->wait_project = request->context.project_id;
+    request->wait_ms = ASK_MS;
+    if (read_reference(body->reference, &name, err) < 0 ||
+        metadata_check(&snapshot_resource, &metadata, err) < 0)
+        return -1;
+    volume = resource_load(request, &volume_resource, body->volume_id, &owner, err);
+    if (!volume)
+        return -1;
+    if (!volume->host)
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid volume: Volume %s is on no backend.",
+                         volume->id);
+    return snapshot_manage_ask(&request->work, volume, name, &request->wait_operation, err);
+}
+
 static int manage_snapshot(struct request *request, struct error *err) {
     const struct manage_snapshot_body *body = request->body;
     const struct snapshot_new wanted = {
@@ -300,7 +346,8 @@ static int manage_snapshot(struct request *request, struct error *err) {
         metadata_check(&snapshot_resource, &wanted.metadata, err) < 0)
         return -1;
     volume = resource_load(request, &volume_resource, body->volume_id, &owner, err);
-    if (!volume || snapshot_manage(&request->work, volume, &wanted, name, &snapshot, err) < 0)
+    if (!volume || manageable_judge(&request->work, request->wait_operation, name, err) < 0 ||
+        snapshot_manage(&request->work, volume, &wanted, name, &snapshot, err) < 0)
         return -1;
     answer_row(request, &snapshot, 0);
     return 0;
@@ -328,7 +375,8 @@ static const struct route_query list_queries[] = {
 #define MANAGE(path_, since_) \
     { .method = "POST", .path = path_, .since = since_, .rule = "volume_extension:volume_manage", \
       .wrapper = "volume", BODY(manage_fields, struct manage_body), \
-      ANSWER("volume", volume_first_shape), .handler = manage_volume, .status = 202 }
+      ANSWER("volume", volume_first_shape), .handler = ask_for_volume, .status = 202, \
+      .flags = ROUTE_ASKS, .after = manage_volume }
 #define LIST_SNAPSHOTS(path_, since_, shape_) \
     { .method = "GET", .path = path_, .since = since_, .rule = "snapshot_extension:list_manageable", \
       .queries = list_queries, ANSWER("manageable-snapshots", shape_), .flags = ROUTE_MANY, \
@@ -337,7 +385,7 @@ static const struct route_query list_queries[] = {
     { .method = "POST", .path = path_, .since = since_, .rule = "snapshot_extension:snapshot_manage", \
       .wrapper = "snapshot", BODY(manage_snapshot_fields, struct manage_snapshot_body), \
       ANSWER("snapshot", snapshot_short_shape), \
-      .handler = manage_snapshot, .status = 202 }
+      .handler = ask_for_snapshot, .status = 202, .flags = ROUTE_ASKS, .after = manage_snapshot }
 #define UNMANAGE(path_, resource_, rule_, handler_) \
     { .method = "POST", .path = path_, .action = "os-unmanage", .resource = &(resource_), \
       .rule = rule_, .flags = ROUTE_ANY_VALUE, .handler = handler_, .status = 202 }

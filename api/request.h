@@ -48,6 +48,7 @@ struct request {
     unsigned rights; /* of the shape that is being written */
     /* answer only when this operation has ended: then route->after runs */
     const char *wait_operation;
+    int64_t wait_ms;          /* at most; 0: as long as usual */
     const char *wait_project; /* of the volume that it is about: it has so many seats (seats.h) */
     /* answer in pieces, as what is watched changes; or NULL */
     const struct watch *watch;

@@ -341,14 +341,18 @@ int api_new(const struct api_settings *settings, struct api **ret, struct error 
     return 0;
 }
 
-void api_free(struct api *api) {
+static void await_writes(struct api *api) {
     const struct timespec moment = { .tv_nsec = 1000000 };
 
+    while (atomic_load(&api->in_flight) > 0)
+        nanosleep(&moment, NULL);
+}
+
+void api_free(struct api *api) {
     if (!api)
         return;
     atomic_store(&api->stops, true);
-    while (atomic_load(&api->in_flight) > 0)
-        nanosleep(&moment, NULL);
+    await_writes(api);
     if (api->askers)
         worker_pool_stop(api->askers);
     if (api->readers)
@@ -356,6 +360,7 @@ void api_free(struct api *api) {
     watchers_free(api->watchers);
     if (api->waiting)
         waiting_free(api->waiting);
+    await_writes(api); /* the last that was parked may have begun one */
     seats_free(api->seats);
     if (api->routes)
         route_table_free(api->routes);

@@ -26,6 +26,9 @@ enum route_flags {
     ROUTE_ONE_FIELD = 1 << 12,  /* the body is the value of the one field */
     ROUTE_WRITES = 1 << 13,     /* a GET that changes something */
     ROUTE_BROAD = 1 << 14,      /* a GET that reads many rows, though its answer is no list */
+    /* The handler asks a backend and changes nothing else; `after` makes what is asked for, in a
+     * transaction that writes, also when the backend has not answered in time. */
+    ROUTE_ASKS = 1 << 15,
 };
 
 /* A parameter of the query that the handler looks at; those of a list follow from its resource. */
@@ -59,7 +62,8 @@ struct route {
     const char *answer;
     const struct shape *shape;
     unsigned flags;
-    route_handler *after; /* runs in a read transaction when wait_operation has ended */
+    route_handler *after; /* runs when wait_operation has ended, in a transaction that reads but for
+                           * ROUTE_ASKS */
 };
 /* clang-format off */
 #define ROUTES_END { .method = NULL }

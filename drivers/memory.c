@@ -214,6 +214,27 @@ bool memory_remove(void *handle, const char *name_id) {
     return volume && memory_take_out(memory, volume->name_id);
 }
 
+bool memory_take(void *handle, const char *name) {
+    struct memory *memory = handle;
+    HOLD(memory);
+
+    if (!memory_find_foreign(memory, name))
+        return false;
+    memory_take_out_foreign(memory, name);
+    return true;
+}
+
+bool memory_lock_foreign(void *handle, const char *name, bool locked) {
+    struct memory *memory = handle;
+    struct memory_volume *foreign;
+    HOLD(memory);
+
+    foreign = memory_find_foreign(memory, name);
+    if (foreign)
+        foreign->locked = locked;
+    return foreign;
+}
+
 bool memory_put(void *handle, const char *name, int64_t bytes, int64_t content) {
     struct memory *memory = handle;
     HOLD(memory);

@@ -25,6 +25,9 @@ bool memory_remove(void *handle, const char *name_id);
  * there one? */
 bool memory_put(void *handle, const char *name, int64_t bytes, int64_t content);
 bool memory_has(void *handle, const char *name);
+/* It goes again; a guest has it open, or no more: false when there is none. */
+bool memory_take(void *handle, const char *name);
+bool memory_lock_foreign(void *handle, const char *name, bool locked);
 /* All of a volume's content; a new one has 0.  false, -1: there is no such volume, or snapshot. */
 bool memory_write(void *handle, const char *name_id, int64_t content);
 int64_t memory_read(void *handle, const char *name_id);

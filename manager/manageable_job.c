@@ -117,6 +117,88 @@ typedef int list_function(void *handle, struct arena *arena, const char *pool,
                           void (*found)(void *arg, const struct driver_candidate *candidate),
                           void *arg, struct error *err);
 
+/* ---- one alone ---- */
+
+struct owner_call {
+    const char *volume_id, *snapshot_id;
+    struct volume volume;
+    bool taken;
+};
+
+static int owner_body(struct work *work, void *arg, struct error *err) {
+    struct owner_call *call = arg;
+
+    return volume_details(work, call->volume_id, &call->volume, err);
+}
+
+static int taken_body(struct work *work, void *arg, struct error *err) {
+    struct owner_call *call = arg;
+    struct snapshot snapshot;
+
+    call->taken = snapshot_row(work, call->snapshot_id, &snapshot, err) == 0;
+    return call->taken || err->kind == ERROR_NOT_FOUND ? 0 : -1;
+}
+
+static int look_for_snapshot(struct job *job, const struct manageable_one *one,
+                             struct error *failure) {
+    const struct driver *driver = job->backend->driver;
+    const struct snapshot row_less = { .id = job->operation.target_id };
+    const struct driver_snapshot snapshot = job_driver_snapshot(job, &row_less);
+    struct owner_call owner = { .volume_id = one->volume_id };
+    struct driver_candidate found;
+    struct driver_volume volume;
+
+    if (!driver->get_manageable_snapshot || job_read(job, owner_body, &owner, failure) < 0)
+        return -1;
+    volume = job_driver_volume_of(job, &owner.volume);
+    if (driver->get_manageable_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
+                                        one->source_name, &found, failure) < 0)
+        return -1;
+    owner.snapshot_id = found.name_id;
+    if (found.name_id && job_read(job, taken_body, &owner, failure) < 0)
+        return -1;
+    return owner.taken ? error_set(failure, ERROR_BAD_REQUEST, "The object is snapshot %s already.",
+                                   found.name_id)
+                       : 0;
+}
+
+/* As the operation that takes it over will look; nothing has its name yet. */
+static int look_for(struct job *job, const struct manageable_one *one, struct error *failure) {
+    const struct driver *driver = job->backend->driver;
+    struct volume row_less = { .id = job->operation.target_id,
+                               .host = job->operation.host,
+                               .multiattach = one->multiattach };
+    struct driver_volume volume;
+    int64_t bytes;
+
+    if (one->volume_id)
+        return look_for_snapshot(job, one, failure);
+    volume = job_driver_volume_of(job, &row_less);
+    return driver->get_manageable
+               ? driver->get_manageable(job->backend->handle, job->arena, &volume, one->source_name,
+                                        &bytes, failure)
+               : -1;
+}
+
+/* Only what the backend says of the object is an answer: of one that cannot be looked at now, the
+ * operation that takes it over knows more. */
+static const char *tell_one(struct job *job, const struct manageable_one *one) {
+    struct error why = { .kind = ERROR_NONE };
+    bool refused =
+        look_for(job, one, &why) < 0 && (why.kind == ERROR_BAD_REQUEST ||
+                                         why.kind == ERROR_CONFLICT || why.kind == ERROR_NOT_FOUND);
+
+    return json_text(job->arena,
+                     json_keep(job->arena, json_pack("{s:b, s:s?}", "looked", 1, "refused",
+                                                     refused ? why.message : NULL)));
+}
+
+static int answer_one(struct job *job, const struct manageable_one *one, struct error *err) {
+    struct manageable_ending ending = { .answer = tell_one(job, one) };
+
+    return job_finish(job, &ending, err) < 0 ? -1 : 0;
+}
+
 int job_list_manageable(struct job *job, struct error *err) {
     const struct driver *driver = job->backend->driver;
     struct known_call known = { .host = job->operation.host,
@@ -125,9 +207,12 @@ int job_list_manageable(struct job *job, struct error *err) {
     struct manageable_ending ending = { 0 };
     struct manageable_page page;
     struct error failure = { 0 };
+    struct manageable_one one;
     list_function *list;
     const char *pool;
 
+    if (manageable_looked_for(job->arena, &job->operation, &one))
+        return answer_one(job, &one, err);
     manageable_asked(job->arena, &job->operation, &page, &pool);
     known.snapshots = page.snapshots;
     list = page.snapshots ? driver->list_manageable_snapshots : driver->list_manageable;

@@ -102,9 +102,35 @@ static int start(struct work *work, const struct volume *volume, const char *sou
     return notification_put(work, "volume.manage_existing.start", volume, err);
 }
 
+static int check_existing(struct work *work, const struct volume_existing *existing,
+                          const char **source_name, struct pool *ret_pool,
+                          struct volume_type *ret_type, struct error *err) {
+    *source_name = existing->source_name;
+    if (!work->context->project_id)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "A volume belongs to a project, and the token is for none.");
+    if (pair_rows_check(work, &metadata_rows, "to be made", &existing->metadata, err) < 0 ||
+        manage_reference(work, MANAGE_VOLUME, source_name, err) < 0 ||
+        volume_manage_pool(work, existing->host, DRIVER_MANAGE, ret_pool, err) < 0 ||
+        choose_type(work, existing, ret_pool, ret_type, err) < 0)
+        return -1;
+    return check_zone(work, existing->availability_zone, ret_pool, err);
+}
+
+int volume_manage_check(struct work *work, const struct volume_existing *existing,
+                        struct manageable_one *ret, struct pool *ret_pool, struct error *err) {
+    struct volume_type type;
+
+    *ret = (struct manageable_one){ 0 };
+    if (check_existing(work, existing, &ret->source_name, ret_pool, &type, err) < 0)
+        return -1;
+    ret->multiattach = volume_type_is(&type, "multiattach");
+    return 0;
+}
+
 int volume_manage(struct work *work, const struct volume_existing *existing, struct volume *ret,
                   struct error *err) {
-    const char *source_name = existing->source_name;
+    const char *source_name;
     struct volume_type type;
     struct pool pool;
     struct volume volume = {
@@ -121,14 +147,7 @@ int volume_manage(struct work *work, const struct volume_existing *existing, str
         .created_at = work->now_us,
     };
 
-    if (!volume.project_id)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "A volume belongs to a project, and the token is for none.");
-    if (pair_rows_check(work, &metadata_rows, "to be made", &existing->metadata, err) < 0 ||
-        manage_reference(work, MANAGE_VOLUME, &source_name, err) < 0 ||
-        volume_manage_pool(work, existing->host, DRIVER_MANAGE, &pool, err) < 0 ||
-        choose_type(work, existing, &pool, &type, err) < 0 ||
-        check_zone(work, existing->availability_zone, &pool, err) < 0 ||
+    if (check_existing(work, existing, &source_name, &pool, &type, err) < 0 ||
         volume_quota_take(work, volume.project_id, type.name, 0, err) < 0)
         return -1;
     volume.id = work_uuid(work);

@@ -30,6 +30,15 @@ struct volume_existing {
  * such pool, it has no service that works, or cannot do it. */
 int volume_manage_pool(struct work *work, const char *host, enum driver_feature feature,
                        struct pool *ret, struct error *err);
+/* One object that is to be taken over, as its backend is asked for it (manageable.h). */
+struct manageable_one {
+    const char *source_name;
+    const char *volume_id; /* whose snapshot it is to become; NULL: a volume */
+    bool multiattach;
+};
+/* Before that everything but the quota is checked: what the backend is to be asked for. */
+int volume_manage_check(struct work *work, const struct volume_existing *existing,
+                        struct manageable_one *ret, struct pool *ret_pool, struct error *err);
 /* POST: row, quota of one volume, operation and message. */
 int volume_manage(struct work *work, const struct volume_existing *existing, struct volume *ret,
                   struct error *err);

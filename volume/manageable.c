@@ -21,32 +21,76 @@ static int check_questions(struct work *work, const char *host, struct error *er
     return 0;
 }
 
+static int ask(struct work *work, const struct pool *pool, json_t *arguments,
+               const char **ret_operation_id, struct error *err) {
+    const char *project_id = work->context->project_id;
+    const struct operation fields = {
+        .volume_id = pool->host,
+        .target_id = work_uuid(work),
+        .host = pool->name,
+        .project_id = project_id ? project_id : "",
+        .arguments = json_text(work->arena, json_keep(work->arena, arguments)),
+    };
+
+    if (check_questions(work, pool->host, err) < 0)
+        return -1;
+    return operation_insert(work, &kind_list_manageable, &fields, ret_operation_id, err);
+}
+
 int manageable_ask(struct work *work, const char *host, const struct manageable_page *page,
                    const char **ret_operation_id, struct error *err) {
-    const char *project_id = work->context->project_id;
     struct pool pool;
-    struct operation fields;
-    json_t *arguments;
 
     if (volume_manage_pool(work, host, page->snapshots ? DRIVER_MANAGE_SNAPSHOT : DRIVER_MANAGE,
                            &pool, err) < 0)
         return -1;
-    arguments =
-        json_keep(work->arena, json_pack("{s:s, s:b, s:b, s:b, s:I, s:I, s:s?}", "pool",
-                                         strchr(pool.name, '#') + 1, "snapshots", page->snapshots,
-                                         "by_size", page->by_size, "descending", page->descending,
-                                         "limit", (json_int_t)page->limit, "offset",
-                                         (json_int_t)page->offset, "marker", page->marker));
-    fields = (struct operation){
-        .volume_id = pool.host,
-        .target_id = work_uuid(work),
-        .host = pool.name,
-        .project_id = project_id ? project_id : "",
-        .arguments = json_text(work->arena, arguments),
+    return ask(work, &pool,
+               json_pack("{s:s, s:b, s:b, s:b, s:I, s:I, s:s?}", "pool", strchr(pool.name, '#') + 1,
+                         "snapshots", page->snapshots, "by_size", page->by_size, "descending",
+                         page->descending, "limit", (json_int_t)page->limit, "offset",
+                         (json_int_t)page->offset, "marker", page->marker),
+               ret_operation_id, err);
+}
+
+/* ---- one alone ---- */
+
+/* An older manager lists a page of nothing, and that says nothing. */
+int manageable_look(struct work *work, const struct pool *pool, const struct manageable_one *one,
+                    const char **ret_operation_id, struct error *err) {
+    return ask(work, pool,
+               json_pack("{s:s, s:b, s:i, s:s, s:s?, s:b}", "pool", strchr(pool->name, '#') + 1,
+                         "snapshots", one->volume_id != NULL, "limit", 0, "one", one->source_name,
+                         "volume_id", one->volume_id, "multiattach", one->multiattach),
+               ret_operation_id, err);
+}
+
+bool manageable_looked_for(struct arena *arena, const struct operation *operation,
+                           struct manageable_one *ret) {
+    const json_t *arguments = operation_arguments(arena, operation);
+
+    *ret = (struct manageable_one){
+        .source_name = json_text_of(arguments, "one"),
+        .volume_id = json_text_of(arguments, "volume_id"),
+        .multiattach = json_is_true(json_object_get(arguments, "multiattach")),
     };
-    if (check_questions(work, pool.host, err) < 0)
-        return -1;
-    return operation_insert(work, &kind_list_manageable, &fields, ret_operation_id, err);
+    return ret->source_name;
+}
+
+int manageable_judge(struct work *work, const char *operation_id, const char *source_name,
+                     struct error *err) {
+    struct operation operation;
+    int found = operation_get(work, operation_id, &operation, err);
+    const char *refused;
+
+    if (found <= 0 || operation.phase != PHASE_ANSWERED)
+        return found < 0 ? -1 : 0;
+    refused = json_text_of(operation_arguments(work->arena, &operation), "refused");
+    if (refused)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Manage existing volume failed due to invalid backend reference "
+                         "%.255s: %s",
+                         source_name, refused);
+    return operation_end(work, operation.id, err);
 }
 
 void manageable_asked(struct arena *arena, const struct operation *operation,

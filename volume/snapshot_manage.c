@@ -3,6 +3,7 @@
 #include "ledger/message.h"
 #include "volume/conflict.h"
 #include "volume/manage_reference.h"
+#include "volume/manageable.h"
 #include "volume/notification.h"
 #include "volume/operations.h"
 #include "volume/pool.h"
@@ -14,6 +15,18 @@
 #include <string.h>
 
 /* ---- begin ---- */
+
+/* What else may refuse it says so when the row is made. */
+int snapshot_manage_ask(struct work *work, const struct volume *volume, const char *source_name,
+                        const char **ret_operation_id, struct error *err) {
+    struct manageable_one one = { .source_name = source_name, .volume_id = volume->id };
+    struct pool pool;
+
+    if (manage_reference(work, MANAGE_SNAPSHOT, &one.source_name, err) < 0 ||
+        volume_manage_pool(work, volume->host, DRIVER_MANAGE_SNAPSHOT, &pool, err) < 0)
+        return -1;
+    return manageable_look(work, &pool, &one, ret_operation_id, err);
+}
 
 int snapshot_manage(struct work *work, const struct volume *volume,
                     const struct snapshot_new *request, const char *source_name,

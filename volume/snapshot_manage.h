@@ -10,6 +10,9 @@
 #include "volume/manage.h"
 #include "volume/snapshot_create.h"
 
+/* Before that the backend is asked for the object, as for a volume. */
+int snapshot_manage_ask(struct work *work, const struct volume *volume, const char *source_name,
+                        const char **ret_operation_id, struct error *err);
 /* POST: row, quota, operation and message. */
 int snapshot_manage(struct work *work, const struct volume *volume,
                     const struct snapshot_new *request, const char *source_name,

@@ -450,6 +450,13 @@ static void keep_answer(struct world *world, struct test_exchange *exchange) {
              http->reply_body ? http->reply_body : "");
 }
 
+/* What the answer itself begins is left to the test. */
+static void await_answer(struct world *world, struct test_exchange *exchange) {
+    for (int i = 0; i < 1000 && !test_exchange_answered(exchange) && !world->dead; i++)
+        if (world_relay(world) == 0 || !world_step(world, 0))
+            api_operations_ended(world->api);
+}
+
 int world_call(struct world *world, const char *method, const char *path, const char *body) {
     const char *project = world->path_project ? world->path_project : strchr(world->token, ':') + 1;
     autoarena struct arena *own = arena_new();
@@ -476,10 +483,7 @@ int world_call(struct world *world, const char *method, const char *path, const 
     exchange = test_exchange_new(method, path, kept, arena_text(arena, body));
     test_exchange_of(exchange)->query = arena_text(arena, query ? query + 1 : "");
     api_handle(world->api, test_exchange_of(exchange));
-    for (int i = 0; i < 100 && !test_exchange_answered(exchange) && !world->dead; i++) {
-        world_settle(world);
-        api_operations_ended(world->api);
-    }
+    await_answer(world, exchange);
     if (!test_exchange_answered(exchange)) {
         if (!world->dead && (!world->may_wait || world->abandoned)) {
             fprintf(stderr, "world: %s %s has no answer\n", method, path);

@@ -1,6 +1,7 @@
 #include "tests/unit/api/rights.h"
 
 #include "common/cleanup.h"
+#include "drivers/memory.h"
 #include "tests/lib/documents.h"
 #include "tests/lib/groups.h"
 
@@ -735,6 +736,8 @@ struct world *rights_world(const struct group *group, const struct row *row, con
                            bool enforce_new_defaults, const char **ret_id) {
     struct world *world = world_new(NULL);
 
+    memory_put(world->memory, "disk", GIB, 0); /* to be taken over */
+    memory_put(world->memory, "s", GIB, 0);
     *ret_id = group->make ? group->make(world) : "";
     if (row->before)
         world_sql(world, rights_put_id(world->arena, row->before, *ret_id));

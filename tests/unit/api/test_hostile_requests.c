@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/database_text.h"
+#include "tests/lib/postgresql.h"
 #include "tests/unit/api/rights.h"
 
 #include <stdlib.h>
@@ -23,11 +24,20 @@ struct place { /* a route, the row that shows how it is called, and where that i
     const char *before; /* the database */
 };
 
+/* A question that a backend was asked is forgotten by itself, and SQLite counts messages. */
+static const char *text_now(struct world *world) {
+    world_settle(world);
+    world_sql(world, "DELETE FROM operations WHERE phase = 'answered'");
+    if (!postgresql_given())
+        world_sql(world, "DELETE FROM sqlite_sequence WHERE name = 'outbox'");
+    return database_text(world->db, world->arena);
+}
+
 static void place_enter(struct place *place) {
     world_free(place->world);
     place->world = rights_world(place->group, place->row, NULL, true, &place->id);
     place->id = arena_text(place->arena, place->id);
-    place->before = database_text(place->world->db, place->world->arena);
+    place->before = text_now(place->world);
 }
 
 static bool place_find(struct place *place) {
@@ -97,7 +107,7 @@ static void send_by_all(struct place *place, const char *path, const char *body,
         place->world->token = tokens[i];
         send(place, path, body, allowed);
     }
-    ck_assert_msg(strcmp(place->before, database_text(place->world->db, place->world->arena)) == 0,
+    ck_assert_msg(strcmp(place->before, text_now(place->world)) == 0,
                   "%s %s %s changes the database", place->row->method, path, body ? body : "");
 }
 

@@ -548,6 +548,7 @@ START_TEST(detach_before_the_event_is_settled_at_once) {
     const char *id = world_volume(world, 2);
 
     leaving = world_attach(world, id, WORLD_INSTANCE);
+    world_settle(world);
     ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
     world_die_after(world, 5); /* the keys are stored, and nothing behind them */
     world_settle(world);

@@ -3,6 +3,7 @@
  */
 #include "common/cleanup.h"
 #include "drivers/memory.h"
+#include "tests/lib/exchange.h"
 #include "tests/lib/roles.h"
 #include "tests/lib/snapshots.h"
 
@@ -128,11 +129,83 @@ START_TEST(what_makes_no_sense_is_refused_at_the_request) {
                                 NULL),
                      400);
     ck_assert_int_eq(COUNT("volumes"), 1);
-    ck_assert_int_eq(COUNT("operations"), 0);
+    ck_assert_int_eq(COUNT("operations WHERE phase <> 'answered'"), 0);
     ck_assert(memory_has(world->memory, "disk"));
 }
 END_TEST
 
+START_TEST(what_the_backend_refuses_is_refused_at_the_request) {
+    static const struct {
+        int64_t bytes; /* -1: there is none */
+        bool locked;
+        const char *why;
+    } objects[] = {
+        { -1, false, "There is no object" },
+        { 0, false, "is empty" },
+        { GIB, true, "is open in a running guest" },
+    };
+
+    for (size_t i = 0; i < LENGTH(objects); i++) {
+        autoworld struct world *world = world_new(NULL);
+
+        if (objects[i].bytes >= 0)
+            memory_put(world->memory, "disk", objects[i].bytes, 7);
+        if (objects[i].locked)
+            ck_assert(memory_lock_foreign(world->memory, "disk", true));
+        ck_assert_int_eq(world_call(world, "POST", "/os-volume-manage", MANAGE("")), 400);
+        ck_assert_ptr_nonnull(strstr(world->answer_text, "invalid backend reference disk: "));
+        ck_assert_msg(strstr(world->answer_text, objects[i].why), "%s", world->answer_text);
+        world_settle(world);
+        ck_assert_int_eq(COUNT("volumes"), 0);
+        ck_assert_int_eq(COUNT("messages"), 0);
+        ck_assert_int_eq(world_in_use(world, "volumes"), 0);
+        ck_assert_int_eq(memory_has(world->memory, "disk"), objects[i].bytes >= 0);
+        world_advance(world, 181);
+        assert_rests(world);
+    }
+}
+END_TEST
+
+/* The state tells how it ends. */
+START_TEST(what_the_backend_cannot_tell_is_accepted) {
+    autoworld struct world *world = world_new(NULL);
+    const char *id;
+
+    memory_put(world->memory, "disk", GIB, 7);
+    memory_fail_next(world->memory, "get_manageable", ERROR_UNAVAILABLE);
+    id = manage(world);
+    world_settle(world);
+    ck_assert_str_eq(world_status(world, id), "available");
+    assert_rests(world);
+}
+END_TEST
+
+START_TEST(a_question_that_ends_with_the_api_makes_nothing) {
+    autoworld struct world *world = world_new(NULL);
+    struct api_settings settings = world_api_settings(world);
+    const struct http_header headers[] = { { "X-Auth-Token", world->token },
+                                           { "Content-Type", "application/json" },
+                                           { NULL, NULL } };
+    struct test_exchange *exchange;
+    struct error err;
+    struct api *api;
+
+    memory_put(world->memory, "disk", GIB, 7);
+    ck_assert_int_eq(api_new(&settings, &api, &err), 0);
+    exchange = test_exchange_new("POST", "/v3/os-volume-manage", headers, MANAGE(""));
+    api_handle(api, test_exchange_of(exchange));
+    ck_assert(!test_exchange_answered(exchange));
+    api_free(api);
+    ck_assert_int_eq(test_exchange_await(exchange), 503);
+    ck_assert_str_eq(test_exchange_header(exchange, "Retry-After"), "5");
+    test_exchange_free(exchange);
+    world_settle(world);
+    ck_assert_int_eq(COUNT("volumes"), 0);
+    ck_assert(memory_has(world->memory, "disk"));
+}
+END_TEST
+
+/* Between the answer and the work nothing keeps the object. */
 START_TEST(one_that_fails_leaves_the_object_as_it_is) {
     static const int64_t sizes[] = { -1, 0, 5 * GIB };
     const struct world_settings settings = { .quota_gigabytes = 4 };
@@ -141,9 +214,11 @@ START_TEST(one_that_fails_leaves_the_object_as_it_is) {
         autoworld struct world *world = world_new(&settings);
         const char *id;
 
+        memory_put(world->memory, "disk", GIB, 7);
+        id = manage(world);
+        memory_take(world->memory, "disk");
         if (sizes[i] >= 0)
             memory_put(world->memory, "disk", sizes[i], 7);
-        id = manage(world);
         world_settle(world);
         ck_assert_str_eq(world_status(world, id), "error");
         ck_assert_int_eq(COUNT("volumes WHERE status = 'error_managing'"), 1);
@@ -309,6 +384,7 @@ END_TEST
 /* ---- whoever dies ---- */
 
 static void do_one(struct world *world, int what, const char **ret_id) {
+    world->may_wait = true; /* as long as it lives */
     if (what == 0)
         world_call(world, "POST", "/os-volume-manage", MANAGE(""));
     else
@@ -499,7 +575,10 @@ START_TEST(questions_that_make_no_sense_are_refused) {
 }
 END_TEST
 
-CHECK_MAIN("manage", an_object_becomes_a_volume_with_its_content, a_part_of_a_gib_is_filled_up,
+CHECK_MAIN("manage", what_the_backend_refuses_is_refused_at_the_request,
+           what_the_backend_cannot_tell_is_accepted,
+           a_question_that_ends_with_the_api_makes_nothing,
+           an_object_becomes_a_volume_with_its_content, a_part_of_a_gib_is_filled_up,
            what_makes_no_sense_is_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
            one_that_fails_late_lets_go_again, a_volume_is_let_go_of_and_taken_over_again,
            what_was_let_go_of_is_known_by_its_former_name,

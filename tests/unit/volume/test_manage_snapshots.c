@@ -143,11 +143,31 @@ START_TEST(what_makes_no_sense_is_refused_at_the_request) {
     world_sql(world, "UPDATE services SET disabled = 0, frozen = 1");
     ck_assert_int_eq(ask(world, volume, "disk"), 400);
     ck_assert_int_eq(COUNT("snapshots"), 0);
-    ck_assert_int_eq(COUNT("operations"), 0);
+    ck_assert_int_eq(COUNT("operations WHERE phase <> 'answered'"), 0);
     ck_assert(memory_has(world->memory, "disk"));
 }
 END_TEST
 
+START_TEST(what_the_backend_refuses_is_refused_at_the_request) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = world_volume(world, 1);
+
+    ck_assert_int_eq(ask(world, volume, "disk"), 400);
+    ck_assert_ptr_nonnull(
+        strstr(world->answer_text, "invalid backend reference disk: There is no"));
+    memory_put(world->memory, "disk", 0, 7);
+    ck_assert_int_eq(ask(world, volume, "disk"), 400);
+    world_settle(world);
+    ck_assert_int_eq(COUNT("snapshots"), 0);
+    ck_assert_int_eq(COUNT("messages"), 0);
+    ck_assert_int_eq(world_in_use(world, "snapshots"), 0);
+    ck_assert_str_eq(world_status(world, volume), "available");
+    ck_assert_int_eq(COUNT("operations WHERE phase <> 'answered'"), 0);
+    ck_assert_int_eq(world_check(world), 0);
+}
+END_TEST
+
+/* Between the answer and the work nothing keeps the object. */
 START_TEST(one_that_fails_leaves_the_object_as_it_is) {
     static const int64_t sizes[] = { -1, 0, GIB + 512, 5 * GIB };
     const struct world_settings settings = { .quota_gigabytes = 4 };
@@ -156,9 +176,11 @@ START_TEST(one_that_fails_leaves_the_object_as_it_is) {
         autoworld struct world *world = world_new(&settings);
         const char *volume = world_volume(world, 1), *id;
 
+        memory_put(world->memory, "disk", GIB, 7);
+        id = manage(world, volume, "disk");
+        memory_take(world->memory, "disk");
         if (sizes[i] >= 0)
             memory_put(world->memory, "disk", sizes[i], 7);
-        id = manage(world, volume, "disk");
         world_settle(world);
         assert_snapshot(world, id, "error");
         ck_assert(world_has_message(world, id,
@@ -183,8 +205,11 @@ END_TEST
 /* Under the name of one that has no object lies what a worker gave it that nobody had asked. */
 START_TEST(what_lies_under_a_failed_ones_name_is_not_destroyed) {
     autoworld struct world *world = world_new(NULL);
-    const char *volume = world_volume(world, 1), *id = manage(world, volume, "disk"), *made;
+    const char *volume = world_volume(world, 1), *id, *made;
 
+    memory_put(world->memory, "disk", GIB, 7);
+    id = manage(world, volume, "disk");
+    memory_take(world->memory, "disk");
     world_settle(world);
     assert_snapshot(world, id, "error");
     made = snapshot_of_volume(world, volume);
@@ -300,6 +325,7 @@ END_TEST
 enum { MANAGE, LET_GO };
 
 static void do_one(struct world *world, int what, const char *volume, const char **ret_id) {
+    world->may_wait = true; /* as long as it lives */
     if (what == LET_GO)
         act(world, *ret_id, UNMANAGE);
     else if (ask(world, volume, "disk") == 202)
@@ -553,9 +579,9 @@ START_TEST(what_lies_there_is_listed) {
 }
 END_TEST
 
-CHECK_MAIN("manage snapshots", an_object_becomes_a_snapshot_with_its_content,
-           a_volume_in_use_gets_one, what_makes_no_sense_is_refused_at_the_request,
-           one_that_fails_leaves_the_object_as_it_is,
+CHECK_MAIN("manage snapshots", what_the_backend_refuses_is_refused_at_the_request,
+           an_object_becomes_a_snapshot_with_its_content, a_volume_in_use_gets_one,
+           what_makes_no_sense_is_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
            what_lies_under_a_failed_ones_name_is_not_destroyed,
            a_snapshot_is_let_go_of_and_taken_over_again,
            what_was_let_go_of_is_known_by_its_former_name, a_frozen_backend_lets_go,
