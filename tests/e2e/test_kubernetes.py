@@ -12,7 +12,7 @@ import program
 from case import ServiceCase, Workplace
 from csi_client import Driver, csi, identity
 from mounts import can_mount, own_mounts
-from pages import paste
+from pages import blocks, paste
 
 NOBODY = 65532
 
@@ -26,7 +26,8 @@ def setUpModule():
 class Page(Workplace):
     def test_what_is_pasted_works(self):
         place = os.path.join(self.directory, "kube")
-        status, said = paste("kubernetes.md", "With a gRPC client", "/var/tmp/kube", place)
+        status, said = paste("".join(blocks("kubernetes.md", "With a gRPC client")),
+                             {"/var/tmp/kube": place})
         self.assertEqual(status, 0, said)
         self.assertIn("csi.scoria.io", said)
         self.assertIn("\nhello\n", said)
