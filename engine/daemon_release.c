@@ -1,5 +1,6 @@
 /*
- * Part of the object that a storage daemon is started with: gives its files back (daemon_release.h).
+ * Part of the object that a storage daemon is started with: gives its files back
+ * (daemon_release.h).
  */
 #include "engine/daemon_release.h"
 
