@@ -195,6 +195,17 @@ static enum commit_outcome attempt_once(struct attempt *attempt, struct error *e
     return outcome;
 }
 
+/* With what the last attempt has failed of: a conflict, or a lock that was not to be had. */
+static void tell_busy(struct error *err) {
+    static const char busy[] = "The database is too busy with other changes";
+
+    if (err->kind == ERROR_NONE)
+        error_set(err, ERROR_UNAVAILABLE, "%s.", busy);
+    else
+        error_context(err, "%s", busy);
+    err->kind = ERROR_UNAVAILABLE;
+}
+
 /* 0: every job has its outcome.  -1: several jobs together have met a conflict again and again;
  * each of them must be run alone. */
 static int attempts_run(struct attempt *attempt) {
@@ -214,7 +225,7 @@ static int attempts_run(struct attempt *attempt) {
         if (attempt->count > 1 && tries + 1 >= TRIES_TOGETHER)
             return -1;
         if (tries + 1 >= TRIES_MOST || clock_monotonic_us() > until_us) {
-            error_set(&err, ERROR_UNAVAILABLE, "The database is too busy with other changes.");
+            tell_busy(&err);
             outcomes_fail(attempt, &err);
             return 0;
         }
