@@ -88,8 +88,8 @@ json_t *side_conditions(struct reconcile *r) {
     const json_t *there = json_object_get(side_status(&r->config), "conditions");
 
     if (!r->conditions)
-        r->conditions = json_keep(r->work->arena,
-                                  json_is_array(there) ? json_deep_copy(there) : json_array());
+        r->conditions =
+            json_keep(r->work->arena, json_is_array(there) ? json_deep_copy(there) : json_array());
     return r->conditions;
 }
 

@@ -27,7 +27,7 @@ struct reconcile {
     unsigned snapshot_count;
     struct replica_pool *pools; /* of the replicas, those that are known, once they are read */
     unsigned pool_count;
-    json_t *conditions; /* side_conditions() */
+    json_t *conditions;         /* side_conditions() */
     const json_t *wanted_pools; /* as the policy names them, less those that were replaced */
     /* What a change of the pools waits for; NULL: there is none. */
     const char *scaling, *scaling_message;

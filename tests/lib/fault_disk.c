@@ -6,7 +6,6 @@
  * I/O error, or `hangs` until the line is another.  Everything else is done in the directory.
  */
 #define FUSE_USE_VERSION 31
-#define _GNU_SOURCE
 
 #include <dirent.h>
 #include <errno.h>
