@@ -213,15 +213,18 @@ static int take_snapshot_away(struct job *job, const struct driver_fence *fence,
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
     struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
+    enum driver_outcome outcome = DRIVER_DONE;
 
     snapshot.fence = fence;
     snapshot.late = true;
-    if (!driver->delete_snapshot)
-        return 0;
-    return driver->delete_snapshot(job->backend->handle, job->arena, &volume, &snapshot, NULL,
-                                   err) == DRIVER_FAILED
-               ? -1
-               : 0;
+    if (driver->delete_snapshot)
+        outcome = driver->delete_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
+                                          NULL, err);
+    if (outcome == DRIVER_DEFERRED)
+        log_warning(&job->context.log, "unwanted snapshot left on the backend", "volume_id",
+                    volume.id, "object_id", job->snapshot.id, "reason", "the volume is in use",
+                    NULL);
+    return outcome == DRIVER_FAILED ? -1 : 0;
 }
 
 static const struct making making_snapshot = { snapshot_unwanted, take_snapshot_away };

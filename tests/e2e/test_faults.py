@@ -71,8 +71,8 @@ class Faults(DeclaredCase):
         cls.control = os.path.join(cls.place, "control")
         cls.tell("", "")
         tool = os.path.join(cls.place, "fault_disk")
-        subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", "-I/usr/include/fuse3", "-o",
-                        tool, SOURCE, "-lfuse3"], check=True)
+        subprocess.run(["cc", "-O2", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64",
+                        "-I/usr/include/fuse3", "-o", tool, SOURCE, "-lfuse3"], check=True)
         os.mkdir(cls.path("behind"))
         cls.process = subprocess.Popen(  # pylint: disable=consider-using-with
             [tool, cls.path("behind"), cls.control, cls.path(POOLS[2]), "-f", "-o",

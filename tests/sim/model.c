@@ -133,8 +133,18 @@ static void note_made(struct sim *sim, const char *call, const char *name_id) {
         snprintf(made, sizeof sim->current->made, "%s", name_id);
 }
 
+/* A snapshot that comes late stays where the storage takes none away below a guest. */
+static bool may_be_deferred(struct sim *sim) {
+    bool held = false;
+
+    for (unsigned i = 0; i < SIM_VOLUMES && sim->temper.assists; i++)
+        held |= sim->models[i].id[0] && look_at(sim, sim->models[i].id).attachments > 0;
+    return held;
+}
+
 void model_ended(struct sim *sim, const struct thread *thread) {
-    if (thread->made[0] && thread->home->dying && sim->left_count < SIM_LEFT)
+    if (thread->made[0] && sim->left_count < SIM_LEFT &&
+        (thread->home->dying || may_be_deferred(sim)))
         memcpy(sim->left[sim->left_count++], thread->made, sizeof thread->made);
 }
 
