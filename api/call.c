@@ -187,11 +187,12 @@ static void request_begin(struct call *call, struct db_tx *tx) {
 
 int call_sit(struct call *call, const char *project, struct error *err) {
     struct seats *seats = call->request.api->seats;
+    const char *guest = project ? project : ""; /* a token of no project has a share, too */
 
     if (!seats || call->seat)
         return 0;
-    if (seats_take(seats, project, project))
-        call->seat = project;
+    if (seats_take(seats, guest, guest))
+        call->seat = guest;
     return call->seat ? 0
                       : error_set(err, ERROR_TRY_LATER,
                                   "Too many requests of this project wait for their answers; "

@@ -2,6 +2,8 @@
 #include "api/literal.h"
 #include "api/router.h"
 #include "common/cleanup.h"
+#include "drivers/memory.h"
+#include "identity/identity.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/postgresql.h"
@@ -341,6 +343,61 @@ START_TEST(only_what_may_be_repeated_says_when_to_come_again) {
 }
 END_TEST
 
+static enum identity_outcome of_no_project(const struct identity *identity,
+                                           struct http_exchange *exchange, const char *path_project,
+                                           const struct identity_later *later,
+                                           struct context *context, struct error *err) {
+    enum identity_outcome outcome =
+        identity_none.authenticate(identity, exchange, path_project, later, context, err);
+
+    context->project_id = NULL;
+    return outcome;
+}
+
+static struct test_exchange *ask_to_take(struct world *world, struct api *api, const char *volume,
+                                         const char *name) {
+    struct http_header *headers = arena_alloc(world->arena, 3 * sizeof(*headers));
+    struct test_exchange *exchange;
+
+    headers[0] = (struct http_header){ "X-Auth-Token", world->token };
+    headers[1] = (struct http_header){ "Content-Type", "application/json" };
+    exchange = test_exchange_new("POST", "/v3/os-snapshot-manage", headers,
+                                 PATH("{\"snapshot\": {\"volume_id\": \"%s\", \"ref\": "
+                                      "{\"source-name\": \"%s\"}}}",
+                                      volume, name));
+    api_handle(api, test_exchange_of(exchange));
+    return exchange;
+}
+
+/* As an administrator of the whole system has one. */
+START_TEST(a_token_of_no_project_takes_seats_too) {
+    static const struct identity identity = { .name = "test", .authenticate = of_no_project };
+    autoworld struct world *world = world_new(NULL);
+    struct api_settings settings = world_api_settings(world);
+    const char *volume = world_volume(world, 1);
+    struct test_exchange *asked[2];
+    struct error err;
+    struct api *api;
+
+    settings.seats = 4;
+    settings.identity = &identity;
+    ck_assert_int_eq(api_new(&settings, &api, &err), 0);
+    memory_put(world->memory, "disk", (int64_t)1 << 30, 7);
+    asked[0] = ask_to_take(world, api, volume, "disk");
+    asked[1] = ask_to_take(world, api, volume, "none");
+    assert_try_later(ask_to_take(world, api, volume, "disk"));
+    for (int i = 0; i < 2; i++)
+        ck_assert(!test_exchange_answered(asked[i]));
+    world_settle(world);
+    api_operations_ended(api);
+    ck_assert_int_eq(test_exchange_await(asked[0]), 202);
+    ck_assert_int_eq(test_exchange_await(asked[1]), 400);
+    for (int i = 0; i < 2; i++)
+        test_exchange_free(asked[i]);
+    api_free(api);
+}
+END_TEST
+
 /* In whatever names the seats were taken, and however many of them. */
 START_TEST(who_has_waited_longest_goes_for_a_project_that_has_no_place) {
     autoworld struct world *world = world_new(NULL);
@@ -501,8 +558,9 @@ START_TEST(a_list_of_values_takes_the_memory_of_its_text) {
 END_TEST
 
 CHECK_MAIN(
-    "bounds", only_what_may_be_repeated_says_when_to_come_again,
-    a_volume_has_so_many_items_and_no_more, what_is_over_the_limit_already_can_be_made_smaller,
+    "bounds", a_token_of_no_project_takes_seats_too,
+    only_what_may_be_repeated_says_when_to_come_again, a_volume_has_so_many_items_and_no_more,
+    what_is_over_the_limit_already_can_be_made_smaller,
     no_volume_begins_or_changes_with_too_many_items, image_metadata_are_bounded_in_number_and_size,
     a_type_has_so_many_specs_and_no_more, a_key_costs_the_same_whatever_else_is_there,
     a_volume_has_so_many_attachments_and_no_more, a_connector_is_no_place_to_store_things,
