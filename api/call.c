@@ -203,6 +203,11 @@ bool call_must_go(const struct call *call) {
     return call->seat && seats_too_many(call->request.api->seats, call->seat, call->seat);
 }
 
+/* What would be made behind the backend's answer is made at once. */
+static bool is_not_asked(const struct request *request) {
+    return request->route->flags & ROUTE_ASKS && !request->wait_operation;
+}
+
 /* May run again, so everything that the last run left is set anew. */
 int call_body(struct db_tx *tx, void *arg, struct error *err) {
     struct call *call = arg;
@@ -218,6 +223,7 @@ int call_body(struct db_tx *tx, void *arg, struct error *err) {
         request->http->refuse_arg = call;
     }
     if (request_find(request, err) < 0 || request->route->handler(request, err) < 0 ||
+        (is_not_asked(request) && request->route->after(request, err) < 0) ||
         (request->wait_operation && call_sit(call, request->wait_project, err) < 0))
         return -1;
     request_render(request);

@@ -27,7 +27,8 @@ enum route_flags {
     ROUTE_WRITES = 1 << 13,     /* a GET that changes something */
     ROUTE_BROAD = 1 << 14,      /* a GET that reads many rows, though its answer is no list */
     /* The handler asks a backend and changes nothing else; `after` makes what is asked for, in a
-     * transaction that writes, also when the backend has not answered in time. */
+     * transaction that writes, also when the backend has not answered in time; in that of the
+     * handler when this has not asked. */
     ROUTE_ASKS = 1 << 15,
 };
 

@@ -10,15 +10,9 @@
 
 enum { QUESTIONS_MOST = 16 }; /* a backend that does not answer must not gather more */
 
-static int check_questions(struct work *work, const char *host, struct error *err) {
-    int64_t open = 0;
-
-    if (operation_count(work, host, &kind_list_manageable, &open, err) < 0)
-        return -1;
-    if (open >= QUESTIONS_MOST)
-        return error_set(err, ERROR_TRY_LATER, "%jd such questions wait for the backend already.",
-                         (intmax_t)open);
-    return 0;
+static int count_questions(struct work *work, const char *host, int64_t *ret, struct error *err) {
+    *ret = 0;
+    return operation_count(work, host, &kind_list_manageable, ret, err) < 0 ? -1 : 0;
 }
 
 static int ask(struct work *work, const struct pool *pool, json_t *arguments,
@@ -32,18 +26,21 @@ static int ask(struct work *work, const struct pool *pool, json_t *arguments,
         .arguments = json_text(work->arena, json_keep(work->arena, arguments)),
     };
 
-    if (check_questions(work, pool->host, err) < 0)
-        return -1;
     return operation_insert(work, &kind_list_manageable, &fields, ret_operation_id, err);
 }
 
 int manageable_ask(struct work *work, const char *host, const struct manageable_page *page,
                    const char **ret_operation_id, struct error *err) {
     struct pool pool;
+    int64_t open;
 
     if (volume_manage_pool(work, host, page->snapshots ? DRIVER_MANAGE_SNAPSHOT : DRIVER_MANAGE,
-                           &pool, err) < 0)
+                           &pool, err) < 0 ||
+        count_questions(work, pool.host, &open, err) < 0)
         return -1;
+    if (open >= QUESTIONS_MOST)
+        return error_set(err, ERROR_TRY_LATER, "%jd such questions wait for the backend already.",
+                         (intmax_t)open);
     return ask(work, &pool,
                json_pack("{s:s, s:b, s:b, s:b, s:I, s:I, s:s?}", "pool", strchr(pool.name, '#') + 1,
                          "snapshots", page->snapshots, "by_size", page->by_size, "descending",
@@ -57,6 +54,13 @@ int manageable_ask(struct work *work, const char *host, const struct manageable_
 /* An older manager lists a page of nothing, and that says nothing. */
 int manageable_look(struct work *work, const struct pool *pool, const struct manageable_one *one,
                     const char **ret_operation_id, struct error *err) {
+    int64_t open;
+
+    if (count_questions(work, pool->host, &open, err) < 0)
+        return -1;
+    *ret_operation_id = NULL;
+    if (open >= QUESTIONS_MOST)
+        return 0;
     return ask(work, pool,
                json_pack("{s:s, s:b, s:i, s:s, s:s?, s:b}", "pool", strchr(pool->name, '#') + 1,
                          "snapshots", one->volume_id != NULL, "limit", 0, "one", one->source_name,
@@ -79,7 +83,7 @@ bool manageable_looked_for(struct arena *arena, const struct operation *operatio
 int manageable_judge(struct work *work, const char *operation_id, const char *source_name,
                      struct error *err) {
     struct operation operation;
-    int found = operation_get(work, operation_id, &operation, err);
+    int found = operation_id ? operation_get(work, operation_id, &operation, err) : 0;
     const char *refused;
 
     if (found <= 0 || operation.phase != PHASE_ANSWERED)

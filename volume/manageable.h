@@ -17,14 +17,15 @@ struct manageable_page {
 /* The request then waits for *ret_operation_id (operation.h). */
 int manageable_ask(struct work *work, const char *host, const struct manageable_page *page,
                    const char **ret_operation_id, struct error *err);
-/* Asks whether the backend would take it over; the request waits as above. */
+/* Asks whether the backend would take it over; the request waits as above.  NULL: too many such
+ * questions have no answer, and it is not asked. */
 int manageable_look(struct work *work, const struct pool *pool, const struct manageable_one *one,
                     const char **ret_operation_id, struct error *err);
 /* The worker's side: is this what was asked? */
 bool manageable_looked_for(struct arena *arena, const struct operation *operation,
                            struct manageable_one *ret);
-/* -1 ERROR_BAD_REQUEST: the backend has refused it; 0: it has not, or has not answered.  The
- * question is over then. */
+/* -1 ERROR_BAD_REQUEST: the backend has refused it; 0: it has not, or has not answered, or was not
+ * asked (NULL).  The question is over then. */
 int manageable_judge(struct work *work, const char *operation_id, const char *source_name,
                      struct error *err);
 

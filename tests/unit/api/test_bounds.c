@@ -238,6 +238,29 @@ START_TEST(questions_to_a_silent_backend_do_not_gather) {
 }
 END_TEST
 
+/* The limit of the questions is none of what is made. */
+START_TEST(what_is_taken_over_is_accepted_when_a_silent_backend_has_all_questions) {
+    autoworld struct world *world = world_new(NULL);
+
+    memory_put(world->memory, "disk", (int64_t)1 << 30, 7);
+    for (unsigned i = 0; i < 16; i++)
+        world_sql(world,
+                  PATH("INSERT INTO operations (id, kind, target_id, volume_id, host, phase, "
+                       "project_id, user_id, request_id, attempts, created_at) VALUES "
+                       "('o%u', 'list_manageable', 't%u', 'node@memory', 'h', 'queued', "
+                       "'p', 'u', 'r', 0, 1)",
+                       i, i));
+    ck_assert_int_eq(world_call(world, "GET", "/manageable_volumes?host=node@memory%23pool", NULL),
+                     503);
+    ck_assert_int_eq(world_call(world, "POST", "/manageable_volumes",
+                                "{\"volume\": {\"host\": \"node@memory#pool\", "
+                                "\"ref\": {\"source-name\": \"disk\"}}}"),
+                     202);
+    ck_assert_str_eq(world_status(world, world_answer_id(world, "volume")), "creating");
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM operations"), 17);
+}
+END_TEST
+
 /* ---- places ---- */
 
 #define CONNECT "{\"os-initialize_connection\": {\"connector\": {\"host\": \"h\"}}}"
@@ -557,15 +580,19 @@ START_TEST(a_list_of_values_takes_the_memory_of_its_text) {
 }
 END_TEST
 
-CHECK_MAIN(
-    "bounds", a_token_of_no_project_takes_seats_too,
-    only_what_may_be_repeated_says_when_to_come_again, a_volume_has_so_many_items_and_no_more,
-    what_is_over_the_limit_already_can_be_made_smaller,
-    no_volume_begins_or_changes_with_too_many_items, image_metadata_are_bounded_in_number_and_size,
-    a_type_has_so_many_specs_and_no_more, a_key_costs_the_same_whatever_else_is_there,
-    a_volume_has_so_many_attachments_and_no_more, a_connector_is_no_place_to_store_things,
-    questions_to_a_silent_backend_do_not_gather, who_waits_for_a_backend_leaves_places_to_others,
-    who_has_waited_longest_goes_for_a_project_that_has_no_place, a_page_of_large_volumes_ends_early,
-    a_page_of_much_text_ends_early, a_summary_of_too_many_metadata_is_refused,
-    a_summary_over_its_limit_is_refused_before_volumes_are_counted,
-    a_list_of_values_takes_the_memory_of_its_text)
+CHECK_MAIN("bounds", a_token_of_no_project_takes_seats_too,
+           only_what_may_be_repeated_says_when_to_come_again,
+           a_volume_has_so_many_items_and_no_more,
+           what_is_over_the_limit_already_can_be_made_smaller,
+           no_volume_begins_or_changes_with_too_many_items,
+           image_metadata_are_bounded_in_number_and_size, a_type_has_so_many_specs_and_no_more,
+           a_key_costs_the_same_whatever_else_is_there,
+           a_volume_has_so_many_attachments_and_no_more, a_connector_is_no_place_to_store_things,
+           questions_to_a_silent_backend_do_not_gather,
+           what_is_taken_over_is_accepted_when_a_silent_backend_has_all_questions,
+           who_waits_for_a_backend_leaves_places_to_others,
+           who_has_waited_longest_goes_for_a_project_that_has_no_place,
+           a_page_of_large_volumes_ends_early, a_page_of_much_text_ends_early,
+           a_summary_of_too_many_metadata_is_refused,
+           a_summary_over_its_limit_is_refused_before_volumes_are_counted,
+           a_list_of_values_takes_the_memory_of_its_text)
