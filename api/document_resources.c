@@ -1,5 +1,6 @@
 #include "api/document_resources.h"
 
+#include "api/agent_instance.h"
 #include "api/answer.h"
 #include "api/document_watch.h"
 #include "api/page.h"
@@ -124,6 +125,8 @@ static int filter(struct request *request, struct page *page, const char *key, c
         return page_filter_pairs(request, page, key, value, match_label, err);
     if (strcmp(key, "node") != 0 || !page->resource->all_by || !request->context.is_admin)
         return 0;
+    if (agent_instance_check(request, value, err) < 0)
+        return -1;
     page_and(request, page, "d.node = ?", &node, 1);
     return 1;
 }

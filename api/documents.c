@@ -1,6 +1,7 @@
 /*
  * Documents of provision/ on this API: what is asked of them, and what a config has become.
  */
+#include "api/agent_instance.h"
 #include "api/document_resources.h"
 
 #include "api/answer.h"
@@ -118,7 +119,8 @@ static int put_node_status(struct request *request, struct error *err) {
     const struct status_put *body = request->body;
     struct document document;
 
-    if (document_status_put(&request->work, request->object, body->node, body->status, &document,
+    if (agent_instance_check(request, body->node, err) < 0 ||
+        document_status_put(&request->work, request->object, body->node, body->status, &document,
                             err) < 0)
         return -1;
     answer_row(request, &document, 0);

@@ -9,6 +9,7 @@ libscoria_a_SOURCES += \
 	api/connect.c api/connect.h \
 	api/default_types.c \
 	api/dict_text.c api/dict_text.h \
+	api/agent_instance.c api/agent_instance.h \
 	api/document_resources.c api/document_resources.h \
 	api/documents.c \
 	api/extensions.c \

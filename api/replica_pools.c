@@ -1,6 +1,7 @@
 /*
  * Pools for files of replicas: their nodes tell of them, administrators look at them.
  */
+#include "api/agent_instance.h"
 #include "api/answer.h"
 #include "api/routes.h"
 #include "provision/replica_pool.h"
@@ -127,7 +128,7 @@ static const struct field report_fields[] = {
 static int report_pool(struct request *request, struct error *err) {
     const struct report_body *body = request->body;
     json_t *none = json_keep(request->work.arena, json_object());
-    const struct replica_pool said = {
+    struct replica_pool said = {
         .id = request->id,
         .node = body->node,
         .path = body->path,
@@ -140,7 +141,8 @@ static int report_pool(struct request *request, struct error *err) {
     };
     struct replica_pool pool;
 
-    if (replica_pool_report(&request->work, &said, &pool, err) < 0)
+    if (agent_instance(request, &said.instance, err) < 0 ||
+        replica_pool_report(&request->work, &said, &pool, err) < 0)
         return -1;
     return answer_pool(request, &pool, err);
 }

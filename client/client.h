@@ -30,6 +30,7 @@ struct client {
     struct own_user *user;    /* who calls; NULL: nobody in particular */
     int64_t timeout_ms;
     unsigned repeats;
+    const char *instance;    /* of a storage agent, in INSTANCE_HEADER; NULL: it is none */
     const char *request_id;  /* of calls that have none of their own; NULL: none */
     const int64_t *until_us; /* ends each call, as that of struct http_call; NULL: nothing does */
 };

@@ -21,6 +21,7 @@ libscoria_a_SOURCES += \
 	common/process.c common/process.h \
 	common/quantity.c common/quantity.h \
 	common/retry_header.h \
+	common/instance_header.h \
 	common/room_header.h \
 	common/state_table.c common/state_table.h \
 	common/thread.c common/thread.h \

@@ -83,7 +83,8 @@ schema_texts = \
 	db/schema/0048_messages_reason.sql \
 	db/schema/0049_pool_drain.sql \
 	db/schema/0050_connections_before.sql \
-	db/schema/0051_documents_pool.sql
+	db/schema/0051_documents_pool.sql \
+	db/schema/0052_pool_instance.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

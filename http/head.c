@@ -3,6 +3,7 @@
 #include "common/alone_header.h"
 #include "common/cleanup.h"
 #include "common/extend_header.h"
+#include "common/instance_header.h"
 #include "common/retry_header.h"
 #include "common/room_header.h"
 
@@ -24,6 +25,7 @@ static const struct single_field {
     /* clang-format off */
     SINGLE(ALONE_HEADER),
     SINGLE(EXTEND_HEADER),
+    SINGLE(INSTANCE_HEADER),
     SINGLE(RETRY_HEADER),
     SINGLE(ROOM_HEADER),
     SINGLE("Content-Type"),

@@ -91,6 +91,27 @@ static int check_said(const struct replica_pool *said, struct error *err) {
     return 0;
 }
 
+int replica_pool_check_instance(struct work *work, const char *node, const char *instance,
+                                struct error *err) {
+    int64_t others = 0;
+
+    if (!instance)
+        return 0;
+    if (db_query_int(work->tx, &others, err,
+                     "SELECT COUNT(*) FROM replica_pools WHERE node = $1 AND instance <> $2 "
+                     "AND seen_at >= $3",
+                     DB_TEXT(node), DB_TEXT(instance),
+                     DB_INT(work->clock_us - work->settings->replica_pool_down_s * SECOND_US)) < 0)
+        return -1;
+    if (others == 0)
+        return 0;
+    return error_set(
+        err, ERROR_CONFLICT,
+        "Node %s belongs to another storage agent with the same node name, whose pools "
+        "are up.",
+        node);
+}
+
 /* Two that are alive would have each other's replicas. */
 static int check_owner(struct work *work, const struct replica_pool *said, struct error *err) {
     struct replica_pool known;
@@ -107,15 +128,18 @@ int replica_pool_report(struct work *work, const struct replica_pool *said,
     int found;
 
     if (check_said(said, err) < 0 || check_owner(work, said, err) < 0 ||
+        replica_pool_check_instance(work, said->node, said->instance, err) < 0 ||
         db_change(work->tx, err,
                   "INSERT INTO replica_pools (name, node, path, labels, read_only, total_bytes, "
-                  "free_bytes, state, seen_at, created_at, address, up_since, online_at) "
-                  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $9, $9) "
+                  "free_bytes, state, seen_at, created_at, address, up_since, online_at, "
+                  "instance) "
+                  "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $9, $9, $14) "
                   "ON CONFLICT (name) DO UPDATE "
                   "SET node = excluded.node, path = excluded.path, labels = excluded.labels, "
                   "read_only = excluded.read_only, total_bytes = excluded.total_bytes, "
                   "free_bytes = excluded.free_bytes, state = excluded.state, "
                   "seen_at = excluded.seen_at, address = excluded.address, "
+                  "instance = excluded.instance, "
                   "online_at = CASE WHEN excluded.state = $13 THEN excluded.online_at "
                   "ELSE COALESCE(replica_pools.online_at, replica_pools.seen_at) END, "
                   "up_since = CASE WHEN replica_pools.seen_at < $12 OR "
@@ -126,7 +150,7 @@ int replica_pool_report(struct work *work, const struct replica_pool *said,
                   DB_INT(said->total_bytes), DB_INT(said->free_bytes), DB_TEXT(said->state),
                   DB_INT(work->clock_us), DB_INT(work->now_us), DB_TEXT(said->address),
                   DB_INT(work->clock_us - work->settings->replica_pool_down_s * SECOND_US),
-                  DB_TEXT(REPLICA_POOL_ONLINE)) < 0)
+                  DB_TEXT(REPLICA_POOL_ONLINE), DB_TEXT(said->instance)) < 0)
         return -1;
     found = replica_pool_find(work, said->id, ret, err);
     return error_if_none(found, err, ERROR_INTERNAL, "Pool %s is not there.", said->id);

@@ -14,8 +14,9 @@
 struct replica_pool {
     const char *id; /* its name, among those of all nodes */
     const char *node;
-    const char *path;    /* absolute, on its node */
-    const char *address; /* host:port, where other nodes reach its replicas; NULL: nowhere */
+    const char *path;     /* absolute, on its node */
+    const char *instance; /* of the agent that reports it; NULL: its version has none */
+    const char *address;  /* host:port, where other nodes reach its replicas; NULL: nowhere */
     json_t *labels;
     bool read_only;
     bool draining; /* its replicas are to go to others, and none comes */
@@ -30,7 +31,7 @@ struct replica_pool {
 };
 
 /* What its node says of it, from now on; *ret: as it stands.  ERROR_BAD_REQUEST; ERROR_CONFLICT:
- * another node has one of this name that is up. */
+ * another node has one of this name that is up, or replica_pool_check_instance(). */
 int replica_pool_report(struct work *work, const struct replica_pool *said,
                         struct replica_pool *ret, struct error *err);
 /* 1, or 0 when there is none. */
@@ -45,6 +46,10 @@ int replica_pool_list(struct work *work, struct replica_pool **ret, struct error
 int replica_pool_silence(struct work *work, const char *node, int64_t *ret_us, struct error *err);
 /* 1: for so long that its pools count as down; 0: not, or it has none. */
 int replica_pool_is_silent(struct work *work, const char *node, struct error *err);
+/* Of two agents with one node name the one that reports pools has the node: ERROR_CONFLICT when a
+ * pool of the node is up that another instance has reported.  NULL: the agent has no instance. */
+int replica_pool_check_instance(struct work *work, const char *node, const char *instance,
+                                struct error *err);
 /* Its replicas are to go to other pools, or stay. */
 int replica_pool_drain(struct work *work, const struct replica_pool *pool, bool draining,
                        struct error *err);

@@ -6,7 +6,9 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "identity/own_user.h"
+#include "storage/instance.h"
 #include "storage/knocks.h"
+#include "storage/pool_lock.h"
 #include "storage/pools.h"
 #include "storage/rebuilds.h"
 #include "storage/remote.h"
@@ -37,6 +39,8 @@ struct storage_agent {
     struct knocks *knocks;
     struct remote *remote;
     struct pools *pools;
+    struct pool_lock locks[POOLS];
+    unsigned lock_count;
     struct targets *targets;
     struct wanted *wanted;
 };
@@ -96,8 +100,17 @@ static int read_pool(struct storage_agent *agent, const struct config *config, c
         if (read_label(labels, item, name, err) < 0)
             return -1;
     }
-    *ret = (struct pool_settings){ name, path, labels };
+    *ret = (struct pool_settings){ .name = name, .path = path, .labels = labels };
     return 0;
+}
+
+/* One that is not there yet is locked when it comes. */
+static int lock_pool(struct storage_agent *agent, struct pool_settings *pool, struct error *err) {
+    pool->lock = &agent->locks[agent->lock_count++];
+    *pool->lock = POOL_LOCK_NONE;
+    if (pool_lock_begin(pool->lock, pool->path, pool->name, err) == 0)
+        return 0;
+    return error_context(err, "[%s] path", pool->name);
 }
 
 static int start_pools(struct storage_agent *agent, const struct storage_agent_settings *settings,
@@ -121,7 +134,8 @@ static int start_pools(struct storage_agent *agent, const struct storage_agent_s
         if (of.count == POOLS)
             return error_set(err, ERROR_BAD_REQUEST, "[storage] enabled_pools: more than %d",
                              POOLS);
-        if (read_pool(agent, config, name, &pools[of.count], err) < 0)
+        if (read_pool(agent, config, name, &pools[of.count], err) < 0 ||
+            lock_pool(agent, &pools[of.count], err) < 0)
             return -1;
     }
     if (remote_serve(agent->remote, pools, of.count, err) < 0)
@@ -180,9 +194,8 @@ static void make_targets(struct storage_agent *agent,
 
 static int start(struct storage_agent *agent, const struct storage_agent_settings *settings,
                  struct error *err) {
-    const struct reports_settings reports = { .api = agent->api, .node = settings->node };
-    const struct wanted_settings wanted = {
-        .api = agent->api,
+    struct reports_settings reports = { .node = settings->node };
+    struct wanted_settings wanted = {
         .node = settings->node,
         .set_replicas = set_replicas,
         .set_volumes = set_volumes,
@@ -195,6 +208,8 @@ static int start(struct storage_agent *agent, const struct storage_agent_setting
                          settings->run_directory);
     if (take_directory(agent, settings->run_directory, err) < 0)
         return -1;
+    agent->api.instance = instance_of(agent->arena, agent->lock);
+    reports.api = wanted.api = agent->api;
     agent->reports = reports_new(&reports, err);
     agent->rebuilds = rebuilds_new((unsigned)config_int(settings->config, SECTION, "rebuilds"));
     agent->scrubs = rebuilds_new(1);
@@ -245,6 +260,8 @@ bool storage_agent_stop(struct storage_agent *agent) {
     reports_free(agent->reports);
     rebuilds_free(agent->rebuilds);
     rebuilds_free(agent->scrubs);
+    for (unsigned i = 0; i < agent->lock_count; i++)
+        pool_lock_end(&agent->locks[i]);
     cleanup_close(&agent->lock);
     arena_free(agent->arena);
     free(agent);

@@ -7,6 +7,7 @@ libscoria_a_SOURCES += \
 	storage/gates.c storage/gates.h \
 	storage/hanging.c storage/hanging.h \
 	storage/held.c storage/held.h \
+	storage/instance.c storage/instance.h \
 	storage/keeper.c storage/keeper.h storage/keeper.private.h storage/keeper_mend.c \
 	storage/keeper_gates.c storage/keeper_hang.c storage/keeper_revert.c storage/keeper_salvage.c storage/keeper_scrub.c \
 	storage/keeper_paper.c storage/keeper_paper.h \
@@ -18,6 +19,7 @@ libscoria_a_SOURCES += \
 	storage/options.c \
 	storage/places.c storage/places.h \
 	storage/pool_calls.c storage/pool_calls.h \
+	storage/pool_lock.c storage/pool_lock.h \
 	storage/pool_look.c storage/pool_look.h \
 	storage/pool_states.c storage/pool_states.h \
 	storage/pools.c storage/pools.h \
@@ -52,6 +54,7 @@ check_PROGRAMS += \
 	tests/unit/storage/test_knocks \
 	tests/unit/storage/test_near \
 	tests/unit/storage/test_pool_calls \
+	tests/unit/storage/test_pool_lock \
 	tests/unit/storage/test_pool_states \
 	tests/unit/storage/test_pools \
 	tests/unit/storage/test_rebuild_failures \

@@ -38,6 +38,7 @@ struct pool_look {
     dev_t device; /* of the directory, to see that it is still the same */
     ino_t inode;
     int64_t silence_ms; /* that it has not answered; 0: it has */
+    bool in_use;        /* another agent has its lock: it is foreign */
     bool hangs;         /* for long: its replicas are served to no other node */
 };
 

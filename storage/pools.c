@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/thread.h"
 #include "storage/knocks.h"
+#include "storage/pool_lock.h"
 #include "storage/pool_states.h"
 
 #include <string.h>
@@ -59,6 +60,19 @@ static void look_with_care(const struct pool *pool, struct pool_look *ret) {
     error_set(&ret->why, ERROR_UNAVAILABLE, "%s does not answer", path);
 }
 
+static void keep_lock(const struct pool *pool, struct pool_look *look) {
+    struct pool_lock *lock = pool->settings->lock;
+
+    if (!lock || look->silence_ms > 0)
+        return;
+    if (!pool_is_marked(look) && look->state != POOL_FAILING)
+        pool_lock_end(lock);
+    if (!pool_is_marked(look) || pool_lock_keep(lock, pool->settings->path, &look->why) == 0)
+        return;
+    look->state = POOL_FOREIGN;
+    look->in_use = true;
+}
+
 static enum pool_event event_of(const struct pool_look *look) {
     static const enum pool_event found[] = {
         [POOL_ONLINE] = POOL_FOUND_ONLINE,   [POOL_READ_ONLY] = POOL_FOUND_READ_ONLY,
@@ -88,6 +102,7 @@ static void look(struct pool *pool) {
     const struct state_row *row;
 
     look_with_care(pool, &pool->look);
+    keep_lock(pool, &pool->look);
     row = state_table_next(&pool_states, &pool->phase, event_of(&pool->look));
     if (row && (row->action == POOL_TELLS || pool->look.chance != before))
         tell(pool, row);
@@ -179,6 +194,10 @@ static int64_t work(struct pool *pool) {
     int64_t next_us = clock_monotonic_us() + pool->all->settings.look_ms * 1000, due_us;
 
     look(pool);
+    if (pool->look.in_use) {
+        pool->taken_us = 0;
+        return next_us;
+    }
     try_chance(pool);
     beat(pool);
     due_us = replicas_work(pool->replicas, &pool->look, is_ours(pool));

@@ -3,17 +3,20 @@
  * keeps its replicas (replicas.h).  A pool that hangs holds up only itself, and is told no more.
  *
  * A directory becomes a pool when it is empty and the API has never heard of a pool of this name,
- * or when an operator has put an empty mark into it (pool_look.h).
+ * or when an operator has put an empty mark into it (pool_look.h).  A pool whose lock another
+ * agent has (pool_lock.h) is that agent's: nothing is done there or reported of it.
  */
 #pragma once
 
 #include "storage/replicas.h"
 
+struct pool_lock;
 struct pools;
 
 struct pool_settings {
     const char *name, *path;
-    const json_t *labels; /* an object */
+    const json_t *labels;   /* an object */
+    struct pool_lock *lock; /* the pool thread keeps it; NULL: the pool is not locked */
 };
 
 struct pools_settings { /* what they point to outlives the pools */

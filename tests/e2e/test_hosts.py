@@ -83,6 +83,17 @@ class Hosts(DeclaredCase):
         return {replica["poolName"]: replica["mode"]
                 for replica in self.volume_of(name)["status"].get("replicaStatuses", [])}
 
+    def impostor(self, run, **pools):
+        """A storage agent with host-a's name, another run directory and these pools."""
+        agent = program.role(
+            self.place, run, "storage", "--storage.node=host-a",
+            f"--storage.volume_endpoint={self.service.endpoint}", "--storage.heartbeat_interval=1",
+            f"--storage.enabled_pools={','.join(pool.replace('_', '-') for pool in pools)}",
+            f"--storage.run_directory={self.path(run)}",
+            *(f"--{pool.replace('_', '-')}.path={path}" for pool, path in pools.items()))
+        self.addCleanup(agent.kill)
+        return agent
+
     def signal_node(self, i, number):
         """All that runs there."""
         for pid in (self.agents[i].process.pid, *self.daemons(i).values()):
@@ -230,6 +241,37 @@ class Hosts(DeclaredCase):
         disk = Disk(until(served, 120, f"{node} to serve {name}").partition("socket=")[2])
         self.addCleanup(disk.close)
         return disk.connected()
+
+    def test_a_second_agent_of_a_node_name_changes_nothing(self):
+        self.declare("one")
+        disk = self.publish("one", "host-a")
+        disk.write(BLOCKS)
+        daemons = self.daemons(0)
+
+        # On the pools of the first one: refused when it starts.
+        with self.assertRaisesRegex(program.NotStarted,
+                                    "pool-a is in use by another storage agent"):
+            self.impostor("same", pool_a=self.path("pool-a")).start()
+        # With directories of its own: it has no volume and reports none.
+        os.makedirs(self.path("cloned-pool"))
+        cloned = self.impostor("cloned", pool_a=self.path("cloned-pool")).start()
+        until(lambda: "belongs to another storage agent" in cloned.log() and
+              "pool is not taken" in cloned.log(), 60, "the second agent to be refused")
+        # The first one is killed and started again meanwhile, and adopts its daemons.
+        self.agents[0].kill()
+        self.agents[0] = self.agent(0)
+        disk.write(BLOCKS)
+        self.assertEqual(self.volume_of("one")["status"]["phase"], "Healthy")
+        self.assertEqual(set(self.modes("one").values()), {"Healthy"})
+        self.assertEqual(self.daemons(0), daemons)
+        self.assertEqual(os.listdir(self.path("cloned-pool")), [])
+        pool = self.api.ask("GET", "/replica_pools/pool-a")["replica_pool"]
+        self.assertEqual((pool["path"], pool["state"], pool["up"]),
+                         (self.path("pool-a"), "Online", True))
+        self.assertEqual(cloned.stop(), 0)
+        disk.check()
+        self.end("one", disk)
+        self.stop_agents()
 
     def test_strangers_reach_nothing(self):
         self.declare("closed")

@@ -2,8 +2,10 @@
  * Configs, and what the service makes of them, as clients and nodes see them.
  */
 #include "common/cleanup.h"
+#include "common/instance_header.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/documents.h"
+#include "tests/lib/exchange.h"
 #include "tests/lib/roles.h"
 
 #define CONFIG(metadata)    DOCUMENTS_CONFIG(metadata, "10Gi", "3")
@@ -223,6 +225,59 @@ START_TEST(a_node_finds_what_is_its_own_in_all_projects) {
 }
 END_TEST
 
+#define INSTANCE "00000000-0000-4000-8000-0000000000a1"
+#define OTHER    "00000000-0000-4000-8000-0000000000a2"
+#define POOL                                                             \
+    "{\"replica_pool\": {\"node\": \"host-a\", \"path\": \"/pools/a\", " \
+    "\"total_bytes\": 1000, \"free_bytes\": 600}}"
+
+/* The status of the answer to a storage agent. */
+static int call_as(struct world *world, const char *instance, const char *method, const char *path,
+                   const char *body) {
+    const struct http_header headers[] = {
+        { "Content-Type", "application/json" },
+        { "X-Auth-Token", world->token },
+        { "OpenStack-API-Version", "volume 3.71" },
+        { INSTANCE_HEADER, instance },
+        { NULL, NULL },
+    };
+    const char *project = strchr(world->token, ':') + 1, *query = strchr(path, '?');
+    const char *place = arena_format(world->arena, "/v3/%s%.*s", project,
+                                     (int)(query ? query - path : (long)strlen(path)), path);
+    struct test_exchange *exchange = test_exchange_new(method, place, headers, body);
+    int status;
+
+    test_exchange_of(exchange)->query = query ? query + 1 : "";
+    api_handle(world->api, test_exchange_of(exchange));
+    status = test_exchange_await(exchange);
+    test_exchange_free(exchange);
+    return status;
+}
+
+START_TEST(a_second_agent_of_a_node_name_reports_nothing_and_gets_no_assignments) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = documents_volume(world, made(world, "\"name\": \"db\""));
+    const char *replica = path_of(world, "volume_replicas", documents_replica(world, volume), "");
+    const char *path = arena_join(world->arena, replica, "/status", NULL);
+    const char *lists[] = { "/volume_replicas?node=host-a", "/replicated_volumes?node=host-a" };
+
+    ck_assert_int_eq(call_as(world, INSTANCE, "PUT", "/replica_pools/pool-a", POOL), 200);
+    ck_assert_int_eq(call_as(world, INSTANCE, "PUT", path, STATUS("host-a", "Healthy")), 200);
+    ck_assert_int_eq(call_as(world, OTHER, "PUT", "/replica_pools/pool-a", POOL), 409);
+    ck_assert_int_eq(call_as(world, OTHER, "PUT", path, STATUS("host-a", "Offline")), 409);
+    ck_assert_int_eq(call_as(world, "other", "PUT", path, STATUS("host-a", "Offline")), 400);
+    for (size_t i = 0; i < LENGTH(lists); i++) {
+        ck_assert_int_eq(call_as(world, OTHER, "GET", lists[i], NULL), 409);
+        ck_assert_int_eq(call_as(world, INSTANCE, "GET", lists[i], NULL), 200);
+    }
+    ck_assert_str_eq(phase_of(world, replica, "volume_replica"), "Healthy");
+    world->now_us += 31 * SECOND_US; /* the first one has ended */
+    ck_assert_int_eq(call_as(world, OTHER, "PUT", "/replica_pools/pool-a", POOL), 200);
+    ck_assert_int_eq(call_as(world, OTHER, "PUT", path, STATUS("host-a", "Offline")), 200);
+    ck_assert_str_eq(phase_of(world, replica, "volume_replica"), "Offline");
+}
+END_TEST
+
 START_TEST(a_status_is_written_by_the_node_that_has_to_act) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = documents_volume(world, made(world, "\"name\": \"db\""));
@@ -363,6 +418,7 @@ CHECK_MAIN("volume_configs", a_config_lives_from_its_declaration_to_its_deletion
            an_edit_that_must_not_be_is_told_its_place_and_changes_nothing,
            what_a_config_has_become_is_seen_below_it, another_projects_documents_are_not_there,
            a_node_finds_what_is_its_own_in_all_projects,
+           a_second_agent_of_a_node_name_reports_nothing_and_gets_no_assignments,
            a_status_is_written_by_the_node_that_has_to_act, configs_are_found_by_name_and_label,
            a_config_counts_as_a_volume_of_its_project,
            where_it_is_on_our_hosts_is_told_to_administrators_alone)

@@ -698,6 +698,7 @@ START_TEST(a_field_with_one_value_is_refused_when_it_comes_twice) {
                                          "X-OpenStack-Request-ID",
                                          "X-Scoria-Alone",
                                          "X-Scoria-Extend",
+                                         "X-Scoria-Instance",
                                          "X-Scoria-Retry",
                                          "X-Scoria-Room",
                                          "X-Service-Roles",

@@ -5,6 +5,8 @@
 #include "tests/lib/work_test.h"
 #include "json/json.h"
 
+#include <string.h>
+
 static const struct replica_pool first = {
     .id = "pool-a",
     .node = "host-a",
@@ -163,6 +165,36 @@ WORK_TEST(a_pool_with_replicas_is_not_forgotten) {
     OK(replica_pool_delete(work, &pool, err));
 }
 
+#define INSTANCE "00000000-0000-4000-8000-0000000000a1"
+#define SECOND   "00000000-0000-4000-8000-0000000000a2"
+
+WORK_TEST(of_two_agents_of_one_node_name_one_has_the_node) {
+    struct replica_pool said = first, pool;
+
+    OK(replica_pool_check_instance(work, "host-a", SECOND, err));
+    said.instance = INSTANCE;
+    OK(report(work, said, &pool, err));
+    go_on(work, 29);
+    said.instance = SECOND;
+    said.path = "/other";
+    REFUSED(report(work, said, &pool, err), CONFLICT);
+    said.id = "pool-b"; /* nor may it have others there */
+    REFUSED(report(work, said, &pool, err), CONFLICT);
+    REFUSED(replica_pool_check_instance(work, "host-a", SECOND, err), CONFLICT);
+    ck_assert_ptr_nonnull(strstr(err->message, "another storage agent with the same node name"));
+    ck_assert_int_eq(replica_pool_find(work, "pool-b", &pool, err), 0);
+    ck_assert_int_eq(replica_pool_find(work, "pool-a", &pool, err), 1);
+    ck_assert_str_eq(pool.path, "/pools/a");
+
+    OK(replica_pool_check_instance(work, "host-a", INSTANCE, err)); /* started again */
+    OK(replica_pool_check_instance(work, "host-b", SECOND, err));
+    OK(replica_pool_check_instance(work, "host-a", NULL, err)); /* an earlier version */
+    go_on(work, 2);
+    OK(replica_pool_check_instance(work, "host-a", SECOND, err));
+    OK(report(work, said, &pool, err));
+    REFUSED(replica_pool_check_instance(work, "host-a", INSTANCE, err), CONFLICT);
+}
+
 WORK_TEST(a_node_is_silent_since_the_last_of_its_pools) {
     struct replica_pool said = first, pool;
     int64_t us;
@@ -183,4 +215,5 @@ WORK_TEST(a_node_is_silent_since_the_last_of_its_pools) {
 CHECK_MAIN("replica_pool", a_pool_is_what_its_node_says_of_it, a_pool_may_have_an_address,
            pools_are_found_by_their_names, a_node_is_silent_since_the_last_of_its_pools,
            a_pool_that_nobody_tells_of_is_offline, a_name_is_one_living_nodes,
-           what_cannot_be_a_pool_is_refused, a_pool_with_replicas_is_not_forgotten)
+           what_cannot_be_a_pool_is_refused, a_pool_with_replicas_is_not_forgotten,
+           of_two_agents_of_one_node_name_one_has_the_node)

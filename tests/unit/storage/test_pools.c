@@ -3,6 +3,7 @@
 #include "engine/replica_snapshot.h"
 #include "storage/copies.h"
 #include "storage/knocks.h"
+#include "storage/pool_lock.h"
 #include "tests/lib/hung_disk.h"
 #include "tests/lib/wall.h"
 
@@ -13,6 +14,7 @@
 static struct pools *pools;
 static struct knocks *knocks;
 static struct pool_settings of[POOLS];
+static struct pool_lock lock, another;
 static int64_t heartbeat_ms;
 
 static void start(void) {
@@ -28,7 +30,7 @@ static void start(void) {
     };
 
     of[0] = (struct pool_settings){ names[0], paths[0],
-                                    json_keep(arena, json_pack("{s:s}", "disk", "ssd")) };
+                                    json_keep(arena, json_pack("{s:s}", "disk", "ssd")), &lock };
     ck_assert_int_eq(pools_start(&settings, &pools, &err), 0);
 }
 
@@ -36,11 +38,14 @@ static void begin(void) {
     begin_storage();
     begin_reports(1);
     heartbeat_ms = 2000;
+    lock = another = POOL_LOCK_NONE;
 }
 
 static void end(void) {
     ck_assert(pools_stop(pools, 60000));
     ck_assert(knocks_stop(knocks, 60000));
+    pool_lock_end(&lock);
+    pool_lock_end(&another);
     end_storage();
 }
 
@@ -172,6 +177,22 @@ START_TEST(what_is_not_the_pool_is_not_touched) {
     ck_assert_int_eq(mkdir(paths[0], 0700), 0);
     ck_assert_int_eq(pool_mark(paths[0], "pool-a", &err), 0);
     await_phase(uids[0], "Healthy");
+}
+END_TEST
+
+START_TEST(a_pool_that_another_agent_has_is_not_touched_or_reported) {
+    answer_all(200, 200);
+    ck_assert_int_eq(pool_mark(paths[0], names[0], &err), 0);
+    ck_assert_int_eq(pool_lock_keep(&another, paths[0], &err), 0);
+    start();
+    want(replica_document(0, 1));
+    poll(NULL, 0, 100);
+    ck_assert_uint_eq(script_server_count(server, "PUT", NULL), 0);
+    ck_assert(!exists(file(0, "")));
+    pool_lock_end(&another); /* that agent has ended */
+    await_state("Online");
+    await_phase(uids[0], "Healthy");
+    ck_assert_int_eq(pool_lock_keep(&another, paths[0], &err), -1);
 }
 END_TEST
 
@@ -566,20 +587,18 @@ START_TEST(nothing_is_told_of_snapshots_in_a_pool_that_is_away) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_told,
-                an_empty_directory_of_a_known_pool_is_not_mounted,
-                nobody_knows_while_the_api_is_silent, what_is_not_the_pool_is_not_touched,
-                a_replica_is_made_with_the_first_generation_once, data_that_lost_their_state_stay,
-                replicas_of_a_pool_that_fails_are_reported_at_once,
-                one_that_cannot_be_seen_is_offline, one_that_was_made_before_is_made_empty,
-                a_later_one_is_made_empty, data_go_only_when_the_document_says_so,
-                data_stay_while_the_pool_is_another_or_not_ours,
-                data_stay_after_a_sleep_until_the_api_takes_the_pool_for_ours,
-                one_of_another_path_or_volume_is_not_made,
-                a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left,
-                a_clone_of_what_is_not_there_is_not_made,
-                a_copy_that_fails_is_told_and_not_tried_again_at_once,
-                a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said,
-                one_that_hangs_is_told_and_not_touched,
-                nothing_is_told_of_snapshots_in_a_pool_that_is_away,
-                what_a_gateway_does_not_know_is_no_new_pool)
+CHECK_MAIN_WITH(
+    "pools", true, begin, end, an_empty_directory_of_a_new_pool_is_marked_and_told,
+    an_empty_directory_of_a_known_pool_is_not_mounted, nobody_knows_while_the_api_is_silent,
+    what_is_not_the_pool_is_not_touched, a_pool_that_another_agent_has_is_not_touched_or_reported,
+    a_replica_is_made_with_the_first_generation_once, data_that_lost_their_state_stay,
+    replicas_of_a_pool_that_fails_are_reported_at_once, one_that_cannot_be_seen_is_offline,
+    one_that_was_made_before_is_made_empty, a_later_one_is_made_empty,
+    data_go_only_when_the_document_says_so, data_stay_while_the_pool_is_another_or_not_ours,
+    data_stay_after_a_sleep_until_the_api_takes_the_pool_for_ours,
+    one_of_another_path_or_volume_is_not_made,
+    a_clone_begins_with_what_its_source_held_whatever_a_crash_has_left,
+    a_clone_of_what_is_not_there_is_not_made, a_copy_that_fails_is_told_and_not_tried_again_at_once,
+    a_snapshot_is_copied_from_where_it_is_and_goes_when_it_is_said,
+    one_that_hangs_is_told_and_not_touched, nothing_is_told_of_snapshots_in_a_pool_that_is_away,
+    what_a_gateway_does_not_know_is_no_new_pool)
