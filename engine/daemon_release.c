@@ -5,6 +5,7 @@
 #include "engine/daemon_release.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -18,7 +19,7 @@
 #define FDS_MOST    4096
 
 static atomic_uint closing;
-static int dead_end = -1; /* neither read from nor written to with success */
+static int dead_end = -1; /* of a path alone: each request fails, and no read ends as at an end */
 static int fds[FDS_MOST];
 static unsigned fd_count;
 
@@ -73,13 +74,10 @@ static void list_fds(void) {
 
 /* Clients and the monitor first: none of them hears of what follows. */
 static void release_all(void) {
-    int ends[2];
-
     list_fds();
-    if (pipe(ends) < 0)
+    dead_end = open("/", O_PATH | O_CLOEXEC);
+    if (dead_end < 0)
         return;
-    dead_end = ends[0];
-    close(ends[1]);
     for (unsigned i = 0; i < fd_count; i++) {
         if (is_socket(fds[i])) {
             dup2(dead_end, fds[i]);

@@ -3,11 +3,16 @@
  * for by itself it dies of that.
  */
 #include "engine/daemon_environment.h"
+#include "engine/daemon_release.h"
 #include "engine/qmp.h"
 #include "tests/lib/nbd.h"
 #include "tests/unit/engine/target_test.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 
 #define MIB         (INT64_C(1) << 20)
 #define SOURCE_SIZE (16 * MIB)
@@ -16,6 +21,7 @@
 #define WRITES      8
 #define LATE_NS     INT64_C(300000000)
 #define TIMEOUT_MS  20000
+#define RELEASES    20
 
 static struct qmp *qmp;
 
@@ -231,7 +237,68 @@ START_TEST(other_memory_is_as_ever) {
 }
 END_TEST
 
+/* ---- the release of its files ---- */
+
+struct reading {
+    int fd; /* of a file without an end */
+    atomic_uint before, failed, ended;
+};
+
+static void *read_on(void *arg) {
+    struct reading *reading = arg;
+    char byte;
+
+    for (;;) {
+        ssize_t got = read(reading->fd, &byte, 1);
+
+        atomic_fetch_add(got == 1   ? &reading->before
+                         : got == 0 ? &reading->ended
+                                    : &reading->failed,
+                         1);
+    }
+    return NULL;
+}
+
+/* In a process of its own, which is killed in the end. */
+static void read_and_release(struct reading *reading) {
+    pthread_t thread;
+
+    load();
+    reading->fd = fcntl(open("/dev/zero", O_RDONLY), F_DUPFD, DAEMON_LOCK_FD + 1);
+    if (reading->fd < 0 || pthread_create(&thread, NULL, read_on, reading) != 0)
+        _exit(1);
+    while (atomic_load(&reading->before) == 0)
+        poll(NULL, 0, 1);
+    kill(getpid(), DAEMON_RELEASE_SIGNAL);
+    for (;;)
+        pause();
+}
+
+/* QEMU takes a read that ends at once for one behind the end of the file, where all is zero. */
+START_TEST(no_read_of_a_released_file_succeeds) {
+    struct reading *reading =
+        mmap(NULL, sizeof(*reading), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    ck_assert_ptr_ne(reading, MAP_FAILED);
+    for (int i = 0; i < RELEASES; i++) {
+        pid_t pid = fork();
+        int ended;
+
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0)
+            read_and_release(reading);
+        ck_assert_int_eq(waitpid(pid, &ended, 0), pid);
+        ck_assert(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL);
+        ck_assert_uint_eq(atomic_load(&reading->ended), 0);
+        atomic_store(&reading->before, 0);
+    }
+    ck_assert_uint_gt(atomic_load(&reading->failed), 0);
+    munmap(reading, sizeof(*reading));
+}
+END_TEST
+
 CHECK_MAIN_WITH("daemon preload", adopt_daemons(), begin, end,
                 a_copy_that_fails_under_writes_leaves_the_daemon_well,
                 a_copy_that_is_cancelled_by_force_under_writes_leaves_the_daemon_well,
-                memory_that_was_given_back_is_nobodys_and_harms_none, other_memory_is_as_ever)
+                memory_that_was_given_back_is_nobodys_and_harms_none, other_memory_is_as_ever,
+                no_read_of_a_released_file_succeeds)
