@@ -234,6 +234,7 @@ struct orphan_rule {
     bool is_long;             /* those of work that moves much data, or all others */
     bool patient; /* messages may be on their way: one for a queued operation is lost when
                                * it is older than the operation was then, too */
+    bool sparing; /* patient, and so is one for what waits, counted from its deadline */
 };
 /* The `most` oldest at a backend (node@backend); how many. For a reading transaction: it looks at
  * all of the backend's. */

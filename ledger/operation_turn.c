@@ -309,9 +309,15 @@ int operation_close(struct work *work, const struct operation *operation, const 
 /* $1 what is over, $2, $3 and $6 of the rule. */
 #define IS_ORPHAN                                                                  \
     "(lease_until < $1 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= " \
-    "CASE WHEN phase IN ('waiting', 'cancelled') THEN $2 "                         \
-    "WHEN phase = 'queued' AND $6 = 1 THEN ($3 + created_at) / 2 "                 \
+    "CASE WHEN phase IN ('waiting', 'cancelled') AND $6 = 2 THEN "                 \
+    "($2 + COALESCE(deadline, created_at)) / 2 "                                   \
+    "WHEN phase IN ('waiting', 'cancelled') THEN $2 "                              \
+    "WHEN phase = 'queued' AND $6 > 0 THEN ($3 + created_at) / 2 "                 \
     "ELSE $3 END)) AND " IS_DUE("$1")
+
+static int patience_of(const struct orphan_rule *rule) {
+    return rule->sparing ? 2 : rule->patient;
+}
 
 int operation_orphans(struct work *work, const char *host, const struct orphan_rule *rule,
                       unsigned most, struct operation **ret, struct error *err) {
@@ -322,7 +328,7 @@ int operation_orphans(struct work *work, const char *host, const struct orphan_r
                                   " ORDER BY created_at, id LIMIT $5",
                                   DB_INT(work->over_us), DB_INT(rule->waiting_since_us),
                                   DB_INT(rule->queued_since_us), DB_TEXT(host), DB_INT(most),
-                                  DB_INT(rule->patient), DB_BOOL(rule->is_long)),
+                                  DB_INT(patience_of(rule)), DB_BOOL(rule->is_long)),
                          ret, err);
 }
 
@@ -334,7 +340,7 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
                "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $5 "
                "WHERE id = $4 AND " IS_ORPHAN,
                DB_INT(work->over_us), DB_INT(rule->waiting_since_us), DB_INT(rule->queued_since_us),
-               DB_TEXT(orphan->id), DB_INT(work->clock_us), DB_INT(rule->patient));
+               DB_TEXT(orphan->id), DB_INT(work->clock_us), DB_INT(patience_of(rule)));
 
     if (freed <= 0 || operation_notify(work, orphan, NULL, err) < 0)
         return freed <= 0 ? freed : -1;

@@ -197,7 +197,8 @@ static int hand_out_of(struct manager *manager, const struct work *base, struct 
  * announced again and again either: a backend that is silent for days would fill the memory with
  * messages.  So would a slow one with a long queue: while anything is worked on, each is announced
  * after twice the time that it had waited before.  While one project may have all the workers that
- * it can, the operations of dead workers alone are announced: each once.
+ * it can, what is queued is not announced, those of dead workers are once, and one that is due is
+ * after twice the time: it may be another project's, for which a worker is left.
  */
 static int hand_out_orphans_of(struct manager_lane *lane, const struct work *base,
                                struct error *err) {
@@ -212,11 +213,11 @@ static int hand_out_orphans_of(struct manager_lane *lane, const struct work *bas
     load = lane_load(lane);
     if (load == LANE_STUCK)
         return 0;
-    if (load == LANE_MOVES) {
-        hand_out.rule.waiting_since_us = since_us;
+    hand_out.rule.waiting_since_us = since_us;
+    if (load == LANE_MOVES)
         hand_out.rule.queued_since_us = lane_misses_messages(lane, &surely) ? since_us : 0;
-    }
     hand_out.rule.patient = !surely;
+    hand_out.rule.sparing = load == LANE_SHARE_TAKEN;
     return hand_out_of(manager, base, &hand_out, err);
 }
 

@@ -507,6 +507,44 @@ START_TEST(a_project_waits_for_no_other_projects_queue) {
 }
 END_TEST
 
+/* As one whose guest has not reported by its time: no message is on its way. */
+static int overdue_body(struct work *work, void *arg, struct error *err) {
+    if (extend_body(work, arg, err) < 0)
+        return -1;
+    return db_run(work->tx, err, "DELETE FROM outbox") < 0 ||
+                   db_run(work->tx, err,
+                          "UPDATE operations SET phase = 'waiting', deadline = created_at "
+                          "WHERE project_id = $1",
+                          DB_TEXT(stage->project)) < 0
+               ? -1
+               : 0;
+}
+
+START_TEST(what_is_due_is_worked_on_while_another_project_has_its_share) {
+    enum { MANY = WORKERS, FEW = 1 };
+
+    stage_new();
+    ck_assert_int_eq(start(60000), 0);
+    have_volumes_of_three(MANY, FEW);
+    hang(&stage->bad, HANG_EXTEND, true);
+    stage->project = ONE;
+    transaction(extend_body, &stage->bad);
+    wait_calls(&stage->bad, HANG_EXTEND, WORKERS);
+    for (int i = 0; i < 2; i++) /* no worker has ended anything in the meantime */
+        pass(LEASE_S - 10);
+    stage->project = ANOTHER;
+    transaction(overdue_body, &stage->bad);
+    for (int i = 0; i < 3; i++)
+        pass(LEASE_S - 10);
+    AWAIT(count("SELECT COUNT(*) FROM operations WHERE project_id = '" ANOTHER "' AND "
+                "phase = 'waiting' AND attempts = 0") == 0);
+    hang(&stage->bad, HANG_EXTEND, false);
+    AWAIT(count("SELECT COUNT(*) FROM operations") == 0);
+    stop();
+    stage_free();
+}
+END_TEST
+
 /* All workers for that have work of one project, and more of it waits. */
 START_TEST(work_that_moves_much_data_keeps_nothing_else_waiting) {
     enum { MANY = 20 };
@@ -819,6 +857,7 @@ END_TEST
 
 CHECK_MAIN("hanging backends", a_backend_that_hangs_holds_up_nothing_but_its_own,
            a_project_waits_for_no_other_projects_queue,
+           what_is_due_is_worked_on_while_another_project_has_its_share,
            work_that_moves_much_data_keeps_nothing_else_waiting,
            what_an_older_release_left_is_worked_on_beside_the_rest,
            a_message_that_comes_again_meanwhile_starts_nothing,
