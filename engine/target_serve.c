@@ -57,6 +57,10 @@ static int judge_plan(struct target *target, struct error *err) {
         return error_set(err, ERROR_UNAVAILABLE,
                          "The replicas of the volume %s do not say which of them are the latest.",
                          target->volume);
+    if (plan->needed == 0)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "None of the %u replicas of the volume %s can be used:%s", target->count,
+                         target->volume, missing);
     return error_set(err, ERROR_UNAVAILABLE, "The volume %s has %u of %u replicas that it needs:%s",
                      target->volume, plan->voters, plan->needed, missing);
 }

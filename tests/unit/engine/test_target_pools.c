@@ -231,6 +231,26 @@ START_TEST(a_second_pool_that_vanishes_later_stops_the_writes) {
 }
 END_TEST
 
+START_TEST(a_volume_without_any_replica_says_so_and_names_each) {
+    serve();
+    write_some(10);
+    stop();
+    for (unsigned i = 0; i < REPLICAS; i++)
+        move_pool(i, "away");
+    ck_assert_int_eq(start(), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_msg(strstr(err.message, "None of the 3 replicas of the volume") != NULL, "%s",
+                  err.message);
+    for (unsigned i = 0; i < REPLICAS; i++) {
+        ck_assert_ptr_nonnull(strstr(err.message, uids[i]));
+        move_pool_back(i, "away");
+    }
+    serve();
+    read_all();
+    stop();
+}
+END_TEST
+
 /* A copy of the replica, which another program has open, does not stand for the file that the
  * daemon writes to. */
 START_TEST(a_replica_whose_path_leads_to_another_open_file_is_excluded) {
@@ -264,4 +284,5 @@ CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end,
                 a_disk_of_long_ago_decides_nothing,
                 fewer_linked_replicas_than_the_quorum_take_no_writes,
                 a_second_pool_that_vanishes_later_stops_the_writes,
+                a_volume_without_any_replica_says_so_and_names_each,
                 a_replica_whose_path_leads_to_another_open_file_is_excluded)
