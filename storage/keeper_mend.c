@@ -61,12 +61,15 @@ static bool is_ready(const struct change *change, const char *uid) {
     return false;
 }
 
-static void add_wanted(const struct keeper *keeper, const struct replica *replica,
+static void add_wanted(struct keeper *keeper, const struct replica *replica,
                        struct change *change) {
     const struct target_replica *seen = status_of(keeper, replica->uid);
 
+    bool ready = (seen && seen->votes) || may_be_rebuilt(keeper, replica);
+
     change->wanted[change->count++] = *replica;
-    if (!(seen && seen->votes) && !may_be_rebuilt(keeper, replica)) {
+    rebuild_failures_see(&keeper->rebuild_failures, replica->uid, ready);
+    if (!ready) {
         change->blocked = true;
         return;
     }
@@ -105,7 +108,7 @@ static void put_first(struct replica *replicas, unsigned count, const struct rep
     }
 }
 
-static struct change find_change(const struct keeper *keeper) {
+static struct change find_change(struct keeper *keeper) {
     const struct wish_volume *wanted = &keeper->wish->volume;
     struct change change = { .missing = -1 };
     unsigned known = 0;

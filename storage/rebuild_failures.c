@@ -49,6 +49,19 @@ void rebuild_failures_forget(struct rebuild_failures *failures, const char *repl
     }
 }
 
+void rebuild_failures_see(struct rebuild_failures *failures, const char *replica, bool ready) {
+    for (unsigned i = 0; i < REPLICAS_MOST; i++) {
+        struct rebuild_failure *failure = &failures->of[i];
+
+        if (failure->backoff.failures == 0 || strcmp(failure->replica, replica) != 0)
+            continue;
+        if (!ready)
+            failure->away = true;
+        else if (failure->away)
+            *failure = (struct rebuild_failure){ .replica = "" };
+    }
+}
+
 int rebuild_failures_next(const struct rebuild_failures *failures, const char *const *replicas,
                           unsigned count, int64_t now_us) {
     unsigned fewest = 0;

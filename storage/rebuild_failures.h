@@ -8,12 +8,14 @@
 #include "common/error.h"
 #include "engine/generation.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct rebuild_failure {
     char replica[UUID_SIZE]; /* "": none */
     struct backoff backoff;
     struct error why;
+    bool away; /* the replica cannot be rebuilt now: its pool is not there, or fails */
 };
 
 struct rebuild_failures { /* all zeros: none */
@@ -23,6 +25,9 @@ struct rebuild_failures { /* all zeros: none */
 /* `now_us`, `retry_us`: of the monotonic clock. */
 void rebuild_failures_add(struct rebuild_failures *failures, const char *replica,
                           const struct error *why, int64_t now_us);
+/* Can the replica be rebuilt now?  When its pool has come back, its earlier failures are forgotten
+ * and the next attempt is due. */
+void rebuild_failures_see(struct rebuild_failures *failures, const char *replica, bool ready);
 /* It was rebuilt. */
 void rebuild_failures_forget(struct rebuild_failures *failures, const char *replica);
 /* NULL: none of this replica. */

@@ -46,6 +46,27 @@ START_TEST(each_failure_in_a_row_doubles_the_wait_up_to_a_limit) {
 }
 END_TEST
 
+START_TEST(a_pool_that_comes_back_ends_the_wait_of_its_replica_alone) {
+    struct rebuild_failures failures = { 0 };
+
+    for (int i = 0; i < 5; i++) {
+        rebuild_fails(&failures, A, 0);
+        rebuild_fails(&failures, B, 0);
+    }
+    rebuild_failures_see(&failures, A, true); /* it was there all the time */
+    ck_assert_ptr_nonnull(rebuild_failures_find(&failures, A));
+    rebuild_failures_see(&failures, A, false);
+    ck_assert_int_eq(rebuild_failures_next(&failures, both, 2, SECOND_US), -1);
+    rebuild_failures_see(&failures, A, true);
+    ck_assert_ptr_null(rebuild_failures_find(&failures, A));
+    ck_assert_int_eq(rebuild_failures_next(&failures, both, 2, SECOND_US), 0);
+    ck_assert_uint_eq(rebuild_failures_find(&failures, B)->backoff.failures, 5);
+    rebuild_fails(&failures, A, 0);
+    rebuild_failures_see(&failures, A, true);
+    ck_assert_int_eq(rebuild_failures_find(&failures, A)->backoff.due_us, 5 * SECOND_US);
+}
+END_TEST
+
 START_TEST(failures_of_more_replicas_than_a_volume_has_replace_the_oldest) {
     struct rebuild_failures failures = { 0 };
     char replica[UUID_SIZE] = A;
@@ -64,4 +85,5 @@ END_TEST
 
 CHECK_MAIN("rebuild_failures", a_replica_that_cannot_be_rebuilt_does_not_delay_another,
            each_failure_in_a_row_doubles_the_wait_up_to_a_limit,
+           a_pool_that_comes_back_ends_the_wait_of_its_replica_alone,
            failures_of_more_replicas_than_a_volume_has_replace_the_oldest)
