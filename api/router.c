@@ -315,7 +315,7 @@ static int api_prepare(struct api *api, struct error *err) {
     if (api->settings.server_uses && !api->settings.inline_transactions)
         api->askers = worker_pool_new("servers", ASKERS);
     if (readers > 0 && !api->settings.inline_transactions)
-        api->readers = worker_pool_new_fair("reads", readers);
+        api->readers = worker_pool_new_shared("reads", readers, readers > 1 ? readers - 1 : 1);
     if (api->settings.seats > 0)
         api->seats = seats_new(api->settings.seats);
     api->watchers =

@@ -58,8 +58,8 @@ static const struct option service_options[] = {
               "it is full, the slowest reader of the address with most is cut for another's list, or that is answered 503." },
     { .section = "DEFAULT", .key = "manager_workers", .type = OPTION_INT, .fallback = "16", .min = 1, .max = 1024,
       .help = "Threads that work on the volumes of one backend; every backend has its own. It has as many again for "
-              "operations that move much data, so that nothing else waits for those. One project has all but one at "
-              "most." },
+              "operations that move much data, so that nothing else waits for those. Of four and more "
+              "one project has all but one at most." },
     { .section = "DEFAULT", .key = "graceful_shutdown_timeout", .type = OPTION_SECONDS, .fallback = "60", .max = 3600,
       .help = "Seconds after SIGTERM that work in progress gets to end; then it is left to another manager or the "
               "next start. 0: as long as it takes." },

@@ -272,8 +272,11 @@ struct worker_pool *worker_pool_new(const char *name, unsigned threads) {
     return worker_pool_new_shared(name, threads, threads ? threads : 1);
 }
 
+/* Of fewer, one that is kept free would cost more than it gives. */
+#define WORTH_SHARING 4
+
 unsigned worker_share(unsigned threads) {
-    return threads > 1 ? threads - 1 : 1;
+    return threads >= WORTH_SHARING ? threads - 1 : threads ? threads : 1;
 }
 
 struct worker_pool *worker_pool_new_fair(const char *name, unsigned threads) {

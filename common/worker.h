@@ -26,7 +26,7 @@ struct worker_pool *worker_pool_new(const char *name, unsigned threads);
 /* No group has more than `group_most` of the threads, also when it is alone: the others find one
  * at once. */
 struct worker_pool *worker_pool_new_shared(const char *name, unsigned threads, unsigned group_most);
-/* The same: of several threads each group leaves one to the others. */
+/* The same: of four threads and more each group leaves one to the others. */
 struct worker_pool *worker_pool_new_fair(const char *name, unsigned threads);
 /* How many of `threads` one group has at most there. */
 unsigned worker_share(unsigned threads);

@@ -348,22 +348,22 @@ END_TEST
 START_TEST(one_project_never_has_all_workers_of_a_topic) {
     struct error err = { 0 };
     struct slow slow;
-    struct rpc *rpc = rpc_local_new(3);
+    struct rpc *rpc = rpc_local_new(4);
 
     witness_init(&slow.witness);
     sem_init(&slow.begun, 0, 0);
     sem_init(&slow.may_end, 0, 0);
     ck_assert_int_eq(rpc->engine->subscribe(rpc, "volume.a", consume_slowly, &slow, &err), 0);
-    for (int i = 0; i < 4; i++)
-        publish_of(rpc, &slow.witness, "many", "", "a");
-    for (int i = 0; i < 2; i++)
-        sem_wait(&slow.begun);
-    publish_of(rpc, &slow.witness, "few", "", "b"); /* while both work */
-    sem_wait(&slow.begun);
-    ck_assert_str_eq(slow.witness.seen, "aab");
     for (int i = 0; i < 5; i++)
+        publish_of(rpc, &slow.witness, "many", "", "a");
+    for (int i = 0; i < 3; i++)
+        sem_wait(&slow.begun);
+    publish_of(rpc, &slow.witness, "few", "", "b"); /* while all of the share work */
+    sem_wait(&slow.begun);
+    ck_assert_str_eq(slow.witness.seen, "aaab");
+    for (int i = 0; i < 6; i++)
         sem_post(&slow.may_end);
-    wait_kept(&slow.witness, 5);
+    wait_kept(&slow.witness, 6);
     rpc->engine->stop(rpc);
 }
 END_TEST

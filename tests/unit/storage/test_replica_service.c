@@ -81,7 +81,7 @@ static void begin(void) {
     snprintf(run, sizeof(run), "%s/run", top);
     ck_assert_int_eq(mkdir(run, 0700), 0);
     assert_done(pool_mark(paths[0], names[0], &err));
-    pool_list[0] = (struct pool_settings){ names[0], paths[0], NULL };
+    pool_list[0] = (struct pool_settings){ .name = names[0], .path = paths[0] };
     places = places_new();
     make_sessions();
     make_service();

@@ -27,7 +27,9 @@ static void start(void) {
         .look_ms = 5,
     };
 
-    *settings = (struct pool_settings){ names[0], paths[0], json_keep(arena, json_object()) };
+    *settings = (struct pool_settings){ .name = names[0],
+                                        .path = paths[0],
+                                        .labels = json_keep(arena, json_object()) };
     ck_assert_int_eq(pools_start(&all, &pools, &err), 0);
 }
 

@@ -44,7 +44,7 @@ static void make_service(const char *crl) {
                                                                       .last_port = 9999 } };
     struct wish *wish = wish_of(WISH_REPLICA, replica_document(0, 1));
 
-    pool = (struct pool_settings){ names[0], paths[0], NULL };
+    pool = (struct pool_settings){ .name = names[0], .path = paths[0] };
     assert_done(tls_directory_make(tls,
                                    &(struct tls_files){ .cert = path_of("server-cert.pem"),
                                                         .key = path_of("server-key.pem"),
