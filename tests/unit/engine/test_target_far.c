@@ -9,7 +9,7 @@
 #include "tests/lib/nbd.h"
 
 #define SILENCE_MS 2000
-/* Of a host that is busy with other tests, not silent: a replica that was cut off has missed writes. */
+/* For a host that is busy with other tests: a replica that was cut off has missed writes. */
 #define PATIENCE_MS 60000
 
 static struct far_host far, dead;
