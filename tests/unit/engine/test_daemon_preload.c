@@ -216,6 +216,9 @@ END_TEST
 START_TEST(other_memory_is_as_ever) {
     unsigned char *memory;
 
+#ifdef __SANITIZE_THREAD__ /* its allocator would be asked to free what the object has allocated */
+    return;
+#endif
     load();
     ck_assert_ptr_null(allocate((size_t)1 << 62));
     memory = reallocate(NULL, 10);
