@@ -211,7 +211,7 @@ class TakeOver(Roles):
     TAKEN_S = LEASE_S + 27
 
     def test_what_a_dead_manager_had_is_taken_over_in_time(self):
-        one = self.manager("node-1", "--manager_workers=5",
+        one = self.manager("node-1", "--manager_workers=6",
                            plan=f"extend_volume:delay:1:{NEVER_MS}").start()
         self.api.wait_manager()
         ids = self.create(10)

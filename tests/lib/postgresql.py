@@ -65,7 +65,7 @@ class Cluster:
             self.initialize()
         words = [f"{self.programs}/postgres", "-D", self.data, "-p", str(self.port),
                  "-k", self.directory, "-c", "listen_addresses=127.0.0.1",
-                 "-c", "max_connections=100", "-c", "max_pred_locks_per_transaction=256"]
+                 "-c", "max_connections=400", "-c", "max_pred_locks_per_transaction=256"]
         if not self.durable:
             words += ["-c", "fsync=off"]
         for setting in self.settings:
