@@ -10,6 +10,7 @@ libscoria_a_SOURCES += \
 	common/extend_header.h \
 	common/gib.h \
 	common/heap.c common/heap.h \
+	common/hex.c common/hex.h \
 	common/image_holes.c common/image_holes.h \
 	common/image_lock.c common/image_lock.h \
 	common/io_limits.c common/io_limits.h \
@@ -39,6 +40,7 @@ check_PROGRAMS += \
 	tests/unit/common/test_clock \
 	tests/unit/common/test_detached_call \
 	tests/unit/common/test_error \
+	tests/unit/common/test_hex \
 	tests/unit/common/test_md5 \
 	tests/unit/common/test_process \
 	tests/unit/common/test_quantity \

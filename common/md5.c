@@ -1,6 +1,7 @@
 #include "common/md5.h"
 
-#include <nettle/base16.h>
+#include "common/hex.h"
+
 #include <nettle/md5.h>
 
 /* By nettle and not by GnuTLS, which may refuse MD5 altogether: these are names, no secrets. */
@@ -16,6 +17,5 @@ void md5_hex(const void *bytes, size_t size, char ret[MD5_HEX_SIZE]) {
     unsigned char digest[MD5_SIZE];
 
     md5_bytes(bytes, size, digest);
-    base16_encode_update(ret, sizeof(digest), digest);
-    ret[MD5_HEX_SIZE - 1] = '\0';
+    hex_encode(digest, sizeof(digest), ret);
 }

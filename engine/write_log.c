@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
+#include "common/hex.h"
 #include "engine/write_log_format.h"
 
 #include <assert.h>
@@ -147,22 +148,11 @@ void write_log_read(struct arena *arena, const char *directory, const char *repl
 /* ---- as text ---- */
 
 const char *write_log_text(struct arena *arena, const struct write_log *log) {
-    static const char digits[] = "0123456789abcdef";
-    const unsigned char *bytes = (const unsigned char *)log->entries;
     size_t size = log->count * sizeof(*log->entries);
     char *text = arena_alloc(arena, size * 2 + 1);
 
-    for (size_t i = 0; i < size; i++) {
-        text[2 * i] = digits[bytes[i] >> 4];
-        text[2 * i + 1] = digits[bytes[i] & 15];
-    }
+    hex_encode(log->entries, size, text);
     return text;
-}
-
-static int value_of(char digit) {
-    return digit >= '0' && digit <= '9'   ? digit - '0'
-           : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
-                                          : -1;
 }
 
 void write_log_parse(struct arena *arena, const char *text, struct write_log *ret) {
@@ -174,16 +164,9 @@ void write_log_parse(struct arena *arena, const char *text, struct write_log *re
     ret->count = 0;
     ret->entries = arena_alloc(arena, (most + 1) * sizeof(*ret->entries));
     for (size_t i = 0; i < most; i++, text += digits) {
-        unsigned char *bytes = (unsigned char *)&ret->entries[ret->count];
-        bool good = true;
+        struct write_log_entry *entry = &ret->entries[ret->count];
 
-        for (size_t j = 0; j < digits / 2; j++) {
-            int high = value_of(text[2 * j]), low = value_of(text[2 * j + 1]);
-
-            good &= high >= 0 && low >= 0;
-            bytes[j] = (unsigned char)(high << 4 | low);
-        }
-        ret->count += good && is_whole(&ret->entries[ret->count]);
+        ret->count += hex_decode(text, entry, sizeof(*entry)) && is_whole(entry);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "storage/replica_calls.h"
 
 #include "common/cleanup.h"
+#include "common/hex.h"
 #include "engine/replica_access.h"
 #include "engine/replica_epoch.h"
 
@@ -120,8 +121,7 @@ static void put_sums(struct json_out *out, unsigned char (*sums)[REPLICA_SUM_SIZ
     for (int i = 0; i < count; i++) {
         char text[2 * REPLICA_SUM_SIZE + 1];
 
-        for (unsigned j = 0; j < REPLICA_SUM_SIZE; j++)
-            sprintf(text + 2 * j, "%02x", sums[i][j]);
+        hex_encode(sums[i], REPLICA_SUM_SIZE, text);
         out_text(out, text);
     }
     out_end_array(out);

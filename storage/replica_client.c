@@ -3,6 +3,7 @@
 #include "client/answer.h"
 #include "common/cleanup.h"
 #include "common/heap.h"
+#include "common/hex.h"
 #include "storage/replica_calls.h"
 #include "json/json.h"
 
@@ -193,15 +194,8 @@ static int flush(void *arg, const struct replica *replica, int64_t epoch, struct
 /* ---- sums ---- */
 
 static bool read_sum(const char *text, unsigned char ret[REPLICA_SUM_SIZE]) {
-    if (!text || strlen(text) != (size_t)2 * REPLICA_SUM_SIZE ||
-        strspn(text, "0123456789abcdef") != (size_t)2 * REPLICA_SUM_SIZE)
-        return false;
-    for (unsigned i = 0; i < REPLICA_SUM_SIZE; i++) {
-        char digits[3] = { text[2 * i], text[2 * i + 1], '\0' };
-
-        ret[i] = (unsigned char)strtoul(digits, NULL, 16);
-    }
-    return true;
+    return text && strlen(text) == (size_t)2 * REPLICA_SUM_SIZE &&
+           hex_decode(text, ret, REPLICA_SUM_SIZE);
 }
 
 static int sums(void *arg, const struct replica *replica, int64_t epoch, int64_t *at, int64_t end,
