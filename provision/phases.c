@@ -61,11 +61,6 @@ const struct state_table config_states = STATE_TABLE(
 
 /* ---- a volume ---- */
 
-static const char *const volume_names[] = {
-    [VOLUME_IS_INIT] = "Init", [VOLUME_IS_HEALTHY] = "Healthy", [VOLUME_IS_DEGRADED] = "Degraded",
-    [VOLUME_IS_OFFLINE] = "Offline", [VOLUME_IS_ERROR] = "Error",
-};
-
 static const char *const volume_events[] = {
     [VOLUME_FOUND + VOLUME_IS_INIT] = "found Init",
     [VOLUME_FOUND + VOLUME_IS_HEALTHY] = "found Healthy",
@@ -100,8 +95,12 @@ static const struct state_row volume_rows[] = {
 };
 static atomic_uint volume_reached[LENGTH(volume_rows)];
 
-const struct state_table volume_states = STATE_TABLE(
-    "volume", VOLUME_IS_INIT, volume_names, volume_events, no_event, volume_rows, volume_reached);
+const struct state_table volume_states = {
+    .name = "volume", .initial = VOLUME_IS_INIT, .states = volume_phase_names,
+    .events = volume_events, .actions = no_event, .state_count = VOLUME_PHASES,
+    .event_count = LENGTH(volume_events), .action_count = LENGTH(no_event), .rows = volume_rows,
+    .count = LENGTH(volume_rows), .reached = volume_reached,
+};
 
 /* ---- a replica ---- */
 

@@ -11,7 +11,8 @@ const char *const volume_phase_names[] = {
     [VOLUME_IS_ERROR] = "Error",       [VOLUME_PHASES] = NULL,
 };
 
-enum volume_phase volume_phase_named(const char *name) {
+/* VOLUME_IS_INIT: none of them. */
+static enum volume_phase phase_of(const char *name) {
     for (unsigned i = 0; name && volume_phase_names[i]; i++)
         if (strcmp(volume_phase_names[i], name) == 0)
             return i;
@@ -44,7 +45,7 @@ void volume_facts_read(const json_t *spec, const json_t *status, struct volume_f
     const char *served = text_of(status, "servedPhase");
 
     facts->needed = (unsigned)json_integer_value(json_object_get(spec, "consistencyFactor"));
-    facts->reached = volume_phase_named(*served ? served : text_of(status, "phase"));
+    facts->reached = phase_of(*served ? served : text_of(status, "phase"));
     facts->is_assigned = *text_of(spec, "nodeId") != '\0';
     facts->is_serving = strcmp(text_of(json_object_get(status, "target"), "state"), "Serving") == 0;
     facts->is_listed = json_object_get(status, "target") && json_array_size(list) > 0;

@@ -24,8 +24,6 @@ enum volume_phase {
 
 extern const char *const volume_phase_names[]; /* by number, ended with NULL */
 
-enum volume_phase volume_phase_named(const char *name); /* VOLUME_IS_INIT: none of them */
-
 struct volume_facts {
     unsigned needed;           /* replicas without which nothing is written */
     enum volume_phase reached; /* as its node has reported it, the present one or the last */
