@@ -56,7 +56,7 @@ struct errand *errand_on_disk(struct hypervisor *hypervisor, void (*body)(struct
                               const struct disk *disk, const char *top, const char *base);
 void errand_free(struct errand *errand);
 
-/* Of calls whose work is a pointer to an errand. */
+/* For calls that work on a pointer to an errand. */
 extern const struct detached_function errand_function;
 
 /* Takes it.  NULL when the answer did not come; else the errand, which is the caller's again. */

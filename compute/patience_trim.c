@@ -34,7 +34,7 @@ void patience_abandon_trims(struct patience *patience) {
     pthread_mutex_unlock(&patience->lock);
 }
 
-/* With the lock: those that ended before `until_us` go: nobody fetches their end. */
+/* With the lock: those that ended before `until_us` go, as their end was not fetched. */
 static void drop_trims(struct patience *patience, int64_t until_us) {
     struct errand *trim, *next;
 

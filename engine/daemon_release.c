@@ -51,7 +51,7 @@ static int start(void *(*run)(void *arg), void *arg) {
     return code;
 }
 
-/* A file system may hold up whoever closes a file of it: each has a thread. */
+/* A file system may hold up the closing of a file: each has a thread. */
 static void release(int fd) {
     atomic_fetch_add(&closing, 1);
     if (start(replace, (void *)(intptr_t)fd) != 0)

@@ -71,7 +71,7 @@ struct replica_access {
     int (*sums)(void *arg, const struct replica *replica, int64_t epoch, int64_t *at, int64_t end,
                 unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err);
 
-    /* write_log_begin() and write_log_read() of a replica at another host, whose log is there. */
+    /* write_log_begin() and write_log_read() at another host, which has its replica's log. */
     int (*begin_log)(void *arg, const struct replica *replica, int64_t epoch,
                      const struct generation_id *before, const struct generation_id *next,
                      struct error *err);
