@@ -31,33 +31,33 @@ static const char *const level_names[] = { "DEBUG", "INFO", "WARNING", "ERROR" }
 
 /* clang-format off */
 static struct {
-    const char *name;
+    const char *name, *folder; /* operators set levels by name: it stays when a folder moves */
     _Atomic enum log_level least;
 } loggers[] = {
-    { ROOT, LOG_INFO },
-    { ROOT ".api", LOG_INFO },
-    { ROOT ".client", LOG_INFO },
-    { ROOT ".cmd", LOG_INFO },
-    { ROOT ".common", LOG_INFO },
-    { ROOT ".compute", LOG_INFO },
-    { ROOT ".config", LOG_INFO },
-    { ROOT ".csi", LOG_INFO },
-    { ROOT ".db", LOG_INFO },
-    { ROOT ".drivers", LOG_INFO },
-    { ROOT ".engine", LOG_INFO },
-    { ROOT ".grpc", LOG_INFO },
-    { ROOT ".http", LOG_INFO },
-    { ROOT ".identity", LOG_INFO },
-    { ROOT ".json", LOG_INFO },
-    { ROOT ".kubernetes", LOG_INFO },
-    { ROOT ".ledger", LOG_INFO },
-    { ROOT ".manager", LOG_INFO },
-    { ROOT ".policy", LOG_INFO },
-    { ROOT ".provision", LOG_INFO },
-    { ROOT ".replicated", LOG_INFO },
-    { ROOT ".rpc", LOG_INFO },
-    { ROOT ".storage", LOG_INFO },
-    { ROOT ".volume", LOG_INFO },
+    { ROOT, "", LOG_INFO },
+    { ROOT ".api", "api", LOG_INFO },
+    { ROOT ".client", "client", LOG_INFO },
+    { ROOT ".cmd", "cmd", LOG_INFO },
+    { ROOT ".common", "common", LOG_INFO },
+    { ROOT ".compute", "compute", LOG_INFO },
+    { ROOT ".config", "config", LOG_INFO },
+    { ROOT ".csi", "csi", LOG_INFO },
+    { ROOT ".db", "db", LOG_INFO },
+    { ROOT ".drivers", "drivers", LOG_INFO },
+    { ROOT ".engine", "engine", LOG_INFO },
+    { ROOT ".grpc", "grpc", LOG_INFO },
+    { ROOT ".http", "http", LOG_INFO },
+    { ROOT ".identity", "identity", LOG_INFO },
+    { ROOT ".json", "json", LOG_INFO },
+    { ROOT ".kubernetes", "kubernetes", LOG_INFO },
+    { ROOT ".ledger", "ledger", LOG_INFO },
+    { ROOT ".manager", "manager", LOG_INFO },
+    { ROOT ".policy", "policy", LOG_INFO },
+    { ROOT ".provision", "provision", LOG_INFO },
+    { ROOT ".replicated", "replicated", LOG_INFO },
+    { ROOT ".rpc", "rpc", LOG_INFO },
+    { ROOT ".storage", "storage", LOG_INFO },
+    { ROOT ".volume", "volume", LOG_INFO },
 };
 /* clang-format on */
 
@@ -250,12 +250,10 @@ bool log_level_parse(const char *name, enum log_level *ret) {
 /* Of a file as the build names it, from the top of the sources on: "db" of "db/clock.c".  Every
  * folder of the program has a row (tests/lint/layers.sh); tests and bench are the root's. */
 static unsigned logger_of(const char *file) {
-    size_t length = strcspn(file, "/");
-
     for (unsigned i = 1; i < LENGTH(loggers); i++) {
-        const char *name = loggers[i].name + strlen(ROOT ".");
+        size_t length = strlen(loggers[i].folder);
 
-        if (strncmp(name, file, length) == 0 && name[length] == '\0')
+        if (strncmp(loggers[i].folder, file, length) == 0 && file[length] == '/')
             return i;
     }
     return 0;
