@@ -2,8 +2,8 @@
 
 #include "common/clock.h"
 #include "common/instance_header.h"
+#include "declared/replica_pool.h"
 #include "http/exchange.h"
-#include "provision/replica_pool.h"
 
 int agent_instance(const struct request *request, const char **ret, struct error *err) {
     const char *instance = http_header(request->http, INSTANCE_HEADER);

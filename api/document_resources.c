@@ -5,7 +5,7 @@
 #include "api/document_watch.h"
 #include "api/page.h"
 #include "api/page_pairs.h"
-#include "provision/document_own.h"
+#include "declared/document_own.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
- * Documents of provision/ on this API: a resource for each kind, wrapped as the objects of this API
+ * Documents of declared/ on this API: a resource for each kind, wrapped as the objects of this API
  * are.  {id} in a path is a name or a uid.
  */
 #pragma once
 
 #include "api/routes.h"
-#include "provision/document.h"
+#include "declared/document.h"
 
 extern const struct resource volume_policy_resource, volume_config_resource,
     replicated_volume_resource, volume_replica_resource, volume_config_snapshot_resource;

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "provision/kind.h"
+#include "declared/kind.h"
 
 #include <stdbool.h>
 

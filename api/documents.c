@@ -1,13 +1,13 @@
 /*
- * Documents of provision/ on this API: what is asked of them, and what a config has become.
+ * Documents of declared/ on this API: what is asked of them, and what a config has become.
  */
 #include "api/agent_instance.h"
 #include "api/document_resources.h"
 
 #include "api/answer.h"
-#include "provision/document_edit.h"
-#include "provision/document_own.h"
-#include "provision/volume_salvage.h"
+#include "declared/document_edit.h"
+#include "declared/document_own.h"
+#include "declared/volume_salvage.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 /* ---- changes ---- */
 
-/* Told for the description of the API; the kind of the document has the rest (provision/kind.h). */
+/* Told for the description of the API; the kind of the document has the rest (declared/kind.h). */
 struct document_body {
     const char *api_version, *kind;
     const json_t *metadata, *spec, *publish, *details, *status;

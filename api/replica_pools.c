@@ -4,7 +4,7 @@
 #include "api/agent_instance.h"
 #include "api/answer.h"
 #include "api/routes.h"
-#include "provision/replica_pool.h"
+#include "declared/replica_pool.h"
 
 /* Of one that is drained: how many replicas it still has. */
 struct shown_pool {

@@ -4,7 +4,7 @@
 #include "api/document_watch.h"
 #include "api/page_read.h"
 #include "api/routes.h"
-#include "provision/document_store.h"
+#include "declared/document_store.h"
 
 #include <inttypes.h>
 

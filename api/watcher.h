@@ -4,8 +4,8 @@
  */
 #pragma once
 
+#include "declared/document_changes.h"
 #include "http/stream.h"
-#include "provision/document_changes.h"
 
 #include <stdbool.h>
 #include <sys/queue.h>

@@ -15,7 +15,7 @@
 #pragma once
 
 #include "api/request.h"
-#include "provision/document_changes.h"
+#include "declared/document_changes.h"
 
 #define WATCHERS_LOOK_MS 500
 /* Who hears nothing else hears a bookmark, so often. */

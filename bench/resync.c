@@ -4,10 +4,10 @@
  * all of them that finds nothing to do.
  */
 #include "common/cleanup.h"
-#include "provision/controller.h"
-#include "provision/document_edit.h"
-#include "provision/document_own.h"
-#include "provision/replica_pool.h"
+#include "declared/controller.h"
+#include "declared/document_edit.h"
+#include "declared/document_own.h"
+#include "declared/replica_pool.h"
 #include "json/json.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "client/documents.h"
 #include "config/config.h"
-#include "provision/kind.h"
+#include "declared/kind.h"
 
 struct own_user;
 

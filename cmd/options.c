@@ -6,6 +6,7 @@
 #include "cmd/parts.h"
 #include "compute/agent.h"
 #include "csi/driver.h"
+#include "declared/controller.h"
 #include "drivers/driver.h"
 #include "identity/authtoken.h"
 #include "identity/identity.h"
@@ -13,7 +14,6 @@
 #include "kubernetes/bridge.h"
 #include "ledger/settings.h"
 #include "policy/rule.h"
-#include "provision/controller.h"
 #include "rpc/amqp/amqp.h"
 #include "storage/agent.h"
 

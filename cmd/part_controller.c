@@ -1,7 +1,7 @@
 #include "api/router.h"
 #include "cmd/part.h"
 #include "db/db.h"
-#include "provision/controller.h"
+#include "declared/controller.h"
 
 /* Here, and on PostgreSQL in any other process, too. */
 static void documents_changed(void *arg) {

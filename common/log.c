@@ -53,7 +53,7 @@ static struct {
     { ROOT ".ledger", "ledger", LOG_INFO },
     { ROOT ".manager", "manager", LOG_INFO },
     { ROOT ".policy", "policy", LOG_INFO },
-    { ROOT ".provision", "provision", LOG_INFO },
+    { ROOT ".provision", "declared", LOG_INFO },
     { ROOT ".replicated", "replicated", LOG_INFO },
     { ROOT ".rpc", "rpc", LOG_INFO },
     { ROOT ".storage", "storage", LOG_INFO },

@@ -4,9 +4,9 @@
  */
 #include "common/cleanup.h"
 #include "common/clock.h"
+#include "declared/replica_pool.h"
 #include "ledger/query.h"
 #include "manager/check.private.h"
-#include "provision/replica_pool.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -30,5 +30,5 @@ int group_quota_take(struct work *work, const char *project_id, struct error *er
 int group_quota_give_back(struct work *work, const char *project_id, struct error *err);
 
 /* What the rows of volumes, snapshots and groups say is in use, and those of declared volumes
- * (provision/document_quota.h), for quota_recount(). */
+ * (declared/document_quota.h), for quota_recount(). */
 extern const char volume_quota_in_use[];

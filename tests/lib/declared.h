@@ -5,11 +5,11 @@
 #pragma once
 
 #include "common/cleanup.h"
-#include "provision/condition.h"
-#include "provision/document_edit.h"
-#include "provision/document_own.h"
-#include "provision/reconcile.h"
-#include "provision/replica_pool.h"
+#include "declared/condition.h"
+#include "declared/document_edit.h"
+#include "declared/document_own.h"
+#include "declared/reconcile.h"
+#include "declared/replica_pool.h"
 #include "tests/lib/work_test.h"
 #include "json/json.h"
 

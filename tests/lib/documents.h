@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "provision/document_own.h"
+#include "declared/document_own.h"
 #include "tests/lib/world.h"
 #include "json/json.h"
 

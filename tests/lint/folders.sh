@@ -16,15 +16,15 @@ replicated  common json config http identity client drivers
 engine      common json
 ledger      common json config policy db
 volume      common json config policy db rpc drivers ledger
-provision   common json config policy db ledger
-manager     common json config policy client db rpc drivers ledger volume provision
-api         common json config http policy identity db rpc drivers ledger volume provision
+declared    common json config policy db ledger
+manager     common json config policy client db rpc drivers ledger volume declared
+api         common json config http policy identity db rpc drivers ledger volume declared
 compute     common json config http identity client
 storage     common json config http identity client engine
 kubernetes  common json config http identity client
 grpc        common http
 csi         common json config http identity client grpc
-cmd         common json config http policy identity client db rpc drivers ledger volume provision manager api compute kubernetes storage grpc csi
+cmd         common json config http policy identity client db rpc drivers ledger volume declared manager api compute kubernetes storage grpc csi
 '
 declare -A may=()
 folders=()

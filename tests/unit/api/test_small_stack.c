@@ -2,9 +2,9 @@
  * What recurses over input on its way from a client or a file, at its bound.
  */
 #include "api/router.h"
+#include "declared/schema.h"
 #include "drivers/file/qemu_img.h"
 #include "policy/rule.h"
-#include "provision/schema.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/small_stack.h"
 #include "tests/lib/world.h"

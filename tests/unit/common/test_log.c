@@ -174,6 +174,24 @@ START_TEST(each_folder_has_a_level_of_its_own) {
 }
 END_TEST
 
+START_TEST(a_logger_keeps_its_name_when_its_folder_moves) {
+    static const struct {
+        const char *name, *file;
+    } rows[] = {
+        { "scoria.provision", "declared/controller.c" },
+    };
+
+    for (size_t i = 0; i < LENGTH(rows); i++) {
+        open_log(LOG_WARNING, LOG_TEXT);
+        for (unsigned k = 0; k < log_loggers(); k++)
+            if (strcmp(log_logger(k), rows[i].name) == 0)
+                log_set_level(k, LOG_INFO);
+        log_event_of(rows[i].file, LOG_INFO, NULL, "x", NULL);
+        ck_assert_str_eq(text_line(), "INFO x\n");
+    }
+}
+END_TEST
+
 START_TEST(levels_are_read_in_any_case) {
     enum log_level level = LOG_ERROR;
 
@@ -363,7 +381,8 @@ CHECK_MAIN("log", text_holds_event_fields_and_context, json_holds_event_fields_a
            what_the_context_does_not_know_is_left_out,
            a_line_without_a_context_has_that_of_its_threads_work,
            the_work_of_one_thread_is_not_that_of_another, each_folder_has_a_level_of_its_own,
-           levels_are_read_in_any_case, events_below_the_level_and_a_closed_log_write_nothing,
+           a_logger_keeps_its_name_when_its_folder_moves, levels_are_read_in_any_case,
+           events_below_the_level_and_a_closed_log_write_nothing,
            values_cannot_forge_fields_or_lines, json_lines_stay_json_whatever_the_value,
            long_text_lines_are_cut_and_keep_the_context, json_lines_of_every_length_are_json,
            an_endless_event_is_cut_too, errno_survives_also_a_log_that_fails,

@@ -1,0 +1,161 @@
+#include "declared/changes.h"
+
+#include "declared/document_store.h"
+#include "ledger/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AFTER(kind, version) " = '" kind "' AND " version " > $1 ORDER BY " version " LIMIT $2"
+
+/* Each: the number, and the config that it is about. */
+static const char *const sources[] = {
+    "SELECT version, id FROM documents WHERE kind" AFTER("CStorVolumeConfig", "version"),
+    "SELECT version, owner_id FROM documents WHERE kind" AFTER("CStorVolume", "version"),
+    "SELECT r.version, v.owner_id FROM documents r JOIN documents v ON v.id = r.owner_id "
+    "WHERE r.kind" AFTER("CStorVolumeReplica", "r.version"),
+    "SELECT version, owner_id FROM documents WHERE kind" AFTER("CStorVolumeSnapshot", "version"),
+    /* of those that have gone, when what they belonged to is there */
+    "SELECT version, owner_id FROM documents_gone WHERE kind" AFTER("CStorVolume", "version"),
+    "SELECT version, owner_id FROM documents_gone WHERE kind" AFTER("CStorVolumeSnapshot",
+                                                                    "version"),
+    "SELECT r.version, v.owner_id FROM documents_gone r JOIN documents v ON v.id = r.owner_id "
+    "WHERE r.kind" AFTER("CStorVolumeReplica", "r.version"),
+};
+
+struct found {
+    const char **ids;
+    unsigned count;
+};
+
+static void put(struct work *work, struct found *found, const char *id) {
+    found->ids = query_grow(work->arena, found->ids, found->count, sizeof *found->ids);
+    found->ids[found->count++] = id;
+}
+
+/* *ret: the last number that was told, when there were more than may be told at once. */
+static int read_source(struct work *work, const char *sql, int64_t after, struct found *found,
+                       int64_t *ret, struct error *err) {
+    autorows struct db_rows *rows =
+        db_query(work->tx, err, sql, DB_INT(after), DB_INT(CHANGES_MOST));
+    int more = -1, count = 0;
+    int64_t last = after;
+
+    while (rows && (more = db_next(rows, err)) > 0) {
+        count++;
+        last = db_int(rows, 0);
+        if (!db_is_null(rows, 1))
+            put(work, found, db_copy(rows, 1, work->arena));
+    }
+    if (more < 0)
+        return -1;
+    if (count == CHANGES_MOST && last < *ret)
+        *ret = last;
+    return 0;
+}
+
+static int compare(const void *one, const void *other) {
+    return strcmp(*(const char *const *)one, *(const char *const *)other);
+}
+
+static unsigned drop_doubles(const char **ids, unsigned count) {
+    unsigned kept = 0;
+
+    if (count > 0)
+        qsort(ids, count, sizeof *ids, compare);
+    for (unsigned i = 0; i < count; i++)
+        if (kept == 0 || strcmp(ids[kept - 1], ids[i]) != 0)
+            ids[kept++] = ids[i];
+    return kept;
+}
+
+/* ---- those that wait for what changed ---- */
+
+#define CHANGED(kind) " WHERE kind = '" kind "' AND version > $1"
+
+/* Each: has such a one changed, and who may go on then. */
+/* clang-format off */
+static const struct {
+    const char *changed, *waiting;
+} waits[] = {
+    /* Of a policy all of its own project: others do not pay for edits that are none of theirs. */
+    { "SELECT 1 FROM documents" CHANGED("CStorVolumePolicy") " LIMIT 1",
+      "SELECT id FROM documents WHERE kind = 'CStorVolumeConfig' AND project_id IN "
+      "(SELECT project_id FROM documents" CHANGED("CStorVolumePolicy") ")" },
+    /* Of a snapshot, which another pool may hold now, those that are made of its volume's; each
+     * once, however many snapshots have changed. */
+    { "SELECT 1 FROM documents" CHANGED("CStorVolumeSnapshot") " LIMIT 1",
+      "SELECT l.document_id FROM (SELECT DISTINCT owner_id "
+      "FROM documents" CHANGED("CStorVolumeSnapshot") ") AS s "
+      "JOIN documents c ON c.id = s.owner_id "
+      "JOIN document_labels l ON l.project_id = c.project_id "
+      "AND l.key = '" LABEL_SOURCE "' AND l.value = c.name" },
+};
+/* clang-format on */
+
+static int read_ids(struct work *work, const char *sql, int64_t version, struct found *found,
+                    struct error *err) {
+    autorows struct db_rows *rows = db_query(work->tx, err, sql, DB_INT(version));
+    int more = -1;
+
+    while (rows && (more = db_next(rows, err)) > 0)
+        put(work, found, db_copy(rows, 0, work->arena));
+    return more;
+}
+
+static int read_waiting(struct work *work, int64_t version, struct changes *ret,
+                        struct error *err) {
+    struct found found = { .count = 0 };
+
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        int64_t one;
+        int changed = db_query_int(work->tx, &one, err, waits[i].changed, DB_INT(version));
+
+        if (changed < 0 || (changed && read_ids(work, waits[i].waiting, version, &found, err) < 0))
+            return -1;
+    }
+    ret->waiting = found.ids;
+    ret->waiting_count = found.count;
+    return 0;
+}
+
+/* ---- all ---- */
+
+int changes_read(struct work *work, int64_t version, struct changes *ret, struct error *err) {
+    struct found found = { .count = 0 };
+    struct changes changes = { .count = 0 };
+
+    if (document_last_version(work, &changes.version, err) < 0)
+        return -1;
+    if (changes.version != version) {
+        for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
+            if (read_source(work, sources[i], version, &found, &changes.version, err) < 0)
+                return -1;
+        if (read_waiting(work, version, &changes, err) < 0)
+            return -1;
+    }
+    changes.configs = found.ids;
+    changes.count = drop_doubles(found.ids, found.count);
+    *ret = changes;
+    return 0;
+}
+
+int changes_walk(struct work *work, int64_t *version, int64_t last, unsigned most,
+                 const char ***ret, struct error *err) {
+    autorows struct db_rows *rows =
+        db_query(work->tx, err,
+                 "SELECT version, id FROM documents WHERE kind = $1 AND version > $2 AND "
+                 "version <= $3 ORDER BY version LIMIT $4",
+                 DB_TEXT(kind_volume_config.name), DB_INT(*version), DB_INT(last), DB_INT(most));
+    struct found found = { .count = 0 };
+    int more = -1;
+
+    while (rows && (more = db_next(rows, err)) > 0) {
+        put(work, &found, db_copy(rows, 1, work->arena));
+        *version = db_int(rows, 0);
+    }
+    if (more < 0)
+        return -1;
+    *ret = found.ids;
+    return (int)found.count;
+}

@@ -1,0 +1,69 @@
+#include "declared/config_reclaim.h"
+
+#include "declared/phases.h"
+#include "declared/volume_revert.h"
+#include "json/json.h"
+
+static const json_t *reclaim_of(const struct document *config) {
+    return json_object_get(config->status, "reclaim");
+}
+
+static const json_t *wanted_of(const struct document *config) {
+    return json_at(config->body, "spec.reclaim");
+}
+
+/* NULL: none. */
+static const char *node_of(const struct document *config) {
+    const char *node = json_text_at(config->body, "publish.nodeId");
+
+    return node && *node ? node : NULL;
+}
+
+const json_t *config_reclaim_pending(const struct document *config) {
+    const json_t *reclaim = reclaim_of(config);
+
+    return json_text_is(reclaim, "phase", CONFIG_RECLAIM_PENDING) ? reclaim : NULL;
+}
+
+static bool is_new(const struct document *config, const json_t *wanted) {
+    return wanted && !json_text_is(reclaim_of(config), "request", json_text_of(wanted, "request"));
+}
+
+static int begin(const struct document *before, struct document *after, struct error *err) {
+    json_int_t number = json_int_at(reclaim_of(before), "number") + 1;
+
+    if (!phase_is(&config_states, before->status, CONFIG_BOUND))
+        return error_set(err, ERROR_CONFLICT, "spec.reclaim: Volume config %s is not Bound.",
+                         before->name);
+    if (node_of(after))
+        return error_set(err, ERROR_CONFLICT,
+                         "spec.reclaim: Volume config %s is published on node %s, where its file "
+                         "system gives back room; its replicas do so when it is published nowhere.",
+                         before->name, node_of(after));
+    if (volume_revert_pending(after))
+        return error_set(err, ERROR_CONFLICT,
+                         "spec.reclaim: Volume config %s is reverted to a snapshot.", before->name);
+    json_object_set_new(after->status, "reclaim",
+                        json_pack("{s:I, s:s, s:s}", "number", number, "request",
+                                  json_text_of(wanted_of(after), "request"), "phase",
+                                  CONFIG_RECLAIM_PENDING));
+    return 0;
+}
+
+static void stop(struct document *config) {
+    json_t *stopped = json_deep_copy(reclaim_of(config));
+
+    json_object_set_new(stopped, "phase", json_string(CONFIG_RECLAIM_STOPPED));
+    json_object_set_new(stopped, "message", json_string("The volume was published meanwhile."));
+    json_object_set_new(config->status, "reclaim", stopped);
+}
+
+int config_reclaim_edit(struct work *work, const struct document *before, struct document *after,
+                        struct error *err) {
+    (void)work;
+    if (is_new(before, wanted_of(after)) && begin(before, after, err) < 0)
+        return -1;
+    if (config_reclaim_pending(after) && node_of(after))
+        stop(after);
+    return 0;
+}

@@ -1,0 +1,120 @@
+#include "declared/definition.h"
+
+#include "common/arena.h"
+#include "declared/condition.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* ---- names ---- */
+
+/* As OpenEBS has them: "cstorvolumepolicies". */
+static const char *plural_of(struct arena *arena, const struct document_kind *kind) {
+    char *name = arena_text(arena, kind->name);
+    size_t length = strlen(name);
+
+    for (char *c = name; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    if (name[length - 1] != 'y')
+        return arena_join(arena, name, "s", NULL);
+    name[length - 1] = '\0';
+    return arena_join(arena, name, "ies", NULL);
+}
+
+static json_t *names_of(struct arena *arena, const struct document_kind *kind) {
+    char *singular = arena_text(arena, kind->name);
+
+    for (char *c = singular; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return json_pack("{ss ss ss s[s] s[s]}", "plural", plural_of(arena, kind), "singular", singular,
+                     "kind", kind->name, "shortNames", kind->short_name, "categories", "cstor");
+}
+
+/* ---- columns ---- */
+
+struct column {
+    const struct document_kind *kind; /* NULL: of all */
+    const char *name, *type, *path;
+};
+
+/* clang-format off */
+static const struct column columns[] = {
+    { &kind_volume_config, "Capacity", "string", ".status.capacity.storage" },
+    { &kind_volume_config, "Node", "string", ".publish.nodeId" },
+    { &kind_volume_config_snapshot, "Volume", "string", ".spec.volumeName" },
+    { &kind_volume_config_snapshot, "Capacity", "string", ".status.capacity.storage" },
+    { &kind_replicated_volume, "Capacity", "string", ".status.capacity" },
+    { &kind_replicated_volume, "Node", "string", ".status.target.nodeId" },
+    { &kind_volume_replica, "Pool", "string", ".spec.poolName" },
+    { &kind_volume_replica, "Used", "string", ".status.capacity.used" },
+    { &kind_volume_replica, "Allocated", "string", ".status.capacity.total" },
+    { NULL, "Status", "string", ".status.phase" },
+    { &kind_volume_config, "Applied", "string", ".status.conditions[?(@.type==\"Applied\")].status" },
+    { &kind_volume_policy, "Applied", "string", ".status.conditions[?(@.type==\"Applied\")].status" },
+    { NULL, "Age", "date", ".metadata.creationTimestamp" },
+};
+/* clang-format on */
+
+static json_t *columns_of(const struct document_kind *kind) {
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (!columns[i].kind || columns[i].kind == kind)
+            json_array_append_new(list, json_pack("{ss ss ss}", "name", columns[i].name, "type",
+                                                  columns[i].type, "jsonPath", columns[i].path));
+    return list;
+}
+
+/* ---- the schema ---- */
+
+/* clang-format off */
+static const struct schema_field status_fields[] = {
+    { "phase", SCHEMA_TEXT, .about = "How it is." },
+    { "observedGeneration", SCHEMA_INT, .about = "The generation that the service was told of." },
+    { "capacity", SCHEMA_QUANTITIES, .about = "Its real size." },
+    { "poolInfo", SCHEMA_LIST, .about = "The pools that have a replica." },
+    { "conditions", SCHEMA_LIST, .of = condition_fields, .max = CONDITIONS_MOST,
+      .about = "What goes on, and whether the service took what is declared." },
+    SCHEMA_FIELDS_END,
+};
+/* clang-format on */
+
+/* What the service writes of its own it may write more of than is told here. */
+static json_t *status_of(const struct document_kind *kind) {
+    json_t *schema =
+        definition_schema(kind->status_fields ? kind->status_fields : status_fields, false);
+
+    if (!kind->status_fields)
+        json_object_set_new(schema, "x-kubernetes-preserve-unknown-fields", json_true());
+    json_object_set_new(schema, "description", json_string("What is; the service writes it."));
+    return schema;
+}
+
+static json_t *schema_of(const struct document_kind *kind) {
+    json_t *schema = definition_schema(kind->fields, true), *properties = json_object();
+
+    json_object_set_new(properties, "apiVersion", json_pack("{ss}", "type", "string"));
+    json_object_set_new(properties, "kind", json_pack("{ss}", "type", "string"));
+    json_object_set_new(properties, "metadata", json_pack("{ss}", "type", "object"));
+    json_object_update(properties, json_object_get(schema, "properties"));
+    json_object_set_new(properties, "status", status_of(kind));
+    json_object_set_new(schema, "properties", properties);
+    json_object_set_new(schema, "description", json_sprintf("%s of scoria.", kind->label));
+    return schema;
+}
+
+/* ---- the whole ---- */
+
+json_t *definition_of(const struct document_kind *kind) {
+    autoarena struct arena *arena = arena_new();
+    json_t *version =
+        json_pack("{ss sb sb s{s{}} so s{so}}", "name", DEFINITION_VERSION, "served", 1, "storage",
+                  1, "subresources", "status", "additionalPrinterColumns", columns_of(kind),
+                  "schema", "openAPIV3Schema", schema_of(kind));
+
+    return json_pack("{ss ss s{ss} s{ss ss so s[o]}}", "apiVersion", "apiextensions.k8s.io/v1",
+                     "kind", "CustomResourceDefinition", "metadata", "name",
+                     arena_join(arena, plural_of(arena, kind), ".", DEFINITION_GROUP, NULL), "spec",
+                     "group", DEFINITION_GROUP, "scope", "Namespaced", "names",
+                     names_of(arena, kind), "versions", version);
+}

@@ -1,0 +1,270 @@
+#include "declared/document_store.private.h"
+
+#include "declared/document_quota.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* ---- numbers ---- */
+
+/* The row is this transaction's until it ends, and so changes are seen in their order. */
+int document_next_version(struct work *work, int64_t *ret, struct error *err) {
+    int rows = db_run(work->tx, err, "UPDATE document_versions SET version = version + 1");
+
+    if (rows < 0)
+        return -1;
+    db_tx_tells(work->tx, DB_DOCUMENTS);
+    return document_last_version(work, ret, err);
+}
+
+/* ---- writing ---- */
+
+const struct pair_rows document_label_rows = {
+    .what = "Labels of document",
+    PAIR_ROWS_SOUGHT("document_labels", "document_id"),
+};
+
+static const char *metadata_text(struct work *work, const struct document *document) {
+    json_t *metadata = json_keep(work->arena, json_object());
+
+    json_object_set(metadata, "labels", document->labels);
+    json_object_set(metadata, "annotations", document->annotations);
+    json_object_set(metadata, "finalizers", document->finalizers);
+    return json_text(work->arena, metadata);
+}
+
+static int write_labels(struct work *work, const struct document *document, struct error *err) {
+    struct pair *items =
+        arena_alloc(work->arena, json_object_size(document->labels) * sizeof *items + 1);
+    struct pairs pairs = { .items = items };
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(document->labels, key, value) items[pairs.count++] =
+        (struct pair){ key, json_string_value(value) };
+    return pair_rows_put(work, &document_label_rows, PAIR_OWNER(document), &pairs, false, err);
+}
+
+/* What stands in the row as JSON. */
+struct texts {
+    const char *metadata, *body;
+    size_t bytes;
+};
+
+static struct texts texts_of(struct work *work, const struct document *document) {
+    const json_t *publish = json_object_get(document->body, "publish");
+    struct texts texts = { metadata_text(work, document), json_text(work->arena, document->body),
+                           0 };
+
+    texts.bytes = strlen(texts.metadata) + strlen(texts.body) -
+                  (publish ? strlen(json_text(work->arena, publish)) : 0);
+    return texts;
+}
+
+size_t document_bytes(struct work *work, const struct document *document) {
+    return texts_of(work, document).bytes;
+}
+
+/* How many the project has of the kind, and bytes of them, is known without counting. */
+static int count_more(struct work *work, const struct document *document, int documents,
+                      int64_t bytes, struct error *err) {
+    if (documents == 0 && bytes == 0)
+        return 0;
+    return db_change(work->tx, err,
+                     "INSERT INTO document_counts (kind, project_id, documents, bytes) "
+                     "VALUES ($1, $2, $3, $4) ON CONFLICT (kind, project_id) DO UPDATE SET "
+                     "documents = document_counts.documents + excluded.documents, "
+                     "bytes = document_counts.bytes + excluded.bytes",
+                     DB_TEXT(document->kind->name), DB_TEXT(document->project_id),
+                     DB_INT(documents), DB_INT(bytes));
+}
+
+int document_count(struct work *work, const struct document_kind *kind, int64_t *ret,
+                   struct error *err) {
+    *ret = 0;
+    return db_query_int(work->tx, ret, err,
+                        "SELECT documents FROM document_counts "
+                        "WHERE kind = $1 AND project_id = $2",
+                        DB_TEXT(kind->name), DB_TEXT(work->context->project_id)) < 0
+               ? -1
+               : 0;
+}
+
+static int check_together(struct work *work, const struct document *document, int64_t more,
+                          struct error *err) {
+    int64_t most = work->settings->document_bytes, bytes = 0;
+
+    if (most == 0 || more <= 0)
+        return 0;
+    if (db_query_int(work->tx, &bytes, err,
+                     "SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM document_counts "
+                     "WHERE project_id = $1",
+                     DB_TEXT(document->project_id)) < 0)
+        return -1;
+    if (bytes + more <= most)
+        return 0;
+    return error_set(err, ERROR_OVER_QUOTA,
+                     "With %s %s the documents of the project would have %jd bytes together, more "
+                     "than %jd.",
+                     document->kind->label, document->name, (intmax_t)(bytes + more),
+                     (intmax_t)most);
+}
+
+int document_check_bytes(struct work *work, const struct document *before,
+                         const struct document *after, struct error *err) {
+    size_t bytes = document_bytes(work, after);
+    int64_t more = (int64_t)bytes - (before ? before->bytes : 0);
+
+    if (more > 0 && bytes > DOCUMENT_BYTES_MOST)
+        return error_set(err, ERROR_TOO_LARGE, "%s %s would be larger than %zu bytes.",
+                         after->kind->label, after->name, DOCUMENT_BYTES_MOST);
+    return check_together(work, after, more, err);
+}
+
+/* What the service makes of clients' documents is bounded by how many these are. */
+static struct texts counted_texts(struct work *work, struct document *document) {
+    struct texts texts = texts_of(work, document);
+
+    document->bytes = document->kind->ours ? 0 : (int64_t)texts.bytes;
+    return texts;
+}
+
+/* What quotas have of it, as its column has it. */
+static struct db_value counted(const struct document *document) {
+    return document->size_gb == DOCUMENT_NOT_COUNTED ? DB_NULL : DB_INT(document->size_gb);
+}
+
+/* A replica stays in its pool. */
+static const char *pool_of(const struct document *document) {
+    return document->kind == &kind_volume_replica
+               ? json_text_of(json_object_get(document->body, "spec"), "poolName")
+               : NULL;
+}
+
+int document_insert(struct work *work, struct document *document, struct error *err) {
+    struct texts texts = counted_texts(work, document);
+
+    if (document_quota_move(work, NULL, document, err) < 0 ||
+        db_change(
+            work->tx, err,
+            "INSERT INTO documents (id, kind, project_id, name, owner_id, version, "
+            "first_version, generation, metadata, body, status, created_at, node, size_gb, bytes, "
+            "pool) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)",
+            DB_TEXT(document->id), DB_TEXT(document->kind->name), DB_TEXT(document->project_id),
+            DB_TEXT(document->name), DB_TEXT(document->owner_id), DB_INT(document->version),
+            DB_INT(document->first_version), DB_INT(document->generation), DB_TEXT(texts.metadata),
+            DB_TEXT(texts.body), DB_TEXT(json_text(work->arena, document->status)),
+            DB_INT(document->created_at), DB_TEXT(document->node), counted(document),
+            DB_INT(document->bytes), DB_TEXT(pool_of(document))) < 0 ||
+        count_more(work, document, 1, document->bytes, err) < 0)
+        return -1;
+    return write_labels(work, document, err);
+}
+
+static bool is_same_text(const char *one, const char *other) {
+    return one && other ? strcmp(one, other) == 0 : one == other;
+}
+
+/* Who watches by what has changed is told: he may find it no longer. */
+static int note_move(struct work *work, const struct document *before, const struct document *after,
+                     struct error *err) {
+    if (json_equal(before->labels, after->labels) && is_same_text(before->node, after->node))
+        return 0;
+    if (db_change(work->tx, err,
+                  "INSERT INTO document_moves (version, kind, document_id) VALUES ($1, $2, $3)",
+                  DB_INT(after->version), DB_TEXT(after->kind->name), DB_TEXT(after->id)) < 0)
+        return -1;
+    return db_change(work->tx, err, "DELETE FROM document_moves WHERE kind = $1 AND version <= $2",
+                     DB_TEXT(after->kind->name), DB_INT(after->version - DOCUMENT_CHANGES_KEPT));
+}
+
+static int update_row(struct work *work, const struct document *before, struct document *after,
+                      struct error *err) {
+    struct texts texts = counted_texts(work, after);
+    int rows = db_run(
+        work->tx, err,
+        "UPDATE documents SET version = $3, generation = $4, metadata = $5, body = $6, "
+        "status = $7, updated_at = $8, deleted_at = $9, node = $10, size_gb = $11, "
+        "bytes = $12 WHERE id = $1 AND version = $2",
+        DB_TEXT(before->id), DB_INT(before->version), DB_INT(after->version),
+        DB_INT(after->generation), DB_TEXT(texts.metadata), DB_TEXT(texts.body),
+        DB_TEXT(json_text(work->arena, after->status)), DB_TIME(after->updated_at),
+        DB_TIME(after->deleted_at), DB_TEXT(after->node), counted(after), DB_INT(after->bytes));
+
+    if (error_if_none(rows, err, ERROR_CONFLICT, "%s %s was changed meanwhile; read it again.",
+                      before->kind->label, before->name) < 0 ||
+        count_more(work, after, 0, after->bytes - before->bytes, err) < 0 ||
+        note_move(work, before, after, err) < 0)
+        return -1;
+    return json_equal(before->labels, after->labels) ? 0 : write_labels(work, after, err);
+}
+
+/* Its last number stays for those who watch: for so many changes, and no longer. */
+static int drop_row(struct work *work, const struct document *document, struct error *err) {
+    if (db_change(work->tx, err,
+                  "INSERT INTO documents_gone (id, kind, project_id, name, version, deleted_at, "
+                  "node, owner_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+                  DB_TEXT(document->id), DB_TEXT(document->kind->name),
+                  DB_TEXT(document->project_id), DB_TEXT(document->name), DB_INT(document->version),
+                  DB_INT(work->clock_us), DB_TEXT(document->node),
+                  DB_TEXT(document->owner_id)) < 0 ||
+        db_change(work->tx, err, "DELETE FROM documents_gone WHERE kind = $1 AND version <= $2",
+                  DB_TEXT(document->kind->name),
+                  DB_INT(document->version - DOCUMENT_CHANGES_KEPT)) < 0 ||
+        count_more(work, document, -1, -document->bytes, err) < 0 ||
+        document_quota_end(work, document, err) < 0)
+        return -1;
+    return db_change(work->tx, err, "DELETE FROM documents WHERE id = $1", DB_TEXT(document->id));
+}
+
+/* ---- a change ---- */
+
+/* Nobody wants it, nothing has to be done first, nothing belongs to it: 1; else 0, or -1. */
+static int may_go(struct work *work, const struct document *document, struct error *err) {
+    int64_t one;
+    int owns;
+
+    if (!document->deleted_at || json_array_size(document->finalizers) > 0)
+        return 0;
+    owns = db_query_int(work->tx, &one, err, "SELECT 1 FROM documents WHERE owner_id = $1 LIMIT 1",
+                        DB_TEXT(document->id));
+    return owns < 0 ? -1 : !owns;
+}
+
+static int find_owner(struct work *work, const struct document *document, struct document *ret,
+                      struct error *err) {
+    struct db_rows *rows =
+        db_query(work->tx, err, DOCUMENT_SELECT " WHERE d.id = $1", DB_TEXT(document->owner_id));
+
+    return query_one(work, rows, document_row_read, ret, err);
+}
+
+/* The document, and who has waited for nothing else: its owner, that one's, and so on. */
+static int drop(struct work *work, const struct document *document, struct error *err) {
+    struct document owner = *document;
+    int goes = 1;
+
+    while (goes > 0) {
+        if (drop_row(work, &owner, err) < 0)
+            return -1;
+        goes = owner.owner_id ? find_owner(work, &owner, &owner, err) : 0;
+        if (goes > 0)
+            goes = may_go(work, &owner, err);
+        if (goes > 0 && document_next_version(work, &owner.version, err) < 0)
+            return -1;
+    }
+    return goes;
+}
+
+int document_store(struct work *work, const struct document *before, struct document *after,
+                   struct error *err) {
+    int goes = may_go(work, after, err);
+
+    if (goes < 0 || document_next_version(work, &after->version, err) < 0)
+        return -1;
+    after->updated_at = work->now_us;
+    if (document_quota_move(work, before, after, err) < 0 ||
+        update_row(work, before, after, err) < 0)
+        return -1;
+    return goes ? drop(work, after, err) : 0;
+}

@@ -1,0 +1,123 @@
+#include "declared/progress.h"
+
+#include "common/clock.h"
+#include "json/json.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define BYTES_MOST ((int64_t)1 << 50)
+
+/* clang-format off */
+static const char *const operations[] = {
+    "Rebuild", "Resynchronization", "Comparison", "Revert", NULL,
+};
+
+const struct schema_field progress_fields[] = {
+    { "operation", SCHEMA_WORD, SCHEMA_REQUIRED, .words = operations, .about = "What runs." },
+    { "replicaId", SCHEMA_TEXT, .about = "The replica that is rebuilt." },
+    { "percent", SCHEMA_INT, SCHEMA_REQUIRED, .max = 100, .about = "How far it is." },
+    { "doneBytes", SCHEMA_INT, SCHEMA_REQUIRED, .about = "The same in bytes," },
+    { "totalBytes", SCHEMA_INT, SCHEMA_REQUIRED, .about = "of these." },
+    { "bytesPerSecond", SCHEMA_INT, .about = "Its rate since it was first reported." },
+    { "remainingSeconds", SCHEMA_INT, .about = "The time that it takes yet at this rate." },
+    { "startedAt", SCHEMA_TEXT, SCHEMA_REQUIRED, .about = "When it was first reported," },
+    { "startedBytes", SCHEMA_INT, SCHEMA_REQUIRED, .about = "and how far it was then." },
+    SCHEMA_FIELDS_END,
+};
+/* clang-format on */
+
+struct operation {
+    const char *name, *replica; /* NULL: of none */
+    int64_t done, total;
+};
+
+static int64_t number_of(const json_t *object, const char *key) {
+    return json_integer_value(json_object_get(object, key));
+}
+
+static bool is_same(const char *a, const char *b) {
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* The same operation as it was reported before, if it has not begun anew; NULL. */
+static const json_t *find_before(const json_t *list, const struct operation *operation) {
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *one = json_array_get(list, i);
+
+        if (is_same(json_text_of(one, "operation"), operation->name) &&
+            is_same(json_text_of(one, "replicaId"), operation->replica) &&
+            number_of(one, "doneBytes") <= operation->done)
+            return one;
+    }
+    return NULL;
+}
+
+/* Of an instant to the second; 0: it is none. */
+static int64_t seconds_of(const char *text) {
+    struct tm parts = { 0 };
+    const char *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &parts) : NULL;
+
+    return end && (*end == 'Z' || *end == '\0') ? timegm(&parts) : 0;
+}
+
+static void put_rate(json_t *entry, const struct operation *operation, int64_t now_us) {
+    int64_t elapsed_s = now_us / SECOND_US - seconds_of(json_text_of(entry, "startedAt"));
+    int64_t moved = operation->done - number_of(entry, "startedBytes"), rate;
+
+    if (elapsed_s <= 0 || moved < elapsed_s)
+        return;
+    rate = moved / elapsed_s;
+    json_object_set_new(entry, "bytesPerSecond", json_integer(rate));
+    json_object_set_new(entry, "remainingSeconds",
+                        json_integer((operation->total - operation->done + rate - 1) / rate));
+}
+
+static void put(json_t *list, const json_t *before, const struct operation *operation,
+                int64_t now_us) {
+    const json_t *old = find_before(before, operation);
+    char clock[CLOCK_TEXT_SIZE], now[CLOCK_TEXT_SIZE + 1];
+    json_t *entry;
+
+    if (operation->total <= 0 || operation->total > BYTES_MOST || operation->done < 0 ||
+        operation->done > operation->total)
+        return;
+    snprintf(now, sizeof now, "%.19sZ", clock_text(now_us, clock));
+    entry = json_pack("{s:s, s:s*, s:I, s:I, s:I, s:s, s:I}", "operation", operation->name,
+                      "replicaId", operation->replica, "percent",
+                      (json_int_t)(operation->done * 100 / operation->total), "doneBytes",
+                      (json_int_t)operation->done, "totalBytes", (json_int_t)operation->total,
+                      "startedAt", old ? json_text_of(old, "startedAt") : now, "startedBytes",
+                      (json_int_t)(old ? number_of(old, "startedBytes") : operation->done));
+    put_rate(entry, operation, now_us);
+    json_array_append_new(list, entry);
+}
+
+static struct operation operation_of(const char *name, const char *replica, const json_t *object) {
+    return (struct operation){ name, replica, number_of(object, "doneBytes"),
+                               number_of(object, "totalBytes") };
+}
+
+json_t *progress_of(struct arena *arena, const json_t *before, const json_t *status,
+                    int64_t now_us) {
+    const json_t *replicas = json_object_get(status, "replicaStatuses");
+    const json_t *scrub = json_object_get(status, "scrub");
+    bool resynchronizes = json_true_at(scrub, "resynchronizing");
+    const struct operation others[] = {
+        operation_of(resynchronizes ? "Resynchronization" : "Comparison", NULL, scrub),
+        operation_of("Revert", NULL, json_object_get(status, "revert")),
+    };
+    json_t *list = json_keep(arena, json_array());
+
+    for (size_t i = 0; i < json_array_size(replicas) && i < PROGRESS_MOST - 2; i++) {
+        const json_t *replica = json_array_get(replicas, i);
+        struct operation rebuild =
+            operation_of("Rebuild", json_text_of(replica, "replicaId"), replica);
+
+        put(list, before, &rebuild, now_us);
+    }
+    for (size_t i = 0; i < 2; i++)
+        put(list, before, &others[i], now_us);
+    return json_array_size(list) > 0 ? list : NULL;
+}

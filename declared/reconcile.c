@@ -1,0 +1,313 @@
+#include "declared/reconcile.private.h"
+
+#include "declared/condition.h"
+#include "declared/document_quota.h"
+#include "ledger/query.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define BLOCK_MOST 131072
+
+/* ---- trees ---- */
+
+const char *tree_text(const json_t *object, const char *key) {
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+bool text_is(const char *text, const char *other) {
+    return strcmp(text ? text : "", other ? other : "") == 0;
+}
+
+json_t *side_spec(const struct side *side) {
+    return json_object_get(side->after.body, "spec");
+}
+
+json_t *side_status(const struct side *side) {
+    return side->after.status;
+}
+
+const char *side_phase(const struct side *side) {
+    return tree_text(side->after.status, "phase");
+}
+
+bool config_is(const struct reconcile *r, enum config_phase phase) {
+    return phase_is(&config_states, r->config.after.status, phase);
+}
+
+/* Of what was read, the rest of the run may still need what it was. */
+static void own(struct reconcile *r, json_t **tree, bool *is_own) {
+    if (!*is_own)
+        *tree = json_keep(r->work->arena, json_deep_copy(*tree));
+    *is_own = true;
+}
+
+static bool stands(const json_t *object, const char *key, json_t *value) {
+    const json_t *there = json_object_get(object, key);
+
+    return (!there && !value) || (there && value && json_equal(there, value));
+}
+
+static void put(json_t *object, const char *key, json_t *value) {
+    if (value)
+        json_object_set_new(object, key, value);
+    else
+        json_object_del(object, key);
+}
+
+void side_put_spec(struct reconcile *r, struct side *side, const char *key, json_t *value) {
+    if (stands(side_spec(side), key, value)) {
+        json_decref(value);
+        return;
+    }
+    own(r, &side->after.body, &side->own_body);
+    put(side_spec(side), key, value);
+}
+
+void side_put_status(struct reconcile *r, struct side *side, const char *key, json_t *value) {
+    if (stands(side->after.status, key, value)) {
+        json_decref(value);
+        return;
+    }
+    own(r, &side->after.status, &side->own_status);
+    put(side->after.status, key, value);
+}
+
+const struct state_row *side_advance(struct reconcile *r, struct side *side,
+                                     const struct state_table *table, unsigned event) {
+    const struct state_row *row = phase_next(table, side_phase(side), event);
+
+    if (row)
+        side_put_status(r, side, "phase", json_string(table->states[row->next]));
+    return row;
+}
+
+json_t *side_conditions(struct reconcile *r) {
+    const json_t *there = json_object_get(side_status(&r->config), "conditions");
+
+    if (!r->conditions)
+        r->conditions =
+            json_keep(r->work->arena, json_is_array(there) ? json_deep_copy(there) : json_array());
+    return r->conditions;
+}
+
+void side_put_conditions(struct reconcile *r, json_t *conditions) {
+    side_put_status(r, &r->config, "conditions",
+                    json_array_size(conditions) > 0 ? json_incref(conditions) : NULL);
+}
+
+int reconcile_tell(struct reconcile *r, const char *type, const char *reason, const char *message,
+                   struct error *err) {
+    r->writes = true;
+    return r->looks ? 0 : document_event(r->work, &r->config.before, type, reason, message, err);
+}
+
+int reconcile_tell_volume(struct reconcile *r, const char *type, const char *reason,
+                          const char *message, struct error *err) {
+    if (reconcile_tell(r, type, reason, message, err) < 0)
+        return -1;
+    return r->looks ? 0 : document_event(r->work, &r->volume.before, type, reason, message, err);
+}
+
+int reconcile_fail(struct reconcile *r, const char *reason, const char *message,
+                   struct error *err) {
+    r->again = true;
+    return reconcile_tell(r, "Warning", reason, message, err);
+}
+
+int64_t reconcile_wanted_bytes(const struct reconcile *r) {
+    int64_t bytes = json_bytes_at(side_spec(&r->config), "capacity.storage");
+
+    return (bytes + BLOCK_MOST - 1) / BLOCK_MOST * BLOCK_MOST;
+}
+
+/* ---- what is ---- */
+
+bool replica_is(const struct document *replica, enum replica_phase phase) {
+    return phase_is(&replica_states, replica->status, phase);
+}
+
+const char *replica_pool_of(const struct document *replica) {
+    return tree_text(json_object_get(replica->body, "spec"), "poolName");
+}
+
+int replica_put_spec(struct reconcile *r, struct document *replica, const char *key, json_t *value,
+                     struct error *err) {
+    struct document after = *replica;
+
+    if (stands(json_object_get(replica->body, "spec"), key, value)) {
+        json_decref(value);
+        return 0;
+    }
+    r->writes = true;
+    after.body = json_keep(r->work->arena, json_deep_copy(replica->body));
+    put(json_object_get(after.body, "spec"), key, value);
+    if (r->looks)
+        return 0;
+    if (document_own_write(r->work, replica, &after, err) < 0)
+        return -1;
+    *replica = after;
+    return 0;
+}
+
+bool volume_is_done(const struct reconcile *r) {
+    const struct side *volume = &r->volume;
+
+    if (volume->own_body && !json_equal(volume->before.body, volume->after.body))
+        return false;
+    return !volume->after.node ||
+           json_int_at(side_status(volume), "observedGeneration") >= volume->before.generation;
+}
+
+bool volume_is_served(const struct reconcile *r) {
+    const json_t *target = json_object_get(side_status(&r->volume), "target");
+
+    return r->volume.after.node && volume_is_done(r) &&
+           text_is(tree_text(target, "state"), "Serving");
+}
+
+/* ---- the whole ---- */
+
+static void begin_side(struct side *side, const struct document *found) {
+    *side = (struct side){ .before = *found, .after = *found };
+}
+
+/* 1, or 0 when there is no such config. */
+static int load(struct reconcile *r, const char *id, struct error *err) {
+    const struct db_value values[] = { DB_TEXT(id), DB_TEXT(kind_volume_config.name) };
+    const struct query query = {
+        .where = "d.id = $1 AND d.kind = $2", .values = values, .value_count = 2, .limit = 1
+    };
+    struct document *found = NULL;
+    int count = document_list(r->work, &query, &found, err);
+
+    if (count <= 0)
+        return count;
+    begin_side(&r->config, found);
+    count = document_owned(r->work, id, &kind_replicated_volume, &found, err);
+    if (count <= 0)
+        return count < 0 ? -1 : 1;
+    r->has_volume = true;
+    begin_side(&r->volume, found);
+    count = document_owned(r->work, found->id, &kind_volume_replica, &r->replicas, err);
+    r->count = count < 0 ? 0 : (unsigned)count;
+    return count < 0 ? -1 : 1;
+}
+
+/* It is older than its being counted. */
+static int count_side(struct reconcile *r, struct side *side, struct error *err) {
+    if (!document_quota_is_due(&side->before))
+        return 0;
+    r->writes = true;
+    if (r->looks)
+        return 0;
+    if (document_quota_count(r->work, &side->before, err) < 0)
+        return -1;
+    side->after.size_gb = side->before.size_gb;
+    return 0;
+}
+
+static int load_snapshots(struct reconcile *r, struct error *err) {
+    struct document *found = NULL;
+    int count =
+        document_owned(r->work, r->config.before.id, &kind_volume_config_snapshot, &found, err);
+
+    if (count < 0)
+        return -1;
+    r->snapshots = arena_alloc(r->work->arena, ((size_t)count + 1) * sizeof(*r->snapshots));
+    r->snapshot_count = (unsigned)count;
+    for (int i = 0; i < count; i++) {
+        begin_side(&r->snapshots[i], &found[i]);
+        if (count_side(r, &r->snapshots[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Where it is published; or else, with no clients let in, where a snapshot of it is taken, or it is
+ * reverted to one. */
+static int serve(struct reconcile *r, struct error *err) {
+    const char *node = tree_text(json_object_get(r->config.before.body, "publish"), "nodeId");
+    bool is_published = *node && !reconcile_reverts(r);
+
+    if (!is_published && reconcile_snapshot_node(r, &node, err) < 0)
+        return -1;
+    side_put_spec(r, &r->volume, "serve", json_boolean(is_published || !*node));
+    return reconcile_target(r, node, err);
+}
+
+static int advance(struct reconcile *r, struct error *err) {
+    if (r->config.before.deleted_at)
+        return reconcile_delete(r, err);
+    if (!r->has_volume)
+        return config_is(r, CONFIG_FAILED) ? 0 : reconcile_create(r, err);
+    if (config_is(r, CONFIG_PENDING) && reconcile_bind(r, err) < 0)
+        return -1;
+    if (!config_is(r, CONFIG_BOUND) && !config_is(r, CONFIG_RECONCILING))
+        return 0;
+    if (load_snapshots(r, err) < 0 || reconcile_replicas(r, err) < 0 ||
+        reconcile_snapshots(r, err) < 0 || reconcile_revert(r, err) < 0 ||
+        reconcile_reclaim(r, err) < 0 || serve(r, err) < 0 || reconcile_salvage(r, err) < 0 ||
+        reconcile_size(r, err) < 0 || reconcile_health(r, err) < 0)
+        return -1;
+    return reconcile_settle(r, err);
+}
+
+static bool is_changed(const struct side *side) {
+    const struct document *before = &side->before, *after = &side->after;
+
+    return !text_is(before->node, after->node) || before->finalizers != after->finalizers ||
+           before->deleted_at != after->deleted_at ||
+           (side->own_body && !json_equal(before->body, after->body)) ||
+           (side->own_status && !json_equal(before->status, after->status));
+}
+
+static int write_side(struct reconcile *r, struct side *side, struct error *err) {
+    if (!is_changed(side))
+        return 0;
+    r->writes = true;
+    return r->looks ? 0 : document_own_write(r->work, &side->before, &side->after, err);
+}
+
+static int write_all(struct reconcile *r, struct error *err) {
+    for (unsigned i = 0; i < r->snapshot_count; i++)
+        if (write_side(r, &r->snapshots[i], err) < 0)
+            return -1;
+    return (r->has_volume && write_side(r, &r->volume, err) < 0) ? -1
+                                                                 : write_side(r, &r->config, err);
+}
+
+static int run(struct reconcile *r, const char *id, struct error *err) {
+    int found = load(r, id, err);
+
+    if (found <= 0)
+        return found;
+    if (count_side(r, &r->config, err) < 0 || advance(r, err) < 0 || write_all(r, err) < 0)
+        return error_context(err, "config %s", r->config.before.name);
+    return r->again ? RECONCILE_AGAIN : RECONCILE_SETTLED;
+}
+
+int reconcile_config(struct work *work, const char *id, struct error *err) {
+    struct reconcile r = { .work = work };
+
+    return run(&r, id, err);
+}
+
+int reconcile_explain(struct work *work, const char *id, const struct error *why,
+                      struct error *err) {
+    struct reconcile r = { .work = work };
+    int found = load(&r, id, err);
+
+    return found <= 0 ? found : reconcile_tell(&r, "Warning", "ReconcileFailed", why->message, err);
+}
+
+int reconcile_look(struct work *work, const char *id, struct error *err) {
+    struct reconcile r = { .work = work, .looks = true };
+    int result = run(&r, id, err);
+
+    if (result < 0)
+        return -1;
+    return r.writes ? RECONCILE_WRITES : RECONCILE_SETTLED;
+}

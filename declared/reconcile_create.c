@@ -1,0 +1,333 @@
+/*
+ * From Pending to Bound: a volume and its replicas, and then, when their nodes have made them, the
+ * config's own word that it is done.
+ */
+#include "declared/reconcile.private.h"
+
+#include "common/quantity.h"
+#include "declared/document_store.private.h"
+#include "declared/replica_placement.h"
+#include "declared/snapshot_source.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define REASON      "Provisioning"
+#define POLICY_NAME "openebs.io/volume-policy"
+
+/* ---- the policy ---- */
+
+/* "": none is named, and the defaults count. */
+static const char *policy_name(const struct document *config) {
+    const char *name = tree_text(config->annotations, POLICY_NAME);
+
+    return *name ? name : tree_text(config->labels, POLICY_NAME);
+}
+
+/* 1, or 0 when its project has none of this name. */
+static int find_policy(struct reconcile *r, const char *name, struct document *ret,
+                       struct error *err) {
+    struct context context = { .request_id = "-", .project_id = r->config.before.project_id };
+    struct work work = *r->work;
+    struct error failure;
+
+    work.context = &context;
+    if (document_find(&work, &kind_volume_policy, name, ret, &failure) == 0)
+        return 1;
+    return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
+}
+
+static int no_policy(struct reconcile *r, const char *name, struct error *err) {
+    return reconcile_fail(r, REASON,
+                          arena_format(r->work->arena, "There is no volume policy %s.", name), err);
+}
+
+/* What counts for this volume from now on (P41, P42): 1; or 0, and that was told. */
+static int take_policy(struct reconcile *r, json_t **ret, struct error *err) {
+    struct arena *arena = r->work->arena;
+    const char *name = policy_name(&r->config.before);
+    struct document found;
+    int there;
+
+    *ret = json_object_get(side_spec(&r->config), "policy");
+    if (*ret)
+        return 1;
+    if (*name) {
+        there = find_policy(r, name, &found, err);
+        if (there <= 0)
+            return there < 0 ? -1 : no_policy(r, name, err);
+        *ret = json_keep(arena, json_deep_copy(json_object_get(found.body, "spec")));
+    } else
+        *ret = json_keep(arena, json_object());
+    return schema_accept(arena, volume_policy_fields, "spec.policy", *ret, err) < 0 ? -1 : 1;
+}
+
+/* ---- what a clone is made of ---- */
+
+struct clone_source {
+    const char *snapshot; /* uid */
+    struct document *replicas;
+    const char **pools; /* that hold it, and the replicas there */
+    const struct document **holders;
+    unsigned count;
+};
+
+static bool holds(const struct document *replica, const char *snapshot) {
+    const json_t *list = json_object_get(replica->status, "snapshots");
+
+    for (size_t i = 0; i < json_array_size(list) && !replica->deleted_at; i++)
+        if (text_is(tree_text(json_array_get(list, i), "uid"), snapshot) &&
+            phase_is(&snapshot_states, json_array_get(list, i), SNAPSHOT_READY))
+            return true;
+    return false;
+}
+
+static int find_holders(struct reconcile *r, const struct document *config,
+                        struct clone_source *ret, struct error *err) {
+    struct document *volume = NULL;
+    int count = document_owned(r->work, config->id, &kind_replicated_volume, &volume, err);
+
+    if (count > 0)
+        count = document_owned(r->work, volume->id, &kind_volume_replica, &ret->replicas, err);
+    if (count < 0)
+        return -1;
+    ret->pools = arena_alloc(r->work->arena, ((size_t)count + 1) * sizeof(*ret->pools));
+    ret->holders = arena_alloc(r->work->arena, ((size_t)count + 1) * sizeof(*ret->holders));
+    for (int i = 0; i < count; i++) {
+        if (!holds(&ret->replicas[i], ret->snapshot))
+            continue;
+        ret->holders[ret->count] = &ret->replicas[i];
+        ret->pools[ret->count++] = replica_pool_of(&ret->replicas[i]);
+    }
+    return 0;
+}
+
+/* P19: what it was to be made of is lost; whatever comes under that name is something else. */
+static int give_up(struct reconcile *r, const char *message, struct error *err) {
+    if (!side_advance(r, &r->config, &config_states, CONFIG_SOURCE_LOST))
+        return 0;
+    side_put_status(r, &r->config, "message", json_string(message));
+    return reconcile_tell(r, "Warning", "ProvisioningFailed", message, err);
+}
+
+/* 1; or 0, and that was told: never is there an empty volume in its place (P63). */
+static int find_source(struct reconcile *r, const char *name, struct clone_source *ret,
+                       struct error *err) {
+    struct snapshot_source source;
+    struct error failure;
+
+    if (snapshot_source_find(r->work, r->config.before.project_id, name, &source, &failure) < 0)
+        return failure.kind == ERROR_NOT_FOUND ? give_up(r, failure.message, err)
+                                               : error_pass(err, &failure);
+    if (phase_is(&snapshot_states, source.snapshot.status, SNAPSHOT_FAILED))
+        return give_up(r,
+                       arena_format(r->work->arena,
+                                    "spec.cstorVolumeSource: of snapshot %s too few copies are "
+                                    "left.",
+                                    source.snapshot.name),
+                       err);
+    ret->snapshot = source.snapshot.id;
+    return find_holders(r, &source.config, ret, err) < 0 ? -1 : 1;
+}
+
+/* Of the replica on that pool; NULL: it is no clone's. */
+static json_t *source_on(struct arena *arena, const struct clone_source *source,
+                         const struct replica_pool *pool) {
+    for (unsigned i = 0; i < source->count; i++)
+        if (text_is(source->pools[i], pool->id))
+            return json_keep(arena, json_pack("{s:s, s:s}", "replicaId", source->holders[i]->id,
+                                              "snapshotId", source->snapshot));
+    return NULL;
+}
+
+/* ---- the place ---- */
+
+static void name_pools(struct arena *arena, const json_t *policy, struct replica_placement *ret) {
+    const json_t *list = json_object_get(policy, "replicaPoolInfo");
+    size_t count = json_array_size(list);
+    const char **names = arena_alloc(arena, (count + 1) * sizeof *names);
+
+    for (size_t i = 0; i < count; i++)
+        names[i] = tree_text(json_array_get(list, i), "poolName");
+    ret->named = count > 0 ? names : NULL;
+    ret->named_count = (unsigned)count;
+}
+
+/* P34 */
+static const char *near_node(const struct reconcile *r, const json_t *policy) {
+    const json_t *publish = json_object_get(r->config.before.body, "publish");
+    const json_t *provision = json_object_get(policy, "provision");
+
+    return json_true_at(provision, "replicaAffinity") ? tree_text(publish, "nodeId") : NULL;
+}
+
+/* 1: in *ret; 0: there is no place, and that was told. */
+static int place(struct reconcile *r, const json_t *policy, unsigned count, int64_t bytes,
+                 const struct clone_source *source, const struct replica_pool **ret,
+                 struct error *err) {
+    const struct clock *clock = r->work->settings->clock;
+    struct replica_placement wanted = {
+        .count = count,
+        .bytes = bytes,
+        .near_node = near_node(r, policy),
+        .of_source = source->pools, /* P37 */
+        .source_count = source->count,
+    };
+    struct replica_pool *pools = NULL;
+    struct error failure;
+    int there = replica_pool_list(r->work, &pools, err);
+
+    if (there < 0)
+        return -1;
+    clock->random(clock->arg, &wanted.seed, sizeof wanted.seed);
+    name_pools(r->work->arena, policy, &wanted);
+    if (replica_placement_choose(r->work->arena, &wanted, pools, (unsigned)there, ret, &failure) ==
+        0)
+        return 1;
+    return reconcile_fail(r, REASON, failure.message, err);
+}
+
+/* ---- the documents ---- */
+
+struct first_set {
+    unsigned count;
+    const struct replica_pool **pools;
+    const char **ids;
+    const char *capacity;
+    json_t *policy;
+    struct clone_source source;
+};
+
+static json_t *volume_body(struct reconcile *r, const struct first_set *set) {
+    const json_t *target = json_object_get(set->policy, "target");
+    const json_t *provision = json_object_get(set->policy, "provision");
+    json_t *replicas = json_array();
+
+    for (unsigned i = 0; i < set->count; i++)
+        json_array_append_new(replicas, replica_entry(set->ids[i], set->pools[i]));
+    return json_keep(r->work->arena,
+                     json_pack("{s:{s:s, s:s, s:O?, s:i, s:i, s:s, s:b, s:O?, s:O?, s:o, s:o}}",
+                               "spec", "capacity", set->capacity, "maximum", VOLUME_MAXIMUM,
+                               "blockSize", json_object_get(provision, "blockSize"),
+                               "replicationFactor", (int)set->count, "consistencyFactor",
+                               (int)set->count / 2 + 1, "nodeId", "", "serve", true, "queueDepth",
+                               json_object_get(target, "queueDepth"), "luWorkers",
+                               json_object_get(target, "luWorkers"), "qos",
+                               reconcile_qos(set->policy), "replicas", replicas));
+}
+
+static int make_volume(struct reconcile *r, const struct first_set *set, struct document *ret,
+                       struct error *err) {
+    json_t *status =
+        json_keep(r->work->arena,
+                  json_pack("{s:s, s:s}", "phase", volume_states.states[volume_states.initial],
+                            "capacity", set->capacity));
+
+    return document_own_create(r->work, &kind_replicated_volume, &r->config.before,
+                               r->config.before.name, NULL, volume_body(r, set), status, NULL, ret,
+                               err);
+}
+
+static int make_replicas(struct reconcile *r, const struct first_set *set,
+                         const struct document *volume, struct error *err) {
+    json_t *members = json_keep(r->work->arena, json_array());
+
+    for (unsigned i = 0; i < set->count; i++)
+        json_array_append_new(members, json_string(set->ids[i]));
+    for (unsigned i = 0; i < set->count; i++)
+        if (replica_make(r, volume, set->pools[i], set->capacity, set->count, set->ids[i], members,
+                         source_on(r->work->arena, &set->source, set->pools[i]), err) < 0)
+            return -1;
+    return 0;
+}
+
+static int make(struct reconcile *r, const struct first_set *set, struct error *err) {
+    struct document volume;
+
+    for (unsigned i = 0; i < set->count; i++)
+        set->ids[i] = work_uuid(r->work);
+    side_put_spec(r, &r->config, "policy", json_incref(set->policy));
+    /* The copy takes room as what members write: of one policy there may be as many as configs. */
+    if (document_check_bytes(r->work, &r->config.before, &r->config.after, err) < 0 ||
+        make_volume(r, set, &volume, err) < 0 || make_replicas(r, set, &volume, err) < 0)
+        return -1;
+    return reconcile_tell(r, "Normal", REASON,
+                          arena_format(r->work->arena, "%u replicas are made.", set->count), err);
+}
+
+int reconcile_create(struct reconcile *r, struct error *err) {
+    struct arena *arena = r->work->arena;
+    const json_t *spec = side_spec(&r->config);
+    const char *source = tree_text(spec, "cstorVolumeSource");
+    int64_t bytes = reconcile_wanted_bytes(r);
+    struct first_set set = {
+        .count = (unsigned)json_int_at(spec, "provision.replicaCount"),
+        .capacity = quantity_text(arena, bytes),
+    };
+    int result;
+
+    r->writes = true;
+    if (r->looks)
+        return 0;
+    set.pools = arena_alloc(arena, set.count * sizeof(*set.pools) + 1);
+    set.ids = arena_alloc(arena, set.count * sizeof(*set.ids) + 1);
+    result = take_policy(r, &set.policy, err);
+    if (result > 0 && *source)
+        result = find_source(r, source, &set.source, err);
+    if (result > 0)
+        result = place(r, set.policy, set.count, bytes, &set.source, set.pools, err);
+    return result > 0 ? make(r, &set, err) : result;
+}
+
+/* ---- bound ---- */
+
+/* Events are the project's: where the replica is, and why it fails, is shown to administrators in
+ * its document. */
+static int tell_trouble(struct reconcile *r, const struct document *replica, struct error *err) {
+    const char *message =
+        arena_format(r->work->arena, "Replica %s is not made yet; its node retries.", replica->id);
+
+    return reconcile_fail(r, REASON, message, err);
+}
+
+static bool has_trouble(const struct document *replica) {
+    return replica_is(replica, REPLICA_ERROR) || *tree_text(replica->status, "message");
+}
+
+/* 1: each is made; 0: one is not. */
+static int all_are_made(struct reconcile *r, struct error *err) {
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+
+        if (replica_is(replica, REPLICA_HEALTHY))
+            continue;
+        return has_trouble(replica) ? tell_trouble(r, replica, err) : 0;
+    }
+    return r->count > 0;
+}
+
+static json_t *reference_to(const struct document *volume) {
+    return json_pack("{s:s, s:s, s:s, s:s}", "apiVersion", DOCUMENT_API_VERSION, "kind",
+                     volume->kind->name, "name", volume->name, "uid", volume->id);
+}
+
+/* P17, P18: all in one change. */
+int reconcile_bind(struct reconcile *r, struct error *err) {
+    const char *capacity = tree_text(side_spec(&r->volume), "capacity");
+    int made = all_are_made(r, err);
+    const struct state_row *row;
+    json_t *pools;
+
+    if (made < 0)
+        return -1;
+    row = side_advance(r, &r->config, &config_states, made ? CONFIG_REPLICAS_MADE : CONFIG_WAITS);
+    if (!made || !row)
+        return 0;
+    pools = json_array();
+    for (unsigned i = 0; i < r->count; i++)
+        json_array_append_new(pools, json_string(replica_pool_of(&r->replicas[i])));
+    side_put_spec(r, &r->config, "cstorVolumeRef", reference_to(&r->volume.before));
+    side_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", capacity));
+    side_put_status(r, &r->config, "poolInfo", pools);
+    return reconcile_tell(r, "Normal", "Provisioned", row->sentence, err);
+}

@@ -1,0 +1,227 @@
+/*
+ * The phase of a volume that no node has, and the conditions of its config that say how it is:
+ * each change of one is an event of both documents.
+ */
+#include "declared/reconcile.private.h"
+
+#include "declared/volume_health.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* ---- what was observed ---- */
+
+/* The one of its replica that the volume's node has reported; NULL: nothing. */
+static const json_t *find_status(const json_t *list, const char *replica) {
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (text_is(tree_text(json_array_get(list, i), "replicaId"), replica))
+            return json_array_get(list, i);
+    return NULL;
+}
+
+static bool is_present(const struct reconcile *r, const struct document *replica) {
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return pool && pool->up && text_is(pool->state, REPLICA_POOL_ONLINE) &&
+           replica_is(replica, REPLICA_HEALTHY);
+}
+
+/* Of those that are to come only when they have. */
+static void count_replicas(const struct reconcile *r, struct volume_facts *facts) {
+    const json_t *list = json_object_get(side_status(&r->volume), "replicaStatuses");
+
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+
+        if (replica->deleted_at || !replica_is_counted(r, replica))
+            continue;
+        facts->replicas++;
+        facts->present += is_present(r, replica);
+        if (!find_status(list, replica->id))
+            continue;
+        facts->counted++;
+        facts->counted_in_sync += replica_is_healthy(r, replica);
+    }
+}
+
+/* Its pools are known when it has a replica of the volume. */
+static int find_silence(const struct reconcile *r, bool *ret, struct error *err) {
+    const char *node = r->volume.after.node;
+    int silent;
+
+    *ret = false;
+    if (!node)
+        return 0;
+    for (unsigned i = 0; i < r->pool_count; i++)
+        if (text_is(r->pools[i].node, node)) {
+            *ret = !r->pools[i].up;
+            return 0;
+        }
+    silent = replica_pool_is_silent(r->work, node, err);
+    *ret = silent > 0;
+    return silent < 0 ? -1 : 0;
+}
+
+#define FULL_PERCENT  5 /* less is free: near full; */
+#define CLEAR_PERCENT 7 /* and no more when so much is */
+
+static const char *find_near_full(const struct reconcile *r, const json_t *conditions) {
+    int64_t percent =
+        condition_is(conditions, CONDITION_NEAR_FULL, "True") ? CLEAR_PERCENT : FULL_PERCENT;
+
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+        const struct replica_pool *pool = reconcile_pool(r, replica);
+
+        if (!replica->deleted_at && pool && pool->up &&
+            pool->free_bytes < pool->total_bytes / 100 * percent)
+            return replica->id;
+    }
+    return NULL;
+}
+
+/* One was running, and nothing runs it any more. */
+static bool is_interrupted(const struct volume_facts *facts, const json_t *conditions) {
+    const json_t *old = condition_find(conditions, CONDITION_REBUILDING);
+
+    return !(facts->has_node && facts->is_serving) &&
+           (text_is(tree_text(old, "status"), "True") ||
+            text_is(tree_text(old, "reason"), "Interrupted"));
+}
+
+static int find_facts(const struct reconcile *r, const json_t *conditions, struct volume_facts *ret,
+                      struct error *err) {
+    const json_t *publish = json_object_get(r->config.before.body, "publish");
+    struct volume_facts facts = { .is_wanted = *tree_text(publish, "nodeId") != '\0',
+                                  .has_node = r->volume.after.node != NULL,
+                                  .near_full = find_near_full(r, conditions) };
+
+    volume_facts_read(side_spec(&r->volume), side_status(&r->volume), &facts);
+    count_replicas(r, &facts);
+    facts.is_rebuild_interrupted = is_interrupted(&facts, conditions);
+    if (find_silence(r, &facts.is_silent, err) < 0)
+        return -1;
+    *ret = facts;
+    return 0;
+}
+
+/* ---- the phase of a volume that no node has ---- */
+
+static void put_phase(struct reconcile *r, const struct volume_facts *facts,
+                      enum volume_phase phase) {
+    bool is_same = phase == facts->reached;
+
+    side_put_status(r, &r->volume, "servedPhase",
+                    facts->has_node || is_same ? NULL
+                                               : json_string(volume_phase_names[facts->reached]));
+    if (!facts->has_node)
+        side_advance(r, &r->volume, &volume_states, VOLUME_FOUND + phase);
+}
+
+/* ---- events ---- */
+
+static const char *type_of(const struct condition *now) {
+    return volume_condition_is_good(now) ? "Normal" : "Warning";
+}
+
+/* The replica that the old condition names. */
+static bool is_finished(const struct reconcile *r, const json_t *old) {
+    const json_t *list = json_object_get(side_status(&r->volume), "replicaStatuses");
+    const char *message = tree_text(old, "message");
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *status = json_array_get(list, i);
+
+        if (strstr(message, tree_text(status, "replicaId")))
+            return text_is(tree_text(status, "mode"), "Healthy");
+    }
+    return false;
+}
+
+static bool has_failed(const struct condition *now) {
+    return !volume_condition_is_good(now) && !text_is(now->reason, "Interrupted");
+}
+
+/* One was running, and runs no more. */
+static int tell_rebuild_end(struct reconcile *r, const json_t *old, const struct condition *now,
+                            struct error *err) {
+    if (is_finished(r, old))
+        return reconcile_tell_volume(r, "Normal", "RebuildFinished", "The replica is rebuilt.",
+                                     err);
+    return has_failed(now) ? 0
+                           : reconcile_tell_volume(r, "Warning", "RebuildInterrupted",
+                                                   text_is(now->reason, "Interrupted")
+                                                       ? now->message
+                                                       : "The rebuild was interrupted.",
+                                                   err);
+}
+
+static int tell_rebuild(struct reconcile *r, const json_t *old, const struct condition *now,
+                        struct error *err) {
+    if (text_is(tree_text(old, "status"), "True") && tell_rebuild_end(r, old, now, err) < 0)
+        return -1;
+    if (text_is(now->status, "True"))
+        return reconcile_tell_volume(r, "Normal", "RebuildStarted", now->message, err);
+    return has_failed(now) ? reconcile_tell_volume(r, "Warning", "RebuildFailed", now->message, err)
+                           : 0;
+}
+
+/* What events of another name tell of already, and how a new volume begins. */
+static bool is_silent_change(const json_t *old, const struct condition *now) {
+    return text_is(now->reason, "NotPublished") || text_is(now->reason, "Starting") ||
+           (volume_condition_is_good(now) && !old) ||
+           (text_is(tree_text(old, "status"), now->status) &&
+            text_is(tree_text(old, "reason"), now->reason));
+}
+
+static int tell_change(struct reconcile *r, const json_t *old, const struct condition *now,
+                       struct error *err) {
+    const char *reason = now->reason;
+
+    if (text_is(now->type, CONDITION_REBUILDING))
+        return tell_rebuild(r, old, now, err);
+    if (is_silent_change(old, now))
+        return 0;
+    if (text_is(now->type, CONDITION_NEAR_FULL))
+        reason = text_is(now->status, "True") ? CONDITION_NEAR_FULL : now->reason;
+    return reconcile_tell_volume(r, type_of(now), reason, now->message, err);
+}
+
+/* ---- the step ---- */
+
+/* What the volume's own has, as long as its node reports. */
+static void put_progress(struct reconcile *r, const struct volume_facts *facts) {
+    bool counts = facts->has_node && !facts->is_silent;
+    json_t *progress = counts ? json_object_get(side_status(&r->volume), "progress") : NULL;
+
+    side_put_status(r, &r->config, "progress", json_incref(progress));
+}
+
+static int put_condition(struct reconcile *r, json_t *conditions, const struct condition *now,
+                         struct error *err) {
+    const json_t *there = condition_find(conditions, now->type);
+    const json_t *old = there ? json_keep(r->work->arena, json_deep_copy(there)) : NULL;
+
+    if (!condition_put(conditions, now, r->work->now_us))
+        return 0;
+    return tell_change(r, old, now, err);
+}
+
+int reconcile_health(struct reconcile *r, struct error *err) {
+    json_t *conditions = side_conditions(r);
+    struct volume_health health;
+    struct volume_facts facts;
+
+    if (find_facts(r, conditions, &facts, err) < 0)
+        return -1;
+    health = volume_health_of(r->work->arena, &facts);
+    put_phase(r, &facts, health.phase);
+    if (put_condition(r, conditions, &health.available, err) < 0 ||
+        put_condition(r, conditions, &health.redundant, err) < 0 ||
+        put_condition(r, conditions, &health.rebuilding, err) < 0 ||
+        put_condition(r, conditions, &health.near_full, err) < 0)
+        return -1;
+    side_put_conditions(r, conditions);
+    put_progress(r, &facts);
+    return 0;
+}

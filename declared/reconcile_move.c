@@ -1,0 +1,416 @@
+/*
+ * A replica is replaced on another pool: one whose pool stays offline longer than the policy says,
+ * or is drained.
+ *
+ * status.replacement of the config says of which replica (replicaId) by which (newReplicaId).  The
+ * new one is made and rebuilt first; then the old one leaves the vote and its data go, as those of
+ * any replica do.  One at a time of each volume, and as many at once as replica_replacements.  When
+ * the reason is over before the new one is healthy, that one goes instead.
+ */
+#include "declared/reconcile.private.h"
+
+#include "declared/condition.h"
+#include "declared/pool_list.h"
+#include "declared/replica_move.h"
+#include "declared/replica_placement.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define AUTO_REPLACE_S 600
+#define POOL_OFFLINE   "PoolOffline"
+#define POOL_DRAINED   "PoolDrained"
+
+static const json_t *move_of(const struct reconcile *r) {
+    return json_object_get(side_status(&r->config), "replacement");
+}
+
+static bool is_cancelled(const struct reconcile *r) {
+    return json_true_at(move_of(r), "cancelled");
+}
+
+static struct document *replica_of(struct reconcile *r, const char *key) {
+    const char *id = tree_text(move_of(r), key);
+
+    for (unsigned i = 0; i < r->count; i++)
+        if (*id && text_is(r->replicas[i].id, id))
+            return &r->replicas[i];
+    return NULL;
+}
+
+enum move_part reconcile_move_part(const struct reconcile *r, const struct document *replica) {
+    if (text_is(tree_text(move_of(r), "replicaId"), replica->id))
+        return MOVE_OLD;
+    return text_is(tree_text(move_of(r), "newReplicaId"), replica->id) ? MOVE_NEW : MOVE_NONE;
+}
+
+bool reconcile_move_keeps(struct reconcile *r, const struct document *replica) {
+    const struct document *new = replica_of(r, "newReplicaId");
+
+    if (reconcile_move_part(r, replica) == MOVE_NEW)
+        return !is_cancelled(r);
+    return is_cancelled(r) || !new || !replica_is_healthy(r, new);
+}
+
+/* ---- the pools that the policy names ---- */
+
+static const json_t *policy_of(const struct reconcile *r) {
+    return json_object_get(side_spec(&r->config), "policy");
+}
+
+static void put_replaced(struct reconcile *r, json_t *replaced) {
+    bool any = json_object_size(replaced) > 0;
+
+    side_put_status(r, &r->config, "replacedPools", any ? json_incref(replaced) : NULL);
+    json_decref(replaced);
+}
+
+static json_t *replaced_pools(const struct reconcile *r) {
+    const json_t *replaced = json_object_get(side_status(&r->config), "replacedPools");
+
+    return replaced ? json_deep_copy(replaced) : json_object();
+}
+
+/* The name that the policy has for a pool: that of one which it has replaced. */
+static const char *named_as(json_t *replaced, const char *pool) {
+    const char *from;
+    json_t *to;
+
+    json_object_foreach(replaced, from, to) if (text_is(json_string_value(to), pool)) return from;
+    return pool;
+}
+
+/* From now on `now` stands where `before` did. */
+static void put_pool(struct reconcile *r, const char *before, const char *now) {
+    json_t *replaced = replaced_pools(r);
+    const char *name = arena_text(r->work->arena, named_as(replaced, before));
+
+    if (text_is(name, now))
+        json_object_del(replaced, name);
+    else if (pool_list_names(policy_of(r), name))
+        json_object_set_new(replaced, name, json_string(now));
+    put_replaced(r, replaced);
+}
+
+/* Names that the policy has no more, or whose other one it has itself. */
+static void drop_stale_names(struct reconcile *r) {
+    json_t *replaced = replaced_pools(r), *kept = json_object(), *to;
+    const char *from;
+
+    json_object_foreach(replaced, from, to) if (pool_list_names(policy_of(r), from) &&
+                                                pool_list_is_replaced(policy_of(r), replaced, from))
+        json_object_set(kept, from, to);
+    put_replaced(r, kept);
+    json_decref(replaced);
+}
+
+/* ---- why ---- */
+
+static int64_t wait_us(const struct reconcile *r) {
+    const json_t *seconds = json_at(policy_of(r), "replica.autoReplaceSeconds");
+
+    return (seconds ? json_integer_value(seconds) : AUTO_REPLACE_S) * SECOND_US;
+}
+
+static bool is_offline(const struct reconcile *r, const struct document *replica) {
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return !pool || !pool->up || !text_is(pool->state, REPLICA_POOL_ONLINE);
+}
+
+/* Its pool stays offline; what the volume's node still reads and writes is not lost. */
+static bool is_lost(const struct reconcile *r, const struct document *replica) {
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return pool && is_offline(r, replica) && wait_us(r) > 0 && pool->offline_us > wait_us(r) &&
+           !(volume_is_served(r) && replica_is_healthy(r, replica));
+}
+
+static bool is_drained(const struct reconcile *r, const struct document *replica) {
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return pool && pool->draining;
+}
+
+/* It still holds, as it did when the replacement began. */
+static bool has_reason(const struct reconcile *r, const struct document *old) {
+    return text_is(tree_text(move_of(r), "reason"), POOL_DRAINED) ? is_drained(r, old)
+                                                                  : is_offline(r, old);
+}
+
+/* ---- one that began ---- */
+
+static int end(struct reconcile *r, const char *type, const char *reason, const char *message,
+               struct error *err) {
+    side_put_status(r, &r->config, "replacement", NULL);
+    r->writes = true;
+    if (!r->looks && replica_move_end(r->work, r->config.before.id, err) < 0)
+        return -1;
+    return reconcile_tell(r, type, reason, message, err);
+}
+
+static int finish(struct reconcile *r, struct error *err) {
+    const json_t *move = move_of(r);
+
+    return end(r, "Normal", "ReplacementFinished",
+               arena_format(r->work->arena, "Replica %s has taken the place of replica %s.",
+                            tree_text(move, "newReplicaId"), tree_text(move, "replicaId")),
+               err);
+}
+
+static int give_up(struct reconcile *r, struct error *err) {
+    return end(r, "Normal", "ReplacementCancelled",
+               arena_format(r->work->arena, "Replica %s is not replaced.",
+                            tree_text(move_of(r), "replicaId")),
+               err);
+}
+
+static int cancel(struct reconcile *r, const struct document *old, const struct document *new,
+                  const char *why, struct error *err) {
+    json_t *move = json_deep_copy(move_of(r));
+
+    json_object_set_new(move, "cancelled", json_true());
+    side_put_status(r, &r->config, "replacement", move);
+    put_pool(r, replica_pool_of(new), replica_pool_of(old));
+    return reconcile_tell(r, "Normal", "ReplacementCancelling",
+                          arena_format(r->work->arena, "Replica %s goes again: %s.", new->id, why),
+                          err);
+}
+
+/* The replica is not being copied any more. */
+static int leave_queue(struct reconcile *r, struct error *err) {
+    if (json_true_at(move_of(r), "copied"))
+        return 0;
+    json_t *move = json_deep_copy(move_of(r));
+
+    json_object_set_new(move, "copied", json_true());
+    side_put_status(r, &r->config, "replacement", move);
+    r->writes = true;
+    return r->looks ? 0 : replica_move_end(r->work, r->config.before.id, err);
+}
+
+static int go_on(struct reconcile *r, struct error *err) {
+    struct document *old = replica_of(r, "replicaId"), *new = replica_of(r, "newReplicaId");
+
+    if (!old || old->deleted_at)
+        return finish(r, err);
+    if (!new || new->deleted_at) {
+        if (new && !is_cancelled(r))
+            put_pool(r, replica_pool_of(new), replica_pool_of(old));
+        return give_up(r, err);
+    }
+    r->scaling = "Replacing";
+    r->scaling_message =
+        arena_format(r->work->arena,
+                     is_cancelled(r) ? "Replica %s stays, and replica %s goes again."
+                                     : "Replica %s is replaced by replica %s.",
+                     old->id, new->id);
+    if (is_cancelled(r))
+        return 0;
+    if (replica_is_healthy(r, new))
+        return leave_queue(r, err);
+    if (!has_reason(r, old))
+        return cancel(r, old, new, "its pool is online, or drained no more", err);
+    if (is_lost(r, new) || is_drained(r, new))
+        return cancel(r, old, new, "its own pool is offline or drained", err);
+    return 0;
+}
+
+/* ---- a new one ---- */
+
+static unsigned living_but(const struct reconcile *r, const struct document *replica) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < r->count; i++)
+        count += !r->replicas[i].deleted_at && &r->replicas[i] != replica;
+    return count;
+}
+
+static const char *publish_node(const struct reconcile *r) {
+    return tree_text(json_object_get(r->config.before.body, "publish"), "nodeId");
+}
+
+/* Those of the others that can be copied from. */
+static unsigned good_but(const struct reconcile *r, const struct document *replica) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *other = &r->replicas[i];
+
+        if (other != replica && !other->deleted_at)
+            count += *publish_node(r) ? replica_is_healthy(r, other) : !is_offline(r, other);
+    }
+    return count;
+}
+
+/* All but the copies of a volume that is about to change otherwise. */
+static bool may_begin(const struct reconcile *r) {
+    const json_t *spec = side_spec(&r->volume);
+
+    return config_is(r, CONFIG_BOUND) && !r->scaling && !*tree_text(spec, "removing") &&
+           !json_object_get(spec, "salvage") && !json_object_get(spec, "revert") &&
+           !reconcile_reverts(r) && (!*publish_node(r) || volume_is_served(r)) &&
+           living_but(r, NULL) < REPLICAS_MOST;
+}
+
+/* A lost one before one of a pool that is drained.  NULL: none is to be replaced. */
+static const struct document *find_candidate(const struct reconcile *r, const char **ret_reason) {
+    const struct document *drained = NULL;
+
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+        unsigned others = living_but(r, replica);
+
+        if (replica->deleted_at)
+            continue;
+        *ret_reason = POOL_OFFLINE;
+        if (is_lost(r, replica) && good_but(r, replica) * 2 > others + 1)
+            return replica;
+        if (!drained && is_drained(r, replica) && good_but(r, replica) == others &&
+            (others > 0 || !is_offline(r, replica)))
+            drained = replica;
+    }
+    *ret_reason = POOL_DRAINED;
+    return drained;
+}
+
+/* Pools that have a replica of it, also one that goes; nodes of the others. */
+static void name_others(struct reconcile *r, const struct document *old,
+                        struct replica_placement *ret) {
+    const char **pools = arena_alloc(r->work->arena, (r->count + 1) * sizeof *pools);
+    const char **nodes = arena_alloc(r->work->arena, (r->count + 1) * sizeof *nodes);
+    const char *node = tree_text(json_object_get(old->body, "spec"), "nodeId");
+
+    ret->apart = true;
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *other = &r->replicas[i];
+        const char *at = tree_text(json_object_get(other->body, "spec"), "nodeId");
+
+        pools[ret->without_count++] = replica_pool_of(other);
+        if (other == old || other->deleted_at)
+            continue;
+        nodes[ret->node_count++] = at;
+        ret->apart &= !text_is(at, node); /* else it is no worse than before */
+    }
+    ret->without = pools;
+    ret->nodes = nodes;
+}
+
+/* 1: in *ret; 0: there is none, and that was told. */
+static int choose(struct reconcile *r, const struct document *old, const struct replica_pool **ret,
+                  struct error *err) {
+    const struct clock *clock = r->work->settings->clock;
+    struct replica_placement wanted = { .count = 1,
+                                        .bytes = json_bytes_at(side_spec(&r->volume), "capacity") };
+    struct replica_pool *pools = NULL;
+    struct error failure;
+    int count = replica_pool_list(r->work, &pools, err);
+
+    if (count < 0)
+        return -1;
+    clock->random(clock->arg, &wanted.seed, sizeof wanted.seed);
+    name_others(r, old, &wanted);
+    if (replica_placement_choose(r->work->arena, &wanted, pools, (unsigned)count, ret, &failure) ==
+        0)
+        return 1;
+    return reconcile_fail(r, "ReplacementWaits",
+                          arena_format(r->work->arena,
+                                       "Replica %s is to be replaced, and no other pool can take "
+                                       "it: %s",
+                                       old->id, failure.message),
+                          err);
+}
+
+/* 1: it may; 0: too many are being copied, or so many pools are away that theirs are not lost. */
+static int is_allowed(struct reconcile *r, const char *reason, struct error *err) {
+    int64_t copied;
+    int is_outage =
+        replica_move_is_outage(r->work, text_is(reason, POOL_OFFLINE) ? wait_us(r) : 0, err);
+
+    if (is_outage != 0 || replica_move_count(r->work, &copied, err) < 0)
+        return is_outage > 0 ? 0 : -1;
+    return copied < r->work->settings->replica_moves_most;
+}
+
+static int make(struct reconcile *r, const struct document *old, const struct replica_pool *pool,
+                const char *reason, struct error *err) {
+    struct arena *arena = r->work->arena;
+    const char *id = work_uuid(r->work);
+
+    if (replica_make(r, &r->volume.before, pool, tree_text(side_spec(&r->volume), "capacity"),
+                     living_but(r, NULL), id, NULL, NULL, err) < 0 ||
+        replica_move_begin(r->work, r->config.before.id, err) < 0)
+        return -1;
+    put_pool(r, replica_pool_of(old), pool->id);
+    side_put_status(
+        r, &r->config, "replacement",
+        json_pack("{s:s, s:s, s:s}", "replicaId", old->id, "newReplicaId", id, "reason", reason));
+    return reconcile_tell(
+        r, text_is(reason, POOL_OFFLINE) ? "Warning" : "Normal", "ReplacementStarted",
+        arena_format(arena, "Replica %s is replaced by replica %s: its pool %s.", old->id, id,
+                     text_is(reason, POOL_OFFLINE) ? "stays offline" : "is drained"),
+        err);
+}
+
+static int begin(struct reconcile *r, struct error *err) {
+    const struct replica_pool *pool = NULL;
+    const struct document *old;
+    const char *reason;
+    int result;
+
+    old = may_begin(r) ? find_candidate(r, &reason) : NULL;
+    if (!old)
+        return 0;
+    result = is_allowed(r, reason, err);
+    if (result <= 0)
+        return result;
+    r->writes = true;
+    r->scaling = "Replacing";
+    r->scaling_message = arena_format(r->work->arena, "Replica %s is to be replaced.", old->id);
+    if (r->looks)
+        return 0;
+    result = choose(r, old, &pool, err);
+    if (result == 0)
+        r->scaling = NULL;
+    return result <= 0 ? result : make(r, old, pool, reason, err);
+}
+
+/* ---- the steps ---- */
+
+int reconcile_move(struct reconcile *r, struct error *err) {
+    if (move_of(r))
+        return go_on(r, err);
+    drop_stale_names(r);
+    return 0;
+}
+
+int reconcile_move_begin(struct reconcile *r, struct error *err) {
+    return move_of(r) ? 0 : begin(r, err);
+}
+
+/* The node of the pool with the most replicas. */
+const char *reconcile_move_node(const struct reconcile *r) {
+    const char *best = "";
+    unsigned most = 0;
+
+    if (!move_of(r))
+        return "";
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct replica_pool *pool = reconcile_pool(r, &r->replicas[i]);
+        unsigned count = 0;
+
+        if (r->replicas[i].deleted_at || is_offline(r, &r->replicas[i]))
+            continue;
+        for (unsigned k = 0; k < r->count; k++) {
+            const json_t *spec = json_object_get(r->replicas[k].body, "spec");
+
+            count += !r->replicas[k].deleted_at && text_is(tree_text(spec, "nodeId"), pool->node);
+        }
+        if (text_is(pool->node, r->volume.after.node))
+            return pool->node;
+        if (count > most)
+            best = pool->node;
+        most = count > most ? count : most;
+    }
+    return best;
+}

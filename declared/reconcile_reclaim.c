@@ -1,0 +1,124 @@
+/*
+ * The replicas give back room, each by its own node, while the volume is published nowhere.  It is
+ * at its end when each has said what came of it but for those that nobody can reach: these are not
+ * waited for, and named.
+ */
+#include "declared/reconcile.private.h"
+
+#include "declared/config_reclaim.h"
+#include "json/json.h"
+
+struct survey {
+    unsigned done, failed, unsupported, away, waiting;
+    int64_t before_bytes, after_bytes; /* of those that are done */
+    const char *others;                /* pools of those that have ended otherwise; "": none */
+};
+
+/* NULL: nothing of this request. */
+static const json_t *told_of(const struct document *replica, json_int_t number) {
+    const json_t *told = json_object_get(replica->status, "reclaim");
+
+    return json_int_at(told, "number") == number ? told : NULL;
+}
+
+static bool is_away(const struct reconcile *r, const struct document *replica) {
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return !pool || !pool->up || !text_is(pool->state, "Online");
+}
+
+static void name(struct survey *survey, struct arena *arena, const char *pool, const char *why) {
+    survey->others =
+        arena_join(arena, survey->others, *survey->others ? ", " : "", pool, " (", why, ")", NULL);
+}
+
+static void count(const struct reconcile *r, const struct document *replica, json_int_t number,
+                  struct survey *survey) {
+    const json_t *told = told_of(replica, number);
+    const char *phase = tree_text(told, "phase"), *pool = replica_pool_of(replica);
+    bool unsupported = text_is(tree_text(told, "reason"), "unsupported");
+
+    if (text_is(phase, "Done")) {
+        survey->done++;
+        survey->before_bytes += json_int_at(told, "beforeBytes");
+        survey->after_bytes += json_int_at(told, "afterBytes");
+    } else if (text_is(phase, "Failed")) {
+        survey->failed++;
+        survey->unsupported += unsupported;
+        name(survey, r->work->arena, pool, unsupported ? "its file system cannot" : "failed");
+    } else if (is_away(r, replica)) {
+        survey->away++;
+        name(survey, r->work->arena, pool, "away");
+    } else {
+        survey->waiting++;
+    }
+}
+
+/* ---- the end ---- */
+
+static const char *message_of(struct arena *arena, const struct survey *survey) {
+    const char *of = *survey->others ? " Not given back is that on: " : "";
+
+    if (survey->done == 0)
+        return arena_format(arena, "No replica has given back room: %s.", survey->others);
+    return arena_format(arena, "The replicas take %jd bytes, and took %jd before.%s%s%s",
+                        (intmax_t)survey->after_bytes, (intmax_t)survey->before_bytes, of,
+                        survey->others, *of ? "." : "");
+}
+
+static const char *reason_of(const struct survey *survey) {
+    return survey->unsupported > 0 && survey->unsupported == survey->failed && survey->away == 0
+               ? "unsupported"
+           : survey->failed > 0 ? "failed"
+                                : "away";
+}
+
+static int end(struct reconcile *r, const json_t *reclaim, const struct survey *survey,
+               struct error *err) {
+    const char *message = message_of(r->work->arena, survey);
+    json_t *ended = json_deep_copy(reclaim);
+
+    json_object_set_new(
+        ended, "phase",
+        json_string(survey->done > 0 ? CONFIG_RECLAIM_DONE : CONFIG_RECLAIM_FAILED));
+    json_object_set_new(ended, "message", json_string(message));
+    if (survey->done > 0) {
+        json_object_set_new(ended, "beforeBytes", json_integer(survey->before_bytes));
+        json_object_set_new(ended, "afterBytes", json_integer(survey->after_bytes));
+    } else {
+        json_object_set_new(ended, "reason", json_string(reason_of(survey)));
+    }
+    side_put_status(r, &r->config, "reclaim", ended);
+    return reconcile_tell(r, *survey->others ? "Warning" : "Normal",
+                          *survey->others ? "SpaceNotReclaimed" : "SpaceReclaimed", message, err);
+}
+
+/* ---- the step ---- */
+
+/* What was asked for is told until it is asked for no more. */
+static int ask(struct reconcile *r, struct error *err) {
+    const json_t *reclaim = config_reclaim_pending(&r->config.after);
+
+    for (unsigned i = 0; i < r->count; i++) {
+        json_t *wanted =
+            reclaim ? json_pack("{s:O}", "number", json_object_get(reclaim, "number")) : NULL;
+
+        if (r->replicas[i].deleted_at)
+            json_decref(wanted);
+        else if (replica_put_spec(r, &r->replicas[i], "reclaim", wanted, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int reconcile_reclaim(struct reconcile *r, struct error *err) {
+    const json_t *reclaim = config_reclaim_pending(&r->config.after);
+    struct survey survey = { .others = "" };
+
+    for (unsigned i = 0; i < r->count && reclaim; i++)
+        if (!r->replicas[i].deleted_at)
+            count(r, &r->replicas[i], json_int_at(reclaim, "number"), &survey);
+    if (reclaim && survey.waiting == 0 && end(r, reclaim, &survey, err) < 0)
+        return -1;
+    return ask(r, err);
+}

@@ -1,0 +1,387 @@
+/*
+ * Replicas come and go with the pools that the config's policy names.
+ *
+ * One that comes is empty, and is rebuilt from the others before its pool counts (P64).  One that
+ * goes leaves the vote first, while all others are healthy, and its data go only then (P65).
+ */
+#include "declared/reconcile.private.h"
+
+#include "declared/condition.h"
+#include "declared/pool_list.h"
+#include "declared/replica_placement.h"
+#include "declared/snapshot_source.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* ---- one more ---- */
+
+static json_t *entry(const char *id, const char *pool, const char *node, const char *path,
+                     const char *address) {
+    json_t *made = json_pack("{s:s, s:s, s:s, s:s}", "uid", id, "poolName", pool, "nodeId", node,
+                             "path", path);
+
+    if (address)
+        json_object_set_new(made, "address", json_string(address));
+    return made;
+}
+
+json_t *replica_entry(const char *id, const struct replica_pool *pool) {
+    return entry(id, pool->id, pool->node, pool->path, pool->address);
+}
+
+static json_t *replica_body(struct arena *arena, const struct document *volume,
+                            const struct replica_pool *pool, const char *capacity, unsigned factor,
+                            json_t *members, const json_t *source) {
+    json_t *body =
+        json_pack("{s:{s:s, s:s, s:s, s:s, s:s, s:s, s:i}}", "spec", "volumeId", volume->id,
+                  "poolName", pool->id, "nodeId", pool->node, "path", pool->path, "capacity",
+                  capacity, "maximum", VOLUME_MAXIMUM, "replicationFactor", (int)factor);
+
+    if (members)
+        json_object_set(json_object_get(body, "spec"), "members", members);
+    if (source)
+        json_object_set(json_object_get(body, "spec"), "source", (json_t *)(uintptr_t)source);
+    return json_keep(arena, body);
+}
+
+int replica_make(struct reconcile *r, const struct document *volume,
+                 const struct replica_pool *pool, const char *capacity, unsigned factor,
+                 const char *id, json_t *members, const json_t *source, struct error *err) {
+    struct arena *arena = r->work->arena;
+    const char *phase = replica_phase_names[members ? REPLICA_INIT : REPLICA_RECREATE];
+    json_t *status = json_keep(arena, json_pack("{s:s}", "phase", phase));
+    struct document made;
+
+    return document_own_create_as(
+        r->work, id, &kind_volume_replica, volume,
+        arena_join(arena, volume->name, "-", pool->id, NULL), NULL,
+        replica_body(arena, volume, pool, capacity, factor, members, source), status, pool->node,
+        &made, err);
+}
+
+int reconcile_drop_replica(struct reconcile *r, struct document *replica, struct error *err) {
+    struct document gone = *replica;
+
+    gone.deleted_at = r->work->now_us;
+    r->writes = true;
+    if (!r->looks && document_own_write(r->work, replica, &gone, err) < 0)
+        return -1;
+    *replica = gone;
+    return 0;
+}
+
+/* ---- what is wanted ---- */
+
+/* NULL: as many as there are, where they are. */
+static const json_t *wanted_pools(const struct reconcile *r) {
+    return json_array_size(r->wanted_pools) > 0 ? r->wanted_pools : NULL;
+}
+
+static const json_t *find_wanted_pools(const struct reconcile *r) {
+    const json_t *policy = json_object_get(side_spec(&r->config), "policy");
+    const json_t *replaced = json_object_get(side_status(&r->config), "replacedPools");
+
+    return json_object_get(pool_list_effective(r->work->arena, policy, replaced),
+                           "replicaPoolInfo");
+}
+
+static bool is_wanted(struct reconcile *r, const struct document *replica) {
+    const json_t *list = wanted_pools(r);
+
+    if (reconcile_move_part(r, replica) != MOVE_NONE)
+        return reconcile_move_keeps(r, replica);
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (text_is(tree_text(json_array_get(list, i), "poolName"), replica_pool_of(replica)))
+            return true;
+    return !list;
+}
+
+/* One that is there, or that is still going. */
+static bool has_replica(const struct reconcile *r, const char *pool) {
+    for (unsigned i = 0; i < r->count; i++)
+        if (text_is(replica_pool_of(&r->replicas[i]), pool))
+            return true;
+    return false;
+}
+
+bool replica_is_counted(const struct reconcile *r, const struct document *replica) {
+    const json_t *pools = json_object_get(side_status(&r->config), "poolInfo");
+
+    for (size_t i = 0; i < json_array_size(pools); i++)
+        if (text_is(json_string_value(json_array_get(pools, i)), replica_pool_of(replica)))
+            return true;
+    return false;
+}
+
+/* ---- how it is ---- */
+
+/* As the target has it; NULL: it says nothing of it. */
+static const json_t *mode_of(const struct reconcile *r, const struct document *replica) {
+    const json_t *list = json_object_get(side_status(&r->volume), "replicaStatuses");
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (text_is(tree_text(json_array_get(list, i), "replicaId"), replica->id))
+            return json_array_get(list, i);
+    return NULL;
+}
+
+bool replica_is_healthy(const struct reconcile *r, const struct document *replica) {
+    return !replica->deleted_at && replica_is(replica, REPLICA_HEALTHY) &&
+           text_is(tree_text(mode_of(r, replica), "mode"), "Healthy");
+}
+
+/* The first of the others that is not; NULL: all are. */
+static const struct document *sick_other(const struct reconcile *r,
+                                         const struct document *replica) {
+    for (unsigned i = 0; i < r->count; i++)
+        if (&r->replicas[i] != replica && !replica_is_healthy(r, &r->replicas[i]))
+            return &r->replicas[i];
+    return NULL;
+}
+
+static void wait_for(struct reconcile *r, const char *reason, const char *message) {
+    if (r->scaling)
+        return;
+    r->scaling = reason;
+    r->scaling_message = message;
+}
+
+/* ---- one less ---- */
+
+static struct document *replica_with(struct reconcile *r, const char *id) {
+    for (unsigned i = 0; i < r->count; i++)
+        if (text_is(r->replicas[i].id, id))
+            return &r->replicas[i];
+    return NULL;
+}
+
+/* It votes no more: now its data may go. */
+static int take_away(struct reconcile *r, struct document *replica, struct error *err) {
+    side_put_spec(r, &r->volume, "removing", NULL);
+    return reconcile_drop_replica(r, replica, err);
+}
+
+static int go_on_removing(struct reconcile *r, const char *id, struct error *err) {
+    struct document *replica = replica_with(r, id);
+
+    if (!replica || replica->deleted_at || is_wanted(r, replica)) {
+        side_put_spec(r, &r->volume, "removing", NULL);
+        return 0;
+    }
+    if (volume_is_served(r) && !mode_of(r, replica))
+        return take_away(r, replica, err);
+    wait_for(r, "ScaleDown",
+             arena_format(r->work->arena, "The target takes replica %s out.", replica->id));
+    return 0;
+}
+
+/* 1: what clones are made of is there, or the only copy of a snapshot; 0: neither. */
+static int held_by(struct reconcile *r, const struct document *replica, struct error *err) {
+    const struct side *only = reconcile_snapshot_only_of(r, replica);
+    int begun = only ? 0 : snapshot_source_begun(r->work, &r->config.before, NULL, err);
+    const char *why = "the clones that are being made are Bound";
+
+    if (begun < 0)
+        return -1;
+    if (only)
+        why = arena_format(r->work->arena, "another one holds snapshot %s, too", only->before.name);
+    else if (begun == 0)
+        return 0;
+    wait_for(r, "ScaleDown",
+             arena_format(r->work->arena, "Replica %s leaves when %s.", replica->id, why));
+    return 1;
+}
+
+/* One that is replaced, and lost: most of the others are healthy. */
+static bool is_dispensable(const struct reconcile *r, const struct document *replica) {
+    unsigned healthy = 0, others = 0;
+
+    if (reconcile_move_part(r, replica) != MOVE_OLD || replica_is_healthy(r, replica))
+        return false;
+    for (unsigned i = 0; i < r->count; i++) {
+        if (&r->replicas[i] == replica || r->replicas[i].deleted_at)
+            continue;
+        others++;
+        healthy += replica_is_healthy(r, &r->replicas[i]);
+    }
+    return healthy * 2 > others;
+}
+
+/* P65: of those that count, only while all others are healthy. */
+static int begin_removing(struct reconcile *r, const struct document *replica, struct error *err) {
+    struct arena *arena = r->work->arena;
+    const struct document *sick = sick_other(r, replica);
+    int held;
+
+    if (!volume_is_served(r)) {
+        wait_for(r, "ScaleDown",
+                 arena_format(arena, "Replica %s leaves while the volume is served.", replica->id));
+        return 0;
+    }
+    if (sick && (replica_is_counted(r, replica) || replica_is_healthy(r, replica)) &&
+        !is_dispensable(r, replica)) {
+        wait_for(r, "ScaleDown",
+                 arena_format(arena, "Replica %s leaves when replica %s is healthy.", replica->id,
+                              sick->id));
+        return 0;
+    }
+    held = held_by(r, replica, err);
+    if (held)
+        return held < 0 ? -1 : 0;
+    side_put_spec(r, &r->volume, "removing", json_string(replica->id));
+    wait_for(r, "ScaleDown", arena_format(arena, "The target takes replica %s out.", replica->id));
+    return reconcile_tell(r, "Normal", "ScaleDown",
+                          arena_format(arena, "Replica %s goes.", replica->id), err);
+}
+
+static unsigned living(const struct reconcile *r) {
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < r->count; i++)
+        count += !r->replicas[i].deleted_at;
+    return count;
+}
+
+static int scale_down(struct reconcile *r, struct error *err) {
+    const char *removing = tree_text(side_spec(&r->volume), "removing");
+
+    if (*removing && go_on_removing(r, removing, err) < 0)
+        return -1;
+    if (*tree_text(side_spec(&r->volume), "removing"))
+        return 0;
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+
+        if (!replica->deleted_at && !is_wanted(r, replica) && living(r) > 1)
+            return begin_removing(r, replica, err);
+    }
+    return 0;
+}
+
+/* ---- more ---- */
+
+/* 1: *ret can take one; 0: it cannot, and that was told. */
+static int find_pool(struct reconcile *r, const char *name, struct replica_pool *ret,
+                     struct error *err) {
+    int found = replica_pool_find(r->work, name, ret, err);
+    const char *fault = "is not there";
+
+    if (found < 0)
+        return -1;
+    if (found)
+        fault = replica_placement_fault(ret, json_bytes_at(side_spec(&r->volume), "capacity"));
+    if (!fault)
+        return 1;
+    return reconcile_fail(r, "ScaleUp", arena_format(r->work->arena, "Pool %s %s.", name, fault),
+                          err);
+}
+
+static int add(struct reconcile *r, const char *name, unsigned factor, struct error *err) {
+    struct arena *arena = r->work->arena;
+    struct replica_pool pool;
+    int found;
+
+    wait_for(r, "ScaleUp", arena_format(arena, "There is no replica on pool %s yet.", name));
+    r->writes = true;
+    if (r->looks)
+        return 0;
+    found = find_pool(r, name, &pool, err);
+    if (found <= 0)
+        return found;
+    if (replica_make(r, &r->volume.before, &pool, tree_text(side_spec(&r->volume), "capacity"),
+                     factor, work_uuid(r->work), NULL, NULL, err) < 0)
+        return -1;
+    return reconcile_tell(r, "Normal", "ScaleUp",
+                          arena_format(arena, "A replica is made on pool %s.", name), err);
+}
+
+/* Those that are made now are among the others from the next look on, which their making brings. */
+static int scale_up(struct reconcile *r, struct error *err) {
+    const json_t *list = wanted_pools(r);
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *pool = tree_text(json_array_get(list, i), "poolName");
+
+        if (!has_replica(r, pool) && add(r, pool, (unsigned)json_array_size(list), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the volume's list ---- */
+
+int reconcile_read_pools(struct reconcile *r, struct error *err) {
+    const char **names = arena_alloc(r->work->arena, r->count * sizeof(*names) + 1);
+    int count;
+
+    for (unsigned i = 0; i < r->count; i++)
+        names[i] = replica_pool_of(&r->replicas[i]);
+    count = replica_pools_named(r->work, names, r->count, &r->pools, err);
+    r->pool_count = count < 0 ? 0 : (unsigned)count;
+    return count < 0 ? -1 : 0;
+}
+
+const struct replica_pool *reconcile_pool(const struct reconcile *r,
+                                          const struct document *replica) {
+    const json_t *spec = json_object_get(replica->body, "spec");
+
+    for (unsigned i = 0; i < r->pool_count; i++)
+        if (text_is(r->pools[i].id, replica_pool_of(replica)) &&
+            text_is(r->pools[i].node, tree_text(spec, "nodeId")))
+            return &r->pools[i];
+    return NULL;
+}
+
+/* Where a node was when it was last heard of. */
+static json_t *entry_of(const struct reconcile *r, const struct document *replica) {
+    const json_t *spec = json_object_get(replica->body, "spec");
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return entry(replica->id, tree_text(spec, "poolName"), tree_text(spec, "nodeId"),
+                 tree_text(spec, "path"), pool ? pool->address : NULL);
+}
+
+/* P66 */
+static void put_replicas(struct reconcile *r) {
+    const char *removing = tree_text(side_spec(&r->volume), "removing");
+    unsigned factor = living(r) - (*removing ? 1 : 0);
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < r->count; i++)
+        if (!r->replicas[i].deleted_at)
+            json_array_append_new(list, entry_of(r, &r->replicas[i]));
+    side_put_spec(r, &r->volume, "replicas", list);
+    side_put_spec(r, &r->volume, "replicationFactor", json_integer(factor));
+    side_put_spec(r, &r->volume, "consistencyFactor", json_integer(factor / 2 + 1));
+}
+
+json_t *reconcile_qos(const json_t *policy) {
+    json_t *qos = json_at(policy, "target.qos");
+
+    return qos ? json_deep_copy(qos) : json_pack("{s:i, s:i}", "iops", 0, "bytesPerSecond", 0);
+}
+
+static void put_policy(struct reconcile *r) {
+    static const char *const copied[] = { "queueDepth", "luWorkers" };
+    const json_t *policy = json_object_get(side_spec(&r->config), "policy");
+
+    for (size_t i = 0; i < 2; i++) {
+        json_t *value = json_object_get(json_object_get(policy, "target"), copied[i]);
+
+        if (value)
+            side_put_spec(r, &r->volume, copied[i], json_incref(value));
+    }
+    side_put_spec(r, &r->volume, "qos", reconcile_qos(policy));
+}
+
+int reconcile_replicas(struct reconcile *r, struct error *err) {
+    r->wanted_pools = find_wanted_pools(r);
+    if (reconcile_read_pools(r, err) < 0 || reconcile_move(r, err) < 0 || scale_down(r, err) < 0 ||
+        scale_up(r, err) < 0 || reconcile_move_begin(r, err) < 0)
+        return -1;
+    put_replicas(r);
+    put_policy(r);
+    return 0;
+}

@@ -1,0 +1,105 @@
+/*
+ * A volume is put back to a snapshot by the node that serves it, to nobody, for that while.  The
+ * volume's spec asks for it until that node has said that it is done; from then on it is never
+ * done again, and who publishes the volume gets it.
+ */
+#include "declared/reconcile.private.h"
+
+#include "declared/condition.h"
+#include "declared/volume_revert.h"
+#include "json/json.h"
+
+static const struct side *source_of(const struct reconcile *r, const json_t *revert) {
+    for (unsigned i = 0; i < r->snapshot_count; i++)
+        if (text_is(r->snapshots[i].before.id, tree_text(revert, "uid")) &&
+            phase_is(&snapshot_states, side_status(&r->snapshots[i]), SNAPSHOT_READY))
+            return &r->snapshots[i];
+    return NULL;
+}
+
+bool reconcile_reverts(const struct reconcile *r) {
+    return volume_revert_pending(&r->config.after) != NULL;
+}
+
+bool reconcile_wants_revert(const struct reconcile *r) {
+    const json_t *revert = volume_revert_pending(&r->config.after);
+
+    return revert && source_of(r, revert);
+}
+
+static bool is_done(const struct reconcile *r, const json_t *revert) {
+    const json_t *told = json_object_get(side_status(&r->volume), "revert");
+
+    return json_equal(json_object_get(told, "number"), json_object_get(revert, "number")) &&
+           phase_is(&revert_states, told, REVERT_IS_DONE);
+}
+
+static void put_condition(struct reconcile *r, const struct condition *now) {
+    json_t *conditions = side_conditions(r);
+
+    if (now ? condition_put(conditions, now, r->work->now_us)
+            : condition_drop(conditions, CONDITION_REVERTING))
+        side_put_conditions(r, conditions);
+}
+
+static int end(struct reconcile *r, const json_t *revert, const struct state_row *row,
+               struct error *err) {
+    json_t *done = json_deep_copy(revert);
+    const char *name = tree_text(revert, "snapshotName");
+
+    json_object_set_new(done, "phase", json_string(revert_states.states[row->next]));
+    side_put_status(r, &r->config, "revert", done);
+    side_put_spec(r, &r->volume, "revert", NULL);
+    put_condition(r, NULL);
+    return reconcile_tell(
+        r, "Normal", "Reverted",
+        arena_format(r->work->arena, "The volume holds what snapshot %s does.", name), err);
+}
+
+static struct condition condition_of(struct reconcile *r, const char *name, bool is_lost) {
+    struct arena *arena = r->work->arena;
+
+    if (is_lost)
+        return (struct condition){ CONDITION_REVERTING, "False", "SnapshotLost",
+                                   arena_format(arena,
+                                                "Snapshot %s is there no more. The volume has to "
+                                                "be reverted to another one.",
+                                                name) };
+    return (
+        struct condition){ CONDITION_REVERTING, "True", "Reverting",
+                           arena_format(arena, "The volume is reverted to snapshot %s.", name) };
+}
+
+static int go_on(struct reconcile *r, const json_t *revert, const struct state_row *row,
+                 struct error *err) {
+    bool is_lost = row->event == REVERT_SNAPSHOT_LOST;
+    struct condition now = condition_of(r, tree_text(revert, "snapshotName"), is_lost);
+    const json_t *old = condition_find(side_conditions(r), CONDITION_REVERTING);
+    bool is_told = text_is(tree_text(old, "message"), now.message);
+
+    side_put_spec(r, &r->volume, "revert",
+                  json_pack("{s:O, s:O}", "uid", json_object_get(revert, "uid"), "number",
+                            json_object_get(revert, "number")));
+    put_condition(r, &now);
+    if (is_told)
+        return 0;
+    return reconcile_tell(r, row->action == PHASE_WARNS ? "Warning" : "Normal", now.reason,
+                          now.message, err);
+}
+
+int reconcile_revert(struct reconcile *r, struct error *err) {
+    const json_t *revert = volume_revert_pending(&r->config.after);
+    const struct state_row *row;
+
+    if (!revert) {
+        side_put_spec(r, &r->volume, "revert", NULL);
+        return 0;
+    }
+    row = phase_next(&revert_states, tree_text(revert, "phase"),
+                     is_done(r, revert)     ? REVERT_REPORTED_DONE
+                     : source_of(r, revert) ? REVERT_WAITS
+                                            : REVERT_SNAPSHOT_LOST);
+    if (!row)
+        return 0;
+    return row->next == REVERT_IS_DONE ? end(r, revert, row, err) : go_on(r, revert, row, err);
+}

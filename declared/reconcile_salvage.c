@@ -1,0 +1,125 @@
+/*
+ * Forced recovery of a volume from one replica.  An administrator's request is confirmed when the
+ * node that has the volume reports that it cannot be served otherwise, and from then on it is never
+ * withdrawn; until then it ends with that node.
+ */
+#include "declared/reconcile.private.h"
+
+#include "declared/condition.h"
+#include "declared/replica_pool.h"
+#include "declared/volume_salvage.h"
+#include "json/json.h"
+
+static const char *name_of(const struct reconcile *r, const json_t *wanted) {
+    for (unsigned i = 0; i < r->count; i++)
+        if (text_is(r->replicas[i].id, tree_text(wanted, "replicaId")))
+            return r->replicas[i].name;
+    return tree_text(wanted, "replicaId");
+}
+
+static int end(struct reconcile *r, const char *type, const char *reason, const char *message,
+               struct error *err) {
+    json_t *conditions = side_conditions(r);
+
+    side_put_spec(r, &r->volume, "salvage", NULL);
+    if (condition_drop(conditions, CONDITION_SALVAGING))
+        side_put_conditions(r, conditions);
+    return reconcile_tell(r, type, reason, message, err);
+}
+
+static int go_on(struct reconcile *r, const char *name, const struct state_row *row,
+                 struct error *err) {
+    json_t *conditions = side_conditions(r);
+    bool is_confirmed = row->next == RECOVERY_IS_CONFIRMED;
+    struct condition now = { CONDITION_SALVAGING, "True", is_confirmed ? "Confirmed" : "Requested",
+                             arena_format(
+                                 r->work->arena, "Forced recovery from replica %s: %s", name,
+                                 is_confirmed ? "what the other replicas hold is discarded."
+                                              : "the volume's node evaluates it.") };
+
+    if (!condition_put(conditions, &now, r->work->now_us))
+        return 0;
+    side_put_conditions(r, conditions);
+    return reconcile_tell(r, "Warning", "Salvaging", now.message, err);
+}
+
+/* The node that was asked has the volume yet. */
+static bool is_with_its_node(const struct reconcile *r) {
+    const struct side *volume = &r->volume;
+
+    return volume->after.node && text_is(volume->before.node, volume->after.node) &&
+           text_is(tree_text(side_spec(volume), "nodeId"), volume->after.node);
+}
+
+/* What its node reports of this very request. */
+static const char *reported_phase(const json_t *wanted, const json_t *told) {
+    bool is_heard = json_equal(json_object_get(told, "number"), json_object_get(wanted, "number"));
+
+    return is_heard ? tree_text(told, "phase") : "";
+}
+
+/* What was confirmed is done whatever else happens. */
+static int find_event(const struct reconcile *r, bool is_confirmed, const char *reported,
+                      enum recovery_event *ret, struct error *err) {
+    int silent;
+
+    *ret = RECOVERY_WAITS;
+    if (is_confirmed) {
+        *ret = text_is(reported, SALVAGE_DONE) ? RECOVERY_DONE : RECOVERY_WAITS;
+        return 0;
+    }
+    if (!is_with_its_node(r)) {
+        *ret = RECOVERY_NODE_LOST;
+        return 0;
+    }
+    silent = replica_pool_is_silent(r->work, r->volume.before.node, err);
+    if (silent > 0)
+        *ret = RECOVERY_NODE_SILENT;
+    else if (text_is(reported, SALVAGE_REFUSED))
+        *ret = RECOVERY_REFUSED;
+    else if (text_is(reported, SALVAGE_ABLE))
+        *ret = RECOVERY_ABLE;
+    return silent < 0 ? -1 : 0;
+}
+
+static int refuse(struct reconcile *r, const struct state_row *row, const char *name,
+                  const json_t *told, struct error *err) {
+    const char *why = row->event == RECOVERY_NODE_LOST     ? "the volume's node has changed"
+                      : row->event == RECOVERY_NODE_SILENT ? "the volume's node does not report"
+                                                           : volume_salvage_refusal(told);
+
+    return end(r, "Warning", "SalvageRefused",
+               arena_format(r->work->arena, "No forced recovery from replica %s: %s.", name, why),
+               err);
+}
+
+int reconcile_salvage(struct reconcile *r, struct error *err) {
+    const json_t *wanted = json_object_get(side_spec(&r->volume), "salvage");
+    const json_t *told = json_object_get(side_status(&r->volume), "salvage");
+    unsigned state = volume_salvage_state(side_spec(&r->volume));
+    const struct state_row *row;
+    enum recovery_event event;
+    const char *name;
+
+    if (!wanted)
+        return 0;
+    name = name_of(r, wanted);
+    if (find_event(r, state == RECOVERY_IS_CONFIRMED, reported_phase(wanted, told), &event, err) <
+        0)
+        return -1;
+    row = state_table_next(&recovery_states, &state, event);
+    if (!row)
+        return 0;
+    if (row->event == RECOVERY_DONE)
+        return end(r, "Normal", "Salvaged",
+                   arena_format(r->work->arena,
+                                "The volume is what replica %s holds; the others are rebuilt from "
+                                "it.",
+                                name),
+                   err);
+    if (row->next == RECOVERY_IS_NONE)
+        return refuse(r, row, name, told, err);
+    if (row->event == RECOVERY_ABLE)
+        side_put_spec(r, &r->volume, "salvaged", json_incref(json_object_get(wanted, "number")));
+    return go_on(r, name, row, err);
+}

@@ -1,0 +1,64 @@
+/*
+ * Who takes a snapshot of a volume that nobody has published, or reverts it: the node that can have
+ * most of its replicas.
+ */
+#include "declared/reconcile.private.h"
+
+#include "declared/snapshot_node.h"
+
+static bool is_at(const struct document *replica, const char *node) {
+    return !replica->deleted_at &&
+           text_is(tree_text(json_object_get(replica->body, "spec"), "nodeId"), node);
+}
+
+/* The node with most of the replicas, if it can; NULL: none is up that can. */
+static const char *best_node(const struct reconcile *r) {
+    const char *best = NULL;
+    unsigned most = 0;
+
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct replica_pool *pool = reconcile_pool(r, &r->replicas[i]);
+        unsigned count = 0;
+
+        if (r->replicas[i].deleted_at || !pool || !pool->up ||
+            !snapshot_node_can(side_spec(&r->volume), pool->node))
+            continue;
+        for (unsigned k = 0; k < r->count; k++)
+            count += is_at(&r->replicas[k], pool->node);
+        if (count > most)
+            best = pool->node;
+        most = count > most ? count : most;
+    }
+    return best;
+}
+
+/* 1: who has the volume answers, and can; 0: nobody has it, he cannot, or he is silent, and another
+ * may take it. */
+static int holder_answers(struct reconcile *r, struct error *err) {
+    const char *holder = r->volume.after.node;
+    int silent;
+
+    if (!holder || !snapshot_node_can(side_spec(&r->volume), holder))
+        return 0;
+    silent = replica_pool_is_silent(r->work, holder, err);
+    return silent < 0 ? -1 : !silent;
+}
+
+int reconcile_snapshot_node(struct reconcile *r, const char **ret, struct error *err) {
+    int answers;
+
+    *ret = reconcile_move_node(r);
+    if (!(reconcile_reverts(r) ? reconcile_wants_revert(r) : reconcile_wants_snapshot(r)) ||
+        snapshot_node_obstacle(r->work->arena, side_spec(&r->volume), ""))
+        return 0;
+    *ret = "";
+    answers = holder_answers(r, err);
+    if (answers < 0)
+        return -1;
+    *ret = answers ? r->volume.after.node : best_node(r);
+    if (*ret)
+        return 0;
+    *ret = "";
+    return reconcile_fail(
+        r, "Snapshot", "No node of a replica is up to take a snapshot, or to revert to one.", err);
+}

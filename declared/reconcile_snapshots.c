@@ -1,0 +1,398 @@
+/*
+ * Snapshots of the volume, and where they are.
+ *
+ * One that is wanted stands in the volume's spec until the node that serves the volume has said
+ * that it is taken: that is written down at once, and it is never taken again.  From then on the
+ * specs of the replicas say that they are to hold it; one that does not, as it missed the moment or
+ * was made later, copies it from another of its node.  One that is deleted leaves the volume's spec
+ * first, and when nobody can be at it any more, the replicas are told to remove the file; it goes
+ * when each has said that there is none.
+ */
+#include "declared/reconcile.private.h"
+
+#include "common/quantity.h"
+#include "declared/snapshot_node.h"
+#include "json/json.h"
+
+enum holding { HOLDS_UNKNOWN, HOLDS_NOT, HOLDS };
+
+static const json_t *entry_of(const json_t *list, const char *uid) {
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (text_is(tree_text(json_array_get(list, i), "uid"), uid))
+            return json_array_get(list, i);
+    return NULL;
+}
+
+static const json_t *spec_of(const struct document *replica) {
+    return json_object_get(replica->body, "spec");
+}
+
+static const char *node_of(const struct document *replica) {
+    return tree_text(spec_of(replica), "nodeId");
+}
+
+/* What its node says is about its spec as it stands. */
+static bool is_told(const struct document *replica) {
+    return json_is_array(json_object_get(replica->status, "snapshots")) &&
+           json_int_at(replica->status, "observedGeneration") >= replica->generation;
+}
+
+/* It goes, or is about to. */
+static bool is_going(const struct reconcile *r, const struct document *replica) {
+    return replica->deleted_at ||
+           text_is(tree_text(side_spec(&r->volume), "removing"), replica->id);
+}
+
+static enum holding holding_of(const struct document *replica, const char *uid) {
+    const json_t *told = entry_of(json_object_get(replica->status, "snapshots"), uid);
+
+    if (replica->deleted_at)
+        return HOLDS_NOT;
+    if (told && phase_is(&snapshot_states, told, SNAPSHOT_READY))
+        return HOLDS;
+    return is_told(replica) ? HOLDS_NOT : HOLDS_UNKNOWN;
+}
+
+/* ---- how it is ---- */
+
+static const char *id_of(const struct side *snapshot) {
+    return snapshot->before.id;
+}
+
+static bool is_deleted(const struct side *snapshot) {
+    return snapshot->before.deleted_at != 0;
+}
+
+static bool has_finalizer(const struct side *snapshot) {
+    const json_t *finalizers = snapshot->before.finalizers;
+
+    for (size_t i = 0; i < json_array_size(finalizers); i++)
+        if (text_is(json_string_value(json_array_get(finalizers, i)),
+                    snapshot->before.kind->finalizer))
+            return true;
+    return false;
+}
+
+/* Its files are to be removed. */
+static bool is_leaving(const struct side *snapshot) {
+    return is_deleted(snapshot) && has_finalizer(snapshot);
+}
+
+static bool is_taken(const struct side *snapshot) {
+    return *tree_text(side_status(snapshot), "creationTime") != '\0';
+}
+
+static bool has_failed(const struct side *snapshot) {
+    return phase_is(&snapshot_states, side_status(snapshot), SNAPSHOT_FAILED);
+}
+
+static bool is_wanted(const struct side *snapshot) {
+    return !is_deleted(snapshot) && !has_failed(snapshot) && !is_taken(snapshot);
+}
+
+static bool is_held(const struct side *snapshot) {
+    return !is_deleted(snapshot) && !has_failed(snapshot) && is_taken(snapshot);
+}
+
+bool reconcile_wants_snapshot(const struct reconcile *r) {
+    for (unsigned i = 0; i < r->snapshot_count; i++)
+        if (is_wanted(&r->snapshots[i]))
+            return true;
+    return false;
+}
+
+const struct side *reconcile_snapshot_only_of(const struct reconcile *r,
+                                              const struct document *replica) {
+    for (unsigned i = 0; i < r->snapshot_count; i++) {
+        const char *id = id_of(&r->snapshots[i]);
+        bool others = false;
+
+        for (unsigned k = 0; k < r->count; k++)
+            others |= &r->replicas[k] != replica && holding_of(&r->replicas[k], id) == HOLDS;
+        if (is_held(&r->snapshots[i]) && !others && holding_of(replica, id) != HOLDS_NOT)
+            return &r->snapshots[i];
+    }
+    return NULL;
+}
+
+/* ---- taking ---- */
+
+static void note_taken(struct reconcile *r, struct side *snapshot, const json_t *told) {
+    const char *bytes = quantity_text(r->work->arena, (int64_t)json_int_at(told, "sizeBytes"));
+
+    side_put_status(r, snapshot, "capacity", json_pack("{s:s}", "storage", bytes));
+    side_put_status(r, snapshot, "creationTime",
+                    json_string(document_time(r->work->arena, r->work->now_us)));
+    side_put_status(r, snapshot, "message", NULL);
+}
+
+/* Why it is not taken yet; NULL: it is about to be.  What kept the node from it in its own words is
+ * for those who look after the node. */
+static const char *find_trouble(const struct reconcile *r, const struct side *snapshot,
+                                const json_t *told) {
+    const json_t *publish = json_object_get(r->config.before.body, "publish");
+    const char *name = snapshot->before.name, *node = r->volume.after.node;
+    const char *obstacle =
+        snapshot_node_obstacle(r->work->arena, side_spec(&r->volume), tree_text(publish, "nodeId"));
+
+    if (obstacle)
+        return arena_format(r->work->arena, "Snapshot %s is not taken yet: %s.", name, obstacle);
+    if (!*tree_text(told, "message"))
+        return NULL;
+    return arena_format(r->work->arena, "Node %s has not taken snapshot %s, and tries again.",
+                        node ? node : "-", name);
+}
+
+static int note_trouble(struct reconcile *r, struct side *snapshot, const char *trouble,
+                        struct error *err) {
+    if (text_is(tree_text(side_status(snapshot), "message"), trouble))
+        return 0;
+    side_put_status(r, snapshot, "message", trouble ? json_string(trouble) : NULL);
+    return trouble ? reconcile_tell(r, "Warning", "SnapshotFailed", trouble, err) : 0;
+}
+
+static int hear_volume(struct reconcile *r, struct error *err) {
+    const json_t *list = json_object_get(side_status(&r->volume), "snapshots");
+
+    for (unsigned i = 0; i < r->snapshot_count; i++) {
+        struct side *snapshot = &r->snapshots[i];
+        const json_t *told = entry_of(list, id_of(snapshot));
+
+        if (!is_wanted(snapshot))
+            continue;
+        if (phase_is(&snapshot_states, told, SNAPSHOT_READY))
+            note_taken(r, snapshot, told);
+        else if (note_trouble(r, snapshot, find_trouble(r, snapshot, told), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void put_wanted(struct reconcile *r) {
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < r->snapshot_count; i++)
+        if (is_wanted(&r->snapshots[i]))
+            json_array_append_new(list, json_pack("{s:s, s:s}", "uid", id_of(&r->snapshots[i]),
+                                                  "name", r->snapshots[i].before.name));
+    if (json_array_size(list) > 0) {
+        side_put_spec(r, &r->volume, "snapshots", list);
+        return;
+    }
+    json_decref(list);
+    side_put_spec(r, &r->volume, "snapshots", NULL);
+}
+
+/* ---- holding ---- */
+
+static const struct document *replica_called(const struct reconcile *r, const char *id) {
+    for (unsigned i = 0; i < r->count; i++)
+        if (text_is(r->replicas[i].id, id))
+            return &r->replicas[i];
+    return NULL;
+}
+
+static bool is_source(const struct document *source, const struct document *replica,
+                      const char *uid) {
+    return source && source != replica && !source->deleted_at &&
+           text_is(node_of(source), node_of(replica)) && holding_of(source, uid) == HOLDS;
+}
+
+/* Who has it on the replica's node: the one that is copied from already, or any; NULL: none. */
+static const struct document *source_of(const struct reconcile *r, const struct document *replica,
+                                        const char *uid) {
+    const json_t *before = entry_of(json_object_get(spec_of(replica), "snapshots"), uid);
+    const struct document *source = replica_called(r, tree_text(before, "source"));
+
+    if (is_source(source, replica, uid))
+        return source;
+    for (unsigned i = 0; i < r->count; i++)
+        if (is_source(&r->replicas[i], replica, uid))
+            return &r->replicas[i];
+    return NULL;
+}
+
+static bool is_copied(const struct document *replica, const char *uid) {
+    const json_t *before = entry_of(json_object_get(spec_of(replica), "snapshots"), uid);
+
+    return *tree_text(before, "source") != '\0';
+}
+
+static json_t *entry_for(const char *uid, bool remove) {
+    return json_pack("{s:s, s:b}", "uid", uid, "remove", remove);
+}
+
+/* One copy is made at a time. */
+static json_t *held_entry(const struct reconcile *r, const struct document *replica,
+                          const char *uid, bool *copies) {
+    json_t *entry = entry_for(uid, false);
+    enum holding holding = holding_of(replica, uid);
+    const struct document *source;
+
+    if (*copies || holding == HOLDS || (holding == HOLDS_UNKNOWN && !is_copied(replica, uid)))
+        return entry;
+    source = source_of(r, replica, uid);
+    if (!source)
+        return entry;
+    json_object_set_new(entry, "source", json_string(source->id));
+    json_object_set_new(entry, "sourcePath", json_string(tree_text(spec_of(source), "path")));
+    *copies = true;
+    return entry;
+}
+
+static json_t *list_for(const struct reconcile *r, const struct document *replica, bool may_go) {
+    json_t *list = json_array();
+    bool copies = false;
+
+    for (unsigned i = 0; i < r->snapshot_count; i++) {
+        const struct side *snapshot = &r->snapshots[i];
+
+        if (is_held(snapshot))
+            json_array_append_new(list, held_entry(r, replica, id_of(snapshot), &copies));
+        else if (is_leaving(snapshot) && may_go)
+            json_array_append_new(list, entry_for(id_of(snapshot), true));
+        else if (is_leaving(snapshot) && is_taken(snapshot))
+            json_array_append_new(list, entry_for(id_of(snapshot), false));
+    }
+    return list;
+}
+
+/* Takes over the list. */
+static int put_list(struct reconcile *r, struct document *replica, json_t *list,
+                    struct error *err) {
+    if (json_array_size(list) > 0)
+        return replica_put_spec(r, replica, "snapshots", list, err);
+    json_decref(list);
+    return replica_put_spec(r, replica, "snapshots", NULL, err);
+}
+
+/* Whoever makes one has to have heard that it is wanted no more, before its files go. */
+static bool nobody_makes_any(const struct reconcile *r) {
+    return volume_is_done(r);
+}
+
+static int put_lists(struct reconcile *r, struct error *err) {
+    bool may_go = nobody_makes_any(r);
+
+    for (unsigned i = 0; i < r->count; i++)
+        if (!r->replicas[i].deleted_at &&
+            put_list(r, &r->replicas[i], list_for(r, &r->replicas[i], may_go), err) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- what there is ---- */
+
+struct holders {
+    json_t *pools, *pending;
+    unsigned count, living, unknown;
+    bool copies; /* one that does not hold it can have it from another */
+};
+
+/* One that says nothing holds what it held; of one that leaves nobody makes clones. */
+static struct holders find_holders(const struct reconcile *r, const struct side *snapshot) {
+    const json_t *old = json_object_get(side_status(snapshot), "poolInfo");
+    struct holders found = { .pools = json_array(), .pending = json_array() };
+
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+        const char *pool = replica_pool_of(replica);
+        enum holding holding = holding_of(replica, id_of(snapshot));
+        bool holds = holding == HOLDS || (holding == HOLDS_UNKNOWN && json_list_has(old, pool));
+
+        if (is_going(r, replica))
+            continue;
+        found.living++;
+        found.count += holds;
+        found.unknown += holding == HOLDS_UNKNOWN;
+        found.copies |= !holds && source_of(r, replica, id_of(snapshot));
+        json_array_append_new(holds ? found.pools : found.pending, json_string(pool));
+    }
+    return found;
+}
+
+static enum snapshot_event find_event(const struct side *snapshot, const struct holders *holders) {
+    bool is_ready = phase_is(&snapshot_states, side_status(snapshot), SNAPSHOT_READY);
+
+    if (2 * holders->count > holders->living)
+        return SNAPSHOT_HELD;
+    return holders->unknown > 0 || holders->copies || (is_ready && holders->count > 0)
+               ? SNAPSHOT_WAITS
+               : SNAPSHOT_LOST;
+}
+
+static int put_phase(struct reconcile *r, struct side *snapshot, const struct holders *holders,
+                     struct error *err) {
+    struct arena *arena = r->work->arena;
+    const char *name = snapshot->before.name, *lost;
+    const struct state_row *row =
+        side_advance(r, snapshot, &snapshot_states, find_event(snapshot, holders));
+
+    if (!row || row->action == PHASE_STAYS)
+        return 0;
+    if (row->action == PHASE_TELLS)
+        return reconcile_tell(r, "Normal", "SnapshotReady",
+                              arena_format(arena, "Snapshot %s is there.", name), err);
+    lost = arena_format(arena, "Snapshot %s is on %u of %u pools, which is too few.", name,
+                        holders->count, holders->living);
+    side_put_status(r, snapshot, "message", json_string(lost));
+    return reconcile_tell(r, "Warning", "SnapshotFailed", lost, err);
+}
+
+static int put_holders(struct reconcile *r, struct side *snapshot, struct error *err) {
+    struct holders holders = find_holders(r, snapshot);
+
+    side_put_status(r, snapshot, "poolInfo", holders.pools);
+    if (json_array_size(holders.pending) == 0) {
+        json_decref(holders.pending);
+        holders.pending = NULL;
+    }
+    side_put_status(r, snapshot, "pendingPoolInfo", holders.pending);
+    return put_phase(r, snapshot, &holders, err);
+}
+
+/* ---- going ---- */
+
+static bool is_gone(const struct reconcile *r, const struct side *snapshot) {
+    if (!nobody_makes_any(r))
+        return false;
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct document *replica = &r->replicas[i];
+        const json_t *entry =
+            entry_of(json_object_get(spec_of(replica), "snapshots"), id_of(snapshot));
+
+        if (replica->deleted_at)
+            continue;
+        if (!json_true_at(entry, "remove") || !is_told(replica) ||
+            entry_of(json_object_get(replica->status, "snapshots"), id_of(snapshot)))
+            return false;
+    }
+    return true;
+}
+
+static int let_go(struct reconcile *r, struct side *snapshot, struct error *err) {
+    if (!is_gone(r, snapshot))
+        return 0;
+    snapshot->after.finalizers = reconcile_others_finalizers(r, &snapshot->before);
+    return reconcile_tell(
+        r, "Normal", "SnapshotDeleted",
+        arena_format(r->work->arena, "Snapshot %s is gone.", snapshot->before.name), err);
+}
+
+static int settle(struct reconcile *r, struct side *snapshot, struct error *err) {
+    if (is_leaving(snapshot))
+        return let_go(r, snapshot, err);
+    return is_held(snapshot) ? put_holders(r, snapshot, err) : 0;
+}
+
+int reconcile_snapshots(struct reconcile *r, struct error *err) {
+    if (hear_volume(r, err) < 0)
+        return -1;
+    put_wanted(r);
+    if (put_lists(r, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < r->snapshot_count; i++)
+        if (settle(r, &r->snapshots[i], err) < 0)
+            return -1;
+    return 0;
+}

@@ -1,0 +1,318 @@
+/*
+ * Where the volume is served.  documents.node is who acts on it: it is not another's before the
+ * node that had it has said of this very spec, in which it is wanted nowhere, that it serves it no
+ * more.  So there are never two.  A node begins nothing before it has said so (claimedEpoch); from
+ * one that has not, if there is such a node at all, it is taken without its word.
+ *
+ * A node that is silent says nothing.  It loses the volume, to another one or to nobody, when
+ * whoever has it next, with a higher epoch, can have more than half of three or more replicas from
+ * nodes that answer: these obey the silent one no more then, and alone it can neither write nor
+ * make others believe that it has.  Its silence counts while those are heard: an API that was away
+ * has heard nobody.
+ */
+#include "declared/reconcile.private.h"
+
+#include "common/cleanup.h"
+#include "declared/condition.h"
+#include "json/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Its node has nothing of it any more. */
+static bool is_released(const struct reconcile *r) {
+    return text_is(tree_text(json_object_get(r->volume.before.body, "spec"), "nodeId"), "") &&
+           volume_is_done(r) && !json_object_get(side_status(&r->volume), "target");
+}
+
+/* Its node may have something of it. */
+static bool is_claimed(const struct reconcile *r) {
+    const struct document *volume = &r->volume.before;
+    const json_t *spec = json_object_get(volume->body, "spec");
+
+    return json_int_at(volume->status, "claimedEpoch") >= json_int_at(spec, "epoch");
+}
+
+static json_int_t present_epoch(const struct reconcile *r) {
+    return json_int_at(side_spec(&r->volume), "epoch");
+}
+
+/* That its node has found in a replica; 0: none that is higher. */
+static json_int_t higher_epoch(const struct reconcile *r) {
+    const json_t *target = json_object_get(r->volume.before.status, "target");
+
+    return json_int_at(target, "highestEpoch");
+}
+
+/* Up to 65,536: see begin_epoch(). */
+static json_int_t random_step(const struct reconcile *r) {
+    char digits[5];
+
+    memcpy(digits, work_uuid(r->work), 4);
+    digits[4] = '\0';
+    return 1 + (json_int_t)strtoul(digits, NULL, 16);
+}
+
+/*
+ * Replicas that have seen this epoch obey no target of an earlier one.  A database that was
+ * restored from a backup knows neither the highest one, which nodes report, nor which numbers were
+ * given behind the backup: it grows by a random step, so that it meets none of them.
+ */
+static void begin_epoch(struct reconcile *r) {
+    json_int_t highest = present_epoch(r);
+
+    if (higher_epoch(r) > highest)
+        highest = higher_epoch(r);
+    side_put_spec(r, &r->volume, "epoch", json_integer(highest + random_step(r)));
+}
+
+/* Its node was given an epoch that the replicas know to be over: it gets another. */
+static int renew_epoch(struct reconcile *r, struct error *err) {
+    if (higher_epoch(r) <= present_epoch(r))
+        return 0;
+    begin_epoch(r);
+    return reconcile_tell(
+        r, "Warning", "EpochRenewed",
+        arena_format(r->work->arena,
+                     "A replica was opened in epoch %jd, which this database does "
+                     "not know: the volume continues in epoch %jd.",
+                     (intmax_t)higher_epoch(r), (intmax_t)present_epoch(r)),
+        err);
+}
+
+/* Every volume is served so that says nothing else. */
+static void put_export(struct reconcile *r) {
+    const char *wanted = tree_text(json_object_get(r->config.before.body, "publish"), "export");
+    const char *had = tree_text(side_spec(&r->volume), "export");
+
+    if (!*wanted)
+        wanted = "nbd";
+    if (!text_is(*had ? had : "nbd", wanted))
+        side_put_spec(r, &r->volume, "export", json_string(wanted));
+}
+
+/* An empty list says what none does. */
+static void put_clients(struct reconcile *r) {
+    json_t *wanted = json_at(r->config.before.body, "publish.clients");
+    const json_t *had = json_object_get(side_spec(&r->volume), "clients");
+
+    if (json_array_size(wanted) > 0 || json_array_size(had) > 0)
+        side_put_spec(r, &r->volume, "clients",
+                      json_array_size(wanted) > 0 ? json_incref(wanted) : NULL);
+}
+
+static void set_node(struct reconcile *r, const char *node) {
+    begin_epoch(r);
+    side_put_spec(r, &r->volume, "nodeId", json_string(node));
+    r->volume.after.node = *node ? node : NULL;
+}
+
+/* How the node before it left it says nothing about when it can be reached. */
+static int give(struct reconcile *r, const char *node, struct error *err) {
+    set_node(r, node);
+    side_advance(r, &r->volume, &volume_states, VOLUME_GIVEN);
+    return reconcile_tell(r, "Normal", "Publishing",
+                          arena_format(r->work->arena, "Node %s is to serve the volume.", node),
+                          err);
+}
+
+static int release(struct reconcile *r, struct error *err) {
+    const char *node = r->volume.before.node;
+    const char *how = is_claimed(r) ? "serves the volume no more" : "had not taken the volume yet";
+
+    r->volume.after.node = NULL;
+    side_put_status(r, &r->volume, "target", NULL); /* of an epoch that is over */
+    return reconcile_tell(r, "Normal", "Unpublished",
+                          arena_format(r->work->arena, "Node %s %s.", node, how), err);
+}
+
+/* ---- a node that is silent ---- */
+
+#define FENCE_LEAST 3 /* with two, the silent node alone might be as many */
+
+/* What is waited for; there is one of both at most.  Without a message: nothing. */
+static void put_waiting(struct reconcile *r, const char *type, const char *reason,
+                        const char *message) {
+    static const char *const types[] = { CONDITION_MOVING, CONDITION_STOPPING };
+    json_t *conditions = side_conditions(r);
+    const struct condition now = { type, "False", reason, message };
+    bool changed = false;
+
+    for (size_t i = 0; i < LENGTH(types); i++) {
+        bool stands = message && strcmp(types[i], type) == 0;
+
+        changed |= stands ? condition_put(conditions, &now, r->work->now_us)
+                          : condition_drop(conditions, types[i]);
+    }
+    if (changed)
+        side_put_conditions(r, conditions);
+}
+
+static void put_nothing_waits(struct reconcile *r) {
+    put_waiting(r, CONDITION_MOVING, NULL, NULL);
+}
+
+/* Replicas that can keep the node that has the volume from writing, when `node` opens them; of
+ * pools that were told of for so long. */
+static json_int_t count_fences(const struct reconcile *r, const char *node, int64_t up_us) {
+    json_int_t count = 0;
+
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct replica_pool *pool =
+            r->replicas[i].deleted_at ? NULL : reconcile_pool(r, &r->replicas[i]);
+
+        count += pool && pool->up && pool->up_us >= up_us &&
+                 (pool->address || text_is(pool->node, node));
+    }
+    return count;
+}
+
+static json_int_t count_needed(const struct reconcile *r) {
+    return json_int_at(side_spec(&r->volume), "consistencyFactor");
+}
+
+/* Why it cannot be taken away; NULL: it can. */
+static const char *find_obstacle(const struct reconcile *r, const char *node) {
+    const json_t *spec = side_spec(&r->volume);
+    json_int_t wanted = json_int_at(spec, "replicationFactor");
+    json_int_t fences = count_fences(r, node, 0);
+
+    if (wanted < FENCE_LEAST)
+        return arena_format(r->work->arena, "with fewer than %d replicas nobody could",
+                            FENCE_LEAST);
+    if (fences < count_needed(r))
+        return arena_format(r->work->arena,
+                            "%jd of the %jd replicas that are needed to are on nodes that answer",
+                            (intmax_t)fences, (intmax_t)count_needed(r));
+    return NULL;
+}
+
+/* Until the next one has most of the replicas nobody knows that this one has stopped. */
+static void put_silent(struct reconcile *r) {
+    const char *before = tree_text(side_status(&r->volume), "silentNodes");
+    const char *node = r->volume.before.node;
+
+    if (strstr(arena_join(r->work->arena, ",", before, ",", NULL),
+               arena_join(r->work->arena, ",", node, ",", NULL)))
+        return;
+    side_put_status(
+        r, &r->volume, "silentNodes",
+        json_string(arena_join(r->work->arena, before, *before ? "," : "", node, NULL)));
+}
+
+static int take_over(struct reconcile *r, const char *node, struct error *err) {
+    const char *holder = r->volume.before.node;
+    const char *message =
+        *node
+            ? arena_format(r->work->arena, "Node %s is silent; node %s is to serve the volume.",
+                           holder, node)
+            : arena_format(r->work->arena, "Node %s is silent; it has the volume no more.", holder);
+
+    put_nothing_waits(r);
+    set_node(r, node);
+    side_advance(r, &r->volume, &volume_states, VOLUME_TAKEN);
+    side_put_status(r, &r->volume, "target", NULL);
+    put_silent(r);
+    return reconcile_tell(r, "Warning", "TakenOver", message, err);
+}
+
+/* How long nothing was heard of a node that has pools, or of what it serves. */
+static int find_silence(struct reconcile *r, int64_t *ret_pools_us, int64_t *ret_us,
+                        struct error *err) {
+    const struct document *volume = &r->volume.before;
+    int has_pools;
+
+    *ret_pools_us = 0;
+    has_pools = replica_pool_silence(r->work, volume->node, ret_pools_us, err);
+    *ret_us = has_pools ? *ret_pools_us : r->work->now_us - volume->updated_at;
+    return has_pools < 0 ? -1 : 0;
+}
+
+/* Nobody takes it from the node, whatever becomes of that. */
+static void wait_for_word(struct reconcile *r) {
+    put_waiting(r, CONDITION_STOPPING, "NodeSilent",
+                arena_format(r->work->arena,
+                             "Node %s may still serve the volume, and is silent. It has to say "
+                             "that it has stopped, or an administrator does in its place.",
+                             r->volume.before.node));
+}
+
+static void tell_obstacle(struct reconcile *r, const char *obstacle) {
+    put_waiting(r, CONDITION_MOVING, "CannotFence",
+                arena_format(r->work->arena,
+                             "Node %s is silent and has to be kept from writing: %s. An "
+                             "administrator says when it has stopped.",
+                             r->volume.before.node, obstacle));
+}
+
+static void tell_wait(struct reconcile *r, const char *node) {
+    const char *holder = r->volume.before.node;
+    intmax_t seconds = (intmax_t)r->work->settings->target_takeover_s;
+
+    if (*node)
+        put_waiting(r, CONDITION_MOVING, "NodeSilent",
+                    arena_format(r->work->arena,
+                                 "Node %s is silent: node %s gets the volume after %jd seconds.",
+                                 holder, node, seconds));
+    else
+        put_waiting(r, CONDITION_STOPPING, "NodeSilent",
+                    arena_format(r->work->arena,
+                                 "Node %s is silent: it loses the volume after %jd seconds.",
+                                 holder, seconds));
+}
+
+static int wait_to_move(struct reconcile *r, const char *node, int64_t silent_us,
+                        struct error *err) {
+    int64_t enough_us = r->work->settings->target_takeover_s * SECOND_US;
+    const char *obstacle = find_obstacle(r, node);
+
+    if (!obstacle && silent_us > enough_us && count_fences(r, node, enough_us) >= count_needed(r))
+        return take_over(r, node, err);
+    if (!obstacle)
+        tell_wait(r, node);
+    else if (*node)
+        tell_obstacle(r, obstacle);
+    else
+        wait_for_word(r);
+    return 0;
+}
+
+/* It was asked to stop, and has not said that it has. */
+static int wait_for_node(struct reconcile *r, const char *node, struct error *err) {
+    const struct settings *settings = r->work->settings;
+    const int64_t down_us = settings->replica_pool_down_s * SECOND_US;
+    int64_t pools_us, silent_us;
+
+    if (find_silence(r, &pools_us, &silent_us, err) < 0)
+        return -1;
+    if (settings->target_takeover_s > 0 && pools_us > down_us)
+        return wait_to_move(r, node, pools_us, err);
+    if (silent_us > down_us)
+        wait_for_word(r);
+    else
+        put_nothing_waits(r);
+    return 0;
+}
+
+/* ---- the step ---- */
+
+int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
+    const char *holder = r->volume.after.node;
+
+    if (*node)
+        put_export(r);
+    put_clients(r);
+    if (holder && !text_is(holder, node)) {
+        side_put_spec(r, &r->volume, "nodeId", json_string(""));
+        if (is_claimed(r) && !is_released(r))
+            return wait_for_node(r, node, err);
+    }
+    put_nothing_waits(r);
+    if (holder && text_is(holder, node)) {
+        side_put_spec(r, &r->volume, "nodeId", json_string(node));
+        return renew_epoch(r, err);
+    }
+    if (holder && release(r, err) < 0)
+        return -1;
+    return *node ? give(r, node, err) : 0;
+}

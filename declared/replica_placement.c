@@ -1,0 +1,182 @@
+#include "declared/replica_placement.h"
+
+#include "common/quantity.h"
+
+#include <string.h>
+
+#define GIB_SHIFT 30
+
+/* ---- which can be used ---- */
+
+enum { OFFLINE, READ_ONLY, DRAINING, NO_ROOM, FAULTS };
+static const char *const faults[FAULTS] = { "is offline", "takes no writes", "is being drained",
+                                            "has no room" };
+
+/* FAULTS: none. */
+static unsigned fault_of(const struct replica_pool *pool, int64_t bytes) {
+    if (!pool->up)
+        return OFFLINE;
+    if (pool->read_only)
+        return READ_ONLY;
+    if (pool->draining)
+        return DRAINING;
+    return pool->free_bytes < bytes ? NO_ROOM : FAULTS;
+}
+
+const char *replica_placement_fault(const struct replica_pool *pool, int64_t bytes) {
+    unsigned fault = fault_of(pool, bytes);
+
+    return fault == FAULTS ? NULL : faults[fault];
+}
+
+static bool is_among(const char *const *names, unsigned count, const char *name) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_allowed(const struct replica_placement *wanted, const struct replica_pool *pool) {
+    if (is_among(wanted->without, wanted->without_count, pool->id) ||
+        (wanted->apart && is_among(wanted->nodes, wanted->node_count, pool->node)))
+        return false;
+    return !wanted->of_source || is_among(wanted->of_source, wanted->source_count, pool->id);
+}
+
+/* ---- those that are named ---- */
+
+static const struct replica_pool *pool_called(const struct replica_pool *pools, unsigned count,
+                                              const char *name) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(pools[i].id, name) == 0)
+            return &pools[i];
+    return NULL;
+}
+
+static int check_named(struct arena *arena, const struct replica_placement *wanted,
+                       const struct replica_pool *pool, const char *name, struct error *err) {
+    const char *fault = pool ? replica_placement_fault(pool, wanted->bytes) : "is not there";
+
+    if (fault)
+        return error_set(err, ERROR_UNAVAILABLE, "Pool %s, which is named for a replica of %s, %s.",
+                         name, quantity_text(arena, wanted->bytes), fault);
+    if (!is_allowed(wanted, pool))
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "Pool %s, which is named for a replica, has none of the source.", name);
+    return 0;
+}
+
+static int take_named(struct arena *arena, const struct replica_placement *wanted,
+                      const struct replica_pool *pools, unsigned pool_count,
+                      const struct replica_pool **ret, struct error *err) {
+    if (wanted->named_count != wanted->count)
+        return error_set(err, ERROR_BAD_REQUEST, "%u pools are named for %u replicas.",
+                         wanted->named_count, wanted->count);
+    for (unsigned i = 0; i < wanted->count; i++) {
+        ret[i] = pool_called(pools, pool_count, wanted->named[i]);
+        if (is_among(wanted->named, i, wanted->named[i]))
+            return error_set(err, ERROR_BAD_REQUEST, "Pool %s is named twice.", wanted->named[i]);
+        if (check_named(arena, wanted, ret[i], wanted->named[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- those that are chosen ---- */
+
+/* splitmix64 */
+static uint64_t draw(uint64_t *seed) {
+    uint64_t value = *seed += UINT64_C(0x9e3779b97f4a7c15);
+
+    value = (value ^ (value >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    value = (value ^ (value >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return value ^ (value >> 31);
+}
+
+static void shuffle(const struct replica_pool **pools, unsigned count, uint64_t seed) {
+    for (unsigned i = count; i > 1; i--) {
+        unsigned other = (unsigned)(draw(&seed) % i);
+        const struct replica_pool *pool = pools[i - 1];
+
+        pools[i - 1] = pools[other];
+        pools[other] = pool;
+    }
+}
+
+static bool has_node(const struct replica_pool *const *taken, unsigned count, const char *node) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(taken[i]->node, node) == 0)
+            return true;
+    return false;
+}
+
+/* The better of two for the next replica, the first of equals. */
+static bool is_better(const struct replica_placement *wanted, const struct replica_pool *pool,
+                      const struct replica_pool *than, const struct replica_pool *const *taken,
+                      unsigned count) {
+    const char *near = count == 0 ? wanted->near_node : NULL;
+    bool near_one = near && strcmp(pool->node, near) == 0;
+    bool near_other = near && strcmp(than->node, near) == 0;
+    bool again_one = has_node(taken, count, pool->node) ||
+                     is_among(wanted->nodes, wanted->node_count, pool->node);
+    bool again_other = has_node(taken, count, than->node) ||
+                       is_among(wanted->nodes, wanted->node_count, than->node);
+
+    if (near_one != near_other)
+        return near_one;
+    if (again_one != again_other)
+        return again_other;
+    return pool->free_bytes >> GIB_SHIFT > than->free_bytes >> GIB_SHIFT;
+}
+
+static void take_best(const struct replica_placement *wanted, const struct replica_pool **usable,
+                      unsigned count, const struct replica_pool **ret) {
+    for (unsigned taken = 0; taken < wanted->count; taken++) {
+        unsigned best = count;
+
+        for (unsigned i = 0; i < count; i++)
+            if (usable[i] &&
+                (best == count || is_better(wanted, usable[i], usable[best], ret, taken)))
+                best = i;
+        ret[taken] = usable[best];
+        usable[best] = NULL;
+    }
+}
+
+static int too_few(struct arena *arena, const struct replica_placement *wanted, unsigned count,
+                   unsigned usable, const unsigned *without, struct error *err) {
+    const char *drained =
+        without[DRAINING] ? arena_format(arena, "%u are being drained, ", without[DRAINING]) : "";
+
+    return error_set(err, ERROR_UNAVAILABLE,
+                     "%u replicas need %u pools, and %u of %u can be used: %u are offline, %u take "
+                     "no writes, %s%u have no room for %s.",
+                     wanted->count, wanted->count, usable, count, without[OFFLINE],
+                     without[READ_ONLY], drained, without[NO_ROOM],
+                     quantity_text(arena, wanted->bytes));
+}
+
+int replica_placement_choose(struct arena *arena, const struct replica_placement *wanted,
+                             const struct replica_pool *pools, unsigned pool_count,
+                             const struct replica_pool **ret, struct error *err) {
+    const struct replica_pool **usable = arena_alloc(arena, (pool_count + 1) * sizeof(*usable));
+    unsigned without[FAULTS + 1] = { 0 }, count = 0, allowed = 0;
+
+    if (wanted->named)
+        return take_named(arena, wanted, pools, pool_count, ret, err);
+    for (unsigned i = 0; i < pool_count; i++) {
+        unsigned fault = fault_of(&pools[i], wanted->bytes);
+
+        if (!is_allowed(wanted, &pools[i]))
+            continue;
+        allowed++;
+        without[fault]++;
+        if (fault == FAULTS)
+            usable[count++] = &pools[i];
+    }
+    if (count < wanted->count)
+        return too_few(arena, wanted, allowed, count, without, err);
+    shuffle(usable, count, wanted->seed);
+    take_best(wanted, usable, count, ret);
+    return 0;
+}

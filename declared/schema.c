@@ -1,0 +1,362 @@
+#include "declared/schema.h"
+
+#include "common/nearest.h"
+#include "common/quantity.h"
+#include "json/json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is being read: the field, the value that a document has for it, and where it stands. */
+struct place {
+    struct arena *arena;
+    const struct schema_field *field;
+    const char *path;
+    json_t *value;
+};
+
+const char *schema_path(struct arena *arena, const char *path, const char *name) {
+    return *path ? arena_join(arena, path, ".", name, NULL) : name;
+}
+
+static int refuse(const struct place *place, struct error *err, const char *must_be) {
+    char shown[FIELD_SHOWN_SIZE];
+    const char *text = json_is_string(place->value) ? json_string_value(place->value)
+                                                    : json_text(place->arena, place->value);
+
+    return error_set(err, ERROR_BAD_REQUEST, "%s: %s is not %s.", place->path,
+                     field_show(shown, text), must_be);
+}
+
+/* ---- values ---- */
+
+static bool in_range(const struct schema_field *field, int64_t value) {
+    return value >= field->min && (field->max == 0 || value <= field->max) &&
+           (!(field->flags & SCHEMA_POWER_OF_2) || (value > 0 && (value & (value - 1)) == 0));
+}
+
+static const char *describe_range(const struct place *place, const char *noun) {
+    const struct schema_field *field = place->field;
+    const char *power = field->flags & SCHEMA_POWER_OF_2 ? ", a power of two" : "";
+
+    if (field->max == 0)
+        return arena_format(place->arena, "%s of at least %" PRId64 "%s", noun, field->min, power);
+    return arena_format(place->arena, "%s from %" PRId64 " to %" PRId64 "%s", noun, field->min,
+                        field->max, power);
+}
+
+/* An integer where a text belongs is what YAML makes of a number without quotes. */
+static const char *text_of(const struct place *place) {
+    if (!json_is_integer(place->value))
+        return json_string_value(place->value);
+    return arena_format(place->arena, "%" JSON_INTEGER_FORMAT, json_integer_value(place->value));
+}
+
+static int read_text(const struct place *place, json_t **ret, struct error *err) {
+    const struct schema_field *field = place->field;
+    int64_t most = field->max ? field->max : SCHEMA_TEXT_MOST;
+    const char *text = json_string_value(place->value);
+    int64_t length = text ? (int64_t)strlen(text) : 0;
+
+    if (!text || length < field->min || length > most)
+        return refuse(place, err,
+                      arena_format(place->arena, "a text of %" PRId64 " to %" PRId64 " bytes",
+                                   field->min, most));
+    if (field->allows && !field->allows(text))
+        return refuse(place, err, field->about);
+    *ret = json_incref(place->value);
+    return 0;
+}
+
+static int read_digits(const struct place *place, json_t **ret, struct error *err) {
+    const char *text = text_of(place);
+    char *end = NULL;
+    int64_t value = text && *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : -1;
+
+    if (value < 0 || *end || strlen(text) > 18 || !in_range(place->field, value))
+        return refuse(place, err, describe_range(place, "a text of digits"));
+    *ret = json_string(text);
+    return 0;
+}
+
+static int read_int(const struct place *place, json_t **ret, struct error *err) {
+    if (!json_is_integer(place->value) || !in_range(place->field, json_integer_value(place->value)))
+        return refuse(place, err, describe_range(place, "an integer"));
+    *ret = json_incref(place->value);
+    return 0;
+}
+
+static int read_bool(const struct place *place, json_t **ret, struct error *err) {
+    if (!json_is_boolean(place->value))
+        return refuse(place, err, "true or false");
+    *ret = json_incref(place->value);
+    return 0;
+}
+
+static int read_word(const struct place *place, json_t **ret, struct error *err) {
+    const char *text = json_string_value(place->value);
+    const char *list = NULL;
+
+    for (const char *const *word = place->field->words; *word; word++) {
+        if (text && strcmp(text, *word) == 0) {
+            *ret = json_incref(place->value);
+            return 0;
+        }
+        list = list ? arena_join(place->arena, list, ", ", *word, NULL) : *word;
+    }
+    return refuse(place, err, arena_join(place->arena, "one of ", list, NULL));
+}
+
+static int read_quantity(const struct place *place, json_t **ret, struct error *err) {
+    const char *text = text_of(place);
+    int64_t value;
+
+    if (!text || !quantity_read(text, &value))
+        return refuse(place, err, "a quantity, like 10Gi, below 8Ei");
+    if (!in_range(place->field, value))
+        return refuse(place, err, describe_range(place, "a quantity"));
+    *ret = json_string(text);
+    return 0;
+}
+
+/* ---- what holds others ---- */
+
+static int read_each(const struct place *place, enum schema_type type, json_t **ret,
+                     struct error *err);
+
+static int read_quantities(const struct place *place, json_t **ret, struct error *err) {
+    return read_each(place, SCHEMA_QUANTITY, ret, err);
+}
+
+static int read_map(const struct place *place, json_t **ret, struct error *err) {
+    return read_each(place, SCHEMA_TEXT, ret, err);
+}
+
+/* What was not there when a patch took it away is not there: the same patch changes nothing. */
+static void drop_nulls(json_t *object) {
+    const char *name;
+    json_t *value;
+    void *next;
+
+    json_object_foreach_safe(object, next, name, value) {
+        if (json_is_null(value))
+            json_object_del(object, name);
+        else if (json_is_object(value))
+            drop_nulls(value);
+    }
+}
+
+static bool is_deeper(const json_t *value, unsigned levels) {
+    const char *name;
+    json_t *below;
+
+    if (!json_is_object(value) && !json_is_array(value))
+        return false;
+    if (levels == 0)
+        return true;
+    json_object_foreach((json_t *)(uintptr_t)value, name, below) {
+        if (is_deeper(below, levels - 1))
+            return true;
+    }
+    for (size_t i = 0; i < json_array_size(value); i++)
+        if (is_deeper(json_array_get(value, i), levels - 1))
+            return true;
+    return false;
+}
+
+static int check_depth(const struct place *place, struct error *err) {
+    if (place->field->of || !is_deeper(place->value, SCHEMA_DEPTH_MOST))
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST, "%s: it nests deeper than %d levels.", place->path,
+                     SCHEMA_DEPTH_MOST);
+}
+
+static int read_object(const struct place *place, json_t **ret, struct error *err) {
+    if (!json_is_object(place->value))
+        return refuse(place, err, "an object");
+    if (check_depth(place, err) < 0)
+        return -1;
+    if (place->field->of &&
+        schema_accept(place->arena, place->field->of, place->path, place->value, err) < 0)
+        return -1;
+    if (!place->field->of)
+        drop_nulls(place->value);
+    *ret = json_incref(place->value);
+    return 0;
+}
+
+static int read_list(const struct place *place, json_t **ret, struct error *err) {
+    const struct schema_field *field = place->field;
+
+    if (!json_is_array(place->value) ||
+        (int64_t)json_array_size(place->value) > (field->max ? field->max : SCHEMA_TEXT_MOST))
+        return refuse(place, err,
+                      arena_format(place->arena, "a list of at most %" PRId64,
+                                   field->max ? field->max : SCHEMA_TEXT_MOST));
+    if (check_depth(place, err) < 0)
+        return -1;
+    for (size_t i = 0; field->of && i < json_array_size(place->value); i++) {
+        struct place item = *place;
+
+        item.path = arena_format(place->arena, "%s[%zu]", place->path, i);
+        item.value = json_array_get(place->value, i);
+        if (!json_is_object(item.value))
+            return refuse(&item, err, "an object");
+        if (schema_accept(place->arena, field->of, item.path, item.value, err) < 0)
+            return -1;
+    }
+    *ret = json_incref(place->value);
+    return 0;
+}
+
+static int read_value(const struct place *place, json_t **ret, struct error *err) {
+    static int (*const readers[])(const struct place *place, json_t **ret, struct error *err) = {
+        [SCHEMA_TEXT] = read_text,
+        [SCHEMA_DIGITS] = read_digits,
+        [SCHEMA_INT] = read_int,
+        [SCHEMA_BOOL] = read_bool,
+        [SCHEMA_WORD] = read_word,
+        [SCHEMA_QUANTITY] = read_quantity,
+        [SCHEMA_QUANTITIES] = read_quantities,
+        [SCHEMA_MAP] = read_map,
+        [SCHEMA_OBJECT] = read_object,
+        [SCHEMA_LIST] = read_list,
+    };
+
+    return readers[place->field->type](place, ret, err);
+}
+
+static int read_each(const struct place *place, enum schema_type type, json_t **ret,
+                     struct error *err) {
+    struct schema_field item = { .type = type };
+    json_t *read = json_keep(place->arena, json_object());
+    const char *name;
+    json_t *value;
+
+    if (!json_is_object(place->value))
+        return refuse(place, err, "an object");
+    json_object_foreach(place->value, name, value) {
+        struct place below = { place->arena, &item, schema_path(place->arena, place->path, name),
+                               value };
+        json_t *accepted;
+
+        if (place->field->allows && !place->field->allows(name))
+            return error_set(err, ERROR_BAD_REQUEST, "%s: the name is not %s.", below.path,
+                             place->field->about);
+        if (json_is_null(value))
+            continue;
+        if (read_value(&below, &accepted, err) < 0)
+            return -1;
+        json_object_set_new(read, name, accepted);
+    }
+    *ret = json_incref(read);
+    return 0;
+}
+
+/* ---- an object ---- */
+
+static const struct schema_field *field_of(const struct schema_field *fields, const char *name) {
+    for (; fields->type != SCHEMA_END; fields++)
+        if (strcmp(fields->name, name) == 0 || (fields->also && strcmp(fields->also, name) == 0))
+            return fields;
+    return NULL;
+}
+
+static int refuse_unknown(struct arena *arena, const struct schema_field *fields, const char *path,
+                          const char *name, struct error *err) {
+    struct nearest nearest = nearest_to(name);
+    char shown[FIELD_SHOWN_SIZE];
+
+    for (; fields->type != SCHEMA_END; fields++)
+        nearest_try(&nearest, fields->name);
+    path = *path ? arena_join(arena, path, ": ", NULL) : "";
+    if (!nearest.word)
+        return error_set(err, ERROR_BAD_REQUEST, "%s%s is not a known field.", path,
+                         field_show(shown, name));
+    return error_set(err, ERROR_BAD_REQUEST, "%s%s is not a known field; did you mean %s?", path,
+                     field_show(shown, name), nearest.word);
+}
+
+static int check_names(struct arena *arena, const struct schema_field *fields, const char *path,
+                       const json_t *object, struct error *err) {
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) {
+        const struct schema_field *field = field_of(fields, name);
+
+        if (!field)
+            return refuse_unknown(arena, fields, path, name, err);
+        if (strcmp(field->name, name) != 0 && json_object_get(object, field->name))
+            return error_set(err, ERROR_BAD_REQUEST, "%s stands there twice, as %s and as %s.",
+                             schema_path(arena, path, field->name), field->name, name);
+    }
+    return 0;
+}
+
+/* What the document has for the field, or its default; NULL: nothing. Off the document: the normal
+ * form is written in the order of the table. */
+static json_t *take_value(struct arena *arena, const struct schema_field *field, json_t *object) {
+    json_t *value = json_object_get(object, field->name);
+
+    if (!value && field->also)
+        value = json_object_get(object, field->also);
+    value = value && !json_is_null(value) && !(field->flags & SCHEMA_OURS)
+                ? json_keep(arena, json_incref(value))
+                : NULL;
+    json_object_del(object, field->name);
+    if (field->also)
+        json_object_del(object, field->also);
+    if (!value && field->initial)
+        value = json_keep(arena, json_loads(field->initial, JSON_DECODE_ANY, NULL));
+    return value;
+}
+
+int schema_accept(struct arena *arena, const struct schema_field *fields, const char *path,
+                  json_t *object, struct error *err) {
+    if (check_names(arena, fields, path, object, err) < 0)
+        return -1;
+    for (; fields->type != SCHEMA_END; fields++) {
+        const char *below = schema_path(arena, path, fields->name);
+        json_t *value = take_value(arena, fields, object);
+        struct place place = { arena, fields, below, value };
+        json_t *accepted;
+
+        if (!value && (fields->flags & SCHEMA_REQUIRED))
+            return error_set(err, ERROR_BAD_REQUEST, "%s is missing.", below);
+        if (!value)
+            continue;
+        if (read_value(&place, &accepted, err) < 0)
+            return -1;
+        json_object_set_new(object, fields->name, accepted);
+    }
+    return 0;
+}
+
+/* ---- what is shown ---- */
+
+static void hide(const struct schema_field *fields, json_t *object) {
+    for (; fields->type != SCHEMA_END; fields++) {
+        json_t *below = json_object_get(object, fields->name);
+
+        if (fields->flags & SCHEMA_HOSTS) {
+            if (below && fields->instead)
+                json_object_set_new(object, fields->name, json_string(fields->instead));
+            else
+                json_object_del(object, fields->name);
+            continue;
+        }
+        for (size_t i = 0; fields->of && i < json_array_size(below); i++)
+            hide(fields->of, json_array_get(below, i));
+        if (fields->of && json_is_object(below))
+            hide(fields->of, below);
+    }
+}
+
+json_t *schema_shown(struct arena *arena, const struct schema_field *fields, const json_t *object) {
+    json_t *shown = json_keep(arena, json_deep_copy(object));
+
+    hide(fields, shown);
+    return shown;
+}

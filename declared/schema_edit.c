@@ -1,0 +1,131 @@
+/*
+ * Edits: what one that does not say everything leaves as it is, and what none may change.
+ */
+#include "declared/schema.h"
+
+#include "common/quantity.h"
+#include "json/json.h"
+
+#include <assert.h>
+
+/* ---- what stays ---- */
+
+/* What of `before` is below the field and has to stay goes into `given`. */
+static void keep_below(const struct schema_field *field, const json_t *before, json_t *given,
+                       void (*keep)(const struct schema_field *fields, const json_t *before,
+                                    json_t *given)) {
+    json_t *old = json_object_get(before, field->name);
+    json_t *new = json_object_get(given, field->name);
+
+    if (old && new && field->type == SCHEMA_OBJECT && field->of)
+        keep(field->of, old, new);
+}
+
+static void put_copy(json_t *into, const char *name, const json_t *value) {
+    if (value)
+        json_object_set_new(into, name, json_deep_copy(value));
+}
+
+/* Nothing is said of the object: what is fixed below it stays all the same. */
+static void keep_unsaid(const struct schema_field *field, const json_t *before, json_t *given) {
+    json_t *kept = json_object();
+
+    if (field->type == SCHEMA_OBJECT && field->of && !(field->flags & SCHEMA_REQUIRED))
+        schema_keep(field->of, json_object_get(before, field->name), kept);
+    if (json_object_size(kept) > 0)
+        json_object_set(given, field->name, kept);
+    json_decref(kept);
+}
+
+static bool same_quantity(const json_t *a, const json_t *b) {
+    int64_t one, other;
+
+    return json_is_string(a) && json_is_string(b) && quantity_read(json_string_value(a), &one) &&
+           quantity_read(json_string_value(b), &other) && one == other;
+}
+
+/* The same quantity in other words is no edit. */
+static void keep_words(const struct schema_field *field, const json_t *before, json_t *given) {
+    json_t *old = json_object_get(before, field->name), *new = json_object_get(given, field->name);
+    const char *key;
+    json_t *value;
+
+    if (field->type == SCHEMA_QUANTITY && same_quantity(old, new))
+        json_object_set(given, field->name, old);
+    if (field->type == SCHEMA_QUANTITIES)
+        json_object_foreach(old, key, value) {
+            if (same_quantity(value, json_object_get(new, key)))
+                json_object_set(new, key, value);
+        }
+}
+
+void schema_keep(const struct schema_field *fields, const json_t *before, json_t *given) {
+    for (; fields->type != SCHEMA_END; fields++) {
+        const json_t *value;
+
+        keep_words(fields, before, given);
+        value = json_object_get(given, fields->name);
+
+        if ((!value || json_is_null(value)) && (fields->flags & (SCHEMA_FIXED | SCHEMA_KEPT)))
+            put_copy(given, fields->name, json_object_get(before, fields->name));
+        else if (!value || json_is_null(value))
+            keep_unsaid(fields, before, given);
+        else
+            keep_below(fields, before, given, schema_keep);
+    }
+}
+
+void schema_keep_ours(const struct schema_field *fields, const json_t *before, json_t *after) {
+    for (; fields->type != SCHEMA_END; fields++)
+        if (fields->flags & SCHEMA_OURS)
+            put_copy(after, fields->name, json_object_get(before, fields->name));
+        else
+            keep_below(fields, before, after, schema_keep_ours);
+}
+
+/* ---- what may become of it ---- */
+
+static const char *show_value(struct arena *arena, const json_t *value) {
+    if (!value)
+        return "nothing";
+    return json_is_string(value) ? json_string_value(value) : json_text(arena, value);
+}
+
+static int64_t quantity_of(const json_t *value) {
+    int64_t bytes = 0;
+
+    assert(!value || quantity_read(json_string_value(value), &bytes));
+    return bytes;
+}
+
+static bool same_value(const struct schema_field *field, const json_t *before,
+                       const json_t *after) {
+    if (field->type == SCHEMA_QUANTITY && before && after)
+        return quantity_of(before) == quantity_of(after);
+    return (!before && !after) || (before && after && json_equal(before, after));
+}
+
+static int compare_one(struct arena *arena, const struct schema_field *field, const char *path,
+                       const json_t *before, const json_t *after, struct error *err) {
+    if ((field->flags & SCHEMA_FIXED) && !same_value(field, before, after))
+        return error_set(err, ERROR_BAD_REQUEST, "%s cannot be changed: it is %s.", path,
+                         show_value(arena, before));
+    if ((field->flags & SCHEMA_GROWS) && quantity_of(after) < quantity_of(before))
+        return error_set(err, ERROR_BAD_REQUEST, "%s can only grow: it is %s.", path,
+                         show_value(arena, before));
+    if ((field->flags & SCHEMA_KEPT) && !before)
+        return 0; /* it is given for the first time */
+    if (field->type == SCHEMA_OBJECT && field->of)
+        return schema_compare(arena, field->of, path, before, after, err);
+    return 0;
+}
+
+int schema_compare(struct arena *arena, const struct schema_field *fields, const char *path,
+                   const json_t *before, const json_t *after, struct error *err) {
+    for (; fields->type != SCHEMA_END; fields++)
+        if (compare_one(arena, fields, schema_path(arena, path, fields->name),
+                        json_object_get(before, fields->name), json_object_get(after, fields->name),
+                        err) < 0)
+            return -1;
+    return 0;
+}

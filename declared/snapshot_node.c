@@ -1,0 +1,60 @@
+#include "declared/snapshot_node.h"
+
+#include "json/json.h"
+
+#include <stdint.h>
+#include <string.h>
+
+static const json_t *replicas_of(const json_t *volume) {
+    return json_object_get(volume, "replicas");
+}
+
+static json_int_t needed_for(const json_t *volume) {
+    return json_int_at(volume, "consistencyFactor");
+}
+
+static bool is_file_of(const json_t *replica, const char *node) {
+    const char *at = json_text_of(replica, "nodeId");
+
+    return !json_text_of(replica, "address") || (at && strcmp(at, node) == 0);
+}
+
+static unsigned count_files(const json_t *volume, const char *node) {
+    unsigned count = 0;
+
+    for (size_t i = 0; i < json_array_size(replicas_of(volume)); i++)
+        count += is_file_of(json_array_get(replicas_of(volume), i), node);
+    return count;
+}
+
+bool snapshot_node_can(const json_t *volume, const char *node) {
+    return (json_int_t)count_files(volume, node) >= needed_for(volume);
+}
+
+static bool any_can(const json_t *volume) {
+    for (size_t i = 0; i < json_array_size(replicas_of(volume)); i++) {
+        const char *node = json_text_of(json_array_get(replicas_of(volume), i), "nodeId");
+
+        if (node && snapshot_node_can(volume, node))
+            return true;
+    }
+    return false;
+}
+
+const char *snapshot_node_obstacle(struct arena *arena, const json_t *volume,
+                                   const char *published) {
+    intmax_t needed = (intmax_t)needed_for(volume);
+    unsigned there = count_files(volume, published);
+
+    if (*published && !snapshot_node_can(volume, published))
+        return arena_format(arena,
+                            "node %s, where the volume is published, has %u of its replicas, and a "
+                            "snapshot is taken by a node that has %jd",
+                            published, there, needed);
+    if (!*published && !any_can(volume))
+        return arena_format(arena,
+                            "no node has %jd of the volume's replicas, as one that takes a "
+                            "snapshot needs",
+                            needed);
+    return NULL;
+}

@@ -1,0 +1,177 @@
+#include "declared/snapshot_source.h"
+
+#include "common/quantity.h"
+#include "declared/document_store.private.h"
+#include "declared/name.h"
+#include "declared/pool_list.h"
+#include "ledger/query.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define SOURCE "spec.cstorVolumeSource"
+
+static const json_t *spec_of(const struct document *document) {
+    return json_object_get(document->body, "spec");
+}
+
+static int no_source(struct error *err, const char *source) {
+    return error_set(err, ERROR_NOT_FOUND, SOURCE ": Snapshot %s could not be found.", source);
+}
+
+/* ---- finding ---- */
+
+int snapshot_source_find(struct work *work, const char *project_id, const char *source,
+                         struct snapshot_source *ret, struct error *err) {
+    const char *at = strchr(source, '@');
+    const char *volume = arena_format(work->arena, "%.*s", (int)(at - source), source);
+    int found = document_named(work, &kind_volume_config, project_id, volume, &ret->config, err);
+
+    if (found > 0)
+        found = document_named(work, &kind_volume_config_snapshot, project_id, at + 1,
+                               &ret->snapshot, err);
+    if (found < 0)
+        return -1;
+    if (!found || ret->snapshot.deleted_at || ret->config.deleted_at ||
+        strcmp(ret->snapshot.owner_id, ret->config.id) != 0)
+        return no_source(err, source);
+    return 0;
+}
+
+/* ---- checking ---- */
+
+static int64_t storage_of(const json_t *holder) {
+    const char *text = json_text_at(holder, "capacity.storage");
+    int64_t bytes;
+
+    return text && quantity_read(text, &bytes) ? bytes : 0;
+}
+
+/* P37 */
+static int check_pools(const struct document *config, const struct document *snapshot,
+                       struct error *err) {
+    const json_t *pools = json_object_get(snapshot->status, "poolInfo"), *spec = spec_of(config);
+    const json_t *named = json_at(spec, "policy.replicaPoolInfo");
+    json_int_t replicas = json_int_at(spec, "provision.replicaCount");
+
+    if ((size_t)replicas > json_array_size(pools))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "spec.provision.replicaCount: snapshot %s is on %zu pools, which %jd "
+                         "replicas are too many for.",
+                         snapshot->name, json_array_size(pools), (intmax_t)replicas);
+    for (size_t i = 0; i < json_array_size(named); i++) {
+        const char *name = json_text_of(json_array_get(named, i), "poolName");
+
+        if (!json_list_has(pools, name))
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "spec.policy.replicaPoolInfo: snapshot %s is not on pool %s.",
+                             snapshot->name, name);
+    }
+    return 0;
+}
+
+static int check_ready(const struct document *config, const struct document *snapshot,
+                       struct error *err) {
+    const char *phase = json_text_of(snapshot->status, "phase");
+    const char *capacity = json_text_at(snapshot->status, "capacity.storage");
+
+    if (!phase || strcmp(phase, "Ready") != 0)
+        return error_set(err, ERROR_BAD_REQUEST, SOURCE ": Snapshot %s is not ready.",
+                         snapshot->name);
+    if (storage_of(spec_of(config)) < storage_of(snapshot->status))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "spec.capacity.storage: snapshot %s has %s, and a volume of it is not "
+                         "smaller.",
+                         snapshot->name, capacity);
+    return check_pools(config, snapshot, err);
+}
+
+int snapshot_source_check(struct work *work, struct document *config, struct error *err) {
+    const char *source = json_text_of(spec_of(config), "cstorVolumeSource");
+    struct snapshot_source found;
+
+    if (!source)
+        return 0;
+    if (snapshot_source_find(work, config->project_id, source, &found, err) < 0 ||
+        check_ready(config, &found.snapshot, err) < 0)
+        return -1;
+    if (!name_is_label_value(found.config.name))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         SOURCE ": the name of volume config %s has no room in a label.",
+                         found.config.name);
+    snapshot_source_keep_label(work, config);
+    return 0;
+}
+
+void snapshot_source_keep_label(struct work *work, struct document *config) {
+    const char *source = json_text_of(spec_of(config), "cstorVolumeSource");
+
+    if (!source)
+        return;
+    config->labels = json_keep(work->arena, json_deep_copy(config->labels));
+    json_object_set_new(config->labels, LABEL_SOURCE,
+                        json_stringn(source, (size_t)(strchr(source, '@') - source)));
+}
+
+/* Its node makes it from the snapshot. */
+static bool is_unmade(const struct document *replica) {
+    const char *phase = json_text_of(replica->status, "phase");
+
+    return !replica->deleted_at && json_object_get(spec_of(replica), "source") &&
+           (!phase || strcmp(phase, "Init") == 0);
+}
+
+static bool has_phase(const struct document *config, const char *phase) {
+    const char *has = json_text_of(config->status, "phase");
+
+    return has && strcmp(has, phase) == 0;
+}
+
+int snapshot_source_is_needed(struct work *work, const struct document *config, struct error *err) {
+    struct document *volume = NULL, *replicas = NULL;
+    int count;
+
+    if (!json_text_of(spec_of(config), "cstorVolumeSource"))
+        return 0;
+    if (!has_phase(config, "Bound") && !has_phase(config, "Reconciling"))
+        return 1;
+    count = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
+    if (count > 0)
+        count = document_owned(work, volume->id, &kind_volume_replica, &replicas, err);
+    for (int i = 0; i < count; i++)
+        if (is_unmade(&replicas[i]))
+            return 1;
+    return count < 0 ? -1 : 0;
+}
+
+/* ---- clones that are being made ---- */
+
+#define PENDING                                                                                   \
+    " JOIN document_labels l ON l.document_id = d.id WHERE l.project_id = $1 AND l.key = $2 AND " \
+    "l.value = $3 AND d.kind = $4 AND d.deleted_at IS NULL AND "                                  \
+    "d.status LIKE '%\"phase\":\"Pending\"%'"
+
+/* A revert that waits says Pending, too, of a clone that is whole. */
+static bool is_being_made(const struct document *clone) {
+    const char *phase = json_text_of(clone->status, "phase");
+
+    return phase && strcmp(phase, "Pending") == 0;
+}
+
+int snapshot_source_begun(struct work *work, const struct document *config, const char *snapshot,
+                          struct error *err) {
+    struct db_rows *rows =
+        db_query(work->tx, err, DOCUMENT_SELECT PENDING, DB_TEXT(config->project_id),
+                 DB_TEXT(LABEL_SOURCE), DB_TEXT(config->name), DB_TEXT(kind_volume_config.name));
+    const char *name = arena_join(work->arena, config->name, "@", snapshot ? snapshot : "", NULL);
+    struct document *clones = NULL;
+    int count = query_all(work, rows, document_row_read, &clones, err), begun = 0;
+
+    for (int i = 0; i < count; i++) {
+        const char *source = json_text_of(spec_of(&clones[i]), "cstorVolumeSource");
+
+        begun += source && is_being_made(&clones[i]) &&
+                 (snapshot ? strcmp(source, name) == 0 : strncmp(source, name, strlen(name)) == 0);
+    }
+    return count < 0 ? -1 : begun;
+}

@@ -1,0 +1,379 @@
+#include "common/quantity.h"
+#include "declared/config_reclaim.h"
+#include "declared/document_store.h"
+#include "declared/name.h"
+#include "declared/phases.h"
+#include "declared/pool_list.h"
+#include "declared/replica_space.h"
+#include "declared/snapshot_source.h"
+#include "declared/volume_revert.h"
+#include "ledger/quota_limit.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define CAPACITY_LEAST ((int64_t)1 << 20)
+#define CAPACITY_MOST  ((int64_t)1 << 40) /* the room that files of replicas have to grow in */
+
+static bool is_node(const char *text) {
+    return *text == '\0' || name_is_host(text);
+}
+
+/* "volume@snapshot" (P9) */
+static bool is_source(const char *text) {
+    char volume[SCHEMA_TEXT_MOST + 1];
+    const char *at = strchr(text, '@');
+
+    if (!at || strlen(text) > SCHEMA_TEXT_MOST)
+        return false;
+    memcpy(volume, text, (size_t)(at - text));
+    volume[at - text] = '\0';
+    return name_is_subdomain(volume) && name_is_subdomain(at + 1);
+}
+
+/* clang-format off */
+static const struct schema_field capacity_fields[] = {
+    { "storage", SCHEMA_QUANTITY, SCHEMA_REQUIRED | SCHEMA_GROWS, .min = CAPACITY_LEAST,
+      .max = CAPACITY_MOST, .about = "The size that the volume is to have." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field first_capacity_fields[] = {
+    { "storage", SCHEMA_QUANTITY, SCHEMA_REQUIRED | SCHEMA_FIXED, .min = CAPACITY_LEAST,
+      .max = CAPACITY_MOST, .about = "The size that the volume was made with." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field provision_fields[] = {
+    { "capacity", SCHEMA_OBJECT, SCHEMA_KEPT, .of = first_capacity_fields, .about = "What it was made with." },
+    { "replicaCount", SCHEMA_INT, SCHEMA_REQUIRED | SCHEMA_FIXED, .min = 1, .max = REPLICAS_MOST,
+      .about = "How many copies of the data it was made with." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field revert_fields[] = {
+    { "snapshotName", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .allows = name_is_subdomain,
+      .about = "the name of the snapshot that it is to hold again" },
+    { "request", SCHEMA_TEXT, .about = "Any text; another one asks for it once more." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field reclaim_fields[] = {
+    { "request", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Any text; another one asks for it once more." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field spec_fields[] = {
+    { "capacity", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = capacity_fields,
+      .about = "How large it is to be." },
+    { "cstorVolumeRef", SCHEMA_OBJECT, SCHEMA_OURS, .about = "The volume that was made for it." },
+    { "cstorVolumeSource", SCHEMA_TEXT, SCHEMA_FIXED, .min = 1, .allows = is_source,
+      .about = "of the form volume@snapshot" },
+    { "provision", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = provision_fields,
+      .about = "What it was made with; cannot be changed." },
+    { "policy", SCHEMA_OBJECT, SCHEMA_KEPT, .of = volume_policy_fields,
+      .about = "Its own copy of what its policy said." },
+    { "revert", SCHEMA_OBJECT, .of = revert_fields, .about = "What it is put back to." },
+    { "reclaim", SCHEMA_OBJECT, .of = reclaim_fields,
+      .about = "Its replicas give back room that holds nothing." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field publish_fields[] = {
+    { "nodeId", SCHEMA_TEXT, .max = NAME_HOST_MOST, .allows = is_node,
+      .about = "the node that wants it, letters, digits, '-', '.', '_', ':'; or empty: none" },
+    { "export", SCHEMA_WORD, .words = volume_export_words,
+      .about = "How that node has it: at an NBD socket, or as a file, too." },
+    { "clients", SCHEMA_LIST, .of = volume_client_fields, .max = CLIENTS_MOST,
+      .about = "Other hosts that use it there, over NBD with TLS." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field fields[] = {
+    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What is wanted." },
+    { "publish", SCHEMA_OBJECT, .of = publish_fields, .initial = "{}", .about = "Where it is used." },
+    { "status", SCHEMA_OBJECT, SCHEMA_OURS, .about = "What is." },
+    { "versionDetails", SCHEMA_OBJECT, .about = "Kept, and not looked at." },
+    SCHEMA_FIELDS_END,
+};
+/* clang-format on */
+
+static json_t *spec_of(const struct document *config) {
+    return json_object_get(config->body, "spec");
+}
+
+static const char *node_of(const struct document *config) {
+    const char *node = json_text_at(config->body, "publish.nodeId");
+
+    return node && *node ? node : NULL;
+}
+
+static const json_t *clients_of(const struct document *config) {
+    return json_at(config->body, "publish.clients");
+}
+
+/* Each other host once, and where there is something to reach. */
+static int check_clients(const struct document *config, struct error *err) {
+    const json_t *clients = clients_of(config);
+    const char *node = node_of(config);
+
+    if (json_array_size(clients) > 0 && !node)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "publish.clients: without publish.nodeId there is nothing to reach.");
+    for (size_t i = 0; i < json_array_size(clients); i++) {
+        const char *client = json_text_of(json_array_get(clients, i), "nodeId");
+        bool twice = strcmp(client, node) == 0;
+
+        for (size_t j = 0; j < i; j++)
+            twice |= strcmp(client, json_text_of(json_array_get(clients, j), "nodeId")) == 0;
+        if (twice)
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "publish.clients[%zu].nodeId: %s is named already.", i, client);
+    }
+    return 0;
+}
+
+/* What a client was told to reach is gone with the node. */
+static int check_move(const struct document *before, const struct document *after,
+                      struct error *err) {
+    const char *had = node_of(before), *has = node_of(after);
+
+    if (json_array_size(clients_of(after)) == 0 || !had || !has || strcmp(had, has) == 0)
+        return check_clients(after, err);
+    return error_set(err, ERROR_CONFLICT,
+                     "publish.nodeId stays %s while publish.clients are there, which reach the "
+                     "volume on that node.",
+                     had);
+}
+
+/* P36: who names pools before there are any names one for each replica. */
+static int check_pool_count(const struct document *config, struct error *err) {
+    const json_t *spec = spec_of(config), *provision = json_object_get(spec, "provision");
+    json_int_t replicas = json_int_at(provision, "replicaCount");
+    size_t pools = pool_list_count(json_object_get(spec, "policy"));
+
+    if (pools == 0 || pools == (size_t)replicas)
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "spec.policy.replicaPoolInfo names %zu pools for %" JSON_INTEGER_FORMAT
+                     " replicas.",
+                     pools, replicas);
+}
+
+/* P10: the first size is the one asked for. */
+static int check_config(struct work *work, struct document *config, struct error *err) {
+    json_t *spec = spec_of(config);
+    json_t *provision = json_object_get(spec, "provision");
+
+    if (check_pool_count(config, err) < 0 || check_clients(config, err) < 0)
+        return -1;
+    if (json_object_get(spec, "revert") || json_object_get(spec, "reclaim"))
+        return error_set(err, ERROR_CONFLICT, "spec.%s: Volume config %s is not Bound.",
+                         json_object_get(spec, "revert") ? "revert" : "reclaim", config->name);
+    if (!json_object_get(provision, "capacity"))
+        json_object_set_new(provision, "capacity",
+                            json_deep_copy(json_object_get(spec, "capacity")));
+    if (json_bytes_at(provision, "capacity.storage") > json_bytes_at(spec, "capacity.storage"))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "spec.capacity.storage: it is less than "
+                         "spec.provision.capacity.storage.");
+    if (pool_list_check(json_object_get(spec, "policy"), "spec.policy", err) < 0)
+        return -1;
+    return snapshot_source_check(work, config, err);
+}
+
+static const char *phase_of(const struct document *config) {
+    const char *phase = json_text_of(config->status, "phase");
+
+    return phase ? phase : "new";
+}
+
+static bool is_bound(const struct document *config) {
+    return phase_is(&config_states, config->status, CONFIG_BOUND);
+}
+
+/* As a policy would name those that it has. */
+static const json_t *used_pools(struct arena *arena, const struct document *config) {
+    const json_t *used = json_object_get(config->status, "poolInfo");
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < json_array_size(used); i++)
+        json_array_append_new(list, json_pack("{s:O}", "poolName", json_array_get(used, i)));
+    return json_keep(arena, json_pack("{s:o}", "replicaPoolInfo", list));
+}
+
+/* What the policy says of pools, or where it leaves the choice, those that were chosen. */
+static const json_t *pools_of(struct arena *arena, const struct document *config,
+                              const json_t *policy) {
+    return pool_list_count(policy) > 0 ? policy : used_pools(arena, config);
+}
+
+static bool is_healthy(const struct document *volume, const struct document *replica) {
+    const json_t *list = json_object_get(volume->status, "replicaStatuses");
+    bool is_healthy = phase_is(&replica_states, replica->status, REPLICA_HEALTHY);
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(json_text_of(json_array_get(list, i), "replicaId"), replica->id) == 0)
+            is_healthy &= strcmp(json_text_of(json_array_get(list, i), "mode"), "Healthy") == 0;
+    return is_healthy;
+}
+
+/* 1: the volume's replica on this pool is not healthy, and none is on its way out. */
+static int is_replaceable(struct work *work, const struct document *config, const char *pool,
+                          struct error *err) {
+    struct document *volume = NULL, *replicas = NULL;
+    int count = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
+    bool found = false;
+
+    if (count <= 0 || json_text_of(spec_of(volume), "removing"))
+        return count < 0 ? -1 : 0;
+    count = document_owned(work, volume->id, &kind_volume_replica, &replicas, err);
+    for (int i = 0; i < count; i++) {
+        bool is_there = strcmp(json_text_of(spec_of(&replicas[i]), "poolName"), pool) == 0;
+
+        if (replicas[i].deleted_at)
+            return 0;
+        found |= is_there && !is_healthy(volume, &replicas[i]);
+    }
+    return count < 0 ? -1 : found;
+}
+
+/* P53: replicas come and go only while all is settled; what cannot come true can be taken back, and
+ * so can a pool whose replica is not healthy: it may be what the others wait for. */
+static int check_pools(struct work *work, const struct document *before,
+                       const struct document *after, struct error *err) {
+    struct arena *arena = work->arena;
+    const json_t *old_policy = json_object_get(spec_of(before), "policy");
+    const json_t *policy = json_object_get(spec_of(after), "policy");
+    const json_t *replaced = json_object_get(before->status, "replacedPools");
+    const json_t *old, *wanted;
+    const char *gone;
+    int may_go;
+
+    if (pool_list_check(policy, "spec.policy", err) < 0)
+        return -1;
+    if (pool_list_is_same(old_policy, policy))
+        return 0;
+    if (phase_is(&config_states, before->status, CONFIG_RECONCILING) &&
+        pool_list_names_same(used_pools(arena, before), policy))
+        return 0;
+    old = pool_list_effective(arena, pools_of(arena, before, old_policy), replaced);
+    wanted = pool_list_effective(arena, policy, replaced);
+    if (json_object_size(replaced) > 0 && pool_list_names_same(old, wanted))
+        return 0;
+    if (!old_policy && phase_is(&config_states, before->status, CONFIG_PENDING))
+        return check_pool_count(after, err);
+    gone = phase_is(&config_states, before->status, CONFIG_RECONCILING)
+               ? pool_list_only_gone(old, wanted)
+               : NULL;
+    may_go = gone ? is_replaceable(work, before, gone, err) : 0;
+    if (may_go != 0)
+        return may_go < 0 ? -1 : 0;
+    if (!is_bound(before))
+        return error_set(err, ERROR_CONFLICT,
+                         "spec.policy.replicaPoolInfo can be changed while the config is Bound; it "
+                         "is %s.",
+                         phase_of(before));
+    return pool_list_compare(old, wanted, "spec.policy", err);
+}
+
+/* P59: one size after the other. */
+static int check_size(struct work *work, const struct document *before,
+                      const struct document *after, struct error *err) {
+    int64_t has = json_bytes_at(before->status, "capacity.storage"),
+            wanted = json_bytes_at(spec_of(before), "capacity.storage");
+
+    if (json_bytes_at(spec_of(after), "capacity.storage") == wanted)
+        return 0;
+    if (has == 0 || has >= wanted)
+        return replica_space_check_growth(work, before,
+                                          json_bytes_at(spec_of(after), "capacity.storage"), err);
+    return error_set(err, ERROR_CONFLICT,
+                     "spec.capacity.storage: the volume grows to %s at the moment; try again.",
+                     quantity_text(work->arena, wanted));
+}
+
+static void put_edited(const struct document *before, struct document *after) {
+    const struct state_row *row =
+        phase_next(&config_states, phase_of(before), CONFIG_POLICY_EDITED);
+
+    if (row)
+        json_object_set_new(after->status, "phase", json_string(config_states.states[row->next]));
+}
+
+/* P20: a policy that was edited has to be made true again. */
+static int check_config_edit(struct work *work, const struct document *before,
+                             struct document *after, struct error *err) {
+    const json_t *old_policy = json_object_get(spec_of(before), "policy");
+    const json_t *policy = json_object_get(spec_of(after), "policy");
+
+    int needs_source = json_object_get(after->labels, LABEL_SOURCE)
+                           ? 1
+                           : snapshot_source_is_needed(work, before, err);
+
+    /* One that is whole needs nothing of its source: it may be let go of. */
+    if (needs_source < 0)
+        return -1;
+    if (needs_source)
+        snapshot_source_keep_label(work, after);
+    if (check_move(before, after, err) < 0 || check_pools(work, before, after, err) < 0 ||
+        check_size(work, before, after, err) < 0 ||
+        volume_revert_edit(work, before, after, err) < 0 ||
+        config_reclaim_edit(work, before, after, err) < 0)
+        return -1;
+    if (old_policy && !json_equal(old_policy, policy))
+        put_edited(before, after);
+    return 0;
+}
+
+static int size_of(struct work *work, const struct document *config, struct document_size *ret,
+                   struct error *err) {
+    (void)work, (void)err;
+    *ret = (struct document_size){ .bytes = json_bytes_at(spec_of(config), "capacity.storage") };
+    return 0;
+}
+
+static int check_snapshots(struct work *work, const struct document *config, struct error *err) {
+    struct document *snapshots;
+    int count = document_owned(work, config->id, &kind_volume_config_snapshot, &snapshots, err);
+
+    if (count <= 0)
+        return count;
+    return error_set(err, ERROR_CONFLICT,
+                     "Volume config %s has %d snapshots, which have to go first.", config->name,
+                     count);
+}
+
+/* P48, P49 */
+static int check_config_delete(struct work *work, const struct document *config,
+                               struct error *err) {
+    int64_t clones;
+
+    if (node_of(config))
+        return error_set(err, ERROR_CONFLICT, "Volume config %s is published on node %s.",
+                         config->name, node_of(config));
+    if (document_count_labelled(work, config, LABEL_SOURCE, config->name, &clones, err) < 0)
+        return -1;
+    if (clones > 0)
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume config %s has %" JSON_INTEGER_FORMAT
+                         " clones, which have to go first.",
+                         config->name, (json_int_t)clones);
+    return check_snapshots(work, config, err);
+}
+
+const struct document_kind kind_volume_config = {
+    .name = "CStorVolumeConfig",
+    .collection = "volume_configs",
+    .word = "volume_config",
+    .label = "Volume config",
+    .short_name = "cvc",
+    .fields = fields,
+    .initial_status = "{\"phase\":\"Pending\"}",
+    .finalizer = "cvc.openebs.io/finalizer",
+    .check = check_config,
+    .check_edit = check_config_edit,
+    .check_delete = check_config_delete,
+    .counts_as = QUOTA_VOLUMES,
+    .size = size_of,
+};

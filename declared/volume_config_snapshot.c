@@ -1,0 +1,132 @@
+/*
+ * CStorVolumeSnapshot: what the volume of a config held in one moment.  It belongs to the config,
+ * and stays until its files are gone from every pool.
+ */
+#include "declared/document_store.h"
+#include "declared/name.h"
+#include "declared/phases.h"
+#include "declared/replica_space.h"
+#include "declared/snapshot_node.h"
+#include "declared/snapshot_source.h"
+#include "declared/volume_revert.h"
+#include "ledger/quota_limit.h"
+#include "json/json.h"
+
+#include <string.h>
+
+/* clang-format off */
+static const struct schema_field spec_fields[] = {
+    { "volumeName", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_FIXED, .min = 1,
+      .allows = name_is_subdomain, .about = "the name of the volume config that it is of" },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field fields[] = {
+    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What is wanted." },
+    { "status", SCHEMA_OBJECT, SCHEMA_OURS, .about = "What is." },
+    SCHEMA_FIELDS_END,
+};
+/* clang-format on */
+
+static const char *volume_of(const struct document *snapshot) {
+    return json_text_at(snapshot->body, "spec.volumeName");
+}
+
+static int check_room(struct work *work, const struct document *config, struct error *err) {
+    struct document *others;
+    int count = document_owned(work, config->id, &kind_volume_config_snapshot, &others, err);
+
+    if (count >= SNAPSHOTS_MOST)
+        return error_set(err, ERROR_OVER_QUOTA, "Volume config %s has %d snapshots already.",
+                         config->name, count);
+    return count < 0 ? -1 : 0;
+}
+
+/* Where it is published now, it would wait for ever. */
+static int check_node(struct work *work, const struct document *config, struct error *err) {
+    const char *published = json_text_at(config->body, "publish.nodeId");
+    struct document *volume = NULL;
+    int found = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
+    const char *obstacle =
+        found > 0 ? snapshot_node_obstacle(work->arena, json_object_get(volume->body, "spec"),
+                                           published ? published : "")
+                  : NULL;
+
+    if (obstacle)
+        return error_set(err, ERROR_CONFLICT, "spec.volumeName: Volume config %s: %s.",
+                         config->name, obstacle);
+    return found < 0 ? -1 : 0;
+}
+
+static int check_snapshot(struct work *work, struct document *snapshot, struct error *err) {
+    struct document config;
+
+    if (error_if_none(document_named(work, &kind_volume_config, snapshot->project_id,
+                                     volume_of(snapshot), &config, err),
+                      err, ERROR_NOT_FOUND, "spec.volumeName: Volume config %s could not be found.",
+                      volume_of(snapshot)) < 0)
+        return -1;
+    if (config.deleted_at || !(phase_is(&config_states, config.status, CONFIG_BOUND) ||
+                               phase_is(&config_states, config.status, CONFIG_RECONCILING)))
+        return error_set(err, ERROR_CONFLICT, "spec.volumeName: Volume config %s is %s.",
+                         config.name, config.deleted_at ? "being deleted" : "not Bound yet");
+    snapshot->owner_id = config.id;
+    if (check_room(work, &config, err) < 0 || check_node(work, &config, err) < 0)
+        return -1;
+    return replica_space_check_snapshot(work, &config, err);
+}
+
+/* One that is lost is of no use to it. */
+static bool is_reverted_to(const struct document *config, const struct document *snapshot) {
+    const char *uid = json_text_of(volume_revert_pending(config), "uid");
+
+    return uid && strcmp(uid, snapshot->id) == 0 &&
+           !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_FAILED);
+}
+
+/* Its files are what a clone is made of, and what the volume is put back to. */
+static int check_snapshot_delete(struct work *work, const struct document *snapshot,
+                                 struct error *err) {
+    struct document config;
+    int found = document_named(work, &kind_volume_config, snapshot->project_id, volume_of(snapshot),
+                               &config, err);
+    int begun = found > 0 ? snapshot_source_begun(work, &config, snapshot->name, err) : found;
+
+    if (found > 0 && is_reverted_to(&config, snapshot))
+        return error_set(err, ERROR_CONFLICT, "Volume config %s is reverted to snapshot %s.",
+                         config.name, snapshot->name);
+    if (begun <= 0)
+        return begun;
+    return error_set(err, ERROR_CONFLICT, "Of snapshot %s %d volumes are being made.",
+                     snapshot->name, begun);
+}
+
+/* As of a volume: the size of what it is of, when it was made, whatever becomes of that. */
+static int size_of(struct work *work, const struct document *snapshot, struct document_size *ret,
+                   struct error *err) {
+    struct document config;
+    int found = document_named(work, &kind_volume_config, snapshot->project_id, volume_of(snapshot),
+                               &config, err);
+
+    if (error_if_none(found, err, ERROR_INTERNAL, "Snapshot %s is of nothing.", snapshot->name) < 0)
+        return -1;
+    if (kind_volume_config.size(work, &config, ret, err) < 0)
+        return -1;
+    ret->elsewhere = config.size_gb == DOCUMENT_ELSEWHERE;
+    return 0;
+}
+
+const struct document_kind kind_volume_config_snapshot = {
+    .name = "CStorVolumeSnapshot",
+    .collection = "volume_config_snapshots",
+    .word = "volume_config_snapshot",
+    .label = "Volume config snapshot",
+    .short_name = "cvsnap",
+    .fields = fields,
+    .initial_status = "{\"phase\":\"Pending\"}",
+    .finalizer = "cstorvolumesnapshot.openebs.io/finalizer",
+    .check = check_snapshot,
+    .check_delete = check_snapshot_delete,
+    .counts_as = QUOTA_SNAPSHOTS,
+    .size = size_of,
+};

@@ -1,0 +1,153 @@
+/*
+ * CStorVolumeReplica: one copy of a volume's data, on one pool; the pool's node makes and removes
+ * it.  The document stays until the data are gone (P45).
+ */
+#include "declared/document.h"
+#include "declared/phases.h"
+
+#include "ledger/work.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define PATH_MOST    4096
+#define MESSAGE_MOST 1024
+#define BYTES_MOST   ((int64_t)1 << 50) /* those of all replicas can be added up */
+
+/* clang-format off */
+static const struct schema_field source_fields[] = {
+    { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "On the same pool." },
+    { "snapshotId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Beside that replica." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field wanted_fields[] = {
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
+    { "source", SCHEMA_TEXT, .min = 1, .about = "The replica that it is copied from." },
+    { "sourcePath", SCHEMA_TEXT, SCHEMA_HOSTS, .min = 1, .max = PATH_MOST,
+      .about = "The directory of that one's pool." },
+    { "remove", SCHEMA_BOOL, .initial = "false", .about = "Its file is to go." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field wanted_reclaim_fields[] = {
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the request." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field spec_fields[] = {
+    { "volumeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The uid of its volume." },
+    { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "The pool where its file is." },
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "The pool's node." },
+    { "path", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .max = PATH_MOST,
+      .about = "The pool's directory." },
+    { "capacity", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1, .about = "The volume's size." },
+    { "maximum", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1,
+      .about = "The size that the volume can grow to." },
+    { "members", SCHEMA_LIST, .max = REPLICAS_MOST,
+      .about = "The volume's first replicas, in their order; without, this one is to be rebuilt." },
+    { "source", SCHEMA_OBJECT, .of = source_fields,
+      .about = "The snapshot that it begins with; a clone's." },
+    { "snapshots", SCHEMA_LIST, .of = wanted_fields, .max = SNAPSHOTS_MOST,
+      .about = "Those that it is to hold, or to remove." },
+    { "reclaim", SCHEMA_OBJECT, .of = wanted_reclaim_fields,
+      .about = "It gives back room that holds nothing, once for each number." },
+    { "replicationFactor", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .max = REPLICAS_MOST,
+      .about = "How many copies of the data there are to be." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field fields[] = {
+    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What its node makes true." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field capacity_fields[] = {
+    { "used", SCHEMA_QUANTITY, .about = "What its file takes." },
+    { "total", SCHEMA_QUANTITY, .about = "How large its file is." },
+    SCHEMA_FIELDS_END,
+};
+
+static const char *const snapshot_phases[] = { "Pending", "Ready", NULL };
+
+static const struct schema_field snapshot_fields[] = {
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = snapshot_phases, .about = "Does it hold it?" },
+    { "sizeBytes", SCHEMA_INT, .about = "The volume's size then." },
+    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
+    SCHEMA_FIELDS_END,
+};
+
+static const char *const reclaim_phases[] = { "Pending", "Done", "Failed", NULL };
+static const char *const reclaim_reasons[] = { "unsupported", "failed", NULL };
+
+static const struct schema_field reclaim_fields[] = {
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the request." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = reclaim_phases, .about = "Is it done?" },
+    { "reason", SCHEMA_WORD, .words = reclaim_reasons,
+      .about = "Of one that has failed: its file system cannot, or anything else." },
+    { "beforeBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "What its file took before," },
+    { "afterBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "and afterwards." },
+    { "doneBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it is." },
+    { "totalBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it has to go." },
+    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
+    SCHEMA_FIELDS_END,
+};
+
+static const struct schema_field status_fields[] = {
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = replica_phase_names, .about = "How it is." },
+    { "capacity", SCHEMA_OBJECT, .of = capacity_fields, .about = "What it takes." },
+    { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
+      .about = "Those of its spec that are to be held, or are still there; without: not known." },
+    { "reclaim", SCHEMA_OBJECT, .of = reclaim_fields, .about = "What came of the one that is wanted." },
+    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
+    SCHEMA_FIELDS_END,
+};
+/* clang-format on */
+
+/* A report that the table has no row for leaves the phase as it is. */
+static void put_phase(const struct document *before, struct document *after) {
+    const char *phase = json_text_of(before->status, "phase");
+    unsigned found = phase_named(&replica_states, json_text_of(after->status, "phase"));
+
+    if (!phase_next(&replica_states, phase, found))
+        json_object_set_new(after->status, "phase", json_string(phase));
+}
+
+/* Its data are gone, and so is what held the document; nobody loses data that are wanted. */
+static int check_replica_status(struct work *work, const struct document *before,
+                                struct document *after, struct error *err) {
+    json_t *finalizers;
+
+    if (!phase_is(&replica_states, after->status, REPLICA_DELETED)) {
+        put_phase(before, after);
+        return 0;
+    }
+    if (!before->deleted_at)
+        return error_set(err, ERROR_CONFLICT,
+                         "status.phase: Volume replica %s is not being deleted.", before->name);
+    put_phase(before, after);
+    finalizers = json_keep(work->arena, json_array());
+    for (size_t i = 0; i < json_array_size(before->finalizers); i++)
+        if (strcmp(json_string_value(json_array_get(before->finalizers, i)),
+                   before->kind->finalizer) != 0)
+            json_array_append(finalizers, json_array_get(before->finalizers, i));
+    after->finalizers = finalizers;
+    return 0;
+}
+
+const struct document_kind kind_volume_replica = {
+    .name = "CStorVolumeReplica",
+    .collection = "volume_replicas",
+    .word = "volume_replica",
+    .label = "Volume replica",
+    .short_name = "cvr",
+    .fields = fields,
+    .initial_status = "{\"phase\":\"Init\"}",
+    .finalizer = "cstorvolumereplica.openebs.io/finalizer",
+    .ours = true,
+    .name_tells_hosts = true,
+    .status_fields = status_fields,
+    .check_status = check_replica_status,
+};

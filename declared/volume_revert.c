@@ -1,0 +1,224 @@
+#include "declared/volume_revert.h"
+
+#include "common/md5.h"
+#include "common/quantity.h"
+#include "declared/document_store.h"
+#include "declared/phases.h"
+#include "declared/snapshot_node.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define REMEMBERED 64
+
+static const json_t *spec_of(const struct document *document) {
+    return json_object_get(document->body, "spec");
+}
+
+static const json_t *revert_of(const struct document *config) {
+    return json_object_get(config->status, "revert");
+}
+
+static bool same(const char *a, const char *b) {
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+const json_t *volume_revert_pending(const struct document *config) {
+    const json_t *revert = revert_of(config);
+
+    return phase_is(&revert_states, revert, REVERT_IS_PENDING) ? revert : NULL;
+}
+
+/* The last one that was begun is not begun again, whoever has taken it away and puts it back. */
+static bool is_new(const struct document *config, const json_t *wanted) {
+    const json_t *last = revert_of(config);
+
+    return wanted &&
+           !(last &&
+             same(json_text_of(last, "snapshotName"), json_text_of(wanted, "snapshotName")) &&
+             same(json_text_of(last, "request"), json_text_of(wanted, "request")));
+}
+
+/* ---- what was asked for before the last one ---- */
+
+/* Of a revert, or of what asks for one. */
+static const char *mark_of(struct arena *arena, const json_t *revert) {
+    const char *request = json_text_of(revert, "request");
+    const char *text =
+        arena_join(arena, json_text_of(revert, "snapshotName"), "/", request ? request : "", NULL);
+    char *mark = arena_alloc(arena, MD5_HEX_SIZE);
+
+    md5_hex(text, strlen(text), mark);
+    return mark;
+}
+
+/* With the last one, when the next begins. */
+static json_t *earlier_of(struct arena *arena, const struct document *config) {
+    const json_t *last = revert_of(config), *had = json_object_get(last, "earlier");
+    json_t *list = json_is_array(had) ? json_deep_copy(had) : json_array();
+
+    if (last)
+        json_array_append_new(list, json_string(mark_of(arena, last)));
+    while (json_array_size(list) > REMEMBERED)
+        json_array_remove(list, 0);
+    return list;
+}
+
+/* Who puts an old document back does not mean it: it would undo what was written since. */
+static int check_earlier(struct work *work, const struct document *config, const json_t *wanted,
+                         struct error *err) {
+    const json_t *list = json_object_get(revert_of(config), "earlier");
+    const char *mark = mark_of(work->arena, wanted);
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (same(json_string_value(json_array_get(list, i)), mark))
+            return error_set(err, ERROR_CONFLICT,
+                             "spec.revert.request: Volume config %s was reverted by it before, and "
+                             "otherwise since; another request asks for it once more.",
+                             config->name);
+    return 0;
+}
+
+static int64_t storage_of(const json_t *holder) {
+    const char *text = json_text_at(holder, "capacity.storage");
+    int64_t bytes;
+
+    return text && quantity_read(text, &bytes) ? bytes : 0;
+}
+
+/* ---- what may begin ---- */
+
+static int check_snapshot(const struct document *config, const struct document *snapshot,
+                          struct error *err) {
+    if (snapshot->deleted_at || !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_READY))
+        return error_set(err, ERROR_CONFLICT, "spec.revert.snapshotName: Snapshot %s is %s.",
+                         snapshot->name, snapshot->deleted_at ? "being deleted" : "not ready");
+    if (storage_of(snapshot->status) != storage_of(config->status) ||
+        storage_of(spec_of(config)) > storage_of(config->status))
+        return error_set(err, ERROR_CONFLICT,
+                         "spec.revert.snapshotName: Snapshot %s is not as large as the volume.",
+                         snapshot->name);
+    return 0;
+}
+
+static int find_snapshot(struct work *work, const struct document *config, const char *name,
+                         struct document *ret, struct error *err) {
+    int found =
+        document_named(work, &kind_volume_config_snapshot, config->project_id, name, ret, err);
+
+    if (found < 0)
+        return -1;
+    if (!found || !same(ret->owner_id, config->id))
+        return error_set(err, ERROR_NOT_FOUND,
+                         "spec.revert.snapshotName: Snapshot %s of volume config %s could not be "
+                         "found.",
+                         name, config->name);
+    return check_snapshot(config, ret, err);
+}
+
+/* It would hold what the volume is put back to. */
+static bool is_to_be_taken(const struct document *snapshot) {
+    return !snapshot->deleted_at && !json_text_of(snapshot->status, "creationTime") &&
+           !phase_is(&snapshot_states, snapshot->status, SNAPSHOT_FAILED);
+}
+
+static int check_others(struct work *work, const struct document *config, struct error *err) {
+    struct document *found = NULL;
+    int count = document_owned(work, config->id, &kind_volume_config_snapshot, &found, err);
+
+    for (int i = 0; i < count && !volume_revert_pending(config); i++)
+        if (is_to_be_taken(&found[i]))
+            return error_set(err, ERROR_CONFLICT,
+                             "spec.revert: Volume config %s is not reverted before its snapshot %s "
+                             "is taken.",
+                             config->name, found[i].name);
+    return count < 0 ? -1 : 0;
+}
+
+/* A target reverts by files of its own node. */
+static int check_node(struct work *work, const struct document *config, struct error *err) {
+    struct document *volume = NULL;
+    int found = document_owned(work, config->id, &kind_replicated_volume, &volume, err);
+    const char *obstacle =
+        found > 0 ? snapshot_node_obstacle(work->arena, spec_of(volume), "") : NULL;
+
+    if (obstacle)
+        return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s: %s.", config->name,
+                         obstacle);
+    return found < 0 ? -1 : 0;
+}
+
+static int begin(struct work *work, const struct document *before, struct document *after,
+                 const json_t *wanted, struct error *err) {
+    json_int_t number = json_int_at(revert_of(before), "number") + 1;
+    const char *phase = json_text_of(revert_of(before), "phase");
+    const struct state_row *row;
+    struct document snapshot;
+
+    if (!phase_is(&config_states, before->status, CONFIG_BOUND) && !volume_revert_pending(before))
+        return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s is not Bound.",
+                         before->name);
+    if (check_earlier(work, before, wanted, err) < 0 ||
+        find_snapshot(work, after, json_text_of(wanted, "snapshotName"), &snapshot, err) < 0 ||
+        check_others(work, before, err) < 0 || check_node(work, after, err) < 0)
+        return -1;
+    row = phase_next(&revert_states, phase, REVERT_REQUESTED);
+    if (!row)
+        return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s is not reverted now.",
+                         before->name);
+    json_object_set_new(after->status, "revert",
+                        json_pack("{s:I, s:s, s:s, s:s*, s:s, s:o}", "number", number, "uid",
+                                  snapshot.id, "snapshotName", snapshot.name, "request",
+                                  json_text_of(wanted, "request"), "phase",
+                                  revert_states.states[row->next], "earlier",
+                                  earlier_of(work->arena, before)));
+    return 0;
+}
+
+int volume_revert_edit(struct work *work, const struct document *before, struct document *after,
+                       struct error *err) {
+    const json_t *wanted = json_object_get(spec_of(after), "revert");
+    const char *node = json_text_at(after->body, "publish.nodeId");
+
+    if (is_new(before, wanted) && begin(work, before, after, wanted, err) < 0)
+        return -1;
+    if (!volume_revert_pending(after))
+        return 0;
+    if (node && *node)
+        return error_set(err, ERROR_CONFLICT,
+                         "publish.nodeId: Volume config %s is reverted to a snapshot, and is "
+                         "published on no node meanwhile.",
+                         before->name);
+    if (storage_of(spec_of(after)) != storage_of(spec_of(before)))
+        return error_set(err, ERROR_CONFLICT,
+                         "spec.capacity.storage: Volume config %s is reverted to a snapshot, and "
+                         "stays as large meanwhile.",
+                         before->name);
+    return 0;
+}
+
+/* ---- what its node tells ---- */
+
+static json_int_t attempt_of(const struct document *volume) {
+    return json_int_at(revert_of(volume), "attempt");
+}
+
+/* Of another revert than the one that is wanted its attempts say nothing. */
+static bool is_heard(const struct document *before, const struct document *after) {
+    const json_t *wanted = json_object_get(spec_of(before), "revert");
+
+    return json_equal(json_object_get(wanted, "number"),
+                      json_object_get(revert_of(after), "number")) &&
+           attempt_of(after) >= attempt_of(before);
+}
+
+void volume_revert_keep(const struct document *before, struct document *after) {
+    json_t *last = json_object_get(before->status, "revert");
+
+    if (json_object_get(spec_of(before), "revert") && is_heard(before, after))
+        return;
+    if (json_object_get(spec_of(before), "revert") && last)
+        json_object_set(after->status, "revert", last);
+    else
+        json_object_del(after->status, "revert");
+}

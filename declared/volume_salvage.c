@@ -1,0 +1,213 @@
+#include "declared/volume_salvage.h"
+
+#include "common/cleanup.h"
+#include "declared/document_own.h"
+#include "declared/phases.h"
+#include "declared/replica_pool.h"
+#include "json/json.h"
+
+#include <string.h>
+
+static const json_t *spec_of(const struct document *volume) {
+    return json_object_get(volume->body, "spec");
+}
+
+static const char *text_of(const json_t *object, const char *key) {
+    const char *text = json_text_of(object, key);
+
+    return text ? text : "";
+}
+
+static json_int_t count_of(const json_t *object, const char *key) {
+    return json_integer_value(json_object_get(object, key));
+}
+
+/* ---- why not ---- */
+
+const char *const salvage_reasons[] = { "HasVotes", "Away", "Unfit", "Unfilled", NULL };
+
+static const struct flaw {
+    const char *reason, *mode; /* as its node tells of the word, or of the replica ("": nothing) */
+    const char *why;
+} flaws[] = {
+    { "HasVotes", "", "the volume can be served without that" },
+    { "Away", "Offline", "it is away" },
+    { "Unfit", "Error", "its file is damaged, or too short" },
+    { "Unfilled", "NewReplicaDegraded", "it is empty, or was not rebuilt to its end" },
+};
+
+const char *volume_salvage_refusal(const json_t *told) {
+    const struct flaw *flaw = flaws;
+
+    while (flaw < &flaws[LENGTH(flaws) - 1] && strcmp(flaw->reason, text_of(told, "reason")) != 0)
+        flaw++;
+    return flaw->why;
+}
+
+static const json_t *status_of(const struct document *volume, const char *replica) {
+    const json_t *list = json_object_get(volume->status, "replicaStatuses");
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (strcmp(text_of(json_array_get(list, i), "replicaId"), replica) == 0)
+            return json_array_get(list, i);
+    return NULL;
+}
+
+static int check_replica(const struct document *volume, const struct document *replica,
+                         struct error *err) {
+    const json_t *seen = status_of(volume, replica->id);
+
+    if (!seen || replica->deleted_at)
+        return error_set(err, ERROR_CONFLICT, "Volume replica %s %s.", replica->name,
+                         seen ? "is being deleted" : "was not looked at yet");
+    for (size_t i = 0; i < LENGTH(flaws); i++)
+        if (strcmp(flaws[i].mode, text_of(seen, "mode")) == 0)
+            return error_set(err, ERROR_CONFLICT, "No forced recovery from volume replica %s: %s.",
+                             replica->name, flaws[i].why);
+    return 0;
+}
+
+static unsigned count_healthy(const struct document *volume) {
+    const json_t *list = json_object_get(volume->status, "replicaStatuses");
+    unsigned count = 0;
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        count += strcmp(text_of(json_array_get(list, i), "mode"), "Healthy") == 0;
+    return count;
+}
+
+/* What it does meanwhile, and what it answers, nobody knows. */
+static int check_heard(struct work *work, const struct document *volume, struct error *err) {
+    int silent = replica_pool_is_silent(work, volume->node, err);
+
+    return silent > 0 ? error_set(err, ERROR_CONFLICT,
+                                  "Node %s is silent: how volume %s is by now is not known.",
+                                  volume->node, volume->name)
+                      : silent;
+}
+
+/* Blocks about which no majority of its replicas agrees: reads of these fail. */
+static int64_t count_undecided(const struct document *volume) {
+    return count_of(json_object_get(volume->status, "scrub"), "undecidedBlocks");
+}
+
+/* Its node has the replicas open, in this epoch, and reports that they are too few, as one that it
+ * needs may have failed while it is served, or that they differ and none can be chosen. */
+static int check_target(const struct document *volume, struct error *err) {
+    const json_t *spec = spec_of(volume), *target = json_object_get(volume->status, "target");
+    const char *node = text_of(spec, "nodeId"), *state = text_of(target, "state");
+    json_int_t said = count_of(target, "epoch");
+
+    if (!*node || !volume->node || strcmp(volume->node, node) != 0)
+        return error_set(err, ERROR_CONFLICT,
+                         "Volume %s is served by no node that could tell how its replicas are: "
+                         "publish its config first.",
+                         volume->name);
+    if (!target || (said > 0 && said < count_of(spec, "epoch")))
+        return error_set(err, ERROR_CONFLICT,
+                         "Node %s has not told yet how the replicas of volume %s are.", node,
+                         volume->name);
+    if (strcmp(state, "Levelling") == 0)
+        return error_set(
+            err, ERROR_CONFLICT,
+            "The replicas of volume %s are being resynchronized: it may have a quorum.",
+            volume->name);
+    if (count_undecided(volume) == 0 &&
+        count_healthy(volume) >= count_of(spec, "consistencyFactor"))
+        return error_set(err, ERROR_CONFLICT, "Volume %s is %s: nothing is lost.", volume->name,
+                         text_of(volume->status, "phase"));
+    return 0;
+}
+
+static int check_silent(const struct document *volume, const char *stopped, struct error *err) {
+    const char *silent = text_of(volume->status, "silentNodes");
+
+    if (!*silent || (stopped && strcmp(stopped, silent) == 0))
+        return 0;
+    return error_set(err, ERROR_CONFLICT,
+                     "%s lost volume %s without a word and may serve it yet; who knows that "
+                     "nothing of it runs there says so: stopped=%s.",
+                     silent, volume->name, silent);
+}
+
+/* ---- the request ---- */
+
+unsigned volume_salvage_state(const json_t *spec) {
+    const json_t *wanted = json_object_get(spec, "salvage");
+
+    if (!wanted)
+        return RECOVERY_IS_NONE;
+    return count_of(wanted, "number") == count_of(spec, "salvaged") ? RECOVERY_IS_CONFIRMED
+                                                                    : RECOVERY_IS_REQUESTED;
+}
+
+/* What stands may have been done already, and lost its votes again before that was heard. */
+static bool is_said(const struct document *volume, const struct document *replica) {
+    const json_t *spec = spec_of(volume), *wanted = json_object_get(spec, "salvage");
+
+    return strcmp(text_of(wanted, "replicaId"), replica->id) == 0 &&
+           count_of(wanted, "number") != count_of(spec, "salvaged");
+}
+
+/* The generation that the document gets by it: so it is greater than that of any before. */
+static void put_word(struct work *work, const struct document *replica,
+                     const struct document *before, struct document *after) {
+    after->body = json_keep(work->arena, json_deep_copy(before->body));
+    json_object_set_new(json_object_get(after->body, "spec"), "salvage",
+                        json_pack("{s:I, s:s}", "number", (json_int_t)before->generation + 1,
+                                  "replicaId", replica->id));
+    after->status = json_keep(work->arena, json_deep_copy(before->status));
+    json_object_del(after->status, "silentNodes");
+}
+
+int volume_salvage(struct work *work, const struct document *replica,
+                   const struct salvage_word *word, struct document *ret, struct error *err) {
+    struct document before, after;
+    unsigned state;
+
+    if (document_find(work, &kind_replicated_volume, replica->owner_id, &before, err) < 0)
+        return -1;
+    *ret = before;
+    if (is_said(&before, replica))
+        return 0;
+    if (before.deleted_at)
+        return error_set(err, ERROR_CONFLICT, "Volume %s is being deleted.", before.name);
+    if (word->version &&
+        strcmp(word->version, arena_format(work->arena, "%jd", (intmax_t)before.version)) != 0)
+        return error_set(err, ERROR_CONFLICT,
+                         "resourceVersion: Volume %s was changed meanwhile; read it again.",
+                         before.name);
+    if (check_target(&before, err) < 0 || check_heard(work, &before, err) < 0 ||
+        check_replica(&before, replica, err) < 0 || check_silent(&before, word->stopped, err) < 0)
+        return -1;
+    state = volume_salvage_state(spec_of(&before));
+    if (!state_table_next(&recovery_states, &state, RECOVERY_REQUESTED))
+        return error_set(err, ERROR_CONFLICT, "Volume %s is not recovered now.", before.name);
+    after = before;
+    put_word(work, replica, &before, &after);
+    if (document_own_write(work, &before, &after, err) < 0)
+        return -1;
+    *ret = after;
+    return 0;
+}
+
+/* ---- what its node tells ---- */
+
+void volume_salvage_keep(const struct document *before, struct document *after) {
+    const json_t *wanted = json_object_get(spec_of(before), "salvage");
+    const json_t *told = json_object_get(after->status, "salvage");
+
+    if (!wanted || count_of(told, "number") != count_of(wanted, "number"))
+        json_object_del(after->status, "salvage");
+}
+
+void volume_silent_keep(const struct document *before, struct document *after) {
+    json_t *silent = json_object_get(before->status, "silentNodes");
+    const json_t *target = json_object_get(after->status, "target");
+    const char *state = text_of(target, "state");
+    json_int_t said = count_of(target, "epoch");
+    bool has_votes = strcmp(state, "Levelling") == 0 || strcmp(state, "Serving") == 0;
+
+    if (silent && !(has_votes && (said == 0 || said >= count_of(spec_of(before), "epoch"))))
+        json_object_set(after->status, "silentNodes", silent);
+}

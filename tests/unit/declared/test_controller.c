@@ -1,0 +1,621 @@
+#include "declared/controller.h"
+
+#include "common/log.h"
+#include "tests/lib/declared.h"
+
+#include <unistd.h>
+
+/* A controller, a database that outlives it, and a clock that the test moves. */
+struct bench {
+    struct db *db;
+    struct arena *arena;
+    struct work_fixture fixture;
+    struct clock clock;
+    int64_t steady_us;
+    struct controller *controller;
+    unsigned rounds;
+};
+
+static int64_t bench_steady(void *arg) {
+    return __atomic_load_n(&((struct bench *)arg)->steady_us, __ATOMIC_RELAXED);
+}
+
+static void bench_random(void *arg, void *bytes, size_t size) {
+    (void)arg;
+    test_random(NULL, bytes, size);
+}
+
+static struct controller *controller_on(struct bench *bench, int64_t resync_s) {
+    const struct controller_settings settings = { .db = bench->db,
+                                                  .settings = &bench->fixture.settings,
+                                                  .resync_s = resync_s };
+
+    return controller_new(&settings);
+}
+
+static struct bench *bench_new(bool inline_writes) {
+    struct bench *bench = calloc(1, sizeof *bench);
+    const struct db_settings settings = { .url = database_url(), .inline_writes = inline_writes };
+    struct error err = { 0 };
+
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    bench->fixture = test_fixture();
+    bench->clock = (struct clock){ test_now, bench_steady, test_clock_us, bench_random, bench };
+    bench->steady_us = 1000 * SECOND_US;
+    bench->fixture.settings.quota_volumes = bench->fixture.settings.quota_gigabytes = -1;
+    bench->fixture.settings.clock = &bench->clock;
+    ck_assert_msg(db_open(&settings, &bench->db, &err) == 0, "%s", err.message);
+    bench->arena = arena_new();
+    bench->controller = controller_on(bench, 30);
+    return bench;
+}
+
+static void bench_free(struct bench *bench) {
+    controller_free(bench->controller);
+    db_close(bench->db);
+    arena_free(bench->arena);
+    free(bench);
+}
+
+/* One transaction of somebody else; -1: the controller has not told of it. */
+static int act(struct bench *bench, work_body *body, void *arg) {
+    struct work base = { .arena = bench->arena,
+                         .context = &bench->fixture.context,
+                         .settings = &bench->fixture.settings };
+    struct error err = { 0 };
+
+    ck_assert_msg(work_transaction(bench->db, &base, body, arg, &err) >= 0, "%s", err.message);
+    return 0;
+}
+
+/* Until it has nothing more to do: the pause it asks for. */
+static int64_t tick(struct bench *bench) {
+    int64_t pause_ms;
+
+    bench->rounds = 0;
+    while ((pause_ms = controller_tick(bench->controller)) == 0)
+        ck_assert_uint_lt(bench->rounds++, 100);
+    return pause_ms;
+}
+
+static const char *declared;
+
+static int declare_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    put_pools(work, *(unsigned *)arg);
+    declared = declare(work, &kind_volume_config, DECLARED("db", "10Gi", 3, ""));
+    return 0;
+}
+
+static int declare_alone_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    (void)err;
+    declared = declare(work, &kind_volume_config, DECLARED("db", "10Gi", 3, ""));
+    return 0;
+}
+
+static int room_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    put_pool(work, "pool-a", "host-a", *(int64_t *)arg * GIB);
+    return 0;
+}
+
+static int pools_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    put_pools(work, *(unsigned *)arg);
+    return 0;
+}
+
+static int made_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    (void)err;
+    say_made(work, declared);
+    return 0;
+}
+
+struct looked {
+    const char *phase, *event;
+    int64_t version;
+    int64_t documents;
+};
+
+static int look_body(struct work *work, void *arg, struct error *err) {
+    struct looked *looked = arg;
+
+    (void)err;
+    looked->version = last_version(work);
+    looked->documents = sql_int(work, "SELECT COUNT(*) FROM documents");
+    looked->phase = looked->documents ? config_at(work, declared, "status.phase") : "";
+    looked->event = looked->documents ? last_event(work, declared) : "";
+    return 0;
+}
+
+static struct looked look(struct bench *bench) {
+    struct looked looked = { .phase = NULL };
+
+    act(bench, look_body, &looked);
+    return looked;
+}
+
+static unsigned pools = 3;
+
+START_TEST(what_was_declared_becomes_true_step_by_step) {
+    struct bench *bench = bench_new(true);
+
+    ck_assert_int_eq(tick(bench), 500);
+    act(bench, declare_body, &pools);
+    ck_assert_int_eq(tick(bench), 500);
+    ck_assert_int_eq(look(bench).documents, 5);
+    act(bench, made_body, NULL);
+    ck_assert_int_eq(tick(bench), 500);
+    ck_assert_str_eq(look(bench).phase, "\"Bound\"");
+    bench_free(bench);
+}
+END_TEST
+
+START_TEST(a_look_at_what_did_not_change_writes_nothing) {
+    struct bench *bench = bench_new(true);
+    struct looked before;
+
+    act(bench, declare_body, &pools);
+    tick(bench);
+    act(bench, made_body, NULL);
+    tick(bench);
+    before = look(bench);
+    for (int i = 0; i < 5; i++) {
+        bench->steady_us += 31 * SECOND_US;
+        tick(bench);
+    }
+    ck_assert_int_eq(look(bench).version, before.version);
+    ck_assert_str_eq(look(bench).event, before.event);
+    bench_free(bench);
+}
+END_TEST
+
+static int lose_pool_body(struct work *work, void *arg, struct error *err) {
+    (void)arg, (void)err;
+    sql(work, "UPDATE replica_pools SET seen_at = seen_at - 1000000000 WHERE name = 'pool-b'");
+    return 0;
+}
+
+static int redundant_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    *(bool *)arg = condition_is(json_object_get(config_of(work, declared).status, "conditions"),
+                                CONDITION_REDUNDANT, "True");
+    return 0;
+}
+
+/* Long before the next look at all. */
+START_TEST(a_pool_that_changes_its_state_has_all_configs_looked_at) {
+    struct bench *bench = bench_new(true);
+    bool is_redundant = false;
+
+    controller_free(bench->controller);
+    bench->controller = controller_on(bench, 3600);
+    act(bench, declare_body, &pools);
+    tick(bench);
+    act(bench, made_body, NULL);
+    tick(bench);
+    act(bench, redundant_body, &is_redundant);
+    ck_assert(is_redundant);
+    bench->steady_us += 6 * SECOND_US;
+    tick(bench);
+    act(bench, lose_pool_body, NULL);
+    bench->steady_us += 6 * SECOND_US;
+    tick(bench);
+    act(bench, redundant_body, &is_redundant);
+    ck_assert(!is_redundant);
+    bench_free(bench);
+}
+END_TEST
+
+START_TEST(a_controller_that_starts_finds_what_was_left) {
+    struct bench *bench = bench_new(true);
+
+    act(bench, declare_body, &pools);
+    tick(bench);
+    act(bench, made_body, NULL);
+    controller_free(bench->controller);
+    bench->controller = controller_on(bench, 30);
+    tick(bench);
+    ck_assert_str_eq(look(bench).phase, "\"Bound\"");
+    bench_free(bench);
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_tried_less_and_less_often) {
+    struct bench *bench = bench_new(true);
+    unsigned none = 0;
+    int64_t pause_us = 5000;
+
+    act(bench, declare_body, &none);
+    tick(bench);
+    ck_assert_ptr_nonnull(strstr(look(bench).event, "Warning Provisioning 1: "));
+    for (int tries = 2; tries < 15; tries++) {
+        bench->steady_us += pause_us - 1;
+        tick(bench);
+        ck_assert_ptr_null(
+            strstr(look(bench).event, arena_format(bench->arena, "Provisioning %d: ", tries)));
+        bench->steady_us += 1;
+        tick(bench);
+        ck_assert_ptr_nonnull(
+            strstr(look(bench).event, arena_format(bench->arena, "Provisioning %d: ", tries)));
+        pause_us *= 2;
+    }
+    bench_free(bench);
+}
+END_TEST
+
+START_TEST(who_waits_for_a_place_gets_the_first_that_comes) {
+    struct bench *bench = bench_new(true);
+    unsigned none = 0;
+
+    act(bench, declare_body, &none);
+    for (int i = 0; i < 20; i++) {
+        tick(bench);
+        bench->steady_us += 30 * SECOND_US;
+    }
+    ck_assert_int_eq(look(bench).documents, 1);
+    act(bench, pools_body, &pools);
+    bench->steady_us += SECOND_US;
+    tick(bench);
+    ck_assert_int_eq(look(bench).documents, 5);
+    bench_free(bench);
+}
+END_TEST
+
+START_TEST(two_controllers_do_no_more_than_one) {
+    struct bench *bench = bench_new(true);
+    struct controller *first = bench->controller, *second = controller_on(bench, 30);
+
+    controller_tick(second);
+    act(bench, declare_body, &pools);
+    for (int i = 0; i < 6; i++) {
+        bench->controller = i % 2 ? first : second;
+        controller_tick(bench->controller);
+        if (i == 2)
+            act(bench, made_body, NULL);
+    }
+    ck_assert_int_eq(look(bench).documents, 5);
+    ck_assert_str_eq(look(bench).phase, "\"Bound\"");
+    ck_assert_str_eq(look(bench).event, "Normal Provisioned 1: The volume is there.");
+    bench->controller = first;
+    controller_free(second);
+    bench_free(bench);
+}
+END_TEST
+
+static int drop_body(struct work *work, void *arg, struct error *err) {
+    struct document config = config_of(work, declared), after;
+
+    (void)arg;
+    return document_delete(work, &config, false, &after, err);
+}
+
+static int gone_body(struct work *work, void *arg, struct error *err) {
+    struct document *replicas = NULL;
+    unsigned count = replicas_of(work, declared, &replicas);
+
+    (void)arg;
+    (void)err;
+    for (unsigned i = 0; i < count; i++)
+        say(work, &replicas[i], "{\"phase\":\"Deleted\"}");
+    return 0;
+}
+
+START_TEST(a_config_goes_as_soon_as_the_last_data_have) {
+    struct bench *bench = bench_new(true);
+
+    act(bench, declare_body, &pools);
+    tick(bench);
+    act(bench, drop_body, NULL);
+    tick(bench);
+    act(bench, gone_body, NULL);
+    ck_assert_int_eq(look(bench).documents, 1);
+    tick(bench);
+    ck_assert_int_eq(look(bench).documents, 0);
+    bench_free(bench);
+}
+END_TEST
+
+static int broken(void *arg, const char *point, struct error *err) {
+    (void)arg;
+    return strcmp(point, "before_commit") == 0
+               ? error_set(err, ERROR_UNAVAILABLE, "The disk is full.")
+               : 0;
+}
+
+START_TEST(a_database_that_fails_is_asked_again) {
+    struct bench *bench = bench_new(true);
+
+    act(bench, declare_body, &pools);
+    db_set_fault(bench->db, broken, NULL);
+    tick(bench);
+    db_set_fault(bench->db, NULL, NULL);
+    ck_assert_int_eq(look(bench).documents, 1);
+    bench->steady_us += SECOND_US;
+    tick(bench);
+    ck_assert_int_eq(look(bench).documents, 5);
+    bench_free(bench);
+}
+END_TEST
+
+static int many_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    put_pools(work, 3);
+    for (unsigned i = 0; i < *(unsigned *)arg; i++)
+        declared = declare(work, &kind_volume_config,
+                           arena_format(work->arena, DECLARED("db-%u", "1Gi", 1, ""), i));
+    return 0;
+}
+
+START_TEST(many_that_change_at_once_are_all_met) {
+    struct bench *bench = bench_new(true);
+    unsigned many = 1100; /* more than are told at once */
+
+    tick(bench);
+    act(bench, many_body, &many);
+    tick(bench);
+    ck_assert_int_eq(look(bench).documents, 3300);
+    bench_free(bench);
+}
+END_TEST
+
+static int large_body(struct work *work, void *arg, struct error *err) {
+    char *large = arena_alloc(work->arena, 100000);
+
+    (void)arg;
+    (void)err;
+    memset(large, 'x', 99999);
+    put_pools(work, 1);
+    declare(work, &kind_volume_policy,
+            arena_format(work->arena,
+                         "{\"metadata\":{\"name\":\"large\"},\"spec\":{\"target\":{"
+                         "\"affinity\":{\"a\":\"%s\"}}}}",
+                         large));
+    declared = declare(work, &kind_volume_config,
+                       arena_format(work->arena,
+                                    "{\"metadata\":{\"name\":\"db\",\"annotations\":{"
+                                    "\"openebs.io/volume-policy\":\"large\"}},"
+                                    "\"versionDetails\":{\"desired\":\"%.40000s\"},"
+                                    "\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
+                                    "\"provision\":{\"replicaCount\":1}}}",
+                                    large));
+    return 0;
+}
+
+START_TEST(what_its_own_documents_keep_it_from_is_told) {
+    struct bench *bench = bench_new(true);
+
+    act(bench, large_body, NULL);
+    tick(bench);
+    ck_assert_int_eq(look(bench).documents, 2);
+    ck_assert_str_eq(look(bench).event,
+                     "Warning ReconcileFailed 1: config db: Volume config db would be larger than "
+                     "131072 bytes.");
+    bench->steady_us += 5000;
+    tick(bench);
+    ck_assert_ptr_nonnull(strstr(look(bench).event, "ReconcileFailed 2: "));
+    bench_free(bench);
+}
+END_TEST
+
+static int small_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    (void)err;
+    put_pools(work, 1);
+    declared = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 1, ""));
+    return 0;
+}
+
+START_TEST(a_project_without_room_is_told_and_has_its_volume_when_there_is) {
+    struct bench *bench = bench_new(true);
+
+    act(bench, small_body, NULL);
+    bench->fixture.settings.document_bytes = 1;
+    tick(bench);
+    ck_assert_int_eq(look(bench).documents, 1);
+    ck_assert_ptr_nonnull(strstr(look(bench).event, "Warning ReconcileFailed 1: config db: With "
+                                                    "Volume config db the documents of the "
+                                                    "project would have "));
+    bench->fixture.settings.document_bytes = 100000;
+    bench->steady_us += 5000;
+    tick(bench);
+    ck_assert_int_eq(look(bench).documents, 3);
+    bench_free(bench);
+}
+END_TEST
+
+static int policy_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    context_of(work)->project_id = arg;
+    declare(work, &kind_volume_policy, "{\"metadata\":{\"name\":\"fast\"},\"spec\":{}}");
+    return 0;
+}
+
+/* Who edits policies makes nobody work but on what is his own. */
+START_TEST(a_policy_hurries_those_of_its_project_alone) {
+    struct bench *bench = bench_new(true);
+    char *own = arena_text(bench->arena, bench->fixture.context.project_id), other[] = "other";
+    struct looked first;
+
+    act(bench, declare_alone_body, NULL);
+    for (int i = 0; i < 20; i++) {
+        tick(bench);
+        bench->steady_us += 30 * SECOND_US;
+    }
+    tick(bench);
+    first = look(bench);
+    act(bench, policy_body, other);
+    bench->fixture.context.project_id = own;
+    tick(bench);
+    ck_assert_str_eq(look(bench).event, first.event);
+    act(bench, policy_body, own);
+    tick(bench);
+    ck_assert_str_ne(look(bench).event, first.event);
+    bench_free(bench);
+}
+END_TEST
+
+static int64_t number;
+
+static int number_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    number = sql_int(work, "%s", (const char *)arg);
+    return 0;
+}
+
+static int crowd_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    for (unsigned i = 0; i < *(unsigned *)arg; i++)
+        declared = declare(work, &kind_volume_config,
+                           arena_format(work->arena, DECLARED("db-%u", "1Gi", 1, ""), i));
+    return 0;
+}
+
+/* All at once, as when there is a new pool that is too small for them. */
+START_TEST(many_that_fail_again_let_others_through_between) {
+    struct bench *bench = bench_new(true);
+    char query[] = "SELECT SUM(times) FROM document_events";
+    unsigned crowd = 250;
+
+    tick(bench);
+    act(bench, crowd_body, &crowd);
+    tick(bench);
+    act(bench, number_body, query);
+    ck_assert_int_eq(number, 250);
+    bench->steady_us += 5000;
+    ck_assert_int_eq(controller_tick(bench->controller), 0);
+    act(bench, number_body, query);
+    ck_assert_int_eq(number, 350);
+    tick(bench);
+    act(bench, number_body, query);
+    ck_assert_int_eq(number, 500);
+    bench_free(bench);
+}
+END_TEST
+
+/* Room that shrinks is no reason; a little more is one, now and then. */
+START_TEST(room_that_comes_and_goes_hurries_nobody_all_the_time) {
+    struct bench *bench = bench_new(true);
+    int64_t free_gib = 10;
+    unsigned two = 2;
+    struct looked first;
+
+    act(bench, pools_body, &two);
+    act(bench, declare_alone_body, NULL);
+    for (int i = 0; i < 25; i++) {
+        tick(bench);
+        bench->steady_us += 1001 * SECOND_US;
+    }
+    tick(bench);
+    first = look(bench);
+    for (; free_gib > 2; free_gib--) {
+        act(bench, room_body, &free_gib);
+        bench->steady_us += SECOND_US;
+        tick(bench);
+    }
+    ck_assert_str_eq(look(bench).event, first.event);
+    free_gib = 100;
+    act(bench, room_body, &free_gib);
+    bench->steady_us += SECOND_US;
+    tick(bench);
+    ck_assert_str_ne(look(bench).event, first.event);
+    first = look(bench);
+    for (; free_gib < 109; free_gib++) {
+        act(bench, room_body, &free_gib);
+        bench->steady_us += SECOND_US;
+        tick(bench);
+    }
+    ck_assert_str_eq(look(bench).event, first.event);
+    bench_free(bench);
+}
+END_TEST
+
+static void wake(void *arg) {
+    controller_wake(arg);
+}
+
+/* Until a query gives that number.  Time passes meanwhile: who met a busy database tries again. */
+static void wait_for(struct bench *bench, struct controller *second, char *query, int64_t wanted) {
+    for (int i = 0; i < 30000; i++) {
+        act(bench, number_body, query);
+        if (number == wanted)
+            return;
+        controller_wake(second);
+        controller_wake(bench->controller);
+        __atomic_fetch_add(&bench->steady_us, 2000, __ATOMIC_RELAXED);
+        usleep(2000);
+    }
+    ck_abort_msg("%s: %jd", query, (intmax_t)number);
+}
+
+static int all_made_body(struct work *work, void *arg, struct error *err) {
+    struct db_rows *rows = db_query(work->tx, err, "SELECT id FROM documents WHERE kind = $1",
+                                    DB_TEXT(kind_volume_replica.name));
+    const char **ids = NULL;
+    int count = query_all(work, rows, query_text, &ids, err);
+
+    (void)arg;
+    context_of(work)->is_admin = true;
+    for (int i = 0; i < count; i++) {
+        struct document replica = document_of(work, &kind_volume_replica, ids[i]);
+
+        say(work, &replica, "{\"phase\":\"Healthy\"}");
+    }
+    return 0;
+}
+
+/* Each with a thread, and both woken by each change. */
+START_TEST(two_threads_beside_each_other_do_each_thing_once) {
+    struct bench *bench = bench_new(false);
+    struct controller *second = controller_on(bench, 30);
+    char documents[] = "SELECT COUNT(*) FROM documents";
+    char bound[] = "SELECT COUNT(*) FROM documents WHERE status LIKE '%\"Bound\"%'";
+    char twice[] = "SELECT COUNT(*) FROM document_events WHERE times > 1";
+    unsigned many = 30;
+
+    controller_start(bench->controller);
+    controller_start(second);
+    act(bench, many_body, &many);
+    wait_for(bench, second, documents, 90);
+    act(bench, all_made_body, NULL);
+    wait_for(bench, second, bound, 30);
+    wait_for(bench, second, documents, 90);
+    wait_for(bench, second, twice, 0);
+    controller_free(second);
+    bench_free(bench);
+}
+END_TEST
+
+START_TEST(a_change_wakes_its_thread) {
+    struct bench *bench = bench_new(false);
+
+    controller_start(bench->controller);
+    db_on_event(bench->db, DB_DOCUMENTS, wake, bench->controller);
+    act(bench, declare_body, &pools);
+    for (int i = 0; i < 60000 && look(bench).documents < 5; i++)
+        usleep(1000);
+    ck_assert_int_eq(look(bench).documents, 5);
+    act(bench, made_body, NULL);
+    for (int i = 0; i < 60000 && strcmp(look(bench).phase, "\"Bound\"") != 0; i++)
+        usleep(1000);
+    ck_assert_str_eq(look(bench).phase, "\"Bound\"");
+    db_on_event(bench->db, DB_DOCUMENTS, NULL, NULL);
+    bench_free(bench);
+}
+END_TEST
+
+CHECK_MAIN("controller", what_was_declared_becomes_true_step_by_step,
+           a_look_at_what_did_not_change_writes_nothing,
+           a_pool_that_changes_its_state_has_all_configs_looked_at,
+           a_controller_that_starts_finds_what_was_left,
+           what_cannot_be_is_tried_less_and_less_often,
+           who_waits_for_a_place_gets_the_first_that_comes, two_controllers_do_no_more_than_one,
+           a_config_goes_as_soon_as_the_last_data_have, a_database_that_fails_is_asked_again,
+           many_that_change_at_once_are_all_met, what_its_own_documents_keep_it_from_is_told,
+           a_project_without_room_is_told_and_has_its_volume_when_there_is,
+           a_policy_hurries_those_of_its_project_alone,
+           many_that_fail_again_let_others_through_between,
+           room_that_comes_and_goes_hurries_nobody_all_the_time, a_change_wakes_its_thread,
+           two_threads_beside_each_other_do_each_thing_once)

@@ -1,0 +1,290 @@
+/*
+ * Volumes that have lost the majority of their replicas: when an administrator's word about one of
+ * them counts, and how long.
+ */
+#include "declared/volume_salvage.h"
+#include "tests/lib/declared.h"
+
+#define PUBLISH(node) "{\"publish\":{\"nodeId\":\"" node "\"}}"
+
+static void change(struct work *work, const char *config, const char *patch) {
+    struct error err = { 0 };
+
+    ck_assert_msg(edit(work, config, patch, &err) == 0, "%s: %s", patch, err.message);
+    settle(work, config);
+}
+
+static struct document replica_of(struct work *work, const char *config, unsigned i) {
+    struct document *replicas = NULL;
+
+    ck_assert_uint_lt(i, replicas_of(work, config, &replicas));
+    return replicas[i];
+}
+
+/* What the node that has the volume says: how it is, how its replicas are, and more. */
+static void say_how(struct work *work, const char *config, const char *phase, const char *state,
+                    const char *first, const char *second, const char *more) {
+    struct document volume = volume_of(work, config);
+    json_int_t epoch =
+        json_integer_value(json_object_get(json_object_get(volume.body, "spec"), "epoch"));
+
+    say(work, &volume,
+        arena_format(work->arena,
+                     "{\"phase\":\"%s\",\"capacity\":\"1Gi\",\"target\":{\"nodeId\":\"%s\","
+                     "\"state\":\"%s\",\"epoch\":%jd},\"replicaStatuses\":[{\"replicaId\":\"%s\","
+                     "\"mode\":\"%s\"},{\"replicaId\":\"%s\",\"mode\":\"%s\"}]%s}",
+                     phase, volume.node, state, (intmax_t)epoch, replica_of(work, config, 0).id,
+                     first, replica_of(work, config, 1).id, second, more));
+    settle(work, config);
+}
+
+static void say_lost(struct work *work, const char *config) {
+    say_how(work, config, "Offline", "Down", "Offline", "Degraded", "");
+}
+
+static void say_salvage(struct work *work, const char *config, int64_t number, const char *phase,
+                        const char *more) {
+    bool done = strcmp(phase, SALVAGE_DONE) == 0;
+
+    say_how(work, config, done ? "Degraded" : "Offline", done ? "Serving" : "Down", "Offline",
+            done ? "Healthy" : "Degraded",
+            arena_format(work->arena, ",\"salvage\":{\"number\":%jd,\"phase\":\"%s\"%s}",
+                         (intmax_t)number, phase, more));
+}
+
+/* "db", on two pools of one node and published there. */
+static const char *prepare(struct work *work) {
+    const char *id;
+
+    put_pool(work, "pool-a", "host-a", 900 * GIB);
+    put_pool(work, "pool-b", "host-a", 800 * GIB);
+    id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 2, ""));
+    settle(work, id);
+    say_made(work, id);
+    settle(work, id);
+    change(work, id, PUBLISH("host-a"));
+    return id;
+}
+
+/* Its number. */
+static int64_t salvage(struct work *work, const char *config, unsigned i) {
+    struct document replica = replica_of(work, config, i), volume;
+    const struct salvage_word word = { 0 };
+    struct error err = { 0 };
+
+    ck_assert_msg(volume_salvage(work, &replica, &word, &volume, &err) == 0, "%s", err.message);
+    settle(work, config);
+    return json_integer_value(json_object_get(
+        json_object_get(json_object_get(volume.body, "spec"), "salvage"), "number"));
+}
+
+static void expect_refused(struct work *work, const char *config, unsigned i,
+                           struct salvage_word word, const char *message) {
+    struct document replica = replica_of(work, config, i), volume;
+    int64_t before = last_version(work);
+    struct error err = { 0 };
+
+    ck_assert_int_eq(volume_salvage(work, &replica, &word, &volume, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_msg(strstr(err.message, message) != NULL, "%s", err.message);
+    ck_assert_int_eq(last_version(work), before);
+}
+
+static void assert_nothing_pends(struct work *work, const char *config) {
+    ck_assert_str_eq(volume_at(work, config, "spec.salvage"), "null");
+    ck_assert_str_eq(conditions_at(work, config), "null");
+}
+
+WORK_TEST(a_word_stands_when_the_node_has_found_no_votes) {
+    const char *config = prepare(work);
+    int64_t number;
+
+    (void)err;
+    say_lost(work, config);
+    number = salvage(work, config, 1);
+    ck_assert_str_eq(volume_at(work, config, "spec.salvage"),
+                     arena_format(work->arena, "{\"number\":%jd,\"replicaId\":\"%s\"}",
+                                  (intmax_t)number, replica_of(work, config, 1).id));
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
+    ck_assert_ptr_nonnull(strstr(conditions_at(work, config), "recovery from replica db-pool-b"));
+    ck_assert_int_eq(salvage(work, config, 1), number); /* the same once more is nothing new */
+
+    say_salvage(work, config, number, "Able", "");
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
+                     arena_format(work->arena, "%jd", (intmax_t)number));
+    say_lost(work, config);
+    ck_assert_str_ne(volume_at(work, config, "spec.salvage"), "null");
+    say_salvage(work, config, number, "Refused", ",\"reason\":\"Away\""); /* it stands */
+    ck_assert_str_ne(volume_at(work, config, "spec.salvage"), "null");
+    say_salvage(work, config, number, "Done", "");
+    assert_nothing_pends(work, config);
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
+                     arena_format(work->arena, "%jd", (intmax_t)number));
+    ck_assert(has_event(work, config, "Normal Salvaged 1"));
+
+    say_lost(work, config); /* the next loss: what was said of the last is not heard any more */
+    say_salvage(work, config, number, "Able", "");
+    ck_assert_str_eq(volume_at(work, config, "status.salvage"), "null");
+    assert_nothing_pends(work, config);
+    say_lost(work, config);
+    ck_assert_int_gt(salvage(work, config, 1), number);
+}
+
+WORK_TEST(a_volume_that_has_its_votes_stays_as_it_is) {
+    const char *config = prepare(work);
+    int64_t number;
+
+    (void)err;
+    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "has not told yet");
+    say_how(work, config, "Healthy", "Serving", "Healthy", "Healthy", "");
+    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "is Healthy: nothing is lost");
+    say_how(work, config, "Offline", "Levelling", "Offline", "Degraded", "");
+    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "are being resynchronized");
+
+    say_how(work, config, "Degraded", "Serving", "Healthy", "Healthy",
+            ",\"scrub\":{\"damagedBlocks\":0,\"undecidedBlocks\":3}");
+    ck_assert_int_gt(salvage(work, config, 1), 0); /* reads of these fail, and none is chosen */
+    change(work, config, PUBLISH(""));             /* and back: the request goes with the node */
+    settle(work, config);
+    say_stopped(work, config);
+    settle(work, config);
+    assert_nothing_pends(work, config);
+    change(work, config, PUBLISH("host-a"));
+    say_lost(work, config); /* and it has them by the time in which the node hears it */
+    number = salvage(work, config, 1);
+    say_salvage(work, config, number - 1, "Able", "");
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
+    say_salvage(work, config, number, "Refused", ",\"reason\":\"HasVotes\"");
+    assert_nothing_pends(work, config);
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
+    ck_assert_str_eq(last_event(work, config),
+                     "Warning SalvageRefused 1: No forced recovery from replica db-pool-b: the "
+                     "volume can be served without that.");
+    say_salvage(work, config, number, "Able", ""); /* heard late */
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
+    assert_nothing_pends(work, config);
+}
+
+/* A disk has failed that a volume of two needs: what is written is answered no more. */
+WORK_TEST(one_that_is_served_may_have_lost_its_votes) {
+    const char *config = prepare(work);
+
+    (void)err;
+    say_how(work, config, "Degraded", "Serving", "Offline", "Healthy", "");
+    expect_refused(work, config, 0, (struct salvage_word){ 0 }, "it is away");
+    ck_assert_int_gt(salvage(work, config, 1), 0);
+}
+
+WORK_TEST(what_is_not_whole_is_refused_at_once) {
+    const char *config = prepare(work);
+
+    (void)err;
+    say_how(work, config, "Offline", "Down", "Offline", "NewReplicaDegraded", "");
+    expect_refused(work, config, 0, (struct salvage_word){ 0 },
+                   "No forced recovery from volume replica db-pool-a: it is away");
+    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "was not rebuilt to its end");
+    say_how(work, config, "Offline", "Down", "Offline", "Error", "");
+    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "damaged, or too short");
+    say_lost(work, config);
+    expect_refused(work, config, 1, (struct salvage_word){ .version = "1" }, "changed meanwhile");
+}
+
+WORK_TEST(it_is_asked_of_the_node_that_has_the_volume) {
+    const char *config = prepare(work);
+    int64_t number;
+
+    (void)err;
+    say_lost(work, config);
+    number = salvage(work, config, 1);
+    change(work, config, PUBLISH("")); /* it goes with its node */
+    assert_nothing_pends(work, config);
+    say_salvage(work, config, number, "Able", "");
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
+    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "publish its config first");
+    say_stopped(work, config);
+    settle(work, config);
+    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "publish its config first");
+
+    change(work, config, PUBLISH("host-a")); /* what was said in an epoch before counts no more */
+    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "has not told yet");
+    say_lost(work, config);
+    number = salvage(work, config, 1);
+    say_salvage(work, config, number, "Able", "");
+    change(work, config, PUBLISH("")); /* what stands does so wherever the volume is next */
+    say_stopped(work, config);
+    settle(work, config);
+    ck_assert_str_ne(volume_at(work, config, "spec.salvage"), "null");
+    change(work, config, PUBLISH("host-a"));
+    say_salvage(work, config, number, "Done", "");
+    assert_nothing_pends(work, config);
+}
+
+/* It may have its votes again by now, and answer who writes: the word is not kept for what it loses
+ * then. */
+WORK_TEST(of_a_silent_node_nobody_knows_what_is_lost) {
+    const char *config = prepare(work);
+    const int64_t long_us = (work->settings->replica_pool_down_s + 1) * SECOND_US;
+    int64_t number;
+
+    (void)err;
+    say_lost(work, config);
+    work->clock_us += long_us;
+    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "Node host-a is silent");
+    put_pool(work, "pool-a", "host-a", 900 * GIB);
+    number = salvage(work, config, 1);
+    work->clock_us += long_us;
+    settle(work, config);
+    assert_nothing_pends(work, config);
+    ck_assert(has_event(work, config,
+                        "Warning SalvageRefused 1: No forced recovery from replica db-pool-b: the "
+                        "volume's node does not report"));
+    put_pool(work, "pool-a", "host-a", 900 * GIB);
+    say_salvage(work, config, number, "Able", "");
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
+}
+
+WORK_TEST(another_may_be_named_in_its_place) {
+    const char *config = prepare(work);
+    int64_t first, second;
+
+    (void)err;
+    say_how(work, config, "Offline", "Down", "Degraded", "Degraded", "");
+    first = salvage(work, config, 1);
+    second = salvage(work, config, 0);
+    ck_assert_int_gt(second, first);
+    say_how(work, config, "Offline", "Down", "Degraded", "Degraded",
+            arena_format(work->arena, ",\"salvage\":{\"number\":%jd,\"phase\":\"Able\"}",
+                         (intmax_t)first));
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
+    say_salvage(work, config, second, "Able", "");
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
+                     arena_format(work->arena, "%jd", (intmax_t)second));
+}
+
+/* What its node has done was heard by nobody, and the replica has lost its votes once more. */
+WORK_TEST(one_that_stands_may_be_said_once_more) {
+    const char *config = prepare(work);
+    int64_t first, second;
+
+    (void)err;
+    say_lost(work, config);
+    first = salvage(work, config, 1);
+    say_salvage(work, config, first, "Able", "");
+    expect_refused(work, config, 1, (struct salvage_word){ .version = "1" }, "changed meanwhile");
+    say_lost(work, config);
+    second = salvage(work, config, 1);
+    ck_assert_int_gt(second, first);
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
+                     arena_format(work->arena, "%jd", (intmax_t)first));
+    say_salvage(work, config, second, "Able", "");
+    say_salvage(work, config, second, "Done", "");
+    assert_nothing_pends(work, config);
+    ck_assert_str_eq(volume_at(work, config, "spec.salvaged"),
+                     arena_format(work->arena, "%jd", (intmax_t)second));
+}
+
+CHECK_MAIN("reconcile salvage", a_word_stands_when_the_node_has_found_no_votes,
+           a_volume_that_has_its_votes_stays_as_it_is, one_that_is_served_may_have_lost_its_votes,
+           what_is_not_whole_is_refused_at_once, it_is_asked_of_the_node_that_has_the_volume,
+           of_a_silent_node_nobody_knows_what_is_lost, another_may_be_named_in_its_place,
+           one_that_stands_may_be_said_once_more)

@@ -1,0 +1,434 @@
+/*
+ * The controller and nodes that are silent while they serve a volume.
+ */
+#include "declared/volume_salvage.h"
+#include "tests/lib/declared.h"
+
+/* Of three replicas on pools a to c, served by host-a. */
+static const char *served(struct work *work) {
+    struct error err = { 0 };
+    const char *id;
+
+    put_pools(work, 4);
+    id = declare(
+        work, &kind_volume_config,
+        DECLARED("db", "10Gi", 3, POOLS(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c"))));
+    settle(work, id);
+    say_made(work, id);
+    settle(work, id);
+    ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", &err), 0);
+    settle(work, id);
+    say_served(work, id, -1, NULL);
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    return id;
+}
+
+/* It is the one condition that there is. */
+static void assert_waits(struct work *work, const char *id, const char *type, const char *reason,
+                         const char *message) {
+    const json_t *conditions = tree(work, conditions_at(work, id));
+    const json_t *found = json_array_get(conditions, 0);
+
+    ck_assert_msg(json_array_size(conditions) == 1, "%s", conditions_at(work, id));
+    ck_assert_str_eq(json_text_of(found, "type"), type);
+    ck_assert_str_eq(json_text_of(found, "status"), "False");
+    ck_assert_str_eq(json_text_of(found, "reason"), reason);
+    ck_assert_str_eq(json_text_of(found, "message"), message);
+}
+
+static void assert_moving(struct work *work, const char *id, const char *reason,
+                          const char *message) {
+    assert_waits(work, id, "Moving", reason, message);
+}
+
+static void assert_stopping(struct work *work, const char *id, const char *node) {
+    assert_waits(work, id, "Stopping", "NodeSilent",
+                 arena_format(work->arena,
+                              "Node %s may still serve the volume, and is silent. It has to say "
+                              "that it has stopped, or an administrator does in its place.",
+                              node));
+}
+
+/* Its data are to go, and its node is silent. */
+static void assert_away(struct work *work, const char *id, const char *pool) {
+    const char *conditions = conditions_at(work, id), *replica = NULL;
+    struct document *replicas;
+    unsigned count = replicas_of(work, id, &replicas);
+
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(json_text_of(json_object_get(replicas[i].body, "spec"), "poolName"), pool) == 0)
+            replica = replicas[i].id;
+    ck_assert_ptr_nonnull(replica);
+
+    ck_assert_msg(strstr(conditions, "\"ReplicaDeletionFailed\",\"status\":\"True\"") != NULL &&
+                      strstr(conditions, arena_format(work->arena,
+                                                      "The pool of replica %s is silent. The "
+                                                      "replica's data go when it is back, or an "
+                                                      "administrator says that they have gone.",
+                                                      replica)) != NULL &&
+                      strstr(conditions, "Stopping") == NULL,
+                  "%s", conditions);
+}
+
+static void put_addressed_pool(struct work *work, char letter, bool addressed) {
+    struct error err = { 0 };
+    const char *node = arena_format(work->arena, "host-%c", letter);
+    struct replica_pool pool, said = { .id = arena_format(work->arena, "pool-%c", letter),
+                                       .node = node,
+                                       .path = "/pool",
+                                       .labels = json_keep(work->arena, json_object()),
+                                       .state = "Online" };
+
+    if (addressed)
+        said.address = arena_join(work->arena, node, ":10810", NULL);
+    ck_assert_int_eq(replica_pool_report(work, &said, &pool, &err), 0);
+}
+
+/* Served by host-a, and wanted on host-b; host-a is silent since then. */
+static const char *moving(struct work *work, bool addressed) {
+    const char *id = served(work);
+    struct error err = { 0 };
+
+    for (char letter = 'a'; letter <= 'c'; letter++)
+        put_addressed_pool(work, letter, addressed);
+    settle(work, id);
+    say_served(work, id, -1, NULL);
+    ck_assert_int_eq(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", &err), 0);
+    settle(work, id);
+    return id;
+}
+
+static void wait_s(struct work *work, int64_t seconds) {
+    work->clock_us += seconds * SECOND_US;
+    work->now_us += seconds * SECOND_US;
+}
+
+static void tell(struct work *work, const char *pools) {
+    for (; *pools; pools++)
+        put_addressed_pool(work, *pools, true);
+}
+
+/* These are told of all the time. */
+static void pass(struct work *work, int64_t seconds, const char *told) {
+    for (int64_t step; seconds > 0; seconds -= step) {
+        step = seconds > 10 ? 10 : seconds;
+        wait_s(work, step);
+        tell(work, told);
+    }
+}
+
+WORK_TEST(a_silent_node_loses_the_volume_to_another_with_a_higher_epoch) {
+    const char *id = moving(work, true);
+    struct document old = volume_of(work, id), after;
+    int64_t first = volume_epoch(work, id), second;
+
+    ck_assert_str_eq(conditions_at(work, id), "null");
+    pass(work, 60, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    assert_moving(work, id, "NodeSilent",
+                  "Node host-a is silent: node host-b gets the volume after 60 seconds.");
+    pass(work, 1, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-b\"");
+    second = volume_epoch(work, id);
+    ck_assert_int_gt(second, first);
+    ck_assert_str_eq(volume_at(work, id, "status.target"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
+    ck_assert(has_event(
+        work, id,
+        "Warning TakenOver 1: Node host-a is silent; node host-b is to serve the volume."));
+    /* It is back, and has no say in it any more. */
+    REFUSED(document_status_put(work, &(struct document[]){ volume_of(work, id) }[0], old.node,
+                                tree(work, "{\"phase\":\"Healthy\"}"), &after, err),
+            CONFLICT);
+    pass(work, 1, "abc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    ck_assert_int_eq(volume_epoch(work, id), second);
+}
+
+WORK_TEST(a_node_that_is_heard_again_has_time_to_stop) {
+    const char *id = moving(work, true);
+    int64_t first = volume_epoch(work, id);
+
+    pass(work, 50, "bc");
+    OK(settle(work, id));
+    ck_assert_str_ne(conditions_at(work, id), "null");
+    pass(work, 5, "abc");
+    OK(settle(work, id));
+    ck_assert_str_eq(conditions_at(work, id), "null");
+    pass(work, 30, "abc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    say_stopped(work, id);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    ck_assert_int_gt(volume_epoch(work, id), first);
+}
+
+WORK_TEST(nobody_takes_over_whom_it_cannot_keep_from_writing) {
+    const char *id = moving(work, true);
+
+    pass(work, 61, "b"); /* one of two that are needed */
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    assert_moving(work, id, "CannotFence",
+                  "Node host-a is silent and has to be kept from writing: 1 of the 2 replicas that "
+                  "are needed to are on nodes that answer. An administrator says when it has "
+                  "stopped.");
+    ck_assert_int_eq(reconcile_look(work, id, err), RECONCILE_SETTLED);
+    say_stopped(work, id); /* an administrator, in its place */
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    ck_assert_str_eq(conditions_at(work, id), "null");
+}
+
+WORK_TEST(replicas_that_no_service_keeps_fence_nobody) {
+    const char *id = moving(work, false);
+
+    for (int i = 0; i < 7; i++) {
+        pass(work, 10, "");
+        put_addressed_pool(work, 'b', false);
+        put_addressed_pool(work, 'c', false);
+    }
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    put_addressed_pool(work, 'c', true); /* that of the new node's own pool needs none */
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    (void)err;
+}
+
+WORK_TEST(a_volume_of_two_replicas_is_never_taken_over) {
+    const char *id;
+
+    put_pools(work, 3);
+    id = declare(work, &kind_volume_config,
+                 DECLARED("db", "10Gi", 2, POOLS(POOL("pool-b") "," POOL("pool-c"))));
+    settle(work, id);
+    say_made(work, id);
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
+    settle(work, id);
+    say_served(work, id, -1, NULL);
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
+    pass(work, 3600, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    ck_assert_ptr_nonnull(
+        strstr(conditions_at(work, id), "with fewer than 3 replicas nobody could."));
+}
+
+/* All are silent when nobody was there to hear them. */
+WORK_TEST(silence_while_nobody_was_heard_counts_from_when_others_are) {
+    const char *id = moving(work, true);
+
+    wait_s(work, 3600);
+    tell(work, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    assert_moving(work, id, "NodeSilent",
+                  "Node host-a is silent: node host-b gets the volume after 60 seconds.");
+    pass(work, 59, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    tell(work, "a");
+    OK(settle(work, id));
+    ck_assert_str_eq(conditions_at(work, id), "null");
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+
+    wait_s(work, 3600);
+    tell(work, "bc");
+    pass(work, 40, "b"); /* one more pause, of a node that is needed */
+    tell(work, "c");
+    pass(work, 59, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    pass(work, 1, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+}
+
+WORK_TEST(a_volume_that_nobody_wants_is_taken_from_a_silent_node_too) {
+    const char *id = moving(work, true);
+    int64_t first = volume_epoch(work, id), second;
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(conditions_at(work, id), "null");
+    pass(work, 60, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    assert_waits(work, id, "Stopping", "NodeSilent",
+                 "Node host-a is silent: it loses the volume after 60 seconds.");
+    pass(work, 1, "bc");
+    OK(settle(work, id));
+    ck_assert_ptr_null(volume_of(work, id).node);
+    second = volume_epoch(work, id);
+    ck_assert_int_gt(second, first);
+    ck_assert_int_eq(strtoll(volume_at(work, id, "status.claimedEpoch"), NULL, 10), first);
+    ck_assert_str_eq(volume_at(work, id, "status.target"), "null");
+    ck_assert_str_eq(conditions_at(work, id), "null");
+    ck_assert(has_event(work, id,
+                        "Warning TakenOver 1: Node host-a is silent; it has the volume no more."));
+    OK(settle(work, id));
+    ck_assert_int_eq(volume_epoch(work, id), second);
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    ck_assert_int_gt(volume_epoch(work, id), second);
+}
+
+WORK_TEST(a_silent_node_keeps_nobody_from_deleting) {
+    const char *id = moving(work, true);
+    struct document config, gone;
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    config = config_of(work, id);
+    OK(document_delete(work, &config, false, &gone, err));
+    pass(work, 60, "bc");
+    OK(settle(work, id));
+    ck_assert_int_eq(volume_of(work, id).deleted_at, 0);
+    pass(work, 1, "bc");
+    OK(settle(work, id));
+    ck_assert_int_ne(volume_of(work, id).deleted_at, 0);
+}
+
+WORK_TEST(nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for) {
+    const char *id = moving(work, true);
+    struct settings never = *work->settings;
+
+    never.target_takeover_s = 0;
+    work->settings = &never;
+    pass(work, 3600, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    assert_stopping(work, id, "host-a");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    assert_stopping(work, id, "host-a");
+    never.target_takeover_s = 60;
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-a\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-a");
+    ck_assert_str_eq(conditions_at(work, id), "null");
+}
+
+WORK_TEST(whom_a_deletion_waits_for_is_told_until_it_has_stopped) {
+    const char *id = served(work);
+    struct document config, after, *replicas = NULL;
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(conditions_at(work, id), "null"); /* it has time to */
+    config = config_of(work, id);
+    OK(document_delete(work, &config, false, &after, err));
+    pass(work, 31, "b"); /* one of two that are needed */
+    OK(settle(work, id));
+    assert_stopping(work, id, "host-a");
+    ck_assert_int_eq(replicas_of(work, id, &replicas), 3);
+    ck_assert_int_eq(replicas[0].deleted_at, 0);
+    pass(work, 1, "abc"); /* it is heard of again */
+    OK(settle(work, id));
+    ck_assert_str_eq(conditions_at(work, id), "null");
+    pass(work, 31, "b");
+    OK(settle(work, id));
+    say_stopped(work, id); /* an administrator, in its place */
+    OK(settle(work, id));
+    replicas_of(work, id, &replicas);
+    ck_assert_int_ne(replicas[0].deleted_at, 0);
+    assert_away(work, id, "pool-a");
+    pass(work, 1, "abc");
+    OK(settle(work, id));
+    ck_assert_str_eq(conditions_at(work, id), "null");
+}
+
+WORK_TEST(a_node_without_pools_is_silent_when_nothing_of_the_volume_changes) {
+    const char *id = served(work);
+
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-x\"}}", err));
+    settle(work, id);
+    say_stopped(work, id);
+    settle(work, id);
+    say_served(work, id, -1, NULL);
+    ck_assert_str_eq(volume_of(work, id).node, "host-x");
+    pass(work, 3600, "abc");
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));
+    OK(settle(work, id));
+    ck_assert_str_eq(conditions_at(work, id), "null");
+    pass(work, 31, "abc");
+    OK(settle(work, id));
+    assert_stopping(work, id, "host-x");
+    ck_assert_str_eq(volume_of(work, id).node, "host-x"); /* it is never taken over */
+    say_stopped(work, id);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-b");
+    ck_assert_str_eq(conditions_at(work, id), "null");
+}
+
+/* The node that has it now can open one of three: the one before may serve the two others yet. */
+static void say_lost(struct work *work, const char *id, const char *state) {
+    struct document volume = volume_of(work, id), *replicas = NULL;
+
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
+    say(work, &volume,
+        arena_format(work->arena,
+                     "{\"phase\":\"Offline\",\"target\":{\"nodeId\":\"%s\",\"state\":\"%s\"},"
+                     "\"replicaStatuses\":[{\"replicaId\":\"%s\",\"mode\":\"Degraded\"}]}",
+                     volume.node, state, replicas[1].id));
+    settle(work, id);
+}
+
+WORK_TEST(nobody_is_believed_while_one_before_may_serve) {
+    const char *id = moving(work, true);
+    struct document *replicas = NULL, volume;
+    const struct salvage_word stopped = { .stopped = "host-a" };
+
+    pass(work, 61, "bc");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "\"host-a\"");
+    say_lost(work, id, "Down");
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
+    REFUSED(volume_salvage(work, &replicas[1], &(struct salvage_word){ 0 }, &volume, err),
+            CONFLICT);
+    ck_assert_ptr_nonnull(strstr(err->message, "host-a lost volume"));
+    OK(volume_salvage(work, &replicas[1], &stopped, &volume, err));
+    ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "null");
+}
+
+WORK_TEST(who_had_the_votes_has_kept_all_before_from_serving) {
+    const char *id = moving(work, true);
+    struct document *replicas = NULL, volume;
+
+    pass(work, 61, "bc");
+    OK(settle(work, id));
+    OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-c\"}}", err));
+    pass(work, 61, "bc");
+    say_lost(work, id, "Down"); /* claimed */
+    put_addressed_pool(work, 'a', true);
+    pass(work, 61, "ac");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_of(work, id).node, "host-c");
+    ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "\"host-a,host-b\"");
+    say_lost(work, id, "Levelling");
+    ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "null");
+    say_lost(work, id, "Down");
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
+    OK(volume_salvage(work, &replicas[1], &(struct salvage_word){ 0 }, &volume, err));
+}
+
+CHECK_MAIN("takeover", nobody_is_believed_while_one_before_may_serve,
+           who_had_the_votes_has_kept_all_before_from_serving,
+           a_silent_node_loses_the_volume_to_another_with_a_higher_epoch,
+           a_node_that_is_heard_again_has_time_to_stop,
+           nobody_takes_over_whom_it_cannot_keep_from_writing,
+           replicas_that_no_service_keeps_fence_nobody,
+           a_volume_of_two_replicas_is_never_taken_over,
+           silence_while_nobody_was_heard_counts_from_when_others_are,
+           a_volume_that_nobody_wants_is_taken_from_a_silent_node_too,
+           a_silent_node_keeps_nobody_from_deleting,
+           nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for,
+           whom_a_deletion_waits_for_is_told_until_it_has_stopped,
+           a_node_without_pools_is_silent_when_nothing_of_the_volume_changes)
