@@ -44,7 +44,7 @@ static struct {
     { ROOT ".csi", "csi", LOG_INFO },
     { ROOT ".db", "db", LOG_INFO },
     { ROOT ".drivers", "drivers", LOG_INFO },
-    { ROOT ".engine", "engine", LOG_INFO },
+    { ROOT ".engine", "replication/engine", LOG_INFO },
     { ROOT ".grpc", "grpc", LOG_INFO },
     { ROOT ".http", "http", LOG_INFO },
     { ROOT ".identity", "identity", LOG_INFO },

@@ -5,7 +5,7 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/thread.h"
-#include "engine/replica_snapshot.h"
+#include "replication/engine/replica_snapshot.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "engine/generation.h"
-#include "engine/replica.h"
+#include "replication/engine/generation.h"
+#include "replication/engine/replica.h"
 
 #include <stdbool.h>
 

@@ -1,12 +1,12 @@
 /*
- * Replicas of a pool that give back room (engine/replica_dig.h): a thread of its own for each, so
- * that the pool is looked at meanwhile; one at a time.
+ * Replicas of a pool that give back room (replication/engine/replica_dig.h): a thread of its own
+ * for each, so that the pool is looked at meanwhile; one at a time.
  *
  * Belongs to the thread of the pool.
  */
 #pragma once
 
-#include "engine/replica_dig.h"
+#include "replication/engine/replica_dig.h"
 
 #include <stdbool.h>
 

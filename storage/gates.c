@@ -3,8 +3,8 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "engine/daemon.h"
-#include "engine/target.h"
+#include "replication/engine/daemon.h"
+#include "replication/engine/target.h"
 #include "storage/keeper_paper.h"
 #include "json/json.h"
 

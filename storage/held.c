@@ -1,7 +1,7 @@
 #include "storage/held.h"
 
 #include "common/cleanup.h"
-#include "engine/replica_snapshot.h"
+#include "replication/engine/replica_snapshot.h"
 #include "storage/copies.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "common/backoff.h"
-#include "engine/replica_access.h"
+#include "replication/engine/replica_access.h"
 #include "storage/forced_recovery.h"
 #include "storage/gates.h"
 #include "storage/keeper.h"

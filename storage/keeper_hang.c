@@ -8,7 +8,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "engine/daemon.h"
+#include "replication/engine/daemon.h"
 #include "storage/hanging.h"
 #include "storage/knocks.h"
 

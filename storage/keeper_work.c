@@ -3,7 +3,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/log.h"
-#include "engine/daemon.h"
+#include "replication/engine/daemon.h"
 #include "storage/hanging.h"
 #include "storage/keeper_paper.h"
 #include "storage/rebuilds.h"

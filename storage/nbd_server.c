@@ -3,7 +3,7 @@
 #include "common/arena.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
-#include "engine/daemon.h"
+#include "replication/engine/daemon.h"
 #include "storage/tls_directory.h"
 #include "json/json.h"
 

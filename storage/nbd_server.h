@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "engine/qmp.h"
+#include "replication/engine/qmp.h"
 
 struct nbd_server_settings {   /* what they point to outlives them */
     const char *program;       /* NULL: qemu-storage-daemon */

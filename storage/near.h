@@ -7,13 +7,13 @@
  * that has gigabytes to write is slow, and loses no replica.
  *
  * A call that was left is done late, or not at all, as one at another host may be
- * (engine/replica_access.h).  Nothing that was done there since is undone by it: who left it does
- * nothing there before it has come back, and who has opened the replica in a higher epoch lets no
- * other change it.
+ * (replication/engine/replica_access.h).  Nothing that was done there since is undone by it: who
+ * left it does nothing there before it has come back, and who has opened the replica in a higher
+ * epoch lets no other change it.
  */
 #pragma once
 
-#include "engine/replica_access.h"
+#include "replication/engine/replica_access.h"
 #include "storage/pool_calls.h"
 #include "storage/pool_look.h"
 

@@ -6,7 +6,7 @@
 
 #include "common/backoff.h"
 #include "common/error.h"
-#include "engine/generation.h"
+#include "replication/engine/generation.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "config/config.h"
-#include "engine/replica_access.h"
+#include "replication/engine/replica_access.h"
 #include "storage/gates.h"
 #include "storage/pools.h"
 #include "storage/sessions.h"

@@ -2,8 +2,8 @@
 
 #include "common/cleanup.h"
 #include "common/hex.h"
-#include "engine/replica_access.h"
-#include "engine/replica_epoch.h"
+#include "replication/engine/replica_access.h"
+#include "replication/engine/replica_epoch.h"
 
 #include <stdio.h>
 #include <string.h>

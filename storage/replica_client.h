@@ -1,10 +1,10 @@
 /*
- * Access to replicas of other nodes (engine/replica_access.h) by their nodes' replica services
- * (replica_service.h), with a deadline for each call.
+ * Access to replicas of other nodes (replication/engine/replica_access.h) by their nodes' replica
+ * services (replica_service.h), with a deadline for each call.
  */
 #pragma once
 
-#include "engine/replica_access.h"
+#include "replication/engine/replica_access.h"
 
 struct replica_client;
 

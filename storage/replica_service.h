@@ -1,6 +1,6 @@
 /*
- * What targets of other nodes do with replicas of this one (engine/replica_access.h), over HTTP
- * with TLS in which both sides show certificates:
+ * What targets of other nodes do with replicas of this one (replication/engine/replica_access.h),
+ * over HTTP with TLS in which both sides show certificates:
  *
  *   POST /v1/replicas/UID/CALL   {"epoch": …, …}  →  200 {…}, or {"kind": …, "message": …}
  *

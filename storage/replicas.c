@@ -5,7 +5,7 @@
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/quantity.h"
-#include "engine/write_log.h"
+#include "replication/engine/write_log.h"
 #include "storage/copies.h"
 #include "storage/held.h"
 #include "storage/room.h"

@@ -1,8 +1,9 @@
 /*
- * Sessions: replicas of this node that targets of other nodes have open (engine/replica_access.h).
- * Each is a storage daemon of its own that exports the one file over NBD with TLS, at a port of its
- * own and by a name that nobody can guess: who was told the last one does not find the next.  It
- * lets in nobody but who has opened it, by the name in his certificate.
+ * Sessions: replicas of this node that targets of other nodes have open
+ * (replication/engine/replica_access.h).  Each is a storage daemon of its own that exports the one
+ * file over NBD with TLS, at a port of its own and by a name that nobody can guess: who was told
+ * the last one does not find the next.  It lets in nobody but who has opened it, by the name in his
+ * certificate.
  *
  * A session outlives the agent, and ends when a new one begins, when its target closes it, when the
  * replica is deleted, when a target of this node wants the replica in a later epoch, and when
@@ -11,7 +12,7 @@
  */
 #pragma once
 
-#include "engine/replica.h"
+#include "replication/engine/replica.h"
 #include "storage/nbd_server.h"
 
 #define SESSION_NAME_SIZE 128
@@ -63,7 +64,7 @@ const char **sessions_all(struct sessions *sessions, struct arena *arena);
 bool sessions_find(struct sessions *sessions, struct arena *arena, const char *uid,
                    struct replica_session *ret);
 
-/* Where the write logs of this host's replicas are (engine/write_log.h). */
+/* Where the write logs of this host's replicas are (replication/engine/write_log.h). */
 const char *sessions_write_logs(const struct sessions *sessions, struct arena *arena);
 
 /* Strangers that knock make its daemon say more: that is cut where it has become much. */

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "common/arena.h"
-#include "engine/target.h"
+#include "replication/engine/target.h"
 
 struct replica_facts {
     const char *uid;

@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/log.h"
-#include "engine/daemon.h"
+#include "replication/engine/daemon.h"
 #include "storage/gates.h"
 #include "storage/keeper_paper.h"
 #include "json/json.h"

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "engine/target.h"
+#include "replication/engine/target.h"
 #include "storage/gates.h"
 
 #include <jansson.h>

@@ -1,9 +1,9 @@
 #include "tests/lib/far_host.h"
 
 #include "common/cleanup.h"
-#include "engine/daemon_environment.h"
-#include "engine/replica_epoch.h"
-#include "engine/write_log.h"
+#include "replication/engine/daemon_environment.h"
+#include "replication/engine/replica_epoch.h"
+#include "replication/engine/write_log.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

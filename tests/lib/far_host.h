@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "engine/replica_access.h"
+#include "replication/engine/replica_access.h"
 
 #include <sys/types.h>
 

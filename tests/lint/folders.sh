@@ -3,28 +3,28 @@
 # sourced; every check takes its folders from here, with all that is below them.
 folder_table='
 common
-json        common
-config      common
-http        common
-policy      common config
-identity    common json config http policy
-client      common json config http policy identity
-db          common config
-rpc         common json config policy db
-drivers     common json config
-replicated  common json config http identity client drivers
-engine      common json
-ledger      common json config policy db
-volume      common json config policy db rpc drivers ledger
-declared    common json config policy db ledger
-manager     common json config policy client db rpc drivers ledger volume declared
-api         common json config http policy identity db rpc drivers ledger volume declared
-compute     common json config http identity client
-storage     common json config http identity client engine
-kubernetes  common json config http identity client
-grpc        common http
-csi         common json config http identity client grpc
-cmd         common json config http policy identity client db rpc drivers ledger volume declared manager api compute kubernetes storage grpc csi
+json               common
+config             common
+http               common
+policy             common config
+identity           common json config http policy
+client             common json config http policy identity
+db                 common config
+rpc                common json config policy db
+drivers            common json config
+replicated         common json config http identity client drivers
+replication/engine common json
+ledger             common json config policy db
+volume             common json config policy db rpc drivers ledger
+declared           common json config policy db ledger
+manager            common json config policy client db rpc drivers ledger volume declared
+api                common json config http policy identity db rpc drivers ledger volume declared
+compute            common json config http identity client
+storage            common json config http identity client replication/engine
+kubernetes         common json config http identity client
+grpc               common http
+csi                common json config http identity client grpc
+cmd                common json config http policy identity client db rpc drivers ledger volume declared manager api compute kubernetes storage grpc csi
 '
 declare -A may=()
 folders=()

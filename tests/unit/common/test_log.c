@@ -179,6 +179,7 @@ START_TEST(a_logger_keeps_its_name_when_its_folder_moves) {
         const char *name, *file;
     } rows[] = {
         { "scoria.provision", "declared/controller.c" },
+        { "scoria.engine", "replication/engine/target_watch.c" },
     };
 
     for (size_t i = 0; i < LENGTH(rows); i++) {

@@ -5,7 +5,7 @@
 #include "storage/targets.h"
 #include "storage/tls_directory.h"
 
-#include "engine/daemon.h"
+#include "replication/engine/daemon.h"
 #include "storage/knocks.h"
 #include "storage/pool_look.h"
 #include "storage/rebuilds.h"

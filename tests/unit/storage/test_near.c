@@ -1,6 +1,6 @@
 #include "storage/near.h"
 
-#include "engine/replica_epoch.h"
+#include "replication/engine/replica_epoch.h"
 #include "tests/lib/held_calls.h"
 #include "tests/unit/storage/storage_test.h"
 

@@ -1,6 +1,6 @@
 #include "storage/pools.h"
 
-#include "engine/replica_snapshot.h"
+#include "replication/engine/replica_snapshot.h"
 #include "storage/copies.h"
 #include "storage/knocks.h"
 #include "storage/pool_lock.h"

@@ -1,7 +1,7 @@
 #include "storage/replica_service.h"
 
-#include "engine/replica_epoch.h"
 #include "http/client.h"
+#include "replication/engine/replica_epoch.h"
 #include "storage/replica_client.h"
 #include "storage/replicas.h"
 #include "storage/session_ends.h"

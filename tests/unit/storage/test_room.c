@@ -2,7 +2,7 @@
  * Replicas of a pool that are asked to give back room, by the agent that has the pool.
  */
 #include "common/image_lock.h"
-#include "engine/replica_epoch.h"
+#include "replication/engine/replica_epoch.h"
 #include "storage/digs.h"
 #include "storage/pools.h"
 

@@ -1,0 +1,196 @@
+/*
+ * The second thing that is preloaded into the storage daemon: it appends to a replica's write log
+ * (replication/engine/write_log.h) what the daemon is about to write to the replica's data.
+ *
+ * Writes go to the kernel by liburing, and where that is refused by calls of threads.  They are
+ * seen before they are submitted.  A log is found by the name of the file that is open: the
+ * replica's uid is its directory.  A log that cannot be opened, or is not active, costs a look at
+ * memory.
+ */
+#include "replication/engine/write_log_format.h"
+
+#include <dlfcn.h>
+#include <linux/falloc.h>
+#include <linux/io_uring.h>
+#include <stdlib.h>
+
+#define FDS_MOST  4096
+#define UID_SIZE  36
+#define DATA_NAME "/data"
+
+/* What stands at the beginning of liburing's struct io_uring, in all of its versions from 2.0 on:
+ * there may be no header for it where this is built. */
+struct submissions {
+    unsigned *head, *tail, *mask, *entries, *flags, *dropped, *array;
+    struct io_uring_sqe *sqes;
+    unsigned begun, end; /* of those that are not yet submitted */
+};
+
+int io_uring_submit(void *ring);
+int io_uring_submit_and_wait(void *ring, unsigned count);
+
+static char no_log; /* its address: of what is no replica */
+static _Atomic(void *) logs[FDS_MOST];
+static const char *directory;
+
+__attribute__((constructor)) static void begin_logs(void) {
+    write_log_prepare();
+    directory = getenv(WRITE_LOG_VARIABLE);
+}
+
+/* ---- a descriptor's log ---- */
+
+/* Is it the data of a replica?  Then its uid. */
+static bool read_uid(const char *path, size_t length, char ret[UID_SIZE + 1]) {
+    const size_t name = sizeof(DATA_NAME) - 1;
+
+    if (length < name + UID_SIZE + 1 || strcmp(path + length - name, DATA_NAME) != 0 ||
+        path[length - name - UID_SIZE - 1] != '/')
+        return false;
+    memcpy(ret, path + length - name - UID_SIZE, UID_SIZE);
+    ret[UID_SIZE] = '\0';
+    return strspn(ret, "0123456789abcdef-") == UID_SIZE;
+}
+
+static void *find_log(int fd) {
+    char link[32], path[4096], uid[UID_SIZE + 1];
+    void *log = NULL;
+    ssize_t length;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    length = readlink(link, path, sizeof(path) - 1);
+    if (!directory || length <= 0)
+        return &no_log;
+    path[length] = '\0';
+    if (read_uid(path, (size_t)length, uid))
+        log = write_log_open_in(directory, uid);
+    return log ? log : &no_log;
+}
+
+/* NULL: nothing is to be appended. */
+static struct write_log_header *log_of(int fd) {
+    struct write_log_header *log;
+    void *found, *none = NULL;
+
+    if (fd < 0 || fd >= FDS_MOST)
+        return NULL;
+    found = atomic_load(&logs[fd]);
+    if (!found) {
+        found = find_log(fd);
+        if (!atomic_compare_exchange_strong(&logs[fd], &none, found)) {
+            if (found != &no_log)
+                munmap(found, WRITE_LOG_SIZE);
+            found = none;
+        }
+    }
+    if (found == &no_log)
+        return NULL;
+    log = found;
+    return atomic_load(&log->active) ? log : NULL;
+}
+
+static void forget(int fd) {
+    void *found = fd >= 0 && fd < FDS_MOST ? atomic_exchange(&logs[fd], NULL) : NULL;
+
+    if (found && found != &no_log)
+        munmap(found, WRITE_LOG_SIZE);
+}
+
+/* ---- liburing ---- */
+
+static void note_submission(const struct io_uring_sqe *sqe) {
+    const struct iovec one = { (void *)(uintptr_t)sqe->addr, sqe->len };
+    struct write_log_header *log;
+
+    if ((sqe->opcode != IORING_OP_WRITEV && sqe->opcode != IORING_OP_WRITE) ||
+        sqe->flags & IOSQE_FIXED_FILE)
+        return;
+    log = log_of(sqe->fd);
+    if (log && sqe->opcode == IORING_OP_WRITEV)
+        write_log_append(log, sqe->off, (const struct iovec *)(uintptr_t)sqe->addr, sqe->len);
+    else if (log)
+        write_log_append(log, sqe->off, &one, 1);
+}
+
+static void note_submissions(const struct submissions *ring) {
+    for (unsigned at = ring->begun; at != ring->end; at++)
+        note_submission(&ring->sqes[at & *ring->mask]);
+}
+
+int io_uring_submit(void *ring) {
+    static int (*real)(void *);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "io_uring_submit");
+    note_submissions(ring);
+    return real(ring);
+}
+
+int io_uring_submit_and_wait(void *ring, unsigned count) {
+    static int (*real)(void *, unsigned);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "io_uring_submit_and_wait");
+    note_submissions(ring);
+    return real(ring, count);
+}
+
+/* ---- calls ---- */
+
+/* NOLINTBEGIN */
+ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset) {
+    static ssize_t (*real)(int, const void *, size_t, off64_t);
+    const struct iovec one = { (void *)(uintptr_t)data, size };
+    struct write_log_header *log = log_of(fd);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "pwrite64");
+    if (log)
+        write_log_append(log, (uint64_t)offset, &one, 1);
+    return real(fd, data, size, offset);
+}
+
+ssize_t pwritev64(int fd, const struct iovec *iov, int count, off64_t offset) {
+    static ssize_t (*real)(int, const struct iovec *, int, off64_t);
+    struct write_log_header *log = log_of(fd);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "pwritev64");
+    if (log && count > 0)
+        write_log_append(log, (uint64_t)offset, iov, (size_t)count);
+    return real(fd, iov, count, offset);
+}
+
+int fallocate64(int fd, int mode, off64_t offset, off64_t size) {
+    static int (*real)(int, int, off64_t, off64_t);
+    struct write_log_header *log = log_of(fd);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "fallocate64");
+    if (log && mode & (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE) && offset >= 0 && size > 0)
+        write_log_append_run(log, (uint64_t)offset, (uint64_t)size, true);
+    return real(fd, mode, offset, size);
+}
+
+/* What it copies is not seen here. */
+ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size,
+                        unsigned flags) {
+    static ssize_t (*real)(int, off64_t *, int, off64_t *, size_t, unsigned);
+    struct write_log_header *log = log_of(to);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "copy_file_range");
+    if (log && to_offset && *to_offset >= 0)
+        write_log_append_run(log, (uint64_t)*to_offset, size, false);
+    return real(from, from_offset, to, to_offset, size, flags);
+}
+
+int close(int fd) {
+    static int (*real)(int);
+
+    if (!real)
+        *(void **)&real = dlsym(RTLD_NEXT, "close");
+    forget(fd);
+    return real(fd);
+}
+/* NOLINTEND */

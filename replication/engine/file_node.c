@@ -1,0 +1,24 @@
+#include "replication/engine/file_node.h"
+
+/* locking=on: where the file system has no locks, two daemons could not be told apart. */
+static int add(struct qmp *qmp, const struct file_node *node, const char *aio, int64_t timeout_ms,
+               struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *file =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "driver", "file", "filename", node->path,
+                  "discard", "unmap", "locking", "on", "aio", aio, "read-only", node->read_only);
+    json_t *raw = json_pack("{s:s, s:s, s:s, s:b, s:o}", "driver", "raw", "node-name", node->name,
+                            "discard", "unmap", "read-only", node->read_only, "file", file);
+
+    if (node->size_bytes > 0)
+        json_object_set_new(raw, "size", json_integer(node->size_bytes));
+    return qmp_execute(qmp, arena, "blockdev-add", raw, timeout_ms, NULL, err);
+}
+
+/* A kernel may refuse io_uring to anybody, as containers and careful operators have it do. */
+int file_node_add(struct qmp *qmp, const struct file_node *node, int64_t timeout_ms,
+                  struct error *err) {
+    if (add(qmp, node, "io_uring", timeout_ms, err) == 0)
+        return 0;
+    return err->kind == ERROR_BACKEND ? add(qmp, node, "threads", timeout_ms, err) : -1;
+}

@@ -1,0 +1,53 @@
+#include "replication/engine/justify.h"
+
+#include <string.h>
+
+static bool is_logged(const struct write_log_block *logged, unsigned sector, uint32_t sum) {
+    return logged && (logged->mask & logged->known) >> sector & 1 && logged->sums[sector] == sum;
+}
+
+static bool is_justified(const struct justify_version *versions, unsigned count,
+                         const unsigned char *content, unsigned sector) {
+    uint32_t sum = write_log_sum_of(content + (size_t)sector * JUSTIFY_SECTOR, JUSTIFY_SECTOR);
+    bool justified = false;
+
+    for (unsigned i = 0; i < count; i++)
+        justified |= is_logged(versions[i].logged, sector, sum);
+    return justified;
+}
+
+static bool is_equal(const struct justify_version *versions, unsigned count, size_t at,
+                     size_t size) {
+    bool equal = true;
+
+    for (unsigned i = 1; i < count; i++)
+        equal &= memcmp(versions[0].content + at, versions[i].content + at, size) == 0;
+    return equal;
+}
+
+/* NULL: none. */
+static const struct justify_version *choose(const struct justify_version *versions, unsigned count,
+                                            unsigned sector) {
+    if (is_equal(versions, count, (size_t)sector * JUSTIFY_SECTOR, JUSTIFY_SECTOR))
+        return &versions[0];
+    for (unsigned i = 0; i < count; i++) {
+        if (is_justified(versions, count, versions[i].content, sector))
+            return &versions[i];
+    }
+    return NULL;
+}
+
+enum justify_outcome justify(const struct justify_version *versions, unsigned count, size_t size,
+                             unsigned char *ret) {
+    if (is_equal(versions, count, 0, size))
+        return JUSTIFY_EQUAL;
+    for (unsigned sector = 0; sector < size / JUSTIFY_SECTOR; sector++) {
+        const struct justify_version *chosen = choose(versions, count, sector);
+        size_t at = (size_t)sector * JUSTIFY_SECTOR;
+
+        if (!chosen)
+            return JUSTIFY_UNDECIDED;
+        memcpy(ret + at, chosen->content + at, JUSTIFY_SECTOR);
+    }
+    return JUSTIFY_CHOSEN;
+}

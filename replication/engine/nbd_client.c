@@ -1,0 +1,190 @@
+#include "replication/engine/nbd_client.h"
+
+#include "common/cleanup.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define HELLO_MAGIC   UINT64_C(0x4e42444d41474943)
+#define OPTION_MAGIC  UINT64_C(0x49484156454F5054)
+#define REQUEST_MAGIC 0x25609513
+#define REPLY_MAGIC   0x67446698
+#define OPTION_EXPORT 1
+#define NO_ZEROS      2 /* flag of both sides */
+#define FIXED         1
+#define ZEROS         124
+#define NAME_MOST     128
+
+enum command { COMMAND_READ = 0, COMMAND_WRITE = 1, COMMAND_FLUSH = 3 };
+
+struct __attribute__((packed)) hello {
+    uint64_t magic, option_magic;
+    uint16_t flags;
+};
+
+struct __attribute__((packed)) option {
+    uint32_t flags;
+    uint64_t magic;
+    uint32_t option, length;
+    char name[NAME_MOST];
+};
+
+struct __attribute__((packed)) request {
+    uint32_t magic;
+    uint16_t flags, command;
+    uint64_t handle, offset;
+    uint32_t size;
+};
+
+struct __attribute__((packed)) reply {
+    uint32_t magic, code;
+    uint64_t handle;
+};
+
+/* ---- bytes ---- */
+
+static int fail(struct error *err) {
+    return error_errno(err, ERROR_UNAVAILABLE, "the storage daemon's NBD server");
+}
+
+static int put(int fd, const void *data, size_t size, struct error *err) {
+    const char *next = data;
+
+    while (size > 0) {
+        ssize_t sent = send(fd, next, size, MSG_NOSIGNAL);
+
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent <= 0)
+            return fail(err);
+        next += sent;
+        size -= (size_t)sent;
+    }
+    return 0;
+}
+
+static int get(int fd, void *data, size_t size, struct error *err) {
+    char *next = data;
+
+    while (size > 0) {
+        ssize_t got = recv(fd, next, size, 0);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got == 0)
+            errno = ECONNRESET;
+        if (got <= 0)
+            return fail(err);
+        next += got;
+        size -= (size_t)got;
+    }
+    return 0;
+}
+
+/* ---- the beginning ---- */
+
+/* A server that has no such export hangs up. */
+static int choose_export(int fd, const char *export, struct error *err) {
+    struct hello hello;
+    struct option option = { .magic = htobe64(OPTION_MAGIC), .option = htobe32(OPTION_EXPORT) };
+    size_t length = strlen(export);
+    char facts[10 + ZEROS]; /* size and flags */
+    uint32_t flags;
+
+    if (get(fd, &hello, sizeof(hello), err) < 0)
+        return -1;
+    if (be64toh(hello.magic) != HELLO_MAGIC || be64toh(hello.option_magic) != OPTION_MAGIC ||
+        length > NAME_MOST)
+        return error_set(err, ERROR_BACKEND, "the storage daemon's NBD server is an unknown one");
+    flags = be16toh(hello.flags) & (FIXED | NO_ZEROS);
+    option.flags = htobe32(flags);
+    option.length = htobe32((uint32_t)length);
+    memcpy(option.name, export, length);
+    if (put(fd, &option, offsetof(struct option, name) + length, err) < 0)
+        return -1;
+    return get(fd, facts, flags & NO_ZEROS ? 10 : sizeof(facts), err);
+}
+
+int nbd_client_open(const char *path, const char *export, int64_t timeout_ms, struct error *err) {
+    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const struct timeval wait = { .tv_sec = timeout_ms / 1000,
+                                  .tv_usec = timeout_ms % 1000 * 1000 };
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) < 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait)) < 0 ||
+        connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+        return fail(err);
+    if (choose_export(fd, export, err) < 0)
+        return -1;
+    return take_fd(fd);
+}
+
+/* ---- requests ---- */
+
+static int send_request(int fd, enum command command, uint64_t handle, uint64_t offset,
+                        uint32_t size, struct error *err) {
+    const struct request request = {
+        htobe32(REQUEST_MAGIC), 0, htobe16((uint16_t)command), htobe64(handle), htobe64(offset),
+        htobe32(size)
+    };
+
+    return put(fd, &request, sizeof(request), err);
+}
+
+static int get_reply(int fd, struct reply *ret, struct error *err) {
+    if (get(fd, ret, sizeof(*ret), err) < 0)
+        return -1;
+    if (be32toh(ret->magic) != REPLY_MAGIC)
+        return error_set(err, ERROR_BACKEND, "unexpected reply of the storage daemon's NBD server");
+    ret->code = be32toh(ret->code);
+    ret->handle = be64toh(ret->handle);
+    return 0;
+}
+
+int nbd_client_read(int fd, struct nbd_read *reads, unsigned count, struct error *err) {
+    for (unsigned i = 0; i < count; i++) {
+        if (send_request(fd, COMMAND_READ, i, reads[i].offset, reads[i].size, err) < 0)
+            return -1;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        struct reply reply;
+
+        if (get_reply(fd, &reply, err) < 0)
+            return -1;
+        if (reply.handle >= count)
+            return error_set(err, ERROR_BACKEND,
+                             "unexpected reply of the storage daemon's NBD server");
+        reads[reply.handle].code = (int)reply.code;
+        if (reply.code == 0 && get(fd, reads[reply.handle].data, reads[reply.handle].size, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int finish(int fd, const char *what, struct error *err) {
+    struct reply reply;
+
+    if (get_reply(fd, &reply, err) < 0)
+        return -1;
+    return reply.code == 0 ? 0
+                           : error_set(err, ERROR_BACKEND, "the storage daemon failed to %s: %s",
+                                       what, strerror((int)reply.code));
+}
+
+int nbd_client_write(int fd, uint64_t offset, const void *data, uint32_t size, struct error *err) {
+    return send_request(fd, COMMAND_WRITE, 0, offset, size, err) < 0 || put(fd, data, size, err) < 0
+               ? -1
+               : finish(fd, "write", err);
+}
+
+int nbd_client_flush(int fd, struct error *err) {
+    return send_request(fd, COMMAND_FLUSH, 0, 0, 0, err) < 0 ? -1 : finish(fd, "flush", err);
+}

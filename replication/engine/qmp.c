@@ -1,0 +1,333 @@
+#include "replication/engine/qmp.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/heap.h"
+#include "json/json.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define LINE_MOST   ((size_t)4 * 1024 * 1024)
+#define READ_SIZE   ((size_t)16 * 1024)
+#define EVENTS_MOST 256
+#define WAIT_MOST   INT64_C(60000)
+#define LATE_MOST   256 /* reads past the deadline */
+
+struct qmp {
+    int fd; /* -1: broken */
+    struct error why;
+    char *text; /* what was read and not taken yet */
+    size_t size, room;
+    int64_t first_id, next_id;
+    json_t *events[EVENTS_MOST]; /* a ring */
+    size_t first, waiting;
+    bool lost;
+};
+
+/* ---- the connection ---- */
+
+/* Says why once and for all. */
+static int fail(struct qmp *qmp, struct error *err) {
+    if (qmp->fd >= 0)
+        close(qmp->fd);
+    qmp->fd = -1;
+    if (err)
+        *err = qmp->why;
+    return -1;
+}
+#define FAIL(qmp, err, ...) (error_set(&(qmp)->why, ERROR_UNAVAILABLE, __VA_ARGS__), fail(qmp, err))
+
+/* 1 ready, 0 the time is over. */
+static int wait_ready(int fd, short events, int64_t until_us) {
+    struct pollfd polled = { .fd = fd, .events = events };
+
+    for (;;) {
+        int64_t left_ms = (until_us - clock_boottime_us() + 999) / 1000;
+        int64_t wait_ms = left_ms < WAIT_MOST ? left_ms : WAIT_MOST;
+
+        if (poll(&polled, 1, wait_ms > 0 ? (int)wait_ms : 0) > 0)
+            return 1;
+        if (left_ms <= 0)
+            return 0;
+    }
+}
+
+static int send_text(struct qmp *qmp, const char *text, size_t size, int64_t until_us,
+                     struct error *err) {
+    while (size > 0) {
+        ssize_t sent = send(qmp->fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+        if (sent > 0) {
+            text += sent;
+            size -= (size_t)sent;
+        } else if (errno == EAGAIN) {
+            if (!wait_ready(qmp->fd, POLLOUT, until_us))
+                return FAIL(qmp, err, "the storage daemon takes no command");
+        } else if (errno != EINTR) {
+            return FAIL(qmp, err, "the storage daemon is gone: %s", strerror(errno));
+        }
+    }
+    return 0;
+}
+
+static void make_room(struct qmp *qmp) {
+    size_t room = qmp->room * 2 + READ_SIZE;
+    char *text;
+
+    if (qmp->room - qmp->size >= READ_SIZE)
+        return;
+    text = heap_new(room);
+    if (qmp->size > 0)
+        memcpy(text, qmp->text, qmp->size);
+    free(qmp->text);
+    qmp->text = text;
+    qmp->room = room;
+}
+
+/* 1 there is more than before, 0 nothing now, -1 broken. */
+static int read_some(struct qmp *qmp, struct error *err) {
+    ssize_t got;
+
+    make_room(qmp);
+    got = recv(qmp->fd, qmp->text + qmp->size, READ_SIZE, MSG_DONTWAIT);
+    if (got > 0) {
+        qmp->size += (size_t)got;
+        return 1;
+    }
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    return FAIL(qmp, err, "the storage daemon has closed its monitor");
+}
+
+/* ---- what it says ---- */
+
+/* 1 and *ret, a new reference; 0 no whole line is here; -1 broken. */
+static int take_line(struct qmp *qmp, json_t **ret, struct error *err) {
+    const char *end = qmp->size > 0 ? memchr(qmp->text, '\n', qmp->size) : NULL;
+    size_t length = end ? (size_t)(end - qmp->text) : qmp->size;
+    autoarena struct arena *arena = NULL;
+    struct error reason;
+    json_t *line;
+
+    if (length > LINE_MOST)
+        return FAIL(qmp, err, "the storage daemon says more than %zu bytes at once", LINE_MOST);
+    if (!end)
+        return 0;
+    arena = arena_new();
+    line = json_parse(arena, qmp->text, length, &reason);
+    if (!json_is_object(line))
+        return FAIL(qmp, err, "the storage daemon says what is no object of JSON");
+    qmp->size -= length + 1;
+    memmove(qmp->text, end + 1, qmp->size);
+    *ret = json_incref(line);
+    return 1;
+}
+
+static void keep_event(struct qmp *qmp, json_t *event) {
+    if (qmp->waiting == EVENTS_MOST) {
+        json_decref(qmp->events[qmp->first]);
+        qmp->first = (qmp->first + 1) % EVENTS_MOST;
+        qmp->waiting--;
+        qmp->lost = true;
+    }
+    qmp->events[(qmp->first + qmp->waiting++) % EVENTS_MOST] = event;
+}
+
+/* The next line that is no event: 1, 0 none now, -1. */
+static int take_answer(struct qmp *qmp, json_t **ret, struct error *err) {
+    json_t *line;
+    int taken;
+
+    while ((taken = take_line(qmp, &line, err)) > 0) {
+        if (!json_has(line, "event")) {
+            *ret = line;
+            return 1;
+        }
+        keep_event(qmp, line);
+    }
+    return taken;
+}
+
+/* Who was stopped hears what has come meanwhile before he judges, if it ends. */
+static int await_answer(struct qmp *qmp, int64_t until_us, json_t **ret, struct error *err) {
+    for (unsigned late = 0;;) {
+        int taken = take_answer(qmp, ret, err);
+
+        if (taken != 0)
+            return taken < 0 ? -1 : 0;
+        late += clock_boottime_us() >= until_us;
+        taken = read_some(qmp, err);
+        if (taken < 0)
+            return -1;
+        if (late > LATE_MOST || (taken == 0 && !wait_ready(qmp->fd, POLLIN, until_us)))
+            return FAIL(qmp, err, "the storage daemon does not answer");
+    }
+}
+
+/* What the client before us has asked may be answered to us. */
+static bool is_older(const struct qmp *qmp, const json_t *answer) {
+    const json_t *id = json_object_get(answer, "id");
+
+    return qmp->next_id == qmp->first_id + 1 && json_is_integer(id) &&
+           json_integer_value(id) != qmp->next_id;
+}
+
+static int judge(struct qmp *qmp, const char *command, int64_t id, json_t *answer, json_t **ret,
+                 struct error *err) {
+    json_t *returned = json_object_get(answer, "return");
+    const json_t *refusal = json_object_get(answer, "error");
+    const char *reason = refusal ? json_text_of(refusal, "desc") : NULL;
+
+    if (json_integer_value(json_object_get(answer, "id")) != id || (!returned && !reason))
+        return FAIL(qmp, err, "the storage daemon answers something else than %s", command);
+    if (reason)
+        return error_set(err, ERROR_BACKEND, "%s: %.300s", command, reason);
+    if (ret)
+        *ret = returned;
+    return 0;
+}
+
+static int broken(const struct qmp *qmp, struct error *err) {
+    return error_pass(err, &qmp->why);
+}
+
+int qmp_execute(struct qmp *qmp, struct arena *arena, const char *command, json_t *arguments,
+                int64_t timeout_ms, json_t **ret, struct error *err) {
+    int64_t until_us = clock_boottime_us() + timeout_ms * 1000, id = ++qmp->next_id;
+    json_t *request = json_pack("{s:s, s:o, s:I}", "execute", command, "arguments",
+                                arguments ? arguments : json_object(), "id", (json_int_t)id);
+    json_t *answer;
+    const char *text;
+
+    json_keep(arena, request);
+    if (qmp->fd < 0)
+        return broken(qmp, err);
+    text = arena_join(arena, json_text(arena, request), "\n", NULL);
+    if (send_text(qmp, text, strlen(text), until_us, err) < 0)
+        return error_context(err, "%s", command);
+    do {
+        if (await_answer(qmp, until_us, &answer, err) < 0)
+            return error_context(err, "%s", command);
+        json_keep(arena, answer);
+    } while (is_older(qmp, answer));
+    return judge(qmp, command, id, answer, ret, err);
+}
+
+/* ---- events ---- */
+
+/* Everything that has arrived; a connection that breaks meanwhile is told when all is taken. */
+static void read_events(struct qmp *qmp) {
+    json_t *answer;
+    int got = 1;
+
+    while (qmp->fd >= 0 && got > 0 && qmp->waiting < EVENTS_MOST) {
+        got = take_answer(qmp, &answer, NULL);
+        if (got > 0) {
+            json_decref(answer);
+            FAIL(qmp, NULL, "the storage daemon answers what nobody asked");
+        } else if (got == 0) {
+            got = read_some(qmp, NULL);
+        }
+    }
+}
+
+int qmp_event(struct qmp *qmp, struct arena *arena, json_t **ret, struct error *err) {
+    if (qmp->waiting == 0)
+        read_events(qmp);
+    if (qmp->waiting == 0)
+        return qmp->fd < 0 ? broken(qmp, err) : 0;
+    *ret = json_keep(arena, qmp->events[qmp->first]);
+    qmp->first = (qmp->first + 1) % EVENTS_MOST;
+    qmp->waiting--;
+    return 1;
+}
+
+int qmp_fd(const struct qmp *qmp) {
+    return qmp->fd;
+}
+
+bool qmp_events_lost(struct qmp *qmp) {
+    bool lost = qmp->lost;
+
+    qmp->lost = false;
+    return lost;
+}
+
+/* ---- begin and end ---- */
+
+static int connect_socket(const char *path, struct error *err) {
+    autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    if (fd < 0)
+        return error_errno(err, ERROR_INTERNAL, "socket");
+    if (strlen(path) >= sizeof(address.sun_path))
+        return error_set(err, ERROR_BAD_REQUEST, "The path of the socket is too long: %s", path);
+    memcpy(address.sun_path, path, strlen(path));
+    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
+        return error_errno(err, ERROR_UNAVAILABLE, "connecting to %s", path);
+    return take_fd(fd);
+}
+
+static int hear_greeting(struct qmp *qmp, struct arena *arena, int64_t timeout_ms,
+                         struct error *err) {
+    json_t *greeting;
+
+    if (await_answer(qmp, clock_boottime_us() + timeout_ms * 1000, &greeting, err) < 0)
+        return -1;
+    json_keep(arena, greeting);
+    return json_has(greeting, "QMP") ? 0 : FAIL(qmp, err, "what listens there is no monitor");
+}
+
+static int begin(const char *path, int64_t timeout_ms, bool negotiates, struct qmp **ret,
+                 struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    int fd = connect_socket(path, err);
+    struct qmp *qmp;
+
+    if (fd < 0)
+        return -1;
+    qmp = heap_new(sizeof(*qmp));
+    qmp->fd = fd;
+    qmp->first_id = qmp->next_id = clock_boottime_us(); /* no client before had these numbers */
+    if (hear_greeting(qmp, arena, timeout_ms, err) < 0 ||
+        (negotiates &&
+         qmp_execute(qmp, arena, "qmp_capabilities", NULL, timeout_ms, NULL, err) < 0)) {
+        qmp_close(qmp);
+        return error_context(err, "the monitor at %s", path);
+    }
+    *ret = qmp;
+    return 0;
+}
+
+int qmp_connect(const char *path, int64_t timeout_ms, struct qmp **ret, struct error *err) {
+    return begin(path, timeout_ms, true, ret, err);
+}
+
+int qmp_knock(const char *path, int64_t timeout_ms, struct error *err) {
+    struct qmp *qmp;
+
+    if (begin(path, timeout_ms, false, &qmp, err) < 0)
+        return -1;
+    qmp_close(qmp);
+    return 0;
+}
+
+void qmp_close(struct qmp *qmp) {
+    if (!qmp)
+        return;
+    if (qmp->fd >= 0)
+        close(qmp->fd);
+    for (; qmp->waiting > 0; qmp->waiting--) {
+        json_decref(qmp->events[qmp->first]);
+        qmp->first = (qmp->first + 1) % EVENTS_MOST;
+    }
+    free(qmp->text);
+    free(qmp);
+}

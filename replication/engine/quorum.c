@@ -1,0 +1,132 @@
+#include "replication/engine/quorum.h"
+
+#include <string.h>
+
+typedef const struct replica_state *const *states_t;
+
+static bool is_usable(const struct replica_state *state, const char *volume, int64_t floor) {
+    return state && state->mark != REPLICA_EMPTY && state->generation.id.number > 0 &&
+           state->generation.id.number >= floor && strcmp(state->volume, volume) == 0;
+}
+
+/* Has the generation, or the one that it was made from. */
+static bool votes_for(const struct replica_state *state, const struct generation *generation) {
+    return generation_has(generation, state->replica) &&
+           (generation_same(&state->generation.id, &generation->id) ||
+            generation_same(&state->generation.id, &generation->base));
+}
+
+static bool is_twin(states_t states, unsigned i) {
+    for (unsigned j = 0; j < i; j++) {
+        if (states[j] && strcmp(states[j]->replica, states[i]->replica) == 0)
+            return true;
+    }
+    return false;
+}
+
+static unsigned count_votes(states_t states, unsigned count, const struct generation *generation,
+                            bool ret[REPLICAS_MOST]) {
+    unsigned voters = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        ret[i] = states[i] && votes_for(states[i], generation) && !is_twin(states, i);
+        voters += ret[i];
+    }
+    return voters;
+}
+
+static int64_t highest(states_t states, unsigned count) {
+    int64_t number = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (states[i] && states[i]->generation.id.number > number)
+            number = states[i]->generation.id.number;
+    }
+    return number;
+}
+
+/*
+ * Who has only the base of the generation may have gone on with another one made from it, together
+ * with others that cannot be reached, unless those who vote would be a majority of the base.
+ */
+static bool has_base(states_t states, unsigned count, const bool *votes,
+                     const struct generation *generation) {
+    for (unsigned i = 0; i < count; i++) {
+        const struct generation *base = votes[i] ? &states[i]->generation : NULL;
+        unsigned found = 0;
+
+        if (!base || generation_same(&base->id, &generation->id))
+            continue;
+        for (unsigned j = 0; j < count; j++)
+            found += votes[j] && generation_has(base, states[j]->replica);
+        if (found < generation_needed(base))
+            return false;
+    }
+    return true;
+}
+
+static bool is_majority(states_t states, unsigned count, const bool *votes, unsigned voters,
+                        const struct generation *generation) {
+    return voters >= generation_needed(generation) && has_base(states, count, votes, generation);
+}
+
+/* Of the highest generations the one with a majority; if none has, the first is shown. */
+static void choose(states_t states, unsigned count, struct quorum_plan *plan) {
+    int64_t number = highest(states, count);
+
+    for (unsigned i = 0; i < count && plan->verdict != QUORUM_AMBIGUOUS; i++) {
+        const struct generation *one = states[i] ? &states[i]->generation : NULL;
+        bool votes[REPLICAS_MOST] = { false };
+        unsigned voters;
+        bool counts;
+
+        if (!one || one->id.number != number ||
+            (plan->needed > 0 && generation_same(&one->id, &plan->current.id)))
+            continue;
+        voters = count_votes(states, count, one, votes);
+        counts = is_majority(states, count, votes, voters, one);
+        if (plan->verdict == QUORUM_SERVES && counts) {
+            plan->verdict = QUORUM_AMBIGUOUS;
+        } else if (plan->needed == 0 || counts) {
+            plan->current = *one;
+            plan->voters = voters;
+            plan->needed = generation_needed(one);
+            memcpy(plan->votes, votes, sizeof(votes));
+            if (counts)
+                plan->verdict = QUORUM_SERVES;
+        }
+    }
+}
+
+/* All of them have the generation itself, and say that its last writer ended in good order. */
+static bool is_clean(states_t states, unsigned count, const struct quorum_plan *plan) {
+    for (unsigned i = 0; i < count; i++) {
+        if (plan->votes[i] && (states[i]->mark != REPLICA_CLEAN ||
+                               !generation_same(&states[i]->generation.id, &plan->current.id)))
+            return false;
+    }
+    return true;
+}
+
+static void judge(states_t states, unsigned count, struct quorum_plan *ret) {
+    choose(states, count, ret);
+    if (ret->verdict != QUORUM_SERVES)
+        return;
+    ret->stopped_clean = is_clean(states, count, ret);
+    if (!ret->stopped_clean && ret->voters > 1)
+        ret->verdict = QUORUM_RESYNC;
+}
+
+void quorum_plan(const char *volume, const struct replica_state *const *states, unsigned count,
+                 int64_t floor, struct quorum_plan *ret) {
+    const struct replica_state *usable[REPLICAS_MOST + 1] = { NULL }; /* one is replaced, perhaps */
+
+    for (unsigned i = 0; i < count; i++)
+        usable[i] = is_usable(states[i], volume, floor) ? states[i] : NULL;
+    *ret = (struct quorum_plan){ .verdict = QUORUM_NONE };
+    judge(usable, count, ret);
+}
+
+bool quorum_spares(const struct generation *current, const char *replica) {
+    return generation_has(current, replica) && current->count > generation_needed(current);
+}

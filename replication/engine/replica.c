@@ -1,0 +1,392 @@
+#include "replication/engine/replica.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/image_lock.h"
+#include "replication/engine/epoch.h"
+#include "replication/engine/replica.private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define LOCK      "lock"
+#define BLOCK     512
+#define PAUSE_MS  5
+#define MOMENT_US SECOND_US
+#define SCRAP     4096 /* as much may stand in a file that nobody has written to */
+
+const char *replica_data_path(struct arena *arena, const struct replica *replica) {
+    return arena_join(arena, replica->pool, "/", replica->uid, "/" DATA, NULL);
+}
+
+struct replica replica_keep(struct arena *arena, const struct replica *replica) {
+    return (struct replica){ .pool = arena_text(arena, replica->pool),
+                             .uid = arena_text(arena, replica->uid) };
+}
+
+/* ---- directories and files ---- */
+
+/* What is there and is not what it should be; anything else says nothing about the replica. */
+static bool is_strange(int code) {
+    return code == ELOOP || code == ENOTDIR || code == EISDIR || code == ENXIO;
+}
+
+int replica_say(struct error *err, const struct replica *replica, const char *what) {
+    enum error_kind kind = errno == ENOENT     ? ERROR_NOT_FOUND
+                           : is_strange(errno) ? ERROR_BACKEND
+                                               : ERROR_UNAVAILABLE;
+
+    return error_errno(err, kind, "%s of the replica %s in %s", what, replica->uid, replica->pool);
+}
+
+static int open_pool(const struct replica *replica, struct error *err) {
+    int fd;
+
+    if (!uuid_is_canonical(replica->uid))
+        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a replica.", replica->uid);
+    fd = open(replica->pool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? replica_say(err, replica, "opening the pool") : fd;
+}
+
+int replica_open(const struct replica *replica, struct error *err) {
+    autoclose int pool = open_pool(replica, err);
+    int fd;
+
+    if (pool < 0)
+        return -1;
+    fd = openat(pool, replica->uid, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? replica_say(err, replica, "opening the directory") : fd;
+}
+
+/* A file of its own that is open for writing: of a directory, and of what is open for reading,
+ * other machines do not see the lock.  Who makes the replica, or empties it, has it for a moment
+ * that is waited for. */
+static int lock_directory(int directory, const struct replica *replica, struct error *err) {
+    autoclose int fd =
+        openat(directory, LOCK, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    int64_t until_us = clock_monotonic_us() + MOMENT_US;
+    struct stat facts = { 0 };
+    bool held;
+
+    if (fd < 0)
+        return replica_say(err, replica, "opening the lock");
+    while ((held = flock(fd, LOCK_EX | LOCK_NB) < 0) && clock_monotonic_us() < until_us) {
+        if (errno != EINTR && errno != EWOULDBLOCK)
+            return replica_say(err, replica, "locking the directory");
+        poll(NULL, 0, PAUSE_MS);
+    }
+    if (held || (fstat(fd, &facts) == 0 && facts.st_nlink == 0)) /* or who had it has removed it */
+        return error_set(err, ERROR_CONFLICT, "Somebody else works on the replica %s in %s.",
+                         replica->uid, replica->pool);
+    return take_fd(fd);
+}
+
+int replica_lock(const struct replica *replica, int *ret, struct error *err) {
+    autoclose int directory = replica_open(replica, err);
+    int fd = directory < 0 ? -1 : lock_directory(directory, replica, err);
+
+    if (fd < 0)
+        return -1;
+    *ret = fd;
+    return 0;
+}
+
+static int open_data(int directory, int flags) {
+    return openat(directory, DATA, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+}
+
+int replica_open_data(const struct replica *replica, struct error *err) {
+    autoclose int directory = replica_open(replica, err);
+    autoclose int data = directory < 0 ? -1 : open_data(directory, O_RDWR);
+    struct stat facts;
+
+    if (directory < 0)
+        return -1;
+    if (data < 0 || fstat(data, &facts) < 0)
+        return replica_say(err, replica, "opening the data");
+    if (!S_ISREG(facts.st_mode))
+        return error_set(err, ERROR_BACKEND, "The data of %s are no plain file.", replica->uid);
+    return take_fd(data);
+}
+
+/* ERROR_CONFLICT: QEMU has it open. */
+static int refuse_held(int data, const struct replica *replica, struct error *err) {
+    enum image_hold hold = image_lock_look(data, err);
+
+    if (hold == IMAGE_HELD)
+        return error_set(err, ERROR_CONFLICT, "The replica %s in %s is in use.", replica->uid,
+                         replica->pool);
+    return hold == IMAGE_LOCKED ? 0 : -1;
+}
+
+/* ---- creation ---- */
+
+/* One that comes late might be removed by nobody. */
+static int make_directory(const struct replica *replica, const atomic_bool *left,
+                          struct error *err) {
+    autoclose int pool = open_pool(replica, err);
+    bool made;
+
+    if (pool < 0)
+        return -1;
+    made = mkdirat(pool, replica->uid, 0700) == 0;
+    if (!made && errno != EEXIST)
+        return replica_say(err, replica, "making the directory");
+    if (made && left && atomic_load(left)) {
+        unlinkat(pool, replica->uid, AT_REMOVEDIR);
+        return error_set(err, ERROR_UNAVAILABLE, "Nobody waits for the replica %s any more.",
+                         replica->uid);
+    }
+    return fsync(pool) < 0 ? replica_say(err, replica, "making the directory") : 0;
+}
+
+/* What a crash has left of an earlier try may be there, and is thrown away; no data are that cannot
+ * be had again. */
+static int make_data(int directory, const struct replica *replica,
+                     const struct replica_content *content, bool afresh, struct error *err) {
+    autoclose int fd = open_data(directory, O_RDWR | O_CREAT);
+    struct stat facts;
+
+    if (fd < 0 || fstat(fd, &facts) < 0)
+        return replica_say(err, replica, "making the file");
+    if (refuse_held(fd, replica, err) < 0)
+        return -1;
+    if (afresh && !content->fill && (int64_t)facts.st_blocks * BLOCK > SCRAP)
+        return error_set(err, ERROR_CONFLICT,
+                         "The replica %s in %s has data and no state: it is not made anew.",
+                         replica->uid, replica->pool);
+    if (ftruncate(fd, 0) < 0)
+        return replica_say(err, replica, "making the file");
+    if (content->fill && content->fill(content->arg, fd, err) < 0)
+        return -1;
+    if (ftruncate(fd, content->bytes) < 0 || fsync(fd) < 0)
+        return replica_say(err, replica, "making the file");
+    return 0;
+}
+
+static void begin_state(const struct replica *replica, const char *volume,
+                        const struct generation *first, struct replica_state *ret) {
+    *ret = (struct replica_state){ .mark = first ? REPLICA_CLEAN : REPLICA_EMPTY };
+    snprintf(ret->volume, UUID_SIZE, "%s", volume);
+    snprintf(ret->replica, UUID_SIZE, "%s", replica->uid);
+    if (first)
+        ret->generation = *first;
+}
+
+int replica_create_with(const struct replica *replica, const char *volume,
+                        const struct replica_content *content, const struct generation *first,
+                        struct error *err) {
+    autoclose int directory = -1, lock = -1;
+    struct replica_state state;
+    int found;
+
+    if (make_directory(replica, content->left, err) < 0)
+        return -1;
+    directory = replica_open(replica, err);
+    lock = directory < 0 ? -1 : lock_directory(directory, replica, err);
+    if (lock < 0)
+        return -1;
+    found = replica_read_state(directory, replica, &state, err);
+    if (found < 0 && (first || err->kind != ERROR_BACKEND))
+        return -1;
+    if (found > 0 && strcmp(state.volume, volume) != 0)
+        return error_set(err, ERROR_CONFLICT, "%s/%s is a replica of the volume %s.", replica->pool,
+                         replica->uid, state.volume);
+    if (found > 0)
+        return 0;
+    begin_state(replica, volume, first, &state);
+    if (make_data(directory, replica, content, first != NULL, err) < 0 ||
+        epoch_make(directory, err) < 0 || replica_put_state(directory, replica, &state, err) < 0)
+        return -1;
+    return replica_put_state(directory, replica, &state, err); /* and has room for the next */
+}
+
+int replica_create(const struct replica *replica, const char *volume, int64_t maximum_bytes,
+                   const struct generation *first, struct error *err) {
+    return replica_create_with(replica, volume, &(struct replica_content){ .bytes = maximum_bytes },
+                               first, err);
+}
+
+int replica_create_unless(const atomic_bool *left, const struct replica *replica,
+                          const char *volume, int64_t maximum_bytes, struct error *err) {
+    const struct replica_content content = { .bytes = maximum_bytes, .left = left };
+
+    return replica_create_with(replica, volume, &content, NULL, err);
+}
+
+int replica_reset(const struct replica *replica, const char *volume, int64_t maximum_bytes,
+                  struct error *err) {
+    autoclose int directory = replica_open(replica, err);
+    autoclose int lock = directory < 0 ? -1 : lock_directory(directory, replica, err);
+    autoclose int data = lock < 0 ? -1 : open_data(directory, O_RDONLY);
+    struct replica_state state;
+
+    begin_state(replica, volume, NULL, &state);
+    if (lock < 0 || (data >= 0 && refuse_held(data, replica, err) < 0) ||
+        replica_put_state(directory, replica, &state, err) < 0)
+        return -1;
+    return make_data(directory, replica, &(struct replica_content){ .bytes = maximum_bytes }, false,
+                     err);
+}
+
+int replica_flush(const struct replica *replica, struct error *err) {
+    autoclose int directory = replica_open(replica, err);
+    autoclose int data = directory < 0 ? -1 : open_data(directory, O_RDWR);
+
+    if (directory < 0)
+        return -1;
+    return data < 0 || fsync(data) < 0 ? replica_say(err, replica, "flushing the data") : 0;
+}
+
+/* ---- a look ---- */
+
+static int look_at_data(int directory, const struct replica *replica, struct replica_look *look) {
+    autoclose int data = open_data(directory, O_RDONLY);
+    struct stat facts;
+    struct statvfs room;
+    enum image_hold hold;
+
+    if (data < 0 || fstat(data, &facts) < 0 || fstatvfs(data, &room) < 0)
+        return replica_say(&look->why, replica, "looking at the data");
+    if (!S_ISREG(facts.st_mode))
+        return error_set(&look->why, ERROR_BACKEND, "The data of %s are no plain file.",
+                         replica->uid);
+    look->device = facts.st_dev;
+    look->inode = facts.st_ino;
+    look->bytes = facts.st_size;
+    look->used_bytes = (int64_t)facts.st_blocks * BLOCK;
+    look->free_bytes = (int64_t)(room.f_bavail * room.f_frsize);
+    if (room.f_flag & ST_RDONLY)
+        look->health = REPLICA_READ_ONLY;
+    hold = image_lock_look(data, &look->why);
+    look->held = hold == IMAGE_HELD;
+    if (hold == IMAGE_LOCK_FAILED)
+        look->why.kind = ERROR_UNAVAILABLE;
+    return hold == IMAGE_LOCK_FAILED ? -1 : 0;
+}
+
+static int look_at_state(int directory, const struct replica *replica, const char *volume,
+                         struct replica_look *look) {
+    int found = replica_read_state(directory, replica, &look->state, &look->why);
+
+    look->has_state = found > 0;
+    if (found < 0)
+        return -1;
+    if (found == 0)
+        return error_set(&look->why, ERROR_NOT_FOUND, "The replica %s has no state.", replica->uid);
+    if (strcmp(look->state.volume, volume) != 0)
+        return error_set(&look->why, ERROR_BACKEND, "%s is a replica of the volume %s.",
+                         replica->uid, look->state.volume);
+    if (look->bytes < look->state.generation.size_bytes)
+        return error_set(&look->why, ERROR_BACKEND, "The data of %s are cut off at %jd bytes.",
+                         replica->uid, (intmax_t)look->bytes);
+    return 0;
+}
+
+void replica_look(const struct replica *replica, const char *volume, struct replica_look *ret) {
+    autoclose int directory = -1;
+
+    *ret = (struct replica_look){ .health = REPLICA_GOOD };
+    directory = replica_open(replica, &ret->why);
+    if (directory < 0) {
+        ret->health = ret->why.kind == ERROR_NOT_FOUND ? REPLICA_GONE : REPLICA_FAILING;
+        return;
+    }
+    ret->epoch = epoch_read(directory, &ret->why);
+    if (ret->epoch < 0 || look_at_data(directory, replica, ret) < 0 ||
+        look_at_state(directory, replica, volume, ret) < 0)
+        ret->health = ret->why.kind == ERROR_NOT_FOUND     ? REPLICA_GONE
+                      : ret->why.kind == ERROR_UNAVAILABLE ? REPLICA_FAILING
+                                                           : REPLICA_DAMAGED;
+    else if (ret->health == REPLICA_READ_ONLY)
+        error_set(&ret->why, ERROR_BACKEND, "The file system of %s is read only.", replica->pool);
+}
+
+void replica_look_settled(const struct replica *replica, const char *volume,
+                          struct replica_look *ret) {
+    int64_t until_us = clock_monotonic_us() + MOMENT_US;
+
+    replica_look(replica, volume, ret);
+    while (ret->held && clock_monotonic_us() < until_us) {
+        poll(NULL, 0, PAUSE_MS);
+        replica_look(replica, volume, ret);
+    }
+}
+
+/* ---- deletion ---- */
+
+int replica_remove_snapshots(const struct replica *replica, bool all, struct error *err) {
+    autoclose int directory = replica_open(replica, err);
+    DIR *list = directory < 0 ? NULL : fdopendir(directory);
+    const size_t prefix = strlen(REPLICA_SNAPSHOT);
+    const struct dirent *entry;
+    char name[UUID_SIZE];
+    int result = 0;
+
+    if (directory >= 0 && !list)
+        replica_say(err, replica, "looking for snapshots");
+    if (!list)
+        return -1;
+    (void)take_fd(directory);
+    while (result == 0 && (entry = readdir(list))) {
+        if (strncmp(entry->d_name, REPLICA_SNAPSHOT, prefix) == 0 &&
+            (all || !uuid_parse(entry->d_name + prefix, name)) &&
+            unlinkat(dirfd(list), entry->d_name, 0) < 0)
+            result = replica_say(err, replica, "removing a snapshot");
+    }
+    closedir(list);
+    return result;
+}
+
+/* The data first: as long as a state is there, somebody asks for the rest. */
+static int remove_files(int directory, const struct replica *replica, struct error *err) {
+    static const char *const names[] = { DATA, STATE, STATE_NEW, LOCK, EPOCH_FILE };
+
+    for (size_t i = 0; i < LENGTH(names); i++) {
+        if (unlinkat(directory, names[i], 0) < 0 && errno != ENOENT)
+            return replica_say(err, replica, "removing a file");
+        if (fsync(directory) < 0)
+            return replica_say(err, replica, "removing a file");
+    }
+    return 0;
+}
+
+static int remove_directory(const struct replica *replica, struct error *err) {
+    autoclose int pool = open_pool(replica, err);
+
+    if (pool < 0)
+        return -1;
+    if ((unlinkat(pool, replica->uid, AT_REMOVEDIR) < 0 && errno != ENOENT) || fsync(pool) < 0)
+        return replica_say(err, replica, "removing the directory");
+    return 0;
+}
+
+int replica_delete(const struct replica *replica, struct error *err) {
+    autoclose int pool = open_pool(replica, err);
+    autoclose int directory = -1, lock = -1, data = -1;
+    struct error reason;
+
+    if (pool < 0)
+        return -1;
+    directory = replica_open(replica, &reason);
+    if (directory < 0)
+        return reason.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &reason);
+    lock = lock_directory(directory, replica, err);
+    if (lock < 0)
+        return -1;
+    data = open_data(directory, O_RDONLY);
+    if (data >= 0 && refuse_held(data, replica, err) < 0)
+        return -1;
+    if (replica_remove_snapshots(replica, true, err) < 0 ||
+        remove_files(directory, replica, err) < 0)
+        return -1;
+    return remove_directory(replica, err);
+}

@@ -1,0 +1,116 @@
+#include "replication/engine/replica_access.h"
+
+#include "common/cleanup.h"
+#include "replication/engine/replica_epoch.h"
+#include "replication/engine/replica_sums.h"
+
+#include <stdio.h>
+
+/* Whoever has the file open finds the higher epoch, and lets go. */
+static int open_here(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                     struct replica_data *ret, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    struct replica_look look;
+
+    (void)arg;
+    if (replica_epoch_take(replica, epoch, err) < 0)
+        return -1;
+    replica_look_settled(replica, volume, &look);
+    if (look.held)
+        return error_set(err, ERROR_CONFLICT, "Another program has the replica %s in %s open.",
+                         replica->uid, replica->pool);
+    *ret = (struct replica_data){ .host = "" };
+    snprintf(ret->export, sizeof(ret->export), "%s", replica_data_path(arena, replica));
+    return 0;
+}
+
+static int close_here(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+    (void)arg, (void)replica, (void)epoch, (void)err;
+    return 0;
+}
+
+static void look_here(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                      struct replica_look *ret) {
+    (void)arg, (void)epoch;
+    replica_look(replica, volume, ret);
+}
+
+static int write_state_here(void *arg, const struct replica *replica, int64_t epoch,
+                            const struct replica_state *state, struct error *err) {
+    (void)arg;
+    return replica_write_state_in(replica, epoch, state, err);
+}
+
+static int reset_here(void *arg, const struct replica *replica, const char *volume,
+                      int64_t maximum_bytes, int64_t epoch, struct error *err) {
+    (void)arg;
+    return replica_reset_in(replica, volume, maximum_bytes, epoch, err);
+}
+
+static int flush_here(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+    (void)arg, (void)epoch;
+    return replica_flush(replica, err);
+}
+
+static int sums_here(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
+                     int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
+                     struct error *err) {
+    int64_t highest = replica_epoch(replica, err);
+
+    (void)arg;
+    if (highest < 0)
+        return -1;
+    if (highest > epoch)
+        return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
+                         replica->uid);
+    return replica_sums(replica, at, end, count, ret, err);
+}
+
+static int lock_here(void *arg, const struct replica *replica, int *ret, struct error *err) {
+    (void)arg;
+    return replica_lock(replica, ret, err);
+}
+
+static int create_here(void *arg, const struct replica *replica, const char *volume,
+                       int64_t maximum_bytes, struct error *err) {
+    (void)arg;
+    return replica_create(replica, volume, maximum_bytes, NULL, err);
+}
+
+static int adopt_here(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+    (void)arg;
+    return replica_epoch_take(replica, epoch, err);
+}
+
+static int read_here(void *arg, const struct replica *replica, int64_t at, size_t size, void *ret,
+                     struct error *err) {
+    (void)arg;
+    return replica_read(replica, at, size, ret, err);
+}
+
+static int snapshot_here(void *arg, const struct replica *replica, enum replica_snapshot_step step,
+                         const char *name, int64_t size_bytes, struct error *err) {
+    (void)arg;
+    return replica_snapshot_step(replica, step, name, size_bytes, NULL, err);
+}
+
+static int64_t snapshot_size_here(void *arg, const struct replica *replica, const char *name) {
+    (void)arg;
+    return replica_snapshot_size(replica, name);
+}
+
+const struct replica_access replica_here = {
+    .open = open_here,
+    .close = close_here,
+    .look = look_here,
+    .write_state = write_state_here,
+    .reset = reset_here,
+    .flush = flush_here,
+    .sums = sums_here,
+    .lock = lock_here,
+    .create = create_here,
+    .adopt = adopt_here,
+    .read = read_here,
+    .snapshot = snapshot_here,
+    .snapshot_size = snapshot_size_here,
+};

@@ -1,0 +1,301 @@
+#include "replication/engine/replica_snapshot.h"
+
+#include "common/cleanup.h"
+#include "common/heap.h"
+#include "replication/engine/replica.private.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PREFIX    REPLICA_SNAPSHOT
+#define BEGUN     ".new"
+#define NAME_MOST (sizeof(PREFIX) + UUID_SIZE + sizeof(BEGUN))
+#define BLOCK     512
+#define PIECE     ((size_t)1 << 20)
+
+static int say(struct error *err, const struct replica *replica, const char *what) {
+    enum error_kind kind = errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND;
+
+    return error_errno(err, kind, "%s of the replica %s in %s", what, replica->uid, replica->pool);
+}
+
+static int name_files(const char *name, char whole[NAME_MOST], char begun[NAME_MOST],
+                      struct error *err) {
+    if (!uuid_is_canonical(name))
+        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
+    snprintf(whole, NAME_MOST, PREFIX "%s", name);
+    snprintf(begun, NAME_MOST, PREFIX "%s" BEGUN, name);
+    return 0;
+}
+
+/* ---- making ---- */
+
+const char *replica_snapshot_path(struct arena *arena, const struct replica *replica,
+                                  const char *name) {
+    return arena_join(arena, replica->pool, "/", replica->uid, "/" PREFIX, name, BEGUN, NULL);
+}
+
+int replica_snapshot_begin(const struct replica *replica, const char *name, int64_t size_bytes,
+                           struct arena *arena, const char **ret, struct error *err) {
+    char whole[NAME_MOST], begun[NAME_MOST];
+    autoclose int directory = -1, fd = -1;
+
+    if (name_files(name, whole, begun, err) < 0)
+        return -1;
+    directory = replica_open(replica, err);
+    if (directory < 0)
+        return -1;
+    if (unlinkat(directory, begun, 0) < 0 && errno != ENOENT)
+        return say(err, replica, "removing a snapshot");
+    fd = openat(directory, begun, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, size_bytes) < 0)
+        return say(err, replica, "making a snapshot");
+    *ret = replica_snapshot_path(arena, replica, name);
+    return 0;
+}
+
+static int end(const struct replica *replica, const char *name, const atomic_bool *left,
+               struct error *err) {
+    char whole[NAME_MOST], begun[NAME_MOST];
+    autoclose int directory = -1, fd = -1;
+
+    if (name_files(name, whole, begun, err) < 0)
+        return -1;
+    directory = replica_open(replica, err);
+    if (directory < 0)
+        return -1;
+    fd = openat(directory, begun, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) < 0)
+        return say(err, replica, "keeping a snapshot");
+    if (left && atomic_load(left))
+        return error_set(err, ERROR_UNAVAILABLE, "Nobody waits for the snapshot %s any more.",
+                         name);
+    if (renameat(directory, begun, directory, whole) < 0 || fsync(directory) < 0)
+        return say(err, replica, "keeping a snapshot");
+    return 0;
+}
+
+int replica_snapshot_end(const struct replica *replica, const char *name, struct error *err) {
+    return end(replica, name, NULL, err);
+}
+
+/* ---- looking ---- */
+
+/* The name in that of a file; false: it is none that is whole. */
+static bool parse_name(const char *file, char ret[UUID_SIZE]) {
+    return strncmp(file, PREFIX, strlen(PREFIX)) == 0 && uuid_parse(file + strlen(PREFIX), ret);
+}
+
+static DIR *open_list(const struct replica *replica, struct error *err) {
+    autoclose int directory = replica_open(replica, err);
+    DIR *list = directory < 0 ? NULL : fdopendir(directory);
+
+    if (list)
+        (void)take_fd(directory);
+    else if (directory >= 0)
+        say(err, replica, "looking for snapshots");
+    return list;
+}
+
+int replica_snapshot_list(const struct replica *replica, struct replica_snapshot *ret,
+                          unsigned most, struct error *err) {
+    DIR *list = open_list(replica, err);
+    unsigned count = 0;
+    struct dirent *entry;
+    struct replica_snapshot one;
+    struct stat facts;
+
+    while (list && (entry = readdir(list))) {
+        if (!parse_name(entry->d_name, one.name) ||
+            fstatat(dirfd(list), entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        one.size_bytes = facts.st_size;
+        one.used_bytes = (int64_t)facts.st_blocks * BLOCK;
+        if (count < most)
+            ret[count] = one;
+        count++;
+    }
+    if (!list)
+        return -1;
+    closedir(list);
+    return (int)count;
+}
+
+static int open_whole(const struct replica *replica, const char *name, struct error *err) {
+    char whole[NAME_MOST], begun[NAME_MOST];
+    autoclose int directory = -1;
+    int fd;
+
+    if (name_files(name, whole, begun, err) < 0)
+        return -1;
+    directory = replica_open(replica, err);
+    if (directory < 0)
+        return -1;
+    fd = openat(directory, whole, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return fd < 0 ? say(err, replica, "opening a snapshot") : fd;
+}
+
+bool replica_snapshot_is_there(const struct replica *replica, const char *name) {
+    struct error ignored;
+    autoclose int fd = open_whole(replica, name, &ignored);
+
+    return fd >= 0;
+}
+
+int64_t replica_snapshot_size(const struct replica *replica, const char *name) {
+    struct error ignored;
+    autoclose int fd = open_whole(replica, name, &ignored);
+    struct stat facts;
+
+    return fd >= 0 && fstat(fd, &facts) == 0 ? facts.st_size : 0;
+}
+
+/* ---- deletion ---- */
+
+int replica_snapshot_delete(const struct replica *replica, const char *name, struct error *err) {
+    char whole[NAME_MOST], begun[NAME_MOST];
+    autoclose int directory = -1;
+
+    if (name_files(name, whole, begun, err) < 0)
+        return -1;
+    directory = replica_open(replica, err);
+    if (directory < 0)
+        return err->kind == ERROR_NOT_FOUND ? 0 : -1;
+    if ((unlinkat(directory, whole, 0) < 0 && errno != ENOENT) ||
+        (unlinkat(directory, begun, 0) < 0 && errno != ENOENT) || fsync(directory) < 0)
+        return say(err, replica, "removing a snapshot");
+    return 0;
+}
+
+/* ---- a step of one ---- */
+
+int replica_snapshot_step(const struct replica *replica, enum replica_snapshot_step step,
+                          const char *name, int64_t size_bytes, const atomic_bool *left,
+                          struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *ignored;
+
+    switch (step) {
+    case REPLICA_SNAPSHOT_BEGIN:
+        return replica_snapshot_begin(replica, name, size_bytes, arena, &ignored, err);
+    case REPLICA_SNAPSHOT_END:
+        return end(replica, name, left, err);
+    case REPLICA_SNAPSHOT_DELETE:
+        return replica_snapshot_delete(replica, name, err);
+    default:
+        return replica_remove_snapshots(replica, false, err);
+    }
+}
+
+/* ---- cloning ---- */
+
+static int write_piece(int fd, const char *bytes, size_t size, off_t at) {
+    while (size > 0) {
+        ssize_t written = pwrite(fd, bytes, size, at);
+
+        if (written < 0 && errno != EINTR)
+            return -1;
+        if (written > 0) {
+            bytes += written;
+            at += written;
+            size -= (size_t)written;
+        }
+    }
+    return 0;
+}
+
+struct source {
+    int fd;
+    const atomic_bool *ends;
+};
+
+static int copy_extent(const struct source *source, int to, off_t at, off_t end, char *buffer) {
+    while (at < end) {
+        size_t size = end - at < (off_t)PIECE ? (size_t)(end - at) : PIECE;
+        ssize_t got = pread(source->fd, buffer, size, at);
+
+        if (source->ends && atomic_load(source->ends)) {
+            errno = ECANCELED;
+            return -1;
+        }
+        if (got == 0)
+            errno = EIO; /* it was longer a moment ago */
+        if (got == 0 || (got < 0 && errno != EINTR) ||
+            (got > 0 && write_piece(to, buffer, (size_t)got, at) < 0))
+            return -1;
+        at += got > 0 ? got : 0;
+    }
+    return 0;
+}
+
+/* What is a hole stays one. */
+static int copy_data(const struct source *source, int to) {
+    autofree char *buffer = heap_new(PIECE);
+    off_t at = 0, end;
+
+    while ((at = lseek(source->fd, at, SEEK_DATA)) >= 0) {
+        end = lseek(source->fd, at, SEEK_HOLE);
+        if (end < 0 || copy_extent(source, to, at, end, buffer) < 0)
+            return -1;
+        at = end;
+    }
+    return errno == ENXIO ? 0 : -1;
+}
+
+static int fill(void *arg, int fd, struct error *err) {
+    const struct source *source = arg;
+
+    if (ioctl(fd, FICLONE, source->fd) == 0 || copy_data(source, fd) == 0)
+        return 0;
+    return error_errno(err, ERROR_BACKEND, "copying a snapshot");
+}
+
+int replica_snapshot_clone(const struct replica *source, const char *name,
+                           const struct replica *replica, const char *volume, int64_t maximum_bytes,
+                           const struct generation *first, const atomic_bool *ends,
+                           struct error *err) {
+    autoclose int from = open_whole(source, name, err);
+    struct source filled = { from, ends };
+    const struct replica_content content = { .bytes = maximum_bytes, .fill = fill, .arg = &filled };
+    struct stat facts;
+
+    if (from < 0)
+        return -1;
+    if (fstat(from, &facts) < 0)
+        return say(err, source, "looking at a snapshot");
+    if (facts.st_size > first->size_bytes)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "A volume of the snapshot %s has at least %jd bytes.", name,
+                         (intmax_t)facts.st_size);
+    return replica_create_with(replica, volume, &content, first, err);
+}
+
+int replica_snapshot_copy(const struct replica *source, const char *name,
+                          const struct replica *replica, const atomic_bool *ends,
+                          struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    autoclose int from = open_whole(source, name, err), to = -1;
+    struct source filled = { from, ends };
+    const char *path;
+    struct stat facts;
+
+    if (from < 0)
+        return -1;
+    if (replica_snapshot_is_there(replica, name))
+        return 0;
+    if (fstat(from, &facts) < 0)
+        return say(err, source, "looking at a snapshot");
+    if (replica_snapshot_begin(replica, name, facts.st_size, arena, &path, err) < 0)
+        return -1;
+    to = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (to < 0)
+        return say(err, replica, "opening a snapshot");
+    return fill(&filled, to, err) < 0 ? -1 : replica_snapshot_end(replica, name, err);
+}

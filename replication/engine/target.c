@@ -1,0 +1,254 @@
+#include "replication/engine/target.private.h"
+
+#include "common/cleanup.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "replication/engine/daemon.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_TIMEOUT_MS 10000
+#define DEFAULT_PROGRAM    "qemu-storage-daemon"
+#define PAUSE_MS           5
+#define SECTOR             512
+
+/* ---- open and close ---- */
+
+static int check_settings(const struct target_settings *settings, struct error *err) {
+    if (settings->count == 0 || settings->count > REPLICAS_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
+                         REPLICAS_MOST, settings->count);
+    if (settings->size_bytes <= 0 || settings->size_bytes % SECTOR != 0 ||
+        settings->size_bytes > settings->maximum_bytes ||
+        settings->maximum_bytes > VOLUME_BYTES_MOST)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "The size of a volume is a multiple of 512 and at most its maximum, which "
+                         "is at most 2^60.");
+    if (settings->salvage < 0 || settings->salvage > SALVAGES_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "A volume is salvaged at most %jd times.",
+                         (intmax_t)SALVAGES_MOST);
+    if (!uuid_is_canonical(settings->volume))
+        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no volume.", settings->volume);
+    for (unsigned i = 0; i < settings->count; i++) {
+        const struct replica *replica = &settings->replicas[i];
+
+        if (replica->pool[0] != '/' || !uuid_is_canonical(replica->uid))
+            return error_set(err, ERROR_BAD_REQUEST, "%.64s in %.200s is no replica.", replica->uid,
+                             replica->pool);
+        for (unsigned j = 0; j < i; j++) {
+            if (strcmp(replica->uid, settings->replicas[j].uid) == 0)
+                return error_set(err, ERROR_BAD_REQUEST, "The replica %s is named twice.",
+                                 replica->uid);
+        }
+    }
+    return 0;
+}
+
+static struct target *new_target(const struct target_settings *settings) {
+    struct target *target = heap_new(sizeof(*target));
+
+    target->arena = arena_new();
+    target->run = arena_text(target->arena, settings->run);
+    target->program =
+        arena_text(target->arena, settings->program ? settings->program : DEFAULT_PROGRAM);
+    snprintf(target->volume, UUID_SIZE, "%s", settings->volume);
+    target->epoch = settings->epoch;
+    if (settings->tls_directory)
+        target->tls_directory = arena_text(target->arena, settings->tls_directory);
+    target->size_bytes = settings->size_bytes;
+    target->maximum_bytes = settings->maximum_bytes;
+    target->timeout_ms = settings->timeout_ms > 0 ? settings->timeout_ms : DEFAULT_TIMEOUT_MS;
+    target->silence_ms =
+        settings->silence_ms > 0 ? settings->silence_ms : target->timeout_ms * 3 / 4;
+    target->salvage = settings->salvage;
+    snprintf(target->believed, UUID_SIZE, "%s", settings->believed ? settings->believed : "");
+    target->weighed = settings->weighed;
+    target->here = settings->here ? settings->here : &replica_here;
+    target->qos = settings->qos;
+    target->export = settings->export;
+    target->sealed = settings->sealed;
+    target->lock = -1;
+    for (unsigned i = 0; i < settings->count; i++)
+        member_add(target, &settings->replicas[i]);
+    return target;
+}
+
+int target_open(const struct target_settings *settings, struct target **ret, struct error *err) {
+    struct error reason;
+    struct target *target;
+
+    if (check_settings(settings, err) < 0)
+        return -1;
+    target = new_target(settings);
+    if (daemon_lock(target->run, &target->lock, err) < 0) {
+        target_close(target);
+        return -1;
+    }
+    if (daemon_runs(target->run) && target_adopt(target, &reason) < 0) {
+        log_warning(NULL, "storage daemon is not whole and ends", "volume_id", target->volume,
+                    "reason", reason.message, NULL);
+        if (target_kill(target, err) < 0) {
+            target_close(target);
+            return -1;
+        }
+    }
+    *ret = target;
+    return 0;
+}
+
+void target_close(struct target *target) {
+    if (!target)
+        return;
+    qmp_close(target->qmp);
+    file_forget(target);
+    target_unlock_replicas(target);
+    cleanup_close(&target->lock);
+    arena_free(target->arena);
+    free(target);
+}
+
+int target_create(struct target *target, struct error *err) {
+    const char *uids[REPLICAS_MOST + 1];
+    struct generation first;
+
+    for (unsigned i = 0; i < target->count; i++)
+        uids[i] = target->members[i].replica.uid;
+    generation_first(target->volume, target->size_bytes, uids, target->count, &first);
+    for (unsigned i = 0; i < target->count; i++) {
+        if (member_is_here(&target->members[i]) &&
+            replica_create(&target->members[i].replica, target->volume, target->maximum_bytes,
+                           &first, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- the daemon ---- */
+
+/* A monitor that has not yet seen its client before go hangs up. */
+int target_connect(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *path = daemon_path(arena, target->run, "qmp");
+    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+
+    while (qmp_connect(path, target->timeout_ms, &target->qmp, err) < 0) {
+        if (clock_boottime_us() >= until_us || !daemon_runs(target->run))
+            return -1;
+        poll(NULL, 0, PAUSE_MS);
+    }
+    return 0;
+}
+
+int target_launch(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+
+    if (target_kill(target, err) < 0 ||
+        daemon_start(target->run, target->program, target->timeout_ms, err) < 0 ||
+        qmp_knock(daemon_path(arena, target->run, "qmp"), target->timeout_ms, err) < 0)
+        return -1;
+    return target_connect(target, err);
+}
+
+void target_begin_job(struct target *target, enum target_job job) {
+    target->job = job;
+    target->job_error = (struct error){ 0 };
+    target->done_bytes = target->total_bytes = 0;
+    target->failures_before = target->failures;
+    target->fine = false;
+}
+
+bool target_is_busy(const struct target *target) {
+    return target->job == TARGET_REBUILD || target->job == TARGET_SNAPSHOT ||
+           target->job == TARGET_REVERT || target->job == TARGET_REPAIR;
+}
+
+int target_refuse_busy(const struct target *target, struct error *err) {
+    return error_set(err, ERROR_CONFLICT, "The volume %s is being copied already.", target->volume);
+}
+
+int target_kill(struct target *target, struct error *err) {
+    qmp_close(target->qmp);
+    target->qmp = NULL;
+    if (daemon_kill(target->run, target->timeout_ms, err) < 0)
+        return -1;
+    target->state = TARGET_DOWN;
+    if (target_is_busy(target) && !target->joins) {
+        target->job += TARGET_REBUILD_FAILED - TARGET_REBUILD;
+        error_set(&target->job_error, ERROR_UNAVAILABLE, "the storage daemon has ended");
+    }
+    return 0;
+}
+
+int target_end_export(struct target *target, struct error *err) {
+    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    int there = graph_export(target, err);
+
+    if (there > 0 && graph_end_export(target, err) < 0)
+        return -1;
+    while (there > 0) {
+        there = graph_export(target, err);
+        if (there > 0 && clock_boottime_us() >= until_us)
+            return error_set(err, ERROR_UNAVAILABLE, "the export does not end");
+        if (there > 0)
+            poll(NULL, 0, PAUSE_MS);
+    }
+    return there;
+}
+
+/* ---- what else is wanted ---- */
+
+void target_clear(struct target *target) {
+    struct error ignored;
+
+    if (target->state == TARGET_DOWN && file_stop(target, &ignored) == 0)
+        daemon_clear(target->run);
+}
+
+/* Files that are too short for the new size would leave too few. */
+static int check_room(struct target *target, int64_t size_bytes, struct error *err) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (!member->votes || target->state != TARGET_SERVING)
+            continue;
+        member_look(target, member);
+        if (member_check_look(member, err) < 0)
+            return -1;
+        if (member_is_short(member, size_bytes))
+            return error_set(err, ERROR_CONFLICT, "The replica %s in %s has room for %jd bytes.",
+                             member->replica.uid, member->replica.pool,
+                             (intmax_t)member->look.bytes);
+    }
+    return 0;
+}
+
+int target_resize(struct target *target, int64_t size_bytes, struct error *err) {
+    if (size_bytes < target->size_bytes)
+        return error_set(err, ERROR_BAD_REQUEST, "A volume does not shrink.");
+    if (size_bytes > target->maximum_bytes || size_bytes % SECTOR != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "The volume grows to at most %jd bytes.",
+                         (intmax_t)target->maximum_bytes);
+    if (size_bytes == target->size_bytes && target->state == TARGET_SERVING)
+        return file_look(target, err);
+    if (check_room(target, size_bytes, err) < 0 ||
+        (target->state != TARGET_DOWN && target_stop_serving(target, err) < 0))
+        return -1;
+    target->size_bytes = size_bytes;
+    return target_start(target, err);
+}
+
+int target_restart(struct target *target, struct error *err) {
+    return target_stop_serving(target, err) < 0 ? -1 : target_start(target, err);
+}
+
+int target_set_export(struct target *target, enum target_export export, struct error *err) {
+    target->export = export;
+    return target->state == TARGET_SERVING ? file_look(target, err) : 0;
+}
+
+int target_set_qos(struct target *target, const struct target_qos *qos, struct error *err) {
+    target->qos = *qos;
+    return target->state == TARGET_SERVING ? graph_set_qos(target, err) : 0;
+}

@@ -1,0 +1,348 @@
+/*
+ * The nodes of the daemon, from the bottom: a file and a raw node of the visible size for each
+ * replica, the quorum, a throttle, the export.
+ *
+ * The quorum never repairs what it reads: a repair that overtakes a client's write to the same
+ * block would undo it on one replica (replication/engine/target_repair.c does it beside clients).
+ */
+#include "replication/engine/target.private.h"
+
+#include "common/cleanup.h"
+#include "replication/engine/daemon.h"
+#include "replication/engine/relay.h"
+#include "json/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THROTTLE "throttle"
+#define QOM_PATH "/objects/" THROTTLE
+/* The daemon does not tell of a quorum how it votes: the export's id does. */
+#define CREDENTIALS "credentials"
+#define EXPORT      "needs-"
+
+static int refuse_without_daemon(struct error *err) {
+    return error_set(err, ERROR_UNAVAILABLE, "there is no storage daemon");
+}
+
+int graph_do(struct target *target, struct arena *arena, const char *command, json_t *arguments,
+             json_t **ret, struct error *err) {
+    if (!target->qmp) {
+        json_decref(arguments);
+        return refuse_without_daemon(err);
+    }
+    return qmp_execute(target->qmp, arena, command, arguments, target->timeout_ms, ret, err);
+}
+
+int graph_add_file(struct target *target, const struct file_node *node, struct error *err) {
+    return target->qmp ? file_node_add(target->qmp, node, target->timeout_ms, err)
+                       : refuse_without_daemon(err);
+}
+
+/* The certificates are those of now: who has a connection keeps what it has read. */
+static int add_credentials(struct target *target, struct error *err) {
+    return GRAPH_DO(target, err, "object-add", "{s:s, s:s, s:s, s:s, s:b, s:s}", "qom-type",
+                    "tls-creds-x509", "id", CREDENTIALS, "dir", target->tls_directory, "endpoint",
+                    "client", "verify-peer", true, "priority", DAEMON_TLS);
+}
+
+static int remove_credentials(struct target *target, struct error *err) {
+    return GRAPH_DO(target, err, "object-del", "{s:s}", "id", CREDENTIALS);
+}
+
+/* reconnect-delay=0: a connection that is lost stays so, and what was missed is told.  How long a
+ * peer may say nothing is up to the relay. */
+static int add_client(struct target *target, const struct member *member, const char *node,
+                      const char *path, int64_t size_bytes, const char *discard,
+                      struct error *err) {
+    const struct replica_data *data = &member->data;
+    bool tls = target->tls_directory != NULL;
+    json_t *nbd =
+        json_pack("{s:s, s:{s:s, s:s}, s:s, s:i, s:s, s:s*, s:s*}", "driver", "nbd", "server",
+                  "type", "unix", "path", path, "export", data->export, "reconnect-delay", 0,
+                  "discard", "unmap", "tls-creds", tls ? CREDENTIALS : NULL, "tls-hostname",
+                  !tls                ? NULL
+                  : data->tls_name[0] ? data->tls_name
+                                      : data->host);
+
+    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:o}", "driver", "raw",
+                    "node-name", node, "size", (json_int_t)size_bytes, "discard", discard, "file",
+                    nbd);
+}
+
+int graph_add_connection(struct target *target, const struct member *member, const char *node,
+                         int64_t size_bytes, const char *discard, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *path = daemon_path(arena, target->run, "peer");
+    const struct relay_settings relay = { .path = path,
+                                          .host = member->data.host,
+                                          .port = member->data.port,
+                                          .volume = daemon_path(arena, target->run, "nbd"),
+                                          .silence_ms = target->silence_ms };
+    bool tls = target->tls_directory != NULL;
+    struct error ignored;
+    int result;
+
+    if (relay_start(&relay, err) < 0 || (tls && add_credentials(target, err) < 0))
+        return -1;
+    result = add_client(target, member, node, path, size_bytes, discard, err);
+    unlink(path);
+    return tls && remove_credentials(target, result < 0 ? &ignored : err) < 0 ? -1 : result;
+}
+
+int graph_add_replica(struct target *target, const struct member *member, int64_t size_bytes,
+                      struct error *err) {
+    const struct file_node node = { member->node, member->data.export, size_bytes, false };
+
+    if (member->data.host[0])
+        return graph_add_connection(target, member, member->node, size_bytes, "unmap", err);
+    return graph_add_file(target, &node, err);
+}
+
+int graph_add_quorum(struct target *target, unsigned threshold, struct error *err) {
+    /* An only one has nobody to vote with, and is read more quickly without. */
+    const char *pattern = threshold == 1 ? "fifo" : "quorum";
+    json_t *children = json_array();
+
+    for (unsigned i = 0; i < target->count; i++) {
+        if (target->members[i].votes)
+            json_array_append_new(children, json_string(target->members[i].node));
+    }
+    target->threshold = threshold;
+    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:s, s:b, s:s, s:o}", "driver",
+                    "quorum", "node-name", QUORUM, "vote-threshold", (int)threshold, "read-pattern",
+                    pattern, "rewrite-corrupted", false, "discard", "unmap", "children", children);
+}
+
+/* A limit that is not named stays as it was: all are named. */
+static json_t *limits(const struct target_qos *qos) {
+    return json_pack("{s:I, s:i, s:i, s:I, s:i, s:i}", "iops-total", (json_int_t)qos->iops,
+                     "iops-read", 0, "iops-write", 0, "bps-total",
+                     (json_int_t)qos->bytes_per_second, "bps-read", 0, "bps-write", 0);
+}
+
+int graph_set_qos(struct target *target, struct error *err) {
+    return GRAPH_DO(target, err, "qom-set", "{s:s, s:s, s:o}", "path", QOM_PATH, "property",
+                    "limits", "value", limits(&target->qos));
+}
+
+static const char *export_id(const struct target *target, char text[NODE_SIZE]) {
+    snprintf(text, NODE_SIZE, EXPORT "%u", target->threshold);
+    return text;
+}
+
+int graph_add_export(struct target *target, struct error *err) {
+    char id[NODE_SIZE];
+
+    if (GRAPH_DO(target, err, "object-add", "{s:s, s:s, s:o}", "qom-type", "throttle-group", "id",
+                 THROTTLE, "limits", limits(&target->qos)) < 0 ||
+        GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:s, s:s, s:s}", "driver", "throttle",
+                 "node-name", TOP, "throttle-group", THROTTLE, "file", QUORUM, "discard",
+                 "unmap") < 0)
+        return -1;
+    if (target->sealed)
+        return 0;
+    return GRAPH_DO(target, err, "block-export-add", "{s:s, s:s, s:s, s:s, s:b}", "type", "nbd",
+                    "id", export_id(target, id), "node-name", TOP, "name", TARGET_EXPORT,
+                    "writable", true);
+}
+
+int graph_end_export(struct target *target, struct error *err) {
+    char id[NODE_SIZE];
+
+    return GRAPH_DO(target, err, "block-export-del", "{s:s, s:s}", "id", export_id(target, id),
+                    "mode", "hard");
+}
+
+/* A child of which everything fails: it keeps a place for the replica that is filled, and neither
+ * votes nor counts among those that have taken a write. */
+int graph_add_hole(struct target *target, struct error *err) {
+    json_t *image = json_pack("{s:s, s:I, s:b}", "driver", "null-co", "size",
+                              (json_int_t)target->size_bytes, "read-zeroes", true);
+    json_t *rules = json_pack("[{s:s, s:i}]", "event", "none", "errno", 5 /* EIO */);
+
+    if (GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:o, s:o}", "driver", "blkdebug",
+                 "node-name", HOLE, "image", image, "inject-error", rules) < 0)
+        return -1;
+    return GRAPH_DO(target, err, "x-blockdev-change", "{s:s, s:s}", "parent", QUORUM, "node", HOLE);
+}
+
+/* ---- looking ---- */
+
+static const char *node_name(const json_t *nodes, json_int_t id) {
+    size_t i;
+    const json_t *node;
+
+    json_array_foreach(nodes, i, node) {
+        if (json_integer_value(json_object_get(node, "id")) == id)
+            return json_text_of(node, "name");
+    }
+    return NULL;
+}
+
+/* Of the i-th edge below the quorum: the child's place there and its node. */
+struct place {
+    const char *name, *node;
+};
+
+static int read_places(struct target *target, struct arena *arena, struct place *ret, unsigned most,
+                       struct error *err) {
+    const json_t *nodes, *edge;
+    json_t *graph = NULL;
+    unsigned count = 0;
+    size_t i;
+
+    if (graph_do(target, arena, "x-debug-query-block-graph", NULL, &graph, err) < 0)
+        return -1;
+    nodes = json_object_get(graph, "nodes");
+    json_array_foreach(json_object_get(graph, "edges"), i, edge) {
+        const char *parent = node_name(nodes, json_integer_value(json_object_get(edge, "parent")));
+
+        if (!parent || strcmp(parent, QUORUM) != 0 || count == most)
+            continue;
+        ret[count].node = node_name(nodes, json_integer_value(json_object_get(edge, "child")));
+        ret[count].name = json_text_of(edge, "name");
+        if (!ret[count].node || !ret[count].name)
+            return error_set(err, ERROR_BACKEND, "the storage daemon shows a strange graph");
+        count++;
+    }
+    return (int)count;
+}
+
+int graph_children(struct target *target, struct arena *arena, const char **ret, unsigned most,
+                   struct error *err) {
+    struct place places[2 * REPLICAS_MOST];
+    int count = read_places(target, arena, places, LENGTH(places), err);
+
+    for (int i = 0; i < count && i < (int)most; i++)
+        ret[i] = places[i].node;
+    return count > (int)most ? (int)most : count;
+}
+
+static int query_nodes(struct target *target, struct arena *arena, json_t **ret,
+                       struct error *err) {
+    return graph_do(target, arena, "query-named-block-nodes", json_pack("{s:b}", "flat", true), ret,
+                    err);
+}
+
+static int has_node(struct target *target, const char *node, bool *ret, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *nodes = NULL;
+    const json_t *one;
+    size_t i;
+
+    if (query_nodes(target, arena, &nodes, err) < 0)
+        return -1;
+    *ret = false;
+    json_array_foreach(nodes, i, one) {
+        const char *name = json_text_of(one, "node-name");
+
+        *ret |= name && strcmp(name, node) == 0;
+    }
+    return 0;
+}
+
+int graph_remove_node(struct target *target, const char *node, struct error *err) {
+    bool there = false;
+
+    if (has_node(target, node, &there, err) < 0)
+        return -1;
+    return there ? GRAPH_DO(target, err, "blockdev-del", "{s:s}", "node-name", node) : 0;
+}
+
+int graph_remove_copies(struct target *target, const struct member *member, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *nodes = NULL;
+    const json_t *one;
+    size_t i;
+
+    if (query_nodes(target, arena, &nodes, err) < 0)
+        return -1;
+    json_array_foreach(nodes, i, one) {
+        const char *name = json_text_of(one, "node-name");
+
+        if (name && member_has_copy(member, name) &&
+            GRAPH_DO(target, err, "blockdev-del", "{s:s}", "node-name", name) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int graph_remove_child(struct target *target, const char *node, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    struct place places[2 * REPLICAS_MOST];
+    int count = read_places(target, arena, places, LENGTH(places), err);
+
+    for (int i = 0; i < count; i++) {
+        if (strcmp(places[i].node, node) == 0 &&
+            GRAPH_DO(target, err, "x-blockdev-change", "{s:s, s:s}", "parent", QUORUM, "child",
+                     places[i].name) < 0)
+            return -1;
+    }
+    return count < 0 ? -1 : graph_remove_node(target, node, err);
+}
+
+/* 1 and its id, 0 none, -1. */
+static int find_export(struct target *target, struct arena *arena, const char **ret,
+                       struct error *err) {
+    json_t *exports = NULL;
+
+    if (graph_do(target, arena, "query-block-exports", NULL, &exports, err) < 0)
+        return -1;
+    *ret = json_text_of(json_array_get(exports, 0), "id");
+    return json_array_size(exports) > 0;
+}
+
+int graph_export(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *id;
+
+    return find_export(target, arena, &id, err);
+}
+
+int graph_adopt_export(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *id;
+    int found = find_export(target, arena, &id, err);
+
+    if (found <= 0 || !id || strncmp(id, EXPORT, strlen(EXPORT)) != 0)
+        return found;
+    target->threshold = (unsigned)strtoul(id + strlen(EXPORT), NULL, 10);
+    return 1;
+}
+
+int graph_job(struct target *target, struct graph_job *ret, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *jobs = NULL;
+    const json_t *job;
+    const char *status, *reason;
+
+    if (graph_do(target, arena, "query-jobs", NULL, &jobs, err) < 0)
+        return -1;
+    job = json_array_get(jobs, 0);
+    if (!job)
+        return 0;
+    status = json_text_of(job, "status");
+    reason = json_text_of(job, "error");
+    *ret =
+        (struct graph_job){ .done = json_integer_value(json_object_get(job, "current-progress")),
+                            .total = json_integer_value(json_object_get(job, "total-progress")) };
+    snprintf(ret->status, sizeof(ret->status), "%s", status ? status : "");
+    snprintf(ret->error, sizeof(ret->error), "%s", reason ? reason : "");
+    return 1;
+}
+
+int graph_copy(struct target *target, struct graph_job *ret, struct error *gone,
+               struct error *err) {
+    int found = graph_job(target, ret, err);
+
+    if (found < 0)
+        return -1;
+    target->done_bytes = ret->done;
+    target->total_bytes = ret->total;
+    if (found == 0)
+        error_set(gone, ERROR_BACKEND, "the copy has vanished");
+    return found;
+}

@@ -1,0 +1,156 @@
+#include "replication/engine/target.private.h"
+
+#include "common/log.h"
+
+#define AGAIN_US (2 * SECOND_US)
+
+bool member_is_here(const struct member *member) {
+    return !member->replica.access;
+}
+
+int member_open(struct target *target, struct member *member, struct error *err) {
+    const struct replica_access *access = member->access;
+
+    if (access->open(access->arg, &member->replica, target->volume, target->epoch, &member->data,
+                     err) < 0)
+        return -1;
+    member->opened = true;
+    member->unlinked = false;
+    member->inode = 0;
+    member->look_us = 0;
+    return 0;
+}
+
+void member_close(struct target *target, struct member *member) {
+    const struct replica_access *access = member->access;
+    struct error reason;
+
+    if (!member->opened)
+        return;
+    member->opened = false;
+    if (access->close(access->arg, &member->replica, target->epoch, &reason) < 0)
+        log_warning(NULL, "replica not closed", "volume_id", target->volume, "replica_id",
+                    member->replica.uid, "reason", reason.message, NULL);
+}
+
+/* What a host that is away costs is not paid again at once. */
+void member_look(struct target *target, struct member *member) {
+    const struct replica_access *access = member->access;
+
+    if (clock_boottime_us() < member->look_us)
+        return;
+    access->look(access->arg, &member->replica, target->volume, target->epoch, &member->look);
+    member->look_us = !member_is_here(member) && member->look.health == REPLICA_FAILING
+                          ? clock_boottime_us() + AGAIN_US
+                          : 0;
+}
+
+bool member_is_short(const struct member *member, int64_t size_bytes) {
+    return member->look.health != REPLICA_FAILING && member->look.bytes < size_bytes;
+}
+
+int member_check_look(const struct member *member, struct error *err) {
+    if (member->look.health != REPLICA_FAILING)
+        return 0;
+    return error_set(err, ERROR_UNAVAILABLE, "The replica %s could not be looked at: %.300s",
+                     member->replica.uid, member->look.why.message);
+}
+
+int member_write_state(struct target *target, const struct member *member,
+                       const struct replica_state *state, struct error *err) {
+    const struct replica_access *access = member->access;
+
+    return access->write_state(access->arg, &member->replica, target->epoch, state, err);
+}
+
+/* A session ends with it. */
+int member_reset(struct target *target, struct member *member, struct error *err) {
+    const struct replica_access *access = member->access;
+
+    member->opened = member->unlinked = false;
+    member->inode = 0;
+    return access->reset(access->arg, &member->replica, target->volume, target->maximum_bytes,
+                         target->epoch, err);
+}
+
+int member_flush(struct target *target, const struct member *member, struct error *err) {
+    const struct replica_access *access = member->access;
+
+    return access->flush(access->arg, &member->replica, target->epoch, err);
+}
+
+int member_lock(struct member *member, struct error *err) {
+    const struct replica_access *access = member->access;
+
+    return access->lock(access->arg, &member->replica, &member->lock, err);
+}
+
+int member_create(const struct target *target, const struct member *member, struct error *err) {
+    const struct replica_access *access = member->access;
+
+    return access->create(access->arg, &member->replica, target->volume, target->maximum_bytes,
+                          err);
+}
+
+int member_adopt(const struct target *target, const struct member *member, struct error *err) {
+    const struct replica_access *access = member->access;
+
+    return access->adopt(access->arg, &member->replica, target->epoch, err);
+}
+
+int member_read(const struct member *member, int64_t at, size_t size, void *ret,
+                struct error *err) {
+    const struct replica_access *access = member->access;
+
+    return access->read(access->arg, &member->replica, at, size, ret, err);
+}
+
+int member_snapshot(const struct target *target, const struct member *member,
+                    enum replica_snapshot_step step, struct error *err) {
+    const struct replica_access *access = member->access;
+
+    return access->snapshot(access->arg, &member->replica, step, target->snapshot,
+                            target->size_bytes, err);
+}
+
+int64_t member_snapshot_size(const struct member *member, const char *name) {
+    const struct replica_access *access = member->access;
+
+    return access->snapshot_size(access->arg, &member->replica, name);
+}
+
+int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t end,
+                unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err) {
+    const struct replica_access *access = member->access;
+
+    if (!access->sums)
+        return error_set(err, ERROR_CONFLICT, "The replica %s is not compared with others.",
+                         member->replica.uid);
+    return access->sums(access->arg, &member->replica, epoch, at, end, count, ret, err);
+}
+
+static void look_at_all(struct target *target) {
+    for (unsigned i = 0; i < target->count; i++) {
+        target->members[i].look_us = 0;
+        member_look(target, &target->members[i]);
+    }
+}
+
+int target_open_replicas(struct target *target, struct error *err) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        member->look_us = 0;
+        member->shunned = member_open(target, member, &member->why) < 0;
+        if (member->shunned && member->why.kind == ERROR_CONFLICT) {
+            look_at_all(target); /* for the highest epoch, which the owner's status reports */
+            return error_pass(err, &member->why);
+        }
+    }
+    return 0;
+}
+
+void target_close_replicas(struct target *target) {
+    for (unsigned i = 0; i < target->count; i++)
+        member_close(target, &target->members[i]);
+}

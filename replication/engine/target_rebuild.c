@@ -1,0 +1,313 @@
+/*
+ * A replica is filled while the volume is in use: a mirror of all that the quorum reads, which also
+ * has each write of a client from its beginning on, and which takes its place below the quorum in
+ * one step.
+ *
+ * It is empty in its own words until all of it is on the disk and the mirror has nothing left to
+ * do.  Then the next generation names it, and no longer the one that goes out; and then it takes
+ * its place.  Meanwhile a write that it misses is on the others that are needed: whenever we die,
+ * it is outvoted or asked for, as any that fails.
+ *
+ * Where one more replica is wanted than before, more votes may be needed, too; but a quorum has its
+ * threshold for life.  Then clients are sent away, the copy ends, and the next daemon serves
+ * with it.
+ */
+#include "replication/engine/target.private.h"
+
+#include "common/log.h"
+
+#include <poll.h>
+#include <string.h>
+
+#define COARSE 65536
+#define BUFFER (16 * 1024 * 1024)
+#define FINE   4096
+
+static int check(struct target *target, const struct replica *replica, const char *replaces,
+                 bool grows, struct error *err) {
+    const struct member *member = member_find(target, replica->uid);
+    const struct member *old = replaces ? member_find(target, replaces) : NULL;
+
+    if (target->state != TARGET_SERVING)
+        return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
+    if (target_is_busy(target))
+        return target_refuse_busy(target, err);
+    if (replica->pool[0] != '/' || !uuid_is_canonical(replica->uid))
+        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no replica.", replica->uid);
+    if ((member && member->votes) || (replaces && (!old || !old->votes)))
+        return error_set(err, ERROR_CONFLICT,
+                         "Who votes is not rebuilt, and only who votes is replaced.");
+    if (!replaces && !grows && target->current.count >= target->current.wanted)
+        return error_set(err, ERROR_CONFLICT, "The volume %s has all its replicas.",
+                         target->volume);
+    if (!member && target->count > REPLICAS_MOST)
+        return error_set(err, ERROR_CONFLICT, "The volume %s has too many replicas.",
+                         target->volume);
+    return 0;
+}
+
+/* `place`: the node that it takes the place of; NULL: none in this daemon. */
+static int start_mirror(struct target *target, const struct member *member, const char *place,
+                        struct error *err) {
+    return GRAPH_DO(target, err, "blockdev-mirror",
+                    "{s:s, s:s, s:s, s:s*, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB,
+                    "device", TOP, "target", member->node, "replaces", place, "sync", "full",
+                    "copy-mode", "write-blocking", "speed", (json_int_t)target->speed,
+                    "granularity", target->fine ? FINE : COARSE, "buf-size",
+                    target->fine ? FINE : BUFFER, "auto-dismiss", false, "on-source-error",
+                    "report", "on-target-error", "report");
+}
+
+/* The nodes of a rebuild that is over, whatever is left of them. */
+static int tidy(struct target *target, struct error *err) {
+    struct member *member = &target->members[target->rebuilt];
+    struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
+
+    if (graph_remove_child(target, HOLE, err) < 0 ||
+        (!member->votes && graph_remove_child(target, member->node, err) < 0))
+        return -1;
+    return old && !old->votes ? graph_remove_child(target, old->node, err) : 0;
+}
+
+static int fail(struct target *target, const struct error *why) {
+    struct error ignored;
+
+    target->job = TARGET_REBUILD_FAILED;
+    target->job_error = *why;
+    log_warning(NULL, "replica not rebuilt", "volume_id", target->volume, "replica_id",
+                target->members[target->rebuilt].replica.uid, "reason", why->message, NULL);
+    return tidy(target, &ignored);
+}
+
+/* Is another number of votes needed with one more? */
+static bool raises_threshold(const struct target *target) {
+    const struct generation more = { .wanted = target->current.count + 1 };
+
+    return target->grows && more.wanted > target->current.wanted &&
+           generation_needed(&more) != target->threshold;
+}
+
+/* Where its state is damaged it is made anew; one that is another's stays, and so does one of which
+ * nobody knows what it is.  At another host that is not ours to do. */
+static int make_place(struct target *target, struct member *member, struct error *err) {
+    struct error reason;
+
+    member->look_us = 0; /* its host may be back since */
+    member_look(target, member);
+    if (member->look.epoch > target->epoch)
+        return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
+                         member->replica.uid);
+    if (member_check_look(member, err) < 0)
+        return -1;
+    if (!member_is_here(member) || member_create(target, member, &reason) == 0 ||
+        reason.kind != ERROR_CONFLICT)
+        return 0;
+    return error_pass(err, &reason);
+}
+
+static int fill(struct target *target, struct error *err) {
+    struct member *member = &target->members[target->rebuilt];
+    const struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
+
+    target->completing = false;
+    if (make_place(target, member, err) < 0 || graph_remove_child(target, member->node, err) < 0 ||
+        member_reset(target, member, err) < 0 || member_open(target, member, err) < 0)
+        return -1;
+    member_name_next(member);
+    if (graph_add_replica(target, member, target->size_bytes, err) < 0)
+        return -1;
+    target->apart = raises_threshold(target);
+    if (target->apart)
+        return start_mirror(target, member, NULL, err);
+    if (!old && graph_add_hole(target, err) < 0)
+        return -1;
+    return start_mirror(target, member, old ? old->node : HOLE, err);
+}
+
+int rebuild_start(struct target *target, const struct replica *replica, const char *replaces,
+                  bool grows, int64_t speed, struct error *err) {
+    struct member *member;
+    struct error reason;
+
+    if (check(target, replica, replaces, grows, err) < 0)
+        return -1;
+    member = member_find(target, replica->uid);
+    if (!member)
+        member = member_add(target, replica);
+    target->speed = speed;
+    target->has_replaced = replaces != NULL;
+    if (replaces)
+        strcpy(target->replaced, replaces);
+    target->rebuilt = (unsigned)(member - target->members);
+    target->grows = grows;
+    target->joins = false;
+    target_begin_job(target, TARGET_REBUILD);
+    member->failing = false;
+    member->mismatches = member->errors = 0;
+    if (fill(target, &reason) == 0)
+        return 0;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}
+
+int target_rebuild(struct target *target, const struct replica *replica, const char *replaces,
+                   int64_t speed, struct error *err) {
+    return rebuild_start(target, replica, replaces, false, speed, err);
+}
+
+/* A job of that name that makes the replicas level is another, which one that joins waits for. */
+int target_rebuild_stop(struct target *target, struct error *err) {
+    if (!target_is_busy(target) || target->state != TARGET_SERVING)
+        return 0;
+    return GRAPH_DO(target, err, "block-job-cancel", "{s:s, s:b}", "device", JOB, "force", true);
+}
+
+/* All is copied, and what is written goes there, too.  The daemon dies of being told twice. */
+static int take_place(struct target *target, struct error *err) {
+    struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
+    struct member *member = &target->members[target->rebuilt];
+    struct change change = { .without = old ? old->replica.uid : NULL,
+                             .with = member->replica.uid };
+
+    if (member_flush(target, member, err) < 0 || generation_change(target, change, err) < 0)
+        return -1;
+    if (old)
+        old->votes = false;
+    if (!member->votes)
+        return error_set(err, ERROR_BACKEND, "the new replica does not take its state");
+    target->completing = true;
+    return GRAPH_DO(target, err, "job-complete", "{s:s}", "id", JOB);
+}
+
+/* Nobody writes any more: what it lacks, if anything, is on its way. 0: it has all. */
+static int end_copy(struct target *target, struct error *err) {
+    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    struct graph_job job = { 0 };
+
+    if (target_end_export(target, err) < 0 ||
+        GRAPH_DO(target, err, "block-job-cancel", "{s:s}", "device", JOB) < 0)
+        return -1;
+    while (strcmp(job.status, "concluded") != 0) {
+        if (graph_job(target, &job, err) < 0)
+            return -1;
+        if (clock_boottime_us() >= until_us)
+            return error_set(err, ERROR_UNAVAILABLE, "the copy does not end");
+        poll(NULL, 0, 2);
+    }
+    return job.error[0] ? error_set(err, ERROR_BACKEND, "%s", job.error) : 0;
+}
+
+/* It votes in the next daemon, or is none of it: served is the volume in any case. */
+static int join_anew(struct target *target, struct error *err) {
+    struct error reason;
+
+    target->joins = end_copy(target, &reason) == 0;
+    target->joins_after = target->current.id;
+    if (!target->joins)
+        (void)fail(target, &reason);
+    return target_restart(target, err) < 0 ? -1 : 0;
+}
+
+void rebuild_joined(struct target *target) {
+    const struct member *member = &target->members[target->rebuilt];
+
+    if (!target->joins)
+        return;
+    target->joins = false;
+    target->job = member->votes ? TARGET_REBUILT : TARGET_REBUILD_FAILED;
+    if (member->votes)
+        log_info(NULL, "replica rebuilt", "volume_id", target->volume, "replica_id",
+                 member->replica.uid, NULL);
+    else
+        error_set(&target->job_error, ERROR_CONFLICT,
+                  "the new replica was left out when the daemon began anew");
+}
+
+static int has_place(struct target *target, const char *node, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *children[2 * REPLICAS_MOST];
+    int count = graph_children(target, arena, children, 2 * REPLICAS_MOST, err);
+
+    for (int i = 0; i < count; i++) {
+        if (strcmp(children[i], node) == 0)
+            return 1;
+    }
+    return count < 0 ? -1 : 0;
+}
+
+static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
+    struct member *member = &target->members[target->rebuilt];
+    int placed = has_place(target, member->node, err);
+
+    if (placed < 0 || GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
+        return -1;
+    if (placed == 0)
+        return error_set(err, ERROR_BACKEND, "%s",
+                         job->error[0] ? job->error : "the copy was ended before its time");
+    if (member->failing || !member->votes)
+        return error_set(err, ERROR_BACKEND, "the new replica missed a write");
+    if (member_flush(target, member, err) < 0)
+        return -1;
+    target->job = TARGET_REBUILT;
+    log_info(NULL, "replica rebuilt", "volume_id", target->volume, "replica_id",
+             member->replica.uid, NULL);
+    if (tidy(target, err) < 0)
+        return -1;
+    if (target->has_replaced) {
+        char uid[UUID_SIZE];
+
+        strcpy(uid, member->replica.uid);
+        member_remove(target, target->replaced);
+        target->rebuilt = (unsigned)(member_find(target, uid) - target->members);
+    }
+    return 0;
+}
+
+/* It was to take its place, and did not. */
+static int leave_out(struct target *target, struct error *err) {
+    struct member *member = &target->members[target->rebuilt];
+
+    member->votes = false;
+    return generation_has(&target->current, member->replica.uid)
+               ? generation_change(target, (struct change){ 0 }, err)
+               : 0;
+}
+
+/* Two replicas that are bad in one request but not in one block: those are read one by one. */
+static int fill_again(struct target *target, const struct graph_job *job, struct error *reason) {
+    struct error ignored;
+
+    watch_events(target, &ignored);
+    if (target->fine || !job->error[0] || target->job != TARGET_REBUILD ||
+        target->failures == target->failures_before || tidy(target, &ignored) < 0)
+        return -1;
+    target->fine = true;
+    return fill(target, reason);
+}
+
+int rebuild_look(struct target *target, struct error *err) {
+    struct graph_job job = { 0 };
+    struct error reason;
+    int found = graph_copy(target, &job, &reason, err);
+
+    if (found < 0)
+        return -1;
+    if (found == 0)
+        return fail(target, &reason);
+    if (strcmp(job.status, "ready") == 0 && target->apart)
+        return join_anew(target, err);
+    if (strcmp(job.status, "ready") == 0 && !target->completing &&
+        take_place(target, &reason) < 0) {
+        log_warning(NULL, "replica does not take its place", "volume_id", target->volume,
+                    "replica_id", target->members[target->rebuilt].replica.uid, "reason",
+                    reason.message, NULL);
+        target_rebuild_stop(target, err);
+        return error_pass(err, &reason);
+    }
+    if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0)
+        return 0;
+    if (leave_out(target, err) == 0 && fill_again(target, &job, &reason) == 0)
+        return 0;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}

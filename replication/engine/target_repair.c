@@ -1,0 +1,141 @@
+/*
+ * A damaged replica is written over with what the others hold, while it votes and the volume is in
+ * use: a backup of what clients see into its own file.  A client's write to what is not yet copied
+ * waits until it is: so nothing older is ever written over it.
+ *
+ * A quorum votes about whole requests, and a backup reads 64 KiB at once.  Where no two replicas
+ * are equal there though each block has its majority, as behind a large write that was torn, all is
+ * mirrored block by block: a client's write and the copy of its block wait for each other there,
+ * too. Into a node that cannot unmap: else a mirror begins by filling its target with zeros, and a
+ * voter that lies about every block could make a majority with another one's damage.
+ */
+#include "replication/engine/target.private.h"
+
+#include "common/log.h"
+
+#include <string.h>
+
+#define REPAIR "repair"
+#define FINE   4096
+
+/* A file is open already: only the lock that keeps others away would keep this one away, too. */
+static int add_file(struct target *target, const struct member *member, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *discard = target->fine ? "ignore" : "unmap";
+
+    if (!member_is_here(member) && !member->data.host[0])
+        return error_set(err, ERROR_CONFLICT,
+                         "Who has opened the replica %s at another host has ended: it is rebuilt.",
+                         member->replica.uid);
+    if (!member_is_here(member))
+        return graph_add_connection(target, member, REPAIR, target->size_bytes, discard, err);
+    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:I, s:s, s:{s:s, s:s, s:s, s:s}}",
+                    "driver", "raw", "node-name", REPAIR, "size", (json_int_t)target->size_bytes,
+                    "discard", discard, "file", "driver", "file", "filename",
+                    replica_data_path(arena, &member->replica), "discard", "unmap", "locking",
+                    "off");
+}
+
+static int fail(struct target *target, const struct error *why) {
+    struct error ignored;
+
+    target->job = TARGET_REPAIR_FAILED;
+    target->job_error = *why;
+    log_warning(NULL, "replica not repaired", "volume_id", target->volume, "replica_id",
+                target->members[target->rebuilt].replica.uid, "reason", why->message, NULL);
+    return repair_tidy(target, &ignored);
+}
+
+int repair_tidy(struct target *target, struct error *err) {
+    return graph_remove_node(target, REPAIR, err);
+}
+
+static int start_backup(struct target *target, struct error *err) {
+    return GRAPH_DO(target, err, "blockdev-backup", "{s:s, s:s, s:s, s:s, s:I, s:b, s:s, s:s}",
+                    "job-id", JOB, "device", TOP, "target", REPAIR, "sync", "full", "speed",
+                    (json_int_t)target->speed, "auto-dismiss", false, "on-source-error", "report",
+                    "on-target-error", "report");
+}
+
+static int start_mirror(struct target *target, struct error *err) {
+    return GRAPH_DO(
+        target, err, "blockdev-mirror", "{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}",
+        "job-id", JOB, "device", TOP, "target", REPAIR, "sync", "full", "copy-mode",
+        "write-blocking", "speed", (json_int_t)target->speed, "granularity", FINE, "buf-size", FINE,
+        "auto-dismiss", false, "on-source-error", "report", "on-target-error", "report");
+}
+
+static int begin(struct target *target, struct error *err) {
+    target->ending = false;
+    if (repair_tidy(target, err) < 0 ||
+        add_file(target, &target->members[target->rebuilt], err) < 0)
+        return -1;
+    return target->fine ? start_mirror(target, err) : start_backup(target, err);
+}
+
+int target_repair(struct target *target, const char *replica, int64_t speed, struct error *err) {
+    const struct member *member = member_find(target, replica);
+    struct error reason;
+
+    if (target->state != TARGET_SERVING || !member || !member->votes)
+        return error_set(err, ERROR_CONFLICT, "The replica %.64s does not vote: it is rebuilt.",
+                         replica);
+    if (target_is_busy(target))
+        return target_refuse_busy(target, err);
+    if (target->threshold < 2)
+        return error_set(err, ERROR_CONFLICT, "The volume %s has no other replica.",
+                         target->volume);
+    target->rebuilt = (unsigned)(member - target->members);
+    target_begin_job(target, TARGET_REPAIR);
+    target->speed = speed;
+    if (begin(target, &reason) == 0)
+        return 0;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}
+
+static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
+    struct member *member = &target->members[target->rebuilt];
+
+    if (GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
+        return -1;
+    if (job->error[0])
+        return error_set(err, ERROR_BACKEND, "%s", job->error);
+    if (repair_tidy(target, err) < 0 || member_flush(target, member, err) < 0)
+        return -1;
+    target->job = TARGET_REPAIRED;
+    member->mismatches = 0;
+    log_info(NULL, "replica repaired", "volume_id", target->volume, "replica_id",
+             member->replica.uid, NULL);
+    target_note_compared(target);
+    return 0;
+}
+
+/* A read has failed, perhaps, and that was not of a block yet: the daemon's report may come later.
+ */
+static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
+    if (target->fine || !job->error[0])
+        return -1;
+    target->fine = true;
+    return begin(target, reason);
+}
+
+int repair_look(struct target *target, struct error *err) {
+    struct graph_job job = { 0 };
+    struct error reason;
+    int found = graph_copy(target, &job, &reason, err);
+
+    if (found < 0)
+        return -1;
+    if (found > 0 && strcmp(job.status, "ready") == 0 && !target->ending) {
+        target->ending = true;
+        return GRAPH_DO(target, err, "block-job-cancel", "{s:s}", "device", JOB);
+    }
+    if (found > 0 && strcmp(job.status, "concluded") != 0)
+        return 0;
+    if (found > 0 &&
+        (conclude(target, &job, &reason) == 0 || begin_again(target, &job, &reason) == 0))
+        return 0;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}

@@ -1,0 +1,159 @@
+/*
+ * A volume is put back by a copy of the snapshot into the quorum: so it is like what a client
+ * writes, at other hosts too, and a replica that misses a part of it is left out and filled later.
+ * The files of the snapshot vote about what is read, as replicas do.
+ *
+ * Each block is written to all that vote, whatever they held.  So they are equal in the end without
+ * having been made so before; but if one has missed a write, or might have, it is done again.
+ */
+#include "replication/engine/target.private.h"
+
+#include "common/log.h"
+#include "replication/engine/replica.private.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define COARSE 65536
+#define BUFFER (16 * 1024 * 1024)
+#define FINE   4096
+
+const char target_unequal[] = "the replicas were not made equal";
+
+static int add_file(struct target *target, const struct member *member, int64_t bytes,
+                    struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *path = arena_join(arena, member->replica.pool, "/", member->replica.uid,
+                                  "/" REPLICA_SNAPSHOT, target->snapshot, NULL);
+    const struct file_node node = { member->copy_node, path, 0, true };
+
+    if (bytes != target->size_bytes)
+        return error_set(err, ERROR_CONFLICT, "The snapshot %s is not as large as the volume %s.",
+                         target->snapshot, target->volume);
+    return graph_add_file(target, &node, err);
+}
+
+static int add_files(struct target *target, struct error *err) {
+    json_t *nodes = json_array();
+    int result = 0, count;
+
+    for (unsigned i = 0; i < target->count && result == 0; i++) {
+        const struct member *member = &target->members[i];
+        int64_t bytes = member_is_here(member) ? member_snapshot_size(member, target->snapshot) : 0;
+
+        if (bytes <= 0)
+            continue;
+        result = add_file(target, member, bytes, err);
+        json_array_append_new(nodes, json_string(member->copy_node));
+    }
+    count = (int)json_array_size(nodes);
+    if (result == 0 && count == 0)
+        result = error_set(err, ERROR_NOT_FOUND, "No replica here holds the snapshot %s.",
+                           target->snapshot);
+    if (result < 0) {
+        json_decref(nodes);
+        return -1;
+    }
+    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:b, s:i, s:o}", "driver", "quorum",
+                    "node-name", COPIES, "read-only", true, "vote-threshold", count / 2 + 1,
+                    "children", nodes);
+}
+
+static int begin(struct target *target, struct error *err) {
+    if (copies_tidy(target, err) < 0 || add_files(target, err) < 0)
+        return -1;
+    return GRAPH_DO(target, err, "blockdev-mirror",
+                    "{s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB, "device",
+                    COPIES, "target", QUORUM, "sync", "full", "speed", (json_int_t)target->speed,
+                    "granularity", target->fine ? FINE : COARSE, "buf-size",
+                    target->fine ? FINE : BUFFER, "auto-dismiss", false, "on-source-error",
+                    "report", "on-target-error", "report");
+}
+
+static void fail(struct target *target, const struct error *why) {
+    target->job = TARGET_REVERT_FAILED;
+    target->job_error = *why;
+    log_warning(NULL, "volume not reverted", "volume_id", target->volume, "snapshot_id",
+                target->snapshot, "reason", why->message, NULL);
+}
+
+int target_revert(struct target *target, const char *name, int64_t speed, struct error *err) {
+    struct error reason;
+
+    if (!uuid_is_canonical(name))
+        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
+    if (target->state != TARGET_SERVING || !target->sealed)
+        return error_set(err, ERROR_CONFLICT, "The volume %s is not sealed.", target->volume);
+    if (target_is_busy(target))
+        return target_refuse_busy(target, err);
+    strcpy(target->snapshot, name);
+    target->ending = false;
+    target->speed = speed;
+    target_begin_job(target, TARGET_REVERT);
+    if (begin(target, &reason) == 0)
+        return 0;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}
+
+/* It has to be done again. */
+static bool is_spoilt(const struct target *target, struct error *why) {
+    return target->suspect != target_unequal &&
+           error_set(why, ERROR_CONFLICT, "%s", target->suspect) < 0;
+}
+
+/* All that vote have heard every write, as far as we have heard. */
+static int settle(struct target *target, struct error *err) {
+    if (is_spoilt(target, err))
+        return -1;
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        if (member->votes && member->failing)
+            return error_pass(err, &member->why);
+        if (member->votes && member_flush(target, member, err) < 0)
+            return -1;
+    }
+    target->suspect = NULL;
+    return 0;
+}
+
+static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
+    if (copies_conclude(target, job, err) < 0 || settle(target, err) < 0)
+        return -1;
+    target->job = TARGET_REVERTED;
+    log_info(NULL, "volume reverted", "volume_id", target->volume, "snapshot_id", target->snapshot,
+             NULL);
+    return copies_tidy(target, err);
+}
+
+/* Two files that are bad in one request but not in one block: those are read one by one. */
+static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
+    if (target->fine || !job->error[0])
+        return -1;
+    target->fine = true;
+    target->ending = false;
+    return begin(target, reason);
+}
+
+int revert_look(struct target *target, struct error *err) {
+    struct graph_job job = { 0 };
+    struct error reason;
+    int found = graph_copy(target, &job, &reason, err);
+
+    if (found < 0)
+        return -1;
+    if (found == 0 || is_spoilt(target, &reason)) {
+        fail(target, &reason);
+        return error_pass(err, &reason);
+    }
+    if (strcmp(job.status, "ready") == 0 && !target->ending) {
+        target->ending = true;
+        return GRAPH_DO(target, err, "block-job-cancel", "{s:s}", "device", JOB);
+    }
+    if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0 ||
+        begin_again(target, &job, &reason) == 0)
+        return 0;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}

@@ -1,0 +1,89 @@
+/*
+ * Votes that are lost for ever are replaced by an operator's word: one replica is the latest that
+ * there is.  It becomes a volume of one, in a generation above all that anybody can have written
+ * before; to that the others are strangers, and filled like any that is new.
+ *
+ * What is written is one state, that of the replica itself.  So it is done or not, whoever dies,
+ * and by its number it is known not to be done again: what was written since would be lost.
+ */
+#include "replication/engine/target.private.h"
+
+#include "common/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int refuse(enum target_flaw flaw, enum target_flaw *ret, struct error *err,
+                  const struct member *member, const char *why) {
+    *ret = flaw;
+    return error_set(err, ERROR_CONFLICT, "The replica %s cannot be believed: %.300s",
+                     member->replica.uid, why);
+}
+
+/* One whose state means nothing may be half filled, whatever its data look like. */
+static int check(const struct target *target, const struct member *member, enum target_flaw *ret,
+                 struct error *err) {
+    const struct replica_look *look = &member->look;
+
+    if (member->shunned)
+        return refuse(TARGET_AWAY, ret, err, member, member->why.message);
+    if (look->health == REPLICA_GONE || look->health == REPLICA_FAILING)
+        return refuse(TARGET_AWAY, ret, err, member, look->why.message);
+    if (look->health != REPLICA_GOOD)
+        return refuse(TARGET_UNFIT, ret, err, member, look->why.message);
+    if (look->state.mark == REPLICA_EMPTY || look->state.generation.id.number <= 0)
+        return refuse(TARGET_UNFILLED, ret, err, member,
+                      "it is empty, or was not filled to its end.");
+    if (look->bytes < target->size_bytes)
+        return refuse(TARGET_UNFIT, ret, err, member, "its file is too short.");
+    *ret = TARGET_NO_FLAW;
+    return 0;
+}
+
+int target_may_believe(struct target *target, const char *replica, enum target_flaw *ret,
+                       struct error *err) {
+    const struct member *member = member_find(target, replica);
+
+    if (member)
+        return check(target, member, ret, err);
+    *ret = TARGET_UNFIT;
+    return error_set(err, ERROR_CONFLICT, "%.64s is no replica of the volume %s.", replica,
+                     target->volume);
+}
+
+/* Somebody has gone on from it, and may know more: a copy of the replica as it was is not believed
+ * once more. */
+static bool has_begun(const struct target *target) {
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct replica_look *look = &target->members[i].look;
+
+        if (look->has_state && look->state.mark != REPLICA_EMPTY &&
+            strcmp(look->state.volume, target->volume) == 0 &&
+            look->state.generation.id.number >= generation_floor(target->salvage))
+            return true;
+    }
+    return false;
+}
+
+int salvage_believed(struct target *target, struct error *err) {
+    struct member *member = target->believed[0] ? member_find(target, target->believed) : NULL;
+    struct replica_state state;
+    enum target_flaw ignored;
+    struct error reason;
+
+    if (!member)
+        return 0;
+    for (unsigned i = 0; i < target->count; i++)
+        member_look(target, &target->members[i]);
+    if (has_begun(target) || check(target, member, &ignored, &reason) < 0)
+        return 0;
+    state = member->look.state;
+    state.mark = REPLICA_DIRTY;
+    generation_salvage(&member->look.state.generation, target->salvage, member->replica.uid,
+                       &clock_system, &state.generation);
+    if (member_write_state(target, member, &state, err) < 0)
+        return -1;
+    log_warning(NULL, "replica is believed alone", "volume_id", target->volume, "replica_id",
+                member->replica.uid, NULL);
+    return 0;
+}

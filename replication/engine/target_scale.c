@@ -1,0 +1,155 @@
+/*
+ * Another number of replicas, one step after the other.  Each step is a generation that follows the
+ * one before: so a volume that is left anywhere between them is served by what it has, and whoever
+ * comes next does the rest.
+ */
+#include "replication/engine/target.private.h"
+
+#include "common/log.h"
+
+#include <string.h>
+
+struct wish {
+    const struct replica *replicas;
+    unsigned count;
+};
+
+static bool is_wished(const struct wish *wish, const char *uid) {
+    for (unsigned i = 0; i < wish->count; i++) {
+        if (strcmp(wish->replicas[i].uid, uid) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int check(const struct target *target, const struct wish *wish, struct error *err) {
+    if (wish->count == 0 || wish->count > REPLICAS_MOST)
+        return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
+                         REPLICAS_MOST, wish->count);
+    if (target->state != TARGET_SERVING)
+        return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
+    return 0;
+}
+
+/* One that does not vote; not first again the one that could not be filled a moment ago. */
+static const struct replica *find_missing(struct target *target, const struct wish *wish) {
+    const char *failed =
+        target->job == TARGET_REBUILD_FAILED ? target->members[target->rebuilt].replica.uid : NULL;
+    const struct replica *last = NULL;
+
+    for (unsigned i = 0; i < wish->count; i++) {
+        const struct member *member = member_find(target, wish->replicas[i].uid);
+
+        if (member && member->votes)
+            continue;
+        last = &wish->replicas[i];
+        if (!failed || strcmp(last->uid, failed) != 0)
+            return last;
+    }
+    return last;
+}
+
+static struct member *find_surplus(struct target *target, const struct wish *wish) {
+    for (unsigned i = 0; i < target->count; i++) {
+        if (!is_wished(wish, target->members[i].replica.uid))
+            return &target->members[i];
+    }
+    return NULL;
+}
+
+/* An only one is not exchanged for another in one step: it would be a majority by itself. */
+static int add(struct target *target, const struct wish *wish, const struct replica *replica,
+               int64_t speed, struct error *err) {
+    const struct member *surplus = find_surplus(target, wish);
+    bool full = target->current.count >= target->current.wanted;
+
+    if (full && surplus && surplus->votes && target->threshold > 1)
+        return rebuild_start(target, replica, surplus->replica.uid, false, speed, err);
+    if (full && target->current.wanted == REPLICAS_MOST)
+        return error_set(err, ERROR_CONFLICT, "A volume has at most %u replicas.", REPLICAS_MOST);
+    return rebuild_start(target, replica, NULL, full, speed, err);
+}
+
+/* May a voter, but for `without`, have missed a write? */
+static bool may_lack_writes(const struct target *target, const char *without) {
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        if (member->votes && !(without && strcmp(member->replica.uid, without) == 0) &&
+            (member->failing || member->errors > 0 || member->mismatches > 0))
+            return true;
+    }
+    return false;
+}
+
+/* A voter that goes takes its votes with it, and fewer that are wanted need fewer: only of voters
+ * that are known to be equal. */
+static int check_equal(const struct target *target, const struct change *change,
+                       struct error *err) {
+    if (may_lack_writes(target, change->without))
+        return error_set(err, ERROR_CONFLICT,
+                         "A replica that stays in the volume %s may have missed a write.",
+                         target->volume);
+    if (target->suspect && target->current.count > 1)
+        return error_set(err, ERROR_CONFLICT,
+                         "The replicas of the volume %s are not resynchronized yet: none is "
+                         "removed until then.",
+                         target->volume);
+    return 0;
+}
+
+static int shrink(struct target *target, struct member *surplus, unsigned wanted,
+                  struct error *err) {
+    struct change change = { .without = surplus ? surplus->replica.uid : NULL, .wanted = wanted };
+    int outcome = 0;
+
+    if (check_equal(target, &change, err) < 0)
+        return -1;
+    target_begin_job(target, TARGET_NO_JOB);
+    if (generation_change(target, change, err) < 0)
+        return -1;
+    if (surplus)
+        surplus->votes = false;
+    if (target->threshold != generation_needed(&target->current))
+        outcome = target_restart(target, err);
+    else if (surplus)
+        outcome = graph_remove_child(target, surplus->node, err);
+    if (outcome < 0)
+        return -1;
+    log_info(NULL, "volume has fewer replicas", "volume_id", target->volume, "replicas",
+             LOG_INT(wanted), NULL);
+    if (surplus) {
+        member_close(target, surplus);
+        member_remove(target, change.without);
+    }
+    return outcome;
+}
+
+static unsigned larger(unsigned a, unsigned b) {
+    return a > b ? a : b;
+}
+
+int target_scale(struct target *target, const struct replica *replicas, unsigned count,
+                 int64_t speed, struct error *err) {
+    const struct wish wish = { replicas, count };
+    const struct generation *current = &target->current;
+    const struct replica *missing;
+    struct member *surplus;
+    unsigned voters;
+    int outcome;
+
+    if (check(target, &wish, err) < 0)
+        return -1;
+    if (target_is_busy(target))
+        return 1;
+    missing = find_missing(target, &wish);
+    if (missing)
+        return add(target, &wish, missing, speed, err) < 0 ? -1 : 1;
+    surplus = find_surplus(target, &wish);
+    voters = current->count - (surplus && generation_has(current, surplus->replica.uid));
+    if (!surplus && current->wanted == count)
+        return 0;
+    outcome = shrink(target, surplus, larger(count, voters), err);
+    return outcome < 0 ? -1
+                       : outcome > 0 || find_surplus(target, &wish) || current->wanted != count;
+}

@@ -1,0 +1,326 @@
+/*
+ * Compares the files of the replicas themselves, behind the daemon's back and from the disk: a
+ * quorum tells at most one difference a second and not where all of them are, and one that reads
+ * only the first copy none.  What differs because a write is on its way does so for a moment: it
+ * is looked at again until it stays as it is.
+ */
+#include "replication/engine/target.private.h"
+
+#include "common/heap.h"
+#include "common/log.h"
+#include "common/md5.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE    ((size_t)256 * 1024)
+#define BLOCK    ((size_t)4096)
+#define QUIET    5  /* so many looks that show the same, */
+#define LOOKS    50 /* of so many, */
+#define PAUSE_MS 20 /* with this between them */
+
+/* With replicas at other hosts a write may be on its way as long as a relay waits for a peer: only
+ * what shows the same for longer is judged.  What shows something else so often is left. */
+#define FAR_MOVES    10
+#define FAR_PAUSE_MS 50
+#define FAR_SLACK_US (SECOND_US / 5)
+
+/* With a replica at another host it is not the bytes that are compared, but their sums: one of each
+ * block stands in the pieces then. */
+struct copies {
+    bool sums;
+    int64_t epoch;
+    unsigned count;
+    struct member *members[REPLICAS_MOST];
+    char *pieces[REPLICAS_MOST]; /* in `buffer` */
+    char *buffer;
+    size_t block; /* how long the block is that is looked at */
+    int64_t until_us;
+    int64_t quiet_us; /* so long it shows the same; 0: QUIET looks are enough */
+    bool patient;     /* one block has had the time that it needs */
+};
+
+static void begin_copies(struct target *target, struct copies *copies) {
+    copies->epoch = target->epoch;
+    for (unsigned i = 0; i < target->count; i++)
+        copies->sums |= target->members[i].votes && !member_is_here(&target->members[i]);
+    copies->quiet_us = copies->sums ? target->silence_ms * 1000 + FAR_SLACK_US : 0;
+    copies->buffer = heap_new(REPLICAS_MOST * PIECE);
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (!member->votes || member->failing)
+            continue;
+        copies->pieces[copies->count] = copies->buffer + copies->count * PIECE;
+        copies->members[copies->count++] = member;
+    }
+}
+
+/* -1: it cannot be told.  At another host a block has to be summed for that. */
+static int64_t next_data(const struct copies *copies, unsigned i, int64_t from, int64_t end) {
+    unsigned char sum[1][REPLICA_SUM_SIZE];
+    unsigned count = member_is_here(copies->members[i]) ? 0 : 1;
+    struct error ignored;
+    int64_t at = from;
+
+    return member_sums(copies->members[i], copies->epoch, &at, end, count, sum, &ignored) < 0 ? -1
+                                                                                              : at;
+}
+
+/* The first byte from there on that is no hole in all of them. */
+static int64_t find_data(const struct copies *copies, int64_t from, int64_t end) {
+    int64_t first = end;
+
+    for (unsigned i = 0; i < copies->count; i++) {
+        int64_t at = next_data(copies, i, from, end);
+
+        if (at < first)
+            first = at < 0 ? from : at;
+    }
+    return first - first % (int64_t)BLOCK > from ? first - first % (int64_t)BLOCK : from;
+}
+
+/* As those of bytes that are zero where it is a hole. */
+static int sum_one(const struct copies *copies, unsigned i, int64_t from, size_t size,
+                   struct error *err) {
+    static const char zeros[BLOCK];
+    unsigned char(*sums)[REPLICA_SUM_SIZE] = (void *)copies->pieces[i];
+    int64_t end = from + (int64_t)size, at = from;
+
+    while (at < end) {
+        unsigned first = (unsigned)((at - from) / (int64_t)BLOCK);
+        unsigned left = (unsigned)((end - at + (int64_t)BLOCK - 1) / (int64_t)BLOCK);
+        int64_t next = at;
+        int got =
+            member_sums(copies->members[i], copies->epoch, &next, end, left, sums + first, err);
+        unsigned char(*hole)[REPLICA_SUM_SIZE] = sums + first;
+        unsigned skipped = (unsigned)((next - at + (int64_t)BLOCK - 1) / (int64_t)BLOCK);
+
+        if (got < 0)
+            return -1;
+        if (next < at || next > end || skipped + (unsigned)got > left || (got == 0 && next < end))
+            return error_set(err, ERROR_BACKEND, "the sums of %s make no sense",
+                             copies->members[i]->replica.uid);
+        memmove(hole + skipped, hole, (unsigned)got * sizeof(*hole));
+        for (unsigned j = 0; j < skipped; j++, at += (int64_t)BLOCK)
+            md5_bytes(zeros, end - at < (int64_t)BLOCK ? (size_t)(end - at) : BLOCK, hole[j]);
+        at += got * (int64_t)BLOCK;
+    }
+    return 0;
+}
+
+static int sum_all(const struct copies *copies, int64_t at, size_t size, struct error *err) {
+    for (unsigned i = 0; i < copies->count; i++) {
+        if (sum_one(copies, i, at, size, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_all(const struct copies *copies, int64_t at, size_t size, struct error *err) {
+    if (copies->sums)
+        return sum_all(copies, at, size, err);
+    for (unsigned i = 0; i < copies->count; i++) {
+        if (member_read(copies->members[i], at, size, copies->pieces[i], err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What stands in the pieces for one block. */
+static size_t width(const struct copies *copies, size_t size) {
+    return copies->sums ? REPLICA_SUM_SIZE : size;
+}
+
+static bool differs(const struct copies *copies, size_t at, size_t size) {
+    size_t from = copies->sums ? at / BLOCK * REPLICA_SUM_SIZE : at;
+    bool differs = false;
+
+    for (unsigned i = 1; i < copies->count; i++)
+        differs |=
+            memcmp(copies->pieces[0] + from, copies->pieces[i] + from, width(copies, size)) != 0;
+    return differs;
+}
+
+/* How a block that differs shows itself. */
+struct sight {
+    unsigned looks, same, moves;
+    int64_t since_us; /* it has shown the same */
+};
+
+static bool is_quiet(const struct copies *copies, const struct sight *sight) {
+    return sight->same >= QUIET && clock_boottime_us() >= sight->since_us + copies->quiet_us;
+}
+
+static bool is_given_up(const struct copies *copies, const struct sight *sight) {
+    return clock_boottime_us() >= copies->until_us ||
+           (copies->sums ? sight->moves > FAR_MOVES : sight->looks >= LOOKS);
+}
+
+static void note_look(struct sight *sight, bool changed) {
+    sight->looks++;
+    sight->same = changed ? 0 : sight->same + 1;
+    sight->moves += changed;
+    if (changed)
+        sight->since_us = clock_boottime_us();
+}
+
+/* Of one block, at the beginning of the pieces: 1 it differs and nobody writes, 0 it does not, -1;
+ * *ret_busy: that cannot be told, or not in the time that there is. */
+static int look_again(const struct copies *copies, int64_t at, bool *ret_busy, struct error *err) {
+    char before[REPLICAS_MOST][BLOCK] = { { 0 } };
+    struct sight sight = { 0 };
+
+    *ret_busy = false;
+    while (!is_quiet(copies, &sight)) {
+        bool changed = sight.looks == 0;
+
+        if (sight.looks > 0 && is_given_up(copies, &sight))
+            break;
+        if (sight.looks > 0)
+            poll(NULL, 0, copies->sums ? FAR_PAUSE_MS : PAUSE_MS);
+        if (read_all(copies, at, copies->block, err) < 0)
+            return -1;
+        if (!differs(copies, 0, copies->block))
+            return 0;
+        for (unsigned i = 0; i < copies->count; i++) {
+            changed |= memcmp(before[i], copies->pieces[i], width(copies, copies->block)) != 0;
+            memcpy(before[i], copies->pieces[i], width(copies, copies->block));
+        }
+        note_look(&sight, changed);
+    }
+    *ret_busy = !is_quiet(copies, &sight);
+    return *ret_busy ? 0 : 1;
+}
+
+/* Which one most of them are equal to; and how many that are. */
+static unsigned find_winner(const struct copies *copies, unsigned *ret_votes) {
+    unsigned winner = 0;
+
+    *ret_votes = 0;
+    for (unsigned i = 0; i < copies->count; i++) {
+        unsigned votes = 0;
+
+        for (unsigned j = 0; j < copies->count; j++)
+            votes +=
+                memcmp(copies->pieces[i], copies->pieces[j], width(copies, copies->block)) == 0;
+        if (votes > *ret_votes) {
+            *ret_votes = votes;
+            winner = i;
+        }
+    }
+    return winner;
+}
+
+static void judge(struct target *target, const struct copies *copies, int64_t at,
+                  struct target_scrub *scrub) {
+    unsigned votes, winner = find_winner(copies, &votes);
+
+    if (votes < target->threshold) {
+        target->undecided = true;
+        scrub->undecided++;
+        log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
+                  LOG_INT(at / 512), NULL);
+        return;
+    }
+    scrub->damaged++;
+    for (unsigned i = 0; i < copies->count; i++) {
+        struct member *member = copies->members[i];
+
+        if (memcmp(copies->pieces[winner], copies->pieces[i], width(copies, copies->block)) == 0)
+            continue;
+        if (member->mismatches++ == 0)
+            log_warning(NULL, "replica is damaged", "volume_id", target->volume, "replica_id",
+                        member->replica.uid, "sector", LOG_INT(at / 512), NULL);
+    }
+}
+
+/* Who missed a write was told of by now: it is stale, and nobody has damaged it. */
+static bool is_stale(struct target *target, const struct copies *copies) {
+    struct error ignored;
+    bool stale = false;
+
+    (void)watch_events(target, &ignored);
+    for (unsigned i = 0; i < copies->count; i++)
+        stale |= copies->members[i]->failing;
+    return stale;
+}
+
+static int compare_block(struct target *target, struct copies *copies, int64_t at,
+                         struct target_scrub *scrub, struct error *err) {
+    bool busy;
+    int outcome;
+
+    if (copies->sums && !copies->patient)
+        copies->until_us = clock_boottime_us() + copies->quiet_us + target->timeout_ms * 1000;
+    copies->patient = true;
+    outcome = look_again(copies, at, &busy, err);
+    if (outcome > 0 && is_stale(target, copies))
+        busy = true;
+    else if (outcome > 0)
+        judge(target, copies, at, scrub);
+    scrub->busy += busy;
+    return outcome < 0 ? -1 : 0;
+}
+
+static int compare_piece(struct target *target, struct copies *copies, size_t size,
+                         struct target_scrub *scrub, struct error *err) {
+    bool suspects[PIECE / BLOCK] = { false };
+
+    if (read_all(copies, scrub->at_bytes, size, err) < 0)
+        return -1;
+    for (size_t at = 0; at < size; at += BLOCK)
+        suspects[at / BLOCK] = differs(copies, at, size - at < BLOCK ? size - at : BLOCK);
+    for (size_t at = 0; at < size; at += BLOCK) {
+        copies->block = size - at < BLOCK ? size - at : BLOCK;
+        if (suspects[at / BLOCK] &&
+            compare_block(target, copies, scrub->at_bytes + (int64_t)at, scrub, err) < 0)
+            return -1;
+    }
+    scrub->at_bytes += (int64_t)size;
+    return 0;
+}
+
+/* All is compared once more: of the blocks without a majority some may have been written since. */
+static void begin_pass(struct target *target) {
+    if (target->undecided)
+        target->compared_bytes = 0;
+    target->undecided = false;
+}
+
+/* What was begun before the reason to compare has missed a part. */
+static void note_compared(struct target *target, int64_t from, int64_t to) {
+    if (from <= target->compared_bytes && to > target->compared_bytes)
+        target->compared_bytes = to;
+    target_note_compared(target);
+}
+
+int target_scrub(struct target *target, struct target_scrub *scrub, int64_t bytes,
+                 struct error *err) {
+    struct copies copies = { .until_us = clock_boottime_us() + target->timeout_ms * 1000 };
+    int64_t size = target->size_bytes, begun = scrub->at_bytes, end = begun + bytes;
+    int result = 0;
+
+    if (target->state != TARGET_SERVING)
+        return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
+    begin_copies(target, &copies);
+    if (begun == 0)
+        begin_pass(target);
+    if (copies.count < 2)
+        scrub->at_bytes = size;
+    while (result == 0 && scrub->at_bytes < size && scrub->at_bytes < end &&
+           clock_boottime_us() < copies.until_us) {
+        int64_t left = size - scrub->at_bytes;
+
+        scrub->at_bytes = find_data(&copies, scrub->at_bytes, size);
+        left = size - scrub->at_bytes;
+        if (left > 0)
+            result = compare_piece(target, &copies, left < (int64_t)PIECE ? (size_t)left : PIECE,
+                                   scrub, err);
+    }
+    free(copies.buffer);
+    if (result == 0)
+        note_compared(target, begun, scrub->at_bytes);
+    return result < 0 ? -1 : scrub->at_bytes < size;
+}

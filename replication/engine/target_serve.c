@@ -1,0 +1,270 @@
+/*
+ * A volume is served, from the judgement of its replicas to the last answer to a client, and left
+ * so that the next start need not resynchronize them, if all have everything.
+ */
+#include "replication/engine/target.private.h"
+
+#include "common/log.h"
+#include "replication/engine/daemon.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Clients first: whoever was answered is flushed with the rest. */
+static int end_in_order(struct target *target, struct error *err) {
+    if (target_end_export(target, err) < 0)
+        return -1;
+    if (GRAPH_DO(target, err, "quit", "{}") < 0)
+        return -1;
+    return daemon_await_end(target->run, target->timeout_ms, err);
+}
+
+/* ---- start ---- */
+
+static int fail_start(struct target *target, struct error *err) {
+    struct error ignored;
+
+    if (target_kill(target, &ignored) < 0)
+        return error_context(err, "%s", ignored.message);
+    target_unlock_replicas(target);
+    target_close_replicas(target);
+    return -1;
+}
+
+static void name_missing(struct target *target, char *text, size_t size) {
+    text[0] = '\0';
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+        size_t length = strlen(text);
+
+        if (!target->plan.votes[i])
+            snprintf(text + length, size - length, " %s: %s.", member->replica.uid,
+                     member->shunned                       ? member->why.message
+                     : member->look.health == REPLICA_GOOD ? "stale or empty"
+                                                           : member->look.why.message);
+    }
+}
+
+static int judge_plan(struct target *target, struct error *err) {
+    const struct quorum_plan *plan = &target->plan;
+    char missing[400];
+
+    if (plan->verdict == QUORUM_SERVES || plan->verdict == QUORUM_RESYNC)
+        return 0;
+    target->finding = TARGET_LACKS_VOTES;
+    name_missing(target, missing, sizeof(missing));
+    if (plan->verdict == QUORUM_AMBIGUOUS)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "The replicas of the volume %s do not say which of them are the latest.",
+                         target->volume);
+    if (plan->needed == 0)
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "None of the %u replicas of the volume %s can be used:%s", target->count,
+                         target->volume, missing);
+    return error_set(err, ERROR_UNAVAILABLE, "The volume %s has %u of %u replicas that it needs:%s",
+                     target->volume, plan->voters, plan->needed, missing);
+}
+
+static int make_plan(struct target *target, struct error *err) {
+    target_look(target, &target->plan);
+    if (judge_plan(target, err) < 0 || file_doubt(target, &target->plan.current, err) < 0)
+        return -1;
+    target->current = target->plan.current;
+    target->failures = 0;
+    if (target->size_bytes < target->current.size_bytes)
+        target->size_bytes = target->current.size_bytes;
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        member->votes = target->plan.votes[i];
+        member->failing = false;
+        member->mismatches = member->errors = member->told_us = 0;
+    }
+    return 0;
+}
+
+static int begin_start(struct target *target, struct error *err) {
+    target->finding = TARGET_NO_FINDING;
+    if (target_kill(target, err) < 0 || target_lock_replicas(target, err) < 0)
+        return -1;
+    if (target_open_replicas(target, err) < 0 || salvage_believed(target, err) < 0 ||
+        make_plan(target, err) < 0)
+        return fail_start(target, err);
+    return 0;
+}
+
+/* One that cannot be opened, or is too short for the new size, is left out like any that fails.  Of
+ * one that could not be looked at a moment ago the daemon sees how long it is. */
+static void add_replicas(struct target *target, struct error *err) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        member->mismatches = 0;
+        if (!member->votes)
+            continue;
+        if (member_is_short(member, target->size_bytes))
+            member->votes = error_set(err, ERROR_CONFLICT, "the file is too short") == 0;
+        else if (graph_add_replica(target, member, target->size_bytes, err) < 0)
+            member->votes = false;
+        if (!member->votes)
+            log_warning(NULL, "replica left out", "volume_id", target->volume, "replica_id",
+                        member->replica.uid, "reason", err->message, NULL);
+    }
+}
+
+/* If nobody has served the volume since it was filled. */
+static struct member *let_join(struct target *target) {
+    struct error reason;
+    struct member *member = &target->members[target->rebuilt];
+
+    if (!target->joins || !generation_same(&target->joins_after, &target->current.id) ||
+        member_flush(target, member, &reason) < 0)
+        return NULL;
+    member->votes = true;
+    return member;
+}
+
+/* What is written over is never compared; else a stop that was not clean leaves voters that may
+ * lack a write, until they have been. */
+static void begin_suspicion(struct target *target) {
+    target->suspect = NULL;
+    if (target->sealed)
+        target->suspect = target_unequal;
+    else if (target->plan.verdict == QUORUM_RESYNC)
+        target_suspect(target, "the replicas are not resynchronized since an unclean stop");
+}
+
+/* Nobody writes before the generation says who does. */
+static int serve(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct member *new;
+    struct change change = { 0 };
+    struct logs logs;
+
+    if (target_launch(target, err) < 0)
+        return -1;
+    begin_suspicion(target);
+    new = let_join(target);
+    add_replicas(target, err);
+    if (new &&new->votes)
+        change.with = new->replica.uid;
+    logs_look(target, arena, &logs);
+    if (generation_change(target, change, err) < 0)
+        return -1;
+    logs_begin(target, &logs);
+    if (graph_add_quorum(target, generation_needed(&target->current), err) < 0 ||
+        logs_decide(target, &logs, err) < 0 || graph_add_export(target, err) < 0)
+        return -1;
+    target->state = TARGET_SERVING;
+    if (target->job == TARGET_REPAIR_FAILED) /* of replicas as they were before this start */
+        target_begin_job(target, TARGET_NO_JOB);
+    target_unlock_replicas(target);
+    rebuild_joined(target);
+    log_info(NULL, "volume served", "volume_id", target->volume, "replicas",
+             LOG_INT(target->current.count), NULL);
+    return 0;
+}
+
+/* What says that it is the volume and cannot be opened is no vote of what could be served. */
+static int weigh(struct target *target, struct error *err) {
+    const unsigned needed = generation_needed(&target->current);
+    struct error reason = { 0 };
+    unsigned voters = 0;
+
+    if (target_launch(target, err) < 0)
+        return fail_start(target, err);
+    add_replicas(target, &reason);
+    for (unsigned i = 0; i < target->count; i++)
+        voters += target->members[i].votes;
+    target->finding = voters < needed ? TARGET_LACKS_VOTES : TARGET_HAS_VOTES;
+    if (voters < needed)
+        error_set(err, ERROR_UNAVAILABLE,
+                  "Of the volume %s %u of %u replicas that it needs can be opened. %.300s",
+                  target->volume, voters, needed, reason.message);
+    else
+        error_set(err, ERROR_CONFLICT,
+                  "The volume %s could be served, and nobody is believed alone.", target->volume);
+    return fail_start(target, err);
+}
+
+int target_start(struct target *target, struct error *err) {
+    if (target->state == TARGET_SERVING && watch_events(target, err) == 0)
+        return file_look(target, err);
+    if (begin_start(target, err) < 0)
+        return -1;
+    if (target->weighed)
+        return weigh(target, err);
+    return serve(target, err) < 0 ? fail_start(target, err) : file_look(target, err);
+}
+
+/* ---- stop ---- */
+
+static int check_member(const struct target *target, const struct member *member,
+                        struct error *err) {
+    if (member->failing)
+        return error_set(err, ERROR_CONFLICT, "the replica %s: %.300s", member->replica.uid,
+                         member->why.message);
+    if (member_check_look(member, err) < 0)
+        return -1;
+    if (!member->votes || member->errors > 0 ||
+        !generation_same(&member->look.state.generation.id, &target->current.id))
+        return error_set(err, ERROR_CONFLICT, "the replica %s lags behind", member->replica.uid);
+    return 0;
+}
+
+/* A report behind one of the same replica may have come too late to be heard. */
+static bool may_be_untold(const struct member *member, int64_t ended_us) {
+    return member->told_us > 0 && ended_us < member->told_us + EVENTS_LATE_US;
+}
+
+/* 0: all that voted have everything, and it is on their disks. */
+static int check_settled(struct target *target, int64_t ended_us, struct error *err) {
+    int result = 0;
+
+    for (unsigned i = 0; i < target->count && result == 0; i++) {
+        const struct member *member = &target->members[i];
+
+        if (generation_has(&target->current, member->replica.uid))
+            result = check_member(target, member, err);
+        if (result == 0 && member->votes && may_be_untold(member, ended_us))
+            result = error_set(err, ERROR_CONFLICT, "the replica %s was outvoted a moment ago",
+                               member->replica.uid);
+    }
+    if (result == 0 && target->suspect)
+        result = error_set(err, ERROR_CONFLICT, "%s", target->suspect);
+    for (unsigned i = 0; i < target->count && result == 0; i++) {
+        if (generation_has(&target->current, target->members[i].replica.uid))
+            result = member_flush(target, &target->members[i], err);
+    }
+    return result;
+}
+
+int target_stop_serving(struct target *target, struct error *err) {
+    bool served = target->state == TARGET_SERVING, orderly = false;
+    struct error reason = { 0 };
+    int64_t ended_us = 0;
+
+    if (served && watch_events(target, &reason) == 0) {
+        watch_files(target);
+        ended_us = clock_boottime_us();
+        orderly = end_in_order(target, &reason) == 0;
+        watch_events(target, NULL); /* the last ones; then the monitor is gone */
+    }
+    if (target_kill(target, err) < 0)
+        return -1;
+    target_unlock_replicas(target);
+    if (served && (!orderly || check_settled(target, ended_us, &reason) < 0))
+        log_warning(NULL, "unclean stop: replicas will be resynchronized behind the next start",
+                    "volume_id", target->volume, "reason", reason.message, NULL);
+    else if (served && generation_mark(target, REPLICA_CLEAN, &reason) < 0)
+        log_warning(NULL, "replica not marked clean", "volume_id", target->volume, "reason",
+                    reason.message, NULL);
+    else if (served)
+        logs_end(target);
+    target_close_replicas(target);
+    return 0;
+}
+
+int target_stop(struct target *target, struct error *err) {
+    return file_stop(target, err) < 0 ? -1 : target_stop_serving(target, err);
+}

@@ -1,0 +1,218 @@
+/*
+ * A snapshot is a mirror of what clients see into a quorum of new files, one beside each replica
+ * that votes.  When it has everything it is told to end, which the daemon does between two
+ * requests, when nothing is on its way: so all files have the same moment, and each write that was
+ * answered before.  A file that missed a write is none; of the others there must be as many as a
+ * volume needs.
+ */
+#include "replication/engine/target.private.h"
+
+#include "common/log.h"
+#include "json/json.h"
+
+#include <string.h>
+
+#define COARSE 65536
+#define BUFFER (16 * 1024 * 1024)
+#define FINE   4096
+
+static bool is_possible(const struct member *member, struct error *err) {
+    if (!member_is_here(member))
+        error_set(err, ERROR_CONFLICT, "the replica %s is at another host", member->replica.uid);
+    return member_is_here(member);
+}
+
+static int add_copy(struct target *target, const struct member *member, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *path = replica_snapshot_path(arena, &member->replica, target->snapshot);
+    const struct file_node node = { member->copy_node, path, target->size_bytes, false };
+
+    return graph_add_file(target, &node, err);
+}
+
+static int add_copies(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *nodes = json_array();
+    struct error reason = { 0 };
+    unsigned count = 0;
+
+    json_keep(arena, nodes);
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        member_name_next_copy(member); /* what was told of the last one is not said of this */
+        member->copied = member->votes && is_possible(member, &reason) &&
+                         member_snapshot(target, member, REPLICA_SNAPSHOT_BEGIN, &reason) == 0 &&
+                         add_copy(target, member, &reason) == 0;
+        if (member->copied)
+            json_array_append_new(nodes, json_string(member->copy_node));
+        count += member->copied;
+    }
+    if (count < target->threshold)
+        return error_set(err, ERROR_UNAVAILABLE, "Too few pools take a snapshot: %.300s",
+                         reason.message);
+    return GRAPH_DO(target, err, "blockdev-add", "{s:s, s:s, s:i, s:s, s:O}", "driver", "quorum",
+                    "node-name", COPIES, "vote-threshold", (int)target->threshold, "discard",
+                    "unmap", "children", nodes);
+}
+
+static int begin(struct target *target, struct error *err) {
+    if (copies_tidy(target, err) < 0 || add_copies(target, err) < 0)
+        return -1;
+    return GRAPH_DO(target, err, "blockdev-mirror",
+                    "{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB,
+                    "device", TOP, "target", COPIES, "sync", "full", "copy-mode", "write-blocking",
+                    "speed", (json_int_t)target->speed, "granularity", target->fine ? FINE : COARSE,
+                    "buf-size", target->fine ? FINE : BUFFER, "auto-dismiss", false,
+                    "on-source-error", "report", "on-target-error", "report");
+}
+
+int copies_tidy(struct target *target, struct error *err) {
+    struct error ignored;
+
+    if (graph_remove_node(target, COPIES, err) < 0)
+        return -1;
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        member->copied = false;
+        if (graph_remove_copies(target, member, err) < 0)
+            return -1;
+        if (member_is_here(member))
+            (void)member_snapshot(target, member, REPLICA_SNAPSHOT_TIDY, &ignored);
+    }
+    return 0;
+}
+
+static int fail(struct target *target, const struct error *why) {
+    struct error ignored;
+
+    target->job = TARGET_SNAPSHOT_FAILED;
+    target->job_error = *why;
+    log_warning(NULL, "snapshot not made", "volume_id", target->volume, "snapshot_id",
+                target->snapshot, "reason", why->message, NULL);
+    return copies_tidy(target, &ignored);
+}
+
+/* Beside one that does not answer it may be: of what was taken then none is to have the name. */
+static int is_there(const struct target *target, const char *name, struct error *err) {
+    int there = 0;
+
+    for (unsigned i = 0; i < target->count && there <= 0; i++) {
+        const struct member *member = &target->members[i];
+        int64_t bytes = member_is_here(member) ? member_snapshot_size(member, name) : 0;
+
+        if (bytes < 0)
+            there = error_set(err, ERROR_UNAVAILABLE, "The pool in %s does not answer.",
+                              member->replica.pool);
+        if (bytes > 0)
+            there = 1;
+    }
+    return there;
+}
+
+int target_snapshot(struct target *target, const char *name, int64_t speed, struct error *err) {
+    struct error reason;
+    int there;
+
+    if (!uuid_is_canonical(name))
+        return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
+    if (target->state != TARGET_SERVING)
+        return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
+    if (target->job == TARGET_SNAPSHOT && strcmp(target->snapshot, name) == 0)
+        return 1;
+    if (target_is_busy(target))
+        return target_refuse_busy(target, err);
+    there = is_there(target, name, err);
+    if (there != 0)
+        return there < 0 ? -1 : 0;
+    strcpy(target->snapshot, name);
+    target->ending = false;
+    target->speed = speed;
+    target_begin_job(target, TARGET_SNAPSHOT);
+    if (begin(target, &reason) == 0)
+        return 1;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}
+
+static void take_back(struct target *target) {
+    struct error ignored;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        if (member_is_here(&target->members[i]))
+            (void)member_snapshot(target, &target->members[i], REPLICA_SNAPSHOT_DELETE, &ignored);
+    }
+}
+
+/* Files of which one is missing in the end would be too few: none is left then.  But of one whose
+ * pool does not answer it is not known whether it stays: then all do that are whole, as the next of
+ * that name would be of another moment. */
+static int keep(struct target *target, struct error *err) {
+    bool known = true;
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        if (member->copied && member_snapshot(target, member, REPLICA_SNAPSHOT_END, err) == 0)
+            kept++;
+        else if (member->copied && member_snapshot_size(member, target->snapshot) < 0)
+            known = false;
+    }
+    if (kept >= target->threshold)
+        return 0;
+    if (known)
+        take_back(target);
+    return error_set(err, ERROR_BACKEND, "only %u of %u copies are whole", kept, target->threshold);
+}
+
+int copies_conclude(struct target *target, const struct graph_job *job, struct error *err) {
+    if (watch_events(target, err) < 0 ||
+        GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
+        return -1;
+    if (job->error[0] || !target->ending)
+        return error_set(err, ERROR_BACKEND, "%s",
+                         job->error[0] ? job->error : "the copy was ended before its time");
+    return 0;
+}
+
+static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
+    if (copies_conclude(target, job, err) < 0 || graph_remove_node(target, COPIES, err) < 0 ||
+        keep(target, err) < 0)
+        return -1;
+    target->job = TARGET_SNAPPED;
+    log_info(NULL, "snapshot made", "volume_id", target->volume, "snapshot_id", target->snapshot,
+             NULL);
+    return copies_tidy(target, err);
+}
+
+/* Two replicas that are bad in one request but not in one block: those are read one by one.  Not
+ * where the copy came to its end and its files did not: of those there may be one left. */
+static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
+    if (!job->error[0] || target->fine || target->failures == target->failures_before)
+        return -1;
+    target->fine = true;
+    target->ending = false;
+    return begin(target, reason);
+}
+
+int copies_look(struct target *target, struct error *err) {
+    struct graph_job job = { 0 };
+    struct error reason;
+    int found = graph_copy(target, &job, &reason, err);
+
+    if (found < 0)
+        return -1;
+    if (found == 0)
+        return fail(target, &reason);
+    if (strcmp(job.status, "ready") == 0 && !target->ending) {
+        target->ending = true;
+        return GRAPH_DO(target, err, "block-job-cancel", "{s:s}", "device", JOB);
+    }
+    if (strcmp(job.status, "concluded") != 0 || clock_boottime_us() < target->adopted_us ||
+        conclude(target, &job, &reason) == 0 || begin_again(target, &job, &reason) == 0)
+        return 0;
+    fail(target, &reason);
+    return error_pass(err, &reason);
+}

@@ -1,0 +1,305 @@
+#include "replication/engine/target.private.h"
+
+#include "common/cleanup.h"
+#include "common/log.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+struct member *member_find(struct target *target, const char *uid) {
+    for (unsigned i = 0; i < target->count; i++) {
+        if (strcmp(target->members[i].replica.uid, uid) == 0)
+            return &target->members[i];
+    }
+    return NULL;
+}
+
+struct member *member_of_node(struct target *target, const char *node) {
+    for (unsigned i = 0; node && i < target->count; i++) {
+        if (strcmp(target->members[i].node, node) == 0)
+            return &target->members[i];
+    }
+    return NULL;
+}
+
+/* QEMU's names are short: a letter and all but the first two digits of the uid.  The daemon may
+ * tell of a node a second after it is gone: the next of the replica has another letter. */
+static const char letters[] = "rtuv";
+/* Of the next snapshot there are two in a second, perhaps, and more. */
+static const char copy_letters[] = "swxyzabcdefghijklmnopq";
+
+static void name_node(const char *uid, char ret[NODE_SIZE]) {
+    size_t length = 0;
+
+    ret[length++] = letters[0];
+    for (uid += 2; *uid && length < NODE_SIZE - 1; uid++) {
+        if (*uid != '-')
+            ret[length++] = *uid;
+    }
+    ret[length] = '\0';
+}
+
+struct member *member_add(struct target *target, const struct replica *replica) {
+    struct member *member = &target->members[target->count++];
+
+    assert(target->count <= LENGTH(target->members));
+    *member = (struct member){ .lock = -1,
+                               .logged.number = replica->access ? 0 : -1,
+                               .access = replica->access ? replica->access : target->here,
+                               .replica = { .pool = arena_text(target->arena, replica->pool),
+                                            .uid = arena_text(target->arena, replica->uid),
+                                            .access = replica->access } };
+    if (replica->address)
+        member->replica.address = arena_text(target->arena, replica->address);
+    name_node(replica->uid, member->node);
+    strcpy(member->copy_node, member->node);
+    member->copy_node[0] = copy_letters[0];
+    return member;
+}
+
+static void next_letter(char *name, const char *all) {
+    const char *next = strchr(all, name[0]) + 1;
+
+    name[0] = *next ? *next : all[0];
+}
+
+void member_name_next(struct member *member) {
+    next_letter(member->node, letters);
+}
+
+void member_name_next_copy(struct member *member) {
+    next_letter(member->copy_node, copy_letters);
+}
+
+bool member_has_copy(const struct member *member, const char *node) {
+    return node[0] && strchr(copy_letters, node[0]) && strcmp(member->copy_node + 1, node + 1) == 0;
+}
+
+bool member_is_named(struct member *member, const char *node) {
+    if (!node[0] || !strchr(letters, node[0]) || strcmp(member->node + 1, node + 1) != 0)
+        return false;
+    member->node[0] = node[0];
+    return true;
+}
+
+void member_remove(struct target *target, const char *uid) {
+    struct member *member = member_find(target, uid);
+
+    if (!member)
+        return;
+    logs_drop(target, member);
+    cleanup_close(&member->lock);
+    target->count--;
+    memmove(member, member + 1,
+            (size_t)(&target->members[target->count] - member) * sizeof(*member));
+}
+
+void target_look(struct target *target, struct quorum_plan *ret) {
+    const struct replica_state *states[LENGTH(target->members)] = { NULL };
+
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        member_look(target, member);
+        if (member->look.health == REPLICA_GOOD && !member->shunned)
+            states[i] = &member->look.state;
+    }
+    quorum_plan(target->volume, states, target->count, generation_floor(target->salvage), ret);
+}
+
+void target_unlock_replicas(struct target *target) {
+    for (unsigned i = 0; i < target->count; i++) {
+        cleanup_close(&target->members[i].lock);
+        target->members[i].lock = -1;
+    }
+}
+
+/* Who opens a session at another host is alone there. */
+static int lock_member(struct member *member, struct error *err) {
+    struct error reason;
+
+    if (!member_is_here(member) || member->lock >= 0 || member_lock(member, &reason) == 0)
+        return 0;
+    return reason.kind == ERROR_CONFLICT ? error_pass(err, &reason) : 0;
+}
+
+int target_lock_replicas(struct target *target, struct error *err) {
+    for (unsigned i = 0; i < target->count; i++) {
+        if (lock_member(&target->members[i], err) < 0) {
+            target_unlock_replicas(target);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+void target_suspect(struct target *target, const char *why) {
+    if (!target->suspect || target->suspect == target_unequal)
+        target->suspect = why;
+    target->resyncs++;
+    target->compared_bytes = 0;
+    target->undecided = false;
+}
+
+void target_note_compared(struct target *target) {
+    if (!target->suspect || target->sealed || target->compared_bytes < target->size_bytes)
+        return;
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        if (member->votes && (member->failing || member->mismatches > 0))
+            return;
+    }
+    if (target->undecided) /* they are refused; the next comparison is of all again */
+        return;
+    target->suspect = NULL;
+    log_info(NULL, "replicas resynchronized", "volume_id", target->volume, NULL);
+}
+
+/* ---- generations ---- */
+
+/* What is newer than ours, and not ours, was written by another who has taken the volume over; and
+ * a path that leads to a copy now has a state which says nothing of what the daemon writes to. */
+static int refuse_strange(struct target *target, struct member *member, struct error *err) {
+    const struct generation *ours = &target->current, *theirs = &member->look.state.generation;
+
+    member_look(target, member);
+    if (target->state == TARGET_SERVING && member->look.health == REPLICA_GOOD &&
+        !member->look.held)
+        return error_set(err, ERROR_CONFLICT, "The replica %s in %s is not what is served.",
+                         member->replica.uid, member->replica.pool);
+    if (!member->look.has_state || theirs->id.number < ours->id.number ||
+        generation_same(&theirs->id, &ours->id))
+        return 0;
+    return error_set(err, ERROR_CONFLICT, "Somebody else has taken over the replica %s in %s.",
+                     member->replica.uid, member->replica.pool);
+}
+
+static int write_one(struct target *target, struct member *member, enum replica_mark mark,
+                     struct error *err) {
+    struct replica_state state = { .mark = mark, .generation = target->current };
+
+    snprintf(state.volume, UUID_SIZE, "%s", target->volume);
+    snprintf(state.replica, UUID_SIZE, "%s", member->replica.uid);
+    if (refuse_strange(target, member, err) < 0 ||
+        member_write_state(target, member, &state, err) < 0)
+        return -1;
+    member->look.state = state;
+    member->look.has_state = true;
+    return 0;
+}
+
+/* Who cannot take it is not waited for: the change that follows leaves it out. */
+static unsigned roll(struct target *target, struct error *reason) {
+    unsigned failed = 0;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (member->votes && generation_has(&target->current, member->replica.uid) &&
+            !generation_same(&member->look.state.generation.id, &target->current.id) &&
+            write_one(target, member, REPLICA_DIRTY, reason) < 0) {
+            member->votes = false;
+            failed++;
+        }
+    }
+    return failed;
+}
+
+static bool write_member(struct target *target, struct member *member, struct error *err) {
+    if (write_one(target, member, REPLICA_DIRTY, err) == 0)
+        return true;
+    log_warning(NULL, "replica does not take its state", "volume_id", target->volume, "replica_id",
+                member->replica.uid, "reason", err->message, NULL);
+    member->votes = false;
+    return false;
+}
+
+/* Writes the current generation to its members, to the new one at last; those that do not take it
+ * vote no more. */
+static unsigned write_current(struct target *target, const char *newcomer, struct error *err) {
+    unsigned failed = 0;
+    struct member *last = NULL;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (!generation_has(&target->current, member->replica.uid))
+            continue;
+        if (newcomer && strcmp(member->replica.uid, newcomer) == 0)
+            last = member;
+        else
+            failed += !write_member(target, member, err);
+    }
+    if (last && failed == 0)
+        failed += !write_member(target, last, err);
+    return failed;
+}
+
+static void next_generation(struct target *target, const struct generation *before,
+                            struct change change) {
+    struct generation next;
+
+    generation_next(&target->current, &clock_system, &next);
+    next.size_bytes = target->size_bytes;
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        if (member->votes && (!change.without || strcmp(member->replica.uid, change.without) != 0))
+            generation_add(&next, member->replica.uid);
+    }
+    next.wanted = change.wanted ? change.wanted : before->wanted;
+    if (next.wanted < next.count)
+        next.wanted = next.count;
+    target->current = next;
+}
+
+static int too_few(struct target *target, const bool *votes, const struct error *reason,
+                   struct error *err) {
+    for (unsigned i = 0; i < target->count; i++)
+        target->members[i].votes = votes[i];
+    return error_set(err, ERROR_UNAVAILABLE,
+                     "The volume %s would go on with too few replicas.%s%.200s", target->volume,
+                     reason->message[0] ? " " : "", reason->message);
+}
+
+/*
+ * A generation that one member did not take is followed by one without it, made from it: so each
+ * that is left has the base of the next, whenever we die.  Others come in, or fewer are wanted,
+ * only when all have the one before: else those that have only its base could be a majority there.
+ */
+int generation_change(struct target *target, struct change change, struct error *err) {
+    const struct generation before = target->current;
+    bool votes[LENGTH(target->members)];
+    struct error reason = { 0 };
+
+    for (unsigned i = 0; i < target->count; i++)
+        votes[i] = target->members[i].votes;
+    if (roll(target, &reason) > 0 && (change.wanted > 0 || change.with))
+        return too_few(target, votes, &reason, err);
+    if (change.with)
+        member_find(target, change.with)->votes = true;
+    do {
+        struct generation tried = target->current;
+
+        next_generation(target, &before, change);
+        if (!generation_follows(&before, &target->current) ||
+            !generation_follows(&tried, &target->current)) {
+            target->current = tried;
+            return too_few(target, votes, &reason, err);
+        }
+    } while (write_current(target, change.with, &reason) > 0);
+    return 0;
+}
+
+int generation_mark(struct target *target, enum replica_mark mark, struct error *err) {
+    int result = 0;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        if (generation_has(&target->current, target->members[i].replica.uid) &&
+            write_one(target, &target->members[i], mark, err) < 0)
+            result = -1;
+    }
+    return result;
+}

@@ -1,0 +1,462 @@
+#include "replication/engine/target.private.h"
+
+#include "common/cleanup.h"
+#include "common/log.h"
+#include "replication/engine/daemon.h"
+#include "json/json.h"
+
+#include <poll.h>
+#include <string.h>
+
+#define PAUSE_MS 5
+
+/* ---- what the daemon tells ---- */
+
+/* It is left out, or stays and lacks what it missed; a revert is done again without it. */
+static void note_failing(struct target *target, struct member *member) {
+    member->failing = true;
+    if (target->sealed)
+        target_suspect(target, "a replica missed a write, or its file was not what was served");
+}
+
+/* A read that it lost says that its data are bad; a write that failed, that it is stale.  One of
+ * another host whose read failed has lost its session, and hears of no write from now on. */
+static void take_report(struct target *target, const json_t *data) {
+    const char *node = json_text_of(data, "node-name");
+    struct member *member = member_of_node(target, node);
+    const char *type = json_text_of(data, "type"), *reason = json_text_of(data, "error");
+
+    for (unsigned i = 0; node && i < target->count; i++) {
+        if (strcmp(target->members[i].copy_node, node) == 0)
+            target->members[i].copied = false;
+    }
+    if (!member)
+        return;
+    member->told_us = clock_boottime_us();
+    if (type && strcmp(type, "read") == 0 && (!reason || member_is_here(member))) {
+        member->mismatches++;
+        return;
+    }
+    error_set(&member->why, ERROR_BACKEND, "a request failed: %.200s",
+              reason ? reason : "the storage daemon does not say why");
+    if (member->errors++ == 0)
+        log_warning(NULL, "replica missed a request", "volume_id", target->volume, "replica_id",
+                    member->replica.uid, "reason", member->why.message, NULL);
+    note_failing(target, member);
+}
+
+static bool is_of_copies(const json_t *data) {
+    const char *reference = json_text_of(data, "reference");
+
+    return reference && strcmp(reference, COPIES) == 0;
+}
+
+static void take_event(struct target *target, const json_t *event) {
+    const char *name = json_text_of(event, "event");
+    const json_t *data = json_object_get(event, "data");
+
+    if (name && strcmp(name, "QUORUM_REPORT_BAD") == 0)
+        take_report(target, data);
+    else if (name && strcmp(name, "QUORUM_FAILURE") == 0 && is_of_copies(data)) {
+        log_warning(NULL, "files of a snapshot have no majority", "volume_id", target->volume,
+                    "sector", LOG_INT(json_integer_value(json_object_get(data, "sector-num"))),
+                    NULL);
+    } else if (name && strcmp(name, "QUORUM_FAILURE") == 0) {
+        target->failures++;
+        log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
+                  LOG_INT(json_integer_value(json_object_get(data, "sector-num"))), NULL);
+    }
+}
+
+int watch_events(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    json_t *event;
+    int told = -1;
+
+    if (!target->qmp)
+        return error_set(err, ERROR_UNAVAILABLE, "there is no storage daemon");
+    while ((told = qmp_event(target->qmp, arena, &event, err)) > 0)
+        take_event(target, event);
+    if (qmp_events_lost(target->qmp))
+        target_suspect(target, "the storage daemon has told more than was heard");
+    return told;
+}
+
+/* ---- what the files tell ---- */
+
+/* The first file that a daemon is seen to have open is the one that it writes to until it ends: the
+ * number of an open file is given to no other. */
+static bool is_exchanged(struct member *member) {
+    const struct replica_look *look = &member->look;
+
+    if (member->inode == 0 && look->held) {
+        member->device = look->device;
+        member->inode = look->inode;
+    }
+    return member->inode != 0 && look->inode != 0 &&
+           (member->device != look->device || member->inode != look->inode);
+}
+
+/* What is written to it is found behind its path, whatever its state is. */
+static bool is_linked(struct member *member) {
+    return member_is_here(member) && member->look.held && member->look.inode != 0 &&
+           !is_exchanged(member);
+}
+
+static void fail_file(struct target *target, struct member *member) {
+    const struct replica_look *look = &member->look;
+    bool linked = is_linked(member);
+
+    if (member->failing && (linked || member->unlinked))
+        return;
+    member->unlinked = !linked;
+    if (look->health == REPLICA_GOOD)
+        error_set(&member->why, ERROR_BACKEND, "%s",
+                  member_is_here(member) ? "the storage daemon has another file open"
+                                         : "its host serves it to nobody");
+    else
+        member->why = look->why;
+    log_warning(NULL, "replica's file is not what is served", "volume_id", target->volume,
+                "replica_id", member->replica.uid, "reason", member->why.message, NULL);
+    note_failing(target, member);
+}
+
+/* Its data could not be read, and neither can its state: writing over them repairs nothing. */
+static void fail_reads(struct target *target, struct member *member) {
+    member->why = member->look.why;
+    member->mismatches = 0;
+    log_warning(NULL, "replica cannot be read", "volume_id", target->volume, "replica_id",
+                member->replica.uid, "reason", member->why.message, NULL);
+    note_failing(target, member);
+}
+
+void watch_files(struct target *target) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+        const struct replica_look *look = &member->look;
+        bool open = member->votes || (target->job == TARGET_REBUILD && target->rebuilt == i);
+
+        member_look(target, member);
+        if (open && (look->health == REPLICA_GONE || look->health == REPLICA_DAMAGED ||
+                     (look->health == REPLICA_GOOD && (!look->held || is_exchanged(member)))))
+            fail_file(target, member);
+        else if (member->votes && !member->failing && look->health == REPLICA_FAILING &&
+                 member->mismatches > 0)
+            fail_reads(target, member);
+    }
+}
+
+/* Another has decided about the volume: the state of what a voter has open is none of ours, or a
+ * replica was opened in a higher epoch.  What has come in the place of a voter's file, as a disk
+ * does that was exchanged, says nothing. */
+bool target_is_usurped(const struct target *target) {
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+        const struct generation_id *id = &member->look.state.generation.id;
+
+        if (member->look.epoch > target->epoch)
+            return true;
+        if (target->state == TARGET_SERVING && member->votes &&
+            member->look.health == REPLICA_GOOD && member->look.held &&
+            generation_has(&target->current, member->replica.uid) &&
+            !generation_same(id, &target->current.id) &&
+            !generation_same(id, &target->current.base))
+            return true;
+    }
+    return false;
+}
+
+/* ---- what follows ---- */
+
+/*
+ * The daemon writes to it no more before the generation says so: until then a write is answered if
+ * as many members have it as are needed, and whoever missed one was told of when the child is gone.
+ */
+int target_drop(struct target *target, const char *replica, struct error *err) {
+    struct member *member = member_find(target, replica);
+    bool rebuilt;
+
+    if (!member || !member->votes)
+        return 0;
+    if (target->state != TARGET_SERVING)
+        return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
+    if (!quorum_spares(&target->current, replica) && generation_has(&target->current, replica))
+        return error_set(err, ERROR_CONFLICT, "The volume %s needs its replica %s.", target->volume,
+                         replica);
+    rebuilt = target->job == TARGET_REBUILD && member == &target->members[target->rebuilt];
+    if ((!rebuilt && graph_remove_child(target, member->node, err) < 0) ||
+        watch_events(target, err) < 0 ||
+        generation_change(target, (struct change){ .without = replica }, err) < 0)
+        return -1;
+    member->votes = false;
+    if (rebuilt)
+        return target_rebuild_stop(target, err);
+    member_close(target, member);
+    log_warning(NULL, "replica votes no more", "volume_id", target->volume, "replica_id", replica,
+                "reason", member->failing ? member->why.message : "it is to be filled anew", NULL);
+    return 0;
+}
+
+/* Those that a generation was written without, because they did not take it, too.  One that is
+ * needed stays, and where it differs the block is refused. */
+static int drop_failing(struct target *target, struct error *err) {
+    int result = 0;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (member->votes && member->failing && target_drop(target, member->replica.uid, err) < 0)
+            result = -1;
+    }
+    return result;
+}
+
+static int remove_strangers(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *children[2 * REPLICAS_MOST];
+    int count = graph_children(target, arena, children, LENGTH(children), err);
+
+    for (int i = 0; i < count; i++) {
+        const struct member *member = member_of_node(target, children[i]);
+
+        if ((!member || !member->votes) && strcmp(children[i], HOLE) != 0 &&
+            graph_remove_child(target, children[i], err) < 0)
+            return -1;
+    }
+    return count < 0 ? -1 : 0;
+}
+
+/* What is written to an unlinked file is lost: a write that is answered must be in as many linked
+ * ones as are needed.  The daemon cannot be left with fewer, so it ends, and clients with it. */
+static int refuse_unlinked(struct target *target, struct error *err) {
+    const struct member *first = NULL;
+    unsigned linked = 0;
+    struct error reason;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        linked += member->votes && !member->unlinked;
+        if (member->votes && member->unlinked && !first)
+            first = member;
+    }
+    if (!first || linked >= target->threshold)
+        return 0;
+    error_set(&reason, ERROR_UNAVAILABLE,
+              "The volume %s is not served: %u of its replicas can be written to, and %u are "
+              "needed. Replica %s: %.300s",
+              target->volume, linked, target->threshold, first->replica.uid, first->why.message);
+    log_error(NULL, "volume stopped, too few replicas can be written to", "volume_id",
+              target->volume, "replicas", LOG_INT(linked), "needed", LOG_INT(target->threshold),
+              "reason", first->why.message, NULL);
+    return target_kill(target, err) < 0 ? -1 : error_pass(err, &reason);
+}
+
+static int watch_serving(struct target *target, struct error *err) {
+    struct error ignored;
+    int result = 0;
+
+    watch_files(target);
+    if (refuse_unlinked(target, err) < 0)
+        return -1;
+    if (target_is_usurped(target)) {
+        target_kill(target, &ignored);
+        return error_set(err, ERROR_CONFLICT, "Another has decided about the volume %s.",
+                         target->volume);
+    }
+    if (target->job == TARGET_REBUILD && rebuild_look(target, err) < 0)
+        result = -1;
+    if (target->job == TARGET_SNAPSHOT && copies_look(target, err) < 0)
+        result = -1;
+    if (target->job == TARGET_REVERT && revert_look(target, err) < 0)
+        result = -1;
+    if (target->job == TARGET_REPAIR && repair_look(target, err) < 0)
+        result = -1;
+    if (target->state != TARGET_SERVING)
+        return result;
+    if (drop_failing(target, err) < 0)
+        result = -1;
+    if (target->job != TARGET_REBUILD && remove_strangers(target, err) < 0)
+        result = -1;
+    if (target->job != TARGET_REBUILD && result == 0)
+        logs_follow(target);
+    return file_look(target, err) < 0 ? -1 : result;
+}
+
+int target_watch(struct target *target, struct error *err) {
+    struct error reason;
+
+    if (target->state == TARGET_DOWN)
+        return 0;
+    if (watch_events(target, err) < 0) {
+        target_kill(target, &reason);
+        return error_context(err, "the volume %s", target->volume);
+    }
+    return watch_serving(target, err);
+}
+
+int target_fd(const struct target *target) {
+    return target->qmp ? qmp_fd(target->qmp) : -1;
+}
+
+void target_status(struct target *target, struct target_status *ret) {
+    *ret = (struct target_status){ .state = target->state,
+                                   .finding = target->finding,
+                                   .wanted = target->current.wanted,
+                                   .needed = generation_needed(&target->current),
+                                   .size_bytes = target->size_bytes,
+                                   .failures = target->failures,
+                                   .decided_blocks = target->decided_blocks,
+                                   .resynchronizing = target->state == TARGET_SERVING &&
+                                                      target->suspect && !target->sealed,
+                                   .resyncs = target->resyncs,
+                                   .job = target->job,
+                                   .job_error = target->job_error,
+                                   .done_bytes = target->done_bytes,
+                                   .total_bytes = target->total_bytes };
+    ret->has_file = target->export == TARGET_EXPORT_FILE && target->file_bytes > 0;
+    if (ret->has_file && ret->size_bytes > target->file_bytes)
+        ret->size_bytes = target->file_bytes;
+    if (target->job != TARGET_NO_JOB &&
+        (target->job < TARGET_SNAPSHOT || target->job > TARGET_REVERT_FAILED))
+        ret->job_replica = target->members[target->rebuilt].replica.uid;
+    for (unsigned i = 0; i < target->count && i < REPLICAS_MOST; i++) {
+        const struct member *member = &target->members[i];
+        bool votes = target->state == TARGET_SERVING && member->votes;
+        struct target_replica *replica = &ret->replicas[ret->count++];
+
+        *replica = (struct target_replica){ .replica = member->replica,
+                                            .look = member->look,
+                                            .votes = votes,
+                                            .mismatches = member->mismatches,
+                                            .errors = member->errors };
+        if (votes && member->failing)
+            replica->why = member->why;
+        ret->failed += votes && member->failing;
+        ret->voters += votes;
+    }
+}
+
+/* ---- taking over ---- */
+
+/* What another began is not gone on with: a replica that is half filled is filled anew. */
+static int end_job(struct target *target, struct error *err) {
+    int64_t until_us = clock_boottime_us() + target->timeout_ms * 1000;
+    struct error ignored;
+    struct graph_job job;
+    bool cancelled = false;
+    int found;
+
+    while ((found = graph_job(target, &job, err)) > 0) {
+        if (strcmp(job.status, "concluded") == 0)
+            return GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB);
+        if (!cancelled)
+            (void)GRAPH_DO(target, &ignored, "block-job-cancel", "{s:s, s:b}", "device", JOB,
+                           "force", true); /* it may have ended meanwhile */
+        cancelled = true;
+        if (clock_boottime_us() >= until_us)
+            return error_set(err, ERROR_UNAVAILABLE, "the job does not end");
+        poll(NULL, 0, PAUSE_MS);
+    }
+    return found;
+}
+
+static bool is_child(struct member *member, const char *const *children, int count) {
+    for (int i = 0; i < count; i++) {
+        if (member_is_named(member, children[i]))
+            return true;
+    }
+    return false;
+}
+
+/* One that is half filled may have any name. */
+static int remove_nodes(struct target *target, struct member *member, struct error *err) {
+    const char first = member->node[0];
+
+    do {
+        if (graph_remove_child(target, member->node, err) < 0)
+            return -1;
+        member_name_next(member);
+    } while (member->node[0] != first);
+    return 0;
+}
+
+/* Who is served and who is written down must be the same: only these vote. */
+static int adopt_voters(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *children[2 * REPLICAS_MOST];
+    int count = graph_children(target, arena, children, LENGTH(children), err);
+
+    target_look(target, &target->plan);
+    if (count < 0 ||
+        (target->plan.verdict != QUORUM_SERVES && target->plan.verdict != QUORUM_RESYNC))
+        return error_set(err, ERROR_BACKEND, "nothing is known of the replicas that it serves");
+    target->current = target->plan.current;
+    target->size_bytes = target->current.size_bytes;
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        bool serves = is_child(member, children, count);
+
+        member->votes = target->plan.votes[i] && member->look.held && serves;
+        member->failing = false;
+        if (!serves && remove_nodes(target, member, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The files are ours as long as the daemon has them; a session at another host is of one epoch. */
+static int adopt_epoch(struct target *target, struct error *err) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+
+        if (member_is_here(member)) {
+            if (member->votes && member_adopt(target, member, err) < 0)
+                return -1;
+            continue;
+        }
+        member->opened = member->votes;
+        if (member->votes && member->look.epoch != target->epoch)
+            return error_set(err, ERROR_CONFLICT, "it serves in another epoch");
+    }
+    return 0;
+}
+
+/* Nothing is written where nothing changes: a pool may be full. */
+static int adopt_generation(struct target *target, struct error *err) {
+    bool same = true;
+
+    for (unsigned i = 0; i < target->count; i++) {
+        const struct member *member = &target->members[i];
+
+        same &= member->votes == generation_has(&target->current, member->replica.uid) &&
+                (!member->votes ||
+                 generation_same(&member->look.state.generation.id, &target->current.id));
+    }
+    return same ? 0 : generation_change(target, (struct change){ 0 }, err);
+}
+
+int target_adopt(struct target *target, struct error *err) {
+    int served;
+
+    if (target->sealed)
+        return error_set(err, ERROR_CONFLICT, "it is to serve nobody");
+    if (target_connect(target, err) < 0)
+        return -1;
+    served = graph_adopt_export(target, err);
+    if (served <= 0)
+        return served < 0 ? -1 : error_set(err, ERROR_CONFLICT, "it serves nobody");
+    if (end_job(target, err) < 0 || adopt_voters(target, err) < 0 ||
+        graph_remove_child(target, HOLE, err) < 0 || remove_strangers(target, err) < 0 ||
+        copies_tidy(target, err) < 0 || repair_tidy(target, err) < 0 ||
+        adopt_epoch(target, err) < 0 || adopt_generation(target, err) < 0 ||
+        graph_set_qos(target, err) < 0)
+        return -1;
+    if (target->threshold != generation_needed(&target->current))
+        return error_set(err, ERROR_CONFLICT, "it serves as many replicas as were wanted before");
+    target->state = TARGET_SERVING;
+    target->adopted_us = clock_boottime_us() + EVENTS_LATE_US;
+    target_suspect(target, "nobody heard what the storage daemon told before it was found again");
+    return 0;
+}

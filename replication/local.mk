@@ -1,0 +1,70 @@
+libscoria_a_SOURCES += \
+	replication/engine/daemon.c replication/engine/daemon.h \
+	replication/engine/daemon_environment.c replication/engine/daemon_environment.h replication/engine/daemon_release.h \
+	replication/engine/epoch.c replication/engine/epoch.h \
+	replication/engine/file_node.c replication/engine/file_node.h \
+	replication/engine/generation.c replication/engine/generation.h \
+	replication/engine/justify.c replication/engine/justify.h \
+	replication/engine/nbd_client.c replication/engine/nbd_client.h \
+	replication/engine/qmp.c replication/engine/qmp.h \
+	replication/engine/quorum.c replication/engine/quorum.h \
+	replication/engine/relay.c replication/engine/relay.h \
+	replication/engine/replica.c replication/engine/replica.h replication/engine/replica.private.h \
+	replication/engine/replica_access.h replication/engine/replica_here.c \
+	replication/engine/replica_dig.c replication/engine/replica_dig.h \
+	replication/engine/replica_epoch.c replication/engine/replica_epoch.h \
+	replication/engine/replica_sums.c replication/engine/replica_sums.h \
+	replication/engine/replica_snapshot.c replication/engine/replica_snapshot.h \
+	replication/engine/replica_state.c \
+	replication/engine/target.c replication/engine/target.h replication/engine/target.private.h \
+	replication/engine/target_file.c replication/engine/target_graph.c replication/engine/target_logs.c replication/engine/target_member.c \
+	replication/engine/target_rebuild.c replication/engine/target_revert.c \
+	replication/engine/target_repair.c replication/engine/target_salvage.c replication/engine/target_scale.c replication/engine/target_scrub.c replication/engine/target_serve.c \
+	replication/engine/target_snapshot.c replication/engine/target_state.c replication/engine/target_watch.c \
+	replication/engine/write_log.c replication/engine/write_log.h replication/engine/write_log_format.h
+
+# It is loaded into a program that has no sanitizers, whatever ours has.
+preload_sources = $(srcdir)/replication/engine/daemon_preload.c $(srcdir)/replication/engine/daemon_preload_writes.c \
+	$(srcdir)/replication/engine/daemon_release.c
+replication/engine/daemon_preload.so: $(preload_sources) $(srcdir)/replication/engine/write_log_format.h $(srcdir)/replication/engine/daemon_release.h
+	@$(MKDIR_P) $(@D)
+	$(AM_V_CC)$(CC) $(DEFS) $(DEFAULT_INCLUDES) -D_GNU_SOURCE= -std=gnu11 $(WARNING_FLAGS) -O2 \
+		-shared -fPIC -o $@.new $(preload_sources) -ldl && mv $@.new $@
+replication/engine/daemon_environment.$(OBJEXT): replication/engine/daemon_preload.so
+CLEANFILES += replication/engine/daemon_preload.so
+
+EXTRA_DIST += replication/engine/daemon_preload.c replication/engine/daemon_preload_writes.c replication/engine/daemon_release.c tests/unit/replication/engine/target_test.h
+
+if HAVE_CHECK
+slow_tests += \
+	tests/unit/replication/engine/test_daemon_preload \
+	tests/unit/replication/engine/test_daemon_writes \
+	tests/unit/replication/engine/test_target \
+	tests/unit/replication/engine/test_target_adopt \
+	tests/unit/replication/engine/test_target_daemon \
+	tests/unit/replication/engine/test_target_doubt \
+	tests/unit/replication/engine/test_target_epoch \
+	tests/unit/replication/engine/test_target_far \
+	tests/unit/replication/engine/test_target_faults \
+	tests/unit/replication/engine/test_target_file \
+	tests/unit/replication/engine/test_target_logs \
+	tests/unit/replication/engine/test_target_pools \
+	tests/unit/replication/engine/test_target_revert \
+	tests/unit/replication/engine/test_target_salvage \
+	tests/unit/replication/engine/test_target_scale \
+	tests/unit/replication/engine/test_target_scrub \
+	tests/unit/replication/engine/test_target_snapshot \
+	tests/unit/replication/engine/test_target_unseen
+check_PROGRAMS += \
+	tests/unit/replication/engine/test_generation \
+	tests/unit/replication/engine/test_justify \
+	tests/unit/replication/engine/test_qmp \
+	tests/unit/replication/engine/test_quorum \
+	tests/unit/replication/engine/test_quorum_epochs \
+	tests/unit/replication/engine/test_quorum_worlds \
+	tests/unit/replication/engine/test_quorum_walk \
+	tests/unit/replication/engine/test_replica \
+	tests/unit/replication/engine/test_replica_dig \
+	tests/unit/replication/engine/test_replica_epoch \
+	tests/unit/replication/engine/test_write_log
+endif

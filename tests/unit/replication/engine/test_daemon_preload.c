@@ -1,0 +1,307 @@
+/*
+ * A copy that ends before its time while clients write, in a storage daemon: as it is begun here,
+ * for by itself it dies of that.
+ */
+#include "replication/engine/daemon_environment.h"
+#include "replication/engine/daemon_release.h"
+#include "replication/engine/qmp.h"
+#include "tests/lib/nbd.h"
+#include "tests/unit/replication/engine/target_test.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define MIB         (INT64_C(1) << 20)
+#define SOURCE_SIZE (16 * MIB)
+#define BAD_OFFSET  (8 * MIB)
+#define WRITE_SIZE  65536
+#define WRITES      8
+#define LATE_NS     INT64_C(300000000)
+#define TIMEOUT_MS  20000
+#define RELEASES    20
+
+static struct qmp *qmp;
+
+static json_t *command(struct arena *arena, const char *name, json_t *arguments) {
+    json_t *got = NULL;
+
+    ck_assert_msg(qmp_execute(qmp, arena, name, arguments, TIMEOUT_MS, &got, &err) == 0, "%s: %s",
+                  name, err.message);
+    return got;
+}
+
+static void tell(const char *name, json_t *arguments) {
+    autoarena struct arena *arena = arena_new();
+
+    command(arena, name, arguments);
+}
+
+/* What is written to its target is answered late, and at one place with an error. */
+static void begin_copy(void) {
+    json_t *late = json_pack("{s:s, s:I, s:I}", "driver", "null-co", "size",
+                             (json_int_t)SOURCE_SIZE, "latency-ns", (json_int_t)LATE_NS);
+    json_t *rules = json_pack("[{s:s, s:s, s:i, s:I}]", "event", "none", "iotype", "write", "errno",
+                              ENOSPC, "sector", (json_int_t)(BAD_OFFSET / 512));
+
+    tell("blockdev-add",
+         json_pack("{s:s, s:s, s:{s:s, s:o, s:o}}", "driver", "raw", "node-name", "copy", "file",
+                   "driver", "blkdebug", "image", late, "inject-error", rules));
+    tell("blockdev-mirror",
+         json_pack("{s:s, s:s, s:s, s:s, s:s, s:b, s:s, s:s}", "job-id", "job", "device", "source",
+                   "target", "copy", "sync", "none", "copy-mode", "write-blocking", "auto-dismiss",
+                   0, "on-source-error", "report", "on-target-error", "report"));
+}
+
+static void await_status(const char *awaited) {
+    for (;;) {
+        autoarena struct arena *arena = arena_new();
+        const json_t *jobs = command(arena, "query-jobs", NULL);
+        const char *seen = json_string_value(json_object_get(json_array_get(jobs, 0), "status"));
+
+        ck_assert_ptr_nonnull(seen);
+        if (strcmp(seen, awaited) == 0)
+            return;
+        poll(NULL, 0, 5);
+    }
+}
+
+static void send_writes(int fd, bool bad_one) {
+    static unsigned char data[WRITE_SIZE] = { 0xff };
+
+    for (int i = 0; i < WRITES; i++)
+        ck_assert_int_eq(
+            nbd_send(fd, NBD_WRITE, (uint64_t)i, i * INT64_C(2) * WRITE_SIZE, data, WRITE_SIZE), 0);
+    if (bad_one)
+        ck_assert_int_eq(nbd_send(fd, NBD_WRITE, WRITES, BAD_OFFSET, data, WRITE_SIZE), 0);
+}
+
+static void await_answers(int fd, int count) {
+    uint64_t handle;
+
+    for (int i = 0; i < count; i++)
+        ck_assert_int_eq(nbd_answer(fd, &handle, NULL, 0), 0);
+}
+
+static void begin_daemon(void) {
+    autoarena struct arena *arena = arena_new();
+    const char *path = daemon_path(arena, run, "qmp");
+
+    if (mkdir(run, 0700) < 0)
+        ck_assert_int_eq(errno, EEXIST);
+    assert_done(daemon_start(run, "qemu-storage-daemon", TIMEOUT_MS, &err));
+    assert_done(qmp_knock(path, TIMEOUT_MS, &err));
+    assert_done(qmp_connect(path, TIMEOUT_MS, &qmp, &err));
+    tell("blockdev-add", json_pack("{s:s, s:s, s:I}", "driver", "null-co", "node-name", "source",
+                                   "size", (json_int_t)SOURCE_SIZE));
+    tell("block-export-add", json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "export",
+                                       "node-name", "source", "name", "volume", "writable", 1));
+}
+
+static void end_copy(void) {
+    await_status("concluded");
+    tell("job-dismiss", json_pack("{s:s}", "id", "job"));
+    tell("blockdev-del", json_pack("{s:s}", "node-name", "copy"));
+}
+
+static int connect_client(void) {
+    autoarena struct arena *arena = arena_new();
+    int64_t size;
+    int fd = nbd_connect(daemon_path(arena, run, "nbd"), "volume", &size);
+
+    ck_assert_int_ge(fd, 0);
+    return fd;
+}
+
+/* Alive, and of sound memory: it goes on to allocate and to free. */
+START_TEST(a_copy_that_fails_under_writes_leaves_the_daemon_well) {
+    autoclose int fd = -1;
+
+    begin_daemon();
+    fd = connect_client();
+    for (int i = 0; i < 3; i++) {
+        begin_copy();
+        await_status("ready");
+        send_writes(fd, true);
+        await_answers(fd, WRITES + 1);
+        end_copy();
+    }
+    qmp_close(qmp);
+}
+END_TEST
+
+START_TEST(a_copy_that_is_cancelled_by_force_under_writes_leaves_the_daemon_well) {
+    autoclose int fd = -1;
+
+    begin_daemon();
+    fd = connect_client();
+    for (int i = 0; i < 3; i++) {
+        begin_copy();
+        await_status("ready");
+        send_writes(fd, false);
+        tell("block-job-cancel", json_pack("{s:s, s:b}", "device", "job", "force", 1));
+        await_answers(fd, WRITES);
+        end_copy();
+    }
+    qmp_close(qmp);
+}
+END_TEST
+
+/* ---- the object itself ---- */
+
+static void *(*allocate)(size_t size);
+static void *(*reallocate)(void *memory, size_t size);
+static void (*give_back)(void *memory);
+
+static void *function(void *object, const char *name) {
+    void *found = dlsym(object, name);
+
+    ck_assert_ptr_nonnull(found);
+    return found;
+}
+
+static void load(void) {
+    autoclose int fd = daemon_preload_open();
+    char path[40];
+    void *object;
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    ck_assert_msg(object, "%s", dlerror());
+    *(void **)&allocate = function(object, "g_try_malloc0");
+    *(void **)&reallocate = function(object, "g_realloc");
+    *(void **)&give_back = function(object, "g_free");
+}
+
+static bool is_filled(const unsigned char *memory, size_t size, int with) {
+    while (size > 0 && memory[size - 1] == with)
+        size--;
+    return size == 0;
+}
+
+START_TEST(memory_that_was_given_back_is_nobodys_and_harms_none) {
+    static const size_t sizes[] = { 1, 8, 4095, 4096, 4097, 100000, 8 << 20 };
+    unsigned char *before[LENGTH(sizes)], *after[LENGTH(sizes)];
+
+    load();
+    ck_assert_ptr_null(allocate(0));
+    give_back(NULL);
+    for (size_t i = 0; i < LENGTH(sizes); i++) {
+        before[i] = allocate(sizes[i]);
+        ck_assert(is_filled(before[i], sizes[i], 0));
+        memset(before[i], 0xff, sizes[i]);
+    }
+    for (size_t i = 0; i < LENGTH(sizes); i++) {
+        ck_assert(is_filled(before[i], sizes[i], 0xff));
+        give_back(before[i]);
+    }
+    for (size_t i = 0; i < LENGTH(sizes); i++) {
+        after[i] = allocate(sizes[i]);
+        memset(after[i], 0x5a, sizes[i]);
+    }
+    for (size_t i = 0; i < LENGTH(sizes); i++) {
+        ck_assert(is_filled(before[i], sizes[i], 0)); /* and so the kernel has it */
+        memset(before[i], 0x77, sizes[i]);
+    }
+    for (size_t i = 0; i < LENGTH(sizes); i++) {
+        ck_assert(is_filled(after[i], sizes[i], 0x5a));
+        give_back(after[i]);
+    }
+}
+END_TEST
+
+/* A size that no memory has, and what came from elsewhere. */
+START_TEST(other_memory_is_as_ever) {
+    unsigned char *memory;
+
+#ifdef __SANITIZE_THREAD__ /* its allocator would be asked to free what the object has allocated */
+    return;
+#endif
+    load();
+    ck_assert_ptr_null(allocate((size_t)1 << 62));
+    memory = reallocate(NULL, 10);
+    memset(memory, 0x11, 10);
+    memory = reallocate(memory, 100000);
+    ck_assert(is_filled(memory, 10, 0x11));
+    give_back(memory);
+
+    memory = allocate(5000);
+    memset(memory, 0x22, 5000);
+    memory = reallocate(memory, 9000);
+    ck_assert(is_filled(memory, 5000, 0x22));
+    ck_assert_ptr_null(reallocate(memory, 0));
+    memory = allocate(5000);
+    memset(memory, 0x33, 5000);
+    memory = reallocate(memory, 7);
+    ck_assert(is_filled(memory, 7, 0x33));
+    give_back(memory);
+}
+END_TEST
+
+/* ---- the release of its files ---- */
+
+struct reading {
+    int fd; /* of a file without an end */
+    atomic_uint before, failed, ended;
+};
+
+static void *read_on(void *arg) {
+    struct reading *reading = arg;
+    char byte;
+
+    for (;;) {
+        ssize_t got = read(reading->fd, &byte, 1);
+
+        atomic_fetch_add(got == 1   ? &reading->before
+                         : got == 0 ? &reading->ended
+                                    : &reading->failed,
+                         1);
+    }
+    return NULL;
+}
+
+/* In a process of its own, which is killed in the end. */
+static void read_and_release(struct reading *reading) {
+    pthread_t thread;
+
+    load();
+    reading->fd = fcntl(open("/dev/zero", O_RDONLY), F_DUPFD, DAEMON_LOCK_FD + 1);
+    if (reading->fd < 0 || pthread_create(&thread, NULL, read_on, reading) != 0)
+        _exit(1);
+    while (atomic_load(&reading->before) == 0)
+        poll(NULL, 0, 1);
+    kill(getpid(), DAEMON_RELEASE_SIGNAL);
+    for (;;)
+        pause();
+}
+
+/* QEMU takes a read that ends at once for one behind the end of the file, where all is zero. */
+START_TEST(no_read_of_a_released_file_succeeds) {
+    struct reading *reading =
+        mmap(NULL, sizeof(*reading), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    ck_assert_ptr_ne(reading, MAP_FAILED);
+    for (int i = 0; i < RELEASES; i++) {
+        pid_t pid = fork();
+        int ended;
+
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0)
+            read_and_release(reading);
+        ck_assert_int_eq(waitpid(pid, &ended, 0), pid);
+        ck_assert(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL);
+        ck_assert_uint_eq(atomic_load(&reading->ended), 0);
+        atomic_store(&reading->before, 0);
+    }
+    ck_assert_uint_gt(atomic_load(&reading->failed), 0);
+    munmap(reading, sizeof(*reading));
+}
+END_TEST
+
+CHECK_MAIN_WITH("daemon preload", adopt_daemons(), begin, end,
+                a_copy_that_fails_under_writes_leaves_the_daemon_well,
+                a_copy_that_is_cancelled_by_force_under_writes_leaves_the_daemon_well,
+                memory_that_was_given_back_is_nobodys_and_harms_none, other_memory_is_as_ever,
+                no_read_of_a_released_file_succeeds)

@@ -1,0 +1,159 @@
+/*
+ * What a storage daemon writes to a replica's data stands in the replica's write log, whichever way
+ * the daemon writes; and nothing that it writes elsewhere does.
+ */
+#include "replication/engine/qmp.h"
+#include "replication/engine/write_log.h"
+#include "replication/engine/write_log_format.h"
+#include "tests/lib/nbd.h"
+#include "tests/unit/replication/engine/target_test.h"
+
+#define FILE_SIZE  (INT64_C(4) << 20)
+#define TIMEOUT_MS 20000
+#define NBD_TRIM   ((enum nbd_command)4)
+#define NBD_ZEROES ((enum nbd_command)6)
+
+static struct qmp *qmp;
+static struct arena *arena;
+static const char *logs;
+static int client = -1;
+static const struct generation_id none = { 0 }, one = { 1, "one" };
+static unsigned char bytes[1 << 20];
+
+static void tell(const char *name, json_t *arguments) {
+    ck_assert_msg(qmp_execute(qmp, arena, name, arguments, TIMEOUT_MS, NULL, &err) == 0, "%s: %s",
+                  name, err.message);
+}
+
+static void begin_daemon(const char *aio, const char *path) {
+    int64_t size;
+
+    arena = arena_new();
+    logs = write_log_directory(arena, run);
+    if (mkdir(run, 0700) < 0)
+        ck_assert_int_eq(errno, EEXIST);
+    assert_done(daemon_start(run, "qemu-storage-daemon", TIMEOUT_MS, &err));
+    assert_done(qmp_knock(daemon_path(arena, run, "qmp"), TIMEOUT_MS, &err));
+    assert_done(qmp_connect(daemon_path(arena, run, "qmp"), TIMEOUT_MS, &qmp, &err));
+    tell("blockdev-add", json_pack("{s:s, s:s, s:s, s:s, s:s}", "driver", "file", "node-name",
+                                   "file", "filename", path, "aio", aio, "discard", "unmap"));
+    tell("block-export-add", json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "export",
+                                       "node-name", "file", "name", "volume", "writable", 1));
+    client = nbd_connect(daemon_path(arena, run, "nbd"), "volume", &size);
+    ck_assert_int_ge(client, 0);
+}
+
+static void end_daemon(void) {
+    close(client);
+    qmp_close(qmp);
+    kill_daemon();
+    arena_free(arena);
+}
+
+static void do_one(enum nbd_command command, int64_t at, uint32_t size) {
+    ck_assert_int_eq(nbd_do(client, command, at, bytes, size), 0);
+}
+
+static struct write_log read_writes(void) {
+    struct write_log ret;
+
+    write_log_read(arena, logs, uids[0], &ret);
+    return ret;
+}
+
+/* Each sector that the log knows of is what stands in the file. */
+static unsigned check_file(unsigned *ret_unknown) {
+    static struct write_log_block blocks[1024];
+    const struct write_log log = read_writes();
+    unsigned count = write_log_blocks(&log, blocks, LENGTH(blocks)), known = 0;
+    autoclose int fd = open(file_of(0, "data"), O_RDONLY);
+
+    *ret_unknown = 0;
+    for (unsigned i = 0; i < count; i++) {
+        char content[WRITE_LOG_BLOCK];
+
+        ck_assert_int_eq(pread(fd, content, sizeof(content), (off_t)blocks[i].block * 4096), 4096);
+        for (unsigned j = 0; j < WRITE_LOG_SECTORS; j++) {
+            *ret_unknown += (blocks[i].mask & ~blocks[i].known) >> j & 1;
+            if (!(blocks[i].known >> j & 1))
+                continue;
+            known++;
+            ck_assert_uint_eq(blocks[i].sums[j], write_log_sum_of(content + (size_t)j * 512, 512));
+        }
+    }
+    return known;
+}
+
+static void write_all_ways(const char *aio) {
+    unsigned unknown, known;
+
+    begin_daemon(aio, file_of(0, "data"));
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(i * 31 + i / 4096);
+    do_one(NBD_WRITE, 0, 4096); /* before it is wanted */
+    ck_assert_uint_eq(read_writes().count, 0);
+    assert_done(write_log_begin(logs, uids[0], &none, &one, &err));
+    do_one(NBD_WRITE, 8192, 4096);
+    ck_assert_uint_eq(read_writes().count, 1);
+    do_one(NBD_WRITE, 1 << 20, 1 << 20);
+    ck_assert_uint_eq(read_writes().count, 257);
+    do_one(NBD_WRITE, 16384 + 512, 5120); /* blocks 4 and 5 in part */
+    do_one(NBD_WRITE, (2 << 20) + 100, 1000);
+    known = check_file(&unknown);
+    ck_assert_uint_eq(known, 8 + 256 * 8 + 10 + 1);
+    ck_assert_uint_eq(unknown, 2);
+    do_one(NBD_TRIM, (1 << 20) + 4096, 65536);
+    do_one(NBD_ZEROES, 8192, 2048);
+    do_one(NBD_ZEROES, 3 << 20, 1 << 19);
+    known = check_file(&unknown);
+    ck_assert_uint_eq(known, 8 + 256 * 8 + 10 + 1 + 1024);
+    assert_done(write_log_begin(logs, uids[0], &one, &none, &err));
+    do_one(NBD_WRITE, 0, 4096);
+    assert_done(write_log_begin(logs, uids[0], &none, &one, &err));
+    ck_assert_uint_eq(read_writes().count, 0);
+    do_one(NBD_WRITE, 4096, 512);
+    kill_daemon(); /* and the log outlives it */
+    ck_assert_uint_eq(check_file(&unknown), 1);
+    end_daemon();
+}
+
+START_TEST(writes_by_io_uring_are_logged) {
+    write_all_ways("io_uring");
+}
+END_TEST
+
+START_TEST(writes_by_threads_are_logged) {
+    write_all_ways("threads");
+}
+END_TEST
+
+START_TEST(writes_to_another_file_are_not_logged) {
+    char path[128];
+    autoclose int fd = -1;
+
+    snprintf(path, sizeof(path), "%s/data", top);
+    fd = open(path, O_RDWR | O_CREAT, 0600);
+    ck_assert_int_eq(ftruncate(fd, FILE_SIZE), 0);
+    begin_daemon("threads", path);
+    do_one(NBD_WRITE, 0, 4096);
+    ck_assert_int_eq(access(logs, F_OK), -1);
+    end_daemon();
+}
+END_TEST
+
+START_TEST(a_log_that_cannot_be_made_fails_no_write) {
+    autoclose int fd = -1;
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/write-logs", top);
+    fd = open(path, O_RDWR | O_CREAT, 0600);
+    ck_assert_int_ge(fd, 0);
+    begin_daemon("io_uring", file_of(0, "data"));
+    do_one(NBD_WRITE, 0, 4096);
+    end_daemon();
+}
+END_TEST
+
+CHECK_MAIN_WITH("daemon writes", adopt_daemons(), begin, end, writes_by_io_uring_are_logged,
+                writes_by_threads_are_logged, writes_to_another_file_are_not_logged,
+                a_log_that_cannot_be_made_fails_no_write)

@@ -1,0 +1,130 @@
+/*
+ * Who takes over a daemon that works on, when it does something between a question and what follows
+ * from the answer: a monitor in between lets it.
+ */
+#include "tests/unit/replication/engine/target_test.h"
+
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define ENDS_JOB \
+    "{\"execute\": \"block-job-cancel\", \"arguments\": {\"device\": \"job\", \"force\": true}}\n"
+#define ASKS "{\"execute\": \"query-jobs\"}\n"
+
+static int listener, client, monitor;
+static char monitor_text[65536];
+static bool ended; /* the job, before it was told to */
+
+static struct sockaddr_un address_of(const char *name) {
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s", run, name);
+    return address;
+}
+
+static void say(int fd, const char *text, size_t size) {
+    ck_assert_int_eq(send(fd, text, size, MSG_NOSIGNAL), (ssize_t)size);
+}
+
+/* What the daemon says until that is in it. */
+static void hear(const char *words) {
+    size_t size = 0;
+
+    do {
+        ssize_t got = recv(monitor, monitor_text + size, sizeof(monitor_text) - 1 - size, 0);
+
+        ck_assert_int_gt(got, 0);
+        size += (size_t)got;
+        monitor_text[size] = '\0';
+    } while (!strstr(monitor_text, words) || monitor_text[size - 1] != '\n');
+}
+
+static void end_job_first(void) {
+    ended = true;
+    say(monitor, ENDS_JOB, strlen(ENDS_JOB));
+    hear("\"return\"");
+    do {
+        say(monitor, ASKS, strlen(ASKS));
+        hear("\"return\": [");
+    } while (!strstr(monitor_text, "\"status\": \"concluded\""));
+}
+
+/* One side's words to the other; false: it is gone. */
+static bool pass(int from, int to) {
+    static char text[65536];
+    ssize_t size = recv(from, text, sizeof(text) - 1, 0);
+
+    if (size <= 0)
+        return false;
+    text[size] = '\0';
+    if (from == client && !ended && strstr(text, "block-job-cancel"))
+        end_job_first();
+    say(to, text, (size_t)size);
+    return true;
+}
+
+static void *stand_between(void *arg) {
+    const struct sockaddr_un address = address_of("qmp-behind");
+
+    client = accept(listener, NULL, NULL);
+    monitor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(connect(monitor, (const struct sockaddr *)&address, sizeof(address)), 0);
+    for (bool all = true; all;) {
+        struct pollfd sides[] = { { client, POLLIN, 0 }, { monitor, POLLIN, 0 } };
+
+        poll(sides, 2, -1);
+        if (sides[0].revents)
+            all = pass(client, monitor);
+        if (all && sides[1].revents)
+            all = pass(monitor, client);
+    }
+    close(client);
+    close(monitor);
+    return arg;
+}
+
+static void move(const char *from, const char *to) {
+    const struct sockaddr_un old = address_of(from), new = address_of(to);
+
+    ck_assert_int_eq(rename(old.sun_path, new.sun_path), 0);
+}
+
+START_TEST(a_job_that_ends_by_itself_meanwhile_costs_nobody_his_daemon) {
+    const struct sockaddr_un address = address_of("qmp");
+    const struct replica last = { .pool = pools[2], .uid = uids[2] };
+    pthread_t thread;
+
+    serve();
+    write_some(50);
+    assert_done(target_drop(target, uids[2], &err));
+    assert_done(target_rebuild(target, &last, NULL, 1, &err));
+    watch();
+    ck_assert_int_eq(status.job, TARGET_REBUILD);
+    target_close(target);
+
+    move("qmp", "qmp-behind");
+    listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ck_assert_int_eq(bind(listener, (const struct sockaddr *)&address, sizeof(address)), 0);
+    ck_assert_int_eq(listen(listener, 1), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, stand_between, NULL), 0);
+    open_target();
+    target_status(target, &status);
+    ck_assert(ended);
+    ck_assert_int_eq(status.state, TARGET_SERVING);
+    write_some(10); /* and nobody was sent away */
+    target_close(target);
+    pthread_join(thread, NULL);
+    close(listener);
+    move("qmp-behind", "qmp");
+
+    open_target();
+    rebuild(2);
+    read_all();
+    stop();
+    assert_equal(0, 2);
+}
+END_TEST
+
+CHECK_MAIN_WITH("target adopt", adopt_daemons(), begin, end,
+                a_job_that_ends_by_itself_meanwhile_costs_nobody_his_daemon)

@@ -1,0 +1,149 @@
+/* How the storage daemon of a target is run, and with what it reads and writes files. */
+#include "tests/unit/replication/engine/target_test.h"
+
+#include <dirent.h>
+#include <linux/filter.h>
+#include <linux/io_uring.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+static int daemon_pid(void) {
+    char path[80];
+    autofile FILE *file = NULL;
+    int pid = 0;
+
+    snprintf(path, sizeof(path), "%s/daemon", run);
+    file = fopen(path, "r");
+    ck_assert(file && fscanf(file, "%d", &pid) == 1);
+    return pid;
+}
+
+static bool has_ring(void) {
+    char place[64], path[PATH_MAX], name[64];
+    const struct dirent *entry;
+    bool found = false;
+    DIR *fds;
+
+    snprintf(place, sizeof(place), "/proc/%d/fd", daemon_pid());
+    fds = opendir(place);
+    ck_assert_ptr_nonnull(fds);
+    while ((entry = readdir(fds))) {
+        ssize_t size;
+
+        snprintf(path, sizeof(path), "%s/%s", place, entry->d_name);
+        size = readlink(path, name, sizeof(name) - 1);
+        name[size > 0 ? size : 0] = '\0';
+        found |= strcmp(name, "anon_inode:[io_uring]") == 0;
+    }
+    closedir(fds);
+    return found;
+}
+
+/* Asked by a process of its own: the kernel interrupts who has had a ring a moment later. */
+static bool kernel_has_rings(void) {
+    struct io_uring_params parameters = { 0 };
+    pid_t child = fork();
+    int ended = -1;
+
+    if (child == 0)
+        _exit(syscall(SYS_io_uring_setup, 1, &parameters) < 0);
+    ck_assert_int_eq(waitpid(child, &ended, 0), child);
+    return ended == 0;
+}
+
+/* For this process, and what it starts. */
+static bool forbid_rings(void) {
+    struct sock_filter lines[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = { .len = LENGTH(lines), .filter = lines };
+
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+START_TEST(files_are_read_by_io_uring_where_it_is_had) {
+    serve();
+    ck_assert(has_ring() == kernel_has_rings());
+    write_some(20);
+    read_all();
+}
+END_TEST
+
+START_TEST(without_io_uring_it_is_served_all_the_same) {
+    if (!forbid_rings())
+        return;
+    ck_assert(!kernel_has_rings());
+    serve();
+    ck_assert(!has_ring());
+    assert_voters(3);
+    write_some(20);
+    read_all();
+}
+END_TEST
+
+/* Killed while it reads and writes: the next one is not kept out by what the kernel still does. */
+START_TEST(one_that_is_killed_at_work_is_followed_at_once) {
+    serve();
+    for (int i = 0; i < 10; i++) {
+        checker_send(&checker, 60);
+        kill_daemon();
+        checker_disconnect(&checker);
+        watch();
+        ck_assert_msg(start() >= 0, "%s", err.message);
+        assert_voters(3);
+        ck_assert(connect_checker());
+        read_all();
+    }
+}
+END_TEST
+
+static bool is_told(const char *variable) {
+    static char text[64 * 1024];
+    char path[64];
+    autofile FILE *file = NULL;
+    size_t size;
+
+    snprintf(path, sizeof(path), "/proc/%d/environ", daemon_pid());
+    file = fopen(path, "r");
+    size = file ? fread(text, 1, sizeof(text) - 1, file) : 0;
+    ck_assert_uint_gt(size, 0);
+    text[size] = '\0';
+    for (const char *one = text; one < text + size; one += strlen(one) + 1) {
+        if (strcmp(one, variable) == 0)
+            return true;
+    }
+    return false;
+}
+
+START_TEST(memory_for_large_requests_is_kept_unless_an_operator_says_otherwise) {
+    unsetenv("MALLOC_MMAP_THRESHOLD_");
+    setenv("MALLOC_TRIM_THRESHOLD_", "65536", 1);
+    setenv("OTHERWISE", "as it was", 1);
+    serve();
+    ck_assert(is_told("MALLOC_MMAP_THRESHOLD_=1126400"));
+    ck_assert(is_told("MALLOC_TRIM_THRESHOLD_=65536"));
+    ck_assert(!is_told("MALLOC_TRIM_THRESHOLD_=8388608"));
+    ck_assert(is_told("OTHERWISE=as it was"));
+}
+END_TEST
+
+START_TEST(what_an_operator_loads_into_programs_stands_beside_ours) {
+    setenv("LD_PRELOAD", "libdl.so.2", 1);
+    serve();
+    ck_assert(is_told("LD_PRELOAD=/proc/self/fd/4:libdl.so.2"));
+    ck_assert(!is_told("LD_PRELOAD=libdl.so.2"));
+}
+END_TEST
+
+CHECK_MAIN_WITH("target daemon", adopt_daemons(), begin, end,
+                files_are_read_by_io_uring_where_it_is_had,
+                without_io_uring_it_is_served_all_the_same,
+                one_that_is_killed_at_work_is_followed_at_once,
+                memory_for_large_requests_is_kept_unless_an_operator_says_otherwise,
+                what_an_operator_loads_into_programs_stands_beside_ours)

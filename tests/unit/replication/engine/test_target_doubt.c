@@ -1,0 +1,234 @@
+/*
+ * Who must not be believed, and what must not count: a place that is kept, a replica that missed a
+ * write and is needed, a copy, another one's generation, another one's number.
+ */
+#include "tests/unit/replication/engine/target_test.h"
+
+#include <sys/file.h>
+#include <sys/syscall.h>
+
+/* In place of the C library's: what is removed just before somebody locks it. */
+static const char *removed;
+
+int flock(int fd, int operation) {
+    if (removed)
+        unlink(removed);
+    removed = NULL;
+    return (int)syscall(SYS_flock, fd, operation);
+}
+
+/* The fourth replica in place of the first, in a pool with room for a few blocks; false: not ours
+ * to do here. */
+static bool serve_from_a_small_pool(void) {
+    const struct replica fourth = { .pool = pools[3], .uid = uids[3] };
+
+    if (!small_disk(pools[3], "size=200k"))
+        return false;
+    serve();
+    assert_done(target_rebuild(target, &fourth, uids[0], 0, &err));
+    await_job();
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+    settings.replicas[0] = fourth;
+    return true;
+}
+
+static void read_state(unsigned i, struct replica_state *ret) {
+    const struct replica replica = { .pool = pools[i], .uid = uids[i] };
+    struct replica_look look;
+
+    replica_look(&replica, VOLUME, &look);
+    ck_assert_msg(look.has_state, "%s", look.why.message);
+    *ret = look.state;
+}
+
+/* Of two replicas and one that is being filled, one fails: the others are no majority. */
+START_TEST(a_place_that_is_kept_counts_for_no_write) {
+    const struct replica second = { .pool = pools[1], .uid = uids[1] };
+
+    if (!serve_from_a_small_pool())
+        return;
+    assert_done(target_drop(target, uids[1], &err));
+    assert_done(target_rebuild(target, &second, NULL, 1, &err)); /* which nobody takes further */
+    ck_assert(!checker_write(&checker, 300));
+}
+END_TEST
+
+/* One misses writes, and before that is seen the other one that has them goes, too. */
+START_TEST(where_one_that_is_needed_missed_a_write_the_block_is_refused) {
+    if (!serve_from_a_small_pool())
+        return;
+    write_some(300);
+    ck_assert_int_eq(unlink(file_of(2, "data")), 0);
+    watch();
+    assert_voters(2);
+    checker_disconnect(&checker);
+    kill_daemon();
+    target_close(target);
+    open_target();
+    ck_assert_int_eq(start(), 1);
+    ck_assert(connect_checker());
+    (void)checker_read(&checker); /* no wrong byte, whatever is refused */
+    (void)resynchronize();
+    (void)checker_read(&checker);
+}
+END_TEST
+
+START_TEST(who_finds_anothers_generation_serves_no_more) {
+    const struct replica second = { .pool = pools[1], .uid = uids[1] };
+    struct replica_state state;
+
+    serve();
+    write_some(10);
+    read_state(1, &state);
+    state.generation.id.number++;
+    strcpy(state.generation.id.nonce, "another");
+    assert_done(replica_write_state(&second, &state, &err));
+    ck_assert_int_eq(target_watch(target, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    target_status(target, &status);
+    ck_assert_int_eq(status.state, TARGET_DOWN);
+    ck_assert(!daemon_runs(run));
+    read_state(1, &state);
+    ck_assert_str_eq(state.generation.id.nonce, "another");
+}
+END_TEST
+
+START_TEST(a_stop_does_not_call_clean_what_another_has_decided) {
+    const struct replica second = { .pool = pools[1], .uid = uids[1] };
+    struct replica_state state;
+
+    serve();
+    read_state(1, &state);
+    state.generation.id.number++;
+    assert_done(replica_write_state(&second, &state, &err));
+    stop();
+    for (unsigned i = 0; i < REPLICAS; i++) {
+        read_state(i, &state);
+        ck_assert_int_eq(state.mark, REPLICA_DIRTY);
+    }
+}
+END_TEST
+
+static void copy_file(const char *from, const char *to) {
+    char command[256];
+
+    snprintf(command, sizeof(command), "cp -a --sparse=always %s %s", from, to);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* A pool was moved while it was served: what stands there now was written to by nobody. */
+START_TEST(a_copy_gets_no_generation) {
+    struct replica_state before, after;
+    char away[80];
+
+    serve();
+    write_some(10);
+    read_state(1, &before);
+    snprintf(away, sizeof(away), "%s-away", pools[1]);
+    ck_assert_int_eq(rename(pools[1], away), 0);
+    copy_file(away, pools[1]);
+    write_some(10);
+    ck_assert_int_eq(target_drop(target, uids[0], &err), -1); /* as the copy does not take it */
+    read_state(1, &after);
+    ck_assert(generation_same(&before.generation.id, &after.generation.id));
+    write_some(10);
+    read_all();
+}
+END_TEST
+
+START_TEST(taking_over_writes_nothing_where_nothing_changes) {
+    struct replica_state before, after;
+
+    serve();
+    read_state(1, &before);
+    target_close(target);
+    open_target();
+    assert_voters(3);
+    read_state(1, &after);
+    ck_assert(generation_same(&before.generation.id, &after.generation.id));
+    write_some(10);
+    ck_assert_int_eq(unlink(file_of(1, "data")), 0);
+    target_close(target);
+    open_target();
+    assert_voters(2);
+    write_some(10);
+    read_all();
+}
+END_TEST
+
+START_TEST(growing_beyond_the_files_leaves_it_as_it_is) {
+    serve();
+    target_close(target);
+    settings.maximum_bytes = MAXIMUM * 2;
+    open_target();
+    ck_assert_int_eq(target_resize(target, MAXIMUM + 512, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    target_status(target, &status);
+    ck_assert_int_eq(status.state, TARGET_SERVING);
+    ck_assert_int_eq(status.size_bytes, SIZE);
+    write_some(10);
+    read_all();
+}
+END_TEST
+
+START_TEST(a_size_that_no_state_can_say_is_refused) {
+    struct target *other;
+
+    settings.maximum_bytes = VOLUME_BYTES_MOST + 512;
+    ck_assert_int_eq(target_open(&settings, &other, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+}
+END_TEST
+
+/* The number in the file may be of another namespace of processes. */
+START_TEST(only_who_holds_the_lock_is_killed) {
+    char path[80], text[16] = "", strange[16];
+    autoclose int fd = -1;
+    pid_t bystander;
+
+    serve();
+    bystander = fork();
+    if (bystander == 0)
+        for (;;)
+            pause();
+    snprintf(path, sizeof(path), "%s/daemon", run);
+    fd = open(path, O_RDWR);
+    ck_assert_int_gt(read(fd, text, sizeof(text) - 1), 0);
+    snprintf(strange, sizeof(strange), "%d\n", bystander);
+    ck_assert_int_eq(ftruncate(fd, 0), 0);
+    ck_assert_int_gt(pwrite(fd, strange, strlen(strange), 0), 0);
+    ck_assert_int_eq(daemon_kill(run, 50, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(waitpid(bystander, NULL, WNOHANG), 0);
+    ck_assert(daemon_runs(run));
+    kill(bystander, SIGKILL);
+    waitpid(bystander, NULL, 0);
+    ck_assert_int_eq(ftruncate(fd, 0), 0);
+    ck_assert_int_gt(pwrite(fd, text, strlen(text), 0), 0);
+}
+END_TEST
+
+/* Who was before has cleared away what we have just opened: the next has another lock. */
+START_TEST(a_lock_that_nobody_else_can_find_is_none) {
+    struct target *other;
+    char path[80];
+
+    target_close(target);
+    target = NULL;
+    snprintf(path, sizeof(path), "%s/lock", run);
+    removed = path;
+    ck_assert_int_eq(target_open(&settings, &other, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    open_target();
+}
+END_TEST
+
+CHECK_MAIN_WITH("target doubt", adopt_daemons(), begin, end,
+                a_place_that_is_kept_counts_for_no_write,
+                where_one_that_is_needed_missed_a_write_the_block_is_refused,
+                who_finds_anothers_generation_serves_no_more,
+                a_stop_does_not_call_clean_what_another_has_decided, a_copy_gets_no_generation,
+                taking_over_writes_nothing_where_nothing_changes,
+                growing_beyond_the_files_leaves_it_as_it_is,
+                a_size_that_no_state_can_say_is_refused, only_who_holds_the_lock_is_killed,
+                a_lock_that_nobody_else_can_find_is_none)

@@ -1,0 +1,684 @@
+/*
+ * A volume with one replica here and two at other hosts, and another host that takes it over.
+ */
+#include "tests/unit/replication/engine/target_test.h"
+
+#include "replication/engine/replica_epoch.h"
+#include "tests/lib/far_certificates.h"
+#include "tests/lib/far_host.h"
+#include "tests/lib/nbd.h"
+
+#define SILENCE_MS 2000
+/* For a host that is busy with other tests: a replica that was cut off has missed writes. */
+#define PATIENCE_MS 60000
+
+static struct far_host far, dead;
+static struct target *other;
+static struct target_settings its;
+static char first_run[64], other_run[64];
+static struct error why;
+
+static void make_far(unsigned i) {
+    settings.replicas[i].access = &far.access;
+    settings.replicas[i].address = "far";
+}
+
+static void begin_far(void) {
+    begin();
+    far_begin(&far, top, NULL);
+    far_begin(&dead, top, NULL);
+    dead.away = true;
+    strcpy(first_run, run);
+    snprintf(other_run, sizeof(other_run), "%s/other", top);
+    target_close(target);
+    make_far(1);
+    make_far(2);
+    settings.epoch = 1;
+    settings.silence_ms = PATIENCE_MS;
+    open_target();
+    other = NULL;
+}
+
+static void end_far(void) {
+    target_close(other);
+    daemon_kill(other_run, 10000, &why);
+    far_end(&far);
+    end();
+}
+
+static void reopen(void) {
+    target_close(target);
+    open_target();
+}
+
+/* Where it is so short, a busy machine may be found silent: only for what is about silence. */
+static void bear_silence(int64_t ms) {
+    settings.silence_ms = ms;
+    reopen();
+}
+
+static void watch_until(unsigned voters) {
+    do {
+        poll(NULL, 0, 20);
+        watch();
+    } while (status.state == TARGET_SERVING && status.voters != voters);
+    assert_voters(voters);
+}
+
+static void fill_again(unsigned i) {
+    assert_done(target_rebuild(target, &settings.replicas[i], NULL, 0, &err));
+    await_job();
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+}
+
+/* Between two blocks of the checker. */
+static void damage_hole(unsigned i, unsigned block) {
+    autoclose int fd = open(file_of(i, "data"), O_WRONLY);
+
+    ck_assert_int_eq(pwrite(fd, "junk", 4, block * STRIDE + 9000), 4);
+}
+
+/* The same volume, from where the replica that was here cannot be reached. */
+static void open_other(int64_t epoch) {
+    its = settings;
+    its.run = other_run;
+    its.epoch = epoch;
+    its.replicas[0].access = &dead.access;
+    its.replicas[0].address = "dead";
+    ck_assert_int_eq(target_open(&its, &other, &why), 0);
+}
+
+static int start_other(void) {
+    int outcome = target_start(other, &why);
+
+    while (outcome > 0) {
+        poll(NULL, 0, 2);
+        outcome = target_start(other, &why);
+    }
+    return outcome;
+}
+
+/* From here on it is the other that the tests' functions are about. */
+static void become_other(void) {
+    struct target *before = target;
+
+    target = other;
+    other = before;
+    strcpy(run, other_run);
+    checker_disconnect(&checker);
+    ck_assert(connect_checker());
+}
+
+/* ---- write logs ---- */
+
+static int (*read_far_log)(void *arg, const struct replica *replica, int64_t epoch,
+                           struct arena *arena, struct write_log *ret, struct error *error);
+
+static void write_value(unsigned block, int value) {
+    static char bytes[CHECKER_BLOCK];
+
+    memset(bytes, value, sizeof(bytes));
+    ck_assert_int_eq(nbd_do(checker.fd, NBD_WRITE, block * STRIDE, bytes, sizeof(bytes)), 0);
+}
+
+static int read_value(unsigned block) {
+    static char bytes[CHECKER_BLOCK];
+    int outcome = nbd_do(checker.fd, NBD_READ, block * STRIDE, bytes, sizeof(bytes));
+
+    return outcome == 0 ? bytes[0] : -outcome;
+}
+
+/* Without that one the other two are needed. */
+static void serve_without(unsigned i) {
+    serve();
+    assert_done(target_drop(target, uids[i], &err));
+    watch();
+    assert_voters(2);
+    write_value(3, 7);
+    write_value(4, 8);
+}
+
+START_TEST(a_log_here_decides_about_a_replica_of_another_host) {
+    serve_without(2);
+    for (unsigned i = 0; i < 2; i++) {
+        kill_daemon();
+        far_kill(&far, uids[1]);
+        damage(i, 3);
+        reopen();
+        serve();
+        target_status(target, &status);
+        ck_assert_int_eq(status.decided_blocks, 1);
+        ck_assert_int_eq(read_value(3), 7);
+        ck_assert_int_eq(read_value(4), 8);
+    }
+}
+END_TEST
+
+/* A host that lies is not to decide what the replica of another one holds. */
+START_TEST(the_log_of_another_host_does_not_decide_where_a_replica_is_here) {
+    char path[128];
+
+    serve_without(2);
+    kill_daemon();
+    damage(0, 3);
+    snprintf(path, sizeof(path), "%s/write-logs/%s", top, uids[0]);
+    ck_assert_int_eq(unlink(path), 0);
+    reopen();
+    serve();
+    target_status(target, &status);
+    ck_assert_int_eq(status.decided_blocks, 0);
+    ck_assert_int_lt(read_value(3), 0);
+    ck_assert_int_eq(read_value(4), 8);
+}
+END_TEST
+
+START_TEST(logs_of_other_hosts_decide_where_a_volume_has_no_replica_here) {
+    serve_without(0);
+    kill_daemon();
+    damage(2, 3);
+    open_other(2);
+    ck_assert_int_eq(start_other(), 0);
+    become_other();
+    target_status(target, &status);
+    ck_assert_uint_eq(status.voters, 2);
+    ck_assert_int_eq(status.decided_blocks, 1);
+    ck_assert_int_eq(read_value(3), 7);
+    ck_assert_int_eq(read_value(4), 8);
+}
+END_TEST
+
+/* The daemon that serves it answers no more, from then on. */
+static int stop_and_read(void *arg, const struct replica *replica, int64_t epoch,
+                         struct arena *arena, struct write_log *ret, struct error *error) {
+    if (strcmp(replica->uid, uids[2]) == 0)
+        kill(far_server(&far, uids[2]), SIGSTOP);
+    return read_far_log(arg, replica, epoch, arena, ret, error);
+}
+
+START_TEST(a_host_that_hangs_while_blocks_are_decided_prevents_no_start) {
+    serve_without(0);
+    read_far_log = far.access.read_log;
+    far.access.read_log = stop_and_read;
+    kill_daemon();
+    damage(2, 3);
+    settings.silence_ms = SILENCE_MS;
+    open_other(2);
+    ck_assert_int_eq(start_other(), 0);
+    target_status(other, &status);
+    ck_assert_int_eq(status.state, TARGET_SERVING);
+    ck_assert_int_eq(status.decided_blocks, 0);
+}
+END_TEST
+
+/* As those of an earlier version do. */
+START_TEST(hosts_without_logs_decide_nothing) {
+    far.access.begin_log = NULL;
+    far.access.read_log = NULL;
+    serve_without(0);
+    kill_daemon();
+    damage(2, 3);
+    open_other(2);
+    ck_assert_int_eq(start_other(), 0);
+    become_other();
+    target_status(target, &status);
+    ck_assert_int_eq(status.decided_blocks, 0);
+    ck_assert_int_lt(read_value(3), 0);
+    ck_assert_int_eq(read_value(4), 8);
+}
+END_TEST
+
+START_TEST(a_clean_stop_ends_the_logs_of_other_hosts) {
+    serve_without(0);
+    stop();
+    ck_assert_int_eq(start(), 0);
+    ck_assert(connect_checker());
+    write_value(4, 9);
+    kill_daemon();
+    damage(2, 3);
+    reopen();
+    serve();
+    target_status(target, &status);
+    ck_assert_int_eq(status.decided_blocks, 0);
+    ck_assert_int_lt(read_value(3), 0);
+    ck_assert_int_eq(read_value(4), 9);
+}
+END_TEST
+
+START_TEST(replicas_of_other_hosts_have_all_that_one_here_has) {
+    serve();
+    assert_voters(3);
+    write_some(100);
+    read_all();
+    stop();
+    ck_assert_int_eq(far_server(&far, uids[1]), 0);
+    for (unsigned i = 1; i < REPLICAS; i++)
+        assert_equal(0, i);
+    watch();
+    ck_assert_int_eq(start(), 0);
+    ck_assert(connect_checker());
+    read_all();
+    assert_voters(3);
+}
+END_TEST
+
+START_TEST(one_whose_host_dies_is_left_out_and_filled_again) {
+    serve();
+    write_some(50);
+    checker_send(&checker, CHECKER_DEPTH);
+    far_kill(&far, uids[1]);
+    ck_assert(checker_wait(&checker));
+    write_some(50);
+    watch_until(2);
+    write_some(50);
+    fill_again(1);
+    assert_voters(3);
+    write_some(50);
+    read_all();
+    stop();
+    assert_equal(0, 1);
+}
+END_TEST
+
+/* It says nothing and its connection stays: each request of the volume would wait for ever. */
+START_TEST(one_that_says_nothing_is_cut_off) {
+    pid_t server;
+
+    bear_silence(SILENCE_MS);
+    serve();
+    write_some(50);
+    server = far_server(&far, uids[1]);
+    checker_send(&checker, CHECKER_DEPTH);
+    kill(server, SIGSTOP);
+    write_some(20);
+    watch_until(2);
+    write_some(50);
+    kill(server, SIGCONT);
+    write_some(50);
+    fill_again(1);
+    assert_voters(3);
+    read_all();
+    stop();
+    assert_equal(0, 1);
+}
+END_TEST
+
+/* What its clients wait for may be all that they send. */
+START_TEST(one_is_found_silent_while_no_client_sends_anything) {
+    bear_silence(SILENCE_MS);
+    serve();
+    write_some(50);
+    kill(far_server(&far, uids[1]), SIGSTOP);
+    watch_until(2);
+    write_some(20);
+    read_all();
+}
+END_TEST
+
+/* Nobody watches: the agent is gone, or stopped. */
+START_TEST(nobody_needs_to_watch_for_that) {
+    pid_t server;
+
+    bear_silence(SILENCE_MS);
+    serve();
+    write_some(20);
+    target_close(target);
+    target = NULL;
+    server = far_server(&far, uids[2]);
+    kill(server, SIGSTOP);
+    write_some(50);
+    read_all();
+    kill(server, SIGCONT);
+    open_target();
+    write_some(20);
+    watch_until(2);
+}
+END_TEST
+
+/* One that says nothing while it is opened keeps nobody from being served. */
+START_TEST(one_that_is_silent_from_the_beginning_is_left_out) {
+    far.mute = uids[2];
+    bear_silence(SILENCE_MS);
+    serve();
+    assert_voters(2);
+    write_some(50);
+    far.mute = NULL;
+    fill_again(2);
+    assert_voters(3);
+}
+END_TEST
+
+START_TEST(a_host_that_cannot_be_reached_is_left_out) {
+    settings.replicas[2].access = &dead.access;
+    reopen();
+    serve();
+    assert_voters(2);
+    write_some(50);
+    far.away = true;
+    watch();
+    watch();
+    assert_voters(2); /* its data are served on */
+    write_some(50);
+    far.away = false;
+    stop();
+    settings.replicas[2].access = &far.access;
+    reopen();
+    serve();
+    assert_voters(2);
+    read_all();
+    fill_again(2);
+    read_all();
+}
+END_TEST
+
+START_TEST(one_that_runs_is_taken_over_with_its_sessions) {
+    serve();
+    write_some(50);
+    reopen();
+    assert_voters(3);
+    ck_assert_uint_eq(far.opened, 2);
+    write_some(50);
+    settings.epoch = 2;
+    reopen();
+    target_status(target, &status);
+    ck_assert_int_eq(status.state, TARGET_DOWN);
+    checker_disconnect(&checker);
+    serve();
+    assert_voters(3);
+    read_all();
+}
+END_TEST
+
+/* Nobody tells the one before, and it is not even looked at: its clients hear of no write that
+ * the next does not know. */
+START_TEST(the_next_target_fences_the_one_before) {
+    uint64_t answered;
+
+    serve();
+    write_some(50);
+    open_other(2);
+    ck_assert_msg(start_other() == 0, "%s", why.message);
+    answered = checker.answered;
+    if (checker.fd >= 0)
+        ck_assert(!checker_write(&checker, 20));
+    ck_assert_uint_eq(checker.answered, answered);
+    become_other();
+    assert_voters(2);
+    read_all();
+    write_some(50);
+    (void)target_watch(other, &why);
+    ck_assert(!daemon_runs(first_run));
+}
+END_TEST
+
+/* It comes back with what it has written by itself: that is thrown away. */
+START_TEST(what_the_one_before_wrote_alone_is_thrown_away) {
+    serve();
+    write_some(50);
+    open_other(2);
+    ck_assert_int_eq(start_other(), 0);
+    checker_write(&checker, 20);
+    become_other();
+    read_all();
+    write_some(30);
+    ck_assert_int_eq(target_watch(other, &why), -1);
+    ck_assert_int_eq(target_start(other, &why), -1);
+    ck_assert_int_eq(why.kind, ERROR_CONFLICT);
+    dead.away = false;
+    settings.replicas[0].access = &dead.access;
+    fill_again(0);
+    assert_voters(3);
+    read_all();
+    stop();
+    assert_equal(0, 1);
+}
+END_TEST
+
+/* The two that are left differ, and each may be the one that an answered write is missing on. */
+START_TEST(what_was_on_its_way_when_a_host_died_is_not_guessed) {
+    struct target_scrub scrub = { 0 };
+    int outcome;
+
+    serve();
+    write_some(50);
+    kill_daemon();
+    damage_hole(1, 5);
+    settings.silence_ms = 5 * SILENCE_MS; /* the dead one is waited for so long */
+    open_other(2);
+    ck_assert_msg(start_other() == 0, "%s", why.message);
+    become_other();
+    assert_voters(2);
+    ck_assert(status.resynchronizing);
+    do {
+        outcome = target_scrub(target, &scrub, SIZE, &err);
+        assert_done(outcome);
+    } while (outcome > 0);
+    ck_assert_int_eq(scrub.undecided, 1);
+    ck_assert_int_eq(scrub.damaged, 0);
+    target_status(target, &status);
+    ck_assert(status.resynchronizing); /* no stop is clean as long as one is refused */
+    read_all();
+    stop();
+}
+END_TEST
+
+START_TEST(one_session_of_two_is_not_enough_to_take_over) {
+    serve();
+    write_some(50);
+    its = settings;
+    open_other(2);
+    target_close(other);
+    its.replicas[2].access = &dead.access;
+    ck_assert_int_eq(target_open(&its, &other, &why), 0);
+    ck_assert_int_eq(start_other(), -1);
+    ck_assert_int_eq(why.kind, ERROR_UNAVAILABLE);
+    write_some(20);
+    ck_assert_int_eq(replica_epoch(&settings.replicas[1], &err), 2);
+    ck_assert_int_eq(replica_epoch(&settings.replicas[2], &err), 1);
+}
+END_TEST
+
+static const char *certificates(const char *name) {
+    static char paths[2][80];
+    char *path = paths[strcmp(name, "ours") == 0];
+
+    snprintf(path, sizeof(paths[0]), "%s/%s", top, name);
+    ck_assert(mkdir(path, 0700) == 0 && make_certificates(path));
+    return path;
+}
+
+START_TEST(both_sides_know_each_other_by_their_certificates) {
+    const char *ours = certificates("ours"), *theirs = certificates("theirs");
+
+    far.tls_directory = settings.tls_directory = ours;
+    reopen();
+    serve();
+    assert_voters(3);
+    write_some(50);
+    stop();
+    settings.tls_directory = theirs; /* one of us is not who it says that it is */
+    reopen();
+    ck_assert_int_eq(start(), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    settings.tls_directory = NULL;
+    reopen();
+    ck_assert_int_eq(start(), -1);
+    settings.tls_directory = ours;
+    reopen();
+    serve();
+    assert_voters(3);
+    read_all();
+    far.tls_directory = NULL; /* nor is anything told to one without TLS */
+    far_kill(&far, uids[1]);
+    write_some(20);
+    watch_until(2);
+    ck_assert_int_eq(target_rebuild(target, &settings.replicas[1], NULL, 0, &err), -1);
+    assert_voters(2);
+    write_some(20);
+}
+END_TEST
+
+static struct target_scrub scrub_all(void) {
+    struct target_scrub scrub = { 0 };
+    int outcome;
+
+    do {
+        outcome = target_scrub(target, &scrub, SIZE / 7, &err);
+        ck_assert_msg(outcome >= 0, "%s", err.message);
+        checker_send(&checker, 4);
+        watch();
+        ck_assert(checker_wait(&checker));
+    } while (outcome > 0);
+    return scrub;
+}
+
+/* By sums of what stands on each host's disk: the bytes stay there. */
+START_TEST(replicas_of_other_hosts_are_compared_and_mended) {
+    struct target_scrub scrub;
+
+    bear_silence(SILENCE_MS);
+    serve();
+    write_some(100);
+    scrub = scrub_all();
+    ck_assert_int_eq(scrub.at_bytes, SIZE);
+    ck_assert_int_eq(scrub.damaged + scrub.undecided, 0);
+    damage_hole(2, 5);
+    damage_hole(0, 9);
+    scrub = scrub_all();
+    ck_assert_int_eq(scrub.damaged, 2);
+    ck_assert_int_eq(scrub.undecided, 0);
+    watch();
+    ck_assert_int_eq(status.replicas[0].mismatches, 1);
+    ck_assert_int_eq(status.replicas[1].mismatches, 0);
+    ck_assert_int_eq(status.replicas[2].mismatches, 1);
+    assert_done(target_repair(target, uids[2], 0, &err));
+    do {
+        checker_send(&checker, 8);
+        watch();
+        ck_assert(checker_wait(&checker));
+    } while (status.job == TARGET_REPAIR);
+    ck_assert_msg(status.job == TARGET_REPAIRED, "%s", status.job_error.message);
+    scrub = scrub_all();
+    ck_assert_int_eq(scrub.damaged, 1);
+    reopen(); /* who comes next does not know the session's name */
+    ck_assert_int_eq(target_repair(target, uids[2], 0, &err), -1);
+    target_status(target, &status);
+    ck_assert_int_eq(status.job, TARGET_REPAIR_FAILED);
+    assert_voters(3);
+    far.away = true;
+    scrub = (struct target_scrub){ 0 };
+    ck_assert_int_eq(target_scrub(target, &scrub, SIZE, &err), -1);
+    ck_assert_int_eq(scrub.at_bytes, 0);
+}
+END_TEST
+
+/* As long as a relay waits for it, and where that is too long it is stale. */
+START_TEST(one_that_lags_is_not_damaged) {
+    struct target_scrub scrub = { 0 };
+    pid_t lagging, waker;
+
+    bear_silence(10 * SILENCE_MS);
+    serve();
+    write_some(100);
+    lagging = far_server(&far, uids[2]);
+    ck_assert_int_eq(kill(lagging, SIGSTOP), 0);
+    checker_send(&checker, 4);
+    waker = fork();
+    if (waker == 0) {
+        poll(NULL, 0, SILENCE_MS / 2);
+        kill(lagging, SIGCONT);
+        _exit(0);
+    }
+    while (target_scrub(target, &scrub, SIZE, &err) > 0)
+        ;
+    ck_assert_int_eq(scrub.at_bytes, SIZE);
+    ck_assert_int_eq(scrub.damaged + scrub.undecided, 0);
+    ck_assert_int_eq(waitpid(waker, NULL, 0), waker);
+    ck_assert(checker_wait(&checker));
+    watch();
+    ck_assert_int_eq(status.replicas[2].mismatches, 0);
+}
+END_TEST
+
+/* The two others are lost: who serves it here in an earlier epoch has no part in it. */
+START_TEST(one_of_another_host_is_believed_in_its_epoch) {
+    char lost[2][80];
+
+    serve();
+    write_some(100);
+    stop();
+    for (unsigned i = 0; i < 2; i++) {
+        snprintf(lost[i], sizeof(lost[i]), "%.64s.lost", pools[2 * i]);
+        ck_assert_int_eq(rename(pools[2 * i], lost[i]), 0);
+    }
+    ck_assert_int_eq(start(), -1);
+    target_status(target, &status);
+    ck_assert_int_eq(status.finding, TARGET_LACKS_VOTES);
+
+    settings.salvage = 1;
+    settings.believed = uids[1];
+    settings.epoch = 3;
+    reopen();
+    serve();
+    assert_voters(1);
+    read_all();
+    write_some(20);
+    stop();
+    settings.epoch = 2;
+    reopen();
+    ck_assert_int_eq(start(), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+
+    ck_assert_int_eq(rename(lost[0], pools[0]), 0);
+    settings.epoch = 4;
+    reopen();
+    serve();
+    assert_voters(1);
+    read_all();
+    stop();
+}
+END_TEST
+
+START_TEST(a_snapshot_needs_files_here) {
+    serve();
+    write_some(20);
+    ck_assert_int_eq(target_snapshot(target, VOLUME, 0, &err), -1);
+    watch();
+    assert_voters(3);
+    write_some(20);
+    read_all();
+}
+END_TEST
+
+START_TEST(it_grows_and_changes_its_replicas) {
+    struct replica all[2] = { settings.replicas[0], settings.replicas[1] };
+
+    serve();
+    write_some(20);
+    checker_disconnect(&checker);
+    assert_done(target_resize(target, SIZE * 2, &err));
+    ck_assert(connect_checker());
+    read_all();
+    while (target_scale(target, all, 2, 0, &err) > 0)
+        watch();
+    assert_voters(2);
+    ck_assert_int_eq(far_server(&far, uids[2]), 0);
+}
+END_TEST
+
+CHECK_MAIN_WITH(
+    "target far", adopt_daemons(), begin_far, end_far,
+    a_log_here_decides_about_a_replica_of_another_host,
+    the_log_of_another_host_does_not_decide_where_a_replica_is_here,
+    logs_of_other_hosts_decide_where_a_volume_has_no_replica_here,
+    a_host_that_hangs_while_blocks_are_decided_prevents_no_start, hosts_without_logs_decide_nothing,
+    a_clean_stop_ends_the_logs_of_other_hosts, replicas_of_other_hosts_have_all_that_one_here_has,
+    one_whose_host_dies_is_left_out_and_filled_again, one_that_says_nothing_is_cut_off,
+    one_is_found_silent_while_no_client_sends_anything, nobody_needs_to_watch_for_that,
+    one_that_is_silent_from_the_beginning_is_left_out, a_host_that_cannot_be_reached_is_left_out,
+    one_that_runs_is_taken_over_with_its_sessions, the_next_target_fences_the_one_before,
+    what_the_one_before_wrote_alone_is_thrown_away,
+    what_was_on_its_way_when_a_host_died_is_not_guessed,
+    one_session_of_two_is_not_enough_to_take_over, both_sides_know_each_other_by_their_certificates,
+    replicas_of_other_hosts_are_compared_and_mended, one_that_lags_is_not_damaged,
+    one_of_another_host_is_believed_in_its_epoch, a_snapshot_needs_files_here,
+    it_grows_and_changes_its_replicas)

@@ -1,0 +1,288 @@
+/*
+ * A pool that takes no writes, goes away or is full, while the volume is in use: it costs its
+ * replica, and no write.
+ */
+#include "tests/unit/replication/engine/target_test.h"
+
+static struct replica all[REPLICAS]; /* the first one in a pool of its own file system */
+
+static bool mount_pool(const char *size) {
+    return small_disk(pools[REPLICAS], size);
+}
+
+static void remount_pool(unsigned long flags) {
+    ck_assert_int_eq(mount(NULL, pools[REPLICAS], NULL, MS_REMOUNT | flags, NULL), 0);
+}
+
+static enum replica_health health(void) {
+    unsigned i = 0;
+
+    while (strcmp(status.replicas[i].replica.uid, uids[REPLICAS]) != 0)
+        i++;
+    return status.replicas[i].look.health;
+}
+
+/* Fills what does not vote. */
+static void make_whole(void) {
+    while (target_scale(target, all, REPLICAS, 0, &err) > 0)
+        await_job();
+    assert_voters(REPLICAS);
+}
+
+/* Of three replicas one is in a file system that comes and goes; false: that is not ours to do. */
+static bool serve_with_pool(const char *size) {
+    if (!mount_pool(size))
+        return false;
+    all[0] = (struct replica){ .pool = pools[REPLICAS], .uid = uids[REPLICAS] };
+    all[1] = settings.replicas[1];
+    all[2] = settings.replicas[2];
+    serve();
+    ck_assert_int_eq(target_scale(target, all, REPLICAS, 0, &err), 1);
+    await_job();
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+    settings.replicas[0] = all[0];
+    write_some(50);
+    return true;
+}
+
+static void assert_equal_at_last(void) {
+    read_all();
+    stop();
+    assert_equal(REPLICAS, 1);
+    assert_equal(REPLICAS, 2);
+    umount2(pools[REPLICAS], MNT_DETACH);
+}
+
+START_TEST(a_pool_that_takes_no_writes_is_done_without) {
+    if (!serve_with_pool("size=8m"))
+        return;
+    stop();
+    remount_pool(MS_RDONLY);
+    serve();
+    assert_voters(2);
+    write_some(50);
+    watch();
+    ck_assert_int_eq(health(), REPLICA_READ_ONLY);
+    ck_assert_int_eq(target_scale(target, all, REPLICAS, 0, &err), -1);
+    write_some(20);
+    remount_pool(0);
+    make_whole();
+    assert_equal_at_last();
+}
+END_TEST
+
+START_TEST(a_pool_that_vanishes_costs_its_replica) {
+    if (!serve_with_pool("size=8m"))
+        return;
+    ck_assert_int_eq(umount2(pools[REPLICAS], MNT_DETACH), 0);
+    for (int i = 0; i < 5; i++) {
+        write_some(10);
+        watch();
+    }
+    assert_voters(2);
+    ck_assert_int_eq(health(), REPLICA_GONE);
+    ck_assert_int_eq(status.failures, 0);
+    ck_assert(mount_pool("size=8m")); /* another disk in its place */
+    make_whole();
+    assert_equal_at_last();
+}
+END_TEST
+
+START_TEST(a_pool_that_is_full_takes_no_copy) {
+    struct replica four[REPLICAS + 1];
+
+    if (!mount_pool("size=100k"))
+        return;
+    serve();
+    write_some(96);
+    memcpy(four, settings.replicas, sizeof(all));
+    four[REPLICAS] = (struct replica){ .pool = pools[REPLICAS], .uid = uids[REPLICAS] };
+    ck_assert_int_eq(target_scale(target, four, REPLICAS + 1, 0, &err), 1);
+    do {
+        checker_send(&checker, 4);
+        watch();
+        ck_assert_msg(checker_wait(&checker), "%s", last_words()); /* and nobody is sent away */
+    } while (status.job == TARGET_REBUILD);
+    ck_assert_int_eq(status.job, TARGET_REBUILD_FAILED);
+    ck_assert_msg(strstr(status.job_error.message, "space") != NULL, "%s",
+                  status.job_error.message);
+    assert_voters(3);
+    ck_assert_uint_eq(status.wanted, 3);
+    remount_pool(0);
+    ck_assert_int_eq(mount(NULL, pools[REPLICAS], NULL, MS_REMOUNT, "size=16m"),
+                     0); /* there is room now */
+    ck_assert_int_eq(target_scale(target, four, REPLICAS + 1, 0, &err), 1);
+    target_status(target, &status);
+    ck_assert_str_eq(status.job_error.message, ""); /* of the one before */
+    checker_disconnect(&checker);
+    await_job();
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s", status.job_error.message);
+    ck_assert_uint_eq(status.wanted, 4);
+    ck_assert(connect_checker());
+    assert_equal_at_last();
+}
+END_TEST
+
+/* Behind the back of all, between two looks, while a client writes. */
+static void exchange_while_written(const char *by) {
+    char aside[80];
+
+    checker_send(&checker, 8);
+    snprintf(aside, sizeof(aside), "%s/aside", top);
+    ck_assert_int_eq(rename(pools[1], aside), 0);
+    if (by)
+        ck_assert_int_eq(rename(by, pools[1]), 0);
+    else if (mkdir(pools[1], 0700) == 0) /* as its agent makes it anew, being told that it is */
+        assert_done(replica_create(&settings.replicas[1], VOLUME, MAXIMUM, NULL, &err));
+    watch();
+    watch();
+    ck_assert_int_eq(status.state, TARGET_SERVING);
+    assert_voters(2);
+    ck_assert_msg(checker_wait(&checker), "%s", last_words()); /* and nobody is sent away */
+    ck_assert_int_eq(status.failures, 0);
+}
+
+static void make_whole_at_last(void) {
+    memcpy(all, settings.replicas, sizeof(all));
+    make_whole();
+    read_all();
+    stop();
+    assert_equal(0, 1);
+    assert_equal(0, 2);
+}
+
+START_TEST(a_disk_that_is_exchanged_decides_nothing) {
+    serve();
+    write_some(50);
+    exchange_while_written(NULL);
+    make_whole_at_last();
+}
+END_TEST
+
+/* The volume goes on without its pool for two generations; then it is filled in another directory,
+ * and the first one comes back. */
+START_TEST(a_disk_of_long_ago_decides_nothing) {
+    char old[80];
+
+    snprintf(old, sizeof(old), "%s/old", top);
+    ck_assert_int_eq(rename(pools[1], old), 0);
+    ck_assert_int_eq(mkdir(pools[1], 0700), 0);
+    serve();
+    write_some(20);
+    memcpy(all, settings.replicas, sizeof(all));
+    make_whole();
+    exchange_while_written(old);
+    make_whole_at_last();
+}
+END_TEST
+
+static void move_pool(unsigned i, const char *name) {
+    char aside[80];
+
+    snprintf(aside, sizeof(aside), "%s/%s%u", top, name, i);
+    ck_assert_int_eq(rename(pools[i], aside), 0);
+}
+
+static void move_pool_back(unsigned i, const char *name) {
+    char aside[80];
+
+    snprintf(aside, sizeof(aside), "%s/%s%u", top, name, i);
+    ck_assert_int_eq(rename(aside, pools[i]), 0);
+}
+
+static void assert_refuses_writes(void) {
+    watch();
+    ck_assert_int_eq(status.state, TARGET_DOWN);
+    ck_assert_msg(strstr(err.message, "can be written to, and") != NULL, "%s", err.message);
+    ck_assert(!daemon_runs(run));
+    checker_disconnect(&checker);
+    ck_assert_int_eq(target_start(target, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+}
+
+START_TEST(fewer_linked_replicas_than_the_quorum_take_no_writes) {
+    serve();
+    write_some(50);
+    move_pool(0, "away");
+    move_pool(1, "away");
+    assert_refuses_writes();
+    move_pool_back(0, "away");
+    serve();
+    read_all();
+    stop();
+}
+END_TEST
+
+START_TEST(a_second_pool_that_vanishes_later_stops_the_writes) {
+    serve();
+    write_some(30);
+    move_pool(0, "away");
+    watch();
+    assert_voters(2);
+    write_some(30);
+    move_pool(2, "away");
+    assert_refuses_writes();
+    move_pool_back(0, "away"); /* stale: it forms no quorum with the one that stayed */
+    ck_assert_int_eq(start(), -1);
+    move_pool_back(2, "away");
+    serve();
+    read_all();
+    stop();
+}
+END_TEST
+
+START_TEST(a_volume_without_any_replica_says_so_and_names_each) {
+    serve();
+    write_some(10);
+    stop();
+    for (unsigned i = 0; i < REPLICAS; i++)
+        move_pool(i, "away");
+    ck_assert_int_eq(start(), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_msg(strstr(err.message, "None of the 3 replicas of the volume") != NULL, "%s",
+                  err.message);
+    for (unsigned i = 0; i < REPLICAS; i++) {
+        ck_assert_ptr_nonnull(strstr(err.message, uids[i]));
+        move_pool_back(i, "away");
+    }
+    serve();
+    read_all();
+    stop();
+}
+END_TEST
+
+/* A copy of the replica, which another program has open, does not stand for the file that the
+ * daemon writes to. */
+START_TEST(a_replica_whose_path_leads_to_another_open_file_is_excluded) {
+    autoclose int other = -1;
+    struct flock lock = { .l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 100, .l_len = 200 };
+    char command[700], path[300];
+
+    serve();
+    write_some(30);
+    watch();
+    assert_voters(REPLICAS);
+    snprintf(path, sizeof(path), "%s/copy", top);
+    snprintf(command, sizeof(command), "cp -a '%s' '%s'", pools[1], path);
+    ck_assert_int_eq(system(command), 0);
+    move_pool(1, "away");
+    ck_assert_int_eq(rename(path, pools[1]), 0);
+    other = open(file_of(1, "data"), O_RDWR | O_CLOEXEC);
+    ck_assert_int_ge(other, 0);
+    ck_assert_int_eq(fcntl(other, F_OFD_SETLK, &lock), 0);
+    watch();
+    assert_voters(REPLICAS - 1);
+    write_some(30);
+    read_all();
+    stop();
+}
+END_TEST
+
+CHECK_MAIN_WITH("target pools", adopt_daemons(), begin, end,
+                a_pool_that_takes_no_writes_is_done_without, a_pool_that_vanishes_costs_its_replica,
+                a_pool_that_is_full_takes_no_copy, a_disk_that_is_exchanged_decides_nothing,
+                a_disk_of_long_ago_decides_nothing,
+                fewer_linked_replicas_than_the_quorum_take_no_writes,
+                a_second_pool_that_vanishes_later_stops_the_writes,
+                a_volume_without_any_replica_says_so_and_names_each,
+                a_replica_whose_path_leads_to_another_open_file_is_excluded)

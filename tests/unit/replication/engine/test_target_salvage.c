@@ -1,0 +1,339 @@
+/*
+ * What lost its majority is served from one replica when an operator says so, and whatever comes
+ * back later is none of it.
+ */
+#include "tests/unit/replication/engine/target_test.h"
+
+static uint32_t then[BLOCKS]; /* what the replica has that is believed */
+
+static void remember(void) {
+    memcpy(then, checker.least, sizeof(then));
+}
+
+static void expect_then(void) {
+    memcpy(checker.least, then, sizeof(then));
+    memcpy(checker.most, then, sizeof(then));
+}
+
+static void move_away(unsigned i) {
+    char away[80];
+
+    snprintf(away, sizeof(away), "%s.away", pools[i]);
+    ck_assert_int_eq(rename(pools[i], away), 0);
+}
+
+static void bring_back(unsigned i) {
+    char away[80];
+
+    snprintf(away, sizeof(away), "%s.away", pools[i]);
+    ck_assert_int_eq(rename(away, pools[i]), 0);
+}
+
+static struct replica_state state_of(unsigned i) {
+    const struct replica replica = { .pool = pools[i], .uid = uids[i] };
+    struct replica_look look;
+
+    replica_look(&replica, VOLUME, &look);
+    ck_assert(look.has_state);
+    return look.state;
+}
+
+static void put_state(unsigned i, const struct replica_state *state) {
+    const struct replica replica = { .pool = pools[i], .uid = uids[i] };
+
+    assert_done(replica_write_state(&replica, state, &err));
+}
+
+static void reopen(void) {
+    target_close(target);
+    open_target();
+}
+
+static void believe(int64_t salvage, const char *uid) {
+    settings.salvage = salvage;
+    settings.believed = uid;
+    settings.weighed = false;
+    reopen();
+}
+
+static void assert_lacks_votes(void) {
+    ck_assert_int_eq(start(), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    target_status(target, &status);
+    ck_assert_int_eq(status.state, TARGET_DOWN);
+    ck_assert_int_eq(status.finding, TARGET_LACKS_VOTES);
+}
+
+static void assert_flaw(const char *uid, enum target_flaw expected) {
+    enum target_flaw flaw = TARGET_NO_FLAW;
+
+    ck_assert_int_eq(target_may_believe(target, uid, &flaw, &err),
+                     expected == TARGET_NO_FLAW ? 0 : -1);
+    ck_assert_msg(flaw == expected, "%d: %s", flaw, err.message);
+}
+
+static void scale(unsigned count) {
+    while (target_scale(target, settings.replicas, count, 0, &err) > 0) {
+        do {
+            poll(NULL, 0, 2);
+            watch();
+        } while (status.job == TARGET_REBUILD);
+    }
+    assert_voters(count);
+}
+
+/* The third misses what the others write, in generations that it does not know; then it is alone.
+ */
+static void leave_the_third_behind(void) {
+    serve();
+    write_some(200);
+    remember();
+    assert_done(target_drop(target, uids[2], &err));
+    write_some(200);
+    rebuild(2);
+    assert_done(target_drop(target, uids[2], &err));
+    remember();
+    write_some(200);
+    stop();
+    move_away(0);
+    move_away(1);
+    assert_lacks_votes();
+}
+
+START_TEST(what_comes_back_is_none_of_it_whatever_it_knows) {
+    leave_the_third_behind();
+    assert_flaw(uids[2], TARGET_NO_FLAW);
+    assert_flaw(uids[0], TARGET_AWAY);
+    assert_flaw(uids[3], TARGET_UNFIT);
+
+    believe(1, uids[2]);
+    expect_then();
+    serve();
+    assert_voters(1);
+    read_all();
+    write_some(100);
+    stop();
+
+    bring_back(0); /* a majority of the volume that was, and later */
+    bring_back(1);
+    ck_assert_int_gt(state_of(2).generation.id.number, state_of(0).generation.id.number);
+    move_away(2);
+    believe(1, NULL);
+    assert_lacks_votes();
+    bring_back(2);
+    serve();
+    assert_voters(1);
+    read_all();
+    checker_disconnect(&checker);
+    scale(3);
+    ck_assert(connect_checker());
+    read_all();
+    write_some(50);
+    stop();
+    assert_equal(0, 2);
+    assert_equal(1, 2);
+    ck_assert_int_eq(start(), 0);
+}
+END_TEST
+
+/* Both have a generation that the other does not know, of one number. */
+START_TEST(of_one_number_the_salvaged_one_counts) {
+    struct replica_state lost;
+
+    leave_the_third_behind();
+    believe(1, uids[2]);
+    expect_then();
+    serve();
+    stop();
+    bring_back(0);
+    lost = state_of(0);
+    ck_assert_int_lt(lost.generation.id.number, generation_floor(1));
+    lost.generation.id.number = generation_floor(1) - 1; /* as far as anybody can have come */
+    lost.generation.wanted = 1;
+    put_state(0, &lost);
+    serve();
+    assert_voters(1);
+    read_all();
+    stop();
+}
+END_TEST
+
+START_TEST(what_is_served_needs_no_word) {
+    settings.weighed = true;
+    reopen();
+    ck_assert_int_eq(start(), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    target_status(target, &status);
+    ck_assert_int_eq(status.finding, TARGET_HAS_VOTES);
+    ck_assert(!daemon_runs(run));
+
+    settings.weighed = false; /* and behind an unclean stop it has them, too */
+    reopen();
+    serve();
+    write_some(50);
+    kill_daemon();
+    checker_disconnect(&checker);
+    settings.weighed = true;
+    reopen();
+    ck_assert_int_eq(start(), -1);
+    target_status(target, &status);
+    ck_assert_int_eq(status.finding, TARGET_HAS_VOTES);
+    ck_assert(!daemon_runs(run));
+    settings.weighed = false;
+    reopen();
+    serve();
+    read_all();
+    stop();
+}
+END_TEST
+
+/* What they say of themselves is a majority, and too few of them can be served. */
+START_TEST(what_cannot_be_opened_is_no_vote) {
+    serve();
+    write_some(200);
+    remember();
+    stop();
+    ck_assert_int_eq(truncate(file_of(0, "data"), SIZE), 0);
+    ck_assert_int_eq(truncate(file_of(1, "data"), SIZE), 0);
+    settings.size_bytes = 2 * SIZE;
+    reopen();
+    ck_assert_int_eq(start(), -1);
+
+    settings.weighed = true;
+    reopen();
+    assert_lacks_votes();
+    ck_assert(!daemon_runs(run));
+    assert_flaw(uids[0], TARGET_UNFIT);
+    assert_flaw(uids[2], TARGET_NO_FLAW);
+    believe(1, uids[2]);
+    expect_then();
+    serve();
+    assert_voters(1);
+    read_all();
+    stop();
+}
+END_TEST
+
+START_TEST(a_block_in_which_two_differ_is_refused_until_one_is_believed) {
+    serve();
+    write_some(200);
+    remember();
+    damage(1, 7);
+    assert_done(target_drop(target, uids[0], &err));
+    ck_assert(!checker_read(&checker));
+    watch();
+    checker_disconnect(&checker);
+    kill_daemon();
+    watch();
+    serve();
+    ck_assert(!checker_read(&checker));
+    stop();
+    believe(1, uids[2]);
+    expect_then();
+    serve();
+    assert_voters(1);
+    read_all();
+    stop();
+}
+END_TEST
+
+START_TEST(what_is_not_whole_is_not_believed) {
+    struct replica_state state;
+
+    leave_the_third_behind();
+    state = state_of(2);
+    state.mark = REPLICA_EMPTY; /* as one is until it is filled */
+    put_state(2, &state);
+    assert_lacks_votes();
+    assert_flaw(uids[2], TARGET_UNFILLED);
+    believe(1, uids[2]);
+    assert_lacks_votes();
+    ck_assert_int_eq(state_of(2).mark, REPLICA_EMPTY);
+
+    state.mark = REPLICA_DIRTY;
+    state.generation.size_bytes = 512; /* it has missed that the volume grew */
+    put_state(2, &state);
+    ck_assert_int_eq(truncate(file_of(2, "data"), SIZE - 512), 0);
+    assert_lacks_votes();
+    assert_flaw(uids[2], TARGET_UNFIT);
+    ck_assert_int_eq(state_of(2).generation.id.number, state.generation.id.number);
+    ck_assert_int_eq(unlink(file_of(2, "state")), 0);
+    assert_lacks_votes();
+    assert_flaw(uids[2], TARGET_AWAY);
+}
+END_TEST
+
+/* Whoever dies before it is known that it was done has it done again: nothing is lost by it, and a
+ * replica as it was before is not believed once more. */
+START_TEST(a_word_counts_once) {
+    struct replica_state before;
+
+    leave_the_third_behind();
+    before = state_of(2);
+    believe(1, uids[2]);
+    expect_then();
+    serve();
+    write_some(100);
+    checker_disconnect(&checker);
+    kill_daemon();
+    reopen();
+    serve();
+    read_all();
+    stop();
+
+    bring_back(0);
+    settings.replicas[1] = settings.replicas[2];
+    settings.count = 2;
+    reopen();
+    serve();
+    checker_disconnect(&checker);
+    scale(2);
+    stop();
+    put_state(2, &before); /* somebody has put a copy in its place */
+    assert_lacks_votes();
+    ck_assert_int_eq(state_of(2).generation.id.number, before.generation.id.number);
+}
+END_TEST
+
+/* The word after it may name another: that one outranks the first. */
+START_TEST(the_next_word_may_name_another) {
+    leave_the_third_behind();
+    believe(7, uids[2]);
+    expect_then();
+    serve();
+    write_some(100);
+    stop();
+    bring_back(0);
+    move_away(2);
+    believe(9, uids[0]);
+    assert_done(start());
+    assert_voters(1);
+    stop();
+    bring_back(2);
+    believe(9, NULL);
+    assert_done(start());
+    assert_voters(1);
+    ck_assert_int_lt(state_of(2).generation.id.number, state_of(0).generation.id.number);
+    stop();
+}
+END_TEST
+
+START_TEST(salvages_have_an_end) {
+    struct target_settings wrong = settings;
+    struct target *none = NULL;
+
+    wrong.salvage = SALVAGES_MOST + 1;
+    target_close(target);
+    target = NULL;
+    ck_assert_int_eq(target_open(&wrong, &none, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+}
+END_TEST
+
+CHECK_MAIN_WITH("target salvage", adopt_daemons(), begin, end,
+                what_comes_back_is_none_of_it_whatever_it_knows,
+                of_one_number_the_salvaged_one_counts, what_is_served_needs_no_word,
+                what_cannot_be_opened_is_no_vote,
+                a_block_in_which_two_differ_is_refused_until_one_is_believed,
+                what_is_not_whole_is_not_believed, a_word_counts_once,
+                the_next_word_may_name_another, salvages_have_an_end)

@@ -1,0 +1,227 @@
+#include "tests/unit/replication/engine/target_test.h"
+
+static struct replica all[LENGTH(uids)];
+
+/* Has these replicas and no others, while the checker writes; how often it had to connect anew. */
+static unsigned scale_to(const char *wish) {
+    struct replica wished[LENGTH(uids)];
+    unsigned count = 0, gone = 0;
+    int outcome = 1;
+
+    for (; wish[count]; count++)
+        wished[count] = all[wish[count] - 'a'];
+    while (outcome > 0) {
+        watch();
+        if (status.state == TARGET_SERVING && checker.fd < 0) {
+            ck_assert(connect_checker());
+            gone++;
+        }
+        if (status.state == TARGET_SERVING)
+            outcome = target_scale(target, wished, count, 0, &err);
+        checker_send(&checker, 4);
+        checker_wait(&checker);
+    }
+    ck_assert_msg(outcome == 0, "%s", err.message);
+    watch();
+    ck_assert_uint_eq(status.voters, count);
+    ck_assert_uint_eq(status.wanted, count);
+    if (checker.fd < 0) {
+        ck_assert(connect_checker());
+        gone++;
+    }
+    write_some(10);
+    read_all();
+    return gone;
+}
+
+static void begin_with(unsigned count) {
+    begin();
+    for (unsigned i = 0; i < LENGTH(uids); i++)
+        all[i] = (struct replica){ .pool = pools[i], .uid = uids[i] };
+    if (count == REPLICAS)
+        return;
+    target_close(target);
+    settings.count = count;
+    settings.volume = "00000000-0000-4000-8000-00000000f001";
+    for (unsigned i = 0; i < REPLICAS; i++)
+        nftw(file_of(i, ""), remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    open_target();
+    assert_done(target_create(target, &err));
+}
+
+static void begin_three(void) {
+    begin_with(REPLICAS);
+}
+
+START_TEST(one_becomes_three_and_one_again) {
+    end();
+    begin_with(1);
+    serve();
+    write_some(100);
+    ck_assert_uint_eq(scale_to("abc"), 1); /* between one and two, and no more */
+    stop();
+    assert_equal(0, 1);
+    assert_equal(0, 2);
+    serve();
+    ck_assert_uint_eq(scale_to("c"), 1);
+    stop();
+    settings.replicas[0] = all[2];
+    target_close(target);
+    open_target();
+    serve();
+    read_all();
+    assert_voters(1);
+}
+END_TEST
+
+START_TEST(an_only_one_is_exchanged_for_another) {
+    end();
+    begin_with(1);
+    serve();
+    write_some(100);
+    ck_assert_uint_ge(scale_to("b"), 1); /* there are two meanwhile */
+}
+END_TEST
+
+START_TEST(three_become_five_and_two) {
+    serve();
+    write_some(100);
+    ck_assert_uint_eq(scale_to("abcde"), 1);
+    stop();
+    for (unsigned i = 1; i < 5; i++)
+        assert_equal(0, i);
+    serve();
+    ck_assert_uint_eq(scale_to("be"), 1);
+    stop();
+    assert_equal(1, 4);
+}
+END_TEST
+
+/* The daemon begins anew for it, with another threshold. */
+START_TEST(one_joins_while_the_others_are_resynchronized) {
+    serve();
+    write_some(100);
+    checker_send(&checker, 10);
+    kill_daemon();
+    checker_wait(&checker);
+    watch();
+    ck_assert_int_eq(start(), 1);
+    damage(1, 5);
+    ck_assert_int_eq(target_scale(target, all, 4, 0, &err), 1);
+    do {
+        watch();
+    } while (status.job == TARGET_REBUILD && status.state != TARGET_DOWN);
+    ck_assert_msg(status.job == TARGET_REBUILT, "%s; %s", status.job_error.message, err.message);
+    assert_voters(4);
+    ck_assert(status.resynchronizing);
+    ck_assert(connect_checker());
+    read_all();
+    ck_assert_int_eq(target_scale(target, all, 3, 0, &err), -1); /* each vote may be needed */
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert(resynchronize());
+    stop();
+    assert_equal(0, 1);
+    assert_equal(0, 3);
+}
+END_TEST
+
+START_TEST(one_goes_out_as_another_comes_in) {
+    serve();
+    write_some(100);
+    ck_assert_uint_eq(scale_to("abd"), 0);
+    ck_assert_uint_eq(status.count, 3);
+    stop();
+    assert_equal(0, 3);
+}
+END_TEST
+
+START_TEST(one_that_is_gone_for_good_is_left_out_of_the_number) {
+    serve();
+    write_some(50);
+    ck_assert_int_eq(unlink(file_of(2, "data")), 0);
+    watch();
+    assert_voters(2);
+    ck_assert_uint_eq(scale_to("ab"), 0);
+    ck_assert_int_eq(unlink(file_of(1, "data")), 0);
+    watch(); /* the other one is needed: fewer than the quorum take no writes */
+    ck_assert_int_eq(status.state, TARGET_DOWN);
+    ck_assert_int_eq(start(), -1);
+}
+END_TEST
+
+START_TEST(what_its_owner_has_left_is_gone_on_with) {
+    serve();
+    write_some(96);
+    ck_assert_int_eq(target_scale(target, all, 4, 1, &err), 1);
+    watch();
+    ck_assert_int_eq(status.job, TARGET_REBUILD);
+    target_close(target);
+    settings.count = 4;
+    settings.replicas[3] = all[3];
+    open_target();
+    assert_voters(3);
+    ck_assert_uint_eq(status.wanted, 3);
+    ck_assert_uint_eq(scale_to("abcd"), 1);
+    kill_daemon();
+    checker_disconnect(&checker);
+    watch();
+    ck_assert_int_eq(start(), 1);
+    assert_voters(4);
+    ck_assert(connect_checker());
+    read_all();
+}
+END_TEST
+
+START_TEST(nobody_has_none_or_too_many) {
+    struct replica many[REPLICAS_MOST + 1] = { all[0] };
+
+    ck_assert_int_eq(target_scale(target, all, 3, 0, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT); /* it is not served */
+    serve();
+    ck_assert_int_eq(target_scale(target, all, 0, 0, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
+    ck_assert_int_eq(target_scale(target, many, LENGTH(many), 0, &err), -1);
+    ck_assert_int_eq(target_scale(target, all, 3, 0, &err), 0);
+}
+END_TEST
+
+/* As when its host was thought dead: what it knows is old, and it writes none of it. */
+START_TEST(who_was_taken_over_from_changes_nothing) {
+    struct target_settings elsewhere = settings;
+    struct target *first;
+    char place[64];
+
+    serve();
+    write_some(20);
+    kill_daemon();
+    checker_disconnect(&checker);
+    first = target;
+    snprintf(place, sizeof(place), "%s/other", top);
+    elsewhere.run = place;
+    assert_done(target_open(&elsewhere, &target, &err));
+    strcpy(run, place);
+    serve();
+    write_some(20);
+    ck_assert_int_eq(target_drop(first, uids[0], &err), -1);
+    ck_assert_int_eq(target_scale(first, all, 2, 0, &err), -1);
+    ck_assert_msg(strstr(err.message, "taken over") != NULL, "%s", err.message);
+    assert_done(target_stop(first, &err));
+    ck_assert_int_eq(target_start(first, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    target_close(first);
+
+    write_some(20);
+    read_all();
+    ck_assert(resynchronize());
+    stop();
+    start_clean();
+    assert_voters(3);
+}
+END_TEST
+
+CHECK_MAIN_WITH("target scale", adopt_daemons(), begin_three, end, one_becomes_three_and_one_again,
+                an_only_one_is_exchanged_for_another, three_become_five_and_two,
+                one_joins_while_the_others_are_resynchronized, one_goes_out_as_another_comes_in,
+                one_that_is_gone_for_good_is_left_out_of_the_number,
+                what_its_owner_has_left_is_gone_on_with, nobody_has_none_or_too_many,
+                who_was_taken_over_from_changes_nothing)

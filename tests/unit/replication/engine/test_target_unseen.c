@@ -1,0 +1,106 @@
+/*
+ * A replica that nobody can look at for a while, as when its disk or its host is busy: nothing is
+ * known of it, so nothing is done to it.
+ */
+#include "tests/unit/replication/engine/target_test.h"
+
+#include "replication/engine/replica_access.h"
+
+static struct replica_access here;
+static const char *unseen; /* the uid of one that no look succeeds at; NULL: none */
+
+static void look(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                 struct replica_look *ret) {
+    if (!unseen || strcmp(unseen, replica->uid) != 0) {
+        replica_here.look(arg, replica, volume, epoch, ret);
+        return;
+    }
+    *ret = (struct replica_look){ .health = REPLICA_FAILING, .epoch = -1 };
+    error_set(&ret->why, ERROR_UNAVAILABLE, "Input/output error");
+}
+
+static void begin_unseen(void) {
+    unseen = NULL;
+    here = replica_here;
+    here.look = look;
+    begin();
+    target_close(target);
+    settings.here = &here;
+    open_target();
+}
+
+/* It was whole when it was opened, and the daemon has it open. */
+START_TEST(one_that_is_not_seen_behind_an_unclean_stop_votes) {
+    serve();
+    write_some(50);
+    kill_daemon();
+    checker_disconnect(&checker);
+    ck_assert_int_eq(start(), 1);
+    unseen = uids[1];
+    watch();
+    ck_assert(connect_checker());
+    assert_voters(3);
+    ck_assert(!was_logged("too short"));
+    unseen = NULL;
+    read_all();
+    ck_assert(resynchronize());
+    stop();
+    assert_equal(0, 1);
+    assert_equal(0, 2);
+}
+END_TEST
+
+START_TEST(a_volume_grows_when_all_are_seen) {
+    serve();
+    unseen = uids[2];
+    ck_assert_int_eq(target_resize(target, SIZE * 2, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert(strstr(err.message, "could not be looked at: Input/output error"));
+    assert_voters(3);
+    ck_assert_int_eq(status.size_bytes, SIZE);
+    write_some(20);
+    unseen = NULL;
+    checker_disconnect(&checker);
+    assert_done(target_resize(target, SIZE * 2, &err));
+    assert_voters(3);
+}
+END_TEST
+
+START_TEST(one_that_is_not_seen_is_not_filled_anew) {
+    struct stat before, after;
+
+    serve();
+    write_some(50);
+    assert_done(target_drop(target, uids[2], &err));
+    ck_assert_int_eq(stat(file_of(2, "data"), &before), 0);
+    unseen = uids[2];
+    ck_assert_int_eq(target_rebuild(target, &settings.replicas[2], NULL, 0, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_int_eq(stat(file_of(2, "data"), &after), 0);
+    ck_assert_int_eq(after.st_blocks, before.st_blocks);
+    ck_assert_int_eq(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+    assert_voters(2);
+    write_some(20);
+    unseen = NULL;
+    rebuild(2);
+    assert_voters(3);
+    read_all();
+}
+END_TEST
+
+START_TEST(a_stop_says_who_was_not_seen) {
+    serve();
+    write_some(20);
+    unseen = uids[0];
+    stop();
+    ck_assert(was_logged("could not be looked at: Input/output error"));
+    ck_assert(!was_logged("lags behind"));
+    unseen = NULL;
+    ck_assert_int_eq(start(), 1);
+    assert_voters(3);
+}
+END_TEST
+
+CHECK_MAIN_WITH("target unseen", adopt_daemons(), begin_unseen, end,
+                one_that_is_not_seen_behind_an_unclean_stop_votes, a_volume_grows_when_all_are_seen,
+                one_that_is_not_seen_is_not_filled_anew, a_stop_says_who_was_not_seen)

@@ -1,0 +1,378 @@
+/*
+ * A write log as the daemon's side appends to it and the other side reads it, with all that may be
+ * wrong with its file.
+ */
+#include "replication/engine/write_log.h"
+#include "replication/engine/write_log_format.h"
+#include "tests/lib/check_main.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define REPLICA "00000000-0000-4000-8000-00000000000a"
+
+static char top[32], path[128];
+static const char *directory;
+static struct arena *arena;
+static struct error err;
+static const struct generation_id none = { 0 }, first = { 5, "abc" }, second = { 6, "def" };
+static struct write_log_header *mapped;
+static struct write_log_block blocks[64];
+
+static void begin(void) {
+    char run[64];
+
+    strcpy(top, "/tmp/test-write-log-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(top));
+    arena = arena_new();
+    snprintf(run, sizeof(run), "%s/run", top);
+    directory = write_log_directory(arena, run);
+    snprintf(path, sizeof(path), "%s/%s", directory, REPLICA);
+    write_log_prepare();
+}
+
+static int remove_one(const char *name, const struct stat *facts, int kind, struct FTW *place) {
+    (void)facts, (void)kind, (void)place;
+    return remove(name);
+}
+
+static void end(void) {
+    if (mapped)
+        munmap(mapped, WRITE_LOG_SIZE);
+    mapped = NULL;
+    arena_free(arena);
+    nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static void begin_log(const struct generation_id *before, const struct generation_id *next) {
+    ck_assert_msg(write_log_begin(directory, REPLICA, before, next, &err) == 0, "%s", err.message);
+    if (!mapped && next->number > 0)
+        mapped = write_log_open(path);
+}
+
+static void append(uint64_t offset, size_t size, unsigned char value) {
+    static unsigned char data[65536];
+    const struct iovec iov = { data, size };
+
+    memset(data, value, size);
+    write_log_append(mapped, offset, &iov, 1);
+}
+
+static struct write_log read_log(void) {
+    struct write_log ret;
+
+    write_log_read(arena, directory, REPLICA, &ret);
+    return ret;
+}
+
+static unsigned list(void) {
+    const struct write_log read = read_log();
+
+    return write_log_blocks(&read, blocks, LENGTH(blocks));
+}
+
+static bool is_of(const struct generation_id *generation) {
+    const struct write_log read = read_log();
+
+    return generation_same(&read.generation, generation);
+}
+
+static uint32_t sum_of(unsigned char value) {
+    unsigned char sector[WRITE_LOG_SECTOR];
+
+    memset(sector, value, sizeof(sector));
+    return write_log_sum_of(sector, sizeof(sector));
+}
+
+START_TEST(the_sum_is_crc_32c) {
+    ck_assert_uint_eq(write_log_sum_slow((const unsigned char *)"123456789", 9), 0xe3069283);
+    ck_assert_uint_eq(write_log_sum_of("123456789", 9), 0xe3069283);
+}
+END_TEST
+
+START_TEST(the_newest_write_of_each_sector_counts) {
+    begin_log(&none, &first);
+    append(0, 4096, 1);
+    append(8192, 8192, 2);
+    append(512, 1024, 3);
+    ck_assert_uint_eq(list(), 3);
+    ck_assert_uint_eq(blocks[0].block, 0); /* written last */
+    ck_assert_uint_eq(blocks[0].known, 0xff);
+    ck_assert_uint_eq(blocks[0].sums[0], sum_of(1));
+    ck_assert_uint_eq(blocks[0].sums[1], sum_of(3));
+    ck_assert_uint_eq(blocks[0].sums[2], sum_of(3));
+    ck_assert_uint_eq(blocks[0].sums[3], sum_of(1));
+    ck_assert_uint_eq(blocks[1].block, 3);
+    ck_assert_uint_eq(blocks[2].block, 2);
+    ck_assert_uint_eq(blocks[2].sums[7], sum_of(2));
+}
+END_TEST
+
+START_TEST(a_sector_written_in_part_has_no_sum) {
+    begin_log(&none, &first);
+    append(0, 4096, 1);
+    append(300, 1000, 2); /* of the sectors 0 to 2 only 1 wholly */
+    ck_assert_uint_eq(list(), 1);
+    ck_assert_uint_eq(blocks[0].mask, 0xff);
+    ck_assert_uint_eq(blocks[0].known, 0xff & ~5u);
+    ck_assert_uint_eq(blocks[0].sums[1], sum_of(2));
+    ck_assert_uint_eq(blocks[0].sums[3], sum_of(1));
+}
+END_TEST
+
+START_TEST(data_in_pieces_have_the_sums_of_the_whole) {
+    static unsigned char data[12288];
+    struct iovec iov[32];
+    unsigned count = 0;
+    size_t at = 0;
+
+    begin_log(&none, &first);
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (unsigned char)(i * 7 + i / 512);
+    for (size_t size = 1; at < sizeof(data); size = size * 3 + 1) {
+        size_t length = size < sizeof(data) - at ? size : sizeof(data) - at;
+
+        iov[count++] = (struct iovec){ data + at, length };
+        iov[count++] = (struct iovec){ data, 0 };
+        at += length;
+    }
+    write_log_append(mapped, 4096 + 1024, iov, count);
+    ck_assert_uint_eq(list(), 4);
+    ck_assert_uint_eq(blocks[0].block, 4);
+    ck_assert_uint_eq(blocks[0].known, 3);
+    ck_assert_uint_eq(blocks[3].known, 0xff & ~3u);
+    for (unsigned i = 0; i < 8; i++)
+        ck_assert_uint_eq(blocks[2].sums[i], write_log_sum_of(data + 3072 + (size_t)i * 512, 512));
+}
+END_TEST
+
+START_TEST(a_discard_is_a_run_of_zeros) {
+    begin_log(&none, &first);
+    append(4096, 4096, 1);
+    write_log_append_run(mapped, 1024, 4096 * 3, true);
+    ck_assert_uint_eq(read_log().count, 4);
+    ck_assert_uint_eq(list(), 4);
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned wanted = blocks[i].block == 0 ? 0xfc : blocks[i].block == 3 ? 3 : 0xff;
+
+        ck_assert_uint_eq(blocks[i].mask, wanted);
+        ck_assert_uint_eq(blocks[i].known, wanted);
+        ck_assert_uint_eq(blocks[i].sums[blocks[i].block == 3 ? 0 : 7], sum_of(0));
+    }
+    write_log_append_run(mapped, 0, 4096 * 2 + 512, false); /* and a copy, of what is not seen */
+    ck_assert_uint_eq(list(), 4);
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_uint_eq(blocks[i].known, blocks[i].block < 2    ? 0
+                                           : blocks[i].block == 2 ? 0xfe
+                                                                  : 3);
+}
+END_TEST
+
+START_TEST(a_run_longer_than_the_list_still_counts_for_what_is_listed) {
+    begin_log(&none, &first);
+    write_log_append_run(mapped, 0, UINT64_C(1) << 60, true);
+    append(4096000, 512, 1);
+    ck_assert_uint_eq(list(), LENGTH(blocks));
+    ck_assert_uint_eq(blocks[0].block, 1000);
+    ck_assert_uint_eq(blocks[0].known, 0xff);
+    ck_assert_uint_eq(blocks[0].sums[0], sum_of(1));
+    ck_assert_uint_eq(blocks[0].sums[1], sum_of(0));
+}
+END_TEST
+
+START_TEST(the_last_entries_are_kept_when_the_ring_is_full) {
+    begin_log(&none, &first);
+    for (unsigned i = 0; i < WRITE_LOG_ENTRIES + 100; i++)
+        append((uint64_t)i * 4096, 512, (unsigned char)i);
+    ck_assert_uint_eq(read_log().count, WRITE_LOG_ENTRIES);
+    ck_assert_uint_eq(list(), LENGTH(blocks));
+    ck_assert_uint_eq(blocks[0].block, WRITE_LOG_ENTRIES + 99);
+    ck_assert_uint_eq(read_log().entries[0].where >> 16, 100);
+}
+END_TEST
+
+START_TEST(entries_are_the_same_behind_a_text) {
+    struct write_log read, parsed = { 0 };
+    char *text;
+
+    begin_log(&none, &first);
+    for (unsigned i = 0; i < 100; i++)
+        append((uint64_t)i * 4096, 512, (unsigned char)i);
+    read = read_log();
+    text = arena_text(arena, write_log_text(arena, &read));
+    write_log_parse(arena, text, &parsed);
+    ck_assert_uint_eq(parsed.count, 100);
+    ck_assert_mem_eq(parsed.entries, read.entries, 100 * sizeof(*read.entries));
+    text[5] = text[5] == '0' ? '1' : '0';
+    text[96 + 7] = 'x';
+    text[96 * 99 + 50] = '\0'; /* cut off */
+    write_log_parse(arena, text, &parsed);
+    ck_assert_uint_eq(parsed.count, 97);
+    write_log_parse(arena, "", &parsed);
+    ck_assert_uint_eq(parsed.count, 0);
+}
+END_TEST
+
+/* ---- generations ---- */
+
+START_TEST(entries_of_another_generation_do_not_count) {
+    begin_log(&none, &first);
+    append(0, 4096, 1);
+    begin_log(&none, &first); /* which it is already */
+    ck_assert_uint_eq(list(), 1);
+    ck_assert(is_of(&first));
+    begin_log(&first, &second);
+    ck_assert_uint_eq(list(), 1);
+    ck_assert(is_of(&second));
+    begin_log(&none, &first);
+    ck_assert_uint_eq(list(), 0);
+    append(0, 4096, 2);
+    ck_assert_uint_eq(list(), 1);
+    begin_log(&second, &second);
+    ck_assert_uint_eq(list(), 0);
+}
+END_TEST
+
+START_TEST(a_log_that_is_ended_is_not_active_and_says_nothing) {
+    begin_log(&none, &first);
+    ck_assert(mapped->active);
+    append(0, 4096, 1);
+    begin_log(&none, &none);
+    ck_assert(!mapped->active);
+    ck_assert_int_eq(read_log().generation.number, 0);
+    ck_assert_uint_eq(list(), 0);
+    begin_log(&first, &second);
+    ck_assert(mapped->active);
+    ck_assert_uint_eq(list(), 0);
+}
+END_TEST
+
+START_TEST(a_removed_log_leaves_nothing_and_begins_anew) {
+    begin_log(&none, &first);
+    append(0, 4096, 1);
+    write_log_remove(directory, REPLICA);
+    ck_assert_int_eq(access(directory, F_OK), -1);
+    munmap(mapped, WRITE_LOG_SIZE);
+    mapped = NULL;
+    begin_log(&first, &second);
+    ck_assert_uint_eq(list(), 0);
+    append(0, 4096, 1);
+    ck_assert_uint_eq(list(), 1);
+}
+END_TEST
+
+START_TEST(no_log_is_made_for_what_is_not_logged) {
+    ck_assert_int_eq(write_log_begin(directory, REPLICA, &none, &none, &err), 0);
+    ck_assert_int_eq(access(path, F_OK), -1);
+    ck_assert_uint_eq(list(), 0);
+}
+END_TEST
+
+/* ---- files ---- */
+
+START_TEST(an_entry_that_is_not_whole_is_left_out) {
+    begin_log(&none, &first);
+    for (unsigned i = 0; i < 3; i++)
+        append(i * UINT64_C(4096), 4096, 1);
+    write_log_entries(mapped)[1].sums[3] ^= 1;
+    ck_assert_uint_eq(list(), 2);
+    write_log_entries(mapped)[2] = write_log_entries(mapped)[0]; /* of another number */
+    ck_assert_uint_eq(list(), 1);
+    atomic_fetch_add(&mapped->made, 1); /* one that was begun */
+    ck_assert_uint_eq(list(), 1);
+}
+END_TEST
+
+START_TEST(a_counter_that_cannot_be_gives_no_entries) {
+    begin_log(&none, &first);
+    append(0, 4096, 1);
+    atomic_store(&mapped->made, UINT64_MAX);
+    ck_assert_uint_eq(list(), 0);
+    atomic_store(&mapped->floor, UINT64_MAX);
+    atomic_store(&mapped->made, 1);
+    ck_assert_uint_eq(list(), 0);
+    atomic_store(&mapped->floor, 0);
+    ck_assert_uint_eq(list(), 1);
+}
+END_TEST
+
+static void assert_made_anew(void) {
+    ck_assert_uint_eq(list(), 0);
+    ck_assert_int_eq(read_log().generation.number, 0);
+    begin_log(&first, &second);
+    ck_assert_uint_eq(list(), 0);
+    ck_assert(is_of(&second));
+}
+
+START_TEST(a_log_of_another_boot_or_version_is_made_anew) {
+    for (unsigned i = 0; i < 4; i++) {
+        begin_log(&none, &first);
+        append(0, 4096, 1);
+        if (i == 0)
+            mapped->magic++;
+        else if (i == 1)
+            mapped->version++;
+        else if (i == 2)
+            mapped->entries++;
+        else
+            mapped->boot[0] ^= 1;
+        munmap(mapped, WRITE_LOG_SIZE);
+        mapped = NULL;
+        assert_made_anew();
+    }
+}
+END_TEST
+
+START_TEST(a_log_that_is_cut_off_is_made_anew) {
+    begin_log(&none, &first);
+    append(0, 4096, 1);
+    munmap(mapped, WRITE_LOG_SIZE);
+    mapped = NULL;
+    ck_assert_int_eq(truncate(path, 5000), 0);
+    assert_made_anew();
+}
+END_TEST
+
+START_TEST(garbage_gives_no_entries) {
+    begin_log(&none, &first);
+    srandom(7);
+    for (unsigned round = 0; round < 20; round++) {
+        unsigned char *bytes = (unsigned char *)write_log_entries(mapped);
+
+        for (size_t i = 0; i < WRITE_LOG_ENTRIES * sizeof(struct write_log_entry); i++)
+            bytes[i] = (unsigned char)random();
+        atomic_store(&mapped->made, (uint64_t)random() << 31 | (uint64_t)random());
+        atomic_store(&mapped->floor, (uint64_t)random());
+        ck_assert_uint_eq(list(), 0);
+    }
+}
+END_TEST
+
+START_TEST(what_is_no_file_is_no_log) {
+    begin_log(&none, &first);
+    munmap(mapped, WRITE_LOG_SIZE);
+    mapped = NULL;
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(symlink("/etc/passwd", path), 0);
+    ck_assert_uint_eq(list(), 0);
+    assert_made_anew();
+    write_log_remove(directory, REPLICA);
+    ck_assert_int_eq(mkdir(directory, 0700), 0);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    ck_assert_int_eq(write_log_begin(directory, REPLICA, &none, &first, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+}
+END_TEST
+
+CHECK_MAIN_WITH("write log", true, begin, end, the_sum_is_crc_32c,
+                the_newest_write_of_each_sector_counts, a_sector_written_in_part_has_no_sum,
+                data_in_pieces_have_the_sums_of_the_whole, a_discard_is_a_run_of_zeros,
+                a_run_longer_than_the_list_still_counts_for_what_is_listed,
+                the_last_entries_are_kept_when_the_ring_is_full, entries_are_the_same_behind_a_text,
+                entries_of_another_generation_do_not_count,
+                a_log_that_is_ended_is_not_active_and_says_nothing,
+                a_removed_log_leaves_nothing_and_begins_anew, no_log_is_made_for_what_is_not_logged,
+                an_entry_that_is_not_whole_is_left_out, a_counter_that_cannot_be_gives_no_entries,
+                a_log_of_another_boot_or_version_is_made_anew, a_log_that_is_cut_off_is_made_anew,
+                garbage_gives_no_entries, what_is_no_file_is_no_log)
