@@ -11,8 +11,8 @@
 #include "declared/definition.h"
 #include "declared/phases.h"
 #include "policy/rule.h"
-#include "storage/forced_recovery.h"
-#include "storage/pool_states.h"
+#include "replication/node/forced_recovery.h"
+#include "replication/node/pool_states.h"
 #include "json/yaml_print.h"
 
 #include <stdio.h>

@@ -14,8 +14,8 @@
 #include "kubernetes/bridge.h"
 #include "ledger/settings.h"
 #include "policy/rule.h"
+#include "replication/node/agent.h"
 #include "rpc/amqp/amqp.h"
-#include "storage/agent.h"
 
 static const char *const log_levels[] = { "debug", "info", "warning", "error", NULL };
 static const char *const log_formats[] = { "text", "json", NULL };

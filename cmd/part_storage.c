@@ -1,7 +1,7 @@
 #include "cmd/part.h"
 #include "cmd/parts.h"
 #include "identity/own_user.h"
-#include "storage/agent.h"
+#include "replication/node/agent.h"
 
 #define STORAGE "storage"
 

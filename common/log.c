@@ -56,7 +56,7 @@ static struct {
     { ROOT ".provision", "declared", LOG_INFO },
     { ROOT ".replicated", "replicated", LOG_INFO },
     { ROOT ".rpc", "rpc", LOG_INFO },
-    { ROOT ".storage", "storage", LOG_INFO },
+    { ROOT ".storage", "replication/node", LOG_INFO },
     { ROOT ".volume", "volume", LOG_INFO },
 };
 /* clang-format on */

@@ -21,7 +21,49 @@ libscoria_a_SOURCES += \
 	replication/engine/target_rebuild.c replication/engine/target_revert.c \
 	replication/engine/target_repair.c replication/engine/target_salvage.c replication/engine/target_scale.c replication/engine/target_scrub.c replication/engine/target_serve.c \
 	replication/engine/target_snapshot.c replication/engine/target_state.c replication/engine/target_watch.c \
-	replication/engine/write_log.c replication/engine/write_log.h replication/engine/write_log_format.h
+	replication/engine/write_log.c replication/engine/write_log.h replication/engine/write_log_format.h \
+	replication/node/agent.c replication/node/agent.h \
+	replication/node/connections.c replication/node/connections.h \
+	replication/node/copies.c replication/node/copies.h \
+	replication/node/digs.c replication/node/digs.h \
+	replication/node/forced_recovery.c replication/node/forced_recovery.h \
+	replication/node/gates.c replication/node/gates.h \
+	replication/node/hanging.c replication/node/hanging.h \
+	replication/node/held.c replication/node/held.h \
+	replication/node/instance.c replication/node/instance.h \
+	replication/node/keeper.c replication/node/keeper.h replication/node/keeper.private.h replication/node/keeper_mend.c \
+	replication/node/keeper_gates.c replication/node/keeper_hang.c replication/node/keeper_revert.c replication/node/keeper_salvage.c replication/node/keeper_scrub.c \
+	replication/node/keeper_paper.c replication/node/keeper_paper.h \
+	replication/node/keeper_snapshots.c \
+	replication/node/keeper_work.c \
+	replication/node/knocks.c replication/node/knocks.h \
+	replication/node/nbd_server.c replication/node/nbd_server.h \
+	replication/node/near.c replication/node/near.h \
+	replication/node/options.c \
+	replication/node/places.c replication/node/places.h \
+	replication/node/pool_calls.c replication/node/pool_calls.h \
+	replication/node/pool_lock.c replication/node/pool_lock.h \
+	replication/node/pool_look.c replication/node/pool_look.h \
+	replication/node/pool_states.c replication/node/pool_states.h \
+	replication/node/pools.c replication/node/pools.h \
+	replication/node/rebuild_failures.c replication/node/rebuild_failures.h \
+	replication/node/rebuilds.c replication/node/rebuilds.h \
+	replication/node/remote.c replication/node/remote.h \
+	replication/node/replica_calls.c replication/node/replica_calls.h \
+	replication/node/replica_client.c replication/node/replica_client.h \
+	replication/node/replica_service.c replication/node/replica_service.h \
+	replication/node/replicas.c replication/node/replicas.h \
+	replication/node/reports.c replication/node/reports.h \
+	replication/node/room.c replication/node/room.h \
+	replication/node/session_ends.c replication/node/session_ends.h \
+	replication/node/sessions.c replication/node/sessions.h \
+	replication/node/target_health.c replication/node/target_health.h \
+	replication/node/target_text.c replication/node/target_text.h \
+	replication/node/targets.c replication/node/targets.h \
+	replication/node/tls_directory.c replication/node/tls_directory.h \
+	replication/node/wanted.c replication/node/wanted.h \
+	replication/node/watches.c replication/node/watches.h \
+	replication/node/wish.c replication/node/wish.h
 
 # It is loaded into a program that has no sanitizers, whatever ours has.
 preload_sources = $(srcdir)/replication/engine/daemon_preload.c $(srcdir)/replication/engine/daemon_preload_writes.c \
@@ -33,7 +75,8 @@ replication/engine/daemon_preload.so: $(preload_sources) $(srcdir)/replication/e
 replication/engine/daemon_environment.$(OBJEXT): replication/engine/daemon_preload.so
 CLEANFILES += replication/engine/daemon_preload.so
 
-EXTRA_DIST += replication/engine/daemon_preload.c replication/engine/daemon_preload_writes.c replication/engine/daemon_release.c tests/unit/replication/engine/target_test.h
+EXTRA_DIST += replication/engine/daemon_preload.c replication/engine/daemon_preload_writes.c replication/engine/daemon_release.c \
+	tests/unit/replication/engine/target_test.h tests/unit/replication/node/storage_test.h
 
 if HAVE_CHECK
 slow_tests += \
@@ -54,7 +97,11 @@ slow_tests += \
 	tests/unit/replication/engine/test_target_scale \
 	tests/unit/replication/engine/test_target_scrub \
 	tests/unit/replication/engine/test_target_snapshot \
-	tests/unit/replication/engine/test_target_unseen
+	tests/unit/replication/engine/test_target_unseen \
+	tests/unit/replication/node/test_targets \
+	tests/unit/replication/node/test_replica_service \
+	tests/unit/replication/node/test_session_tls \
+	tests/unit/replication/node/test_gates
 check_PROGRAMS += \
 	tests/unit/replication/engine/test_generation \
 	tests/unit/replication/engine/test_justify \
@@ -66,5 +113,19 @@ check_PROGRAMS += \
 	tests/unit/replication/engine/test_replica \
 	tests/unit/replication/engine/test_replica_dig \
 	tests/unit/replication/engine/test_replica_epoch \
-	tests/unit/replication/engine/test_write_log
+	tests/unit/replication/engine/test_write_log \
+	tests/unit/replication/node/test_forced_recovery \
+	tests/unit/replication/node/test_knocks \
+	tests/unit/replication/node/test_near \
+	tests/unit/replication/node/test_pool_calls \
+	tests/unit/replication/node/test_pool_lock \
+	tests/unit/replication/node/test_pool_states \
+	tests/unit/replication/node/test_pools \
+	tests/unit/replication/node/test_rebuild_failures \
+	tests/unit/replication/node/test_reports \
+	tests/unit/replication/node/test_room \
+	tests/unit/replication/node/test_target_health \
+	tests/unit/replication/node/test_tls_directory \
+	tests/unit/replication/node/test_wanted \
+	tests/unit/replication/node/test_wish
 endif

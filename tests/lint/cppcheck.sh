@@ -2,7 +2,7 @@
 # Static analysis by cppcheck. What it is told to leave: a NULL that ends the arguments of a
 # variadic function is a pointer here; it does not know cleanup attributes; the heaps of worker.c,
 # detached_call.c and patience_trim.c are read only where they were written, as is what the lists of
-# grpc/ and storage/ have; a text of identity_none.c is longer than its fallback.
+# grpc/ and replication/node/ have; a text of identity_none.c is longer than its fallback.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh
@@ -17,8 +17,8 @@ cppcheck --quiet --error-exitcode=1 --std=c11 -j "$(nproc)" -I. -DHAVE_LIBVIRT \
     --suppress=uninitvar:common/worker.c --suppress=uninitvar:common/detached_call.c \
     --suppress=uninitvar:compute/patience_trim.c --suppress=uninitvar:compute/assist_jobs.c \
     --suppress=uninitvar:grpc/connection.c --suppress=uninitvar:grpc/server.c \
-    --suppress=uninitvar:storage/knocks.c \
-    --suppress=uninitvar:storage/replicas.c --suppress=uninitvar:storage/reports.c \
-    --suppress=uninitvar:storage/targets.c \
+    --suppress=uninitvar:replication/node/knocks.c \
+    --suppress=uninitvar:replication/node/replicas.c --suppress=uninitvar:replication/node/reports.c \
+    --suppress=uninitvar:replication/node/targets.c \
     --suppress=arrayIndexOutOfBoundsCond:identity/identity_none.c \
     "${folders[@]}"

@@ -20,11 +20,11 @@ declared           common json config policy db ledger
 manager            common json config policy client db rpc drivers ledger volume declared
 api                common json config http policy identity db rpc drivers ledger volume declared
 compute            common json config http identity client
-storage            common json config http identity client replication/engine
+replication/node   common json config http identity client replication/engine
 kubernetes         common json config http identity client
 grpc               common http
 csi                common json config http identity client grpc
-cmd                common json config http policy identity client db rpc drivers ledger volume declared manager api compute kubernetes storage grpc csi
+cmd                common json config http policy identity client db rpc drivers ledger volume declared manager api compute kubernetes replication/node grpc csi
 '
 declare -A may=()
 folders=()

@@ -180,6 +180,7 @@ START_TEST(a_logger_keeps_its_name_when_its_folder_moves) {
     } rows[] = {
         { "scoria.provision", "declared/controller.c" },
         { "scoria.engine", "replication/engine/target_watch.c" },
+        { "scoria.storage", "replication/node/pools.c" },
     };
 
     for (size_t i = 0; i < LENGTH(rows); i++) {

@@ -13,14 +13,14 @@
 #define SHOTS 2
 #define ASKED 20 /* requests, some of them again and again */
 
-struct wish { /* as storage/wish.h has it */
+struct wish { /* as replication/node/wish.h has it */
     bool wanted, claimed, lets_in;
     int64_t generation, epoch, number, attempt;
     unsigned snapshot;
     bool done;
 };
 
-struct agent { /* as storage/keeper_revert.c does it */
+struct agent { /* as replication/node/keeper_revert.c does it */
     struct wish wish;
     bool has_target, copies;
     int64_t number, attempt, reverted;

@@ -1,0 +1,269 @@
+#include "replication/node/agent.h"
+
+#include "client/volumes.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "identity/own_user.h"
+#include "replication/node/instance.h"
+#include "replication/node/knocks.h"
+#include "replication/node/pool_lock.h"
+#include "replication/node/pools.h"
+#include "replication/node/rebuilds.h"
+#include "replication/node/remote.h"
+#include "replication/node/targets.h"
+#include "replication/node/wanted.h"
+#include "json/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#define SECTION  "storage"
+#define STOP_MS  15000 /* a daemon has ten seconds for an answer */
+#define KNOCK_MS 1000
+#define MIB      (INT64_C(1) << 20)
+#define POOLS    64
+
+struct storage_agent {
+    struct arena *arena;
+    int lock;
+    int64_t until_us; /* calls to the API end then; 0: not yet */
+    struct client api;
+    struct reports *reports;
+    struct rebuilds *rebuilds, *scrubs;
+    struct knocks *knocks;
+    struct remote *remote;
+    struct pools *pools;
+    struct pool_lock locks[POOLS];
+    unsigned lock_count;
+    struct targets *targets;
+    struct wanted *wanted;
+};
+
+/* ---- what it is told ---- */
+
+static void set_replicas(void *arg, struct wish *const *wishes, unsigned count) {
+    const struct storage_agent *agent = arg;
+
+    remote_set(agent->remote, wishes, count);
+    pools_set(agent->pools, wishes, count);
+}
+
+static void set_volumes(void *arg, struct wish *const *wishes, unsigned count) {
+    const struct storage_agent *agent = arg;
+
+    targets_set(agent->targets, wishes, count);
+}
+
+static const char **held(void *arg, struct arena *arena) {
+    const struct storage_agent *agent = arg;
+
+    return targets_held(agent->targets, arena);
+}
+
+/* ---- configuration ---- */
+
+static int read_label(json_t *labels, const char *item, const char *pool, struct error *err) {
+    const char *equals = strchr(item, '=');
+    json_t *value = equals ? json_string(equals + 1) : NULL;
+
+    if (!value || equals == item)
+        return error_set(err, ERROR_BAD_REQUEST, "[%s] labels: %s is not key=value", pool, item);
+    return json_object_setn_new(labels, item, (size_t)(equals - item), value);
+}
+
+static bool has_plain_name(const char *name) {
+    size_t length = strlen(name);
+
+    return length > 0 && length <= 63 &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == length;
+}
+
+static int read_pool(struct storage_agent *agent, const struct config *config, const char *name,
+                     struct pool_settings *ret, struct error *err) {
+    json_t *labels = json_keep(agent->arena, json_object());
+    const char *path = config_text(config, name, "path"), *item;
+
+    if (!has_plain_name(name))
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[storage] enabled_pools: %s cannot be a pool's name: letters of lower "
+                         "case, digits, '-' and '.', at most 63",
+                         name);
+    if (!path || path[0] != '/')
+        return error_set(err, ERROR_BAD_REQUEST, "[%s] path: an absolute path is needed", name);
+    for (size_t i = 0; (item = config_item(config, name, "labels", i)); i++) {
+        if (read_label(labels, item, name, err) < 0)
+            return -1;
+    }
+    *ret = (struct pool_settings){ .name = name, .path = path, .labels = labels };
+    return 0;
+}
+
+/* One that is not there yet is locked when it comes. */
+static int lock_pool(struct storage_agent *agent, struct pool_settings *pool, struct error *err) {
+    pool->lock = &agent->locks[agent->lock_count++];
+    *pool->lock = POOL_LOCK_NONE;
+    if (pool_lock_begin(pool->lock, pool->path, pool->name, err) == 0)
+        return 0;
+    return error_context(err, "[%s] path", pool->name);
+}
+
+static int start_pools(struct storage_agent *agent, const struct storage_agent_settings *settings,
+                       struct error *err) {
+    const struct config *config = settings->config;
+    struct pool_settings *pools = arena_alloc(agent->arena, POOLS * sizeof(*pools));
+    struct pools_settings of = {
+        .pools = pools,
+        .node = settings->node,
+        .api = agent->api,
+        .reports = agent->reports,
+        .address = remote_address(agent->remote),
+        .sessions = remote_sessions(agent->remote),
+        .run_directory = settings->run_directory,
+        .knocks = agent->knocks,
+        .heartbeat_ms = config_int(config, SECTION, "heartbeat_interval") * 1000,
+    };
+    const char *name;
+
+    for (; (name = config_item(config, SECTION, "enabled_pools", of.count)); of.count++) {
+        if (of.count == POOLS)
+            return error_set(err, ERROR_BAD_REQUEST, "[storage] enabled_pools: more than %d",
+                             POOLS);
+        if (read_pool(agent, config, name, &pools[of.count], err) < 0 ||
+            lock_pool(agent, &pools[of.count], err) < 0)
+            return -1;
+    }
+    if (remote_serve(agent->remote, pools, of.count, err) < 0)
+        return -1;
+    return pools_start(&of, &agent->pools, err);
+}
+
+/* ---- begin ---- */
+
+/* Whoever works here, works here alone. */
+static int take_directory(struct storage_agent *agent, const char *path, struct error *err) {
+    agent->lock = open(arena_join(agent->arena, path, "/lock", NULL),
+                       O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (agent->lock < 0)
+        return error_errno(err, ERROR_BAD_REQUEST, "[storage] run_directory: %s", path);
+    if (flock(agent->lock, LOCK_EX | LOCK_NB) < 0)
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "[storage] run_directory: another agent works in %s", path);
+    return 0;
+}
+
+static int open_remote(struct storage_agent *agent, const struct storage_agent_settings *settings,
+                       struct error *err) {
+    const struct remote_settings of = { .config = settings->config,
+                                        .run_directory = settings->run_directory,
+                                        .api = agent->api,
+                                        .knocks = agent->knocks };
+
+    return remote_open(&of, &agent->remote, err);
+}
+
+static void make_targets(struct storage_agent *agent,
+                         const struct storage_agent_settings *settings) {
+    const struct config *config = settings->config;
+    const struct keeper_settings of = {
+        .node = settings->node,
+        .run_directory = settings->run_directory,
+        .remote = remote_access(agent->remote),
+        .sessions = remote_sessions(agent->remote),
+        .gates = remote_gates(agent->remote),
+        .knocks = agent->knocks,
+        .tls_directory = remote_tls_directory(agent->remote),
+        .program = config_text(config, SECTION, "daemon"),
+        .reports = agent->reports,
+        .rebuilds = agent->rebuilds,
+        .rebuild_speed = config_int(config, SECTION, "rebuild_speed") * MIB,
+        .scrubs = agent->scrubs,
+        .scrub_speed = config_int(config, SECTION, "scrub_speed") * MIB,
+        .scrub_interval_s = config_int(config, SECTION, "scrub_interval"),
+        .timeout_ms = config_int(config, SECTION, "daemon_timeout") * 1000,
+    };
+
+    agent->targets = targets_new(&of);
+    targets_adopt(agent->targets);
+}
+
+static int start(struct storage_agent *agent, const struct storage_agent_settings *settings,
+                 struct error *err) {
+    struct reports_settings reports = { .node = settings->node };
+    struct wanted_settings wanted = {
+        .node = settings->node,
+        .set_replicas = set_replicas,
+        .set_volumes = set_volumes,
+        .held = held,
+        .arg = agent,
+    };
+
+    if (settings->run_directory[0] != '/')
+        return error_set(err, ERROR_BAD_REQUEST, "[storage] run_directory: %s is no absolute path",
+                         settings->run_directory);
+    if (take_directory(agent, settings->run_directory, err) < 0)
+        return -1;
+    agent->api.instance = instance_of(agent->arena, agent->lock);
+    reports.api = wanted.api = agent->api;
+    agent->reports = reports_new(&reports, err);
+    agent->rebuilds = rebuilds_new((unsigned)config_int(settings->config, SECTION, "rebuilds"));
+    agent->scrubs = rebuilds_new(1);
+    agent->knocks = knocks_new();
+    if (!agent->reports || open_remote(agent, settings, err) < 0 ||
+        start_pools(agent, settings, err) < 0)
+        return -1;
+    make_targets(agent, settings);
+    return wanted_start(&wanted, &agent->wanted, err);
+}
+
+int storage_agent_start(const struct storage_agent_settings *settings, struct storage_agent **ret,
+                        struct error *err) {
+    struct storage_agent *agent = heap_new(sizeof(*agent));
+
+    agent->arena = arena_new();
+    agent->lock = -1;
+    agent->api =
+        volumes_client(settings->volume_url, config_text(settings->config, SECTION, "volume_token"),
+                       settings->user);
+    agent->api.until_us = &agent->until_us;
+    if (start(agent, settings, err) < 0) {
+        storage_agent_stop(agent);
+        return -1;
+    }
+    *ret = agent;
+    return 0;
+}
+
+/* ---- end ---- */
+
+bool storage_agent_stop(struct storage_agent *agent) {
+    bool all;
+
+    if (!agent)
+        return true;
+    __atomic_store_n(&agent->until_us, clock_monotonic_us(), __ATOMIC_RELEASE);
+    remote_end_calls(agent->remote);
+    all = wanted_stop(agent->wanted, STOP_MS);
+    all = all && targets_stop(agent->targets, STOP_MS);
+    all = pools_stop(agent->pools, STOP_MS) && all;
+    all = all && remote_close(agent->remote, STOP_MS); /* which both of them use */
+    all = all && knocks_stop(agent->knocks, KNOCK_MS);
+    if (!all) {
+        log_warning(NULL, "a pool or a storage daemon hangs and is left", NULL);
+        return false;
+    }
+    reports_free(agent->reports);
+    rebuilds_free(agent->rebuilds);
+    rebuilds_free(agent->scrubs);
+    for (unsigned i = 0; i < agent->lock_count; i++)
+        pool_lock_end(&agent->locks[i]);
+    cleanup_close(&agent->lock);
+    arena_free(agent->arena);
+    free(agent);
+    return true;
+}

@@ -1,0 +1,242 @@
+#include "replication/node/keeper.private.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "replication/node/near.h"
+#include "replication/node/rebuilds.h"
+
+#include <string.h>
+
+/* `failed`: of this replica; NULL: it has not. */
+static void end_rebuild(struct keeper *keeper, const char *replica, const struct error *failed) {
+    if (keeper->rebuilding)
+        rebuilds_end(keeper->settings->rebuilds);
+    keeper->rebuilding = false;
+    if (failed)
+        rebuild_failures_add(&keeper->rebuild_failures, replica, failed, clock_monotonic_us());
+    else
+        rebuild_failures_forget(&keeper->rebuild_failures, replica);
+}
+
+static const struct target_replica *status_of(const struct keeper *keeper, const char *uid) {
+    for (unsigned i = 0; i < keeper->status.count; i++) {
+        if (strcmp(keeper->status.replicas[i].replica.uid, uid) == 0)
+            return &keeper->status.replicas[i];
+    }
+    return NULL;
+}
+
+/* A directory below a file system that is not mounted is no place for a replica. */
+static bool may_be_rebuilt(const struct keeper *keeper, const struct replica *replica) {
+    const struct target_replica *seen = status_of(keeper, replica->uid);
+    struct pool_look pool;
+
+    if (seen && seen->look.health == REPLICA_FAILING)
+        return false;
+    if (replica->access) /* its node looks at the mark itself */
+        return true;
+    return near_pool_look(keeper->calls, replica->pool,
+                          wish_pool(&keeper->wish->volume, replica->uid), &pool) &&
+           pool.state == POOL_ONLINE;
+}
+
+/* What there is to do about replicas. */
+struct change {
+    struct replica wanted[REPLICAS_MOST]; /* all but the one that is to leave */
+    unsigned count;
+    struct replica ready[REPLICAS_MOST]; /* those of them that vote or can be filled */
+    unsigned ready_count;
+    int missing;  /* index of the next that does not vote and can be filled; -1: none */
+    bool waits;   /* there are such, and none is due */
+    bool blocked; /* one cannot */
+    bool surplus; /* there are others, or another number */
+    const struct target_replica *damaged;
+};
+
+static bool is_ready(const struct change *change, const char *uid) {
+    for (unsigned i = 0; i < change->ready_count; i++) {
+        if (strcmp(change->ready[i].uid, uid) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void add_wanted(struct keeper *keeper, const struct replica *replica,
+                       struct change *change) {
+    const struct target_replica *seen = status_of(keeper, replica->uid);
+
+    bool ready = (seen && seen->votes) || may_be_rebuilt(keeper, replica);
+
+    change->wanted[change->count++] = *replica;
+    rebuild_failures_see(&keeper->rebuild_failures, replica->uid, ready);
+    if (!ready) {
+        change->blocked = true;
+        return;
+    }
+    change->ready[change->ready_count++] = *replica;
+}
+
+/* Each has failures of its own, which delay no other. */
+static void find_missing(const struct keeper *keeper, struct change *change) {
+    const char *uids[REPLICAS_MOST];
+    int indices[REPLICAS_MOST] = { 0 }, next;
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < change->count; i++) {
+        const struct target_replica *seen = status_of(keeper, change->wanted[i].uid);
+
+        if ((seen && seen->votes) || !is_ready(change, change->wanted[i].uid))
+            continue;
+        uids[count] = change->wanted[i].uid;
+        indices[count++] = (int)i;
+    }
+    next = rebuild_failures_next(&keeper->rebuild_failures, uids, count, clock_monotonic_us());
+    change->missing = next < 0 ? -1 : indices[next];
+    change->waits = next < 0 && count > 0;
+}
+
+/* The one that is to be rebuilt stands before others that are missing. */
+static void put_first(struct replica *replicas, unsigned count, const struct replica *first) {
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(replicas[i].uid, first->uid) == 0) {
+            const struct replica moved = replicas[i];
+
+            memmove(&replicas[1], replicas, i * sizeof(*replicas));
+            replicas[0] = moved;
+            return;
+        }
+    }
+}
+
+static struct change find_change(struct keeper *keeper) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+    struct change change = { .missing = -1 };
+    unsigned known = 0;
+
+    for (unsigned i = 0; i < wanted->count; i++) {
+        const struct replica replica = keeper_replica(keeper, i);
+
+        if (wanted->removing && strcmp(wanted->removing, replica.uid) == 0)
+            continue;
+        known += status_of(keeper, replica.uid) != NULL;
+        add_wanted(keeper, &replica, &change);
+    }
+    change.surplus = keeper->status.count > known || keeper->status.wanted != change.count;
+    find_missing(keeper, &change);
+    return change;
+}
+
+/* All that are wanted vote, and one of them was outvoted: where two agree it can be mended. */
+static const struct target_replica *find_damaged(const struct keeper *keeper) {
+    for (unsigned i = 0; i < keeper->status.count && keeper->status.needed > 1; i++) {
+        if (keeper->status.replicas[i].mismatches > 0)
+            return &keeper->status.replicas[i];
+    }
+    return NULL;
+}
+
+/* What could not be repaired in place goes, and is rebuilt like any that is lost; but of replicas
+ * that are being resynchronized each vote may be needed for a block. */
+static int repair(struct keeper *keeper, const char *uid, struct error *err) {
+    if (keeper->status.job == TARGET_REPAIR_FAILED && !keeper->status.resynchronizing &&
+        strcmp(keeper->status.job_replica, uid) == 0)
+        return target_drop(keeper->target, uid, err);
+    return target_repair(keeper->target, uid, keeper->settings->rebuild_speed, err);
+}
+
+/* Behind a salvage: all that it has now is less than a majority of what it is to have. */
+static bool is_bare(const struct keeper *keeper, const struct change *change) {
+    return change->missing >= 0 && keeper->status.wanted < change->count / 2 + 1;
+}
+
+/* One that has a place is filled whatever the others are, and so is one that a bare volume can
+ * have; else who comes or goes waits for all. */
+static int do_change(struct keeper *keeper, struct change *change, struct error *err) {
+    int64_t speed = keeper->settings->rebuild_speed;
+
+    if (change->damaged)
+        return repair(keeper, change->damaged->replica.uid, err);
+    if (change->missing >= 0 && keeper->status.voters < keeper->status.wanted)
+        return target_rebuild(keeper->target, &change->wanted[change->missing], NULL, speed, err);
+    if (change->missing >= 0) {
+        put_first(change->ready, change->ready_count, &change->wanted[change->missing]);
+        put_first(change->wanted, change->count, &change->wanted[change->missing]);
+        change->missing = 0;
+    }
+    if (change->blocked && is_bare(keeper, change))
+        return target_scale(keeper->target, change->ready, change->ready_count, speed, err);
+    if (change->blocked || (change->missing < 0 && !change->surplus))
+        return 0;
+    return target_scale(keeper->target, change->wanted, change->count, speed, err);
+}
+
+bool keeper_has_job(const struct keeper *keeper) {
+    enum target_job job = keeper->status.job;
+
+    return job == TARGET_REBUILD || job == TARGET_REPAIR || job == TARGET_SNAPSHOT ||
+           job == TARGET_REVERT;
+}
+
+static bool job_failed(const struct keeper *keeper) {
+    return keeper->status.job != TARGET_REBUILT && keeper->status.job != TARGET_REPAIRED;
+}
+
+/* What its failure is remembered for; "": what concerns no replica alone. */
+static const char *subject_of(const struct change *change) {
+    if (change->damaged)
+        return change->damaged->replica.uid;
+    return change->missing >= 0 ? change->wanted[change->missing].uid : "";
+}
+
+static void begin_change(struct keeper *keeper, struct change *change) {
+    struct error err;
+
+    if (do_change(keeper, change, &err) < 0) {
+        log_warning(NULL, "replicas are not as wanted", "volume_id", keeper->uid, "replica_id",
+                    subject_of(change), "reason", err.message, NULL);
+        end_rebuild(keeper, subject_of(change), &err);
+    } else if (!keeper->rebuilding)
+        rebuild_failures_forget(&keeper->rebuild_failures, "");
+    keeper_look(keeper);
+    if (keeper->rebuilding && !keeper_has_job(keeper))
+        end_rebuild(keeper, subject_of(change), NULL);
+    if (keeper->rebuilding)
+        log_info(NULL, change->damaged ? "replica is repaired" : "replica is rebuilt", "volume_id",
+                 keeper->uid, "replica_id", keeper->status.job_replica, NULL);
+}
+
+static void end_job(struct keeper *keeper) {
+    const char *replica = keeper->status.job_replica;
+
+    end_rebuild(keeper, replica ? replica : "",
+                job_failed(keeper) ? &keeper->status.job_error : NULL);
+}
+
+static bool is_due(const struct keeper *keeper, const char *subject) {
+    const struct rebuild_failure *failure =
+        rebuild_failures_find(&keeper->rebuild_failures, subject);
+
+    return !failure || !backoff_waits(&failure->backoff, clock_monotonic_us());
+}
+
+void keeper_mend(struct keeper *keeper) {
+    struct change change;
+    bool copies;
+
+    if (keeper->rebuilding && !keeper_has_job(keeper))
+        end_job(keeper);
+    if (keeper_has_job(keeper))
+        return;
+    change = find_change(keeper);
+    if (change.waits)
+        return;
+    if (change.missing < 0 && !change.surplus && !change.blocked)
+        change.damaged = find_damaged(keeper);
+    if (!is_due(keeper, subject_of(&change)))
+        return;
+    copies = change.missing >= 0 || change.damaged;
+    if ((!copies && !change.surplus) || (copies && !rebuilds_begin(keeper->settings->rebuilds)))
+        return;
+    keeper->rebuilding = copies;
+    begin_change(keeper, &change);
+}

@@ -1,0 +1,47 @@
+/*
+ * A volume is put back to a snapshot: its target lets nobody in, and the keeper tells when it holds
+ * what the snapshot does.  Nobody may serve it before the document says so, too; then a revert that
+ * begins once more would undo what clients have written.  So each attempt has a number that the
+ * document has to know before it begins, and of an earlier one it hears nothing any more, however
+ * late that is told.
+ */
+#include "replication/node/keeper.private.h"
+
+/* What it has heard is of no use: the next one begins with replicas that are looked at anew. */
+static int give_up(struct keeper *keeper, struct error *err) {
+    struct error why = keeper->status.job_error;
+
+    if (target_stop(keeper->target, err) < 0)
+        return -1;
+    keeper_let_go(keeper);
+    return error_pass(err, &why);
+}
+
+static bool is_known(struct keeper *keeper, const struct wish_revert *revert) {
+    if (keeper->attempt == 0 || keeper->attempt < revert->attempt)
+        keeper->attempt = revert->attempt + 1;
+    return keeper->attempt == revert->attempt;
+}
+
+static int begin(struct keeper *keeper, const struct wish_revert *revert, struct error *err) {
+    if (!is_known(keeper, revert))
+        return 1;
+    if (target_revert(keeper->target, revert->snapshot, keeper->settings->rebuild_speed, err) < 0)
+        return -1;
+    keeper_look(keeper);
+    return 1;
+}
+
+int keeper_revert(struct keeper *keeper, int outcome, struct error *err) {
+    const struct wish_revert *revert = &keeper->wish->volume.revert;
+
+    if (keeper->status.job == TARGET_REVERT_FAILED)
+        return give_up(keeper, err);
+    if (outcome < 0 || revert->done || keeper->reverted == revert->number)
+        return outcome;
+    if (keeper->status.job == TARGET_REVERTED) {
+        keeper->reverted = revert->number;
+        return outcome;
+    }
+    return keeper->status.job == TARGET_REVERT ? 1 : begin(keeper, revert, err);
+}

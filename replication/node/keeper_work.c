@@ -1,0 +1,424 @@
+#include "replication/node/keeper.private.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "replication/engine/daemon.h"
+#include "replication/node/hanging.h"
+#include "replication/node/keeper_paper.h"
+#include "replication/node/rebuilds.h"
+#include "replication/node/sessions.h"
+#include "replication/node/target_text.h"
+#include "json/json.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SOON_MS      100 /* while something goes on */
+#define RETRY_GROWTH 8   /* most growth of the pause behind a failure */
+
+/* ---- opening ---- */
+
+bool keeper_is_wanted(const struct keeper *keeper) {
+    return !keeper->wish->going && strcmp(keeper->wish->volume.node, keeper->settings->node) == 0;
+}
+
+bool keeper_is_done(const struct keeper *keeper) {
+    return !keeper->target && !keeper_is_wanted(keeper) &&
+           !keeper_finds(keeper->settings, keeper->uid);
+}
+
+bool keeper_is_remote(const struct keeper *keeper, unsigned i) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+
+    return keeper->settings->remote && wanted->epoch > 0 && wanted->addresses[i] &&
+           wanted->nodes[i] && strcmp(wanted->nodes[i], keeper->settings->node) != 0;
+}
+
+struct replica keeper_replica(const struct keeper *keeper, unsigned i) {
+    struct replica replica = keeper->wish->volume.replicas[i];
+
+    if (keeper_is_remote(keeper, i)) {
+        replica.access = keeper->settings->remote;
+        replica.address = keeper->wish->volume.addresses[i];
+    } else if (keeper->hangs[i]) {
+        replica.access = &replica_hanging;
+    }
+    return replica;
+}
+
+/* A target of another node may still have replicas of ours, in an epoch before ours. */
+static int end_sessions(const struct keeper *keeper, struct error *err) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+
+    for (unsigned i = 0; i < wanted->count && keeper->settings->sessions; i++) {
+        if (!keeper_is_remote(keeper, i) &&
+            sessions_end(keeper->settings->sessions, wanted->replicas[i].uid, wanted->epoch, err) <
+                0)
+            return -1;
+    }
+    return 0;
+}
+
+/* What is left here of a volume that is given to another node has an epoch that nobody knows: it is
+ * adopted in none, least of all in the other's, whose sessions it would end. */
+static int64_t epoch_of(const struct keeper *keeper) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+
+    return strcmp(wanted->node, keeper->settings->node) == 0 ? wanted->epoch : 0;
+}
+
+static int open_target(struct keeper *keeper, struct error *err) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+    struct target_settings settings = {
+        .run = keeper->run,
+        .program = keeper->settings->program,
+        .volume = keeper->uid,
+        .epoch = epoch_of(keeper),
+        .tls_directory = keeper->settings->tls_directory,
+        .size_bytes = wanted->size_bytes,
+        .maximum_bytes = wanted->maximum_bytes,
+        .count = wanted->count,
+        .here = &keeper->here,
+        .qos = wanted->qos,
+        .export = wanted->export,
+        .sealed = wanted->revert.snapshot != NULL,
+        .weighed = keeper_weighs(keeper),
+        .salvage = wanted->salvaged,
+        .believed = keeper_weighs(keeper) ? NULL : wanted->salvage.replica,
+        .timeout_ms = keeper->settings->timeout_ms,
+    };
+
+    for (unsigned i = 0; i < wanted->count; i++)
+        settings.replicas[i] = keeper_replica(keeper, i);
+    if (keeper_look_before(keeper, err) < 0 || target_open(&settings, &keeper->target, err) < 0)
+        return -1;
+    if (settings.sealed)
+        paper_remove(keeper->run); /* what is left of a revert, nobody serves without the API */
+    else
+        paper_write(keeper->run, wanted->text);
+    keeper->opened = wish_hold(keeper->wish);
+    keeper->elsewhere = false;
+    keeper_look(keeper);
+    if (keeper->status.state == TARGET_SERVING) /* found again */
+        keeper_scrub_soon(keeper);
+    else
+        keeper_scrub_later(keeper);
+    return 0;
+}
+
+void keeper_let_go(struct keeper *keeper) {
+    if (keeper->rebuilding)
+        rebuilds_end(keeper->settings->rebuilds);
+    keeper->rebuilding = false;
+    keeper_scrub_end(keeper);
+    keeper->scrub = (struct target_scrub){ 0 };
+    target_close(keeper->target);
+    keeper->target = NULL;
+    keeper->status = (struct target_status){ .state = TARGET_DOWN };
+    keeper->attempt = keeper->reverted = 0;
+    keeper_forget_judgement(keeper);
+    wish_release(keeper->opened);
+    keeper->opened = NULL;
+}
+
+enum move { STAYED, HAS_MOVED, IS_REACHED_OTHERWISE };
+
+/* What has become of replicas of both: another address can be called instead of the one before,
+ * but what the daemon has open by its path it has until it ends. */
+static enum move find_move(const struct wish_volume *a, const struct wish_volume *b) {
+    enum move move = STAYED;
+
+    for (unsigned i = 0; i < a->count && i < b->count; i++) {
+        const char *before = b->addresses[i], *now = a->addresses[i];
+
+        if (strcmp(a->replicas[i].uid, b->replicas[i].uid) != 0)
+            continue;
+        if (!before != !now)
+            return IS_REACHED_OTHERWISE;
+        if (now && strcmp(before, now) != 0)
+            move = HAS_MOVED;
+    }
+    return move;
+}
+
+static bool same_replicas(const struct wish_volume *a, const struct wish_volume *b) {
+    if (a->count != b->count || a->maximum_bytes != b->maximum_bytes)
+        return false;
+    for (unsigned i = 0; i < a->count; i++) {
+        if (strcmp(a->replicas[i].uid, b->replicas[i].uid) != 0 ||
+            strcmp(a->replicas[i].pool, b->replicas[i].pool) != 0)
+            return false;
+    }
+    return true;
+}
+
+void keeper_look(struct keeper *keeper) {
+    target_status(keeper->target, &keeper->status);
+}
+
+/* ---- what is wanted ---- */
+
+static bool same_qos(const struct target_qos *a, const struct target_qos *b) {
+    return a->iops == b->iops && a->bytes_per_second == b->bytes_per_second;
+}
+
+/* 1: something of what was wanted before ends yet. */
+static int adjust(struct keeper *keeper, struct error *err) {
+    const struct wish_volume *wanted = &keeper->wish->volume, *had = &keeper->opened->volume;
+    int ends = keeper_give_up_snapshot(keeper, err);
+
+    if (ends < 0)
+        return -1;
+    if (!same_qos(&wanted->qos, &had->qos) && target_set_qos(keeper->target, &wanted->qos, err) < 0)
+        return -1;
+    if (wanted->export != had->export && target_set_export(keeper->target, wanted->export, err) < 0)
+        return -1;
+    if (wanted->size_bytes > keeper->status.size_bytes &&
+        target_resize(keeper->target, wanted->size_bytes, err) < 0)
+        return -1;
+    if (keeper->opened != keeper->wish) {
+        paper_write(keeper->run, wanted->text);
+        wish_release(keeper->opened);
+        keeper->opened = wish_hold(keeper->wish);
+    }
+    return ends;
+}
+
+/* What could not be done for it keeps nothing else from being done: the next may be what helps. */
+static int settle(struct keeper *keeper, int outcome, struct error *err) {
+    struct error reason;
+    int adjusted = adjust(keeper, &reason);
+
+    if (outcome == 0)
+        outcome = adjusted < 0 ? error_pass(err, &reason) : adjusted;
+    keeper_look(keeper);
+    if (keeper->status.state != TARGET_SERVING)
+        return outcome < 0 ? -1 : 1;
+    if (keeper_open_gates(keeper, &reason) < 0 && outcome >= 0)
+        outcome = error_pass(err, &reason);
+    daemon_trim_log(keeper->run);
+    keeper_snap(keeper);
+    if (keeper_heed_calls(keeper, err) < 0)
+        return -1;
+    keeper_mend(keeper);
+    if (keeper_heed_calls(keeper, err) < 0)
+        return -1;
+    keeper_scrub(keeper);
+    return outcome;
+}
+
+/* A word that does not stand is none of one that has its votes. */
+static bool is_otherwise(const struct keeper *keeper) {
+    const struct wish_volume *wanted = &keeper->wish->volume, *opened = &keeper->opened->volume;
+
+    return opened->epoch != wanted->epoch || opened->revert.number != wanted->revert.number ||
+           opened->salvaged != wanted->salvaged ||
+           (keeper->status.state == TARGET_SERVING
+                ? keeper_has_to_weigh(keeper)
+                : opened->salvage.number != wanted->salvage.number);
+}
+
+/* What was opened otherwise than it is wanted is opened anew: a target that has lost the volume to
+ * another one and got it back is over, and one of before or behind a revert, any other is found
+ * again.  1: not before the document says what our report does, that we are about to. */
+static int reopen(struct keeper *keeper, struct error *err) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+    const struct wish_volume *opened = keeper->opened ? &keeper->opened->volume : NULL;
+
+    if (opened && is_otherwise(keeper)) {
+        if (keeper_end_gates(keeper, err) < 0 || target_stop(keeper->target, err) < 0)
+            return -1;
+        keeper_let_go(keeper);
+    } else if (opened) {
+        enum move move = find_move(wanted, opened);
+
+        keeper->elsewhere |= move == IS_REACHED_OTHERWISE;
+        if (keeper->status.state == TARGET_DOWN
+                ? keeper->elsewhere || move == HAS_MOVED || !same_replicas(wanted, opened)
+                : move == HAS_MOVED && !keeper->elsewhere)
+            keeper_let_go(keeper);
+    }
+    if (keeper->target)
+        return 0;
+    return wanted->claimed ? open_target(keeper, err) : 1;
+}
+
+static int serve(struct keeper *keeper, struct error *err) {
+    int outcome = reopen(keeper, err);
+
+    if (outcome != 0)
+        return outcome;
+    keeper_look(keeper);
+    if (keeper->status.state == TARGET_SERVING) {
+        outcome = target_watch(keeper->target, err);
+        keeper_look(keeper);
+        if (keeper_heed_calls(keeper, err) < 0)
+            return -1;
+    }
+    if (keeper->status.state != TARGET_SERVING)
+        outcome = keeper_shut_gates(keeper, err) < 0 || end_sessions(keeper, err) < 0 ? -1
+                  : keeper_weighs(keeper) ? keeper_weigh(keeper, err)
+                                          : target_start(keeper->target, err);
+    keeper_look(keeper);
+    if (keeper_heed_calls(keeper, err) < 0)
+        return -1;
+    if (keeper->status.state != TARGET_SERVING)
+        return outcome;
+    if (keeper_has_to_weigh(keeper))
+        return 1; /* it ends, and is weighed */
+    keeper_judge_served(keeper);
+    if (!keeper->wish->volume.revert.snapshot)
+        return settle(keeper, outcome, err);
+    return keeper_end_gates(keeper, err) < 0 ? -1 : keeper_revert(keeper, outcome, err);
+}
+
+static int stop(struct keeper *keeper, struct error *err) {
+    if (!keeper->target && !keeper_finds(keeper->settings, keeper->uid))
+        return 0;
+    if (!keeper->target && open_target(keeper, err) < 0)
+        return -1;
+    if (keeper_end_gates(keeper, err) < 0 || target_stop(keeper->target, err) < 0)
+        return -1;
+    paper_remove(keeper->run);
+    target_clear(keeper->target);
+    keeper_let_go(keeper);
+    log_info(NULL, "volume is served no more", "volume_id", keeper->uid, NULL);
+    return 0;
+}
+
+/* ---- reports ---- */
+
+static bool hangs(const struct keeper *keeper, const char *uid) {
+    const struct wish_volume *wanted = &keeper->wish->volume;
+
+    for (unsigned i = 0; i < wanted->count; i++)
+        if (strcmp(wanted->replicas[i].uid, uid) == 0)
+            return keeper->hangs[i];
+    return false;
+}
+
+/* What is known of a replica beside its target. */
+static void add_facts(const struct keeper *keeper, struct replica_facts *facts) {
+    const struct rebuild_failure *failure =
+        rebuild_failures_find(&keeper->rebuild_failures, facts->uid);
+
+    facts->unresponsive = hangs(keeper, facts->uid) && (keeper->waits > 0 || !facts->votes);
+    if (!failure)
+        return;
+    facts->has_retries = true;
+    facts->lacks_space = strstr(failure->why.message, strerrordesc_np(ENOSPC)) != NULL;
+    if (!facts->rebuild_failure)
+        facts->rebuild_failure = failure->why.message;
+}
+
+static struct target_health health_of(const struct keeper *keeper, struct arena *arena) {
+    const char *before = keeper->wish->volume.phase;
+    struct target_facts facts;
+
+    target_facts_read(&keeper->status, &facts);
+    facts.serves = facts.serves && keeper->target;
+    facts.was_served = keeper->phase || (before && strcmp(before, "Init") != 0);
+    facts.undecided = keeper_undecided(keeper);
+    facts.reverting = keeper->wish->volume.revert.snapshot != NULL;
+    if (keeper->trouble.kind != ERROR_NONE)
+        facts.trouble = keeper->trouble.message;
+    for (unsigned i = 0; i < facts.count; i++)
+        add_facts(keeper, &facts.replicas[i]);
+    return target_health_of(arena, &facts);
+}
+
+static void report(struct keeper *keeper) {
+    autoarena struct arena *arena = arena_new();
+    struct target_scrub scrub = keeper->scrubbing ? keeper->scrub : keeper->scrubbed;
+    const struct target_health health = health_of(keeper, arena);
+    struct target_text text = {
+        .wish = keeper->wish,
+        .node = keeper->settings->node,
+        .run = keeper->run,
+        .health = &health,
+        .status = &keeper->status,
+        .generation = keeper->generation,
+        .epoch = keeper->wish->volume.epoch,
+        .host = keeper->settings->gates ? keeper->settings->gates->host : NULL,
+        .ports = keeper->ports,
+        .scrub = &scrub,
+        .scrubs = keeper->scrubbing,
+        .scrubbed_at = keeper->scrubbed_at,
+        .attempt = keeper->attempt,
+        .reverted = keeper->reverted == keeper->wish->volume.revert.number,
+        .salvage = keeper_is_judged(keeper) ? forced_states.states[keeper->salvage.state] : NULL,
+        .salvage_reason = keeper->salvage.reason,
+        .salvage_message = keeper->salvage.why.message,
+        .snapshots = json_keep(arena, keeper_snapshots_json(keeper)),
+    };
+
+    scrub.undecided = keeper_undecided(keeper); /* those of the last pass until this one ends */
+    keeper->phase = health.volume.phase;
+    reports_put(keeper->settings->reports, WISH_VOLUME, keeper->uid,
+                target_text(arena, &text, true), target_text(arena, &text, false),
+                keeper->scrubbing || keeper_has_job(keeper));
+}
+
+void keeper_report_none(const struct keeper_settings *settings, const struct wish *wish) {
+    autoarena struct arena *arena = arena_new();
+    const struct target_health health = {
+        .volume = { .phase = wish->volume.phase ? wish->volume.phase : "Init",
+                    .message = "This node does not serve the volume." },
+    };
+    const struct target_text text = { .wish = wish,
+                                      .health = &health,
+                                      .generation = wish->generation };
+
+    reports_put_last(settings->reports, WISH_VOLUME, wish->uid, target_text(arena, &text, true));
+}
+
+/* ---- the step ---- */
+
+static void note_trouble(struct keeper *keeper, const struct error *err) {
+    int64_t first_us = keeper->settings->retry_ms * 1000;
+    const struct backoff_limits pauses = { .first_us = first_us,
+                                           .most_us = first_us * RETRY_GROWTH };
+
+    if (keeper->trouble.kind == ERROR_NONE || strcmp(keeper->trouble.message, err->message) != 0)
+        log_warning(NULL, "volume is not as wanted", "volume_id", keeper->uid, "reason",
+                    err->message, NULL);
+    keeper->trouble = *err;
+    backoff_fail(&keeper->backoff, &pauses, clock_monotonic_us());
+}
+
+static bool is_busy(const struct keeper *keeper, int outcome) {
+    return outcome > 0 || keeper_has_job(keeper) || keeper->scrubbing;
+}
+
+static bool is_served(const struct keeper *keeper) {
+    return keeper->target && keeper->status.state == TARGET_SERVING;
+}
+
+/* One that serves is looked at whatever could not be done for it. */
+int64_t keeper_work(struct keeper *keeper) {
+    int64_t now_us = clock_monotonic_us();
+    bool wanted = keeper_is_wanted(keeper);
+    struct error err = { 0 };
+    int outcome;
+
+    if (backoff_waits(&keeper->backoff, now_us) && !(wanted && is_served(keeper)))
+        return (keeper->backoff.due_us - now_us) / 1000 + 1;
+    memset(keeper->ports, 0, sizeof(keeper->ports)); /* of the wish before, perhaps */
+    outcome = keeper_heed_pools(keeper, &err);
+    if (outcome == 0)
+        outcome = wanted ? serve(keeper, &err) : stop(keeper, &err);
+    if (outcome < 0) {
+        note_trouble(keeper, &err);
+    } else {
+        backoff_reset(&keeper->backoff);
+        keeper->trouble = (struct error){ 0 };
+        if (outcome == 0)
+            keeper->generation = keeper->wish->generation;
+    }
+    if (keeper->target || wanted)
+        report(keeper);
+    if (is_busy(keeper, outcome))
+        return SOON_MS;
+    return outcome < 0 ? keeper->settings->retry_ms : keeper->settings->watch_ms;
+}

@@ -1,0 +1,185 @@
+#include "replication/node/nbd_server.h"
+
+#include "common/arena.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "replication/engine/daemon.h"
+#include "replication/node/tls_directory.h"
+#include "json/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define DEFAULT_PROGRAM    "qemu-storage-daemon"
+#define DEFAULT_TIMEOUT_MS 10000
+#define CLIENTS            100
+#define CREDENTIALS        "tls"
+#define WHO                "who"
+
+struct launch {
+    const struct nbd_server_settings *settings;
+    const struct nbd_server_wish *wish;
+    struct qmp *qmp;
+};
+
+struct nbd_server_settings nbd_server_settled(const struct nbd_server_settings *settings) {
+    struct nbd_server_settings ret = *settings;
+
+    if (!ret.program)
+        ret.program = DEFAULT_PROGRAM;
+    if (ret.timeout_ms <= 0)
+        ret.timeout_ms = DEFAULT_TIMEOUT_MS;
+    return ret;
+}
+
+int nbd_server_order(const struct nbd_server_settings *settings, struct qmp *qmp,
+                     const char *command, json_t *arguments, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+
+    return qmp_execute(qmp, arena, command, arguments, settings->timeout_ms, NULL, err);
+}
+
+static int order(const struct launch *launch, const char *command, json_t *arguments,
+                 struct error *err) {
+    return nbd_server_order(launch->settings, launch->qmp, command, arguments, err);
+}
+
+/* ---- who is let in ---- */
+
+/* What stands in a certificate's name as it is, and means nothing in a pattern. */
+int nbd_server_check_client(const char *client, struct error *err) {
+    if (*client && client[strspn(client, "abcdefghijklmnopqrstuvwxyz"
+                                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._:")] == '\0')
+        return 0;
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "No certificate can be for the host %s: letters, digits, '-', '.', '_' and "
+                     "':' make a name.",
+                     client);
+}
+
+static void put_rule(json_t *rules, const char *policy, const char *format, const char *match) {
+    json_array_append_new(
+        rules, json_pack("{s:s, s:s, s:s}", "match", match, "policy", policy, "format", format));
+}
+
+/* The daemon compares the whole name of the certificate, parts with commas between them; a comma
+ * within a part has a backslash before it, and such names are nobody's. */
+static int add_who(const struct launch *launch, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *client = launch->wish->client;
+    json_t *rules;
+
+    if (nbd_server_check_client(client, err) < 0)
+        return -1;
+    rules = json_array();
+    put_rule(rules, "deny", "glob", "*\\*");
+    put_rule(rules, "allow", "exact", arena_join(arena, "CN=", client, NULL));
+    put_rule(rules, "allow", "glob", arena_join(arena, "CN=", client, ",*", NULL));
+    put_rule(rules, "allow", "glob", arena_join(arena, "*,CN=", client, NULL));
+    put_rule(rules, "allow", "glob", arena_join(arena, "*,CN=", client, ",*", NULL));
+    return order(launch, "object-add",
+                 json_pack("{s:s, s:s, s:s, s:o}", "qom-type", "authz-list", "id", WHO, "policy",
+                           "deny", "rules", rules),
+                 err);
+}
+
+static int add_subject(const struct launch *launch, struct error *err) {
+    return order(launch, "object-add",
+                 json_pack("{s:s, s:s, s:s}", "qom-type", "authz-simple", "id", WHO, "identity",
+                           launch->wish->subject),
+                 err);
+}
+
+static int add_credentials(const struct launch *launch, struct error *err) {
+    if (launch->settings->tls_directory &&
+        (tls_directory_check(launch->settings->tls_directory, err) < 0 ||
+         order(launch, "object-add",
+               json_pack("{s:s, s:s, s:s, s:s, s:b, s:s}", "qom-type", "tls-creds-x509", "id",
+                         CREDENTIALS, "dir", launch->settings->tls_directory, "endpoint", "server",
+                         "verify-peer", true, "priority", DAEMON_TLS),
+               err) < 0))
+        return -1;
+    if (launch->wish->subject)
+        return add_subject(launch, err);
+    return launch->wish->client ? add_who(launch, err) : 0;
+}
+
+/* ---- where ---- */
+
+/* Anything else that the daemon says is true of every port. */
+static bool is_taken(const struct error *err) {
+    return err->kind == ERROR_BACKEND && strstr(err->message, "already in use");
+}
+
+static int listen_at(const struct launch *launch, unsigned port, struct error *err) {
+    const struct nbd_server_settings *settings = launch->settings;
+    char text[12];
+    json_t *address;
+
+    snprintf(text, sizeof(text), "%u", port);
+    address = json_pack("{s:s, s:{s:s, s:s}}", "type", "inet", "data", "host", settings->host,
+                        "port", text);
+    return order(launch, "nbd-server-start",
+                 json_pack("{s:o, s:s*, s:s*, s:i}", "addr", address, "tls-creds",
+                           settings->tls_directory ? CREDENTIALS : NULL, "tls-authz",
+                           launch->wish->client || launch->wish->subject ? WHO : NULL,
+                           "max-connections", CLIENTS),
+                 err);
+}
+
+/* The first port that nobody has, from one on that differs from time to time. */
+static int listen_anywhere(const struct launch *launch, unsigned *ret_port, struct error *err) {
+    const struct nbd_server_settings *settings = launch->settings;
+    unsigned count = settings->last_port - settings->first_port + 1, first;
+
+    clock_system.random(clock_system.arg, &first, sizeof(first));
+    for (unsigned i = 0; i < count; i++) {
+        *ret_port = settings->first_port + (first % count + i) % count;
+        if (listen_at(launch, *ret_port, err) == 0)
+            return 0;
+        if (!is_taken(err))
+            return error_context(err, "listening at %s port %u", settings->host, *ret_port);
+    }
+    return error_context(err, "no port of %u-%u is free", settings->first_port,
+                         settings->last_port);
+}
+
+static int listen_somewhere(const struct launch *launch, unsigned *ret_port, struct error *err) {
+    *ret_port = launch->wish->port;
+    if (*ret_port == 0)
+        return listen_anywhere(launch, ret_port, err);
+    return listen_at(launch, *ret_port, err) < 0
+               ? error_context(err, "listening at %s port %u, as was said before",
+                               launch->settings->host, *ret_port)
+               : 0;
+}
+
+/* ---- together ---- */
+
+/* It begins with a socket of this host, where nobody is let in. */
+static int configure(const struct launch *launch, unsigned *ret_port, struct error *err) {
+    return add_credentials(launch, err) < 0 || order(launch, "nbd-server-stop", NULL, err) < 0
+               ? -1
+               : listen_somewhere(launch, ret_port, err);
+}
+
+int nbd_server_start(const struct nbd_server_settings *settings, const char *run,
+                     const struct nbd_server_wish *wish, unsigned *ret_port, struct qmp **ret,
+                     struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *monitor = daemon_path(arena, run, "qmp");
+    struct launch launch = { .settings = settings, .wish = wish };
+
+    if (wish->client && !settings->tls_directory)
+        return error_set(err, ERROR_BAD_REQUEST, "Without certificates no host is known.");
+    if (daemon_start(run, settings->program, settings->timeout_ms, err) < 0 ||
+        qmp_knock(monitor, settings->timeout_ms, err) < 0 ||
+        qmp_connect(monitor, settings->timeout_ms, &launch.qmp, err) < 0)
+        return -1;
+    if (configure(&launch, ret_port, err) < 0) {
+        qmp_close(launch.qmp);
+        return -1;
+    }
+    *ret = launch.qmp;
+    return 0;
+}

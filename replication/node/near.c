@@ -1,0 +1,353 @@
+#include "replication/node/near.h"
+
+#include "common/cleanup.h"
+#include "common/heap.h"
+#include "replication/node/hanging.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAME_SIZE 1024 /* one that is longer is that of no pool (pool_look.c) */
+#define PIECE     (INT64_C(256) << 20)
+#define WRITTEN   (SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER)
+
+struct path {
+    char text[PATH_MAX + 1]; /* what is too long for it stays too long for a path */
+};
+
+static struct path copy_path(const char *path) {
+    struct path copy;
+
+    snprintf(copy.text, sizeof(copy.text), "%s", path);
+    return copy;
+}
+
+/* ---- a replica ---- */
+
+enum kind {
+    OPEN,
+    LOOK,
+    WRITE_STATE,
+    RESET,
+    FLUSH,
+    SUMS,
+    LOCK,
+    CREATE,
+    ADOPT,
+    READ,
+    SNAPSHOT,
+    SNAPSHOT_SIZE,
+    WRITE_OUT, /* before a FLUSH or the end of a SNAPSHOT */
+};
+
+/* A request: what a call is given, and what it answers. */
+struct work {
+    enum kind kind;
+    struct path pool;
+    char uid[UUID_SIZE + 1], volume[UUID_SIZE], name[UUID_SIZE + 1];
+    int64_t epoch, bytes, at, end;
+    unsigned count;
+    enum replica_snapshot_step step;
+    struct replica_state state;
+    struct replica_data data;
+    struct replica_look look;
+    unsigned char sums[REPLICA_SUMS_MOST][REPLICA_SUM_SIZE];
+    int lock;
+    int result;
+    struct error err;
+    size_t size; /* of what follows */
+    unsigned char read[];
+};
+
+static struct work work_on(enum kind kind, const struct replica *replica, const char *volume,
+                           int64_t epoch) {
+    struct work work = { .kind = kind, .pool = copy_path(replica->pool), .epoch = epoch };
+
+    snprintf(work.uid, sizeof(work.uid), "%s", replica->uid);
+    snprintf(work.volume, sizeof(work.volume), "%s", volume);
+    return work;
+}
+
+static struct replica replica_of(const struct work *work) {
+    return (struct replica){ .pool = work->pool.text, .uid = work->uid };
+}
+
+/* 1: there is more behind it.  Nobody else hears of an error that is told here. */
+static int write_piece(struct work *work, int fd) {
+    off_t from = lseek(fd, work->at, SEEK_DATA);
+
+    if (from < 0)
+        return 0;
+    if (sync_file_range(fd, from, PIECE, WRITTEN) < 0)
+        return errno == ENOSYS || errno == EINVAL ? 0
+                                                  : error_errno(&work->err, ERROR_UNAVAILABLE,
+                                                                "writing what the replica %s in %s "
+                                                                "has in memory",
+                                                                work->uid, work->pool.text);
+    work->at = from + PIECE;
+    return 1;
+}
+
+static int write_out_piece(struct work *work, const struct replica *replica) {
+    autoarena struct arena *arena = arena_new();
+    const char *path = work->name[0] ? replica_snapshot_path(arena, replica, work->name)
+                                     : replica_data_path(arena, replica);
+    autoclose int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    return fd < 0 ? 0 : write_piece(work, fd);
+}
+
+static int run_kind(struct work *work, const struct replica *replica, const atomic_bool *left) {
+    const struct replica_access *here = &replica_here;
+    struct error *err = &work->err;
+
+    switch (work->kind) {
+    case OPEN:
+        return here->open(here->arg, replica, work->volume, work->epoch, &work->data, err);
+    case LOOK:
+        here->look(here->arg, replica, work->volume, work->epoch, &work->look);
+        return 0;
+    case WRITE_STATE:
+        return here->write_state(here->arg, replica, work->epoch, &work->state, err);
+    case RESET:
+        return here->reset(here->arg, replica, work->volume, work->bytes, work->epoch, err);
+    case FLUSH:
+        return here->flush(here->arg, replica, work->epoch, err);
+    case SUMS:
+        return here->sums(here->arg, replica, work->epoch, &work->at, work->end, work->count,
+                          work->sums, err);
+    case LOCK:
+        return here->lock(here->arg, replica, &work->lock, err);
+    case CREATE:
+        return replica_create_unless(left, replica, work->volume, work->bytes, err);
+    case ADOPT:
+        return here->adopt(here->arg, replica, work->epoch, err);
+    case READ:
+        return here->read(here->arg, replica, work->at, work->size, work->read, err);
+    case SNAPSHOT:
+        return replica_snapshot_step(replica, work->step, work->name, work->bytes, left, err);
+    case SNAPSHOT_SIZE:
+        work->bytes = here->snapshot_size(here->arg, replica, work->name);
+        return 0;
+    case WRITE_OUT:
+        return write_out_piece(work, replica);
+    }
+    return 0;
+}
+
+static void run(void *arg, const atomic_bool *left) {
+    struct work *work = arg;
+    const struct replica replica = replica_of(work);
+
+    work->result = run_kind(work, &replica, left);
+}
+
+/* Of a call that was abandoned.  The file of a snapshot would be found by the next snapshot alone,
+ * whenever that is, and may be as large as the volume. */
+static void drop(void *arg) {
+    const struct work *work = arg;
+    const struct replica replica = replica_of(work);
+    struct error ignored;
+
+    if (work->kind == LOCK && work->result == 0)
+        close(work->lock);
+    if ((work->kind == SNAPSHOT || work->kind == WRITE_OUT) && work->name[0] &&
+        (work->step == REPLICA_SNAPSHOT_BEGIN || work->step == REPLICA_SNAPSHOT_END))
+        (void)replica_snapshot_step(&replica, REPLICA_SNAPSHOT_TIDY, work->name, 0, NULL, &ignored);
+}
+
+/* false: the pool does not answer. */
+static bool make(struct pool_calls *calls, struct work *work) {
+    const struct pool_call call = { .run = run,
+                                    .drop = drop,
+                                    .looks = work->kind == LOOK || work->kind == SNAPSHOT_SIZE };
+
+    return pool_calls_do(calls, work->pool.text, &call, work, sizeof(*work) + work->size);
+}
+
+static int make_or_refuse(struct pool_calls *calls, struct work *work, struct error *err) {
+    if (!make(calls, work))
+        return hanging_refuse(work->pool.text, err);
+    return work->result < 0 ? error_pass(err, &work->err) : work->result;
+}
+
+/* Before all of it is to be on the disk: how long that takes is up to how much of it the kernel has
+ * in its memory, which may be a good part of that.  Each piece has its own time. */
+static int write_out(struct pool_calls *calls, const struct work *of, struct error *err) {
+    struct work work = *of;
+    int more;
+
+    work.kind = WRITE_OUT;
+    do {
+        more = make_or_refuse(calls, &work, err);
+    } while (more > 0);
+    return more;
+}
+
+/* ---- the calls ---- */
+
+static int open_near(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                     struct replica_data *ret, struct error *err) {
+    struct work work = work_on(OPEN, replica, volume, epoch);
+
+    if (make_or_refuse(arg, &work, err) < 0)
+        return -1;
+    *ret = work.data;
+    return 0;
+}
+
+static void look_near(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                      struct replica_look *ret) {
+    struct work work = work_on(LOOK, replica, volume, epoch);
+
+    if (make(arg, &work))
+        *ret = work.look;
+    else
+        replica_hanging.look(replica_hanging.arg, replica, volume, epoch, ret);
+}
+
+static int write_state_near(void *arg, const struct replica *replica, int64_t epoch,
+                            const struct replica_state *state, struct error *err) {
+    struct work work = work_on(WRITE_STATE, replica, "", epoch);
+
+    work.state = *state;
+    return make_or_refuse(arg, &work, err);
+}
+
+static int reset_near(void *arg, const struct replica *replica, const char *volume,
+                      int64_t maximum_bytes, int64_t epoch, struct error *err) {
+    struct work work = work_on(RESET, replica, volume, epoch);
+
+    work.bytes = maximum_bytes;
+    return make_or_refuse(arg, &work, err);
+}
+
+static int flush_near(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+    struct work work = work_on(FLUSH, replica, "", epoch);
+
+    return write_out(arg, &work, err) < 0 ? -1 : make_or_refuse(arg, &work, err);
+}
+
+static int sums_near(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
+                     int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
+                     struct error *err) {
+    struct work work = work_on(SUMS, replica, "", epoch);
+    int result;
+
+    assert(count <= REPLICA_SUMS_MOST);
+    work.at = *at;
+    work.end = end;
+    work.count = count;
+    result = make_or_refuse(arg, &work, err);
+    if (result < 0)
+        return -1;
+    *at = work.at;
+    memcpy(ret, work.sums, (size_t)result * sizeof(*ret));
+    return result;
+}
+
+static int lock_near(void *arg, const struct replica *replica, int *ret, struct error *err) {
+    struct work work = work_on(LOCK, replica, "", 0);
+
+    if (make_or_refuse(arg, &work, err) < 0)
+        return -1;
+    *ret = work.lock;
+    return 0;
+}
+
+static int create_near(void *arg, const struct replica *replica, const char *volume,
+                       int64_t maximum_bytes, struct error *err) {
+    struct work work = work_on(CREATE, replica, volume, 0);
+
+    work.bytes = maximum_bytes;
+    return make_or_refuse(arg, &work, err);
+}
+
+static int adopt_near(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+    struct work work = work_on(ADOPT, replica, "", epoch);
+
+    return make_or_refuse(arg, &work, err);
+}
+
+static int snapshot_near(void *arg, const struct replica *replica, enum replica_snapshot_step step,
+                         const char *name, int64_t size_bytes, struct error *err) {
+    struct work work = work_on(SNAPSHOT, replica, "", 0);
+
+    snprintf(work.name, sizeof(work.name), "%s", name);
+    work.step = step;
+    work.bytes = size_bytes;
+    if (step == REPLICA_SNAPSHOT_END && write_out(arg, &work, err) < 0)
+        return -1;
+    return make_or_refuse(arg, &work, err);
+}
+
+static int64_t snapshot_size_near(void *arg, const struct replica *replica, const char *name) {
+    struct work work = work_on(SNAPSHOT_SIZE, replica, "", 0);
+
+    snprintf(work.name, sizeof(work.name), "%s", name);
+    return make(arg, &work) ? work.bytes : -1;
+}
+
+static int read_near(void *arg, const struct replica *replica, int64_t at, size_t size, void *ret,
+                     struct error *err) {
+    autofree struct work *work = heap_new(sizeof(*work) + size);
+
+    *work = work_on(READ, replica, "", 0);
+    work->at = at;
+    work->size = size;
+    if (make_or_refuse(arg, work, err) < 0)
+        return -1;
+    memcpy(ret, work->read, size);
+    return 0;
+}
+
+struct replica_access near_access(struct pool_calls *calls) {
+    return (struct replica_access){
+        .open = open_near,
+        .close = replica_here.close, /* which touches nothing */
+        .look = look_near,
+        .write_state = write_state_near,
+        .reset = reset_near,
+        .flush = flush_near,
+        .sums = sums_near,
+        .lock = lock_near,
+        .create = create_near,
+        .adopt = adopt_near,
+        .read = read_near,
+        .snapshot = snapshot_near,
+        .snapshot_size = snapshot_size_near,
+        .arg = calls,
+    };
+}
+
+/* ---- a pool ---- */
+
+struct pool_work {
+    struct path path;
+    char name[NAME_SIZE];
+    struct pool_look look;
+};
+
+static void look_at_pool(void *arg, const atomic_bool *left) {
+    struct pool_work *work = arg;
+
+    (void)left;
+    pool_look(work->path.text, work->name, &work->look);
+}
+
+bool near_pool_look(struct pool_calls *calls, const char *path, const char *name,
+                    struct pool_look *ret) {
+    static const struct pool_call call = { .run = look_at_pool, .looks = true };
+    struct pool_work work = { .path = copy_path(path) };
+
+    snprintf(work.name, sizeof(work.name), "%s", name);
+    if (!pool_calls_do(calls, path, &call, &work, sizeof(work)))
+        return false;
+    *ret = work.look;
+    return true;
+}

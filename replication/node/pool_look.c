@@ -1,0 +1,139 @@
+#include "replication/node/pool_look.h"
+
+#include "common/cleanup.h"
+#include "json/json.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define MARK_NEW  POOL_MARK ".new"
+#define MARK_MOST 1024
+
+const char *pool_state_text(enum pool_state state) {
+    static const char *const texts[] = {
+        [POOL_ONLINE] = "Online",   [POOL_READ_ONLY] = "ReadOnly", [POOL_GONE] = "Gone",
+        [POOL_FOREIGN] = "Foreign", [POOL_FAILING] = "Failing",
+    };
+
+    return texts[state];
+}
+
+bool pool_is_marked(const struct pool_look *look) {
+    return look->state == POOL_ONLINE || look->state == POOL_READ_ONLY;
+}
+
+static void say(struct pool_look *look, enum pool_state state, const char *path, const char *what) {
+    look->state = state;
+    error_errno(&look->why, ERROR_UNAVAILABLE, "%s: %s", path, what);
+}
+
+/* What a new file system has, and what an unfinished mark or probe leaves, does not count. */
+static bool counts(const char *name) {
+    static const char *const ignored[] = { ".", "..", "lost+found", MARK_NEW, POOL_PROBE };
+
+    for (size_t i = 0; i < LENGTH(ignored); i++) {
+        if (strcmp(name, ignored[i]) == 0)
+            return false;
+    }
+    return true;
+}
+
+static void look_unmarked(int fd, const char *path, struct pool_look *look) {
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *directory = copy < 0 ? NULL : fdopendir(copy);
+    const struct dirent *entry = NULL;
+    bool empty = directory != NULL;
+
+    while (empty && (entry = readdir(directory)))
+        empty = !counts(entry->d_name);
+    if (!directory) {
+        say(look, POOL_FAILING, path, "reading the directory");
+    } else if (empty) {
+        look->state = POOL_GONE;
+        look->chance = POOL_EMPTY;
+        error_set(&look->why, ERROR_UNAVAILABLE,
+                  "%s is empty and has no mark: its file system may not be mounted", path);
+    } else {
+        look->state = POOL_FOREIGN;
+        error_set(&look->why, ERROR_UNAVAILABLE, "%s has no mark and is not empty", path);
+    }
+    if (directory)
+        closedir(directory);
+    else if (copy >= 0)
+        close(copy);
+}
+
+static void read_mark(const char *text, size_t size, const char *path, const char *name,
+                      struct pool_look *look) {
+    autoarena struct arena *arena = arena_new();
+    const char *marked = json_text_of(json_parse(arena, text, size, NULL), "pool");
+
+    if (marked && strcmp(marked, name) == 0)
+        return;
+    look->state = POOL_FOREIGN;
+    error_set(&look->why, ERROR_UNAVAILABLE, "%s is marked as the pool %.64s, not %s", path,
+              marked ? marked : "of nobody", name);
+}
+
+static void look_at_mark(int fd, const char *path, const char *name, struct pool_look *look) {
+    autoclose int mark = openat(fd, POOL_MARK, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char text[MARK_MOST];
+    ssize_t got = mark < 0 ? -1 : read(mark, text, sizeof(text));
+
+    if (mark < 0 && errno == ENOENT) {
+        look_unmarked(fd, path, look);
+    } else if (got < 0) {
+        say(look, POOL_FAILING, path, "reading its mark");
+    } else if (got == 0) {
+        look->state = POOL_GONE;
+        look->chance = POOL_GIVEN;
+        error_set(&look->why, ERROR_UNAVAILABLE, "%s has an empty mark", path);
+    } else {
+        read_mark(text, (size_t)got, path, name, look);
+    }
+}
+
+void pool_look(const char *path, const char *name, struct pool_look *ret) {
+    autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct statvfs room;
+    struct stat facts;
+
+    *ret = (struct pool_look){ .state = POOL_ONLINE };
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR)) {
+        say(ret, POOL_GONE, path, "opening the directory");
+        return;
+    }
+    if (fd < 0 || fstat(fd, &facts) < 0 || fstatvfs(fd, &room) < 0) {
+        say(ret, POOL_FAILING, path, "looking at it");
+        return;
+    }
+    ret->device = facts.st_dev;
+    ret->inode = facts.st_ino;
+    ret->total_bytes = (int64_t)(room.f_blocks * room.f_frsize);
+    ret->free_bytes = (int64_t)(room.f_bavail * room.f_frsize);
+    look_at_mark(fd, path, name, ret);
+    if (ret->state == POOL_ONLINE && room.f_flag & ST_RDONLY) {
+        ret->state = POOL_READ_ONLY;
+        error_set(&ret->why, ERROR_UNAVAILABLE, "%s takes no writes", path);
+    }
+}
+
+int pool_mark(const char *path, const char *name, struct error *err) {
+    autoclose int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    autoclose int mark =
+        fd < 0 ? -1
+               : openat(fd, MARK_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    autoarena struct arena *arena = arena_new();
+    const char *text = json_text(arena, json_keep(arena, json_pack("{s:s}", "pool", name)));
+    size_t size = strlen(text);
+
+    if (mark < 0 || write(mark, text, size) != (ssize_t)size || fsync(mark) < 0 ||
+        renameat(fd, MARK_NEW, fd, POOL_MARK) < 0 || fsync(fd) < 0)
+        return error_errno(err, ERROR_BACKEND, "marking %s as the pool %s", path, name);
+    return 0;
+}

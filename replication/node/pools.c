@@ -1,0 +1,325 @@
+#include "replication/node/pools.h"
+
+#include "client/replica_pools.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "common/thread.h"
+#include "replication/node/knocks.h"
+#include "replication/node/pool_lock.h"
+#include "replication/node/pool_states.h"
+
+#include <string.h>
+
+#define DEFAULT_HEARTBEAT_MS 10000
+#define DEFAULT_LOOK_MS      1000
+#define BEATS                3 /* so many may be missed */
+#define HANG_MS              30000
+
+struct pool {
+    const struct pool_settings *settings;
+    struct pools *all;
+    pthread_t thread;
+    bool started;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    bool ends, has_news;
+    struct wish **news; /* held */
+    unsigned news_count;
+    /* The thread's own: */
+    struct replicas *replicas;
+    struct pool_look look;
+    unsigned phase; /* enum pool_phase */
+    bool told;      /* the look is what the API has heard last */
+    bool refused, set;
+    /* Since boot, when the last heartbeat was sent that was taken, and the last of all; 0: none. A
+     * machine that slept is believed no longer than another. */
+    int64_t taken_us, beat_us;
+};
+
+struct pools {
+    struct pools_settings settings;
+    unsigned count;
+    struct pool pools[];
+};
+
+/* ---- the thread ---- */
+
+/* What does not answer is not touched. */
+static void look_with_care(const struct pool *pool, struct pool_look *ret) {
+    struct knocks *knocks = pool->all->settings.knocks;
+    const char *path = pool->settings->path;
+    int64_t silence_ms = knocks ? knocks_silence_ms(knocks, path) : 0;
+
+    if (silence_ms == 0) {
+        pool_look(path, pool->settings->name, ret);
+        return;
+    }
+    *ret = (struct pool_look){ .state = POOL_FAILING, .silence_ms = silence_ms };
+    error_set(&ret->why, ERROR_UNAVAILABLE, "%s does not answer", path);
+}
+
+static void keep_lock(const struct pool *pool, struct pool_look *look) {
+    struct pool_lock *lock = pool->settings->lock;
+
+    if (!lock || look->silence_ms > 0)
+        return;
+    if (!pool_is_marked(look) && look->state != POOL_FAILING)
+        pool_lock_end(lock);
+    if (!pool_is_marked(look) || pool_lock_keep(lock, pool->settings->path, &look->why) == 0)
+        return;
+    look->state = POOL_FOREIGN;
+    look->in_use = true;
+}
+
+static enum pool_event event_of(const struct pool_look *look) {
+    static const enum pool_event found[] = {
+        [POOL_ONLINE] = POOL_FOUND_ONLINE,   [POOL_READ_ONLY] = POOL_FOUND_READ_ONLY,
+        [POOL_GONE] = POOL_FOUND_GONE,       [POOL_FOREIGN] = POOL_FOUND_FOREIGN,
+        [POOL_FAILING] = POOL_FOUND_FAILING,
+    };
+
+    if (look->silence_ms == 0)
+        return found[look->state];
+    return look->silence_ms < HANG_MS ? POOL_DOES_NOT_ANSWER : POOL_DOES_NOT_ANSWER_FOR_LONG;
+}
+
+static void tell(struct pool *pool, const struct state_row *row) {
+    const char *name = pool->settings->name;
+
+    if (pool->phase == POOL_IS_ONLINE)
+        log_info(NULL, "pool is there", "pool", name, NULL);
+    else
+        log_warning(NULL, "pool is not well", "pool", name, "state", pool_states.states[row->next],
+                    "reason", pool->look.why.message, NULL);
+    pool->told = false;
+    replicas_look_soon(pool->replicas);
+}
+
+static void look(struct pool *pool) {
+    enum pool_chance before = pool->look.chance;
+    const struct state_row *row;
+
+    look_with_care(pool, &pool->look);
+    keep_lock(pool, &pool->look);
+    row = state_table_next(&pool_states, &pool->phase, event_of(&pool->look));
+    if (row && (row->action == POOL_TELLS || pool->look.chance != before))
+        tell(pool, row);
+    pool->look.hangs = pool->phase == POOL_IS_ABANDONED;
+}
+
+/* Nobody but an operator, or the API's having never heard of it, makes a directory the pool. */
+static void try_chance(struct pool *pool) {
+    const struct pool_settings *settings = pool->settings;
+    autoarena struct arena *arena = arena_new();
+    struct error err = { 0 };
+    int known = 0;
+
+    if (pool->look.chance == POOL_NO_CHANCE)
+        return;
+    if (pool->look.chance == POOL_EMPTY)
+        known = replica_pools_knows(&pool->all->settings.api, arena, settings->name, &err);
+    if (known == 0 && pool_mark(settings->path, settings->name, &err) == 0) {
+        log_info(NULL, "directory becomes a pool", "pool", settings->name, "path", settings->path,
+                 NULL);
+        look(pool);
+    }
+}
+
+static int send_beat(const struct pool *pool, struct error *err) {
+    const struct pool_look *look = &pool->look;
+    const bool marked = pool_is_marked(look);
+    const struct remote_replica_pool sent = {
+        .name = pool->settings->name,
+        .node = pool->all->settings.node,
+        .path = pool->settings->path,
+        .address = pool->all->settings.address,
+        .labels = pool->settings->labels,
+        .read_only = look->state != POOL_ONLINE,
+        .total_bytes = look->total_bytes,
+        .free_bytes = marked ? look->free_bytes : 0,
+        .state = pool_state_text(look->state),
+    };
+    autoarena struct arena *arena = arena_new();
+
+    return replica_pools_report(&pool->all->settings.api, arena, &sent, err);
+}
+
+static void beat(struct pool *pool) {
+    int64_t now_us = clock_boottime_us(), pause_us = pool->all->settings.heartbeat_ms * 1000;
+    struct error err = { 0 };
+    int outcome;
+
+    if (pool->beat_us > 0 && pool->told && now_us < pool->beat_us + pause_us)
+        return;
+    outcome = send_beat(pool, &err);
+    pool->beat_us = now_us;
+    if (outcome < 0 && !pool->refused)
+        log_warning(NULL, "pool is not taken", "pool", pool->settings->name, "reason", err.message,
+                    NULL);
+    pool->refused = outcome < 0;
+    pool->told = outcome == 0 || err.kind != ERROR_UNAVAILABLE;
+    if (pool->set && pool_is_marked(&pool->look))
+        replicas_look_for_strangers(pool->replicas);
+    if (outcome == 0)
+        pool->taken_us = now_us;
+    else if (err.kind != ERROR_UNAVAILABLE)
+        pool->taken_us = 0;
+}
+
+static bool is_ours(const struct pool *pool) {
+    int64_t most_us = BEATS * pool->all->settings.heartbeat_ms * 1000;
+
+    return pool->taken_us > 0 && clock_boottime_us() < pool->taken_us + most_us;
+}
+
+static void take_news(struct pool *pool) {
+    struct wish **wishes = pool->news;
+    unsigned count = pool->news_count;
+
+    pool->news = NULL;
+    pool->news_count = 0;
+    pool->has_news = false;
+    pthread_mutex_unlock(&pool->lock);
+    replicas_set(pool->replicas, wishes, count);
+    pool->set = true;
+    for (unsigned i = 0; i < count; i++)
+        wish_release(wishes[i]);
+    free(wishes);
+    pthread_mutex_lock(&pool->lock);
+}
+
+static int64_t work(struct pool *pool) {
+    int64_t next_us = clock_monotonic_us() + pool->all->settings.look_ms * 1000, due_us;
+
+    look(pool);
+    if (pool->look.in_use) {
+        pool->taken_us = 0;
+        return next_us;
+    }
+    try_chance(pool);
+    beat(pool);
+    due_us = replicas_work(pool->replicas, &pool->look, is_ours(pool));
+    return due_us < next_us ? due_us : next_us;
+}
+
+static void *run(void *arg) {
+    struct pool *pool = arg;
+
+    pthread_mutex_lock(&pool->lock);
+    while (!pool->ends) {
+        int64_t next_us;
+
+        if (pool->has_news)
+            take_news(pool);
+        pthread_mutex_unlock(&pool->lock);
+        next_us = work(pool);
+        pthread_mutex_lock(&pool->lock);
+        while (!pool->ends && !pool->has_news &&
+               thread_cond_wait(&pool->changed, &pool->lock, next_us))
+            ;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    replicas_end(pool->replicas);
+    return NULL;
+}
+
+/* ---- the others ---- */
+
+static void drop_news(struct pool *pool) {
+    for (unsigned i = 0; i < pool->news_count; i++)
+        wish_release(pool->news[i]);
+    free(pool->news);
+    pool->news = NULL;
+    pool->news_count = 0;
+}
+
+static void set(struct pool *pool, struct wish *const *wishes, unsigned count) {
+    pthread_mutex_lock(&pool->lock);
+    drop_news(pool);
+    pool->news = heap_new((count + 1) * sizeof(struct wish *));
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(wishes[i]->replica.pool, pool->settings->name) == 0)
+            pool->news[pool->news_count++] = wish_hold(wishes[i]);
+    }
+    pool->has_news = true;
+    pthread_cond_signal(&pool->changed);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void pools_set(struct pools *pools, struct wish *const *wishes, unsigned count) {
+    for (unsigned i = 0; i < pools->count; i++)
+        set(&pools->pools[i], wishes, count);
+}
+
+static void begin(struct pool *pool, struct pools *pools, const struct pool_settings *settings) {
+    const struct replicas_settings of = {
+        .pool = settings->name,
+        .path = settings->path,
+        .reports = pools->settings.reports,
+        .sessions = pools->settings.sessions,
+        .run_directory = pools->settings.run_directory,
+        .look_ms = pools->settings.heartbeat_ms,
+    };
+
+    pool->all = pools;
+    pool->settings = settings;
+    pool->replicas = replicas_new(&of);
+    pthread_mutex_init(&pool->lock, NULL);
+    thread_cond_init(&pool->changed);
+}
+
+int pools_start(const struct pools_settings *settings, struct pools **ret, struct error *err) {
+    struct pools *pools = heap_new(sizeof(*pools) + settings->count * sizeof(pools->pools[0]));
+    int code = 0;
+
+    pools->settings = *settings;
+    if (pools->settings.heartbeat_ms <= 0)
+        pools->settings.heartbeat_ms = DEFAULT_HEARTBEAT_MS;
+    if (pools->settings.look_ms <= 0)
+        pools->settings.look_ms = DEFAULT_LOOK_MS;
+    for (unsigned i = 0; i < settings->count && code == 0; i++) {
+        struct pool *pool = &pools->pools[pools->count++];
+
+        begin(pool, pools, &settings->pools[i]);
+        code = thread_start(&pool->thread, settings->pools[i].name, run, pool);
+        pool->started = code == 0;
+    }
+    if (code != 0) {
+        pools_stop(pools, INT64_MAX / 1000000);
+        return error_set(err, ERROR_INTERNAL, "cannot start a thread: %s", strerror(code));
+    }
+    *ret = pools;
+    return 0;
+}
+
+static void tell_end(struct pool *pool) {
+    pthread_mutex_lock(&pool->lock);
+    pool->ends = true;
+    pthread_cond_signal(&pool->changed);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+bool pools_stop(struct pools *pools, int64_t ms) {
+    int64_t until_us = clock_monotonic_us() + ms * 1000;
+    bool all = true;
+
+    for (unsigned i = 0; pools && i < pools->count; i++)
+        tell_end(&pools->pools[i]);
+    for (unsigned i = 0; pools && i < pools->count; i++) {
+        int64_t left_ms = (until_us - clock_monotonic_us()) / 1000;
+
+        if (pools->pools[i].started && !thread_join_within(pools->pools[i].thread, left_ms))
+            all = false;
+    }
+    for (unsigned i = 0; all && pools && i < pools->count; i++) {
+        drop_news(&pools->pools[i]);
+        replicas_free(pools->pools[i].replicas);
+        pthread_mutex_destroy(&pools->pools[i].lock);
+        pthread_cond_destroy(&pools->pools[i].changed);
+    }
+    if (all)
+        free(pools);
+    return all;
+}

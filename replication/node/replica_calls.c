@@ -1,0 +1,240 @@
+#include "replication/node/replica_calls.h"
+
+#include "common/cleanup.h"
+#include "common/hex.h"
+#include "replication/engine/replica_access.h"
+#include "replication/engine/replica_epoch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STATE_MOST 8192
+#define EPOCH_MOST ((int64_t)1 << 53)
+
+/* ---- words ---- */
+
+static const char *const healths[] = {
+    [REPLICA_GOOD] = "good",           [REPLICA_GONE] = "gone",       [REPLICA_DAMAGED] = "damaged",
+    [REPLICA_READ_ONLY] = "read_only", [REPLICA_FAILING] = "failing",
+};
+
+const char *replica_health_text(enum replica_health health) {
+    return healths[health];
+}
+
+enum replica_health replica_health_of(const char *text) {
+    for (size_t i = 0; text && i < LENGTH(healths); i++) {
+        if (strcmp(text, healths[i]) == 0)
+            return (enum replica_health)i;
+    }
+    return REPLICA_FAILING;
+}
+
+/* ---- calls ---- */
+
+static int run_open(struct replica_call_request *request, struct error *err) {
+    const struct session_wish wish = { request->pool, request->volume, request->client,
+                                       request->body.epoch };
+    struct replica_session session;
+
+    if (request->going)
+        return error_set(err, ERROR_NOT_FOUND, "The replica %s is being deleted.",
+                         request->replica.uid);
+    if (sessions_begin(request->sessions, &request->replica, &wish, &session, err) < 0)
+        return -1;
+    out_put_int(request->out, "port", session.port);
+    out_put_text(request->out, "export", session.name);
+    return 0;
+}
+
+static bool is_served(struct replica_call_request *request) {
+    struct replica_session session;
+
+    return sessions_find(request->sessions, request->arena, request->replica.uid, &session) &&
+           session.epoch == request->body.epoch;
+}
+
+/* A log of no generation is of no use any more, when the daemon has ended that had it open. */
+static int run_close(struct replica_call_request *request, struct error *err) {
+    const char *logs = sessions_write_logs(request->sessions, request->arena);
+    struct write_log log;
+
+    if (sessions_end(request->sessions, request->replica.uid, request->body.epoch, err) < 0)
+        return -1;
+    write_log_read(request->arena, logs, request->replica.uid, &log);
+    if (log.generation.number == 0 && !is_served(request))
+        write_log_remove(logs, request->replica.uid);
+    return 0;
+}
+
+static int run_look(struct replica_call_request *request, struct error *err) {
+    struct replica_look look;
+
+    (void)err;
+    replica_here.look(replica_here.arg, &request->replica, request->volume, request->body.epoch,
+                      &look);
+    out_put_text(request->out, "health", replica_health_text(look.health));
+    if (look.health != REPLICA_GOOD) {
+        out_put_int(request->out, "why", error_http_status(look.why.kind));
+        out_put_text(request->out, "message", look.why.message);
+    }
+    out_put_bool(request->out, "held", look.held && is_served(request));
+    out_put_int(request->out, "bytes", look.bytes);
+    out_put_int(request->out, "used_bytes", look.used_bytes);
+    out_put_int(request->out, "free_bytes", look.free_bytes);
+    out_put_int(request->out, "epoch", look.epoch);
+    if (look.has_state)
+        out_put_text(request->out, "state", replica_state_text(request->arena, &look.state));
+    return 0;
+}
+
+static int run_write_state(struct replica_call_request *request, struct error *err) {
+    const char *text = request->body.state;
+    struct replica_state state;
+
+    if (replica_state_parse(request->arena, text, strlen(text), &state, err) < 0 ||
+        strcmp(state.replica, request->replica.uid) != 0 ||
+        strcmp(state.volume, request->volume) != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "This is no state of the replica %s.",
+                         request->replica.uid);
+    return replica_here.write_state(replica_here.arg, &request->replica, request->body.epoch,
+                                    &state, err);
+}
+
+/* No session is to serve what is thrown away. */
+static int run_reset(struct replica_call_request *request, struct error *err) {
+    const struct replica_call_body *body = &request->body;
+
+    if (sessions_end(request->sessions, request->replica.uid, body->epoch, err) < 0)
+        return -1;
+    return replica_here.reset(replica_here.arg, &request->replica, request->volume,
+                              body->maximum_bytes, body->epoch, err);
+}
+
+static int run_flush(struct replica_call_request *request, struct error *err) {
+    return replica_here.flush(replica_here.arg, &request->replica, request->body.epoch, err);
+}
+
+static void put_sums(struct json_out *out, unsigned char (*sums)[REPLICA_SUM_SIZE], int count) {
+    out_key(out, "sums");
+    out_begin_array(out);
+    for (int i = 0; i < count; i++) {
+        char text[2 * REPLICA_SUM_SIZE + 1];
+
+        hex_encode(sums[i], REPLICA_SUM_SIZE, text);
+        out_text(out, text);
+    }
+    out_end_array(out);
+}
+
+static int run_sums(struct replica_call_request *request, struct error *err) {
+    unsigned char sums[REPLICA_SUMS_MOST][REPLICA_SUM_SIZE];
+    const struct replica_call_body *body = &request->body;
+    int64_t at = body->at;
+    int count;
+
+    if (!replica_here.sums)
+        return error_set(err, ERROR_BAD_METHOD, "Replicas are not compared here.");
+    count = replica_here.sums(replica_here.arg, &request->replica, body->epoch, &at, body->end,
+                              (unsigned)body->count, sums, err);
+    if (count < 0)
+        return -1;
+    out_put_int(request->out, "at", at);
+    put_sums(request->out, sums, count);
+    return 0;
+}
+
+/* ---- write logs ---- */
+
+static int check_epoch(const struct replica_call_request *request, struct error *err) {
+    int64_t highest = replica_epoch(&request->replica, err);
+
+    if (highest < 0)
+        return -1;
+    return highest <= request->body.epoch
+               ? 0
+               : error_set(err, ERROR_CONFLICT, "The replica %s was opened in a higher epoch.",
+                           request->replica.uid);
+}
+
+static struct generation_id generation_of(int64_t number, const char *nonce) {
+    struct generation_id id = { .number = number };
+
+    snprintf(id.nonce, sizeof(id.nonce), "%s", nonce);
+    return id;
+}
+
+static int run_begin_log(struct replica_call_request *request, struct error *err) {
+    const struct replica_call_body *body = &request->body;
+    const struct generation_id before = generation_of(body->before_generation, body->before_nonce);
+    const struct generation_id next = generation_of(body->generation, body->nonce);
+
+    if (check_epoch(request, err) < 0)
+        return -1;
+    return write_log_begin(sessions_write_logs(request->sessions, request->arena),
+                           request->replica.uid, &before, &next, err);
+}
+
+static int run_read_log(struct replica_call_request *request, struct error *err) {
+    struct write_log log;
+
+    if (check_epoch(request, err) < 0)
+        return -1;
+    write_log_read(request->arena, sessions_write_logs(request->sessions, request->arena),
+                   request->replica.uid, &log);
+    out_put_int(request->out, "generation", log.generation.number);
+    out_put_text(request->out, "nonce", log.generation.nonce);
+    out_put_text(request->out, "entries", write_log_text(request->arena, &log));
+    return 0;
+}
+
+/* ---- the table ---- */
+
+/* clang-format off */
+#define BODY struct replica_call_body
+#define EPOCH        FIELD_INT(BODY, epoch, "epoch", FIELD_REQUIRED, 1, EPOCH_MOST)
+#define VOLUME       FIELD_UUID(BODY, volume, "volume", FIELD_REQUIRED)
+#define BYTES(member, key) FIELD_INT(BODY, member, key, FIELD_REQUIRED, 0, VOLUME_BYTES_MOST)
+
+#define NUMBER(member, key) FIELD_INT(BODY, member, key, FIELD_REQUIRED, 0, VOLUME_BYTES_MOST)
+#define NONCE(member, key)  FIELD_TEXT(BODY, member, key, FIELD_REQUIRED, 0, NONCE_SIZE - 1)
+
+static const struct field epoch_fields[] = { EPOCH, FIELDS_END };
+static const struct field volume_fields[] = { EPOCH, VOLUME, FIELDS_END };
+static const struct field state_fields[] = {
+    EPOCH, FIELD_TEXT(BODY, state, "state", FIELD_REQUIRED, 1, STATE_MOST), FIELDS_END
+};
+static const struct field reset_fields[] = {
+    EPOCH, VOLUME, BYTES(maximum_bytes, "maximum_bytes"), FIELDS_END
+};
+static const struct field sums_fields[] = {
+    EPOCH, BYTES(at, "at"), BYTES(end, "end"),
+    FIELD_INT(BODY, count, "count", FIELD_REQUIRED, 1, REPLICA_SUMS_MOST), FIELDS_END
+};
+
+static const struct field log_fields[] = {
+    EPOCH, NUMBER(before_generation, "before_generation"),
+    NONCE(before_nonce, "before_nonce"), NUMBER(generation, "generation"), NONCE(nonce, "nonce"),
+    FIELDS_END
+};
+
+static const struct replica_call calls[] = {
+    { "open",        volume_fields, run_open },
+    { "close",       epoch_fields,  run_close },
+    { "look",        volume_fields, run_look },
+    { "write_state", state_fields,  run_write_state },
+    { "reset",       reset_fields,  run_reset },
+    { "flush",       epoch_fields,  run_flush },
+    { "sums",        sums_fields,   run_sums },
+    { "begin_log",   log_fields,    run_begin_log },
+    { "read_log",    epoch_fields,  run_read_log },
+};
+/* clang-format on */
+
+const struct replica_call *replica_call_find(const char *name) {
+    for (size_t i = 0; i < LENGTH(calls); i++) {
+        if (strcmp(calls[i].name, name) == 0)
+            return &calls[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,296 @@
+#include "replication/node/replica_client.h"
+
+#include "client/answer.h"
+#include "common/cleanup.h"
+#include "common/heap.h"
+#include "common/hex.h"
+#include "replication/node/replica_calls.h"
+#include "json/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONNECT_MS 3000
+#define DEFAULT_MS 5000
+#define LONG       4 /* times that: a daemon ends and another begins, or a file is emptied */
+
+struct replica_client {
+    struct replica_client_settings settings;
+    struct http_peer peer;
+    struct replica_access access;
+};
+
+/* ---- a call ---- */
+
+struct remote_call {
+    const struct replica *replica;
+    const char *name;
+    json_t *body;   /* taken */
+    unsigned times; /* of a short call's time */
+};
+
+static const char *url_of(const struct replica_client *client, struct arena *arena,
+                          const struct remote_call *call) {
+    return arena_join(arena, client->settings.plain ? "http://" : "https://",
+                      call->replica->address, "/v1/replicas/", call->replica->uid, "/", call->name,
+                      NULL);
+}
+
+static int refused(const struct replica *replica, const struct http_answer *answer,
+                   const json_t *body, struct error *err) {
+    const char *message = json_text_of(body, "message");
+
+    if (!message || answer->status < 400)
+        return error_set(err, ERROR_UNAVAILABLE, "%s: it answers what makes no sense (%d)",
+                         replica->address, answer->status);
+    return error_set(err, answer_kind_of(answer->status), "%s: %s", replica->address, message);
+}
+
+/* The answer's object; NULL: err says why there is none. */
+static const json_t *ask(const struct replica_client *client, struct arena *arena,
+                         const struct remote_call *call, struct error *err) {
+    const struct http_call sent = {
+        .method = "POST",
+        .url = url_of(client, arena, call),
+        .body = json_text(arena, json_keep(arena, call->body)),
+        .timeout_ms = client->settings.timeout_ms * call->times,
+        .peer = &client->peer,
+        .until_us = client->settings.until_us,
+    };
+    struct http_answer answer;
+    const json_t *body;
+
+    if (http_call(arena, &sent, &answer, err) != 0) {
+        error_set(err, ERROR_UNAVAILABLE, "%s", arena_text(arena, err->message));
+        return NULL;
+    }
+    body = json_parse(arena, answer.body, answer.body_size, NULL);
+    if (answer.status == 200 && json_is_object(body))
+        return body;
+    refused(call->replica, &answer, body, err);
+    return NULL;
+}
+
+static int64_t number_of(const json_t *answer, const char *key) {
+    return json_integer_value(json_object_get(answer, key));
+}
+
+/* ---- sessions ---- */
+
+/* "host:port" without the port, and without the brackets of an IPv6 address. */
+static void copy_host(const char *address, char *ret, size_t size) {
+    const char *colon = strrchr(address, ':');
+    size_t length = colon ? (size_t)(colon - address) : strlen(address);
+
+    if (length >= 2 && address[0] == '[' && address[length - 1] == ']') {
+        address++;
+        length -= 2;
+    }
+    snprintf(ret, size, "%.*s", (int)length, address);
+}
+
+static int open_session(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                        struct replica_data *ret, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct remote_call call = {
+        replica, "open", json_pack("{s:I, s:s}", "epoch", (json_int_t)epoch, "volume", volume), LONG
+    };
+    const json_t *answer = ask(arg, arena, &call, err);
+    const char *name = json_text_of(answer, "export");
+    int64_t port = number_of(answer, "port");
+
+    if (!answer)
+        return -1;
+    *ret = (struct replica_data){ 0 };
+    if (!name || strlen(name) >= sizeof(ret->export) || port <= 0 || port > UINT16_MAX)
+        return error_set(err, ERROR_UNAVAILABLE, "%s: it answers what makes no sense",
+                         replica->address);
+    copy_host(replica->address, ret->host, sizeof(ret->host));
+    snprintf(ret->port, sizeof(ret->port), "%u", (unsigned)port);
+    strcpy(ret->export, name);
+    return 0;
+}
+
+static int close_session(void *arg, const struct replica *replica, int64_t epoch,
+                         struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct remote_call call = { replica, "close",
+                                      json_pack("{s:I}", "epoch", (json_int_t)epoch), LONG };
+
+    return ask(arg, arena, &call, err) ? 0 : -1;
+}
+
+/* ---- files ---- */
+
+static void read_look(struct arena *arena, const json_t *answer, const char *uid,
+                      struct replica_look *ret) {
+    const char *state = json_text_of(answer, "state"), *message = json_text_of(answer, "message");
+
+    *ret = (struct replica_look){
+        .health = replica_health_of(json_text_of(answer, "health")),
+        .held = json_is_true(json_object_get(answer, "held")),
+        .bytes = number_of(answer, "bytes"),
+        .used_bytes = number_of(answer, "used_bytes"),
+        .free_bytes = number_of(answer, "free_bytes"),
+        .epoch = number_of(answer, "epoch"),
+    };
+    if (ret->health != REPLICA_GOOD)
+        error_set(&ret->why, answer_kind_of((int)number_of(answer, "why")), "%s",
+                  message ? message : "");
+    ret->has_state =
+        state && replica_state_parse(arena, state, strlen(state), &ret->state, &ret->why) == 0 &&
+        strcmp(ret->state.replica, uid) == 0;
+    if (state && !ret->has_state)
+        ret->health = REPLICA_FAILING;
+}
+
+static void look(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                 struct replica_look *ret) {
+    autoarena struct arena *arena = arena_new();
+    const struct remote_call call = {
+        replica, "look", json_pack("{s:I, s:s}", "epoch", (json_int_t)epoch, "volume", volume), 1
+    };
+    struct error err = { 0 };
+    const json_t *answer = ask(arg, arena, &call, &err);
+
+    if (answer)
+        read_look(arena, answer, replica->uid, ret);
+    else
+        *ret = (struct replica_look){ .health = REPLICA_FAILING, .why = err, .epoch = -1 };
+}
+
+static int write_state(void *arg, const struct replica *replica, int64_t epoch,
+                       const struct replica_state *state, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct remote_call call = { replica, "write_state",
+                                      json_pack("{s:I, s:s}", "epoch", (json_int_t)epoch, "state",
+                                                replica_state_text(arena, state)),
+                                      1 };
+
+    return ask(arg, arena, &call, err) ? 0 : -1;
+}
+
+static int reset(void *arg, const struct replica *replica, const char *volume,
+                 int64_t maximum_bytes, int64_t epoch, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct remote_call call = { replica, "reset",
+                                      json_pack("{s:I, s:s, s:I}", "epoch", (json_int_t)epoch,
+                                                "volume", volume, "maximum_bytes",
+                                                (json_int_t)maximum_bytes),
+                                      LONG };
+
+    return ask(arg, arena, &call, err) ? 0 : -1;
+}
+
+static int flush(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct remote_call call = { replica, "flush",
+                                      json_pack("{s:I}", "epoch", (json_int_t)epoch), 1 };
+
+    return ask(arg, arena, &call, err) ? 0 : -1;
+}
+
+/* ---- sums ---- */
+
+static bool read_sum(const char *text, unsigned char ret[REPLICA_SUM_SIZE]) {
+    return text && strlen(text) == (size_t)2 * REPLICA_SUM_SIZE &&
+           hex_decode(text, ret, REPLICA_SUM_SIZE);
+}
+
+static int sums(void *arg, const struct replica *replica, int64_t epoch, int64_t *at, int64_t end,
+                unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct remote_call call = { replica, "sums",
+                                      json_pack("{s:I, s:I, s:I, s:i}", "epoch", (json_int_t)epoch,
+                                                "at", (json_int_t)*at, "end", (json_int_t)end,
+                                                "count", (int)count),
+                                      1 };
+    const json_t *answer = ask(arg, arena, &call, err);
+    const json_t *list = json_object_get(answer, "sums");
+    size_t got = json_array_size(list);
+    int64_t begin = number_of(answer, "at");
+
+    if (!answer)
+        return -1;
+    if (got > count || begin < *at || begin > end)
+        return error_set(err, ERROR_UNAVAILABLE, "%s: its sums make no sense", replica->address);
+    for (size_t i = 0; i < got; i++) {
+        if (!read_sum(json_string_value(json_array_get(list, i)), ret[i]))
+            return error_set(err, ERROR_UNAVAILABLE, "%s: a sum makes no sense", replica->address);
+    }
+    *at = begin;
+    return (int)got;
+}
+
+/* ---- write logs ---- */
+
+static int begin_log(void *arg, const struct replica *replica, int64_t epoch,
+                     const struct generation_id *before, const struct generation_id *next,
+                     struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct remote_call call = {
+        replica, "begin_log",
+        json_pack("{s:I, s:I, s:s, s:I, s:s}", "epoch", (json_int_t)epoch, "before_generation",
+                  (json_int_t)before->number, "before_nonce", before->nonce, "generation",
+                  (json_int_t)next->number, "nonce", next->nonce),
+        1
+    };
+
+    return ask(arg, arena, &call, err) ? 0 : -1;
+}
+
+static int read_log(void *arg, const struct replica *replica, int64_t epoch, struct arena *arena,
+                    struct write_log *ret, struct error *err) {
+    const struct remote_call call = { replica, "read_log",
+                                      json_pack("{s:I}", "epoch", (json_int_t)epoch), 1 };
+    const json_t *answer = ask(arg, arena, &call, err);
+    const char *nonce = json_text_of(answer, "nonce"), *entries = json_text_of(answer, "entries");
+
+    if (!answer)
+        return -1;
+    if (!nonce || strlen(nonce) >= NONCE_SIZE || !entries)
+        return error_set(err, ERROR_UNAVAILABLE, "%s: invalid write log", replica->address);
+    *ret = (struct write_log){ .generation.number = number_of(answer, "generation") };
+    strcpy(ret->generation.nonce, nonce);
+    write_log_parse(arena, entries, ret);
+    return 0;
+}
+
+/* ---- begin and end ---- */
+
+struct replica_client *replica_client_new(const struct replica_client_settings *settings) {
+    struct replica_client *client = heap_new(sizeof(*client));
+
+    client->settings = *settings;
+    if (settings->timeout_ms <= 0)
+        client->settings.timeout_ms = DEFAULT_MS;
+    client->peer = (struct http_peer){
+        .ca_file = settings->ca_file,
+        .cert_file = settings->cert_file,
+        .key_file = settings->key_file,
+        .connect_timeout_ms =
+            client->settings.timeout_ms < CONNECT_MS ? client->settings.timeout_ms : CONNECT_MS,
+    };
+    client->access = (struct replica_access){
+        .open = open_session,
+        .close = close_session,
+        .look = look,
+        .write_state = write_state,
+        .reset = reset,
+        .flush = flush,
+        .sums = sums,
+        .begin_log = begin_log,
+        .read_log = read_log,
+        .arg = client,
+    };
+    return client;
+}
+
+void replica_client_free(struct replica_client *client) {
+    free(client);
+}
+
+const struct replica_access *replica_client_access(const struct replica_client *client) {
+    return &client->access;
+}

@@ -1,0 +1,276 @@
+#include "replication/node/replica_service.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "common/worker.h"
+#include "replication/node/knocks.h"
+#include "replication/node/pool_look.h"
+#include "replication/node/replica_calls.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX       "/v1/replicas/"
+#define BODY_MOST    ((size_t)64 * 1024)
+#define CONNECTIONS  256
+#define THREADS      4  /* of a pool */
+#define WAITING_MOST 64 /* requests of a pool */
+#define DRAIN_MS     5000
+
+/* Lives in its exchange's arena until the answer. */
+struct waiting {
+    struct replica_service *service;
+    struct http_exchange *exchange;
+    const struct replica_call *call;
+    struct replica_call_request request;
+};
+
+struct replica_service {
+    struct replica_service_settings settings;
+    struct http_server *server;
+    unsigned count;
+    struct worker_pool *workers[]; /* of each pool */
+};
+
+/* ---- answers ---- */
+
+static void answer(struct http_exchange *exchange, int status, struct json_out *out) {
+    exchange->status = status;
+    exchange->reply_body = json_out_text(out);
+    exchange->reply_size = strlen(exchange->reply_body);
+    http_add_header(exchange, "Content-Type", "application/json");
+    http_reply(exchange);
+}
+
+/* Nodes are told everything. */
+static void refuse(struct http_exchange *exchange, const struct error *err) {
+    struct json_out out;
+
+    json_out_init(&out, exchange->arena, 256);
+    out_begin_object(&out);
+    out_put_text(&out, "message", err->message);
+    out_end_object(&out);
+    answer(exchange, error_http_status(err->kind), &out);
+}
+
+/* ---- by a thread of the pool ---- */
+
+static int check_pool(const struct waiting *waiting, struct error *err) {
+    const struct replica_call_request *request = &waiting->request;
+    struct knocks *knocks = waiting->service->settings.knocks;
+    struct pool_look look;
+
+    if (knocks && knocks_silence_ms(knocks, request->replica.pool) > 0)
+        return error_set(err, ERROR_UNAVAILABLE, "The pool %s does not answer.", request->pool);
+
+    pool_look(request->replica.pool, request->pool, &look);
+    return pool_is_marked(&look) ? 0 : error_pass(err, &look.why);
+}
+
+static void run(void *arg) {
+    const struct waiting *waiting = arg;
+    struct replica_call_request request = waiting->request;
+    struct error err = { 0 };
+    struct json_out out;
+
+    json_out_init(&out, waiting->exchange->arena, 1024);
+    request.out = &out;
+    out_begin_object(&out);
+    if (check_pool(waiting, &err) < 0 || waiting->call->run(&request, &err) < 0) {
+        refuse(waiting->exchange, &err);
+        return;
+    }
+    out_end_object(&out);
+    answer(waiting->exchange, 200, &out);
+}
+
+/* ---- what is asked ---- */
+
+/* "/v1/replicas/UID/CALL" */
+static int read_path(struct waiting *waiting, struct error *err) {
+    const char *path = waiting->exchange->path, *slash;
+    char uid[UUID_SIZE], canonical[UUID_SIZE];
+
+    if (strncmp(path, PREFIX, strlen(PREFIX)) == 0) {
+        path += strlen(PREFIX);
+        slash = strchr(path, '/');
+        if (slash && slash - path == UUID_SIZE - 1) {
+            memcpy(uid, path, UUID_SIZE - 1);
+            uid[UUID_SIZE - 1] = '\0';
+            waiting->call = replica_call_find(slash + 1);
+            if (waiting->call && uuid_parse(uid, canonical)) {
+                waiting->request.replica.uid = arena_text(waiting->exchange->arena, canonical);
+                return 0;
+            }
+        }
+    }
+    return error_set(err, ERROR_NOT_FOUND, "There is nothing at this path.");
+}
+
+/* An agent that has not heard the API yet knows those that it serves. */
+static int find_served(struct waiting *waiting, struct error *err) {
+    struct replica_call_request *request = &waiting->request;
+    struct replica_session session;
+
+    if (!sessions_find(waiting->service->settings.sessions, request->arena, request->replica.uid,
+                       &session))
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "The volume API has not said yet which replicas are here.");
+    request->replica.pool = session.path;
+    request->pool = session.pool;
+    request->volume = arena_text(request->arena, session.volume);
+    return 0;
+}
+
+static int find_replica(struct waiting *waiting, struct error *err) {
+    struct replica_call_request *request = &waiting->request;
+    struct wish *wish;
+    int found = places_find(waiting->service->settings.places, request->replica.uid, &wish);
+
+    if (found < 0)
+        return find_served(waiting, err);
+    if (found == 0)
+        return error_set(err, ERROR_NOT_FOUND, "There is no replica %s here.",
+                         request->replica.uid);
+    request->replica.pool = arena_text(request->arena, wish->replica.path);
+    request->pool = arena_text(request->arena, wish->replica.pool);
+    request->volume = arena_text(request->arena, wish->replica.volume);
+    request->going = wish->going;
+    wish_release(wish);
+    return 0;
+}
+
+static int read_body(struct waiting *waiting, struct error *err) {
+    const struct http_exchange *exchange = waiting->exchange;
+    struct replica_call_request *request = &waiting->request;
+    const json_t *body;
+
+    if (exchange->malformed)
+        return error_set(err, ERROR_BAD_REQUEST, "%s", exchange->malformed);
+    if (exchange->too_large)
+        return error_set(err, ERROR_TOO_LARGE, "The body is larger than %zu bytes.", BODY_MOST);
+    if (exchange->crowded)
+        return error_set(err, ERROR_UNAVAILABLE, "There are too many clients.");
+    if (strcmp(exchange->method, "POST") != 0)
+        return error_set(err, ERROR_BAD_METHOD, "Calls are POST.");
+    body = json_parse(request->arena, exchange->body, exchange->body_size, err);
+    return body ? json_decode(request->arena, body, "body", waiting->call->fields, 0, true,
+                              &request->body, err)
+                : -1;
+}
+
+static int check_volume(const struct waiting *waiting, struct error *err) {
+    const struct replica_call_request *request = &waiting->request;
+
+    if (!request->body.volume || strcmp(request->body.volume, request->volume) == 0)
+        return 0;
+    return error_set(err, ERROR_NOT_FOUND, "The replica %s is none of the volume %s.",
+                     request->replica.uid, request->body.volume);
+}
+
+/* ---- by the server's thread ---- */
+
+/* The path in a document and that of the configuration may differ: then it is none of ours. */
+static struct worker_pool *workers_of(const struct replica_service *service,
+                                      const struct replica_call_request *request) {
+    for (unsigned i = 0; i < service->count; i++) {
+        const struct pool_settings *pool = &service->settings.pools[i];
+
+        if (strcmp(pool->name, request->pool) == 0 &&
+            strcmp(pool->path, request->replica.pool) == 0)
+            return service->workers[i];
+    }
+    return NULL;
+}
+
+static int put(struct waiting *waiting, struct error *err) {
+    struct worker_pool *workers = workers_of(waiting->service, &waiting->request);
+    struct work_item item = { .key = waiting->request.replica.uid, .run = run, .arg = waiting };
+
+    if (!workers)
+        return error_set(err, ERROR_NOT_FOUND, "The pool %s is not here.", waiting->request.pool);
+    if (worker_pool_pending(workers) >= WAITING_MOST)
+        return error_set(err, ERROR_UNAVAILABLE, "The pool %s has too much to do.",
+                         waiting->request.pool);
+    worker_pool_put(workers, &item);
+    return 0;
+}
+
+static void handle(void *arg, struct http_exchange *exchange) {
+    struct waiting *waiting = arena_alloc(exchange->arena, sizeof(*waiting));
+    struct error err = { 0 };
+
+    *waiting = (struct waiting){ .service = arg, .exchange = exchange };
+    waiting->request.arena = exchange->arena;
+    waiting->request.sessions = waiting->service->settings.sessions;
+    waiting->request.client = exchange->client;
+    if (read_path(waiting, &err) < 0 || read_body(waiting, &err) < 0 ||
+        find_replica(waiting, &err) < 0 || check_volume(waiting, &err) < 0 ||
+        put(waiting, &err) < 0)
+        refuse(exchange, &err);
+}
+
+/* ---- begin and end ---- */
+
+int replica_service_start(const struct replica_service_settings *settings,
+                          struct replica_service **ret, struct error *err) {
+    struct replica_service *service =
+        heap_new(sizeof(*service) + settings->pool_count * sizeof(service->workers[0]));
+    const struct http_mount mounts[] = { { "", handle, service }, { 0 } };
+    const struct http_server_settings server = {
+        .address = settings->address,
+        .port = settings->port,
+        .threads = 2,
+        .body_limit = BODY_MOST,
+        .connections = CONNECTIONS,
+        .cert_file = settings->cert_file,
+        .key_file = settings->key_file,
+        .ca_file = settings->ca_file,
+        .crl_file = settings->crl_file,
+        .mounts = mounts,
+    };
+
+    service->settings = *settings;
+    for (; service->count < settings->pool_count; service->count++)
+        service->workers[service->count] =
+            worker_pool_new(settings->pools[service->count].name, THREADS);
+    if (http_server_start(&server, &service->server, err) < 0) {
+        replica_service_stop(service, 0);
+        return error_context(err, "[storage] listen");
+    }
+    *ret = service;
+    return 0;
+}
+
+unsigned replica_service_port(const struct replica_service *service) {
+    return http_server_port(service->server);
+}
+
+static bool await_workers(const struct replica_service *service, int64_t ms) {
+    int64_t until_us = clock_monotonic_us() + ms * 1000;
+
+    for (unsigned i = 0; i < service->count; i++) {
+        while (worker_pool_pending(service->workers[i]) > 0) {
+            if (clock_monotonic_us() >= until_us)
+                return false;
+            poll(NULL, 0, 5);
+        }
+    }
+    return true;
+}
+
+/* What is under way is done before the server goes, which answers whatever is left. */
+bool replica_service_stop(struct replica_service *service, int64_t ms) {
+    if (!service)
+        return true;
+    http_server_stop(service->server, ms < DRAIN_MS ? (unsigned)ms : DRAIN_MS);
+    if (!await_workers(service, ms))
+        return false;
+    for (unsigned i = 0; i < service->count; i++)
+        worker_pool_stop(service->workers[i]);
+    free(service);
+    return true;
+}

@@ -1,0 +1,418 @@
+#include "replication/node/replicas.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "common/quantity.h"
+#include "replication/engine/write_log.h"
+#include "replication/node/copies.h"
+#include "replication/node/held.h"
+#include "replication/node/room.h"
+#include "replication/node/sessions.h"
+#include "json/json.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#define COPY_MS 100  /* while something is copied, or dug out */
+#define SOON_MS 1000 /* between two looks at one that is not well */
+#define SCRAP   4096 /* as much may stand in a file that nobody has written to */
+
+struct file {
+    LIST_ENTRY(file) next;
+    struct wish *wish;
+    bool named; /* by the last wishes */
+    bool made;  /* was there once, as its document or we have seen */
+    const char *phase;
+    json_t *snapshots; /* what was seen of them; NULL: nothing */
+    bool copies;       /* something is copied to it */
+    bool waits;        /* a snapshot is not as it is to be */
+    struct room room;  /* that it gives back */
+    bool digs;         /* not at the end of that */
+    int64_t due_us;
+};
+
+struct replicas {
+    struct replicas_settings settings;
+    LIST_HEAD(file_list, file) files;
+    struct copies *copies;
+    struct digs *digs;
+    unsigned strangers; /* as the log has it */
+};
+
+/* ---- what is said ---- */
+
+static json_t *capacity_json(struct arena *arena, const struct replica_look *look, bool figures) {
+    return json_pack("{s:s, s:s}", "used", quantity_text(arena, figures ? look->used_bytes : 0),
+                     "total", quantity_text(arena, look->bytes));
+}
+
+static const char *status_text(struct arena *arena, const struct replicas *replicas,
+                               const struct file *file, const struct replica_look *look,
+                               const char *message, bool figures) {
+    json_t *status =
+        json_pack("{s:s, s:o, s:I, s:o*}", "phase", file->phase, "message", wish_text(message),
+                  "observedGeneration", (json_int_t)file->wish->generation, "reclaim",
+                  room_json(&file->room, replicas->digs, file->wish, figures));
+
+    if (look)
+        json_object_set_new(status, "capacity", capacity_json(arena, look, figures));
+    if (file->snapshots)
+        json_object_set(status, "snapshots", file->snapshots);
+    return json_text(arena, json_keep(arena, status));
+}
+
+static void say(struct replicas *replicas, struct file *file, const char *phase,
+                const struct replica_look *look, const struct error *why) {
+    autoarena struct arena *arena = arena_new();
+    const char *message = why ? why->message : "";
+
+    if (why && (!file->phase || strcmp(file->phase, phase) != 0))
+        log_warning(NULL, "replica is not well", "replica_id", file->wish->uid, "pool",
+                    replicas->settings.pool, "phase", phase, "reason", message, NULL);
+    file->phase = phase;
+    reports_put(replicas->settings.reports, WISH_REPLICA, file->wish->uid,
+                status_text(arena, replicas, file, look, message, true),
+                status_text(arena, replicas, file, look, message, false), file->digs);
+}
+
+/* ---- work ---- */
+
+static struct replica place_of(const struct replicas *replicas, const struct file *file) {
+    return (struct replica){ .pool = replicas->settings.path, .uid = file->wish->uid };
+}
+
+static bool is_same_pool(const struct replicas *replicas, const struct pool_look *before) {
+    struct pool_look now;
+
+    pool_look(replicas->settings.path, replicas->settings.pool, &now);
+    return pool_is_marked(&now) && now.device == before->device && now.inode == before->inode;
+}
+
+/* Nobody writes to what is to go, and nobody waits for what does not answer. */
+static int end_session(const struct replicas *replicas, const struct file *file,
+                       struct error *err) {
+    struct sessions *sessions = replicas->settings.sessions;
+
+    return sessions ? sessions_end(sessions, file->wish->uid, INT64_MAX, err) : 0;
+}
+
+static void remove_log(const struct replicas *replicas, const struct file *file) {
+    const char *run_directory = replicas->settings.run_directory;
+    autoarena struct arena *arena = arena_new();
+
+    if (run_directory)
+        write_log_remove(write_log_directory(arena, arena_join(arena, run_directory, "/", NULL)),
+                         file->wish->uid);
+}
+
+static void remove_file(struct replicas *replicas, struct file *file,
+                        const struct pool_look *pool) {
+    const struct replica place = place_of(replicas, file);
+    autoarena struct arena *arena = arena_new();
+    struct error err = { 0 };
+
+    copies_stop(replicas->copies, file->wish->uid, NULL);
+    digs_stop(replicas->digs, file->wish->uid);
+    if (end_session(replicas, file, &err) == 0 && replica_delete(&place, &err) == 0 &&
+        !is_same_pool(replicas, pool))
+        error_set(&err, ERROR_UNAVAILABLE, "%s was exchanged meanwhile", replicas->settings.path);
+    if (err.kind != ERROR_NONE) {
+        say(replicas, file, "DeletionFailed", NULL, &err);
+        return;
+    }
+    remove_log(replicas, file);
+    file->phase = "Deleted";
+    log_info(NULL, "replica removed", "replica_id", file->wish->uid, "volume_id",
+             file->wish->replica.volume, "pool", replicas->settings.pool, NULL);
+    reports_put_last(replicas->settings.reports, WISH_REPLICA, file->wish->uid,
+                     status_text(arena, replicas, file, NULL, "", false));
+}
+
+/* A clone's begins with its source's snapshot in this pool: 0 made, 1 under way, -1. */
+static int make_clone(struct replicas *replicas, struct file *file, const struct generation *first,
+                      struct error *err) {
+    const struct wish_replica *wanted = &file->wish->replica;
+    const struct copy copy = {
+        .source = { .pool = replicas->settings.path, .uid = wanted->source },
+        .snapshot = wanted->source_snapshot,
+        .target = place_of(replicas, file),
+        .volume = wanted->volume,
+        .maximum_bytes = wanted->maximum_bytes,
+        .first = first,
+    };
+    int outcome = copies_make(replicas->copies, &copy, err);
+
+    file->copies = outcome > 0;
+    return outcome;
+}
+
+static int make_file(struct replicas *replicas, struct file *file, struct error *err) {
+    const struct wish_replica *wanted = &file->wish->replica;
+    const struct replica place = place_of(replicas, file);
+    struct generation first;
+
+    if (file->made || wanted->count == 0)
+        return replica_create(&place, wanted->volume, wanted->maximum_bytes, NULL, err);
+    generation_first(wanted->volume, wanted->size_bytes, wanted->members, wanted->count, &first);
+    if (wanted->source)
+        return make_clone(replicas, file, &first, err);
+    return replica_create(&place, wanted->volume, wanted->maximum_bytes, &first, err);
+}
+
+static const char *phase_of(const struct replica_look *look) {
+    switch (look->health) {
+    case REPLICA_GONE:
+        return "Recreate";
+    case REPLICA_DAMAGED:
+        return "Error";
+    case REPLICA_FAILING:
+        return "Offline";
+    default:
+        break;
+    }
+    if (look->state.mark == REPLICA_EMPTY)
+        return look->held ? "Rebuilding" : "Recreate";
+    return look->health == REPLICA_READ_ONLY ? "Degraded" : "Healthy";
+}
+
+/* Its state is gone, and its data are not: they may be the last, and are thrown away by a rebuild
+ * alone, which has others. */
+static bool has_stray_data(const struct replica_look *look) {
+    return look->health == REPLICA_GONE && look->used_bytes > SCRAP;
+}
+
+/* Of a clone that never was anything but being made, it is a part of what it is made of. */
+static bool is_half_made(const struct file *file) {
+    return file->wish->replica.source && !file->made;
+}
+
+static void keep_file(struct replicas *replicas, struct file *file) {
+    const struct replica place = place_of(replicas, file);
+    const char *volume = file->wish->replica.volume;
+    struct replica_look look;
+    struct error err = { 0 };
+
+    /* It looks whole a moment before it is, when nobody writes there any more. */
+    if (is_half_made(file) && copies_clones(replicas->copies, file->wish->uid)) {
+        file->copies = true;
+        say(replicas, file, "Init", NULL, NULL);
+        return;
+    }
+    replica_look(&place, volume, &look);
+    if (has_stray_data(&look) && !is_half_made(file)) {
+        file->made = true;
+        say(replicas, file, "Error", &look, &look.why);
+        return;
+    }
+    if (look.health == REPLICA_GONE && make_file(replicas, file, &err) == 0)
+        replica_look(&place, volume, &look);
+    if (err.kind == ERROR_NONE && look.health != REPLICA_GOOD)
+        err = look.why;
+    if (look.health == REPLICA_GONE && !file->made) {
+        say(replicas, file, "Init", NULL, file->copies ? NULL : &err);
+        return;
+    }
+    file->made = true;
+    say(replicas, file, phase_of(&look), look.bytes > 0 ? &look : NULL,
+        err.kind == ERROR_NONE ? NULL : &err);
+}
+
+/* ---- snapshots ---- */
+
+static void forget_snapshots(struct file *file) {
+    json_decref(file->snapshots);
+    file->snapshots = NULL;
+    file->copies = file->waits = false;
+}
+
+/* Nothing is told of a pool that was exchanged meanwhile. */
+static void keep_snapshots(struct replicas *replicas, struct file *file,
+                           const struct pool_look *pool) {
+    const struct replica place = place_of(replicas, file);
+    struct held_look seen;
+
+    if (file->wish->replica.snapshot_count == 0)
+        return;
+    held_keep(replicas->copies, &place, file->wish, &seen);
+    file->snapshots = seen.list;
+    file->copies = seen.copies;
+    file->waits = seen.waits;
+    if (!is_same_pool(replicas, pool))
+        forget_snapshots(file);
+}
+
+/* ---- room ---- */
+
+static void keep_room(struct replicas *replicas, struct file *file) {
+    const struct replica place = place_of(replicas, file);
+
+    file->digs = room_keep(&file->room, replicas->digs, &place, file->wish, file->made);
+}
+
+static bool is_here(const struct replicas *replicas, const struct file *file, struct error *err) {
+    if (strcmp(file->wish->replica.path, replicas->settings.path) == 0)
+        return true;
+    error_set(err, ERROR_CONFLICT, "The pool %s is in %s on this node, not in %s.",
+              replicas->settings.pool, replicas->settings.path, file->wish->replica.path);
+    return false;
+}
+
+static bool is_well(const struct file *file) {
+    return strcmp(file->phase, "Deleted") == 0 ||
+           (strcmp(file->phase, "Healthy") == 0 && !file->waits && !file->digs);
+}
+
+static void work_on(struct replicas *replicas, struct file *file, const struct pool_look *pool,
+                    bool ours) {
+    const char *away = file->made ? "Offline" : "Init";
+    struct error err = pool->why, ended;
+    int64_t pause_ms;
+    bool here;
+
+    if (pool_is_marked(pool) && !ours)
+        error_set(&err, ERROR_UNAVAILABLE, "The API has not taken the pool %s for ours.",
+                  replicas->settings.pool);
+    forget_snapshots(file);
+    if (replicas->settings.sessions)
+        sessions_trim_log(replicas->settings.sessions, file->wish->uid);
+    if (pool->hangs)
+        (void)end_session(replicas, file, &ended);
+    here = is_here(replicas, file, &err);
+    if (!here)
+        digs_forget(replicas->digs, file->wish->uid);
+    if (!here || !pool_is_marked(pool) || !ours)
+        say(replicas, file, away, NULL, &err);
+    else if (file->wish->going)
+        remove_file(replicas, file, pool);
+    else {
+        keep_snapshots(replicas, file, pool);
+        keep_room(replicas, file);
+        keep_file(replicas, file);
+    }
+    pause_ms = is_well(file) ? replicas->settings.look_ms : SOON_MS;
+    if (file->copies || digs_work(replicas->digs, file->wish->uid))
+        pause_ms = COPY_MS;
+    file->due_us = clock_monotonic_us() + pause_ms * 1000;
+}
+
+void replicas_look_soon(struct replicas *replicas) {
+    struct file *file;
+
+    LIST_FOREACH(file, &replicas->files, next) {
+        file->due_us = 0;
+    }
+}
+
+int64_t replicas_work(struct replicas *replicas, const struct pool_look *pool, bool ours) {
+    int64_t first_us = INT64_MAX;
+    struct file *file;
+
+    LIST_FOREACH(file, &replicas->files, next) {
+        if (file->due_us <= clock_monotonic_us())
+            work_on(replicas, file, pool, ours);
+        if (file->due_us < first_us)
+            first_us = file->due_us;
+    }
+    return first_us;
+}
+
+/* ---- what is wanted ---- */
+
+static struct file *find(const struct replicas *replicas, const char *uid) {
+    struct file *file;
+
+    LIST_FOREACH(file, &replicas->files, next) {
+        if (strcmp(file->wish->uid, uid) == 0)
+            return file;
+    }
+    return NULL;
+}
+
+static void drop(const struct replicas *replicas, struct file *file) {
+    digs_forget(replicas->digs, file->wish->uid);
+    forget_snapshots(file);
+    LIST_REMOVE(file, next);
+    wish_release(file->wish);
+    free(file);
+}
+
+/* Our own reports make new versions, too: only what is wanted anew is due at once. */
+static void take_wish(struct replicas *replicas, struct wish *wish) {
+    struct file *file = find(replicas, wish->uid);
+
+    if (!file) {
+        file = heap_new(sizeof(*file));
+        LIST_INSERT_HEAD(&replicas->files, file, next);
+    } else if (file->wish->generation != wish->generation || file->wish->going != wish->going) {
+        file->due_us = 0;
+    }
+    wish_hold(wish);
+    wish_release(file->wish);
+    file->wish = wish;
+    file->named = true;
+    file->made |= wish->replica.made;
+    reports_differs(replicas->settings.reports, WISH_REPLICA, wish->uid,
+                    file->phase &&
+                        (!wish->replica.phase || strcmp(file->phase, wish->replica.phase) != 0));
+}
+
+void replicas_set(struct replicas *replicas, struct wish *const *wishes, unsigned count) {
+    struct file *file, *next;
+
+    LIST_FOREACH(file, &replicas->files, next) {
+        file->named = false;
+    }
+    for (unsigned i = 0; i < count; i++)
+        take_wish(replicas, wishes[i]);
+    for (file = LIST_FIRST(&replicas->files); file; file = next) {
+        next = LIST_NEXT(file, next);
+        if (!file->named)
+            drop(replicas, file);
+    }
+}
+
+void replicas_look_for_strangers(struct replicas *replicas) {
+    DIR *directory = opendir(replicas->settings.path);
+    const struct dirent *entry;
+    char uid[UUID_SIZE], last[UUID_SIZE] = "";
+    unsigned count = 0;
+
+    while (directory && (entry = readdir(directory))) {
+        if (!uuid_parse(entry->d_name, uid) || find(replicas, entry->d_name))
+            continue;
+        strcpy(last, uid);
+        count++;
+    }
+    if (directory)
+        closedir(directory);
+    if (count > replicas->strangers)
+        log_warning(NULL, "the pool has what no document names", "pool", replicas->settings.pool,
+                    "directories", LOG_INT(count), "one", last, NULL);
+    replicas->strangers = count;
+}
+
+void replicas_end(struct replicas *replicas) {
+    copies_end(replicas->copies);
+    digs_end(replicas->digs);
+}
+
+struct replicas *replicas_new(const struct replicas_settings *settings) {
+    struct replicas *replicas = heap_new(sizeof(*replicas));
+
+    replicas->settings = *settings;
+    replicas->copies = copies_new();
+    replicas->digs = digs_new();
+    LIST_INIT(&replicas->files);
+    return replicas;
+}
+
+void replicas_free(struct replicas *replicas) {
+    while (!LIST_EMPTY(&replicas->files))
+        drop(replicas, LIST_FIRST(&replicas->files));
+    copies_free(replicas->copies);
+    digs_free(replicas->digs);
+    free(replicas);
+}

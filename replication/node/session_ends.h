@@ -1,0 +1,34 @@
+/*
+ * Ends sessions (sessions.h) that nobody will use again, as those of a target whose host died, or
+ * that could not reach this one when it closed them.  A thread looks at all of them now and then.
+ * One ends
+ *
+ *   when its volume's document says that its target is over: the volume is served in a later
+ *   epoch, or wanted nowhere and its node has said so;
+ *   when nobody was connected to it for a while, whatever the document says, or whether there is
+ *   one: a target that uses a replica is connected, and one that finds its session gone opens
+ *   another.
+ *
+ * A target that the API is about to take the volume from serves until the next one does.
+ */
+#pragma once
+
+#include "client/client.h"
+#include "replication/node/sessions.h"
+
+struct session_ends;
+
+struct session_ends_settings { /* what they point to outlives it */
+    struct sessions *sessions;
+    struct client api;
+    int64_t period_ms; /* 0: 120 000 */
+    int64_t idle_ms;   /* without a connection; 0: 600 000 */
+};
+
+struct session_ends *session_ends_new(const struct session_ends_settings *settings);
+int session_ends_start(struct session_ends *ends, struct error *err);
+/* Within `ms`; false: it hangs, and what it uses is left.  NULL is fine. */
+bool session_ends_stop(struct session_ends *ends, int64_t ms);
+
+/* One look at all, as the thread does; for one caller at a time. */
+void session_ends_look(struct session_ends *ends);

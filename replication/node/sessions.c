@@ -1,0 +1,294 @@
+#include "replication/node/sessions.h"
+
+#include "common/cleanup.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "replication/engine/daemon.h"
+#include "replication/engine/file_node.h"
+#include "replication/engine/replica_epoch.h"
+#include "replication/engine/write_log.h"
+#include "replication/node/keeper_paper.h"
+#include "json/json.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PREFIX 's' /* and the uid's digits: no name of a volume */
+
+struct sessions {
+    struct sessions_settings settings;
+};
+
+/* ---- what stands beside the daemon ---- */
+
+static const char *run_of(struct arena *arena, const struct sessions *sessions, const char *uid) {
+    const char *directory = sessions->settings.run_directory;
+    char *run = arena_alloc(arena, strlen(directory) + UUID_SIZE + 2), *end = run;
+
+    end += sprintf(run, "%s/%c", directory, PREFIX);
+    for (; *uid; uid++) {
+        if (*uid != '-')
+            *end++ = *uid;
+    }
+    return run;
+}
+
+static void write_paper(const char *run, const struct replica_session *session) {
+    autoarena struct arena *arena = arena_new();
+
+    paper_write(
+        run, json_text(arena, json_keep(arena, json_pack("{s:I, s:i, s:s, s:s, s:s, s:s}", "epoch",
+                                                         (json_int_t)session->epoch, "port",
+                                                         (int)session->port, "name", session->name,
+                                                         "volume", session->volume, "pool",
+                                                         session->pool, "path", session->path))));
+}
+
+static bool read_paper(struct arena *arena, const char *run, struct replica_session *ret) {
+    const char *text = paper_read(arena, run), *name, *volume;
+    const json_t *paper = text ? json_parse(arena, text, strlen(text), NULL) : NULL;
+
+    name = json_text_of(paper, "name");
+    volume = json_text_of(paper, "volume");
+    *ret = (struct replica_session){
+        .epoch = json_int_at(paper, "epoch"),
+        .port = (unsigned)json_int_at(paper, "port"),
+        .pool = json_text_of(paper, "pool"),
+        .path = json_text_of(paper, "path"),
+    };
+    if (!name || !volume || !ret->pool || !ret->path || !uuid_parse(volume, ret->volume))
+        return false;
+    snprintf(ret->name, sizeof(ret->name), "%s", name);
+    return true;
+}
+
+bool sessions_find(struct sessions *sessions, struct arena *arena, const char *uid,
+                   struct replica_session *ret) {
+    const char *run = run_of(arena, sessions, uid);
+
+    return read_paper(arena, run, ret) && daemon_runs(run);
+}
+
+const char *sessions_write_logs(const struct sessions *sessions, struct arena *arena) {
+    return write_log_directory(arena, run_of(arena, sessions, ""));
+}
+
+void sessions_trim_log(struct sessions *sessions, const char *uid) {
+    autoarena struct arena *arena = arena_new();
+
+    daemon_trim_log(run_of(arena, sessions, uid));
+}
+
+/* ---- the daemon ---- */
+
+static int export_file(const struct nbd_server_settings *settings, struct qmp *qmp,
+                       const struct replica *replica, const struct replica_session *session,
+                       struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const struct file_node node = { "replica", replica_data_path(arena, replica), 0, false };
+
+    if (file_node_add(qmp, &node, settings->timeout_ms, err) < 0)
+        return -1;
+    return nbd_server_order(settings, qmp, "block-export-add",
+                            json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "replica",
+                                      "node-name", "replica", "name", session->name, "writable",
+                                      true),
+                            err);
+}
+
+/* The daemon does not look at what a certificate is for: who has opened the session has shown one
+ * that was looked at. */
+static int serve(const struct sessions *sessions, const char *run, const struct replica *replica,
+                 const char *client, struct replica_session *session, struct error *err) {
+    const struct nbd_server_settings *settings = &sessions->settings.listener;
+    const struct nbd_server_wish wish = {
+        .subject = settings->tls_directory && client && *client ? client : NULL,
+    };
+    struct qmp *qmp;
+    int outcome;
+
+    if (nbd_server_start(settings, run, &wish, &session->port, &qmp, err) < 0)
+        return -1;
+    outcome = export_file(settings, qmp, replica, session, err);
+    qmp_close(qmp);
+    return outcome;
+}
+
+/* ---- end ---- */
+
+/* The caller holds RUN/lock. */
+static int end(const struct sessions *sessions, const char *run, struct error *err) {
+    if (daemon_kill(run, sessions->settings.listener.timeout_ms, err) < 0)
+        return -1;
+    paper_remove(run);
+    return 0;
+}
+
+/* Unless there is one that is to stay. */
+static int end_unless(const struct sessions *sessions, const char *uid,
+                      bool (*stays)(const struct replica_session *session, const void *arg),
+                      const void *arg, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *run = run_of(arena, sessions, uid);
+    autoclose int lock = -1;
+    struct replica_session session;
+
+    if (access(run, F_OK) != 0)
+        return 0;
+    if (daemon_lock(run, &lock, err) < 0)
+        return -1;
+    if (daemon_runs(run) && read_paper(arena, run, &session) && stays(&session, arg))
+        return 0;
+    if (end(sessions, run, err) < 0)
+        return -1;
+    daemon_clear(run);
+    return 0;
+}
+
+static bool is_later(const struct replica_session *session, const void *arg) {
+    const int64_t *epoch = arg;
+
+    return session->epoch > *epoch;
+}
+
+int sessions_end(struct sessions *sessions, const char *uid, int64_t epoch, struct error *err) {
+    return end_unless(sessions, uid, is_later, &epoch, err);
+}
+
+static bool is_another(const struct replica_session *session, const void *arg) {
+    const struct replica_session *one = arg;
+
+    return strcmp(session->name, one->name) != 0;
+}
+
+int sessions_end_one(struct sessions *sessions, const char *uid,
+                     const struct replica_session *session, struct error *err) {
+    return end_unless(sessions, uid, is_another, session, err);
+}
+
+/* ---- begin ---- */
+
+static void name_session(const struct replica *replica, struct replica_session *session) {
+    char nonce[UUID_SIZE];
+
+    clock_uuid(&clock_system, nonce);
+    snprintf(session->name, sizeof(session->name), "%s.%jd.%s", replica->uid,
+             (intmax_t)session->epoch, nonce);
+}
+
+/* Nobody decides about the file, or has it open, and no later epoch has come meanwhile. */
+static int check_free(const struct replica *replica, const char *volume, int64_t epoch,
+                      struct error *err) {
+    int64_t highest = replica_epoch(replica, err);
+    struct replica_look look;
+
+    if (highest < 0)
+        return -1;
+    if (highest > epoch)
+        return error_set(err, ERROR_CONFLICT, "The replica %s was opened in a later epoch.",
+                         replica->uid);
+    replica_look_settled(replica, volume, &look);
+    if (look.held)
+        return error_set(err, ERROR_CONFLICT, "The replica %s is in use at its node.",
+                         replica->uid);
+    if (look.health == REPLICA_GOOD || look.health == REPLICA_READ_ONLY)
+        return 0;
+    return error_pass(err, &look.why);
+}
+
+static int begin(struct sessions *sessions, const char *run, const struct replica *replica,
+                 const char *client, struct replica_session *session, struct error *err) {
+    autoclose int lock = -1;
+    struct error ignored;
+
+    if (replica_lock(replica, &lock, err) < 0 ||
+        check_free(replica, session->volume, session->epoch, err) < 0)
+        return -1;
+    name_session(replica, session);
+    if (serve(sessions, run, replica, client, session, err) == 0) {
+        write_paper(run, session);
+        return 0;
+    }
+    end(sessions, run, &ignored);
+    return -1;
+}
+
+int sessions_begin(struct sessions *sessions, const struct replica *replica,
+                   const struct session_wish *wish, struct replica_session *ret,
+                   struct error *err) {
+    autoarena struct arena *arena = arena_new();
+    const char *run = run_of(arena, sessions, replica->uid);
+    autoclose int lock = -1;
+    struct replica_session session = { .epoch = wish->epoch,
+                                       .pool = wish->pool,
+                                       .path = replica->pool };
+
+    snprintf(session.volume, UUID_SIZE, "%s", wish->volume);
+    if (replica_epoch_take(replica, wish->epoch, err) < 0 || daemon_lock(run, &lock, err) < 0 ||
+        end(sessions, run, err) < 0)
+        return -1;
+    if (begin(sessions, run, replica, wish->client, &session, err) < 0) {
+        daemon_clear(run);
+        return -1;
+    }
+    log_info(NULL, "replica is served to another node", "replica_id", replica->uid, "volume_id",
+             wish->volume, "epoch", LOG_INT(wish->epoch), "client",
+             wish->client ? wish->client : "-", NULL);
+    *ret = session;
+    return 0;
+}
+
+/* ---- all ---- */
+
+const char **sessions_all(struct sessions *sessions, struct arena *arena) {
+    DIR *directory = opendir(sessions->settings.run_directory);
+    const char **all = arena_alloc(arena, sizeof(*all));
+    const struct dirent *entry;
+    char uid[UUID_SIZE];
+    size_t count = 0, room = 1;
+
+    while (directory && (entry = readdir(directory))) {
+        if (entry->d_name[0] != PREFIX || !uuid_parse(entry->d_name + 1, uid))
+            continue;
+        if (count + 1 == room) {
+            const char **more = arena_alloc(arena, 2 * room * sizeof(*more));
+
+            memcpy(more, all, room * sizeof(*more));
+            all = more;
+            room *= 2;
+        }
+        all[count++] = arena_text(arena, uid);
+    }
+    if (directory)
+        closedir(directory);
+    all[count] = NULL;
+    return all;
+}
+
+static void clear_dead(struct sessions *sessions) {
+    autoarena struct arena *arena = arena_new();
+
+    for (const char **uid = sessions_all(sessions, arena); *uid; uid++) {
+        const char *run = run_of(arena, sessions, *uid);
+
+        if (daemon_runs(run))
+            continue;
+        paper_remove(run);
+        daemon_clear(run);
+    }
+}
+
+struct sessions *sessions_new(const struct sessions_settings *settings) {
+    struct sessions *sessions = heap_new(sizeof(*sessions));
+
+    sessions->settings = *settings;
+    sessions->settings.listener = nbd_server_settled(&settings->listener);
+    clear_dead(sessions);
+    return sessions;
+}
+
+void sessions_free(struct sessions *sessions) {
+    free(sessions);
+}

@@ -1,0 +1,161 @@
+#include "replication/node/target_health.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* ---- facts ---- */
+
+static const char *text_of(const struct error *why) {
+    return why->message[0] ? why->message : NULL;
+}
+
+static struct replica_facts read_replica(const struct target_status *status,
+                                         const struct target_replica *replica) {
+    const struct replica_look *look = &replica->look;
+    const char *uid = replica->replica.uid;
+    bool is_job = status->job_replica && strcmp(status->job_replica, uid) == 0;
+
+    return (struct replica_facts){
+        .uid = uid,
+        .votes = replica->votes,
+        .rebuilding = is_job && status->job == TARGET_REBUILD,
+        .empty = look->has_state && look->state.mark == REPLICA_EMPTY,
+        .health = look->health,
+        .failure = replica->why.kind == ERROR_NONE ? NULL : replica->why.message,
+        .flaw = look->health == REPLICA_GOOD ? NULL : text_of(&look->why),
+        .rebuild_failure =
+            is_job && status->job == TARGET_REBUILD_FAILED ? text_of(&status->job_error) : NULL,
+    };
+}
+
+void target_facts_read(const struct target_status *status, struct target_facts *ret) {
+    *ret = (struct target_facts){ .serves = status->state == TARGET_SERVING,
+                                  .needed = status->needed,
+                                  .resynchronizing = status->resynchronizing,
+                                  .count = status->count };
+    for (unsigned i = 0; i < status->count; i++)
+        ret->replicas[i] = read_replica(status, &status->replicas[i]);
+}
+
+/* ---- a replica ---- */
+
+static const char *mode_of(const struct replica_facts *facts) {
+    if (facts->unresponsive)
+        return "Offline";
+    if (facts->votes && !facts->failure)
+        return "Healthy";
+    if (facts->rebuilding)
+        return "Rebuilding";
+    if (facts->health == REPLICA_GONE || facts->health == REPLICA_FAILING)
+        return "Offline";
+    if (facts->health == REPLICA_DAMAGED)
+        return "Error";
+    return facts->empty ? "NewReplicaDegraded" : "Degraded";
+}
+
+static const char *message_of(const struct replica_facts *facts) {
+    if (facts->unresponsive)
+        return "The replica's pool does not answer.";
+    if (facts->votes)
+        return facts->failure ? facts->failure : "The replica is in sync.";
+    if (facts->rebuilding)
+        return "The replica is being rebuilt.";
+    if (facts->rebuild_failure)
+        return facts->rebuild_failure;
+    if (facts->flaw)
+        return facts->flaw;
+    return facts->empty ? "The replica was not filled yet." : "The replica is out of sync.";
+}
+
+static struct health health_of(const struct replica_facts *facts) {
+    struct health health = { .phase = mode_of(facts), .message = message_of(facts) };
+
+    if (!facts->votes && facts->has_retries)
+        health.reason = facts->lacks_space ? "NoSpace" : "RebuildFailed";
+    return health;
+}
+
+static bool is_in_sync(const struct health *replica) {
+    return strcmp(replica->phase, "Healthy") == 0;
+}
+
+/* ---- the volume ---- */
+
+struct counts {
+    unsigned in_sync, answering; /* of the voters, those whose pools answer */
+    unsigned waiting;            /* and those whose do not: clients wait for them */
+    const struct health *first;  /* that is not in sync; NULL: all are */
+    const char *first_uid;
+};
+
+static struct counts count(const struct target_facts *facts, const struct target_health *health) {
+    struct counts counts = { 0 };
+
+    for (unsigned i = 0; i < facts->count; i++) {
+        const struct replica_facts *replica = &facts->replicas[i];
+
+        counts.in_sync += is_in_sync(&health->replicas[i]);
+        counts.answering += replica->votes && !replica->unresponsive;
+        counts.waiting += replica->votes && replica->unresponsive;
+        if (!is_in_sync(&health->replicas[i]) && !counts.first) {
+            counts.first = &health->replicas[i];
+            counts.first_uid = replica->uid;
+        }
+    }
+    return counts;
+}
+
+static const char *phase_of(const struct target_facts *facts, const struct counts *counts) {
+    if (!facts->serves)
+        return facts->was_served || facts->trouble ? "Offline" : "Init";
+    if (counts->waiting > 0 && counts->answering < facts->needed)
+        return "Offline";
+    return counts->in_sync == facts->count && facts->undecided == 0 ? "Healthy" : "Degraded";
+}
+
+static const char *undecided_text(struct arena *arena, const struct target_facts *facts) {
+    return arena_format(arena,
+                        "%jd blocks of 4096 bytes have no majority among the replicas: reads of "
+                        "them fail until they are written again.",
+                        (intmax_t)facts->undecided);
+}
+
+static const char *in_sync_text(struct arena *arena, const struct target_facts *facts,
+                                const struct counts *counts) {
+    if (counts->first)
+        return arena_format(arena, "%u of %u replicas are in sync. Replica %s: %s", counts->in_sync,
+                            facts->count, counts->first_uid, counts->first->message);
+    if (facts->resynchronizing)
+        return "The replicas are being resynchronized.";
+    return facts->count == 1 ? "The only replica is in sync."
+                             : arena_format(arena, "All %u replicas are in sync.", facts->count);
+}
+
+static const char *why_of(struct arena *arena, const struct target_facts *facts,
+                          const struct counts *counts) {
+    if (facts->trouble)
+        return facts->trouble;
+    if (!facts->serves)
+        return facts->was_served ? "The volume is not served; it is being started."
+                                 : "The volume was not served yet.";
+    if (facts->undecided > 0)
+        return undecided_text(arena, facts);
+    if (facts->reverting)
+        return "The volume is being reverted to a snapshot.";
+    return in_sync_text(arena, facts, counts);
+}
+
+struct target_health target_health_of(struct arena *arena, const struct target_facts *facts) {
+    struct target_health health = { 0 };
+    struct counts counts;
+
+    for (unsigned i = 0; i < facts->count; i++) {
+        health.replicas[i] = health_of(&facts->replicas[i]);
+        assert(*health.replicas[i].message);
+    }
+    counts = count(facts, &health);
+    health.volume.phase = phase_of(facts, &counts);
+    health.volume.message = why_of(arena, facts, &counts);
+    assert(*health.volume.message);
+    return health;
+}

@@ -1,0 +1,161 @@
+#include "replication/node/target_text.h"
+
+#include "common/quantity.h"
+#include "json/json.h"
+
+#include <stdint.h>
+#include <string.h>
+
+/* That there are any is no figure. */
+static json_t *count_json(int64_t count, bool figures) {
+    return json_integer(figures ? count : count > 0);
+}
+
+static json_t *replica_json(const struct target_text *text, unsigned i, bool figures) {
+    const struct target_status *status = text->status;
+    const struct target_replica *replica = &status->replicas[i];
+    const struct health *health = &text->health->replicas[i];
+    const char *pool = wish_pool(&text->wish->volume, replica->replica.uid);
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:s*, s:o, s:o, s:o}", "replicaId", replica->replica.uid, "poolName",
+        pool ? pool : "", "mode", health->phase, "reason", health->reason, "message",
+        wish_text(health->message), "mismatches", count_json(replica->mismatches, figures),
+        "errors", count_json(replica->errors, figures));
+
+    if (status->job == TARGET_REBUILD && strcmp(status->job_replica, replica->replica.uid) == 0) {
+        json_object_set_new(object, "doneBytes", json_integer(figures ? status->done_bytes : 0));
+        json_object_set_new(object, "totalBytes", json_integer(figures ? status->total_bytes : 0));
+    }
+    return object;
+}
+
+/* NULL: clients cannot find it. */
+static const char *address_of(struct arena *arena, const struct target_text *text) {
+    const struct wish_volume *wanted = &text->wish->volume;
+
+    if (text->status->state != TARGET_SERVING || wanted->closed || wanted->revert.snapshot)
+        return NULL;
+    if (wanted->export == TARGET_EXPORT_NBD)
+        return arena_format(arena, "nbd+unix:///%s?socket=%s/nbd", TARGET_EXPORT, text->run);
+    return text->status->has_file ? arena_format(arena, "%s/" TARGET_FILE, text->run) : NULL;
+}
+
+static const char *const states[] = {
+    [TARGET_DOWN] = "Down",
+    [TARGET_SERVING] = "Serving",
+};
+
+/* Those that are let in, and where; a port that was told once stays. */
+static json_t *clients_json(const struct target_text *text) {
+    const struct wish_volume *wanted = &text->wish->volume;
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i < wanted->client_count && text->host; i++) {
+        const struct gate_client *client = &wanted->clients[i];
+        unsigned port = text->ports[i] > 0 ? text->ports[i] : client->port;
+
+        if (port > 0)
+            json_array_append_new(
+                list, json_pack("{s:s, s:s, s:I, s:s, s:i, s:s}", "nodeId", client->node, "state",
+                                states[text->ports[i] > 0 ? TARGET_SERVING : TARGET_DOWN],
+                                "generation", (json_int_t)text->wish->generation, "host",
+                                text->host, "port", (int)port, "export", text->wish->uid));
+    }
+    return list;
+}
+
+/* In which any of the replicas was opened; 0: in none that is known. */
+static int64_t highest_epoch(const struct target_status *status) {
+    int64_t highest = 0;
+
+    for (unsigned i = 0; i < status->count; i++)
+        if (status->replicas[i].look.epoch > highest)
+            highest = status->replicas[i].look.epoch;
+    return highest;
+}
+
+static json_t *target_json(struct arena *arena, const struct target_text *text) {
+    json_t *target = json_pack("{s:s, s:s, s:s*}", "nodeId", text->node, "state",
+                               states[text->status->state], "address", address_of(arena, text));
+    json_t *clients = json_keep(arena, clients_json(text));
+
+    if (json_array_size(clients) > 0)
+        json_object_set(target, "clients", clients);
+    if (text->epoch > 0)
+        json_object_set_new(target, "epoch", json_integer(text->epoch));
+    if (text->epoch > 0 && highest_epoch(text->status) > text->epoch)
+        json_object_set_new(target, "highestEpoch", json_integer(highest_epoch(text->status)));
+    return target;
+}
+
+/* What clients see, or saw last. */
+static int64_t size_of(const struct target_text *text) {
+    const struct wish_volume *wanted = &text->wish->volume;
+
+    if (text->status && text->status->state == TARGET_SERVING)
+        return text->status->size_bytes;
+    return wanted->had_bytes > 0 ? wanted->had_bytes : wanted->size_bytes;
+}
+
+/* How far it is, and when the last one ended; with what it has found. */
+static json_t *scrub_json(const struct target_text *text, bool figures) {
+    const struct target_scrub *scrub = text->scrub;
+    json_t *object = json_pack("{s:o, s:o}", "damagedBlocks", count_json(scrub->damaged, figures),
+                               "undecidedBlocks", count_json(scrub->undecided, figures));
+
+    if (text->scrubs) {
+        json_object_set_new(object, "doneBytes", json_integer(figures ? scrub->at_bytes : 0));
+        json_object_set_new(object, "totalBytes",
+                            json_integer(figures ? text->status->size_bytes : 0));
+    }
+    if (text->status->resynchronizing)
+        json_object_set_new(object, "resynchronizing", json_true());
+    if (*text->scrubbed_at)
+        json_object_set_new(object, "finishedAt", json_string(text->scrubbed_at));
+    return object;
+}
+
+static json_t *revert_json(const struct target_text *text, bool figures) {
+    const struct target_status *status = text->status;
+    json_t *object = json_pack(
+        "{s:I, s:I, s:s}", "number", (json_int_t)text->wish->volume.revert.number, "attempt",
+        (json_int_t)text->attempt, "phase", text->reverted ? "Done" : "Pending");
+
+    if (status->job == TARGET_REVERT) {
+        json_object_set_new(object, "doneBytes", json_integer(figures ? status->done_bytes : 0));
+        json_object_set_new(object, "totalBytes", json_integer(figures ? status->total_bytes : 0));
+    }
+    return object;
+}
+
+static json_t *salvage_json(const struct target_text *text) {
+    return json_pack("{s:I, s:s, s:s*, s:o}", "number",
+                     (json_int_t)text->wish->volume.salvage.number, "phase", text->salvage,
+                     "reason", text->salvage_reason, "message", wish_text(text->salvage_message));
+}
+
+const char *target_text(struct arena *arena, const struct target_text *text, bool figures) {
+    json_t *status =
+        json_keep(arena, json_pack("{s:s, s:I, s:o}", "phase", text->health->volume.phase,
+                                   "observedGeneration", (json_int_t)text->generation, "message",
+                                   wish_text(text->health->volume.message)));
+    json_t *replicas;
+
+    json_object_set_new(status, "capacity", json_string(quantity_text(arena, size_of(text))));
+    if (!text->status)
+        return json_text(arena, status);
+    replicas = json_array();
+    for (unsigned i = 0; i < text->status->count; i++)
+        json_array_append_new(replicas, replica_json(text, i, figures));
+    json_object_set_new(status, "replicaStatuses", replicas);
+    json_object_set_new(status, "target", target_json(arena, text));
+    if (text->scrubs || *text->scrubbed_at || text->status->resynchronizing)
+        json_object_set_new(status, "scrub", scrub_json(text, figures));
+    if (text->wish->volume.revert.snapshot && text->attempt > 0)
+        json_object_set_new(status, "revert", revert_json(text, figures));
+    if (text->wish->volume.salvage.replica && text->salvage)
+        json_object_set_new(status, "salvage", salvage_json(text));
+    if (json_array_size(text->snapshots) > 0)
+        json_object_set(status, "snapshots", (json_t *)(uintptr_t)text->snapshots);
+    return json_text(arena, status);
+}

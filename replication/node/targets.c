@@ -1,0 +1,216 @@
+#include "replication/node/targets.h"
+
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/heap.h"
+#include "common/log.h"
+#include "replication/engine/daemon.h"
+#include "replication/node/gates.h"
+#include "replication/node/keeper_paper.h"
+#include "json/json.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#define ENDED_MS 5000 /* that the thread of a keeper that has ended may take */
+#define SWEEP_MS 10000
+
+struct entry {
+    LIST_ENTRY(entry) next;
+    struct keeper *keeper;
+};
+
+/* Belongs to the thread that is told what is wanted. */
+struct targets {
+    struct keeper_settings settings;
+    LIST_HEAD(entry_list, entry) entries;
+};
+
+static struct entry *find(const struct targets *targets, const char *uid) {
+    struct entry *entry;
+
+    LIST_FOREACH(entry, &targets->entries, next) {
+        if (strcmp(keeper_uid(entry->keeper), uid) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+static void begin(struct targets *targets, struct wish *wish) {
+    struct entry *entry = heap_new(sizeof(*entry));
+    struct error err;
+
+    if (keeper_start(&targets->settings, wish, &entry->keeper, &err) == 0) {
+        LIST_INSERT_HEAD(&targets->entries, entry, next);
+        return;
+    }
+    log_error(NULL, "volume is not kept", "volume_id", wish->uid, "reason", err.message, NULL);
+    free(entry);
+}
+
+static void reap(struct targets *targets) {
+    struct entry *entry, *next;
+    bool left; /* nothing is, of one that has ended */
+
+    for (entry = LIST_FIRST(&targets->entries); entry; entry = next) {
+        next = LIST_NEXT(entry, next);
+        if (!keeper_ended(entry->keeper) || !keeper_join(entry->keeper, ENDED_MS, &left))
+            continue;
+        LIST_REMOVE(entry, next);
+        free(entry);
+    }
+}
+
+static bool is_wanted(const struct targets *targets, const struct wish *wish) {
+    return !wish->going && strcmp(wish->volume.node, targets->settings.node) == 0;
+}
+
+/* Of one that was given and taken back before we saw it, too, it is waited to hear that it is
+ * not here. */
+static void take_wish(struct targets *targets, struct wish *wish) {
+    struct entry *entry = find(targets, wish->uid);
+
+    if (entry && keeper_set(entry->keeper, wish))
+        return;
+    if (entry)
+        reap(targets);
+    if (is_wanted(targets, wish) || keeper_finds(&targets->settings, wish->uid))
+        begin(targets, wish);
+    else if (wish->volume.has_target || wish->volume.observed < wish->generation)
+        keeper_report_none(&targets->settings, wish);
+}
+
+static bool is_named(const char *uid, struct wish *const *wishes, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (strcmp(wishes[i]->uid, uid) == 0)
+            return true;
+    return false;
+}
+
+void targets_set(struct targets *targets, struct wish *const *wishes, unsigned count) {
+    struct entry *entry;
+
+    reap(targets);
+    for (unsigned i = 0; i < count; i++)
+        take_wish(targets, wishes[i]);
+    LIST_FOREACH(entry, &targets->entries, next) {
+        if (!is_named(keeper_uid(entry->keeper), wishes, count))
+            keeper_unname(entry->keeper);
+    }
+}
+
+unsigned targets_count(const struct targets *targets) {
+    const struct entry *entry;
+    unsigned count = 0;
+
+    LIST_FOREACH(entry, &targets->entries, next) {
+        count++;
+    }
+    return count;
+}
+
+/* ---- what is left of before ---- */
+
+static void adopt(struct targets *targets, const char *uid, const char *run) {
+    autoarena struct arena *arena = arena_new();
+    const char *paper = paper_read(arena, run);
+    struct wish *wish = NULL;
+    struct error err;
+
+    if (!paper ||
+        wish_read(WISH_VOLUME, json_parse(arena, paper, strlen(paper), &err), &wish, &err) < 0)
+        return;
+    if (strcmp(wish->uid, uid) == 0 && is_wanted(targets, wish))
+        begin(targets, wish);
+    wish_release(wish);
+}
+
+const char **targets_held(struct targets *targets, struct arena *arena) {
+    DIR *directory = opendir(targets->settings.run_directory);
+    const char **uids = arena_alloc(arena, sizeof(*uids));
+    const struct dirent *entry;
+    size_t count = 0, room = 1;
+
+    while (directory && (entry = readdir(directory))) {
+        if (!uuid_is_canonical(entry->d_name))
+            continue;
+        if (count + 1 == room) {
+            const char **more = arena_alloc(arena, 2 * room * sizeof(*more));
+
+            memcpy(more, uids, room * sizeof(*more));
+            uids = more;
+            room *= 2;
+        }
+        uids[count++] = arena_text(arena, entry->d_name);
+    }
+    if (directory)
+        closedir(directory);
+    uids[count] = NULL;
+    return uids;
+}
+
+/* What a machine that went down has left is of no use to anybody. */
+static void clear(const char *run) {
+    struct error ignored;
+
+    gates_end(run, SWEEP_MS, &ignored);
+    paper_remove(run);
+    target_sweep(run);
+}
+
+void targets_adopt(struct targets *targets) {
+    autoarena struct arena *arena = arena_new();
+
+    for (const char **uid = targets_held(targets, arena); *uid; uid++) {
+        const char *run = arena_join(arena, targets->settings.run_directory, "/", *uid, NULL);
+
+        if (daemon_runs(run))
+            adopt(targets, *uid, run);
+        else
+            clear(run);
+    }
+}
+
+/* ---- begin and end ---- */
+
+struct targets *targets_new(const struct keeper_settings *settings) {
+    struct targets *targets = heap_new(sizeof(*targets));
+
+    targets->settings = *settings;
+    if (targets->settings.watch_ms <= 0)
+        targets->settings.watch_ms = 1000;
+    if (targets->settings.retry_ms <= 0)
+        targets->settings.retry_ms = 1000;
+    if (targets->settings.hang_ms <= 0)
+        targets->settings.hang_ms = 6000;
+    LIST_INIT(&targets->entries);
+    return targets;
+}
+
+bool targets_stop(struct targets *targets, int64_t ms) {
+    int64_t until_us = clock_monotonic_us() + ms * 1000;
+    struct entry *entry, *next;
+    bool all = true, any_left = false;
+
+    if (!targets)
+        return true;
+    LIST_FOREACH(entry, &targets->entries, next) {
+        keeper_tell_end(entry->keeper);
+    }
+    for (entry = LIST_FIRST(&targets->entries); entry; entry = next) {
+        bool left;
+
+        next = LIST_NEXT(entry, next);
+        if (!keeper_join(entry->keeper, (until_us - clock_monotonic_us()) / 1000, &left)) {
+            all = false;
+            continue;
+        }
+        any_left |= left;
+        LIST_REMOVE(entry, next);
+        free(entry);
+    }
+    if (all)
+        free(targets);
+    return all && !any_left;
+}

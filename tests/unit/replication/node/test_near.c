@@ -1,0 +1,336 @@
+#include "replication/node/near.h"
+
+#include "replication/engine/replica_epoch.h"
+#include "tests/lib/held_calls.h"
+#include "tests/unit/replication/node/storage_test.h"
+
+#define EPOCH   5
+#define MAXIMUM (INT64_C(1) << 30)
+
+static struct pool_calls *calls; /* that have all the time of the world */
+static struct pool_calls *short_calls;
+static struct replica_access near, hasty;
+static struct replica replica;
+static struct generation first;
+
+static void begin(void) {
+    begin_storage();
+    replica = (struct replica){ .pool = paths[0], .uid = uids[0] };
+    calls = pool_calls_new(NULL, 600000);
+    near = near_access(calls);
+    short_calls = pool_calls_new(NULL, 1000);
+    hasty = near_access(short_calls);
+    generation_first(VOLUME, SIZE, uids, POOLS, &first);
+    ck_assert_int_eq(replica_create(&replica, VOLUME, MAXIMUM, &first, &err), 0);
+}
+
+static void end(void) {
+    pool_calls_free(calls);
+    pool_calls_free(short_calls);
+    end_storage();
+}
+
+static void assert_left(int result) {
+    ck_assert_int_eq(result, -1);
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.message, "does not answer"));
+    ck_assert_uint_eq(calls_held(), 1);
+    ck_assert_int_gt(pool_calls_silence_ms(short_calls, paths[0]), 0);
+}
+
+static void await_return(void) {
+    calls_let_go();
+    while (pool_calls_are_left(short_calls))
+        poll(NULL, 0, 1);
+}
+
+static struct replica_state next_state(void) {
+    struct replica_state state = { .mark = REPLICA_DIRTY, .generation = first };
+
+    strcpy(state.volume, VOLUME);
+    strcpy(state.replica, uids[0]);
+    state.generation.id.number = 7;
+    return state;
+}
+
+static struct replica_look look(void) {
+    struct replica_look seen;
+
+    near.look(near.arg, &replica, VOLUME, EPOCH, &seen);
+    return seen;
+}
+
+static int write_state(const struct replica_access *access, int64_t epoch) {
+    const struct replica_state state = next_state();
+
+    return access->write_state(access->arg, &replica, epoch, &state, &err);
+}
+
+START_TEST(what_answers_is_as_it_is_here) {
+    unsigned char sums[2][REPLICA_SUM_SIZE];
+    const struct replica other = { .pool = paths[1], .uid = uids[1] };
+    struct replica_data data;
+    int64_t at = 0;
+
+    ck_assert_int_eq(near.open(near.arg, &replica, VOLUME, EPOCH, &data, &err), 0);
+    ck_assert_str_eq(data.host, "");
+    ck_assert_str_eq(data.export, replica_data_path(arena, &replica));
+    ck_assert_int_eq(write_state(&near, EPOCH), 0);
+    ck_assert_int_eq(look().state.generation.id.number, 7);
+    ck_assert_int_eq(look().epoch, EPOCH);
+    ck_assert_int_eq(near.flush(near.arg, &replica, EPOCH, &err), 0);
+    ck_assert_int_eq(near.sums(near.arg, &replica, EPOCH, &at, SIZE, 2, sums, &err), 0);
+    ck_assert_int_eq(at, SIZE);
+    ck_assert_int_eq(near.reset(near.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err), 0);
+    ck_assert_int_eq(look().state.mark, REPLICA_EMPTY);
+    ck_assert_int_eq(near.close(near.arg, &replica, EPOCH, &err), 0);
+
+    ck_assert_int_eq(write_state(&near, EPOCH - 1), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+    ck_assert_int_eq(near.flush(near.arg, &other, EPOCH, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
+}
+END_TEST
+
+START_TEST(who_opens_is_not_held_and_the_epoch_is_taken_late) {
+    struct replica_data data;
+
+    calls_hold("flock", "/epoch");
+    assert_left(hasty.open(hasty.arg, &replica, VOLUME, EPOCH, &data, &err));
+    await_return();
+    ck_assert_int_eq(look().epoch, EPOCH);
+}
+END_TEST
+
+START_TEST(who_writes_a_state_is_not_held_and_does_nothing_else_there) {
+    calls_hold("fsync", "/state.new");
+    assert_left(write_state(&hasty, EPOCH));
+    assert_left(hasty.flush(hasty.arg, &replica, EPOCH, &err));
+    assert_left(hasty.reset(hasty.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err));
+    ck_assert_int_eq(look().state.generation.id.number, 1);
+    await_return();
+    ck_assert_int_eq(look().state.generation.id.number, 7);
+}
+END_TEST
+
+/* Whoever has it now has a higher epoch. */
+START_TEST(what_is_late_changes_nothing_of_a_higher_epoch) {
+    calls_hold("flock", "/epoch");
+    assert_left(write_state(&hasty, EPOCH));
+    calls_hold_no_more();
+    ck_assert_int_eq(replica_epoch_take(&replica, EPOCH + 1, &err), 0);
+    await_return();
+    ck_assert_int_eq(look().epoch, EPOCH + 1);
+    ck_assert_int_eq(look().state.generation.id.number, 1);
+}
+END_TEST
+
+START_TEST(who_empties_one_is_not_held) {
+    calls_hold("ftruncate", "/data");
+    assert_left(hasty.reset(hasty.arg, &replica, VOLUME, MAXIMUM, EPOCH, &err));
+    await_return();
+    ck_assert_int_eq(look().state.mark, REPLICA_EMPTY);
+}
+END_TEST
+
+START_TEST(who_flushes_is_not_held) {
+    calls_hold("fsync", "/data");
+    assert_left(hasty.flush(hasty.arg, &replica, EPOCH, &err));
+    await_return();
+}
+END_TEST
+
+/* Whatever the kernel has in its memory: no call writes all of it. */
+START_TEST(what_is_flushed_is_written_piece_by_piece) {
+    autoclose int fd = open(replica_data_path(arena, &replica), O_WRONLY | O_CLOEXEC);
+
+    ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
+    ck_assert_int_eq(pwrite(fd, "x", 1, MAXIMUM - 1), 1);
+    calls_hold("sync_file_range", "/data");
+    assert_left(hasty.flush(hasty.arg, &replica, EPOCH, &err));
+    await_return();
+    calls_count("sync_file_range", "/data");
+    ck_assert_int_eq(near.flush(near.arg, &replica, EPOCH, &err), 0);
+    ck_assert_uint_eq(calls_counted(), 2); /* nothing where there is a hole */
+}
+END_TEST
+
+START_TEST(who_compares_is_not_held) {
+    unsigned char sums[1][REPLICA_SUM_SIZE] = { { 0 } };
+    int64_t at = 0;
+    autoclose int fd = open(replica_data_path(arena, &replica), O_WRONLY | O_CLOEXEC);
+
+    ck_assert_int_eq(write(fd, "x", 1), 1);
+    calls_hold("pread", "/data");
+    assert_left(hasty.sums(hasty.arg, &replica, EPOCH, &at, SIZE, 1, sums, &err));
+    ck_assert_int_eq(at, 0);
+    await_return();
+    ck_assert_int_eq(near.sums(near.arg, &replica, EPOCH, &at, SIZE, 1, sums, &err), 1);
+}
+END_TEST
+
+START_TEST(who_reads_is_not_held) {
+    char bytes[2] = "--";
+    autoclose int fd = open(replica_data_path(arena, &replica), O_WRONLY | O_CLOEXEC);
+
+    ck_assert_int_eq(pwrite(fd, "xy", 2, 4096), 2);
+    calls_hold("pread", "/data");
+    assert_left(hasty.read(hasty.arg, &replica, 4096, 2, bytes, &err));
+    await_return();
+    ck_assert_mem_eq(bytes, "--", 2);
+    ck_assert_int_eq(near.read(near.arg, &replica, 4096, 2, bytes, &err), 0);
+    ck_assert_mem_eq(bytes, "xy", 2);
+    ck_assert_int_eq(near.read(near.arg, &replica, MAXIMUM, 2, bytes, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+}
+END_TEST
+
+#define SNAPSHOT "00000000-0000-4000-8000-0000000000e1"
+
+static int snapshot(const struct replica_access *access, enum replica_snapshot_step step) {
+    return access->snapshot(access->arg, &replica, step, SNAPSHOT, SIZE, &err);
+}
+
+static int64_t snapshot_size(void) {
+    return near.snapshot_size(near.arg, &replica, SNAPSHOT);
+}
+
+static bool is_begun(void) {
+    return access(replica_snapshot_path(arena, &replica, SNAPSHOT), F_OK) == 0;
+}
+
+START_TEST(a_snapshot_is_as_it_is_here) {
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    ck_assert(is_begun());
+    ck_assert_int_eq(snapshot_size(), 0);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_TIDY), 0);
+    ck_assert(!is_begun());
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_END), 0);
+    ck_assert_int_eq(snapshot_size(), SIZE);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_TIDY), 0);
+    ck_assert_int_eq(snapshot_size(), SIZE);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_DELETE), 0);
+    ck_assert_int_eq(snapshot_size(), 0);
+}
+END_TEST
+
+START_TEST(who_begins_a_snapshot_is_not_held) {
+    calls_hold("ftruncate", ".new");
+    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_BEGIN));
+    ck_assert_int_eq(hasty.snapshot_size(hasty.arg, &replica, SNAPSHOT), -1);
+    await_return();
+    ck_assert_int_eq(snapshot_size(), 0);
+    ck_assert(!is_begun());
+}
+END_TEST
+
+/* Those of other replicas may be gone by then, and the next of its name be of another moment. */
+START_TEST(a_snapshot_that_comes_late_is_none) {
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    calls_hold("fsync", ".new");
+    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_END));
+    await_return();
+    ck_assert_int_eq(snapshot_size(), 0);
+    ck_assert(!is_begun()); /* nor is there a file as large as the volume that nobody removes */
+}
+END_TEST
+
+START_TEST(what_a_snapshot_has_is_written_piece_by_piece) {
+    autoclose int fd = -1;
+
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    fd = open(replica_snapshot_path(arena, &replica, SNAPSHOT), O_WRONLY | O_CLOEXEC);
+    ck_assert_int_eq(write(fd, "x", 1), 1);
+    calls_hold("sync_file_range", ".new");
+    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_END));
+    await_return();
+    ck_assert_int_eq(snapshot_size(), 0);
+    ck_assert(!is_begun());
+}
+END_TEST
+
+START_TEST(a_snapshot_that_was_taken_back_late_is_gone) {
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_END), 0);
+    calls_hold("unlinkat", "snapshot-" SNAPSHOT);
+    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_DELETE));
+    await_return();
+    ck_assert_int_eq(snapshot_size(), 0);
+}
+END_TEST
+
+START_TEST(who_tidies_is_not_held) {
+    ck_assert_int_eq(snapshot(&near, REPLICA_SNAPSHOT_BEGIN), 0);
+    calls_hold("unlinkat", ".new");
+    assert_left(snapshot(&hasty, REPLICA_SNAPSHOT_TIDY));
+    await_return();
+    ck_assert(!is_begun());
+}
+END_TEST
+
+START_TEST(a_lock_that_comes_late_is_given_back) {
+    int lock = -1;
+
+    calls_hold("flock", "/lock");
+    assert_left(hasty.lock(hasty.arg, &replica, &lock, &err));
+    ck_assert_int_eq(lock, -1);
+    await_return();
+    ck_assert_int_eq(near.lock(near.arg, &replica, &lock, &err), 0);
+    ck_assert_int_ge(lock, 0);
+    close(lock);
+}
+END_TEST
+
+static bool is_there(const struct replica *seen) {
+    return access(arena_join(arena, seen->pool, "/", seen->uid, NULL), F_OK) == 0;
+}
+
+START_TEST(what_is_made_late_is_not_left_there) {
+    const struct replica other = { .pool = paths[0], .uid = uids[1] };
+
+    calls_hold("mkdirat", uids[1]);
+    assert_left(hasty.create(hasty.arg, &other, VOLUME, MAXIMUM, &err));
+    await_return();
+    ck_assert(!is_there(&other));
+    ck_assert_int_eq(near.create(near.arg, &other, VOLUME, MAXIMUM, &err), 0);
+    ck_assert(is_there(&other));
+}
+END_TEST
+
+/* Nor is anything taken away that others have made. */
+START_TEST(what_is_made_late_and_was_there_before_stays) {
+    const struct replica other = { .pool = paths[0], .uid = uids[1] };
+    struct replica_look seen;
+
+    calls_hold("mkdirat", uids[1]);
+    assert_left(hasty.create(hasty.arg, &other, VOLUME, MAXIMUM, &err));
+    calls_hold_no_more();
+    ck_assert_int_eq(replica_create(&other, VOLUME, MAXIMUM, &first, &err), 0);
+    await_return();
+    replica_look(&other, VOLUME, &seen);
+    ck_assert_int_eq(seen.state.mark, REPLICA_CLEAN);
+}
+END_TEST
+
+START_TEST(who_takes_over_is_not_held_and_the_epoch_is_taken_late) {
+    calls_hold("flock", "/epoch");
+    assert_left(hasty.adopt(hasty.arg, &replica, EPOCH, &err));
+    await_return();
+    ck_assert_int_eq(look().epoch, EPOCH);
+    ck_assert_int_eq(near.adopt(near.arg, &replica, EPOCH - 1, &err), -1);
+    ck_assert_int_eq(err.kind, ERROR_CONFLICT);
+}
+END_TEST
+
+CHECK_MAIN_WITH("near", true, begin, end, what_answers_is_as_it_is_here,
+                who_opens_is_not_held_and_the_epoch_is_taken_late,
+                who_writes_a_state_is_not_held_and_does_nothing_else_there,
+                what_is_late_changes_nothing_of_a_higher_epoch, who_empties_one_is_not_held,
+                who_flushes_is_not_held, what_is_flushed_is_written_piece_by_piece,
+                what_a_snapshot_has_is_written_piece_by_piece, who_compares_is_not_held,
+                a_snapshot_is_as_it_is_here, who_begins_a_snapshot_is_not_held,
+                a_snapshot_that_comes_late_is_none, a_snapshot_that_was_taken_back_late_is_gone,
+                who_tidies_is_not_held, who_reads_is_not_held, a_lock_that_comes_late_is_given_back,
+                what_is_made_late_is_not_left_there, what_is_made_late_and_was_there_before_stays,
+                who_takes_over_is_not_held_and_the_epoch_is_taken_late)

@@ -1,0 +1,183 @@
+#include "tests/unit/replication/node/storage_test.h"
+
+#define STATUS_PATH "/v3/replicated_volumes/" VOLUME "/status"
+
+static unsigned sent(void) {
+    return script_server_count(server, "PUT", STATUS_PATH);
+}
+
+static void put(const char *status, const char *gist) {
+    reports_put(reports, WISH_VOLUME, VOLUME, status, gist, false);
+}
+
+static void await_all(void) {
+    while (reports_open(reports) > 0)
+        poll(NULL, 0, 2);
+}
+
+START_TEST(a_status_is_sent_when_it_has_changed) {
+    const struct script_request *request;
+
+    begin_reports(0);
+    answer("PUT", NULL, 200, "{}");
+    put("{\"phase\":\"Init\"}", "a");
+    await_all();
+    put("{\"phase\":\"Init\"}", "a");
+    put("{\"phase\":\"Healthy\"}", "b");
+    await_all();
+    ck_assert_uint_eq(sent(), 2);
+    request = script_server_request(server, "PUT", STATUS_PATH, 1);
+    ck_assert_str_eq(request->body, "{\"nodeId\":\"host-a\",\"status\":{\"phase\":\"Healthy\"}}");
+}
+END_TEST
+
+START_TEST(figures_alone_wait) {
+    begin_reports(3600 * 1000);
+    answer("PUT", NULL, 200, "{}");
+    put("{\"n\":1}", "a");
+    await_all();
+    put("{\"n\":2}", "a");
+    poll(NULL, 0, 50);
+    ck_assert_uint_eq(sent(), 1);
+    ck_assert_uint_eq(reports_open(reports), 1);
+    put("{\"n\":3}", "b"); /* the last ones go along */
+    await_all();
+    ck_assert_uint_eq(sent(), 2);
+    reports_free(reports);
+
+    begin_reports(1);
+    put("{\"n\":1}", "a");
+    await_all();
+    put("{\"n\":2}", "a");
+    await_all();
+    ck_assert_uint_eq(sent(), 4);
+}
+END_TEST
+
+START_TEST(figures_of_what_runs_wait_for_less_long) {
+    begin_reports(3600 * 1000);
+    answer("PUT", NULL, 200, "{}");
+    put("{\"n\":1}", "a");
+    await_all();
+    reports_put(reports, WISH_VOLUME, VOLUME, "{\"n\":2}", "a", true);
+    await_all();
+    ck_assert_uint_eq(sent(), 2);
+    put("{\"n\":3}", "a"); /* it has ended, and nothing else has changed */
+    poll(NULL, 0, 50);
+    ck_assert_uint_eq(sent(), 2);
+}
+END_TEST
+
+START_TEST(what_was_not_taken_is_sent_again) {
+    begin_reports(0);
+    script_server_add(server, &(struct script_rule){ .method = "PUT", .status = 503, .times = 2 });
+    script_server_add(server,
+                      &(struct script_rule){ .method = "PUT", .manner = SCRIPT_CLOSE, .times = 1 });
+    answer("PUT", NULL, 200, "{}");
+    put("{}", "a");
+    await_all();
+    ck_assert_uint_eq(sent(), 4);
+}
+END_TEST
+
+/* One that was given up may come late, and then the API believes that. */
+START_TEST(what_was_taken_is_sent_again_after_a_while) {
+    const struct reports_settings settings = { .api = api, .node = NODE, .again_ms = 10 };
+
+    reports = reports_new(&settings, &err);
+    ck_assert_ptr_nonnull(reports);
+    answer("PUT", NULL, 200, "{}");
+    put("{\"phase\":\"Healthy\"}", "a");
+    ck_assert(script_server_await(server, "PUT", STATUS_PATH, 3));
+    ck_assert_uint_eq(reports_open(reports), 0);
+    ck_assert_str_eq(script_server_request(server, "PUT", STATUS_PATH, 2)->body,
+                     "{\"nodeId\":\"host-a\",\"status\":{\"phase\":\"Healthy\"}}");
+}
+END_TEST
+
+/* As of another agent that claims the node's name. */
+START_TEST(a_status_that_was_replaced_in_the_document_is_sent_again) {
+    const struct reports_settings settings = { .api = api, .node = NODE, .differs_ms = 10 };
+
+    reports = reports_new(&settings, &err);
+    ck_assert_ptr_nonnull(reports);
+    answer("PUT", NULL, 200, "{}");
+    put("{\"phase\":\"Healthy\"}", "a");
+    await_all();
+    reports_differs(reports, WISH_VOLUME, VOLUME, true);
+    ck_assert(script_server_await(server, "PUT", STATUS_PATH, 2));
+    while (sent() < 3) { /* once for each time that it is seen */
+        reports_differs(reports, WISH_VOLUME, VOLUME, true);
+        poll(NULL, 0, 2);
+    }
+    ck_assert_str_eq(script_server_request(server, "PUT", STATUS_PATH, 2)->body,
+                     "{\"nodeId\":\"host-a\",\"status\":{\"phase\":\"Healthy\"}}");
+}
+END_TEST
+
+START_TEST(who_is_not_asked_any_more_is_silent_until_something_changes) {
+    static const int refusals[] = { 400, 404, 409 };
+
+    begin_reports(0);
+    for (unsigned i = 0; i < LENGTH(refusals); i++) {
+        script_server_clear(server);
+        answer("PUT", NULL, refusals[i], NULL);
+        put(arena_format(arena, "{\"n\":%u}", i), arena_format(arena, "%u", i));
+        await_all();
+        poll(NULL, 0, 30);
+        ck_assert_uint_eq(sent(), i + 1);
+    }
+}
+END_TEST
+
+START_TEST(what_a_gateway_turns_away_is_sent_again) {
+    static const int refusals[] = { 400, 404, 409 };
+
+    begin_reports(0);
+    for (unsigned i = 0; i < LENGTH(refusals); i++)
+        script_server_add(
+            server, &(struct script_rule){
+                        .method = "PUT", .status = refusals[i], .body = "<html>", .times = 1 });
+    answer("PUT", NULL, 200, "{}");
+    put("{}", "a");
+    await_all();
+    ck_assert_uint_eq(sent(), LENGTH(refusals) + 1);
+}
+END_TEST
+
+START_TEST(the_last_one_is_forgotten_once_it_was_taken) {
+    begin_reports(0);
+    answer("PUT", NULL, 200, "{}");
+    put("{\"n\":1}", "a");
+    reports_put_last(reports, WISH_VOLUME, VOLUME, "{}");
+    await_all();
+    reports_put_last(reports, WISH_VOLUME, VOLUME, "{}"); /* somebody asks again */
+    await_all();
+    ck_assert_uint_ge(sent(), 2);
+    ck_assert_str_eq(script_server_request(server, "PUT", STATUS_PATH, sent() - 1)->body,
+                     "{\"nodeId\":\"host-a\",\"status\":{}}");
+}
+END_TEST
+
+START_TEST(an_api_that_is_silent_does_not_keep_the_end) {
+    static int64_t until_us;
+
+    api.until_us = &until_us;
+    begin_reports(0);
+    script_server_add(server, &(struct script_rule){ .manner = SCRIPT_SILENT });
+    put("{}", "a");
+    ck_assert(script_server_await(server, "PUT", NULL, 1));
+    __atomic_store_n(&until_us, clock_monotonic_us(), __ATOMIC_RELEASE);
+    reports_free(reports);
+    reports = NULL;
+}
+END_TEST
+
+CHECK_MAIN_WITH("reports", true, begin_storage, end_storage, a_status_is_sent_when_it_has_changed,
+                figures_alone_wait, figures_of_what_runs_wait_for_less_long,
+                what_was_not_taken_is_sent_again, what_was_taken_is_sent_again_after_a_while,
+                a_status_that_was_replaced_in_the_document_is_sent_again,
+                who_is_not_asked_any_more_is_silent_until_something_changes,
+                the_last_one_is_forgotten_once_it_was_taken,
+                an_api_that_is_silent_does_not_keep_the_end,
+                what_a_gateway_turns_away_is_sent_again)

@@ -1,0 +1,294 @@
+/*
+ * Replicas of a pool that are asked to give back room, by the agent that has the pool.
+ */
+#include "common/image_lock.h"
+#include "replication/engine/replica_epoch.h"
+#include "replication/node/digs.h"
+#include "replication/node/pools.h"
+
+#include "tests/unit/replication/node/storage_test.h"
+
+#include <dirent.h>
+
+#define MIB (INT64_C(1) << 20)
+
+static struct pools *pools;
+static int generation;
+
+static void start(void) {
+    struct pool_settings *settings = arena_alloc(arena, sizeof(*settings));
+    const struct pools_settings all = {
+        .pools = settings,
+        .count = 1,
+        .node = NODE,
+        .api = api,
+        .reports = reports,
+        .heartbeat_ms = 2000,
+        .look_ms = 5,
+    };
+
+    *settings = (struct pool_settings){ .name = names[0],
+                                        .path = paths[0],
+                                        .labels = json_keep(arena, json_object()) };
+    ck_assert_int_eq(pools_start(&all, &pools, &err), 0);
+}
+
+static const char *data(void) {
+    return arena_join(arena, paths[0], "/", uids[0], "/data", NULL);
+}
+
+static int64_t used(void) {
+    struct stat facts;
+
+    ck_assert_int_eq(stat(data(), &facts), 0);
+    return (int64_t)facts.st_blocks * 512;
+}
+
+/* `told`: what the status says of it already; NULL: nothing. */
+static void want(int number, const char *told) {
+    json_t *document = replica_document(0, ++generation);
+    struct wish *wish;
+
+    if (number > 0)
+        json_object_set_new(json_object_get(document, "spec"), "reclaim",
+                            json_pack("{s:i}", "number", number));
+    set_phase(document, "Healthy");
+    if (told)
+        json_object_set(json_object_get(document, "status"), "reclaim",
+                        json_parse(arena, told, strlen(told), &err));
+    wish = wish_of(WISH_REPLICA, document);
+    pools_set(pools, &wish, 1);
+    wish_release(wish);
+}
+
+static const json_t *reclaim_told(void) {
+    return json_object_get(told(uids[0]), "reclaim");
+}
+
+static int64_t figure(const char *key) {
+    return json_integer_value(json_object_get(reclaim_told(), key));
+}
+
+static bool is_told(int number, const char *phase) {
+    const char *found = json_text_of(reclaim_told(), "phase");
+
+    return figure("number") == number && found && strcmp(found, phase) == 0;
+}
+
+static void await(int number, const char *phase) {
+    int64_t until_us = clock_monotonic_us() + 60 * SECOND_US;
+
+    while (!is_told(number, phase)) {
+        ck_assert_msg(clock_monotonic_us() < until_us, "%s", json_text(arena, reclaim_told()));
+        poll(NULL, 0, 5);
+    }
+}
+
+static void await_message(const char *text) {
+    const char *found;
+
+    while (!(found = json_text_of(reclaim_told(), "message")) || !strstr(found, text))
+        poll(NULL, 0, 5);
+}
+
+static void write_at(int64_t at, int byte, int64_t size) {
+    autoclose int fd = open(data(), O_WRONLY);
+    char *bytes = arena_alloc(arena, (size_t)size);
+
+    memset(bytes, byte, (size_t)size);
+    ck_assert_int_eq(pwrite(fd, bytes, (size_t)size, at), size);
+    ck_assert_int_eq(fsync(fd), 0);
+}
+
+static void assert_byte(int64_t at, int byte) {
+    autoclose int fd = open(data(), O_RDONLY);
+    char found;
+
+    ck_assert_int_eq(pread(fd, &found, 1, at), 1);
+    ck_assert_int_eq(found, byte);
+}
+
+/* A replica of 64 MiB with 1 MiB of data and 8 of zeros. */
+static void begin(void) {
+    const struct replica place = { .pool = paths[0], .uid = uids[0] };
+    struct generation first;
+
+    begin_storage();
+    begin_reports(1);
+    generation = 0;
+    ck_assert_int_eq(pool_mark(paths[0], names[0], &err), 0);
+    generation_first(VOLUME, SIZE, (const char *const[]){ uids[0], uids[1], uids[2] }, 3, &first);
+    ck_assert_int_eq(replica_create(&place, VOLUME, INT64_C(1) << 30, &first, &err), 0);
+    write_at(0, 'a', MIB);
+    write_at(MIB, 0, 8 * MIB);
+    answer("GET", NULL, 200, "{\"replica_pool\": {}}");
+    answer("PUT", NULL, 200, "{}");
+    start();
+}
+
+static void end(void) {
+    ck_assert(pools_stop(pools, 60000));
+    end_storage();
+}
+
+START_TEST(room_comes_back_once_for_each_number) {
+    int64_t before = used();
+
+    want(1, NULL);
+    await(1, "Done");
+    ck_assert_int_eq(figure("beforeBytes"), before);
+    ck_assert_int_eq(figure("afterBytes"), used());
+    ck_assert_int_ge(before - used(), 8 * MIB);
+    ck_assert_ptr_null(json_object_get(reclaim_told(), "message"));
+    ck_assert_str_eq(phase_told(uids[0]), "Healthy");
+    assert_byte(0, 'a');
+    assert_byte(MIB - 1, 'a');
+    assert_byte(MIB, 0);
+
+    write_at(MIB, 0, 8 * MIB);
+    want(1, NULL); /* the same once more is nothing new */
+    while (json_integer_value(json_object_get(told(uids[0]), "observedGeneration")) < generation)
+        poll(NULL, 0, 5);
+    ck_assert(is_told(1, "Done"));
+    ck_assert_int_ge(used(), 8 * MIB);
+    want(2, NULL);
+    await(2, "Done");
+    ck_assert_int_lt(used(), 2 * MIB);
+
+    want(0, NULL);
+    while (reclaim_told())
+        poll(NULL, 0, 5);
+}
+END_TEST
+
+START_TEST(one_that_is_in_use_is_waited_for) {
+    autoclose int daemon = open(data(), O_RDWR);
+
+    ck_assert_int_eq(image_lock_writer(daemon, false, &err), IMAGE_LOCKED);
+    want(1, NULL);
+    await_message("is in use");
+    ck_assert(is_told(1, "Pending"));
+    ck_assert_int_ge(used(), 9 * MIB);
+    cleanup_close(&daemon);
+    daemon = -1;
+    await(1, "Done");
+    ck_assert_int_lt(used(), 2 * MIB);
+}
+END_TEST
+
+/* An agent that begins anew tells what the one before has told. */
+START_TEST(what_has_ended_is_told_on_and_not_done_again) {
+    want(3, "{\"number\":3,\"phase\":\"Done\",\"beforeBytes\":9000,\"afterBytes\":4096}");
+    await(3, "Done");
+    ck_assert_int_eq(figure("beforeBytes"), 9000);
+    ck_assert_int_eq(figure("afterBytes"), 4096);
+    want(4, "{\"number\":4,\"phase\":\"Failed\",\"reason\":\"unsupported\"}");
+    await(4, "Failed");
+    ck_assert_str_eq(json_text_of(reclaim_told(), "reason"), "unsupported");
+    ck_assert_int_ge(used(), 9 * MIB);
+    want(5, "{\"number\":5,\"phase\":\"Pending\"}");
+    await(5, "Done");
+    ck_assert_int_lt(used(), 2 * MIB);
+}
+END_TEST
+
+START_TEST(one_that_cannot_be_read_has_failed_and_says_why) {
+    const char *state = arena_join(arena, paths[0], "/", uids[0], "/state", NULL);
+    autoclose int fd = open(state, O_WRONLY | O_TRUNC);
+
+    ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
+    want(1, NULL);
+    await(1, "Failed");
+    ck_assert_str_eq(json_text_of(reclaim_told(), "reason"), "failed");
+    ck_assert_ptr_nonnull(json_text_of(reclaim_told(), "message"));
+    ck_assert_int_ge(used(), 9 * MIB);
+}
+END_TEST
+
+/* ---- several ---- */
+
+static struct replica places[POOLS];
+
+static void make_others(void) {
+    for (unsigned i = 0; i < POOLS; i++) {
+        struct generation first;
+
+        places[i] = (struct replica){ .pool = paths[0], .uid = uids[i] };
+        generation_first(VOLUME, SIZE, (const char *const[]){ uids[i] }, 1, &first);
+        ck_assert_int_eq(replica_create(&places[i], VOLUME, INT64_C(1) << 30, &first, &err), 0);
+    }
+}
+
+static bool is_digging(void) {
+    DIR *tasks = opendir("/proc/self/task");
+    const struct dirent *task;
+    bool found = false;
+
+    while ((task = readdir(tasks))) {
+        const char *path = arena_join(arena, "/proc/self/task/", task->d_name, "/comm", NULL);
+        autoclose int fd = open(path, O_RDONLY);
+        char name[16] = "";
+
+        found |= fd >= 0 && read(fd, name, sizeof(name) - 1) > 0 && strcmp(name, "dig\n") == 0;
+    }
+    closedir(tasks);
+    return found;
+}
+
+static void await_end(void) {
+    while (is_digging())
+        poll(NULL, 0, 1);
+}
+
+static int make(struct digs *digs, unsigned which) {
+    struct replica_dug dug = { 0 };
+
+    return digs_make(digs, &places[which], &dug, &err);
+}
+
+START_TEST(what_came_of_one_is_told_to_who_asked_for_it) {
+    struct digs *digs = digs_new();
+
+    make_others();
+    ck_assert_int_eq(make(digs, 0), 1);
+    await_end();
+    ck_assert_int_eq(make(digs, 1), 1);
+    ck_assert_int_eq(make(digs, 2), 1);
+    ck_assert_int_eq(make(digs, 0), 0);
+    ck_assert_int_lt(used(), 2 * MIB);
+    digs_free(digs);
+}
+END_TEST
+
+START_TEST(who_waits_longest_is_next) {
+    struct digs *digs = digs_new();
+
+    make_others();
+    ck_assert_int_eq(make(digs, 0), 1);
+    ck_assert_int_eq(make(digs, 1), 1);
+    ck_assert_int_eq(make(digs, 2), 1);
+    digs_forget(digs, uids[0]); /* wanted anew, again and again */
+    await_end();
+    ck_assert_int_eq(make(digs, 0), 1);
+    ck_assert_int_eq(make(digs, 2), 1);
+    ck_assert(!digs_work(digs, uids[0]) && !digs_work(digs, uids[2]));
+    ck_assert_int_eq(make(digs, 1), 1);
+    ck_assert(digs_work(digs, uids[1]));
+
+    ck_assert_int_eq(make(digs, 0), 1);
+    ck_assert(digs_work(digs, uids[0])); /* it comes soon */
+    digs_forget(digs, uids[0]);          /* nobody waits for one that does not come */
+    ck_assert(!digs_work(digs, uids[0]));
+    await_end();
+    ck_assert_int_eq(make(digs, 1), 0);
+    ck_assert_int_eq(make(digs, 2), 1);
+    ck_assert(digs_work(digs, uids[2]));
+    digs_stop(digs, uids[2]);
+    digs_free(digs);
+}
+END_TEST
+
+CHECK_MAIN_WITH("room", true, begin, end, room_comes_back_once_for_each_number,
+                one_that_is_in_use_is_waited_for, what_has_ended_is_told_on_and_not_done_again,
+                one_that_cannot_be_read_has_failed_and_says_why,
+                what_came_of_one_is_told_to_who_asked_for_it, who_waits_longest_is_next)

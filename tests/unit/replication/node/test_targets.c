@@ -1,0 +1,1535 @@
+#include "replication/node/targets.h"
+
+#include "common/image_lock.h"
+#include "replication/engine/daemon.h"
+#include "replication/engine/qmp.h"
+#include "replication/engine/replica_epoch.h"
+#include "replication/engine/replica_snapshot.h"
+#include "replication/node/knocks.h"
+#include "replication/node/pool_look.h"
+#include "replication/node/rebuilds.h"
+#include "tests/lib/checker.h"
+#include "tests/lib/daemons.h"
+#include "tests/lib/frozen_disk.h"
+#include "tests/lib/held_calls.h"
+#include "tests/lib/hung_disk.h"
+#include "tests/unit/replication/node/storage_test.h"
+
+#include <dirent.h>
+
+#define OTHER  "00000000-0000-4000-8000-00000000f001"
+#define BLOCKS 64
+#define STRIDE (INT64_C(512) << 10)
+
+static struct targets *targets;
+static struct keeper_settings settings;
+static char run_directory[96], run[160];
+static struct checker checker;
+static int version;
+
+static struct replica place(unsigned i) {
+    return (struct replica){ .pool = paths[i], .uid = uids[i] };
+}
+
+static void make_replica(unsigned i) {
+    const struct replica replica = place(i);
+    struct generation first;
+
+    generation_first(VOLUME, SIZE, uids, POOLS, &first);
+    ck_assert_int_eq(replica_create(&replica, VOLUME, INT64_C(1) << 30, &first, &err), 0);
+}
+
+static void begin(void) {
+    begin_storage();
+    begin_reports(1);
+    answer("PUT", NULL, 200, "{}");
+    snprintf(run_directory, sizeof(run_directory), "%s/run", top);
+    snprintf(run, sizeof(run), "%s/" VOLUME, run_directory);
+    ck_assert_int_eq(mkdir(run_directory, 0700), 0);
+    settings = (struct keeper_settings){ .node = NODE,
+                                         .run_directory = run_directory,
+                                         .reports = reports,
+                                         .rebuilds = rebuilds_new(1),
+                                         .scrubs = rebuilds_new(1),
+                                         .scrub_speed = INT64_C(64) << 20,
+                                         .watch_ms = 20,
+                                         .retry_ms = 20,
+                                         .hang_ms = 30000 }; /* the machine may be busy */
+    for (unsigned i = 0; i < POOLS; i++) {
+        ck_assert_int_eq(pool_mark(paths[i], names[i], &err), 0);
+        make_replica(i);
+    }
+    checker_init(&checker, BLOCKS, STRIDE, 1);
+    targets = targets_new(&settings);
+    version = 1;
+}
+
+static void end(void) {
+    ck_assert(targets_stop(targets, 60000));
+    ck_assert(knocks_stop(settings.knocks, 60000));
+    daemon_kill(run, 10000, &err);
+    checker_free(&checker);
+    rebuilds_free(settings.rebuilds);
+    rebuilds_free(settings.scrubs);
+    end_storage();
+}
+
+static void set(const json_t *document) {
+    struct wish *wish = wish_of(WISH_VOLUME, document);
+
+    targets_set(targets, &wish, 1);
+    wish_release(wish);
+}
+
+static void want(const char *node, const char *capacity) {
+    set(volume_document(node, capacity, version++));
+}
+
+static const char *state_told(void) {
+    const char *state = json_text_of(json_object_get(told(VOLUME), "target"), "state");
+
+    return state ? state : "";
+}
+
+static const char *text_at(const json_t *object, const char *key, const char *member) {
+    const char *text = json_text_of(json_object_get(object, key), member);
+
+    return text ? text : "";
+}
+
+static const char *mode_told(unsigned i) {
+    const json_t *list = json_object_get(told(VOLUME), "replicaStatuses");
+    const char *mode = json_text_of(json_array_get(list, i), "mode");
+
+    return mode ? mode : "";
+}
+
+static void connect_checker(void) {
+    char path[170];
+
+    snprintf(path, sizeof(path), "%s/nbd", run);
+    while (!checker_connect(&checker, path))
+        poll(NULL, 0, 5);
+}
+
+static void serve(void) {
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Healthy");
+    connect_checker();
+    ck_assert(checker_write(&checker, 100));
+}
+
+/* Whatever was answered is there, and all agree about it. */
+static void assert_well(void) {
+    await_phase(VOLUME, "Healthy");
+    connect_checker();
+    ck_assert(checker_write(&checker, 30));
+    ck_assert(checker_read(&checker));
+}
+
+static void await_end(void) {
+    while (keeper_finds(&settings, VOLUME))
+        poll(NULL, 0, 5);
+}
+
+/* One that is being started has not written its number yet. */
+static pid_t daemon_pid(void) {
+    char path[170], text[32] = "";
+    autoclose int fd = -1;
+
+    snprintf(path, sizeof(path), "%s/daemon", run);
+    fd = open(path, O_RDONLY);
+    while (pread(fd, text, sizeof(text) - 1, 0) <= 0)
+        poll(NULL, 0, 5);
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+/* What the daemon has open by its path it has until it ends. */
+START_TEST(an_address_that_comes_disturbs_nobody) {
+    json_t *document = volume_document(NODE, "64Mi", 1);
+    json_t *spec = json_object_get(document, "spec");
+    json_t *place = json_array_get(json_object_get(spec, "replicas"), 1);
+    const struct replica_access *remote = (const void *)&settings; /* is never called */
+    pid_t pid;
+
+    ck_assert(targets_stop(targets, 60000));
+    settings.remote = remote;
+    targets = targets_new(&settings);
+    json_object_set_new(spec, "epoch", json_integer(1));
+    json_object_set_new(place, "nodeId", json_string("host-x"));
+    json_object_set_new(document, "status", json_pack("{s:i}", "claimedEpoch", 1));
+    set(document);
+    await_phase(VOLUME, "Healthy");
+    connect_checker();
+    pid = daemon_pid();
+    document = json_keep(arena, json_deep_copy(document));
+    json_object_set_new(json_object_get(document, "metadata"), "resourceVersion", json_string("2"));
+    json_object_set_new(json_object_get(document, "metadata"), "generation", json_integer(2));
+    spec = json_object_get(document, "spec");
+    json_object_set_new(json_array_get(json_object_get(spec, "replicas"), 1), "address",
+                        json_string("192.0.2.1:1"));
+    set(document);
+    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < 2)
+        poll(NULL, 0, 5);
+    ck_assert(checker_write(&checker, 10));
+    ck_assert_int_eq(daemon_pid(), pid);
+    await_phase(VOLUME, "Healthy");
+}
+END_TEST
+
+START_TEST(a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then) {
+    const json_t *target;
+
+    serve();
+    target = json_object_get(told(VOLUME), "target");
+    ck_assert_str_eq(json_text_of(target, "nodeId"), NODE);
+    ck_assert_str_eq(json_text_of(target, "state"), "Serving");
+    ck_assert_str_eq(json_text_of(target, "address"),
+                     arena_format(arena, "nbd+unix:///volume?socket=%s/nbd", run));
+    ck_assert_str_eq(json_text_of(told(VOLUME), "capacity"), "64Mi");
+    ck_assert_str_eq(mode_told(2), "Healthy");
+    checker_disconnect(&checker);
+
+    want("", "64Mi");
+    await_end();
+    await_phase(VOLUME, "Init"); /* as its document says */
+    ck_assert_ptr_null(json_object_get(told(VOLUME), "target"));
+    want("", "64Mi");
+    ck_assert(!keeper_finds(&settings, VOLUME));
+
+    want(NODE, "64Mi"); /* in good order: nothing is to be made level */
+    await_phase(VOLUME, "Healthy");
+    connect_checker();
+    ck_assert(checker_read(&checker));
+    checker_disconnect(&checker);
+    want("another", "64Mi");
+    await_end();
+}
+END_TEST
+
+/* Whoever gave it to this node waits to hear of it. */
+START_TEST(what_was_taken_back_before_it_was_seen_is_told) {
+    want("", "64Mi");
+    await_phase(VOLUME, "Init");
+    ck_assert_ptr_null(json_object_get(told(VOLUME), "target"));
+    ck_assert_int_eq(json_integer_value(json_object_get(told(VOLUME), "observedGeneration")),
+                     version - 1);
+    ck_assert(!keeper_finds(&settings, VOLUME));
+}
+END_TEST
+
+/* The document of an epoch, of which the API has heard that we are about to serve, or not. */
+static json_t *of_epoch(int epoch, int claimed) {
+    json_t *document = volume_document(NODE, "64Mi", version++);
+
+    json_object_set_new(json_object_get(document, "spec"), "epoch", json_integer(epoch));
+    json_object_set_new(document, "status",
+                        json_pack("{s:s, s:i}", "phase", "Init", "claimedEpoch", claimed));
+    return document;
+}
+
+static void await_claim(int epoch) {
+    const json_t *target = NULL;
+
+    while (json_integer_value(json_object_get(target, "epoch")) != epoch) {
+        poll(NULL, 0, 5);
+        target = json_object_get(told(VOLUME), "target");
+    }
+    ck_assert_str_eq(json_text_of(target, "state"), "Down");
+}
+
+START_TEST(nothing_begins_before_the_document_says_that_it_is_to) {
+    set(of_epoch(2, 1));
+    await_claim(2);
+    poll(NULL, 0, 100);
+    ck_assert(!keeper_finds(&settings, VOLUME));
+    set(of_epoch(2, 2));
+    assert_well();
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(json_object_get(told(VOLUME), "target"), "epoch")), 2);
+}
+END_TEST
+
+/* Another node had it in between. */
+START_TEST(what_was_lost_and_given_back_is_not_served_until_it_is) {
+    set(of_epoch(1, 1));
+    assert_well();
+    set(of_epoch(3, 2));
+    await_claim(3);
+    ck_assert_ptr_null(json_object_get(json_object_get(told(VOLUME), "target"), "address"));
+    ck_assert_str_eq(json_text_of(told(VOLUME), "phase"), "Offline");
+    set(of_epoch(3, 3));
+    assert_well();
+}
+END_TEST
+
+/* Its name is in no list of ours any more. */
+START_TEST(what_was_never_ours_is_waited_for_no_longer) {
+    set(of_epoch(1, 0));
+    await_claim(1);
+    targets_set(targets, NULL, 0);
+    while (targets_count(targets) > 0) {
+        poll(NULL, 0, 5);
+        targets_set(targets, NULL, 0);
+    }
+    set(of_epoch(3, 0));
+    await_claim(3);
+    set(of_epoch(3, 3));
+    assert_well();
+    targets_set(targets, NULL, 0); /* that ends nothing that serves */
+    poll(NULL, 0, 100);
+    ck_assert_uint_eq(targets_count(targets), 1);
+    assert_well();
+}
+END_TEST
+
+START_TEST(a_daemon_outlives_the_agent_and_is_found_without_the_api) {
+    pid_t pid;
+
+    serve();
+    pid = daemon_pid();
+    ck_assert(targets_stop(targets, 60000));
+    ck_assert(checker_write(&checker, 30));
+
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    ck_assert_int_eq(unlink(arena_join(arena, paths[1], "/", uids[1], "/data", NULL)), 0);
+    while (strcmp(mode_told(1), "Rebuilding") != 0) /* so somebody watches */
+        poll(NULL, 0, 5);
+    assert_well();
+    ck_assert_int_eq(daemon_pid(), pid);
+}
+END_TEST
+
+/* The last agent could not write down what it served. */
+START_TEST(what_is_left_takes_no_epoch_of_another_node) {
+    json_t *document = volume_document("other", "64Mi", 9);
+
+    set(of_epoch(1, 1));
+    assert_well();
+    ck_assert(targets_stop(targets, 60000));
+    ck_assert_int_eq(unlink(arena_join(arena, run, "/document", NULL)), 0);
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    json_object_set_new(json_object_get(document, "spec"), "epoch", json_integer(2));
+    set(document);
+    await_end();
+    for (unsigned i = 0; i < POOLS; i++) {
+        const struct replica here = place(i);
+
+        ck_assert_int_eq(replica_epoch(&here, &err), 1);
+    }
+    version = 10;
+    set(of_epoch(3, 3));
+    assert_well();
+}
+END_TEST
+
+START_TEST(a_daemon_that_died_is_started_again) {
+    serve();
+    for (int i = 0; i < 3; i++) {
+        pid_t pid = daemon_pid();
+
+        checker_send(&checker, 10);
+        kill(pid, SIGKILL);
+        checker_wait(&checker);
+        checker_disconnect(&checker);
+        while (!daemon_runs(run) || daemon_pid() == pid)
+            poll(NULL, 0, 5);
+        assert_well();
+    }
+}
+END_TEST
+
+START_TEST(a_replica_that_was_lost_is_rebuilt) {
+    serve();
+    ck_assert_int_eq(rename(paths[2], arena_join(arena, top, "/away", NULL)),
+                     0); /* its pool is gone */
+    await_phase(VOLUME, "Degraded");
+    ck_assert_str_eq(mode_told(2), "Offline");
+    ck_assert(checker_write(&checker, 30));
+    ck_assert_int_eq(mkdir(paths[2], 0700), 0); /* what is below it is no pool */
+    poll(NULL, 0, 100);
+    ck_assert_int_eq(rmdir(paths[2]), 0);
+    ck_assert_int_eq(rename(arena_join(arena, top, "/away", NULL), paths[2]), 0);
+    assert_well();
+}
+END_TEST
+
+/* What cannot be left out, as it is needed, is no reason to leave the others as they are. */
+START_TEST(one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt) {
+    const char *away = arena_join(arena, top, "/away", NULL);
+
+    serve();
+    ck_assert_int_eq(rename(paths[2], away), 0);
+    await_phase(VOLUME, "Degraded");
+    ck_assert_int_eq(unlink(arena_join(arena, paths[1], "/", uids[1], "/state", NULL)), 0);
+    while (!strstr(json_text_of(told(VOLUME), "message"), "needs its replica"))
+        poll(NULL, 0, 5);
+    ck_assert(checker_write(&checker, 30));
+    ck_assert_int_eq(rename(away, paths[2]), 0);
+    assert_well();
+}
+END_TEST
+
+START_TEST(a_volume_grows) {
+    serve();
+    checker_disconnect(&checker);
+    want(NODE, "128Mi");
+    while (strcmp(json_text_of(told(VOLUME), "capacity"), "128Mi") != 0)
+        poll(NULL, 0, 5);
+    assert_well();
+    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) != 2)
+        poll(NULL, 0, 5);
+}
+END_TEST
+
+static void want_qos(int iops, int bytes_per_second) {
+    json_t *document = volume_document(NODE, "64Mi", version);
+
+    json_object_set_new(json_object_get(document, "spec"), "qos",
+                        json_pack("{s:i, s:i}", "iops", iops, "bytesPerSecond", bytes_per_second));
+    set(document);
+    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) != version)
+        poll(NULL, 0, 5);
+    version++;
+}
+
+/* The daemon hears one client: the keeper goes, and comes back. */
+static void assert_limits(int iops, int bytes_per_second) {
+    const char *path = arena_join(arena, run, "/qmp", NULL);
+    json_t *limits = NULL;
+    struct qmp *qmp;
+
+    ck_assert(targets_stop(targets, 60000));
+    ck_assert_int_eq(qmp_connect(path, 60000, &qmp, &err), 0);
+    ck_assert_int_eq(
+        qmp_execute(qmp, arena, "qom-get",
+                    json_pack("{s:s, s:s}", "path", "/objects/throttle", "property", "limits"),
+                    60000, &limits, &err),
+        0);
+    ck_assert_int_eq(json_integer_value(json_object_get(limits, "iops-total")), iops);
+    ck_assert_int_eq(json_integer_value(json_object_get(limits, "bps-total")), bytes_per_second);
+    qmp_close(qmp);
+    targets = targets_new(&settings);
+}
+
+START_TEST(clients_may_take_what_is_wanted) {
+    serve();
+    assert_limits(0, 0);
+    want_qos(100000, 0);
+    ck_assert(checker_write(&checker, 10));
+    assert_limits(100000, 0);
+    want_qos(0, 1 << 30); /* by whom finds the daemon, too */
+    ck_assert(checker_write(&checker, 10));
+    assert_limits(0, 1 << 30);
+    want_qos(0, 0);
+    assert_limits(0, 0);
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
+static void read_block(unsigned i, int64_t at, char *ret, size_t size) {
+    autoclose int fd = open(arena_join(arena, paths[i], "/", uids[i], "/data", NULL), O_RDONLY);
+
+    ck_assert_int_eq(pread(fd, ret, size, at), (ssize_t)size);
+}
+
+START_TEST(a_replica_that_is_damaged_is_mended) {
+    char junk[700], right[700], now[700];
+    autoclose int fd = -1;
+    const int64_t at = 5 * STRIDE + 100;
+
+    serve();
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert(checker_write(&checker, 100));
+    read_block(0, at, right, sizeof(right));
+    memset(junk, 'X', sizeof(junk));
+    fd = open(arena_join(arena, paths[1], "/", uids[1], "/data", NULL), O_WRONLY);
+    ck_assert_int_eq(pwrite(fd, junk, sizeof(junk), at), sizeof(junk));
+    ck_assert(checker_read(&checker)); /* it is outvoted */
+    do {
+        poll(NULL, 0, 5);
+        read_block(1, at, now, sizeof(now));
+    } while (memcmp(now, right, sizeof(now)) != 0);
+    assert_well();
+}
+END_TEST
+
+/* Behind everybody's back, where nobody reads. */
+static void damage(unsigned i, int64_t at, size_t size) {
+    autoclose int fd = open(arena_join(arena, paths[i], "/", uids[i], "/data", NULL), O_WRONLY);
+    char junk[700];
+
+    ck_assert_uint_le(size, sizeof(junk));
+    memset(junk, 'X', size);
+    ck_assert_int_eq(pwrite(fd, junk, size, at), (ssize_t)size);
+}
+
+static void await_mended(unsigned i, int64_t at, const char *right, size_t size) {
+    char now[700];
+
+    do {
+        poll(NULL, 0, 5);
+        read_block(i, at, now, size);
+    } while (memcmp(now, right, size) != 0);
+}
+
+static int64_t scrub_told(const char *key) {
+    return json_integer_value(json_object_get(json_object_get(told(VOLUME), "scrub"), key));
+}
+
+/* One has other data than the rest, and the daemon told it to nobody. */
+START_TEST(what_a_replica_missed_while_no_agent_was_there_is_found) {
+    const int64_t at = 5 * STRIDE + 100;
+    char right[700];
+
+    serve();
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert(checker_write(&checker, 100));
+    ck_assert(targets_stop(targets, 60000));
+    read_block(0, at, right, sizeof(right));
+    damage(1, at, sizeof(right));
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    await_mended(1, at, right, sizeof(right));
+    while (!json_text_of(json_object_get(told(VOLUME), "scrub"), "finishedAt"))
+        poll(NULL, 0, 5);
+    ck_assert_int_gt(scrub_told("damagedBlocks"), 0);
+    ck_assert_int_eq(scrub_told("undecidedBlocks"), 0);
+    assert_well();
+}
+END_TEST
+
+START_TEST(replicas_are_compared_again_and_again) {
+    const int64_t at = 3 * STRIDE;
+    char right[700];
+
+    settings.scrub_interval_s = 1;
+    ck_assert(targets_stop(targets, 60000));
+    targets = targets_new(&settings);
+    serve();
+    for (unsigned round = 0; round < 2; round++) {
+        read_block(0, at, right, sizeof(right));
+        damage(round, at, sizeof(right));
+        await_mended(round, at, right, sizeof(right));
+    }
+    assert_well();
+}
+END_TEST
+
+START_TEST(a_volume_with_blocks_without_a_majority_is_degraded_until_they_have_one) {
+    const int64_t at = 3 * STRIDE;
+    autoclose int fd = -1;
+    char right[700];
+
+    settings.scrub_interval_s = 1;
+    ck_assert(targets_stop(targets, 60000));
+    targets = targets_new(&settings);
+    serve();
+    read_block(1, at, right, sizeof(right));
+    damage(1, at, 100);
+    damage(2, at + 200, 100);
+    await_phase(VOLUME, "Degraded");
+    ck_assert_int_eq(scrub_told("undecidedBlocks"), 1);
+    ck_assert_ptr_nonnull(strstr(json_text_of(told(VOLUME), "message"), "have no majority"));
+    fd = open(arena_join(arena, paths[1], "/", uids[1], "/data", NULL), O_WRONLY);
+    ck_assert_int_eq(pwrite(fd, right, sizeof(right), at), sizeof(right));
+    assert_well();
+    ck_assert_str_eq(json_text_of(told(VOLUME), "message"), "All 3 replicas are in sync.");
+}
+END_TEST
+
+#define SNAPSHOT "00000000-0000-4000-8000-0000000000e1"
+
+static void want_snapshot(const char *uid) {
+    json_t *document = volume_document(NODE, "64Mi", version++);
+
+    json_object_set_new(json_object_get(document, "spec"), "snapshots",
+                        json_pack("[{s:s, s:s}]", "uid", uid, "name", "s"));
+    set(document);
+}
+
+static const json_t *snapshot_told(void) {
+    return json_array_get(json_object_get(told(VOLUME), "snapshots"), 0);
+}
+
+static void await_snapshot(void) {
+    while (!snapshot_told() || strcmp(json_text_of(snapshot_told(), "phase"), "Ready") != 0)
+        poll(NULL, 0, 5);
+}
+
+static bool holds(unsigned i, const char *uid) {
+    const struct replica replica = place(i);
+
+    return replica_snapshot_is_there(&replica, uid);
+}
+
+START_TEST(a_snapshot_is_taken_once_while_clients_write) {
+    struct replica replica;
+
+    serve();
+    want_snapshot(SNAPSHOT);
+    while (!snapshot_told() || strcmp(json_text_of(snapshot_told(), "phase"), "Ready") != 0)
+        ck_assert(checker_write(&checker, 1));
+    ck_assert_int_eq(json_integer_value(json_object_get(snapshot_told(), "sizeBytes")), SIZE);
+    for (unsigned i = 0; i < POOLS; i++)
+        ck_assert(holds(i, SNAPSHOT));
+    replica = place(0);
+    ck_assert_int_eq(replica_snapshot_delete(&replica, SNAPSHOT, &err), 0);
+    want_snapshot(SNAPSHOT); /* others hold it: it is not taken anew */
+    assert_well();
+    ck_assert(!holds(0, SNAPSHOT));
+    ck_assert_str_eq(json_text_of(snapshot_told(), "phase"), "Ready");
+}
+END_TEST
+
+START_TEST(what_is_wanted_no_more_is_not_taken_when_the_document_is_true) {
+    json_t *document;
+
+    settings.rebuild_speed = STRIDE;
+    ck_assert(targets_stop(targets, 60000));
+    targets = targets_new(&settings);
+    serve();
+    want_snapshot(SNAPSHOT);
+    while (!snapshot_told())
+        poll(NULL, 0, 5);
+    document = volume_document(NODE, "64Mi", version++);
+    set(document);
+    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < version - 1)
+        poll(NULL, 0, 5);
+    for (unsigned i = 0; i < POOLS; i++)
+        ck_assert_int_ne(
+            access(arena_join(arena, paths[i], "/", uids[i], "/snapshot-" SNAPSHOT ".new", NULL),
+                   F_OK),
+            0);
+    ck_assert_ptr_null(snapshot_told());
+    assert_well();
+}
+END_TEST
+
+START_TEST(who_serves_for_nobody_does_not_say_where) {
+    json_t *document = volume_document(NODE, "64Mi", version++);
+
+    json_object_set_new(json_object_get(document, "spec"), "serve", json_false());
+    set(document);
+    await_phase(VOLUME, "Healthy");
+    ck_assert_ptr_null(json_object_get(json_object_get(told(VOLUME), "target"), "address"));
+    want(NODE, "64Mi");
+    while (!json_object_get(json_object_get(told(VOLUME), "target"), "address"))
+        poll(NULL, 0, 5);
+}
+END_TEST
+
+/* ---- a revert ---- */
+
+static uint32_t then[BLOCKS];
+
+/* A snapshot, and what was written behind it. */
+static void prepare_revert(void) {
+    serve();
+    want_snapshot(SNAPSHOT);
+    while (!snapshot_told() || strcmp(json_text_of(snapshot_told(), "phase"), "Ready") != 0)
+        poll(NULL, 0, 5);
+    memcpy(then, checker.least, sizeof(then));
+    ck_assert(checker_write(&checker, 100));
+    checker_disconnect(&checker);
+}
+
+/* The document has heard of so many attempts; `phase`: as the last of them has told, or NULL. */
+static void want_revert(int64_t number, int64_t attempt, const char *phase) {
+    json_t *document = volume_document(NODE, "64Mi", version++);
+
+    json_object_set_new(json_object_get(document, "spec"), "revert",
+                        json_pack("{s:s, s:I}", "uid", SNAPSHOT, "number", (json_int_t)number));
+    if (attempt > 0)
+        json_object_set_new(document, "status",
+                            json_pack("{s:{s:I, s:I, s:s}}", "revert", "number", (json_int_t)number,
+                                      "attempt", (json_int_t)attempt, "phase", phase));
+    set(document);
+}
+
+static void await_revert_told(int64_t attempt, const char *phase) {
+    const json_t *revert;
+
+    do {
+        poll(NULL, 0, 5);
+        revert = json_object_get(told(VOLUME), "revert");
+    } while (json_integer_value(json_object_get(revert, "attempt")) != attempt ||
+             strcmp(json_text_of(revert, "phase"), phase) != 0);
+    ck_assert_ptr_null(json_object_get(json_object_get(told(VOLUME), "target"), "address"));
+}
+
+static bool is_connectable(void) {
+    char path[170];
+
+    snprintf(path, sizeof(path), "%s/nbd", run);
+    return checker_connect(&checker, path);
+}
+
+static void assert_holds_what_was_then(void) {
+    memcpy(checker.least, then, sizeof(then));
+    memcpy(checker.most, then, sizeof(then));
+    want(NODE, "64Mi");
+    connect_checker();
+    ck_assert(checker_read(&checker));
+}
+
+START_TEST(a_volume_is_put_back_and_nobody_is_let_in_before) {
+    prepare_revert();
+    want_revert(1, 0, NULL);
+    await_revert_told(1, "Pending");
+    ck_assert(!is_connectable());
+    want_revert(1, 1, "Pending");
+    await_revert_told(1, "Done");
+    ck_assert(!is_connectable());
+    want_revert(1, 1, "Done");
+    assert_holds_what_was_then();
+    ck_assert_ptr_null(json_object_get(told(VOLUME), "revert"));
+    assert_well();
+}
+END_TEST
+
+/* Nothing begins before the document says that it is to, and nothing again of which it says that it
+ * is done. */
+START_TEST(a_revert_is_begun_when_its_document_knows_of_it) {
+    prepare_revert();
+    want_revert(1, 3, "Pending");
+    await_revert_told(4, "Pending"); /* an earlier agent's were three */
+    want(NODE, "64Mi");
+    connect_checker();
+    ck_assert(checker_read(&checker)); /* so nothing was begun */
+    checker_disconnect(&checker);
+    want_revert(2, 4, "Done");
+    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < version - 1)
+        poll(NULL, 0, 5);
+    ck_assert_ptr_null(json_object_get(told(VOLUME), "revert"));
+    want(NODE, "64Mi");
+    connect_checker();
+    ck_assert(checker_read(&checker));
+}
+END_TEST
+
+START_TEST(whoever_dies_a_revert_comes_to_its_end) {
+    prepare_revert();
+    settings.rebuild_speed = 1; /* it ends in no test's time */
+    ck_assert(targets_stop(targets, 60000));
+    targets = targets_new(&settings);
+    want_revert(1, 0, NULL);
+    await_revert_told(1, "Pending");
+    want_revert(1, 1, "Pending");
+    while (!json_object_get(json_object_get(told(VOLUME), "revert"), "doneBytes"))
+        poll(NULL, 0, 5);
+    kill(daemon_pid(), SIGKILL);
+    await_revert_told(2, "Pending"); /* it is begun anew */
+    want_revert(1, 2, "Pending");
+    while (!json_object_get(json_object_get(told(VOLUME), "revert"), "doneBytes"))
+        poll(NULL, 0, 5);
+    settings.rebuild_speed = 0;
+    ck_assert(targets_stop(targets, 60000)); /* and its daemon goes on */
+    ck_assert(!is_connectable());
+    targets = targets_new(&settings);
+    targets_adopt(targets); /* nothing, without the API */
+    ck_assert(!is_connectable());
+    want_revert(1, 2, "Pending");
+    await_revert_told(3, "Pending");
+    want_revert(1, 3, "Pending");
+    await_revert_told(3, "Done");
+    assert_holds_what_was_then();
+}
+END_TEST
+
+/* ---- a salvage ---- */
+
+static void move_pool(unsigned i, bool away) {
+    const char *place = arena_join(arena, paths[i], ".away", NULL);
+
+    ck_assert_int_eq(rename(away ? paths[i] : place, away ? place : paths[i]), 0);
+}
+
+/* The first two are away, or back. */
+static void move_pools(bool away) {
+    move_pool(0, away);
+    move_pool(1, away);
+}
+
+static void lose_two(void) {
+    serve();
+    checker_disconnect(&checker);
+    want("", "64Mi");
+    await_end();
+    move_pools(true);
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Offline");
+    ck_assert_str_eq(state_told(), "Down");
+}
+
+/* One is to be believed, by that word; and the last word that stands. */
+static void want_salvage_at(const char *node, int64_t number, unsigned i, int64_t salvaged) {
+    json_t *document = volume_document(node, "64Mi", version++);
+    json_t *spec = json_object_get(document, "spec");
+
+    if (number > 0)
+        json_object_set_new(
+            spec, "salvage",
+            json_pack("{s:I, s:s}", "number", (json_int_t)number, "replicaId", uids[i]));
+    if (salvaged > 0)
+        json_object_set_new(spec, "salvaged", json_integer(salvaged));
+    set(document);
+}
+
+static void want_salvage(int64_t number, unsigned i, int64_t salvaged) {
+    want_salvage_at(NODE, number, i, salvaged);
+}
+
+static void await_salvage_told(int64_t number, const char *phase, const char *reason) {
+    const json_t *salvage;
+
+    do {
+        poll(NULL, 0, 5);
+        salvage = json_object_get(told(VOLUME), "salvage");
+    } while (json_integer_value(json_object_get(salvage, "number")) != number ||
+             strcmp(text_at(told(VOLUME), "salvage", "phase"), phase) != 0);
+    ck_assert_str_eq(text_at(told(VOLUME), "salvage", "reason"), reason);
+}
+
+START_TEST(one_replica_is_believed_and_the_others_are_filled) {
+    lose_two();
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Able", "");
+    ck_assert(!is_connectable());
+    ck_assert_str_eq(state_told(), "Down");
+    want_salvage(5, 2, 5);
+    await_salvage_told(5, "Done", "");
+    await_phase(VOLUME, "Degraded");
+    connect_checker();
+    ck_assert(checker_read(&checker));
+    ck_assert(checker_write(&checker, 100)); /* what came back has not these */
+    checker_disconnect(&checker);
+    want_salvage_at("", 0, 0, 5);
+    await_end();
+    move_pool(2, true); /* without it what comes back is a majority, and counts for nothing */
+    move_pools(false);
+    want_salvage(0, 0, 5);
+    await_phase(VOLUME, "Offline");
+    ck_assert_str_eq(state_told(), "Down");
+    move_pool(2, false);
+    assert_well();
+    ck_assert_ptr_null(json_object_get(told(VOLUME), "salvage"));
+}
+END_TEST
+
+/* Both differ in a block that none of them has a majority about. */
+START_TEST(a_served_volume_with_undecided_blocks_is_recovered_from_one_replica) {
+    const char *disagreed;
+
+    serve();
+    for (unsigned i = 0; i < 6; i++)
+        ck_assert(checker_write(&checker, 100));
+    want_salvage(4, 2, 0);
+    await_salvage_told(4, "Refused", "HasVotes");
+    ck_assert(targets_stop(targets, 60000));
+    for (unsigned i = 0; i < 2; i++)
+        damage(i, 5 * STRIDE + 100 + 10 * i, 8);
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    want_salvage(0, 0, 0);
+    while (scrub_told("undecidedBlocks") == 0)
+        poll(NULL, 0, 5);
+    disagreed = json_text_of(told(VOLUME), "phase");
+    ck_assert_str_eq(disagreed, "Degraded");
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Able", "");
+    ck_assert_str_eq(state_told(), "Serving"); /* until the document confirms it */
+    want_salvage(5, 2, 5);
+    await_salvage_told(5, "Done", "");
+    while (scrub_told("undecidedBlocks") > 0)
+        poll(NULL, 0, 5);
+    want_salvage(0, 0, 5);
+    assert_well();
+}
+END_TEST
+
+/* One of the others is there: nobody waits for the one that is lost until a second has all. */
+START_TEST(what_is_left_is_filled_though_another_is_lost) {
+    lose_two();
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Able", "");
+    want_salvage(5, 2, 5);
+    move_pool(1, false);
+    while (strcmp(mode_told(1), "Healthy") != 0)
+        poll(NULL, 0, 5);
+    ck_assert_str_eq(mode_told(0), "Offline");
+    ck_assert_str_eq(json_text_of(told(VOLUME), "phase"), "Degraded");
+    connect_checker();
+    ck_assert(checker_read(&checker));
+    ck_assert(checker_write(&checker, 50));
+    checker_disconnect(&checker);
+    move_pool(0, false);
+    assert_well();
+}
+END_TEST
+
+START_TEST(who_is_served_is_not_given_up) {
+    serve();
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Refused", "HasVotes");
+    ck_assert(checker_write(&checker, 30)); /* and nobody has to connect again */
+    ck_assert(checker_read(&checker));
+    ck_assert_str_eq(state_told(), "Serving");
+}
+END_TEST
+
+/* Two of three are gone: fewer than the quorum take no writes. */
+START_TEST(one_that_is_served_may_have_lost_its_votes) {
+    serve();
+    ck_assert_int_eq(unlink(arena_join(arena, paths[0], "/", uids[0], "/data", NULL)), 0);
+    move_pool(1, true);
+    while (strcmp(mode_told(0), "Offline") != 0 || strcmp(mode_told(1), "Offline") != 0)
+        poll(NULL, 0, 5);
+    await_phase(VOLUME, "Offline");
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Able", "");
+    ck_assert(!is_connectable());
+    want_salvage(5, 2, 5);
+    await_phase(VOLUME, "Degraded");
+    move_pool(1, false);
+    assert_well();
+}
+END_TEST
+
+/* What was answered since the word was refused is not given up by it, though nobody has heard yet
+ * that it was, and the votes are lost now. */
+START_TEST(a_word_that_was_refused_is_about_no_later_loss) {
+    serve();
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Refused", "HasVotes");
+    ck_assert(checker_write(&checker, 30));
+    checker_disconnect(&checker);
+    ck_assert_int_eq(unlink(arena_join(arena, paths[0], "/", uids[0], "/data", NULL)), 0);
+    move_pool(1, true);
+    while (strcmp(mode_told(0), "Offline") != 0 || strcmp(mode_told(1), "Offline") != 0)
+        poll(NULL, 0, 5);
+    if (strcmp(state_told(), "Serving") == 0)
+        kill(daemon_pid(), SIGKILL);
+    while (strcmp(state_told(), "Down") != 0)
+        poll(NULL, 0, 5);
+    ck_assert_str_eq(text_at(told(VOLUME), "salvage", "phase"), "Refused");
+    move_pool(1, false);
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
+START_TEST(what_has_its_votes_again_is_not_given_up) {
+    lose_two();
+    ck_assert(targets_stop(targets, 60000));
+    move_pools(false);
+    targets = targets_new(&settings);
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Refused", "HasVotes");
+    ck_assert(!is_connectable()); /* until the document has heard that */
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
+START_TEST(what_is_no_whole_replica_is_not_believed) {
+    const struct replica replica = place(2);
+
+    lose_two();
+    want_salvage(5, 0, 0);
+    await_salvage_told(5, "Refused", "Away");
+    ck_assert_int_eq(truncate(arena_join(arena, paths[2], "/", uids[2], "/data", NULL), 512), 0);
+    want_salvage(6, 2, 0);
+    await_salvage_told(6, "Refused", "Unfit");
+    want(NODE, "64Mi"); /* whoever looks at it meanwhile */
+    while (json_object_get(told(VOLUME), "salvage"))
+        poll(NULL, 0, 5);
+    ck_assert_int_eq(replica_reset(&replica, VOLUME, INT64_C(1) << 30, &err), 0);
+    want_salvage(7, 2, 0);
+    await_salvage_told(7, "Refused", "Unfilled");
+    ck_assert(!is_connectable());
+}
+END_TEST
+
+/* An agent has told that it can be, and dies; the next one hears of the word before the document
+ * has heard that, and finds that it is not needed.  Nobody is let in before it is known which of
+ * the two was heard. */
+START_TEST(whoever_dies_a_word_counts_once_or_not_at_all) {
+    lose_two();
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Able", "");
+    ck_assert(targets_stop(targets, 60000));
+    move_pools(false);
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    want_salvage(5, 2, 0);
+    await_salvage_told(5, "Refused", "HasVotes");
+    ck_assert(!is_connectable());
+
+    want_salvage(5, 2, 5); /* the first was heard */
+    assert_well();
+    checker_disconnect(&checker);
+    ck_assert(targets_stop(targets, 60000)); /* and nobody has heard that it is done */
+    kill(daemon_pid(), SIGKILL);
+    targets = targets_new(&settings);
+    want_salvage(5, 2, 5);
+    while (json_integer_value(json_object_get(told(VOLUME), "observedGeneration")) < version - 1)
+        poll(NULL, 0, 5);
+    await_salvage_told(5, "Done", "");
+    assert_well();
+    checker_disconnect(&checker);
+
+    want("", "64Mi"); /* the next loss: the same word, which nobody took back, is about nothing */
+    await_end();
+    move_pool(2, true);
+    move_pool(1, true);
+    want_salvage(5, 0, 5);
+    await_phase(VOLUME, "Offline");
+    ck_assert_str_eq(state_told(), "Down");
+    ck_assert(!is_connectable());
+}
+END_TEST
+
+START_TEST(a_replica_leaves_and_comes_back) {
+    json_t *document = volume_document(NODE, "64Mi", 2);
+
+    serve();
+    checker_disconnect(&checker);
+    json_object_set_new(json_object_get(document, "spec"), "removing", json_string(uids[0]));
+    set(document);
+    while (json_array_size(json_object_get(told(VOLUME), "replicaStatuses")) != 2)
+        poll(NULL, 0, 5);
+    version = 3;
+    assert_well();
+    checker_disconnect(&checker);
+    want(NODE, "64Mi"); /* filled anew, whatever it still has */
+    while (json_array_size(json_object_get(told(VOLUME), "replicaStatuses")) != 3)
+        poll(NULL, 0, 5);
+    assert_well();
+}
+END_TEST
+
+START_TEST(too_few_replicas_are_waited_for) {
+    const char *away[] = { arena_join(arena, top, "/one", NULL),
+                           arena_join(arena, top, "/two", NULL) };
+
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(rename(paths[i], away[i]), 0);
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Offline");
+    ck_assert_str_eq(state_told(), "Down");
+    ck_assert_ptr_nonnull(strstr(json_text_of(told(VOLUME), "message"), "1 of 2"));
+    ck_assert_int_eq(rename(away[0], paths[0]), 0);
+    await_phase(VOLUME, "Degraded");
+    ck_assert_int_eq(rename(away[1], paths[1]), 0);
+    assert_well();
+}
+END_TEST
+
+START_TEST(one_that_hangs_holds_up_no_other) {
+    json_t *document = volume_document(NODE, "64Mi", 9);
+    struct replica replica = place(0);
+    struct generation first;
+    struct wish *wish;
+
+    json_object_set_new(json_object_get(document, "metadata"), "uid", json_string(OTHER));
+    json_object_set_new(
+        json_object_get(document, "spec"), "replicas",
+        json_pack("[{s:s, s:s, s:s}]", "uid", VOLUME, "poolName", names[0], "path", paths[0]));
+    replica.uid = VOLUME;
+    generation_first(OTHER, SIZE, (const char *[]){ VOLUME }, 1, &first);
+    ck_assert_int_eq(replica_create(&replica, OTHER, INT64_C(1) << 30, &first, &err), 0);
+    serve();
+    kill(daemon_pid(), SIGSTOP);
+    wish = wish_of(WISH_VOLUME, document);
+    targets_set(targets, &wish, 1);
+    wish_release(wish);
+    await_phase(OTHER, "Healthy");
+    kill(daemon_pid(), SIGCONT);
+    ck_assert(checker_write(&checker, 10));
+    set_going(document);
+    wish = wish_of(WISH_VOLUME, document);
+    targets_set(targets, &wish, 1);
+    wish_release(wish);
+    while (keeper_finds(&settings, OTHER))
+        poll(NULL, 0, 5);
+}
+END_TEST
+
+/* The keeper looks only when it is woken: it is not in the middle of a look when it begins. */
+static bool serve_for_pools_that_hang(struct knocks *knocks) {
+    ck_assert(targets_stop(targets, 60000));
+    settings.knocks = knocks;
+    settings.hang_ms = 100;
+    settings.watch_ms = 1000000;
+    targets = targets_new(&settings);
+    serve();
+    checker_disconnect(&checker);
+    return true;
+}
+
+static bool serve_with_knocks(void) {
+    return own_mounts() && serve_for_pools_that_hang(knocks_new());
+}
+
+static void assert_goes_on_without_the_second(void) {
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Degraded");
+    connect_checker();
+    ck_assert(checker_write(&checker, 30));
+    ck_assert(checker_read(&checker));
+    ck_assert_str_eq(mode_told(0), "Healthy");
+    ck_assert_str_ne(mode_told(1), "Healthy");
+}
+
+START_TEST(a_pool_that_hangs_costs_its_replica_alone) {
+    int disk = serve_with_knocks() ? hung_disk(paths[1]) : -1;
+
+    if (disk < 0)
+        return;
+    assert_goes_on_without_the_second();
+    ck_assert(targets_stop(targets, 60000)); /* nothing of ours waits for it */
+
+    settings.watch_ms = 20;
+    targets = targets_new(&settings);
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Degraded");
+    ck_assert(checker_write(&checker, 10)); /* and who comes next takes over what serves */
+    hung_disk_end(paths[1], disk);
+    assert_well();
+}
+END_TEST
+
+/* Who looks only when he is woken is so until the look has come back, too. */
+static void want_until_well(void) {
+    do {
+        want(NODE, "64Mi");
+        poll(NULL, 0, 50);
+    } while (strcmp(phase_told(VOLUME), "Healthy") != 0);
+    assert_well();
+}
+
+/* As if it had answered each knock: it is the look at the replica that finds nobody. */
+START_TEST(a_pool_that_hangs_behind_a_knock_costs_its_replica_alone) {
+    int disk = own_mounts() && serve_for_pools_that_hang(NULL) ? hung_disk(paths[1]) : -1;
+
+    if (disk < 0)
+        return;
+    assert_goes_on_without_the_second();
+    ck_assert(was_logged("begin anew without a pool that does not answer"));
+    hung_disk_end(paths[1], disk);
+    want_until_well();
+}
+END_TEST
+
+static bool has_thread(const char *name) {
+    DIR *list = opendir("/proc/self/task");
+    const struct dirent *entry;
+    bool found = false;
+
+    ck_assert_ptr_nonnull(list);
+    while (!found && (entry = readdir(list))) {
+        char path[300], text[32] = "";
+        autoclose int fd = -1;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%s/comm", entry->d_name);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        found = fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 &&
+                strncmp(text, name, strlen(name)) == 0;
+    }
+    closedir(list);
+    return found;
+}
+
+/* Nor does the end of who waits for a look. */
+START_TEST(a_keeper_ends_in_the_middle_of_a_look_that_hangs) {
+    int disk = own_mounts() && serve_for_pools_that_hang(NULL) ? hung_disk(paths[1]) : -1;
+
+    if (disk < 0)
+        return;
+    want(NODE, "64Mi");
+    while (!has_thread("pool call"))
+        poll(NULL, 0, 5);
+    ck_assert(targets_stop(targets, 60000));
+    hung_disk_end(paths[1], disk);
+    settings.watch_ms = 20;
+    targets = targets_new(&settings);
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
+/* The daemon ends, and the next one is begun while that call to the second pool hangs. */
+static void begin_anew_with(const char *function, const char *file) {
+    serve_for_pools_that_hang(NULL);
+    calls_hold(function, arena_join(arena, paths[1], "/", uids[1], file, NULL));
+    ck_assert_int_eq(daemon_kill(run, 10000, &err), 0);
+    assert_goes_on_without_the_second();
+    ck_assert_uint_eq(calls_held(), 1);
+    calls_let_go();
+    want_until_well();
+}
+
+START_TEST(a_pool_that_hangs_when_a_replica_is_opened_costs_it_alone) {
+    begin_anew_with("flock", "/epoch");
+}
+END_TEST
+
+START_TEST(a_pool_that_hangs_when_a_replica_is_locked_costs_it_alone) {
+    begin_anew_with("flock", "/lock");
+}
+END_TEST
+
+START_TEST(a_pool_that_hangs_when_a_replica_is_made_keeps_its_volume_from_nothing) {
+    const char *path = arena_join(arena, paths[1], "/", uids[1], NULL);
+
+    serve_for_pools_that_hang(NULL);
+    ck_assert_int_eq(rename(path, arena_join(arena, top, "/away", NULL)), 0);
+    calls_hold("mkdirat", uids[1]);
+    while (calls_held() == 0) {
+        want(NODE, "64Mi");
+        poll(NULL, 0, 50);
+    }
+    assert_goes_on_without_the_second();
+    calls_let_go();
+    want_until_well();
+}
+END_TEST
+
+START_TEST(a_pool_that_hangs_when_a_daemon_is_found_again_costs_its_replica_alone) {
+    serve_for_pools_that_hang(NULL);
+    ck_assert(targets_stop(targets, 60000));
+    calls_hold("flock", arena_join(arena, paths[1], "/", uids[1], "/epoch", NULL));
+    targets = targets_new(&settings);
+    assert_goes_on_without_the_second();
+    ck_assert_uint_eq(calls_held(), 1);
+    calls_let_go();
+    want_until_well();
+}
+END_TEST
+
+START_TEST(a_pool_that_hangs_when_a_state_is_written_costs_its_replica_alone) {
+    begin_anew_with("fsync", "/state.new");
+}
+END_TEST
+
+START_TEST(a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_nothing) {
+    serve_for_pools_that_hang(NULL);
+    ck_assert_int_eq(unlink(arena_join(arena, paths[1], "/", uids[1], "/data", NULL)), 0);
+    calls_hold("ftruncate", arena_join(arena, paths[1], "/", uids[1], "/data", NULL));
+    while (calls_held() == 0) {
+        want(NODE, "64Mi");
+        poll(NULL, 0, 50);
+    }
+    want(NODE, "128Mi");
+    while (strcmp(json_text_of(told(VOLUME), "capacity"), "128Mi") != 0)
+        poll(NULL, 0, 5);
+    assert_goes_on_without_the_second();
+    calls_let_go();
+    want_until_well();
+}
+END_TEST
+
+/* Else another agent would begin, whose replica is changed behind its back. */
+START_TEST(an_end_tells_what_may_change_yet) {
+    serve_for_pools_that_hang(NULL);
+    calls_hold("fsync", arena_join(arena, paths[1], "/", uids[1], "/state.new", NULL));
+    ck_assert_int_eq(daemon_kill(run, 10000, &err), 0);
+    assert_goes_on_without_the_second();
+    ck_assert_uint_eq(calls_held(), 1);
+    ck_assert(!targets_stop(targets, 60000));
+    calls_let_go();
+    while (has_thread("pool call"))
+        poll(NULL, 0, 5);
+    targets = targets_new(&settings);
+    want_until_well();
+}
+END_TEST
+
+/* Two of three are enough for it; the third has none, or the whole of it. */
+START_TEST(a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot) {
+    serve_for_pools_that_hang(NULL);
+    calls_hold("fsync",
+               arena_join(arena, paths[1], "/", uids[1], "/snapshot-" SNAPSHOT ".new", NULL));
+    while (calls_held() == 0) {
+        want_snapshot(SNAPSHOT);
+        poll(NULL, 0, 50);
+    }
+    await_phase(VOLUME, "Degraded");
+    await_snapshot();
+    ck_assert(holds(0, SNAPSHOT) && !holds(1, SNAPSHOT) && holds(2, SNAPSHOT));
+    calls_let_go();
+    do {
+        want_snapshot(SNAPSHOT);
+        poll(NULL, 0, 50);
+    } while (strcmp(phase_told(VOLUME), "Healthy") != 0);
+    assert_well();
+    ck_assert(!holds(1, SNAPSHOT));
+}
+END_TEST
+
+/* Who has found a daemon again compares its replicas at once. */
+START_TEST(a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone) {
+    serve_for_pools_that_hang(NULL);
+    ck_assert(targets_stop(targets, 60000));
+    calls_hold("pread", arena_join(arena, paths[1], "/", uids[1], "/data", NULL));
+    targets = targets_new(&settings);
+    while (calls_held() == 0) {
+        want(NODE, "64Mi");
+        poll(NULL, 0, 50);
+    }
+    assert_goes_on_without_the_second();
+    ck_assert_uint_eq(calls_held(), 1);
+    calls_let_go();
+    want_until_well();
+}
+END_TEST
+
+/* Nobody takes the volume before all that was begun here has come to its end. */
+START_TEST(a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer) {
+    serve_for_pools_that_hang(NULL);
+    calls_hold("fsync", arena_join(arena, paths[1], "/", uids[1], "/data", NULL));
+    want("", "64Mi");
+    await_end();
+    while (strcmp(state_told(), "") != 0)
+        poll(NULL, 0, 5);
+    for (int i = 0; i < 100; i++, poll(NULL, 0, 5))
+        targets_set(targets, NULL, 0);
+    ck_assert_uint_eq(targets_count(targets), 1);
+    want(NODE, "64Mi");
+    assert_goes_on_without_the_second();
+    want("", "64Mi");
+    await_end();
+    calls_let_go();
+    while (targets_count(targets) > 0) {
+        want("", "64Mi");
+        poll(NULL, 0, 5);
+    }
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
+static bool is_held(unsigned i) {
+    autoclose int data =
+        open(arena_join(arena, paths[i], "/", uids[i], "/data", NULL), O_RDONLY | O_CLOEXEC);
+
+    return image_lock_look(data, &err) == IMAGE_HELD;
+}
+
+/* The daemon's write stays in the kernel, which does not let it die: it gives back the files of the
+ * other pools, and the one that the write is about stays locked until it has ended. */
+START_TEST(a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_nothing) {
+    const char *image = arena_join(arena, top, "/image", NULL);
+    pid_t before;
+
+    if (!frozen_disk_mount(paths[1], image))
+        return;
+    ck_assert_int_eq(pool_mark(paths[1], names[1], &err), 0);
+    make_replica(1);
+    ck_assert(targets_stop(targets, 60000));
+    settings.knocks = knocks_new();
+    settings.hang_ms = 100;
+    targets = targets_new(&settings);
+    serve();
+    before = daemon_pid();
+    ck_assert(disk_freeze(paths[1]));
+    checker_send(&checker, 1);
+    checker_disconnect(&checker);
+    assert_goes_on_without_the_second();
+    ck_assert_int_ne(daemon_pid(), before);
+    ck_assert(is_held(1)); /* by the one that cannot die */
+    ck_assert(disk_thaw(paths[1]));
+    want_until_well();
+    ck_assert(checker_read(&checker));
+    checker_disconnect(&checker);
+    want("", "64Mi");
+    await_end();
+    ck_assert_int_eq(umount2(paths[1], MNT_DETACH), 0);
+}
+END_TEST
+
+static int64_t generation_of(unsigned i) {
+    const struct replica replica = { .pool = paths[i], .uid = uids[i] };
+    struct replica_look seen;
+
+    replica_look(&replica, VOLUME, &seen);
+    return seen.state.generation.id.number;
+}
+
+static bool says_that_it_waits(void) {
+    const char *message = json_text_of(told(VOLUME), "message");
+
+    return message && strstr(message, "does not answer");
+}
+
+/* What serves is found again with all that it serves, when a disk was merely silent for a while. */
+START_TEST(a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing) {
+    int disk = -1;
+    int64_t before;
+    pid_t pid;
+
+    if (!own_mounts() || !serve_for_pools_that_hang(NULL))
+        return;
+    before = generation_of(1);
+    pid = daemon_pid();
+    ck_assert(targets_stop(targets, 60000));
+    disk = hung_disk(paths[1]);
+    settings.hang_ms = 600000;
+    settings.watch_ms = 20;
+    targets = targets_new(&settings);
+    want(NODE, "64Mi");
+    while (disk >= 0 && !says_that_it_waits())
+        poll(NULL, 0, 20);
+    connect_checker(); /* it serves meanwhile */
+    ck_assert(checker_read(&checker));
+    hung_disk_end(paths[1], disk);
+    assert_well();
+    ck_assert_int_eq(daemon_pid(), pid);
+    ck_assert_int_eq(generation_of(0), before);
+    ck_assert_int_eq(generation_of(1), before);
+}
+END_TEST
+
+/* No one else has what it has: it waits, and says for what. */
+static void assert_waits_for_two(void) {
+    int disks[2];
+
+    for (unsigned i = 0; i < 2; i++) {
+        disks[i] = hung_disk(paths[i + 1]);
+        if (disks[i] < 0)
+            return;
+    }
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Offline");
+    ck_assert_ptr_nonnull(strstr(json_text_of(told(VOLUME), "message"), "does not answer"));
+    ck_assert_str_eq(state_told(), "Serving");
+    for (unsigned i = 0; i < 2; i++)
+        hung_disk_end(paths[i + 1], disks[i]);
+    want_until_well();
+}
+
+START_TEST(a_volume_waits_for_pools_that_it_needs) {
+    if (serve_with_knocks())
+        assert_waits_for_two();
+}
+END_TEST
+
+START_TEST(a_volume_waits_for_pools_that_it_needs_behind_a_knock) {
+    if (own_mounts() && serve_for_pools_that_hang(NULL))
+        assert_waits_for_two();
+}
+END_TEST
+
+START_TEST(what_a_machine_that_went_down_has_left_goes) {
+    serve();
+    checker_disconnect(&checker);
+    ck_assert(targets_stop(targets, 60000));
+    ck_assert_int_eq(daemon_kill(run, 10000, &err), 0);
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    ck_assert(!keeper_finds(&settings, VOLUME));
+    ck_assert_ptr_null(targets_held(targets, arena)[0]);
+    want(NODE, "64Mi");
+    assert_well();
+}
+END_TEST
+
+/* One who looks at it and reads does not wait. */
+static bool file_says(const char *path, int64_t at, char byte) {
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char got = 0;
+
+    return fd >= 0 && pread(fd, &got, 1, at) == 1 && got == byte;
+}
+
+static const char *address_told(void) {
+    const char *address = json_text_of(json_object_get(told(VOLUME), "target"), "address");
+
+    return address ? address : "";
+}
+
+static void want_file(void) {
+    json_t *document = volume_document(NODE, "64Mi", version++);
+
+    json_object_set_new(json_object_get(document, "spec"), "export", json_string("file"));
+    set(document);
+}
+
+START_TEST(a_volume_is_a_file_when_that_is_wanted_and_after_every_death) {
+    const char *path = arena_join(arena, run, "/volume", NULL);
+    const char *file_run = arena_join(arena, run, "/file", NULL);
+
+    if (access("/dev/fuse", W_OK) < 0 || geteuid() != 0)
+        return;
+    serve();
+    want_file();
+    while (strcmp(address_told(), path) != 0)
+        poll(NULL, 0, 5);
+    ck_assert(file_says(path, 50 << 20, 0));
+    ck_assert_int_eq(daemon_kill(file_run, 10000, &err), 0);
+    while (!file_says(path, 50 << 20, 0))
+        poll(NULL, 0, 5);
+
+    checker_disconnect(&checker); /* the whole machine, but for the mount */
+    ck_assert(targets_stop(targets, 60000));
+    ck_assert_int_eq(daemon_kill(run, 10000, &err), 0);
+    ck_assert_int_eq(daemon_kill(file_run, 10000, &err), 0);
+    targets = targets_new(&settings);
+    targets_adopt(targets);
+    ck_assert(!keeper_finds(&settings, VOLUME));
+    want_file();
+    assert_well();
+    while (!file_says(path, 50 << 20, 0))
+        poll(NULL, 0, 5);
+    checker_disconnect(&checker);
+    want("", "64Mi");
+    await_end();
+}
+END_TEST
+
+CHECK_MAIN_WITH(
+    "targets", adopt_daemons(), begin, end, an_address_that_comes_disturbs_nobody,
+    one_replica_is_believed_and_the_others_are_filled,
+    a_served_volume_with_undecided_blocks_is_recovered_from_one_replica,
+    what_is_left_is_filled_though_another_is_lost, who_is_served_is_not_given_up,
+    one_that_is_served_may_have_lost_its_votes, a_word_that_was_refused_is_about_no_later_loss,
+    what_has_its_votes_again_is_not_given_up, what_is_no_whole_replica_is_not_believed,
+    whoever_dies_a_word_counts_once_or_not_at_all,
+    a_volume_is_served_where_it_is_wanted_and_nothing_is_left_then,
+    what_was_taken_back_before_it_was_seen_is_told,
+    nothing_begins_before_the_document_says_that_it_is_to,
+    what_was_lost_and_given_back_is_not_served_until_it_is,
+    what_was_never_ours_is_waited_for_no_longer,
+    a_daemon_outlives_the_agent_and_is_found_without_the_api,
+    what_is_left_takes_no_epoch_of_another_node, a_daemon_that_died_is_started_again,
+    a_replica_that_was_lost_is_rebuilt,
+    one_that_fails_and_is_needed_keeps_no_other_from_being_rebuilt, a_volume_grows,
+    a_volume_is_a_file_when_that_is_wanted_and_after_every_death, clients_may_take_what_is_wanted,
+    a_replica_that_is_damaged_is_mended, what_a_replica_missed_while_no_agent_was_there_is_found,
+    replicas_are_compared_again_and_again,
+    a_volume_with_blocks_without_a_majority_is_degraded_until_they_have_one,
+    a_snapshot_is_taken_once_while_clients_write,
+    what_is_wanted_no_more_is_not_taken_when_the_document_is_true,
+    who_serves_for_nobody_does_not_say_where, a_volume_is_put_back_and_nobody_is_let_in_before,
+    a_revert_is_begun_when_its_document_knows_of_it, whoever_dies_a_revert_comes_to_its_end,
+    a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
+    one_that_hangs_holds_up_no_other, a_pool_that_hangs_costs_its_replica_alone,
+    a_pool_that_hangs_behind_a_knock_costs_its_replica_alone,
+    a_keeper_ends_in_the_middle_of_a_look_that_hangs,
+    a_pool_that_hangs_on_writes_costs_its_replica_alone_and_a_late_write_nothing,
+    a_pool_that_hangs_when_a_replica_is_opened_costs_it_alone,
+    a_pool_that_hangs_when_a_replica_is_locked_costs_it_alone,
+    a_pool_that_hangs_when_a_replica_is_made_keeps_its_volume_from_nothing,
+    a_pool_that_hangs_when_a_daemon_is_found_again_costs_its_replica_alone,
+    a_pool_that_hangs_when_a_state_is_written_costs_its_replica_alone,
+    a_pool_that_hangs_when_a_replica_is_emptied_keeps_its_volume_from_nothing,
+    a_pool_that_hangs_when_replicas_are_compared_costs_its_replica_alone,
+    an_end_tells_what_may_change_yet, a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot,
+    a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer,
+    a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing,
+    a_volume_waits_for_pools_that_it_needs, a_volume_waits_for_pools_that_it_needs_behind_a_knock,
+    what_a_machine_that_went_down_has_left_goes)

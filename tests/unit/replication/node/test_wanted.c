@@ -1,0 +1,237 @@
+#include "replication/node/wanted.h"
+
+#include "client/documents.h"
+#include "tests/unit/replication/node/storage_test.h"
+
+#include <stdatomic.h>
+
+#define REPLICAS_PATH "/v3/volume_replicas?sort=id:asc&node=host-a&limit=1000"
+#define VOLUMES_PATH  "/v3/replicated_volumes?sort=id:asc&node=host-a&limit=1000"
+#define ONE_PATH      "/v3/replicated_volumes/" VOLUME
+
+/* What was handed over: how often, and how many the last time. */
+static struct { atomic_uint calls, count, version; } replicas, volumes;
+static bool holds; /* something of the volume is left here */
+static char node_wanted[16];
+static struct wanted *wanted;
+
+static void set_replicas(void *arg, struct wish *const *wishes, unsigned count) {
+    (void)arg;
+    atomic_store(&replicas.count, count);
+    atomic_store(&replicas.version, count > 0 ? (unsigned)wishes[0]->version : 0);
+    atomic_fetch_add(&replicas.calls, 1);
+}
+
+static void set_volumes(void *arg, struct wish *const *wishes, unsigned count) {
+    (void)arg;
+    snprintf(node_wanted, sizeof(node_wanted), "%s", count > 0 ? wishes[0]->volume.node : "");
+    atomic_store(&volumes.count, count);
+    atomic_fetch_add(&volumes.calls, 1);
+}
+
+static const char **held(void *arg, struct arena *memory) {
+    const char **list = arena_alloc(memory, 2 * sizeof(*list));
+
+    (void)arg;
+    list[0] = holds ? VOLUME : NULL;
+    return list;
+}
+
+static void begin_with(int64_t period_ms) {
+    const struct wanted_settings settings = {
+        .api = api,
+        .node = NODE,
+        .period_ms = period_ms,
+        .set_replicas = set_replicas,
+        .set_volumes = set_volumes,
+        .held = held,
+    };
+
+    ck_assert_int_eq(wanted_start(&settings, &wanted, &err), 0);
+}
+
+static void begin_wanted(void) {
+    begin_with(5);
+}
+
+static void end(void) {
+    ck_assert(wanted_stop(wanted, 60000));
+    end_storage();
+}
+
+/* A list with so many of these documents, on one page. */
+static void answer_list(const char *path, const char *word, json_t *first, json_t *second) {
+    json_t *list = json_array();
+
+    if (first)
+        json_array_append(list, first);
+    if (second)
+        json_array_append(list, second);
+    answer("GET", path, 200, json_text(arena, json_keep(arena, json_pack("{s:o}", word, list))));
+    answer("GET", arena_join(arena, path, "&marker=*", NULL), 200,
+           arena_format(arena, "{\"%s\": []}", word));
+}
+
+static void await_calls(atomic_uint *calls, unsigned count) {
+    while (atomic_load(calls) < count)
+        poll(NULL, 0, 2);
+}
+
+static void await_rounds(unsigned more) {
+    unsigned seen = script_server_count(server, "GET", VOLUMES_PATH);
+
+    ck_assert(script_server_await(server, "GET", VOLUMES_PATH, seen + more));
+}
+
+START_TEST(what_has_not_changed_is_not_handed_over_again) {
+    answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 1), replica_document(1, 1));
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    begin_wanted();
+    await_calls(&volumes.calls, 1);
+    await_rounds(3);
+    ck_assert_uint_eq(atomic_load(&replicas.calls), 1);
+    ck_assert_uint_eq(atomic_load(&replicas.count), 2);
+    ck_assert_uint_eq(atomic_load(&volumes.calls), 1);
+
+    script_server_clear(server);
+    answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 2), replica_document(1, 1));
+    answer_list(VOLUMES_PATH, "replicated_volumes", volume_document(NODE, "64Mi", 1), NULL);
+    await_calls(&replicas.calls, 2);
+    await_calls(&volumes.calls, 2);
+    ck_assert_uint_eq(atomic_load(&replicas.version), 2);
+    ck_assert_str_eq(node_wanted, NODE);
+}
+END_TEST
+
+START_TEST(what_cannot_be_asked_or_understood_changes_nothing) {
+    json_t *strange = replica_document(0, 2);
+
+    answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 1), NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    begin_wanted();
+    await_calls(&replicas.calls, 1);
+    script_server_clear(server);
+    answer(NULL, NULL, 503, NULL);
+    poll(NULL, 0, 30);
+    json_object_set_new(json_object_get(strange, "spec"), "path", json_string("odd"));
+    script_server_clear(server);
+    answer_list(REPLICAS_PATH, "volume_replicas", strange, NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    await_rounds(3);
+    ck_assert_uint_eq(atomic_load(&replicas.calls), 1);
+    ck_assert_uint_eq(atomic_load(&replicas.version), 1);
+}
+END_TEST
+
+START_TEST(what_is_told_of_is_asked_for_at_once) {
+    static const char watch[] = "/v3/volume_replicas?node=host-a&watch=true*";
+    const char *event = arena_format(arena, "{\"type\": \"MODIFIED\", \"object\": %s}\n",
+                                     json_text(arena, replica_document(0, 2)));
+
+    answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 1), NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    script_server_add(server, &(struct script_rule){ .path = watch, .manner = SCRIPT_SILENT });
+    begin_with(3600 * 1000);
+    await_calls(&volumes.calls, 1);
+    ck_assert(script_server_await(server, "GET", watch, 1));
+    script_server_clear(server);
+    answer_list(REPLICAS_PATH, "volume_replicas", replica_document(0, 2), NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    script_server_add(
+        server, &(struct script_rule){ .path = watch, .status = 200, .body = event, .times = 1 });
+    script_server_drop_silent(server); /* it watches again */
+    await_calls(&replicas.calls, 2);
+    ck_assert_uint_eq(atomic_load(&replicas.version), 2);
+}
+END_TEST
+
+START_TEST(a_volume_that_is_left_here_is_asked_for_by_itself) {
+    holds = true;
+    answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    answer("GET", ONE_PATH, 200,
+           json_text(arena, json_keep(arena, json_pack("{s:O}", "replicated_volume",
+                                                       volume_document("other", "64Mi", 4)))));
+    begin_wanted();
+    await_calls(&volumes.calls, 1);
+    ck_assert_uint_eq(atomic_load(&volumes.count), 1);
+    ck_assert_str_eq(node_wanted, "other");
+    await_rounds(3); /* asked now and then only, and known meanwhile */
+    ck_assert_uint_eq(script_server_count(server, "GET", ONE_PATH), 1);
+    ck_assert_uint_eq(atomic_load(&volumes.count), 1);
+}
+END_TEST
+
+START_TEST(one_that_the_api_does_not_know_is_left_alone) {
+    holds = true;
+    answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", NULL, NULL);
+    answer("GET", ONE_PATH, 404, NULL);
+    begin_wanted();
+    await_calls(&volumes.calls, 1);
+    await_rounds(2);
+    ck_assert_uint_eq(atomic_load(&volumes.count), 0);
+}
+END_TEST
+
+/* The last one of a page has gone before the next page was asked for. */
+START_TEST(a_list_whose_place_is_lost_is_read_anew) {
+    script_server_add(
+        server, &(struct script_rule){
+                    .method = "GET", .path = VOLUMES_PATH "&marker=*", .status = 404, .times = 2 });
+    answer_list(REPLICAS_PATH, "volume_replicas", NULL, NULL);
+    answer_list(VOLUMES_PATH, "replicated_volumes", volume_document(NODE, "64Mi", 1), NULL);
+    begin_with(60000); /* one round, and no other */
+    await_calls(&volumes.calls, 1);
+    ck_assert_uint_eq(atomic_load(&volumes.count), 1);
+    ck_assert_uint_eq(script_server_count(server, "GET", VOLUMES_PATH), 3);
+}
+END_TEST
+
+/* Everything that is served here would end. */
+START_TEST(a_list_that_is_none_is_no_empty_one) {
+    static const char *const bodies[] = { "{}", "{\"volume_replicas\": {}}",
+                                          "{\"volume_replicas\": [{}]}", "[]", "<html>" };
+    const struct remote_documents kind = { .collection = "volume_replicas", .node = NODE };
+
+    for (unsigned i = 0; i < LENGTH(bodies); i++) {
+        script_server_clear(server);
+        answer(NULL, NULL, 200, bodies[i]);
+        ck_assert_ptr_null(documents_fetch(&api, arena, &kind, &err));
+        ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    }
+}
+END_TEST
+
+START_TEST(a_document_has_the_name_or_the_uid_that_was_asked_for) {
+    const struct remote_documents kind = { .collection = "volume_policies",
+                                           .word = "volume_policy" };
+
+    answer(NULL, NULL, 200,
+           "{\"volume_policy\": {\"metadata\": {\"name\": \"n\", \"uid\": \"u\"}}}");
+    ck_assert_ptr_nonnull(document_fetch(&api, arena, &kind, "n", &err));
+    ck_assert_ptr_nonnull(document_fetch(&api, arena, &kind, "u", &err));
+    ck_assert_ptr_null(document_fetch(&api, arena, &kind, "x", &err));
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+}
+END_TEST
+
+/* Somebody on the way loses the query. */
+START_TEST(a_page_that_comes_again_ends_the_list) {
+    const struct remote_documents kind = { .collection = "volume_replicas", .node = NODE };
+
+    answer(NULL, NULL, 200, "{\"volume_replicas\": [{\"metadata\": {\"uid\": \"u\"}}]}");
+    ck_assert_ptr_null(documents_fetch(&api, arena, &kind, &err));
+    ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
+    ck_assert_uint_eq(script_server_count(server, NULL, NULL), 2);
+}
+END_TEST
+
+CHECK_MAIN_WITH("wanted", true, begin_storage, end, what_has_not_changed_is_not_handed_over_again,
+                what_cannot_be_asked_or_understood_changes_nothing,
+                what_is_told_of_is_asked_for_at_once,
+                a_volume_that_is_left_here_is_asked_for_by_itself,
+                one_that_the_api_does_not_know_is_left_alone,
+                a_list_whose_place_is_lost_is_read_anew, a_list_that_is_none_is_no_empty_one,
+                a_page_that_comes_again_ends_the_list,
+                a_document_has_the_name_or_the_uid_that_was_asked_for)

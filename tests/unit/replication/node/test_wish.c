@@ -1,0 +1,177 @@
+#include "tests/unit/replication/node/storage_test.h"
+
+START_TEST(a_replica_is_read) {
+    json_t *document = replica_document(1, 7);
+    struct wish *wish = wish_of(WISH_REPLICA, document), *held = wish_hold(wish);
+
+    ck_assert_str_eq(wish->uid, uids[1]);
+    ck_assert_int_eq(wish->version, 7);
+    ck_assert_str_eq(wish->replica.volume, VOLUME);
+    ck_assert_str_eq(wish->replica.pool, "pool-b");
+    ck_assert_str_eq(wish->replica.path, paths[1]);
+    ck_assert_int_eq(wish->replica.size_bytes, SIZE);
+    ck_assert_int_eq(wish->replica.maximum_bytes, INT64_C(1) << 30);
+    ck_assert_uint_eq(wish->replica.count, 3);
+    ck_assert_str_eq(wish->replica.members[2], uids[2]);
+    ck_assert(!wish->going && !wish->replica.made);
+    wish_release(wish);
+    ck_assert_str_eq(held->uid, uids[1]);
+    wish_release(held);
+
+    set_phase(document, "Init");
+    wish = wish_of(WISH_REPLICA, document);
+    ck_assert(!wish->replica.made);
+    wish_release(wish);
+    set_phase(document, "Offline");
+    set_going(document);
+    wish = wish_of(WISH_REPLICA, document);
+    ck_assert(wish->replica.made && wish->going);
+    wish_release(wish);
+}
+END_TEST
+
+static struct wish_reclaim reclaim_of(const char *told) {
+    json_t *document = replica_document(1, 7);
+    struct wish *wish;
+    struct wish_reclaim found;
+
+    json_object_set_new(json_object_get(document, "spec"), "reclaim",
+                        json_pack("{s:i}", "number", 2));
+    set_phase(document, "Healthy");
+    json_object_set(json_object_get(document, "status"), "reclaim",
+                    json_parse(arena, told, strlen(told), &err));
+    wish = wish_of(WISH_REPLICA, document);
+    found = wish->replica.reclaim;
+    wish_release(wish);
+    return found;
+}
+
+/* Of another request, or in words that nobody says, nothing is done. */
+START_TEST(what_was_given_back_is_known_by_its_number) {
+    struct wish_reclaim done =
+        reclaim_of("{\"number\":2,\"phase\":\"Done\",\"beforeBytes\":9000,\"afterBytes\":4096}");
+    struct wish_reclaim failed =
+        reclaim_of("{\"number\":2,\"phase\":\"Failed\",\"reason\":\"unsupported\"}");
+
+    ck_assert_int_eq(done.number, 2);
+    ck_assert_int_eq(done.phase, RECLAIM_DONE);
+    ck_assert_int_eq(done.before_bytes, 9000);
+    ck_assert_int_eq(done.after_bytes, 4096);
+    ck_assert_int_eq(failed.phase, RECLAIM_ENDED);
+    ck_assert(failed.unsupported);
+    ck_assert(!reclaim_of("{\"number\":2,\"phase\":\"Failed\"}").unsupported);
+    ck_assert_int_eq(reclaim_of("{\"number\":1,\"phase\":\"Done\"}").phase, RECLAIM_PENDING);
+    ck_assert_int_eq(reclaim_of("{\"number\":2,\"phase\":\"Pending\"}").phase, RECLAIM_PENDING);
+    ck_assert_int_eq(reclaim_of("{\"number\":2}").phase, RECLAIM_PENDING);
+}
+END_TEST
+
+START_TEST(a_volume_is_read_and_can_be_read_again) {
+    json_t *document = volume_document(NODE, "128Mi", 3);
+    struct wish *wish, *again;
+
+    json_object_set_new(json_object_get(document, "spec"), "qos",
+                        json_pack("{s:i, s:i}", "iops", 100, "bytesPerSecond", 5));
+    json_object_set_new(json_object_get(document, "spec"), "removing", json_string(uids[2]));
+    json_object_set_new(json_object_get(document, "spec"), "epoch", json_integer(7));
+    json_object_set_new(json_object_get(document, "spec"), "export", json_string("file"));
+    json_object_set_new(
+        json_array_get(json_object_get(json_object_get(document, "spec"), "replicas"), 1),
+        "address", json_string("[::1]:10810"));
+    json_object_set_new(document, "status",
+                        json_pack("{s:s, s:s, s:{s:s}}", "phase", "Healthy", "capacity", "64Mi",
+                                  "target", "nodeId", NODE));
+    wish = wish_of(WISH_VOLUME, document);
+    again =
+        wish_of(WISH_VOLUME, json_parse(arena, wish->volume.text, strlen(wish->volume.text), &err));
+    for (const struct wish *one = wish; one; one = one == wish ? again : NULL) {
+        ck_assert_int_eq(one->volume.size_bytes, 2 * SIZE);
+        ck_assert_int_eq(one->volume.had_bytes, SIZE);
+        ck_assert_str_eq(one->volume.node, NODE);
+        ck_assert_int_eq(one->volume.qos.iops, 100);
+        ck_assert_int_eq(one->volume.export, TARGET_EXPORT_FILE);
+        ck_assert_int_eq(one->volume.qos.bytes_per_second, 5);
+        ck_assert_uint_eq(one->volume.count, 3);
+        ck_assert_str_eq(one->volume.replicas[1].uid, uids[1]);
+        ck_assert_str_eq(one->volume.replicas[1].pool, paths[1]);
+        ck_assert_str_eq(wish_pool(&one->volume, uids[1]), "pool-b");
+        ck_assert_ptr_null(wish_pool(&one->volume, VOLUME));
+        ck_assert_str_eq(one->volume.removing, uids[2]);
+        ck_assert_int_eq(one->volume.epoch, 7);
+        ck_assert_str_eq(one->volume.nodes[1], NODE);
+        ck_assert_str_eq(one->volume.addresses[1], "[::1]:10810");
+        ck_assert_ptr_null(one->volume.addresses[0]);
+        ck_assert_str_eq(one->volume.phase, "Healthy");
+        ck_assert(one->volume.has_target);
+    }
+    wish_release(wish);
+    wish_release(again);
+}
+END_TEST
+
+static void assert_refused(enum wish_kind kind, json_t *document, const char *part, const char *key,
+                           json_t *value) {
+    struct wish *wish = NULL;
+
+    json_object_set_new(json_object_get(document, part), key, value);
+    ck_assert_msg(wish_read(kind, document, &wish, &err) < 0, "%s.%s", part, key);
+    ck_assert_int_eq(err.kind, ERROR_BACKEND);
+}
+
+static json_t *many(void) {
+    json_t *list = json_array();
+
+    for (unsigned i = 0; i <= REPLICAS_MOST; i++)
+        json_array_append_new(list, json_string(uids[0]));
+    return list;
+}
+
+START_TEST(what_makes_no_sense_is_refused) {
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "metadata", "uid", json_string("x"));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "metadata", "resourceVersion",
+                   json_integer(1));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "volumeId", json_string("../x"));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "path", json_string("relative"));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "poolName", json_null());
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "capacity", json_string("2Gi"));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "capacity", json_string("much"));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "members", many());
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "members",
+                   json_pack("[s]", "nobody"));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "source",
+                   json_pack("{s:s}", "replicaId", uids[1]));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "reclaim",
+                   json_pack("{s:i}", "number", 0));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "snapshots",
+                   json_pack("[{s:s, s:b}]", "uid", "../data", "remove", 1));
+    assert_refused(WISH_REPLICA, replica_document(0, 1), "spec", "snapshots",
+                   json_pack("[{s:s, s:s, s:s}]", "uid", uids[1], "source", uids[2], "sourcePath",
+                             "relative"));
+    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "snapshots",
+                   json_pack("[{s:s}]", "uid", "nobody"));
+    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "revert",
+                   json_pack("{s:s, s:i}", "uid", "../data", "number", 1));
+    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "revert",
+                   json_pack("{s:s}", "uid", uids[0]));
+    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "maximum",
+                   json_string("1Mi"));
+    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "replicas", many());
+    assert_refused(WISH_VOLUME, volume_document(NODE, "64Mi", 1), "spec", "replicas",
+                   json_pack("[{s:s, s:s, s:s}]", "uid", uids[0], "poolName", "p", "path", "x"));
+    ck_assert_int_lt(wish_read(WISH_VOLUME, NULL, NULL, &err), 0);
+}
+END_TEST
+
+START_TEST(a_message_is_text_whatever_was_said) {
+    json_t *text = wish_text("\xff\xfe"), *plain = wish_text("plain");
+
+    ck_assert_str_eq(json_string_value(plain), "plain");
+    ck_assert_ptr_nonnull(json_string_value(text));
+    json_decref(text);
+    json_decref(plain);
+}
+END_TEST
+
+CHECK_MAIN_WITH("wish", true, begin_storage, end_storage, a_replica_is_read,
+                what_was_given_back_is_known_by_its_number, a_volume_is_read_and_can_be_read_again,
+                what_makes_no_sense_is_refused, a_message_is_text_whatever_was_said)
