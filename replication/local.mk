@@ -24,6 +24,7 @@ libscoria_a_SOURCES += \
 	replication/engine/write_log.c replication/engine/write_log.h replication/engine/write_log_format.h \
 	replication/node/agent.c replication/node/agent.h \
 	replication/node/connections.c replication/node/connections.h \
+	replication/node/controller_states.c replication/node/controller_states.h \
 	replication/node/copies.c replication/node/copies.h \
 	replication/node/digs.c replication/node/digs.h \
 	replication/node/forced_recovery.c replication/node/forced_recovery.h \
@@ -34,7 +35,7 @@ libscoria_a_SOURCES += \
 	replication/node/keeper.c replication/node/keeper.h replication/node/keeper.private.h replication/node/keeper_mend.c \
 	replication/node/keeper_gates.c replication/node/keeper_hang.c replication/node/keeper_revert.c replication/node/keeper_salvage.c replication/node/keeper_scrub.c \
 	replication/node/keeper_paper.c replication/node/keeper_paper.h \
-	replication/node/keeper_snapshots.c \
+	replication/node/keeper_report.c replication/node/keeper_snapshots.c \
 	replication/node/keeper_work.c \
 	replication/node/knocks.c replication/node/knocks.h \
 	replication/node/nbd_server.c replication/node/nbd_server.h \
@@ -114,6 +115,7 @@ check_PROGRAMS += \
 	tests/unit/replication/engine/test_replica_dig \
 	tests/unit/replication/engine/test_replica_epoch \
 	tests/unit/replication/engine/test_write_log \
+	tests/unit/replication/node/test_controller_states \
 	tests/unit/replication/node/test_forced_recovery \
 	tests/unit/replication/node/test_knocks \
 	tests/unit/replication/node/test_near \

@@ -40,6 +40,20 @@ static void compare_status(const struct keeper *keeper) {
     reports_differs(keeper->settings->reports, WISH_VOLUME, keeper->uid, differs);
 }
 
+/* The one place where a state changes.  The lock is held. */
+static const struct state_row *change_state(struct keeper *keeper, enum controller_event event) {
+    return state_table_next(&controller_states, &keeper->state, event);
+}
+
+const struct state_row *keeper_take(struct keeper *keeper, enum controller_event event) {
+    const struct state_row *row;
+
+    pthread_mutex_lock(&keeper->lock);
+    row = change_state(keeper, event);
+    pthread_mutex_unlock(&keeper->lock);
+    return row;
+}
+
 /* false: the agent ends. */
 static bool take_news(struct keeper *keeper) {
     bool ends, has_news;
@@ -51,7 +65,8 @@ static bool take_news(struct keeper *keeper) {
         keeper->wish = keeper->news;
         keeper->news = NULL;
         keeper->backoff.due_us = 0;
-        keeper->none_told = false;
+        if (keeper->state == CONTROLLER_RELEASED)
+            change_state(keeper, CONTROLLER_DOCUMENT_CHANGED);
     }
     ends = keeper->ends;
     pthread_mutex_unlock(&keeper->lock);
@@ -62,15 +77,19 @@ static bool take_news(struct keeper *keeper) {
 
 /* What it has left in a pool may do something there yet: that is to be nobody's who comes behind
  * it.  false: there is news after all, or something was left. */
-static bool try_end(struct keeper *keeper, bool done) {
-    bool ended;
+static bool try_end(struct keeper *keeper) {
+    bool ends, released = keeper->state == CONTROLLER_RELEASED;
 
     if (pool_calls_are_left(keeper->calls))
         return false;
     pthread_mutex_lock(&keeper->lock);
-    ended = keeper->ended = keeper->news == NULL && (done || keeper->unnamed);
+    ends = !keeper->news && (released || keeper->unnamed);
+    if (ends)
+        change_state(keeper, CONTROLLER_RETIRED);
     pthread_mutex_unlock(&keeper->lock);
-    return ended;
+    if (ends && !released) /* its document may never come */
+        reports_forget(keeper->settings->reports, WISH_VOLUME, keeper->uid);
+    return ends;
 }
 
 static void wait_for(const struct keeper *keeper, int64_t ms) {
@@ -85,31 +104,14 @@ static void wait_for(const struct keeper *keeper, int64_t ms) {
         (void)!read(keeper->news_fd, &count, sizeof(count));
 }
 
-/* It waits for a document that may never come. */
-static bool has_nothing(const struct keeper *keeper) {
-    return !keeper->target && !keeper_finds(keeper->settings, keeper->uid);
-}
-
-static void tell_none(struct keeper *keeper) {
-    if (!keeper->none_told)
-        keeper_report_none(keeper->settings, keeper->wish);
-    keeper->none_told = true;
-}
-
 static void *run(void *arg) {
     struct keeper *keeper = arg;
 
     while (take_news(keeper)) {
         int64_t ms = keeper_work(keeper);
-        bool done = keeper_is_done(keeper);
 
-        if (done)
-            tell_none(keeper);
-        if ((done || has_nothing(keeper)) && try_end(keeper, done)) {
-            if (!done)
-                reports_forget(keeper->settings->reports, WISH_VOLUME, keeper->uid);
+        if (!keeper->target && !keeper_finds(keeper->settings, keeper->uid) && try_end(keeper))
             break;
-        }
         wait_for(keeper, ms);
     }
     keeper_let_go(keeper);
@@ -131,7 +133,7 @@ bool keeper_set(struct keeper *keeper, struct wish *wish) {
     wish_release(keeper->news);
     keeper->news = wish_hold(wish);
     keeper->unnamed = false;
-    ended = keeper->ended;
+    ended = keeper->state == CONTROLLER_ENDED;
     pthread_mutex_unlock(&keeper->lock);
     wake(keeper);
     return !ended;
@@ -155,7 +157,7 @@ bool keeper_ended(struct keeper *keeper) {
     bool ended;
 
     pthread_mutex_lock(&keeper->lock);
-    ended = keeper->ended;
+    ended = keeper->state == CONTROLLER_ENDED;
     pthread_mutex_unlock(&keeper->lock);
     return ended;
 }

@@ -2,12 +2,14 @@
  * A keeper from inside: keeper.c has its thread and what it is told, keeper_work.c does what its
  * wish says, keeper_mend.c sees to the replicas of a volume that is served, keeper_scrub.c compares
  * them, keeper_gates.c lets other hosts in, keeper_hang.c sees to pools that do not answer,
- * keeper_revert.c puts a volume back, keeper_salvage.c makes it of one replica.
+ * keeper_revert.c puts a volume back, keeper_salvage.c makes it of one replica, keeper_report.c
+ * reports it; what follows on what is controller_states.c's.
  */
 #pragma once
 
 #include "common/backoff.h"
 #include "replication/engine/replica_access.h"
+#include "replication/node/controller_states.h"
 #include "replication/node/forced_recovery.h"
 #include "replication/node/gates.h"
 #include "replication/node/keeper.h"
@@ -23,13 +25,12 @@ struct keeper {
     int news_fd;          /* readable: there is something below */
     pthread_mutex_t lock; /* guards what follows */
     struct wish *news;    /* held; NULL: none */
-    bool ends, ended;
-    bool unnamed;
+    bool ends, unnamed;
+    unsigned state; /* enum controller_state; its own thread reads it without the lock */
     /* The thread's own: */
     struct arena *arena;
     const char *run;
     struct wish *wish, *opened; /* what the target was opened with; held */
-    bool none_told;             /* it was said that there is no target here */
     struct pool_calls *calls;   /* to pools of this node, */
     struct replica_access here; /* and the target's */
     struct target *target;
@@ -63,13 +64,15 @@ struct keeper {
     int64_t reverted; /* number of the revert that has come to its end here */
 };
 
+/* Changes its state; NULL: the table has no row for that event. */
+const struct state_row *keeper_take(struct keeper *keeper, enum controller_event event);
 /* One step towards what the wish says; how long to wait until the next, at most. */
 int64_t keeper_work(struct keeper *keeper);
 /* Lets the target go as it is. */
 void keeper_let_go(struct keeper *keeper);
 bool keeper_is_wanted(const struct keeper *keeper);
-/* There is no target any more, nor anything of it. */
-bool keeper_is_done(const struct keeper *keeper);
+/* Reports how its volume is. */
+void keeper_report(struct keeper *keeper);
 
 /* 0: its pools answer, or it does without those that do not; -1: nothing is to be touched. */
 int keeper_heed_pools(struct keeper *keeper, struct error *err);
@@ -82,7 +85,7 @@ bool keeper_is_remote(const struct keeper *keeper, unsigned i);
 /* The i-th of its wish, as this node reaches it. */
 struct replica keeper_replica(const struct keeper *keeper, unsigned i);
 
-/* How its target is. */
+/* How its target is; its state is then that of a target that serves, or does not. */
 void keeper_look(struct keeper *keeper);
 /* The next step towards replicas that are those of the wish, and well: one at a time, and as many
  * on this node as `rebuilds` says. */

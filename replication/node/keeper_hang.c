@@ -26,7 +26,7 @@ struct hang {
 };
 
 static const struct target_replica *status_of(const struct keeper *keeper, const char *uid) {
-    for (unsigned i = 0; keeper->target && i < keeper->status.count; i++) {
+    for (unsigned i = 0; i < keeper->status.count; i++) {
         if (strcmp(keeper->status.replicas[i].replica.uid, uid) == 0)
             return &keeper->status.replicas[i];
     }
@@ -77,6 +77,22 @@ static bool is_enough(const struct keeper *keeper, const struct hang *hang) {
            status->voters >= status->needed + hang->voters;
 }
 
+static int await(struct keeper *keeper, const char *pool, struct error *err) {
+    keeper_take(keeper, CONTROLLER_POOL_AWAITED);
+    return hanging_refuse(pool, err);
+}
+
+static int exclude(struct keeper *keeper, const char *pool, struct error *err) {
+    keeper_take(keeper, CONTROLLER_POOL_EXCLUDED);
+    log_warning(NULL, "storage daemon ends, to begin anew without a pool that does not answer",
+                "volume_id", keeper->uid, "path", pool, NULL);
+    if (daemon_kill(keeper->run, KILL_MS, err) < 0)
+        return error_context(err, "The pool in %s does not answer", pool);
+    keeper->waits = 0;
+    keeper_let_go(keeper);
+    return 0;
+}
+
 int keeper_heed_pools(struct keeper *keeper, struct error *err) {
     int64_t most_ms = keeper->settings->hang_ms;
     struct hang hang = { 0 };
@@ -84,19 +100,16 @@ int keeper_heed_pools(struct keeper *keeper, struct error *err) {
     for (unsigned i = 0; i < keeper->wish->volume.count; i++)
         look_at(keeper, i, &hang);
     if (hang.unseen_ms > 0 && hang.unseen_ms < most_ms && daemon_runs(keeper->run))
-        return hanging_refuse(hang.unseen, err);
+        return await(keeper, hang.unseen, err);
     keeper->waits = hang.ms >= most_ms / 6 ? hang.voters : 0;
     if (hang.voters > 0 && (hang.ms < most_ms || !is_enough(keeper, &hang)))
-        return hanging_refuse(hang.pool, err);
-    if (hang.voters > 0) {
-        log_warning(NULL, "storage daemon ends, to begin anew without a pool that does not answer",
-                    "volume_id", keeper->uid, "path", hang.pool, NULL);
-        if (daemon_kill(keeper->run, KILL_MS, err) < 0)
-            return error_context(err, "The pool in %s does not answer", hang.pool);
-    }
-    keeper->waits = 0;
-    if (hang.voters > 0 || hang.changed)
+        return await(keeper, hang.pool, err);
+    if (hang.voters > 0)
+        return exclude(keeper, hang.pool, err);
+    if (hang.changed) {
+        keeper_take(keeper, CONTROLLER_POOLS_CHANGED);
         keeper_let_go(keeper);
+    }
     return 0;
 }
 

@@ -11,6 +11,7 @@
 static int give_up(struct keeper *keeper, struct error *err) {
     struct error why = keeper->status.job_error;
 
+    keeper_take(keeper, CONTROLLER_REVERT_FAILED);
     if (target_stop(keeper->target, err) < 0)
         return -1;
     keeper_let_go(keeper);

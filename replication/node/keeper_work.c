@@ -8,10 +8,7 @@
 #include "replication/node/keeper_paper.h"
 #include "replication/node/rebuilds.h"
 #include "replication/node/sessions.h"
-#include "replication/node/target_text.h"
-#include "json/json.h"
 
-#include <errno.h>
 #include <string.h>
 
 #define SOON_MS      100 /* while something goes on */
@@ -21,11 +18,6 @@
 
 bool keeper_is_wanted(const struct keeper *keeper) {
     return !keeper->wish->going && strcmp(keeper->wish->volume.node, keeper->settings->node) == 0;
-}
-
-bool keeper_is_done(const struct keeper *keeper) {
-    return !keeper->target && !keeper_is_wanted(keeper) &&
-           !keeper_finds(keeper->settings, keeper->uid);
 }
 
 bool keeper_is_remote(const struct keeper *keeper, unsigned i) {
@@ -68,6 +60,24 @@ static int64_t epoch_of(const struct keeper *keeper) {
     return strcmp(wanted->node, keeper->settings->node) == 0 ? wanted->epoch : 0;
 }
 
+static bool is_started(const struct keeper *keeper) {
+    return keeper->state == CONTROLLER_SERVING || keeper->state == CONTROLLER_REVERTING;
+}
+
+void keeper_look(struct keeper *keeper) {
+    bool serves;
+
+    target_status(keeper->target, &keeper->status);
+    serves = keeper->status.state == TARGET_SERVING;
+    if (keeper->state == CONTROLLER_STOPPING || serves == is_started(keeper))
+        return;
+    if (!serves)
+        keeper_take(keeper, CONTROLLER_LOST);
+    else
+        keeper_take(keeper, keeper->opened->volume.revert.snapshot ? CONTROLLER_SERVED_SEALED
+                                                                   : CONTROLLER_SERVED);
+}
+
 static int open_target(struct keeper *keeper, struct error *err) {
     const struct wish_volume *wanted = &keeper->wish->volume;
     struct target_settings settings = {
@@ -99,8 +109,9 @@ static int open_target(struct keeper *keeper, struct error *err) {
         paper_write(keeper->run, wanted->text);
     keeper->opened = wish_hold(keeper->wish);
     keeper->elsewhere = false;
+    keeper_take(keeper, CONTROLLER_OPENED);
     keeper_look(keeper);
-    if (keeper->status.state == TARGET_SERVING) /* found again */
+    if (is_started(keeper)) /* found again */
         keeper_scrub_soon(keeper);
     else
         keeper_scrub_later(keeper);
@@ -108,6 +119,8 @@ static int open_target(struct keeper *keeper, struct error *err) {
 }
 
 void keeper_let_go(struct keeper *keeper) {
+    if (!keeper->target)
+        return;
     if (keeper->rebuilding)
         rebuilds_end(keeper->settings->rebuilds);
     keeper->rebuilding = false;
@@ -120,6 +133,7 @@ void keeper_let_go(struct keeper *keeper) {
     keeper_forget_judgement(keeper);
     wish_release(keeper->opened);
     keeper->opened = NULL;
+    keeper_take(keeper, CONTROLLER_CLOSED);
 }
 
 enum move { STAYED, HAS_MOVED, IS_REACHED_OTHERWISE };
@@ -151,10 +165,6 @@ static bool same_replicas(const struct wish_volume *a, const struct wish_volume 
             return false;
     }
     return true;
-}
-
-void keeper_look(struct keeper *keeper) {
-    target_status(keeper->target, &keeper->status);
 }
 
 /* ---- what is wanted ---- */
@@ -193,7 +203,7 @@ static int settle(struct keeper *keeper, int outcome, struct error *err) {
     if (outcome == 0)
         outcome = adjusted < 0 ? error_pass(err, &reason) : adjusted;
     keeper_look(keeper);
-    if (keeper->status.state != TARGET_SERVING)
+    if (keeper->state != CONTROLLER_SERVING)
         return outcome < 0 ? -1 : 1;
     if (keeper_open_gates(keeper, &reason) < 0 && outcome >= 0)
         outcome = error_pass(err, &reason);
@@ -208,169 +218,138 @@ static int settle(struct keeper *keeper, int outcome, struct error *err) {
     return outcome;
 }
 
+/* ---- actions ---- */
+
+/* A step's action has changed what the next event is. */
+#define AGAIN 2
+
+static int open_as_assigned(struct keeper *keeper, struct error *err) {
+    return open_target(keeper, err) < 0 ? -1 : AGAIN;
+}
+
+static int close_as_it_is(struct keeper *keeper, struct error *err) {
+    (void)err;
+    keeper_let_go(keeper);
+    return AGAIN;
+}
+
+/* Of one that serves, whatever the look at it or its start could not do. */
+static int go_on(struct keeper *keeper, int outcome, struct error *err) {
+    if (keeper_has_to_weigh(keeper))
+        return 1; /* it ends, and is evaluated */
+    keeper_judge_served(keeper);
+    if (keeper->state == CONTROLLER_SERVING)
+        return settle(keeper, outcome, err);
+    return keeper_end_gates(keeper, err) < 0 ? -1 : keeper_revert(keeper, outcome, err);
+}
+
+static int watch(struct keeper *keeper, struct error *err) {
+    int outcome = target_watch(keeper->target, err);
+
+    keeper_look(keeper);
+    if (keeper_heed_calls(keeper, err) < 0)
+        return -1;
+    return is_started(keeper) ? go_on(keeper, outcome, err) : AGAIN;
+}
+
+static int shut_others(struct keeper *keeper, struct error *err) {
+    return keeper_shut_gates(keeper, err) < 0 ? -1 : end_sessions(keeper, err);
+}
+
+static int start(struct keeper *keeper, struct error *err) {
+    int outcome = shut_others(keeper, err) < 0 ? -1 : target_start(keeper->target, err);
+
+    keeper_look(keeper);
+    if (keeper_heed_calls(keeper, err) < 0)
+        return -1;
+    return is_started(keeper) ? go_on(keeper, outcome, err) : outcome;
+}
+
+static int evaluate(struct keeper *keeper, struct error *err) {
+    int outcome = shut_others(keeper, err) < 0 ? -1 : keeper_weigh(keeper, err);
+
+    keeper_look(keeper);
+    return keeper_heed_calls(keeper, err) < 0 ? -1 : outcome;
+}
+
+static int stop(struct keeper *keeper, struct error *err) {
+    if (keeper_end_gates(keeper, err) < 0 || target_stop(keeper->target, err) < 0)
+        return -1;
+    if (!keeper_is_wanted(keeper)) {
+        paper_remove(keeper->run);
+        target_clear(keeper->target);
+        log_info(NULL, "volume is served no more", "volume_id", keeper->uid, NULL);
+    }
+    keeper_let_go(keeper);
+    return AGAIN;
+}
+
+static int report_none(struct keeper *keeper, struct error *err) {
+    (void)err;
+    keeper_report_none(keeper->settings, keeper->wish);
+    return 0;
+}
+
+/* The API has not heard yet that this node is about to serve. */
+static int await_claim(struct keeper *keeper, struct error *err) {
+    (void)keeper, (void)err;
+    return 1;
+}
+
+static int do_nothing(struct keeper *keeper, struct error *err) {
+    (void)keeper, (void)err;
+    return 0;
+}
+
+static int (*const actions[])(struct keeper *keeper, struct error *err) = {
+    [CONTROLLER_CONTINUE] = do_nothing,   [CONTROLLER_WAIT] = await_claim,
+    [CONTROLLER_OPEN] = open_as_assigned, [CONTROLLER_START] = start,
+    [CONTROLLER_EVALUATE] = evaluate,     [CONTROLLER_SERVE] = watch,
+    [CONTROLLER_REVERT] = watch,          [CONTROLLER_STOP] = stop,
+    [CONTROLLER_CLOSE] = close_as_it_is,  [CONTROLLER_REPORT_NONE] = report_none,
+};
+
+/* ---- events ---- */
+
 /* A word that does not stand is none of one that has its votes. */
 static bool is_otherwise(const struct keeper *keeper) {
     const struct wish_volume *wanted = &keeper->wish->volume, *opened = &keeper->opened->volume;
 
     return opened->epoch != wanted->epoch || opened->revert.number != wanted->revert.number ||
            opened->salvaged != wanted->salvaged ||
-           (keeper->status.state == TARGET_SERVING
-                ? keeper_has_to_weigh(keeper)
-                : opened->salvage.number != wanted->salvage.number);
+           (is_started(keeper) ? keeper_has_to_weigh(keeper)
+                               : opened->salvage.number != wanted->salvage.number);
+}
+
+static bool has_moved(struct keeper *keeper) {
+    const struct wish_volume *wanted = &keeper->wish->volume, *opened = &keeper->opened->volume;
+    enum move move = find_move(wanted, opened);
+
+    keeper->elsewhere |= move == IS_REACHED_OTHERWISE;
+    if (is_started(keeper))
+        return move == HAS_MOVED && !keeper->elsewhere;
+    return keeper->elsewhere || move == HAS_MOVED || !same_replicas(wanted, opened);
 }
 
 /* What was opened otherwise than it is wanted is opened anew: a target that has lost the volume to
  * another one and got it back is over, and one of before or behind a revert, any other is found
- * again.  1: not before the document says what our report does, that we are about to. */
-static int reopen(struct keeper *keeper, struct error *err) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
-    const struct wish_volume *opened = keeper->opened ? &keeper->opened->volume : NULL;
+ * again. */
+static enum controller_event event_of(struct keeper *keeper) {
+    bool wanted = keeper_is_wanted(keeper);
 
-    if (opened && is_otherwise(keeper)) {
-        if (keeper_end_gates(keeper, err) < 0 || target_stop(keeper->target, err) < 0)
-            return -1;
-        keeper_let_go(keeper);
-    } else if (opened) {
-        enum move move = find_move(wanted, opened);
-
-        keeper->elsewhere |= move == IS_REACHED_OTHERWISE;
-        if (keeper->status.state == TARGET_DOWN
-                ? keeper->elsewhere || move == HAS_MOVED || !same_replicas(wanted, opened)
-                : move == HAS_MOVED && !keeper->elsewhere)
-            keeper_let_go(keeper);
-    }
-    if (keeper->target)
-        return 0;
-    return wanted->claimed ? open_target(keeper, err) : 1;
-}
-
-static int serve(struct keeper *keeper, struct error *err) {
-    int outcome = reopen(keeper, err);
-
-    if (outcome != 0)
-        return outcome;
-    keeper_look(keeper);
-    if (keeper->status.state == TARGET_SERVING) {
-        outcome = target_watch(keeper->target, err);
-        keeper_look(keeper);
-        if (keeper_heed_calls(keeper, err) < 0)
-            return -1;
-    }
-    if (keeper->status.state != TARGET_SERVING)
-        outcome = keeper_shut_gates(keeper, err) < 0 || end_sessions(keeper, err) < 0 ? -1
-                  : keeper_weighs(keeper) ? keeper_weigh(keeper, err)
-                                          : target_start(keeper->target, err);
-    keeper_look(keeper);
-    if (keeper_heed_calls(keeper, err) < 0)
-        return -1;
-    if (keeper->status.state != TARGET_SERVING)
-        return outcome;
-    if (keeper_has_to_weigh(keeper))
-        return 1; /* it ends, and is weighed */
-    keeper_judge_served(keeper);
-    if (!keeper->wish->volume.revert.snapshot)
-        return settle(keeper, outcome, err);
-    return keeper_end_gates(keeper, err) < 0 ? -1 : keeper_revert(keeper, outcome, err);
-}
-
-static int stop(struct keeper *keeper, struct error *err) {
-    if (!keeper->target && !keeper_finds(keeper->settings, keeper->uid))
-        return 0;
-    if (!keeper->target && open_target(keeper, err) < 0)
-        return -1;
-    if (keeper_end_gates(keeper, err) < 0 || target_stop(keeper->target, err) < 0)
-        return -1;
-    paper_remove(keeper->run);
-    target_clear(keeper->target);
-    keeper_let_go(keeper);
-    log_info(NULL, "volume is served no more", "volume_id", keeper->uid, NULL);
-    return 0;
-}
-
-/* ---- reports ---- */
-
-static bool hangs(const struct keeper *keeper, const char *uid) {
-    const struct wish_volume *wanted = &keeper->wish->volume;
-
-    for (unsigned i = 0; i < wanted->count; i++)
-        if (strcmp(wanted->replicas[i].uid, uid) == 0)
-            return keeper->hangs[i];
-    return false;
-}
-
-/* What is known of a replica beside its target. */
-static void add_facts(const struct keeper *keeper, struct replica_facts *facts) {
-    const struct rebuild_failure *failure =
-        rebuild_failures_find(&keeper->rebuild_failures, facts->uid);
-
-    facts->unresponsive = hangs(keeper, facts->uid) && (keeper->waits > 0 || !facts->votes);
-    if (!failure)
-        return;
-    facts->has_retries = true;
-    facts->lacks_space = strstr(failure->why.message, strerrordesc_np(ENOSPC)) != NULL;
-    if (!facts->rebuild_failure)
-        facts->rebuild_failure = failure->why.message;
-}
-
-static struct target_health health_of(const struct keeper *keeper, struct arena *arena) {
-    const char *before = keeper->wish->volume.phase;
-    struct target_facts facts;
-
-    target_facts_read(&keeper->status, &facts);
-    facts.serves = facts.serves && keeper->target;
-    facts.was_served = keeper->phase || (before && strcmp(before, "Init") != 0);
-    facts.undecided = keeper_undecided(keeper);
-    facts.reverting = keeper->wish->volume.revert.snapshot != NULL;
-    if (keeper->trouble.kind != ERROR_NONE)
-        facts.trouble = keeper->trouble.message;
-    for (unsigned i = 0; i < facts.count; i++)
-        add_facts(keeper, &facts.replicas[i]);
-    return target_health_of(arena, &facts);
-}
-
-static void report(struct keeper *keeper) {
-    autoarena struct arena *arena = arena_new();
-    struct target_scrub scrub = keeper->scrubbing ? keeper->scrub : keeper->scrubbed;
-    const struct target_health health = health_of(keeper, arena);
-    struct target_text text = {
-        .wish = keeper->wish,
-        .node = keeper->settings->node,
-        .run = keeper->run,
-        .health = &health,
-        .status = &keeper->status,
-        .generation = keeper->generation,
-        .epoch = keeper->wish->volume.epoch,
-        .host = keeper->settings->gates ? keeper->settings->gates->host : NULL,
-        .ports = keeper->ports,
-        .scrub = &scrub,
-        .scrubs = keeper->scrubbing,
-        .scrubbed_at = keeper->scrubbed_at,
-        .attempt = keeper->attempt,
-        .reverted = keeper->reverted == keeper->wish->volume.revert.number,
-        .salvage = keeper_is_judged(keeper) ? forced_states.states[keeper->salvage.state] : NULL,
-        .salvage_reason = keeper->salvage.reason,
-        .salvage_message = keeper->salvage.why.message,
-        .snapshots = json_keep(arena, keeper_snapshots_json(keeper)),
-    };
-
-    scrub.undecided = keeper_undecided(keeper); /* those of the last pass until this one ends */
-    keeper->phase = health.volume.phase;
-    reports_put(keeper->settings->reports, WISH_VOLUME, keeper->uid,
-                target_text(arena, &text, true), target_text(arena, &text, false),
-                keeper->scrubbing || keeper_has_job(keeper));
-}
-
-void keeper_report_none(const struct keeper_settings *settings, const struct wish *wish) {
-    autoarena struct arena *arena = arena_new();
-    const struct target_health health = {
-        .volume = { .phase = wish->volume.phase ? wish->volume.phase : "Init",
-                    .message = "This node does not serve the volume." },
-    };
-    const struct target_text text = { .wish = wish,
-                                      .health = &health,
-                                      .generation = wish->generation };
-
-    reports_put_last(settings->reports, WISH_VOLUME, wish->uid, target_text(arena, &text, true));
+    if (!keeper->target && wanted)
+        return keeper->wish->volume.claimed ? CONTROLLER_ASSIGNED : CONTROLLER_UNCLAIMED;
+    if (!keeper->target)
+        return keeper_finds(keeper->settings, keeper->uid) ? CONTROLLER_LEFT_OVER
+                                                           : CONTROLLER_NOTHING_LEFT;
+    if (!wanted)
+        return CONTROLLER_UNASSIGNED;
+    if (keeper->state == CONTROLLER_STOPPING || is_otherwise(keeper))
+        return CONTROLLER_CHANGED;
+    if (has_moved(keeper))
+        return CONTROLLER_MOVED;
+    return !is_started(keeper) && keeper_weighs(keeper) ? CONTROLLER_RECOVERY_REQUESTED
+                                                        : CONTROLLER_CURRENT;
 }
 
 /* ---- the step ---- */
@@ -391,8 +370,18 @@ static bool is_busy(const struct keeper *keeper, int outcome) {
     return outcome > 0 || keeper_has_job(keeper) || keeper->scrubbing;
 }
 
-static bool is_served(const struct keeper *keeper) {
-    return keeper->target && keeper->status.state == TARGET_SERVING;
+static int step(struct keeper *keeper, struct error *err) {
+    int outcome = keeper_heed_pools(keeper, err) < 0 ? -1 : AGAIN;
+
+    while (outcome == AGAIN) {
+        const struct state_row *row = keeper_take(keeper, event_of(keeper));
+
+        outcome =
+            row ? actions[row->action](keeper, err)
+                : error_set(err, ERROR_INTERNAL, "The volume %s: no transition from the state %s.",
+                            keeper->uid, controller_states.states[keeper->state]);
+    }
+    return outcome;
 }
 
 /* One that serves is looked at whatever could not be done for it. */
@@ -402,12 +391,11 @@ int64_t keeper_work(struct keeper *keeper) {
     struct error err = { 0 };
     int outcome;
 
-    if (backoff_waits(&keeper->backoff, now_us) && !(wanted && is_served(keeper)))
+    if (backoff_waits(&keeper->backoff, now_us) &&
+        !(wanted && keeper->status.state == TARGET_SERVING))
         return (keeper->backoff.due_us - now_us) / 1000 + 1;
     memset(keeper->ports, 0, sizeof(keeper->ports)); /* of the wish before, perhaps */
-    outcome = keeper_heed_pools(keeper, &err);
-    if (outcome == 0)
-        outcome = wanted ? serve(keeper, &err) : stop(keeper, &err);
+    outcome = step(keeper, &err);
     if (outcome < 0) {
         note_trouble(keeper, &err);
     } else {
@@ -417,7 +405,7 @@ int64_t keeper_work(struct keeper *keeper) {
             keeper->generation = keeper->wish->generation;
     }
     if (keeper->target || wanted)
-        report(keeper);
+        keeper_report(keeper);
     if (is_busy(keeper, outcome))
         return SOON_MS;
     return outcome < 0 ? keeper->settings->retry_ms : keeper->settings->watch_ms;

@@ -1,0 +1,141 @@
+#include "replication/node/controller_states.h"
+
+/* clang-format off */
+static const char *const names[] = {
+    [CONTROLLER_IDLE] = "Idle",
+    [CONTROLLER_CLAIMING] = "Claiming",
+    [CONTROLLER_STARTING] = "Starting",
+    [CONTROLLER_EVALUATING] = "Evaluating",
+    [CONTROLLER_SERVING] = "Serving",
+    [CONTROLLER_REVERTING] = "Reverting",
+    [CONTROLLER_STOPPING] = "Stopping",
+    [CONTROLLER_RELEASED] = "Released",
+    [CONTROLLER_ENDED] = "Ended",
+};
+
+static const char *const events[] = {
+    [CONTROLLER_UNCLAIMED] = "assigned, not claimed",
+    [CONTROLLER_ASSIGNED] = "assigned and claimed",
+    [CONTROLLER_LEFT_OVER] = "not assigned, was served",
+    [CONTROLLER_NOTHING_LEFT] = "not assigned, nothing left",
+    [CONTROLLER_UNASSIGNED] = "not assigned any more",
+    [CONTROLLER_CHANGED] = "assigned otherwise",
+    [CONTROLLER_MOVED] = "replicas moved",
+    [CONTROLLER_RECOVERY_REQUESTED] = "forced recovery requested",
+    [CONTROLLER_CURRENT] = "open as assigned",
+    [CONTROLLER_POOL_AWAITED] = "pool is unresponsive",
+    [CONTROLLER_POOL_EXCLUDED] = "pool is excluded",
+    [CONTROLLER_POOLS_CHANGED] = "other pools respond",
+    [CONTROLLER_OPENED] = "target opened",
+    [CONTROLLER_SERVED] = "daemon serves",
+    [CONTROLLER_SERVED_SEALED] = "daemon serves no client",
+    [CONTROLLER_LOST] = "daemon lost",
+    [CONTROLLER_REVERT_FAILED] = "revert failed",
+    [CONTROLLER_CLOSED] = "target closed",
+    [CONTROLLER_DOCUMENT_CHANGED] = "document changed",
+    [CONTROLLER_RETIRED] = "released or in no list",
+};
+
+static const char *const actions[] = {
+    [CONTROLLER_CONTINUE] = "-",
+    [CONTROLLER_WAIT] = "wait",
+    [CONTROLLER_OPEN] = "open target",
+    [CONTROLLER_START] = "start daemon",
+    [CONTROLLER_EVALUATE] = "evaluate loss",
+    [CONTROLLER_SERVE] = "serve",
+    [CONTROLLER_REVERT] = "revert",
+    [CONTROLLER_STOP] = "stop daemon",
+    [CONTROLLER_CLOSE] = "close target",
+    [CONTROLLER_KILL] = "kill daemon",
+    [CONTROLLER_REPORT_NONE] = "report no target",
+};
+
+#define ROW(STATE, EVENT, NEXT, ACTION, SENTENCE) \
+    { CONTROLLER_##STATE, CONTROLLER_##EVENT, CONTROLLER_##NEXT, CONTROLLER_##ACTION, SENTENCE }
+
+/* Of one whose target is closed. */
+#define ROWS_WITHOUT_TARGET(STATE)                                                       \
+    ROW(STATE, LEFT_OVER, IDLE, OPEN,                                                    \
+        "The volume was served here and is assigned elsewhere; its daemon is found."),   \
+    ROW(STATE, POOL_AWAITED, STATE, WAIT,                                                \
+        "A daemon may use a pool that does not respond; nothing is opened before it is " \
+        "known to."),                                                                    \
+    ROW(STATE, RETIRED, ENDED, CONTINUE, "The controller ends.")
+
+/* Of one whose target is open. */
+#define ROWS_WITH_TARGET(STATE)                                                          \
+    ROW(STATE, POOLS_CHANGED, STATE, CLOSE,                                              \
+        "A pool has stopped or begun to respond; the target is opened again."),          \
+    ROW(STATE, CLOSED, IDLE, CONTINUE, "No target is open.")
+#define ROWS_UNTIL_STOP(STATE)                                                           \
+    ROW(STATE, UNASSIGNED, STOPPING, STOP,                                               \
+        "The volume is not assigned to this node any more."),                            \
+    ROW(STATE, CHANGED, STOPPING, STOP,                                                  \
+        "The epoch, the revert or the forced recovery is another one; the target is "    \
+        "stopped and opened again."),                                                    \
+    ROW(STATE, MOVED, STATE, CLOSE,                                                      \
+        "Replicas are reached otherwise; the target is opened again.")
+
+/* Of one whose daemon may run. */
+#define ROWS_WITH_DAEMON(STATE)                                                          \
+    ROW(STATE, POOL_AWAITED, STATE, WAIT,                                                \
+        "A pool of the volume does not respond; clients wait for it."),                  \
+    ROW(STATE, POOL_EXCLUDED, STATE, KILL,                                               \
+        "A pool does not respond for long; the daemon restarts without its replica.")
+
+static const struct state_row rows[] = {
+    ROW(IDLE, UNCLAIMED, CLAIMING, WAIT,
+        "The assignment is reported; nothing begins before the document has its epoch."),
+    ROW(IDLE, ASSIGNED, IDLE, OPEN, "The volume is assigned to this node."),
+    ROW(IDLE, NOTHING_LEFT, RELEASED, REPORT_NONE, "This node does not serve the volume."),
+    ROW(IDLE, OPENED, STARTING, CONTINUE, "The target is open."),
+    ROWS_WITHOUT_TARGET(IDLE),
+
+    ROW(CLAIMING, UNCLAIMED, CLAIMING, WAIT, "The document does not have the epoch yet."),
+    ROW(CLAIMING, ASSIGNED, IDLE, OPEN, "The document has the epoch."),
+    ROW(CLAIMING, NOTHING_LEFT, RELEASED, REPORT_NONE, "The assignment was withdrawn."),
+    ROWS_WITHOUT_TARGET(CLAIMING),
+
+    ROW(STARTING, CURRENT, STARTING, START, "The volume is being started."),
+    ROW(STARTING, RECOVERY_REQUESTED, EVALUATING, EVALUATE,
+        "Forced recovery is requested and not confirmed; the volume is not served."),
+    ROW(STARTING, SERVED, SERVING, CONTINUE, "The volume is served."),
+    ROW(STARTING, SERVED_SEALED, REVERTING, CONTINUE, "The volume is served to no client."),
+    ROWS_UNTIL_STOP(STARTING),
+    ROWS_WITH_TARGET(STARTING),
+
+    ROW(EVALUATING, RECOVERY_REQUESTED, EVALUATING, EVALUATE,
+        "The request is not confirmed yet."),
+    ROW(EVALUATING, CURRENT, STARTING, START, "The request was withdrawn."),
+    ROWS_UNTIL_STOP(EVALUATING),
+    ROWS_WITH_TARGET(EVALUATING),
+
+    ROW(SERVING, CURRENT, SERVING, SERVE, "The volume is served."),
+    ROW(SERVING, LOST, STARTING, CONTINUE, "The daemon has died or was ended."),
+    ROWS_UNTIL_STOP(SERVING),
+    ROWS_WITH_DAEMON(SERVING),
+    ROWS_WITH_TARGET(SERVING),
+
+    ROW(REVERTING, CURRENT, REVERTING, REVERT, "The volume is being reverted to a snapshot."),
+    ROW(REVERTING, LOST, STARTING, CONTINUE, "The daemon has died or was ended."),
+    ROW(REVERTING, REVERT_FAILED, STOPPING, STOP,
+        "The revert has failed; it begins anew with another daemon."),
+    ROWS_UNTIL_STOP(REVERTING),
+    ROWS_WITH_DAEMON(REVERTING),
+    ROWS_WITH_TARGET(REVERTING),
+
+    ROW(STOPPING, UNASSIGNED, STOPPING, STOP, "The daemon is being stopped, and nothing is left."),
+    ROW(STOPPING, CHANGED, STOPPING, STOP, "The daemon is being stopped."),
+    ROWS_WITH_DAEMON(STOPPING),
+    ROWS_WITH_TARGET(STOPPING),
+
+    ROW(RELEASED, NOTHING_LEFT, RELEASED, CONTINUE,
+        "Calls into pools that do not respond are waited for."),
+    ROW(RELEASED, DOCUMENT_CHANGED, IDLE, CONTINUE, "The volume's document has changed."),
+    ROWS_WITHOUT_TARGET(RELEASED),
+};
+static atomic_uint reached[LENGTH(rows)];
+
+const struct state_table controller_states = STATE_TABLE(
+    "volume controller of a node", CONTROLLER_IDLE, names, events, actions, rows, reached);
+/* clang-format on */

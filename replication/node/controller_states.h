@@ -1,0 +1,64 @@
+/*
+ * A node's volume controller as a state table.  Each step of it begins with an event that the
+ * assignment and the target give, and does the action of that event's row; other events report
+ * what an action has found.
+ */
+#pragma once
+
+#include "common/state_table.h"
+
+enum controller_state {
+    CONTROLLER_IDLE,       /* no target is open */
+    CONTROLLER_CLAIMING,   /* nor is one, until the document has the reported epoch */
+    CONTROLLER_STARTING,   /* the target is open, and no daemon serves it */
+    CONTROLLER_EVALUATING, /* the same, and none is to before a forced recovery is confirmed */
+    CONTROLLER_SERVING,
+    CONTROLLER_REVERTING, /* a daemon serves it to no client */
+    CONTROLLER_STOPPING,  /* the daemon is to end, whatever the assignment says meanwhile */
+    CONTROLLER_RELEASED,  /* nothing of the volume is on this node, and that was reported */
+    CONTROLLER_ENDED,
+};
+
+enum controller_event {
+    /* With which a step begins: no target is open, */
+    CONTROLLER_UNCLAIMED, /* and the document does not have the epoch of the assignment, */
+    CONTROLLER_ASSIGNED,  /* or has it, */
+    CONTROLLER_LEFT_OVER, /* or the volume is not assigned, and was served here */
+    CONTROLLER_NOTHING_LEFT,
+    /* one is open: */
+    CONTROLLER_UNASSIGNED,
+    CONTROLLER_CHANGED,            /* the epoch, the revert or the forced recovery is another one */
+    CONTROLLER_MOVED,              /* its replicas are reached otherwise */
+    CONTROLLER_RECOVERY_REQUESTED, /* and not confirmed */
+    CONTROLLER_CURRENT,            /* it is open as it is assigned */
+    /* What the step has found about pools: */
+    CONTROLLER_POOL_AWAITED,  /* one does not answer that is needed, or not for long enough */
+    CONTROLLER_POOL_EXCLUDED, /* or the others are enough */
+    CONTROLLER_POOLS_CHANGED,
+    /* and about the target: */
+    CONTROLLER_OPENED,
+    CONTROLLER_SERVED,
+    CONTROLLER_SERVED_SEALED, /* to no client */
+    CONTROLLER_LOST,
+    CONTROLLER_REVERT_FAILED,
+    CONTROLLER_CLOSED,
+    /* From outside: */
+    CONTROLLER_DOCUMENT_CHANGED,
+    CONTROLLER_RETIRED,
+};
+
+enum controller_action {
+    CONTROLLER_CONTINUE,
+    CONTROLLER_WAIT,
+    CONTROLLER_OPEN,
+    CONTROLLER_START,
+    CONTROLLER_EVALUATE,
+    CONTROLLER_SERVE,
+    CONTROLLER_REVERT,
+    CONTROLLER_STOP,
+    CONTROLLER_CLOSE,
+    CONTROLLER_KILL,
+    CONTROLLER_REPORT_NONE,
+};
+
+extern const struct state_table controller_states;

@@ -1,0 +1,103 @@
+#include "replication/node/controller_states.h"
+
+#include "tests/lib/check_main.h"
+
+static const struct state_table *const table = &controller_states;
+
+static unsigned after(const enum controller_event *events, unsigned count) {
+    unsigned state = CONTROLLER_IDLE;
+
+    for (unsigned i = 0; i < count; i++)
+        ck_assert_ptr_nonnull(state_table_next(table, &state, events[i]));
+    return state;
+}
+#define AFTER(...)                                        \
+    after((const enum controller_event[]){ __VA_ARGS__ }, \
+          sizeof((const enum controller_event[]){ __VA_ARGS__ }) / sizeof(enum controller_event))
+
+START_TEST(every_row_of_the_volume_controller_is_reached) {
+    autoarena struct arena *arena = arena_new();
+    struct error err;
+
+    ck_assert_msg(state_table_check(table, &err) == 0, "%s", err.message);
+    for (unsigned i = 0; i < table->count; i++) {
+        unsigned state = table->rows[i].state;
+
+        ck_assert_ptr_eq(state_table_next(table, &state, table->rows[i].event), &table->rows[i]);
+        ck_assert_uint_eq(state, table->rows[i].next);
+    }
+    ck_assert_ptr_null(state_table_unreached(table, arena));
+}
+END_TEST
+
+static bool leads_to(unsigned from, unsigned to, unsigned steps) {
+    if (from == to)
+        return true;
+    for (unsigned i = 0; i < table->count && steps > 0; i++)
+        if (table->rows[i].state == from && leads_to(table->rows[i].next, to, steps - 1))
+            return true;
+    return false;
+}
+
+START_TEST(from_every_state_a_volume_controller_can_end) {
+    for (unsigned state = 0; state < CONTROLLER_ENDED; state++) {
+        ck_assert_msg(leads_to(state, CONTROLLER_ENDED, 4), "%s", table->states[state]);
+        ck_assert_ptr_null(state_table_find(table, CONTROLLER_ENDED, state));
+    }
+}
+END_TEST
+
+/* Half of it is gone: its clients are disconnected, its replicas perhaps closed. */
+START_TEST(a_stop_that_was_begun_is_finished) {
+    for (unsigned i = 0; i < table->count; i++) {
+        const struct state_row *row = &table->rows[i];
+
+        if (row->state == CONTROLLER_STOPPING)
+            ck_assert_uint_eq(row->next, row->event == CONTROLLER_CLOSED ? CONTROLLER_IDLE
+                                                                         : CONTROLLER_STOPPING);
+    }
+}
+END_TEST
+
+START_TEST(a_daemon_is_started_for_a_claimed_assignment_alone) {
+    ck_assert_uint_eq(AFTER(CONTROLLER_UNCLAIMED, CONTROLLER_UNCLAIMED), CONTROLLER_CLAIMING);
+    ck_assert_uint_eq(AFTER(CONTROLLER_UNCLAIMED, CONTROLLER_ASSIGNED, CONTROLLER_OPENED,
+                            CONTROLLER_CURRENT, CONTROLLER_SERVED, CONTROLLER_CURRENT),
+                      CONTROLLER_SERVING);
+    for (unsigned i = 0; i < table->count; i++) {
+        const struct state_row *row = &table->rows[i];
+
+        if (row->action == CONTROLLER_START || row->action == CONTROLLER_SERVE)
+            ck_assert_uint_eq(row->event, CONTROLLER_CURRENT);
+        if (row->state == CONTROLLER_CLAIMING)
+            ck_assert_uint_ne(row->next, CONTROLLER_STARTING);
+    }
+}
+END_TEST
+
+START_TEST(no_volume_is_served_while_its_forced_recovery_is_evaluated) {
+    ck_assert_uint_eq(AFTER(CONTROLLER_ASSIGNED, CONTROLLER_OPENED, CONTROLLER_RECOVERY_REQUESTED),
+                      CONTROLLER_EVALUATING);
+    ck_assert_ptr_null(state_table_find(table, CONTROLLER_EVALUATING, CONTROLLER_SERVED));
+    ck_assert_ptr_null(state_table_find(table, CONTROLLER_EVALUATING, CONTROLLER_SERVED_SEALED));
+}
+END_TEST
+
+START_TEST(a_volume_that_is_reverted_is_served_to_no_client) {
+    ck_assert_uint_eq(
+        AFTER(CONTROLLER_ASSIGNED, CONTROLLER_OPENED, CONTROLLER_SERVED_SEALED, CONTROLLER_CURRENT),
+        CONTROLLER_REVERTING);
+    for (unsigned i = 0; i < table->count; i++)
+        if (table->rows[i].state == CONTROLLER_REVERTING)
+            ck_assert_uint_ne(table->rows[i].next, CONTROLLER_SERVING);
+    ck_assert_uint_eq(AFTER(CONTROLLER_ASSIGNED, CONTROLLER_OPENED, CONTROLLER_SERVED_SEALED,
+                            CONTROLLER_REVERT_FAILED, CONTROLLER_CLOSED),
+                      CONTROLLER_IDLE);
+}
+END_TEST
+
+CHECK_MAIN("controller states", every_row_of_the_volume_controller_is_reached,
+           from_every_state_a_volume_controller_can_end, a_stop_that_was_begun_is_finished,
+           a_daemon_is_started_for_a_claimed_assignment_alone,
+           no_volume_is_served_while_its_forced_recovery_is_evaluated,
+           a_volume_that_is_reverted_is_served_to_no_client)
