@@ -6,28 +6,67 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#define PAUSE_US    1000
-#define PAUSES_MOST 300
-#define STACK_SIZE  (64 * 1024)
-#define FDS_MOST    4096
+#define PAUSE_US     1000
+#define CLOSE_MOST   300  /* pauses, for files whose closing takes time */
+#define REQUEST_MOST 3000 /* pauses, for requests that are under way */
+#define STACK_SIZE   (64 * 1024)
+#define FDS_MOST     4096
+#define RINGS_MOST   64
 
-static atomic_uint closing;
+static atomic_uint closing, locked;
 static int dead_end = -1; /* of a path alone: each request fails, and no read ends as at an end */
-static int fds[FDS_MOST];
-static unsigned fd_count;
+static int fds[FDS_MOST], rings[RINGS_MOST];
+static unsigned fd_count, ring_count;
+
+/* A request under way keeps its file, with all locks, whatever became of the descriptor. */
+static void await_unlocked(const char *path) {
+    struct flock lock = { .l_type = F_WRLCK };
+    struct stat facts;
+    int fd =
+        stat(path, &facts) == 0 && S_ISREG(facts.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+
+    while (fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK) {
+        usleep(PAUSE_US);
+        lock = (struct flock){ .l_type = F_WRLCK };
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+/* What a descriptor leads to; empty: unknown. */
+static void read_path(int fd, char ret[PATH_MAX]) {
+    char link[32];
+    ssize_t length;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    length = readlink(link, ret, PATH_MAX - 1);
+    ret[length > 0 ? length : 0] = '\0';
+}
 
 /* The number stays taken: what a thread of QEMU does with it later fails, and reaches no other
  * file. */
-static void *replace(void *fd) {
-    dup2(dead_end, (int)(intptr_t)fd);
+static void *replace(void *arg) {
+    int fd = (int)(intptr_t)arg;
+    char path[PATH_MAX];
+
+    read_path(fd, path);
+    dup2(dead_end, fd);
     atomic_fetch_sub(&closing, 1);
+    await_unlocked(path);
+    atomic_fetch_sub(&locked, 1);
     return NULL;
 }
 
@@ -54,8 +93,19 @@ static int start(void *(*run)(void *arg), void *arg) {
 /* A file system may hold up the closing of a file: each has a thread. */
 static void release(int fd) {
     atomic_fetch_add(&closing, 1);
+    atomic_fetch_add(&locked, 1);
     if (start(replace, (void *)(intptr_t)fd) != 0)
         replace((void *)(intptr_t)fd);
+}
+
+static void add_fd(int fd) {
+    char path[PATH_MAX];
+
+    read_path(fd, path);
+    if (strcmp(path, "anon_inode:[io_uring]") == 0 && ring_count < RINGS_MOST)
+        rings[ring_count++] = fd;
+    else
+        fds[fd_count++] = fd;
 }
 
 static void list_fds(void) {
@@ -66,10 +116,42 @@ static void list_fds(void) {
         int fd = atoi(entry->d_name);
 
         if (entry->d_name[0] != '.' && fd != dirfd(list) && fd != DAEMON_LOCK_FD)
-            fds[fd_count++] = fd;
+            add_fd(fd);
     }
     if (list)
         closedir(list);
+}
+
+static int is_replaced(int fd) {
+    return fcntl(fd, F_GETFL) & O_PATH;
+}
+
+/*
+ * However busy the machine is: a descriptor that is not replaced when the process is killed keeps
+ * its file.  The table of descriptors changes before the old file is closed, so no disk holds this
+ * up.
+ */
+static void await_replaced(void) {
+    for (unsigned i = 0; i < fd_count; i++) {
+        while (fds[i] >= 0 && !is_replaced(fds[i]))
+            usleep(PAUSE_US);
+    }
+    for (unsigned i = 0; i < CLOSE_MOST && atomic_load(&closing) > 0; i++)
+        usleep(PAUSE_US);
+}
+
+/*
+ * The kernel puts writes of io_uring to regular files into queues by a hash of the file: a write to
+ * one replica may be queued behind a stuck one to another, and keeps its file until that one ends,
+ * even beyond the death of the process.  Such a write is cancelled (since Linux 6.0).
+ */
+static void cancel_queued(void) {
+    struct io_uring_sync_cancel_reg all = { .fd = -1,
+                                            .flags =
+                                                IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL };
+
+    for (unsigned i = 0; i < ring_count; i++)
+        syscall(SYS_io_uring_register, rings[i], IORING_REGISTER_SYNC_CANCEL, &all, 1);
 }
 
 /* Clients and the monitor first: none of them hears of what follows. */
@@ -88,9 +170,16 @@ static void release_all(void) {
         if (fds[i] >= 0)
             release(fds[i]);
     }
-    for (unsigned i = 0; i < PAUSES_MOST && atomic_load(&closing) > 0; i++)
-        usleep(PAUSE_US);
+    await_replaced();
+    cancel_queued();
     close(DAEMON_LOCK_FD);
+}
+
+/* A dying process that waits for one stuck request takes back no other file: it lives until they
+ * are unlocked. */
+static void await_requests(void) {
+    for (unsigned i = 0; i < REQUEST_MOST && atomic_load(&locked) > 0; i++)
+        usleep(PAUSE_US);
 }
 
 static void *await_signal(void *arg) {
@@ -100,6 +189,7 @@ static void *await_signal(void *arg) {
     while (sigwait(set, &number) != 0)
         ;
     release_all();
+    await_requests();
     kill(getpid(), SIGKILL);
     return NULL;
 }

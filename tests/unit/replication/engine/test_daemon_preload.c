@@ -5,13 +5,16 @@
 #include "replication/engine/daemon_environment.h"
 #include "replication/engine/daemon_release.h"
 #include "replication/engine/qmp.h"
+#include "tests/lib/frozen_disk.h"
 #include "tests/lib/nbd.h"
 #include "tests/unit/replication/engine/target_test.h"
 
 #include <dlfcn.h>
+#include <linux/io_uring.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #define MIB         (INT64_C(1) << 20)
@@ -22,6 +25,7 @@
 #define LATE_NS     INT64_C(300000000)
 #define TIMEOUT_MS  20000
 #define RELEASES    20
+#define FILES       600 /* many more than the kernel has queues for writes */
 
 static struct qmp *qmp;
 
@@ -300,8 +304,109 @@ START_TEST(no_read_of_a_released_file_succeeds) {
 }
 END_TEST
 
+/* Without waiting for any; false: not possible here. */
+static bool submit_writes(const int *fds, unsigned count) {
+    static char byte = 'x';
+    struct io_uring_sync_cancel_reg none = { .fd = -1, .flags = IORING_ASYNC_CANCEL_ANY };
+    struct io_uring_params params = { 0 };
+    int ring = (int)syscall(SYS_io_uring_setup, count, &params);
+    struct io_uring_sqe *entries;
+    unsigned *indexes, *tail;
+    char *queue;
+
+    if (ring < 0 ||
+        syscall(SYS_io_uring_register, ring, IORING_REGISTER_SYNC_CANCEL, &none, 1) == 0 ||
+        errno == EINVAL) /* before Linux 6.0 */
+        return false;
+    queue = mmap(NULL, params.sq_off.array + params.sq_entries * sizeof(unsigned),
+                 PROT_READ | PROT_WRITE, MAP_SHARED, ring, IORING_OFF_SQ_RING);
+    entries = mmap(NULL, params.sq_entries * sizeof(*entries), PROT_READ | PROT_WRITE, MAP_SHARED,
+                   ring, IORING_OFF_SQES);
+    if (queue == MAP_FAILED || entries == MAP_FAILED)
+        return false;
+    indexes = (unsigned *)(void *)(queue + params.sq_off.array);
+    tail = (unsigned *)(void *)(queue + params.sq_off.tail);
+    for (unsigned i = 0; i < count; i++) {
+        entries[i] = (struct io_uring_sqe){
+            .opcode = IORING_OP_WRITE, .fd = fds[i], .addr = (uintptr_t)&byte, .len = 1
+        };
+        indexes[i] = i;
+    }
+    __atomic_store_n(tail, count, __ATOMIC_RELEASE);
+    return syscall(SYS_io_uring_enter, ring, count, 0, 0, NULL, 0) == (long)count;
+}
+
+static int open_file(unsigned i) {
+    autoarena struct arena *arena = arena_new();
+
+    return open(arena_format(arena, i == 0 ? "%s/disk/file" : "%s/file-%u", top, i),
+                O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+}
+
+/* The first is on the frozen disk.  In a process of its own, which is killed in the end. */
+static void write_and_release(int told) {
+    int fds[FILES];
+
+    load();
+    for (unsigned i = 0; i < FILES; i++) {
+        struct flock lock = { .l_type = F_RDLCK };
+
+        fds[i] = fcntl(open_file(i), F_DUPFD, DAEMON_LOCK_FD + 1);
+        if (fds[i] < 0 || fcntl(fds[i], F_OFD_SETLK, &lock) < 0)
+            _exit(1);
+    }
+    if (!submit_writes(fds, FILES))
+        _exit(2);
+    if (write(told, "", 1) == 1)
+        kill(getpid(), DAEMON_RELEASE_SIGNAL);
+    for (;;)
+        pause();
+}
+
+static bool is_locked(int fd) {
+    struct flock lock = { .l_type = F_WRLCK };
+
+    ck_assert_int_eq(fcntl(fd, F_OFD_GETLK, &lock), 0);
+    return lock.l_type != F_UNLCK;
+}
+
+START_TEST(a_stuck_write_keeps_no_file_but_its_own) {
+    autoarena struct arena *arena = arena_new();
+    const char *disk = arena_join(arena, top, "/disk", NULL);
+    int begun[2], fds[FILES];
+    char byte;
+    pid_t pid;
+
+    ck_assert_int_eq(mkdir(disk, 0700), 0);
+    if (!frozen_disk_mount(disk, arena_join(arena, top, "/image", NULL)))
+        return;
+    for (unsigned i = 0; i < FILES; i++)
+        ck_assert_int_ge(fds[i] = open_file(i), 0);
+    ck_assert_int_eq(pipe(begun), 0);
+    ck_assert(disk_freeze(disk));
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        write_and_release(begun[1]);
+    close(begun[1]);
+    if (read(begun[0], &byte, 1) == 1) {
+        for (unsigned i = 1; i < FILES; i++) {
+            while (is_locked(fds[i]))
+                poll(NULL, 0, 5);
+        }
+        ck_assert(is_locked(fds[0]));
+    }
+    ck_assert(disk_thaw(disk));
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    for (unsigned i = 0; i < FILES; i++)
+        close(fds[i]);
+    close(begun[0]);
+    ck_assert_int_eq(umount2(disk, MNT_DETACH), 0);
+}
+END_TEST
+
 CHECK_MAIN_WITH("daemon preload", adopt_daemons(), begin, end,
                 a_copy_that_fails_under_writes_leaves_the_daemon_well,
                 a_copy_that_is_cancelled_by_force_under_writes_leaves_the_daemon_well,
                 memory_that_was_given_back_is_nobodys_and_harms_none, other_memory_is_as_ever,
-                no_read_of_a_released_file_succeeds)
+                no_read_of_a_released_file_succeeds, a_stuck_write_keeps_no_file_but_its_own)
