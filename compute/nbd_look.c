@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <poll.h>
 #include <stdint.h>
 #include <string.h>
@@ -45,6 +46,8 @@ static bool take_in(int fd, void *ret, size_t size) {
     while (size > 0) {
         ssize_t got = poll(&readable, 1, ANSWER_MS) > 0 ? recv(fd, at, size, MSG_DONTWAIT) : -1;
 
+        if (got < 0 && errno == EINTR)
+            continue;
         if (got <= 0)
             return false;
         at += got;

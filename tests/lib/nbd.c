@@ -3,6 +3,7 @@
 #include "common/cleanup.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -37,6 +38,8 @@ static int put(int fd, const void *data, size_t size) {
     while (size > 0) {
         ssize_t sent = send(fd, next, size, MSG_NOSIGNAL);
 
+        if (sent < 0 && errno == EINTR)
+            continue;
         if (sent <= 0)
             return -1;
         next += sent;
@@ -45,8 +48,21 @@ static int put(int fd, const void *data, size_t size) {
     return 0;
 }
 
+/* With a receive timeout the kernel restarts no interrupted call, whatever the signal. */
 static int get(int fd, void *data, size_t size) {
-    return recv(fd, data, size, MSG_WAITALL) == (ssize_t)size ? 0 : -1;
+    char *next = data;
+
+    while (size > 0) {
+        ssize_t got = recv(fd, next, size, MSG_WAITALL);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return -1;
+        next += got;
+        size -= (size_t)got;
+    }
+    return 0;
 }
 
 static int go(int fd, const char *export, int64_t *ret_size) {
