@@ -352,7 +352,7 @@ static void keep_from_retrying(const struct request *request, struct error *err)
     if (error_http_status(err->kind) == error_http_status(ERROR_GOES_ON) && !route->action &&
         strcmp(route->method, "POST") == 0 && !(route->flags & ROUTE_ASKS))
         error_set(err, ERROR_GOES_ON, "%s What was made stands, and shows how it ends.",
-                  arena_text(request->http->arena, error_told(err)));
+                  arena_text(request->http->arena, error_client_text(err)));
 }
 
 bool call_check(struct waiter *waiter, enum waiting_reason reason) {

@@ -28,7 +28,7 @@ static void put_fault(struct json_out *out, const struct error *err) {
     out_key_text(out, error_fault(err->kind));
     out_begin_object(out);
     out_put_int(out, "code", error_http_status(err->kind));
-    out_put_text(out, "message", error_told(err));
+    out_put_text(out, "message", error_client_text(err));
     if (err->kind == ERROR_OVER_QUOTA)
         out_put_text(out, "retryAfter", "0");
     out_end_object(out);

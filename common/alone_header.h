@@ -1,9 +1,9 @@
 /*
- * A header of ours beside the standard calls: it names a key of the metadata of what shall be made,
- * and then that is made only when nothing of its kind and project has the same value of the key.
- * What has no metadata, a group or a snapshot of one, has "name": nothing has the same name and
- * description.  Else the answer is 409.  Another volume service does not know it, and makes one
- * more.
+ * Request header of this service beside the standard calls.  It names a metadata key of the object
+ * to be created: the request is refused (409) when an object of the same kind and project has the
+ * same value of that key.  Group and group snapshot have no metadata; with "name" the pair of name
+ * and description must be unique.  Other volume services ignore the header and create a second
+ * object.
  */
 #pragma once
 

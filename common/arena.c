@@ -34,8 +34,8 @@ struct deferral {
 
 /* The arena itself stands at the start of its first block. */
 struct arena {
-    char *free, *end;     /* what is left of the block that is being filled */
-    struct block *blocks; /* every block but the first */
+    char *free, *end;     /* free part of the current block */
+    struct block *blocks; /* all blocks but the first */
     struct deferral *deferred;
     size_t next_block;
     size_t bytes; /* of all blocks but the first */
@@ -68,7 +68,7 @@ struct arena *arena_new(void) {
     return arena;
 }
 
-/* Each deferral is taken off before it runs: one that touches the arena finds it whole. */
+/* Each deferral is removed before it runs, so that it may use the arena. */
 static void run_deferred(struct arena *arena) {
     while (arena->deferred) {
         struct deferral *deferral = arena->deferred;
@@ -119,7 +119,7 @@ static char *add_block(struct arena *arena, size_t size) {
     return block->bytes;
 }
 
-/* What does not fit: large pieces get a block of their own, small ones begin the next block. */
+/* Large pieces get a block of their own, small ones start the next block. */
 static void *take_from_new_block(struct arena *arena, size_t size) {
     char *start;
 
@@ -189,7 +189,7 @@ char *arena_vformat(struct arena *arena, const char *format, va_list values) {
     int length;
 
     va_copy(again, values);
-    /* Most texts fit into what is left of the block and are formatted once. */
+    /* Most texts fit into the current block and are formatted once. */
     length = vsnprintf(left > 0 ? text : NULL, left, format, values);
     if (length < 0) {
         fputs("a text that cannot be formatted\n", stderr);

@@ -17,7 +17,7 @@ struct arena *arena_new(void);
 void arena_free(struct arena *arena);  /* NULL is fine */
 void arena_reset(struct arena *arena); /* empties it and keeps the first block for the next use */
 
-size_t arena_bytes(const struct arena *arena); /* how much memory it has taken */
+size_t arena_bytes(const struct arena *arena); /* bytes allocated from the system */
 
 void *arena_alloc(struct arena *arena, size_t size);   /* zeroed, aligned for any type */
 void *arena_reserve(struct arena *arena, size_t size); /* as arena_alloc() but not zeroed */
@@ -29,7 +29,7 @@ char *arena_format(struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 char *arena_vformat(struct arena *arena, const char *format, va_list values)
     __attribute__((format(printf, 2, 0)));
-/* The texts one behind the other, NULL ends them: a third of what arena_format() would cost. */
+/* Concatenates texts up to NULL, at a third of the cost of arena_format(). */
 char *arena_join(struct arena *arena, ...) __attribute__((sentinel));
 
 /* Runs release(object) when the arena is freed or reset, last registered first. */

@@ -50,7 +50,7 @@ void child_reset_signals(void) {
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* First above every number that is taken below: ours may stand on any of them. */
+/* First moved above all target numbers: a descriptor may occupy the target of another one. */
 int child_place_fds(int *fds, int count) {
     for (int i = 0; i < count; i++) {
         fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, count);

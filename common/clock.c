@@ -60,8 +60,8 @@ static void ask_kernel(char *bytes, size_t size) {
     }
 }
 
-/* Sixteen ids for one system call.  What was given out is wiped; a child after fork() starts with
- * an empty stock, or it would repeat its parent's ids. */
+/* Sixteen ids for one system call.  Used ids are wiped; a child starts with an empty stock after
+ * fork(), or it would repeat the ids of its parent. */
 static _Thread_local struct {
     char bytes[256];
     size_t left;
@@ -181,7 +181,7 @@ char *clock_text(int64_t instant_us, char text[CLOCK_TEXT_SIZE]) {
     return text;
 }
 
-/* The parsers below move *text behind what they took; false leaves it anywhere. */
+/* The parsers below advance *text; on false its position is undefined. */
 
 static bool take_char(const char **text, const char *one_of) {
     if (**text == '\0' || !strchr(one_of, **text))
@@ -217,7 +217,7 @@ static bool take_date(const char **text, struct date *ret) {
     return date.day <= days[date.month] + (date.month == 2 && leap);
 }
 
-/* One to nine digits; those below the microsecond are dropped. */
+/* One to nine digits; those below a microsecond are dropped. */
 static bool take_fraction(const char **text, int64_t *ret_us) {
     int64_t fraction = 0;
     unsigned digits = 0;
@@ -246,7 +246,7 @@ static bool take_time(const char **text, int64_t *ret_us) {
     return true;
 }
 
-/* Nothing, Z, or ±hh:mm: how far the text is ahead of UTC. */
+/* Nothing, Z, or ±hh:mm: the offset of the text from UTC. */
 static bool take_zone(const char **text, int64_t *ret_us) {
     unsigned hours, minutes;
     int64_t sign = **text == '-' ? -1 : 1;

@@ -34,22 +34,22 @@ struct clock {
 
 extern const struct clock clock_system; /* thread-safe; `shared` is `steady` */
 
-/* No instant comes twice in a process and, unless the wall's clock was set back by a second or
- * more, none before one told already: an order by time is an order of events. */
+/* Strictly increasing within a process, unless the wall clock was set back by a second or more: an
+ * order by time is an order of events. */
 int64_t clock_now_us(const struct clock *clock);
 int64_t clock_steady_us(const struct clock *clock);
 int64_t clock_shared_us(const struct clock *clock);
 
-/* CLOCK_BOOTTIME: how long something may be believed, also over a suspended machine. */
+/* CLOCK_BOOTTIME: lifetimes and leases within this machine; includes time while suspended. */
 int64_t clock_boottime_us(void);
-/* CLOCK_MONOTONIC; for measuring and for timeouts of threads, never stored.  It stands still while
- * the machine is suspended. */
+/* CLOCK_MONOTONIC: for measurements and timeouts of threads, never stored.  Stops while the machine
+ * is suspended. */
 int64_t clock_monotonic_us(void);
 
-/* `now_us` as the wall's clock has it, or an instant behind *last, if that is not far away. */
+/* `now_us` of the wall clock, or the instant after *last if that is close. */
 int64_t clock_next_us(_Atomic int64_t *last, int64_t now_us);
 
-#define CLOCK_TEXT_SIZE 27 /* 2026-11-21T09:08:07.123456 and the end */
+#define CLOCK_TEXT_SIZE 27 /* 2026-11-21T09:08:07.123456 and the terminating NUL */
 
 /* The form of the API: UTC, six decimals, no zone. Writes CLOCK_TEXT_SIZE bytes, returns `text`. */
 char *clock_text(int64_t instant_us, char text[CLOCK_TEXT_SIZE]);
@@ -57,7 +57,7 @@ char *clock_text(int64_t instant_us, char text[CLOCK_TEXT_SIZE]);
 /* Parses ISO 8601 (date, or date and time, optional fraction, optional Z or ±hh:mm); 0 or -1. */
 int clock_parse(const char *text, int64_t *ret_us);
 
-#define UUID_SIZE 37 /* 36 characters and the end */
+#define UUID_SIZE 37 /* 36 characters and the terminating NUL */
 
 /* A random (version 4) UUID, lower case, with hyphens; returns `text`. */
 char *clock_uuid(const struct clock *clock, char text[UUID_SIZE]);

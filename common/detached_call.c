@@ -9,28 +9,31 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#define SLICE_US SECOND_US       /* of a wait: a suspended process has seen no more than this */
-#define QUERY_US (5 * SECOND_US) /* most silence that is counted between two queries */
+#define SLICE_US \
+    SECOND_US                    /* of one wait: longer steps are time during which the process was
+                                  * suspended */
+#define QUERY_US (5 * SECOND_US) /* most unresponsive time counted between two queries */
 
-/* Of the caller until detached_finish(), and then of the thread if it has not returned. */
+/* Owned by the caller until detached_finish(), afterwards by the thread if the call has not
+ * returned. */
 struct detached_call {
-    LIST_ENTRY(detached_call) next; /* of the abandoned ones */
+    LIST_ENTRY(detached_call) next; /* in the list of abandoned calls */
     struct detached_calls *calls;
     struct detached_function function;
     char *key;
     size_t size;
     pthread_cond_t changed;
     bool has_returned;
-    atomic_bool abandoned;                      /* is written with the lock */
-    int64_t silence_us, queried_us;             /* as far as this process was running */
-    _Alignas(max_align_t) unsigned char work[]; /* the thread's until it has returned */
+    atomic_bool abandoned;                      /* written with the lock */
+    int64_t silence_us, queried_us;             /* time without a return, without suspended time */
+    _Alignas(max_align_t) unsigned char work[]; /* the thread's until the call has returned */
 };
 
 struct detached_calls {
     char *name;
     void (*last)(void *arg);
     void *arg;
-    pthread_mutex_t lock; /* guards the rest, and the calls */
+    pthread_mutex_t lock; /* guards the members below, and the calls */
     unsigned holders;     /* the owner and each call */
     unsigned count;
     LIST_HEAD(detached_list, detached_call) abandoned;
@@ -38,7 +41,7 @@ struct detached_calls {
 
 /* ---- a set ---- */
 
-/* With the lock, which it releases. */
+/* The caller holds the lock, which this releases. */
 static void release(struct detached_calls *calls) {
     bool is_last = --calls->holders == 0;
 
@@ -71,7 +74,7 @@ void detached_calls_free(struct detached_calls *calls) {
     release(calls);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static struct detached_call *find_abandoned(struct detached_calls *calls, const char *key) {
     struct detached_call *call;
 
@@ -95,7 +98,7 @@ static int64_t at_most(int64_t us, int64_t most_us) {
     return us < most_us ? us : most_us;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static int64_t silence_of(struct detached_call *call) {
     int64_t now_us = clock_monotonic_us();
 
@@ -123,7 +126,8 @@ static void call_free(struct detached_call *call) {
     free(call);
 }
 
-/* Also in the thread: what an abandoned call owns goes before the next one of its key begins. */
+/* Also runs in the thread: resources of an abandoned call are released before the next call of its
+ * key starts. */
 static void end_abandoned(struct detached_call *call) {
     struct detached_calls *calls = call->calls;
 
@@ -152,7 +156,7 @@ static void *run(void *arg) {
     return NULL;
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static struct detached_call *start(struct detached_calls *calls, const char *key,
                                    const struct detached_function *function, const void *work,
                                    size_t size) {
@@ -214,7 +218,7 @@ bool detached_finish(struct detached_call *call, void *work) {
     return true;
 }
 
-/* Until it has returned, or so much of its silence was seen. */
+/* Returns when the call has returned or was unresponsive for that long. */
 static bool wait_for_return(struct detached_call *call, int64_t most_us) {
     pthread_mutex_t *lock = &call->calls->lock;
     int64_t seen_us = clock_monotonic_us();
@@ -233,7 +237,7 @@ static bool wait_for_return(struct detached_call *call, int64_t most_us) {
     return has_returned;
 }
 
-/* NULL and EBUSY or EAGAIN in *ret_reason when there is none. */
+/* NULL, with EBUSY or EAGAIN in *ret_reason, when no call was started. */
 static struct detached_call *start_unless_refused(struct detached_calls *calls, const char *key,
                                                   const struct detached_function *function,
                                                   const void *work, size_t size, int *ret_reason) {

@@ -13,7 +13,7 @@
 #define SEE_LOG      "The request id names the entry in the log."
 
 static const struct kind {
-    const char *fault, *told; /* told NULL: its message was written for clients */
+    const char *fault, *told; /* told NULL: the message itself is meant for clients */
     int status;
 } kinds[ERROR_KINDS] = {
 #define ERROR(kind, status_, fault_, told_) [ERROR_##kind] = { fault_, told_, status_ },
@@ -21,13 +21,13 @@ static const struct kind {
 #undef ERROR
 };
 
-/* A failure that nobody gave a kind is ours. */
+/* Unclassified failures are internal errors. */
 static const struct kind *kind_find(enum error_kind kind) {
     assert(kind < ERROR_KINDS);
     return &kinds[kind == ERROR_NONE ? ERROR_INTERNAL : kind];
 }
 
-/* What programs and libraries print need not be UTF-8: a message is. */
+/* Output of programs and libraries need not be UTF-8, a message must be. */
 static void replace_invalid(char *text, size_t size) {
     uint32_t character;
 
@@ -40,7 +40,7 @@ static void replace_invalid(char *text, size_t size) {
     }
 }
 
-/* The parts may point into err->message: it is written only when the new text is complete. */
+/* The parts may point into err->message, which is written once the new text is complete. */
 static void set_message(struct error *err, const char *front, const char *separator,
                         const char *back) {
     char text[2 * sizeof(err->message)];
@@ -52,7 +52,7 @@ static void set_message(struct error *err, const char *front, const char *separa
     err->message[kept] = '\0';
 }
 
-/* One byte more than a message holds, so that set_message() sees where to cut. */
+/* One byte more than a message, so that set_message() detects truncation. */
 #define FORMAT_SIZE (sizeof(((struct error *)NULL)->message) + 1)
 
 static void format_text(char text[FORMAT_SIZE], const char *format, va_list values)
@@ -146,7 +146,7 @@ bool error_is_hidden(enum error_kind kind) {
     return kind_find(kind)->told;
 }
 
-const char *error_told(const struct error *err) {
+const char *error_client_text(const struct error *err) {
     const char *told = kind_find(err->kind)->told;
 
     return told ? told : err->message;

@@ -1,10 +1,10 @@
 /*
- * A header of ours beside the standard calls: with a volume that awaits the compute side's report
- * the API names the extend, and an agent that saw the name says it in its report.  A report of
- * another extend is refused (X5); one without the header, as other compute services send it, is
- * about whatever is awaited.
+ * Request and response header of this service beside the standard calls: the API adds the id of a
+ * pending extend to its volume, and the agent repeats it in the completion.  The completion of
+ * another extend is refused (X5); one without the header, as other compute services send it,
+ * applies to the pending extend.
  */
 #pragma once
 
 #define EXTEND_HEADER "X-Scoria-Extend"
-#define EXTEND_NONE   "none" /* the agent saw no extend that awaits a report */
+#define EXTEND_NONE   "none" /* no extend was pending when the agent read the volume */

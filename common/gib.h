@@ -1,5 +1,5 @@
 /*
- * Sizes of volumes are whole GiB, and bytes where files and devices are meant.
+ * Volume sizes are whole GiB; sizes of files and devices are bytes.
  */
 #pragma once
 

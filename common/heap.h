@@ -1,6 +1,6 @@
 /*
- * Memory that is no arena's: its owner gives it back with free().  An allocation that fails stops
- * the process, as in an arena.
+ * Memory outside of arenas, released by its owner with free(). A failed allocation stops the
+ * process, as in an arena.
  */
 #pragma once
 

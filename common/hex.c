@@ -13,7 +13,7 @@ static int value_of(char digit) {
                                           : -1;
 }
 
-/* nettle's own takes capitals and white space, too. */
+/* nettle's decoder also accepts capitals and white space. */
 bool hex_decode(const char *digits, void *ret, size_t size) {
     unsigned char *bytes = ret;
 

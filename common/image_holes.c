@@ -13,11 +13,11 @@
 enum {
     BLOCK = 512,
     PAGE = 4096,
-    PIECE = 1 << 20, /* is read at once */
-    STEP = 1 << 26,  /* is punched at once */
+    PIECE = 1 << 20, /* bytes per read */
+    STEP = 1 << 26,  /* bytes per hole punched */
 };
 
-/* EINVAL: a file of a kind that has none. */
+/* EINVAL: a file type without holes. */
 static bool is_unsupported(int number) {
     return number == EOPNOTSUPP || number == ENOSYS || number == ENOTTY || number == EXDEV ||
            number == EINVAL;
@@ -31,10 +31,10 @@ int image_find_data(int fd, off_t length, off_t from, struct image_extent *ret, 
     else if (begin < 0 && is_unsupported(errno))
         begin = from;
     if (begin < 0)
-        return error_errno(err, ERROR_BACKEND, "looking for the file's data");
+        return error_errno(err, ERROR_BACKEND, "finding the data of the file");
     end = begin < length ? lseek(fd, begin, SEEK_HOLE) : length;
     if (end < 0 && !is_unsupported(errno))
-        return error_errno(err, ERROR_BACKEND, "looking for the file's holes");
+        return error_errno(err, ERROR_BACKEND, "finding the holes of the file");
     ret->begin = begin < length ? begin : length;
     ret->end = end > begin && end < length ? end : length;
     return 0;
@@ -43,11 +43,11 @@ int image_find_data(int fd, off_t length, off_t from, struct image_extent *ret, 
 int image_get_usage(int fd, int64_t *ret_bytes, struct error *err) {
     struct stat status;
 
-    /* Blocks are taken when what was written goes to the disk. */
+    /* Delayed allocation: blocks are allocated at the flush. */
     if (fsync(fd) < 0)
         return error_errno(err, ERROR_BACKEND, "flushing the file");
     if (fstat(fd, &status) < 0)
-        return error_errno(err, ERROR_BACKEND, "looking at the room that the file takes");
+        return error_errno(err, ERROR_BACKEND, "reading the space usage of the file");
     *ret_bytes = (int64_t)status.st_blocks * BLOCK;
     return 0;
 }
@@ -64,42 +64,42 @@ static int punch(int fd, off_t from, off_t size, struct error *err) {
         return 0;
     if (errno == EOPNOTSUPP || errno == ENOSYS)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "The file system of this volume takes no part of a file back.");
-    return error_errno(err, ERROR_BACKEND, "giving back the room of %jd bytes", (intmax_t)size);
+                         "The file system of this volume does not support punching holes.");
+    return error_errno(err, ERROR_BACKEND, "punching a hole of %jd bytes", (intmax_t)size);
 }
 
-/* The run ends.  Beside a hole it makes that larger; within data it must be worth a new one. */
-static int end_run(struct image_digger *digger, bool at_hole, struct error *err) {
-    off_t size = digger->run_end - digger->run;
-    bool worth = at_hole || digger->run == digger->hole_end || size >= digger->worth;
+/* Ends a run of zeros.  Next to a hole it extends that; within data it must be worth a new one. */
+static int end_run(struct image_puncher *puncher, bool at_hole, struct error *err) {
+    off_t size = puncher->run_end - puncher->run;
+    bool worth = at_hole || puncher->run == puncher->hole_end || size >= puncher->worth;
 
     if (size == 0 || !worth) {
-        digger->run = digger->run_end;
+        puncher->run = puncher->run_end;
         return 0;
     }
-    if (digger->may(digger->arg, digger->run, err) < 0 ||
-        punch(digger->fd, digger->run, size, err) < 0)
+    if (puncher->may(puncher->arg, puncher->run, err) < 0 ||
+        punch(puncher->fd, puncher->run, size, err) < 0)
         return -1;
-    digger->run = digger->hole_end = digger->run_end;
+    puncher->run = puncher->hole_end = puncher->run_end;
     return 0;
 }
 
-static int take_page(struct image_digger *digger, off_t at, size_t size, bool empty,
+static int take_page(struct image_puncher *puncher, off_t at, size_t size, bool empty,
                      struct error *err) {
     if (!empty)
-        return end_run(digger, false, err);
-    if (digger->run_end != at && end_run(digger, false, err) < 0)
+        return end_run(puncher, false, err);
+    if (puncher->run_end != at && end_run(puncher, false, err) < 0)
         return -1;
-    if (digger->run == digger->run_end)
-        digger->run = at;
-    digger->run_end = at + (off_t)size;
-    return digger->run_end - digger->run >= STEP ? end_run(digger, false, err) : 0;
+    if (puncher->run == puncher->run_end)
+        puncher->run = at;
+    puncher->run_end = at + (off_t)size;
+    return puncher->run_end - puncher->run >= STEP ? end_run(puncher, false, err) : 0;
 }
 
-/* ---- what is read ---- */
+/* ---- used pages ---- */
 
-static bool is_read(const struct image_digger *digger, off_t at) {
-    return !digger->is_read || digger->is_read(digger->arg, at);
+static bool is_read(const struct image_puncher *puncher, off_t at) {
+    return !puncher->is_read || puncher->is_read(puncher->arg, at);
 }
 
 static bool is_zero(const char *bytes, size_t size) {
@@ -112,17 +112,18 @@ static size_t page_size(off_t at, off_t end) {
     return (size_t)(left < end - at ? left : end - at);
 }
 
-/* Reads the part that has a page which somebody may read. */
-static int read_piece(const struct image_digger *digger, off_t from, off_t end, struct error *err) {
+/* Reads a part that contains a used page. */
+static int read_piece(const struct image_puncher *puncher, off_t from, off_t end,
+                      struct error *err) {
     bool any = false;
     ssize_t got;
 
     for (off_t at = from; at < end && !any; at += (off_t)page_size(at, end))
-        any = is_read(digger, at);
+        any = is_read(puncher, at);
     if (!any)
         return 0;
     do
-        got = pread(digger->fd, digger->buffer, (size_t)(end - from), from);
+        got = pread(puncher->fd, puncher->buffer, (size_t)(end - from), from);
     while (got < 0 && errno == EINTR);
     if (got < 0)
         return error_errno(err, ERROR_BACKEND, "reading the file");
@@ -131,14 +132,14 @@ static int read_piece(const struct image_digger *digger, off_t from, off_t end, 
     return 0;
 }
 
-static int dig_piece(struct image_digger *digger, off_t from, off_t end, struct error *err) {
-    if (digger->may(digger->arg, from, err) < 0 || read_piece(digger, from, end, err) < 0)
+static int punch_piece(struct image_puncher *puncher, off_t from, off_t end, struct error *err) {
+    if (puncher->may(puncher->arg, from, err) < 0 || read_piece(puncher, from, end, err) < 0)
         return -1;
     for (off_t at = from; at < end;) {
         size_t size = page_size(at, end);
-        bool empty = !is_read(digger, at) || is_zero(digger->buffer + (at - from), size);
+        bool empty = !is_read(puncher, at) || is_zero(puncher->buffer + (at - from), size);
 
-        if (take_page(digger, at, size, empty, err) < 0)
+        if (take_page(puncher, at, size, empty, err) < 0)
             return -1;
         at += (off_t)size;
     }
@@ -147,54 +148,54 @@ static int dig_piece(struct image_digger *digger, off_t from, off_t end, struct 
 
 /* ---- the file ---- */
 
-static int next_data(const struct image_digger *digger, off_t from, struct image_extent *ret,
+static int next_data(const struct image_puncher *puncher, off_t from, struct image_extent *ret,
                      struct error *err) {
-    if (digger->holes_told)
-        return image_find_data(digger->fd, digger->length, from, ret, err);
-    *ret = (struct image_extent){ from, digger->length };
+    if (puncher->holes_known)
+        return image_find_data(puncher->fd, puncher->length, from, ret, err);
+    *ret = (struct image_extent){ from, puncher->length };
     return 0;
 }
 
-int image_digger_dig(struct image_digger *digger, off_t from, off_t end, struct error *err) {
+int image_puncher_punch(struct image_puncher *puncher, off_t from, off_t end, struct error *err) {
     struct image_extent data;
 
     for (off_t at = from; at < end; at = data.end) {
-        if (next_data(digger, at, &data, err) < 0)
+        if (next_data(puncher, at, &data, err) < 0)
             return -1;
         if (data.end > end)
             data.end = end;
         if (data.begin > at || data.begin == 0)
-            digger->hole_end = data.begin;
+            puncher->hole_end = data.begin;
         for (at = data.begin; at < data.end; at += PIECE)
-            if (dig_piece(digger, at, data.end - at < PIECE ? data.end : at + PIECE, err) < 0)
+            if (punch_piece(puncher, at, data.end - at < PIECE ? data.end : at + PIECE, err) < 0)
                 return -1;
-        if (end_run(digger, data.end < end || end == digger->length, err) < 0)
+        if (end_run(puncher, data.end < end || end == puncher->length, err) < 0)
             return -1;
     }
     return 0;
 }
 
-/* Blocks that were taken and never written look like holes, and are room all the same: where there
- * are many, all of the file is read. */
-int image_digger_look(struct image_digger *digger, struct error *err) {
+/* Blocks allocated but never written look like holes and take space: where there are many, the
+ * whole file is read. */
+int image_puncher_scan(struct image_puncher *puncher, struct error *err) {
     struct image_extent data = { 0 };
     int64_t usage, known = 0;
 
-    if (image_get_usage(digger->fd, &usage, err) < 0)
+    if (image_get_usage(puncher->fd, &usage, err) < 0)
         return -1;
-    while (data.end < digger->length) {
-        if (digger->may(digger->arg, 0, err) < 0 ||
-            image_find_data(digger->fd, digger->length, data.end, &data, err) < 0)
+    while (data.end < puncher->length) {
+        if (puncher->may(puncher->arg, 0, err) < 0 ||
+            image_find_data(puncher->fd, puncher->length, data.end, &data, err) < 0)
             return -1;
         known += data.end - data.begin;
     }
-    digger->holes_told = usage <= known + known / 8 + PIECE;
+    puncher->holes_known = usage <= known + known / 8 + PIECE;
     return 0;
 }
 
-/* ---- begin and end ---- */
+/* ---- start and end ---- */
 
-/* Behind everybody else who reads and writes there; what it was before. */
+/* Lowest I/O priority; returns the previous one. */
 static int be_idle(void) {
     long before = syscall(SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0);
 
@@ -202,24 +203,25 @@ static int be_idle(void) {
     return before < 0 ? 0 : (int)before;
 }
 
-void image_digger_end(struct image_digger *digger) {
-    syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, digger->priority);
-    free(digger->buffer);
+void image_puncher_end(struct image_puncher *puncher) {
+    syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, puncher->priority);
+    free(puncher->buffer);
 }
 
-int image_digger_begin(struct image_digger *digger, struct error *err) {
+int image_puncher_begin(struct image_puncher *puncher, struct error *err) {
     struct stat status;
 
-    if (fstat(digger->fd, &status) < 0)
-        return error_errno(err, ERROR_BACKEND, "looking at the file's length");
-    digger->length = status.st_size;
-    digger->run = digger->run_end = digger->hole_end = 0;
-    /* Behind its end nothing changes, and whether holes can be is known before anything is read. */
-    if (digger->may(digger->arg, 0, err) < 0 ||
-        punch(digger->fd, (digger->length + PAGE - 1) / PAGE * PAGE, PAGE, err) < 0)
+    if (fstat(puncher->fd, &status) < 0)
+        return error_errno(err, ERROR_BACKEND, "reading the length of the file");
+    puncher->length = status.st_size;
+    puncher->run = puncher->run_end = puncher->hole_end = 0;
+    /* Punched behind the end of the file, where nothing changes: it shows whether holes are
+     * supported before any data is read. */
+    if (puncher->may(puncher->arg, 0, err) < 0 ||
+        punch(puncher->fd, (puncher->length + PAGE - 1) / PAGE * PAGE, PAGE, err) < 0)
         return -1;
-    digger->buffer = malloc(PIECE);
-    assert(digger->buffer);
-    digger->priority = be_idle();
+    puncher->buffer = malloc(PIECE);
+    assert(puncher->buffer);
+    puncher->priority = be_idle();
     return 0;
 }

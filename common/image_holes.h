@@ -1,9 +1,9 @@
 /*
- * Holes of a file: where its data are, and zeros that become holes in place.
+ * Holes of a file: its data extents, and zeros that are deallocated in place.
  *
- * No byte that anybody reads changes when a hole is made where zeros were read, at no moment, so it
- * can end anywhere and begin again; files that share blocks with this one keep theirs.  What a file
- * system says of its holes is never believed so far that something is punched that nobody has read.
+ * Readers see the same bytes at any moment, so the work can be interrupted anywhere and repeated;
+ * files that share blocks with this one keep theirs.  Only ranges that were read as zeros are
+ * punched, whatever the file system reports as holes.
  */
 #pragma once
 
@@ -17,40 +17,40 @@ struct image_extent {
     off_t begin, end;
 };
 
-/* The next data from there on; behind the last ones both are the length.  A file system that does
- * not know its holes has none. */
+/* The next data extent from there on; after the last one start and end are the length.  A file
+ * system without hole information reports one extent. */
 int image_find_data(int fd, off_t length, off_t from, struct image_extent *ret, struct error *err);
 
-/* Bytes that the file takes, flushed before they are counted. */
+/* Allocated bytes, after a flush. */
 int image_get_usage(int fd, int64_t *ret_bytes, struct error *err);
 
-struct image_digger {
+struct image_puncher {
     int fd;      /* open for reading and writing */
-    off_t worth; /* fewer zeros between data are no hole: a file has few extents so */
-    /* Asked before each step, at a place: -1 ends the work. */
+    off_t worth; /* shorter runs of zeros between data stay: it bounds the number of extents */
+    /* Called before each step with its offset: -1 cancels the work. */
     int (*may)(void *arg, off_t at, struct error *err);
-    /* Does anybody read that page?  NULL: every one. */
+    /* Is that page used by a reader?  NULL: all are. */
     bool (*is_read)(const void *arg, off_t at);
     void *arg;
-    /* Its own: */
+    /* Internal: */
     off_t length;
-    off_t run, run_end; /* nothing is in there, and it is not punched yet */
-    off_t hole_end;     /* of the last hole that is known */
-    bool holes_told;    /* the file system knows where there are data */
+    off_t run, run_end; /* a run of zeros that is not punched yet */
+    off_t hole_end;     /* end of the last known hole */
+    bool holes_known;   /* the file system reports data extents */
     char *buffer;
-    int priority; /* that the thread had before */
+    int priority; /* previous I/O priority of the thread */
 };
 
-#define IMAGE_DIG_WORTH ((off_t)1 << 16)
+#define IMAGE_PUNCH_WORTH ((off_t)1 << 16)
 
-/* Nobody writes to the file meanwhile: it is punched behind its end, to see whether it can be.
- * Until the end of the work the thread reads and writes behind everybody else.  At most 1 MiB of
- * memory.  ERROR_BAD_REQUEST: this file system takes no part of a file back.  Behind a failure
- * there is nothing to be ended. */
-int image_digger_begin(struct image_digger *digger, struct error *err);
-/* Looks where there may be anything to do, flushed; changes nothing, and can take its time. */
-int image_digger_look(struct image_digger *digger, struct error *err);
-/* Zeros between `from` and `end`, which may be the length, become holes.  Nobody writes to the file
- * meanwhile, and `fd` holds the locks that see to it.  Not flushed. */
-int image_digger_dig(struct image_digger *digger, off_t from, off_t end, struct error *err);
-void image_digger_end(struct image_digger *digger);
+/* Requires that the file has no writers: a hole is punched behind its end as a test.  Lowers the
+ * I/O priority of the thread until the end of the work.  Uses at most 1 MiB of memory.
+ * ERROR_BAD_REQUEST: the file system does not support holes.  After a failure no end is needed. */
+int image_puncher_begin(struct image_puncher *puncher, struct error *err);
+/* Finds the ranges that may contain zeros to reclaim, after a flush; changes nothing, and may take
+ * long. */
+int image_puncher_scan(struct image_puncher *puncher, struct error *err);
+/* Punches the zeros between `from` and `end`, which may be the length.  Requires that the file has
+ * no writers, and that `fd` holds the locks that guarantee it.  Not flushed. */
+int image_puncher_punch(struct image_puncher *puncher, off_t from, off_t end, struct error *err);
+void image_puncher_end(struct image_puncher *puncher);

@@ -6,11 +6,11 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* LOCK_USE + n "I use permission n", LOCK_KEEP + n "I do not share it". */
+/* LOCK_USE + n "permission n in use", LOCK_KEEP + n "permission n not shared". */
 enum { LOCK_USE = 100, LOCK_KEEP = 200 };
 enum { READ = 0, WRITE = 1, RESIZE = 3 }; /* permissions */
 static const int resize_permissions[] = { READ, WRITE, RESIZE };
-/* No permission of QEMU's: "I keep others away, but the image may grow". */
+/* Not a permission of QEMU: "no other writer, but growing is allowed". */
 enum { LOCK_GROWS = 190 };
 enum { LOCKS_END = LOCK_KEEP + 100 };
 
@@ -22,8 +22,8 @@ static int take_byte(int fd, int byte, struct error *err) {
     return 0;
 }
 
-/* A guest's lock is shared and belongs to an open file description (no process id of this machine);
- * anything else is some other program's, and no reason to hand the work to the compute side. */
+/* A guest's lock is shared and belongs to an open file description (l_pid is -1). Any other lock is
+ * held by an unrelated program: the extend is not deferred to the compute side. */
 static enum image_hold test_byte(int fd, int byte, struct error *err) {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
 
@@ -33,7 +33,7 @@ static enum image_hold test_byte(int fd, int byte, struct error *err) {
         return IMAGE_LOCKED;
     if (lock.l_type == F_RDLCK && lock.l_pid <= 0)
         return IMAGE_HELD;
-    return error_set(err, ERROR_BACKEND, "Byte %d is locked by a program that is no guest.", byte);
+    return error_set(err, ERROR_BACKEND, "Byte %d is locked by another program than QEMU.", byte);
 }
 
 static int take_bytes(int fd, bool alone, struct error *err) {
@@ -55,8 +55,8 @@ static enum image_hold test_bytes(int fd, bool alone, struct error *err) {
     return alone ? test_byte(fd, LOCK_USE + RESIZE, err) : IMAGE_LOCKED;
 }
 
-/* First all of our own, then the look at others: of two that start together one at least sees the
- * other. */
+/* All locks are taken before the others are tested: of two that start together at least one sees
+ * the other. */
 static enum image_hold lock(int fd, bool alone, struct error *err) {
     return take_bytes(fd, alone, err) < 0 ? IMAGE_LOCK_FAILED : test_bytes(fd, alone, err);
 }
@@ -82,7 +82,7 @@ enum image_hold image_lock_still(int fd, struct error *err) {
     return hold;
 }
 
-/* Those of the second half are of one that shares with nobody. */
+/* The second half are locks of holders that share nothing. */
 enum image_hold image_lock_writer(int fd, bool alone, struct error *err) {
     static const int own[] = { LOCK_USE + READ, LOCK_USE + WRITE, LOCK_KEEP + WRITE, LOCK_GROWS };
     static const int others[] = { LOCK_KEEP + READ, LOCK_KEEP + WRITE, LOCK_USE + WRITE };
@@ -102,7 +102,7 @@ enum image_hold image_lock_look(int fd, struct error *err) {
     };
 
     if (fcntl(fd, F_OFD_GETLK, &lock) < 0) {
-        error_errno(err, ERROR_BACKEND, "looking for locks");
+        error_errno(err, ERROR_BACKEND, "testing locks");
         return IMAGE_LOCK_FAILED;
     }
     return lock.l_type == F_UNLCK ? IMAGE_LOCKED : IMAGE_HELD;
@@ -119,7 +119,7 @@ enum image_hold image_lock_written(int fd, struct error *err) {
     return test_byte(fd, LOCK_USE + WRITE, err);
 }
 
-/* One line such as: …: Failed to get "write" lock */
+/* A line such as …: Failed to get "write" lock */
 static bool line_says_locked(const char *line, size_t length) {
     static const char *const begins[] = { "Failed to get \"", "Failed to get shared \"" };
     static const char end[] = "\" lock";
@@ -131,7 +131,7 @@ static bool line_says_locked(const char *line, size_t length) {
         const char *found = memmem(line, length, begins[i], strlen(begins[i]));
         const char *word = found ? found + strlen(begins[i]) : NULL;
 
-        /* The quotation mark that ends the word is the one of the end: nothing stands between. */
+        /* the first quotation mark after the opening one must end the permission */
         if (word && word < line + length &&
             memchr(word, '"', (size_t)(line + length - word)) == line + length - end_length)
             return true;
@@ -139,7 +139,7 @@ static bool line_says_locked(const char *line, size_t length) {
     return false;
 }
 
-bool image_lock_told(const char *errors) {
+bool image_lock_reported(const char *errors) {
     while (*errors) {
         size_t length = strcspn(errors, "\n");
 
@@ -162,6 +162,6 @@ enum image_hold image_lock_chain(int fd, bool hold, struct error *err) {
         return IMAGE_LOCKED;
     if (errno == EAGAIN || errno == EACCES)
         return IMAGE_HELD;
-    error_errno(err, ERROR_BACKEND, "locking a volume's files");
+    error_errno(err, ERROR_BACKEND, "locking the files of a volume");
     return IMAGE_LOCK_FAILED;
 }

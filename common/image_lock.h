@@ -8,52 +8,51 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Above QEMU's bytes: who changes which file of a volume its users have holds this one alone, on
- * the volume's own file, and who relies on it shares it. */
+/* Above QEMU's bytes: held exclusively while the files in a volume's chain change, shared while
+ * they are used; taken on the volume's own file. */
 #define IMAGE_CHAIN_BYTE ((off_t)1 << 40)
 
 enum image_hold {
-    IMAGE_LOCK_FAILED = -1, /* the lock service, or a lock that is not QEMU's: err says why */
-    IMAGE_LOCKED = 0,       /* we hold it until the descriptor is closed */
-    IMAGE_HELD = 1,         /* somebody holds the image and does not share it for this */
+    IMAGE_LOCK_FAILED = -1, /* the lock service failed, or the lock is not QEMU's; see err */
+    IMAGE_LOCKED = 0,       /* locked until the descriptor is closed */
+    IMAGE_HELD = 1,         /* in use by a holder that does not share it */
 };
 
 /*
- * Takes the byte locks that qemu-img resize takes, so that a guest that starts
- * meanwhile fails with QEMU's own lock error, and looks for a guest that forbids it.  `fd` is
- * open for reading and writing.
+ * Takes the byte locks of qemu-img resize, so that a guest that starts meanwhile fails with QEMU's
+ * own lock error, and checks for a guest that forbids it.  `fd` is open for reading and writing.
  */
 enum image_hold image_lock(int fd, struct error *err);
 
-/* The same, and for as long as it is held nobody else resizes the image: whoever tries finds the
- * lock, and who is at it already is found. */
+/* As image_lock(), and excludes any other resize while the lock is held: of two resizes the second
+ * one gets IMAGE_HELD. */
 enum image_hold image_lock_alone(int fd, struct error *err);
 
-/* Takes the locks that qemu-img takes of an image which it copies: while they are held nobody can
- * begin to write, but others may copy, too.  IMAGE_HELD: somebody writes already, or may.  `fd` may
- * be open for reading alone. */
+/* Takes the locks of qemu-img for an image to be copied: no writer can start, other copies can.
+ * IMAGE_HELD: there is or may be a writer.  `fd` may be open for reading only. */
 enum image_hold image_lock_still(int fd, struct error *err);
 
-/* Takes the locks of one who writes and finds it well when the image grows meanwhile:
- * image_lock() lets in who makes it larger, and no program of QEMU's gets in.  `alone`: any
- * other writer is kept away and found; else those are that share with nobody. */
+/* Takes the locks of a writer that allows the image to grow meanwhile: image_lock() succeeds beside
+ * it, QEMU's programs are excluded.  `alone`: any other writer is excluded and detected; otherwise
+ * only holders that share nothing. */
 enum image_hold image_lock_writer(int fd, bool alone, struct error *err);
 
-/* Takes locks under which no program of QEMU's can open the image, not even to read it.
- * IMAGE_HELD: one has it open already.  `fd` may be open for reading alone. */
+/* Takes locks under which no QEMU program can open the image, not even to read it.  IMAGE_HELD: one
+ * has it open.  `fd` may be open for reading only. */
 enum image_hold image_lock_away(int fd, struct error *err);
 
-/* IMAGE_HELD: somebody has the image open, whatever he shares; else IMAGE_LOCKED, but nothing is
- * taken.  `fd` may be open for reading alone. */
+/* IMAGE_HELD: the image is open in any mode; otherwise IMAGE_LOCKED, though no lock is taken.  `fd`
+ * may be open for reading only. */
 enum image_hold image_lock_look(int fd, struct error *err);
 
-/* IMAGE_HELD: somebody writes to it, as a guest does to its active image and to none below that. */
+/* IMAGE_HELD: the image has a writer, as a guest's active image has; the images below it have
+ * none. */
 enum image_hold image_lock_written(int fd, struct error *err);
 
-/* Shares that byte, or lets go of it: IMAGE_HELD: somebody has it alone.  `fd` is open for
- * reading. */
+/* Takes or releases IMAGE_CHAIN_BYTE in shared mode.  IMAGE_HELD: it is held exclusively.  `fd` is
+ * open for reading. */
 enum image_hold image_lock_chain(int fd, bool hold, struct error *err);
 
-/* Do these lines of a QEMU program's stderr say that somebody holds the image?  A lock service that
- * fails says its errno text behind the same words, and is an ordinary failure. */
-bool image_lock_told(const char *errors);
+/* Does this stderr of a QEMU program report an image in use?  A failed lock service uses the same
+ * words followed by an errno text, and is an ordinary failure. */
+bool image_lock_reported(const char *errors);

@@ -15,11 +15,11 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* A pipe takes as much in one piece. */
+/* The largest write that a pipe takes in one piece. */
 #define LINE_SIZE PIPE_BUF
-/* Kept free for the fields of the context, so that long fields never push the request id out … */
+/* Reserved for the fields of the context, so that long fields never displace the request id … */
 #define CONTEXT_ROOM 512
-/* … and for what closes a line: the end of a value, the mark of a cut line, the line break. */
+/* … and for the end of a line: the end of a value, the truncation mark, the line break. */
 #define TAIL_ROOM 32
 
 static int log_fd = STDERR_FILENO;
@@ -61,14 +61,14 @@ static struct {
 };
 /* clang-format on */
 
-/* The least of all loggers: what is below costs one comparison. */
+/* The lowest level of all loggers: events below it cost one comparison. */
 static _Atomic enum log_level log_floor = LOG_INFO;
 
 struct line {
     char text[LINE_SIZE];
-    size_t size, limit; /* nothing but the tail is written behind the limit */
+    size_t size, limit; /* only the tail is written beyond the limit */
     bool full;          /* a piece did not fit: nothing follows up to the limit */
-    bool cut;           /* something is missing */
+    bool cut;           /* the line is truncated */
 };
 
 static void line_put(struct line *line, const char *bytes, size_t size) {
@@ -91,19 +91,19 @@ static void line_put_tail(struct line *line, const char *text) {
     line->size += size;
 }
 
-/* Beside ASCII's these are the controls that a terminal may obey, and Unicode's line breaks. */
+/* Besides those of ASCII: controls that terminals may execute, and Unicode's line breaks. */
 static bool is_control(uint32_t character) {
     return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x2028 ||
            character == 0x2029;
 }
 
-/* Writes one character, escaped as in JSON when it must be; returns how many bytes it stood for. */
+/* Writes one character, escaped as in JSON where necessary; returns its size in the input. */
 static size_t line_put_character(struct line *line, const char *text, size_t size) {
     uint32_t character;
     size_t length = utf8_next(text, size, &character);
     char escaped[8];
 
-    if (length == 0) /* the byte itself, readable; in JSON the backslash is a character, too */
+    if (length == 0) /* an invalid byte, in hexadecimal; in JSON the backslash itself is escaped */
         snprintf(escaped, sizeof(escaped), log_form == LOG_JSON ? "\\\\x%02x" : "\\x%02x",
                  (unsigned)(unsigned char)*text);
     else if (character == '"' || character == '\\')
@@ -127,7 +127,7 @@ static void line_put_escaped(struct line *line, const char *text) {
         i += line_put_character(line, text + i, size - i);
 }
 
-/* A value stands bare when nobody can mistake its end. */
+/* Values without blanks, quotes and control characters are not quoted. */
 static bool is_bare(const char *text) {
     const char *c = text;
 
@@ -136,7 +136,7 @@ static bool is_bare(const char *text) {
     return c > text && *c == '\0';
 }
 
-/* A value is shortened to what fits; a field whose name does not fit is left out. */
+/* A value is shortened to the space left; a field whose name does not fit is omitted. */
 static void line_put_field(struct line *line, const char *name, const char *value) {
     bool json = log_form == LOG_JSON;
     bool quoted = json || (value && !is_bare(value));
@@ -191,7 +191,7 @@ static void line_end(struct line *line) {
     line_put_tail(line, json ? "}\n" : "\n");
 }
 
-/* A line that cannot be written is lost: there is nobody left to tell. */
+/* A line that cannot be written is lost: there is no other place to report it. */
 static void line_write(const struct line *line) {
     ssize_t written;
 
@@ -247,8 +247,8 @@ bool log_level_parse(const char *name, enum log_level *ret) {
     return false;
 }
 
-/* Of a file as the build names it, from the top of the sources on: "db" of "db/clock.c".  Every
- * folder of the program has a row (tests/lint/layers.sh); tests and bench are the root's. */
+/* The top folder of a file as the build names it: "db" of "db/clock.c". Every folder has a row
+ * (tests/lint/layers.sh); tests and bench use the root logger. */
 static unsigned logger_of(const char *file) {
     for (unsigned i = 1; i < LENGTH(loggers); i++) {
         size_t length = strlen(loggers[i].folder);

@@ -27,32 +27,32 @@ struct log_context {
     const char *operation_id;
 };
 
-/* Set once, before threads start: every logger has `least`. `fd` is 2 for stderr; -1 silences
- * everything (tests). */
+/* Called once, before threads start: every logger has the level `least`. `fd` is 2 for stderr; -1
+ * disables logging (tests). */
 void log_open(int fd, enum log_level least, enum log_format format);
 
 /*
- * Each folder of the sources has a logger: "scoria.manager", "scoria.volume", …; whatever stands
- * elsewhere has "scoria".  Levels may change at any time, by any thread.
+ * Each folder of the sources has a logger: "scoria.manager", "scoria.volume", …; other files use
+ * "scoria". Levels may change at any time, from any thread.
  */
-unsigned log_loggers(void); /* how many; the i-th in the order of their names: */
+unsigned log_loggers(void); /* their number; the i-th in alphabetical order: */
 const char *log_logger(unsigned i);
 enum log_level log_level_of(unsigned i);
 void log_set_level(unsigned i, enum log_level level);
 
-/* "DEBUG", "INFO", "WARNING", "ERROR"; reading takes any case. */
+/* "DEBUG", "INFO", "WARNING", "ERROR"; parsed without regard to case. */
 const char *log_level_name(enum log_level level);
 bool log_level_parse(const char *name, enum log_level *ret);
 
-/* Text of a number, in a ring of buffers of the calling thread: good for one log call. */
+/* A number as text, in a ring of buffers of the calling thread: valid during one log call. */
 const char *log_int(int64_t value);
 #define LOG_INT(value) log_int((int64_t)(value))
 
-/* What this thread works for from now on; it outlives that work.  NULL: for nobody, as in a look
- * that nothing has asked for.  Returns what it was before, for the end. */
+/* Sets the context of this thread's log lines; `context` must outlive it.  NULL: no request, as in
+ * periodic work.  Returns the previous one, to be restored. */
 const struct log_context *log_within(const struct log_context *context);
 
-/* `file` is __FILE__: its folder says which logger it is. */
+/* `file` is __FILE__: its folder selects the logger. */
 void log_event_of(const char *file, enum log_level level, const struct log_context *context,
                   const char *event, ...) __attribute__((sentinel));
 

@@ -4,7 +4,7 @@
 
 #include <nettle/md5.h>
 
-/* By nettle and not by GnuTLS, which may refuse MD5 altogether: these are names, no secrets. */
+/* By nettle: GnuTLS may refuse MD5 altogether, and this is no cryptographic use. */
 void md5_bytes(const void *bytes, size_t size, unsigned char ret[MD5_SIZE]) {
     struct md5_ctx state;
 

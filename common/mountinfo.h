@@ -3,5 +3,5 @@
  */
 #pragma once
 
-/* A field of theirs in its place: "\040" and its kind, three octal digits, become the character. */
+/* Decodes a field in place: escapes such as "\040", with three octal digits. */
 void mountinfo_decode(char *text);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define WORD_MOST 63 /* longer words are no misspellings */
+#define WORD_MOST 63 /* longer words have no suggestion */
 
 static size_t least(size_t a, size_t b, size_t c) {
     size_t least = a < b ? a : b;
@@ -12,7 +12,7 @@ static size_t least(size_t a, size_t b, size_t c) {
     return least < c ? least : c;
 }
 
-/* How many characters to add, drop or change; case does not count. */
+/* Insertions, deletions and substitutions; case is ignored. */
 static size_t edit_distance(const char *a, const char *b) {
     size_t row[WORD_MOST + 1], length = strlen(b);
 
@@ -33,7 +33,7 @@ static size_t edit_distance(const char *a, const char *b) {
     return row[length];
 }
 
-/* A third of the word may be wrong. */
+/* A third of the characters may differ. */
 struct nearest nearest_to(const char *wanted) {
     return (struct nearest){ .wanted = wanted, .distance = strlen(wanted) / 3 + 2 };
 }

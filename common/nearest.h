@@ -1,5 +1,5 @@
 /*
- * The word that somebody may have meant who wrote another one.
+ * Spelling suggestion: the known word closest to a misspelt one.
  */
 #pragma once
 
@@ -7,7 +7,7 @@
 
 struct nearest {
     const char *wanted;
-    const char *word; /* NULL: none is near enough */
+    const char *word; /* NULL: none is close enough */
     size_t distance;
 };
 

@@ -10,7 +10,7 @@ static int hex_digit(char c) {
     return -1;
 }
 
-/* The two digits behind a '%'; -1 when they are none, or say NUL. */
+/* The value of two digits; -1 when they are not hexadecimal, or encode NUL. */
 static int decode_hex(const char *text, size_t length) {
     int high = length >= 2 ? hex_digit(text[0]) : -1;
     int low = high >= 0 ? hex_digit(text[1]) : -1;

@@ -1,5 +1,5 @@
 /*
- * Text in a URL.
+ * Percent-encoding of URLs.
  */
 #pragma once
 
@@ -8,5 +8,5 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Each %XX becomes its byte and, in a `form`, '+' a blank; NULL when malformed, or a NUL. */
+/* Decodes %XX and, in a `form`, '+' as a blank; NULL when malformed or when there is a NUL. */
 char *percent_decode(struct arena *arena, const char *text, size_t length, bool form);

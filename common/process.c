@@ -25,16 +25,23 @@
 #define DEFAULT_PATH       "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 
 enum { READ_END, WRITE_END };
-enum { NULL_FD, OUT_FD, ERR_FD, REPORT_FD, CHILD_FDS }; /* 0, 1, 2 of the child, and its report */
+enum {
+    NULL_FD,
+    OUT_FD,
+    ERR_FD,
+    REPORT_FD,
+    CHILD_FDS
+}; /* descriptors 0, 1, 2 of the child, and its
+                                                         * report */
 
-/* What one stream printed. */
+/* The output of one stream. */
 struct capture {
     char *text;
     size_t size, room;
     bool ended, overflow;
 };
 
-/* Everything that the child needs is ready before fork(). */
+/* Everything the child needs, prepared before fork(). */
 struct launch {
     const char *path;
     char *const *arguments;
@@ -59,7 +66,7 @@ static int lower_limit(__rlimit_resource_t resource, int64_t value) {
     return setrlimit(resource, &limit);
 }
 
-/* Who survives a crash of ours would work beside the one who takes the work over. */
+/* A child that survived a crash of this process would run beside the one that takes over. */
 static int die_with_parent(pid_t parent) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
         return -1;
@@ -109,7 +116,7 @@ static const char *find_program(struct arena *arena, const char *name) {
     return NULL;
 }
 
-/* Ours, but every message in the one language that drivers read. */
+/* The environment of this process with LC_ALL=C: drivers parse the messages. */
 static char **make_environment(struct arena *arena) {
     size_t count = 0, kept = 0;
     char **environment;
@@ -144,7 +151,7 @@ static void close_end(struct pipe *pipe, int end) {
     pipe->ends[end] = -1;
 }
 
-/* Returns the child, with the ends to read its output from; or -1 with errno. */
+/* Returns the child and the read ends of its output; or -1 with errno. */
 static pid_t start_child(struct launch *launch, struct pipe *out, struct pipe *errors) {
     autopipe struct pipe report = { { -1, -1 } };
     autoclose int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -161,7 +168,7 @@ static pid_t start_child(struct launch *launch, struct pipe *out, struct pipe *e
     launch->fds[OUT_FD] = out->ends[WRITE_END];
     launch->fds[ERR_FD] = errors->ends[WRITE_END];
     launch->fds[REPORT_FD] = report.ends[WRITE_END];
-    /* posix_spawn() cannot set limits, and prlimit() comes after the program has begun to run. */
+    /* posix_spawn() cannot set limits, and prlimit() would come after the program has started. */
     launch->parent = getpid();
     pid = child_fork(run_child, launch);
     if (pid < 0)
@@ -177,9 +184,9 @@ static pid_t start_child(struct launch *launch, struct pipe *out, struct pipe *e
     return -1;
 }
 
-/* ---- what it prints ---- */
+/* ---- output ---- */
 
-/* One byte more than the limit is room enough to see that there is too much. */
+/* Room for one byte more than the limit detects excess output. */
 static void make_room(struct arena *arena, struct capture *capture, size_t most) {
     size_t room = capture->room ? capture->room * 2 : 4096;
     char *text;
@@ -207,7 +214,8 @@ static void read_output(struct arena *arena, int fd, struct capture *capture, si
     capture->overflow = capture->size > most;
 }
 
-/* The child has ended: takes what is in the pipe; who else holds it is not waited for. */
+/* The child has ended: reads the remaining output, without waiting for other holders of the
+ * pipe. */
 static void read_rest(struct arena *arena, int fd, struct capture *capture, size_t most) {
     struct pollfd pipe = { .fd = fd, .events = POLLIN };
 
@@ -217,7 +225,7 @@ static void read_rest(struct arena *arena, int fd, struct capture *capture, size
     capture->text[capture->size] = '\0';
 }
 
-/* Leaves it to be reaped: until then its number means nobody else. */
+/* Does not reap the child: its process id stays reserved. */
 static bool has_ended(pid_t pid) {
     siginfo_t info = { 0 };
 
@@ -225,8 +233,8 @@ static bool has_ended(pid_t pid) {
 }
 
 /*
- * 0 the child has ended, 1 it printed too much, 2 it is not to go on, -1 the time is over.  A
- * kernel without pidfd_open() does not tell when the child ends: it is looked at again and again.
+ * 0: the child has ended; 1: excess output; 2: cancelled; -1: timed out.  A kernel without
+ * pidfd_open() does not signal the end of the child: it is polled.
  */
 static int watch(struct arena *arena, pid_t pid, const int fds[2], struct capture captures[2],
                  size_t most, const struct process_limits *limits, int64_t end_us) {
@@ -285,13 +293,13 @@ int process_run(struct arena *arena, const char *const *arguments,
         read_rest(arena, fds[0], &captures[0], most);
         read_rest(arena, fds[1], &captures[1], most);
     }
-    kill(-pid, SIGKILL); /* not reaped yet: the number still means this group */
+    kill(-pid, SIGKILL); /* not reaped yet: the process group still exists */
     status = child_reap(pid);
     if (outcome < 0)
         return error_set(err, ERROR_UNAVAILABLE, "%s did not end within %lld ms", arguments[0],
                          (long long)timeout_ms);
     if (outcome > 1)
-        return error_set(err, ERROR_CONFLICT, "%s was ended before its time", arguments[0]);
+        return error_set(err, ERROR_CONFLICT, "%s was cancelled", arguments[0]);
     if (outcome > 0 || captures[0].overflow || captures[1].overflow)
         return error_set(err, ERROR_BACKEND, "%s printed more than %zu bytes", arguments[0], most);
     *ret = (struct process_result){ .exit_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status)

@@ -1,9 +1,10 @@
 /*
- * Runs a program without a shell, with a deadline and limits, and keeps what it prints.
+ * Runs a program without a shell, with a deadline and limits, and captures its output.
  *
  * Thread-safe; blocks the calling thread.  The child gets LC_ALL=C, /dev/null as stdin, no
- * inherited descriptors beyond 0–2, standard signals, a process group of its own; at the deadline,
- * and when the child has ended, the whole group is killed.  The child dies with the calling thread.
+ * inherited descriptors beyond 0–2, default signals and a process group of its own; at the
+ * deadline, and when the child has ended, the whole group is killed.  The child is killed when the
+ * calling thread ends.
  */
 #pragma once
 
@@ -19,10 +20,10 @@ struct process_limits {
     int64_t cpu_seconds;  /* RLIMIT_CPU, 0: none */
     int64_t memory_bytes; /* RLIMIT_AS, 0: none */
     int64_t file_bytes;   /* RLIMIT_FSIZE, 0: none */
-    /* most of stdout and of stderr that is kept; 0: 64 KiB; more is a failure */
+    /* limit of stdout and of stderr; 0: 64 KiB; more is a failure */
     size_t output_bytes;
-    /* Asked while it runs, at least twice in each second, with what it has printed so far; false
-     * ends it.  NULL: nobody is asked. */
+    /* Called at least twice a second with the output so far; false cancels the program.  NULL: not
+     * cancellable. */
     bool (*goes_on)(void *arg, const char *output, size_t size);
     void *arg;
 };
@@ -34,10 +35,9 @@ struct process_result {
 };
 
 /*
- * `arguments` is argv, ended with NULL; arguments[0] is looked up in PATH when it has no slash.
- * 0: the program ran and ended (look at exit_status). -1: it could not be started (ERROR_INTERNAL),
- * did not end in time (ERROR_UNAVAILABLE), printed too much (ERROR_BACKEND) or was not to go on
- * (ERROR_CONFLICT).
+ * `arguments` is argv, ended with NULL; arguments[0] is searched in PATH when it has no slash.  0:
+ * the program ran and ended, see exit_status.  -1: it could not be started (ERROR_INTERNAL), timed
+ * out (ERROR_UNAVAILABLE), printed too much (ERROR_BACKEND) or was cancelled (ERROR_CONFLICT).
  */
 int process_run(struct arena *arena, const char *const *arguments,
                 const struct process_limits *limits, struct process_result *ret, struct error *err);

@@ -6,7 +6,7 @@
 
 static const struct {
     const char *suffix;
-    int64_t times, parts; /* the unit is times / parts */
+    int64_t times, parts; /* the factor is times / parts */
 } suffixes[] = {
     { "", 1, 1 },
     { "Ki", INT64_C(1) << 10, 1 },
@@ -29,7 +29,7 @@ static const struct {
 #define DIGITS      "0123456789"
 #define POWERS_MOST 18
 
-/* "e9", "E-3": the power of ten of its digits. */
+/* "e9", "E-3": a power of ten. */
 static bool read_exponent(const char *text, int64_t *ret_times, int64_t *ret_parts) {
     bool divides;
     int power = 0;
@@ -60,7 +60,7 @@ static bool read_suffix(const char *text, int64_t *ret_times, int64_t *ret_parts
     return read_exponent(text, ret_times, ret_parts);
 }
 
-/* The digits in front of the point. */
+/* The digits before the point. */
 static bool read_whole(const char *digits, size_t count, int64_t *ret) {
     *ret = 0;
     for (size_t i = 0; i < count; i++)
@@ -70,7 +70,7 @@ static bool read_whole(const char *digits, size_t count, int64_t *ret) {
     return true;
 }
 
-/* 0.<digits> x times, rounded down; *rest: and something is left of it. */
+/* 0.<digits> x times, rounded down; *rest: there is a remainder. */
 static int64_t read_part(const char *digits, size_t count, int64_t times, bool *rest) {
     uint64_t part = 0;
 

@@ -1,5 +1,5 @@
 /*
- * Quantities as documents write them: "10Gi", "1.5G", "1e9", "500m".  Compared by value (P15).
+ * Quantities in documents: "10Gi", "1.5G", "1e9", "500m". Compared by value (P15).
  */
 #pragma once
 
@@ -9,9 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The value in whole units, a broken one rounded up.  False when it is none, is below 0, or is more
- * than 2^63 - 1. */
+/* The value, rounded up to whole units.  False when malformed, negative or above 2^63 - 1. */
 bool quantity_read(const char *text, int64_t *ret);
 
-/* The shortest text of `value`: of the largest binary suffix that leaves nothing over. */
+/* The shortest text of `value`: with the largest binary suffix that divides it. */
 char *quantity_text(struct arena *arena, int64_t value);

@@ -1,9 +1,8 @@
 /*
- * A header of ours beside os-extend and the DELETE of a volume or a snapshot, with the value "true":
- * the request is the retry of one that has failed.  Where the failure left the object in
- * error_extending or error_deleting, with all its data, it is accepted; os-extend also with the
- * size that the volume has, which makes it usable again.  Another volume service does not know it,
- * and refuses the request as every other one.
+ * Request header of this service beside os-extend and the DELETE of a volume or a snapshot; "true"
+ * marks the retry of a failed request.  It is then accepted in error_extending or error_deleting,
+ * where all data are intact; os-extend also with the current size, which makes the volume usable
+ * again.  Other volume services ignore the header and refuse the request.
  */
 #pragma once
 

@@ -1,7 +1,8 @@
 /*
- * A header of ours beside "os-complete": so many volumes of the project may be attached to the
- * attachment's host without an instance, this one among them.  When there are as many others the
- * answer is 413, and nothing has changed.  Another volume service does not know it, and completes.
+ * Request header of this service beside "os-complete": the largest number of volumes of the project
+ * that may be attached to the attachment's host without an instance, including this one.  When the
+ * limit is reached the request is refused (413) and nothing changes.  Other volume services ignore
+ * the header.
  */
 #pragma once
 

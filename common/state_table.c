@@ -67,11 +67,11 @@ static int check_row(const struct state_table *table, const struct state_row *ro
 
     if (row->state >= table->state_count || row->event >= table->event_count ||
         row->next >= table->state_count || row->action >= table->action_count)
-        return error_set(err, ERROR_INTERNAL, "%s: a number without a name", text);
+        return error_set(err, ERROR_INTERNAL, "%s: number without a name", text);
     if (state_table_find(table, row->state, row->event) != row)
-        return error_set(err, ERROR_INTERNAL, "%s: two rows", text);
+        return error_set(err, ERROR_INTERNAL, "%s: more than one row", text);
     if (!row->sentence || !*row->sentence)
-        return error_set(err, ERROR_INTERNAL, "%s: no sentence", text);
+        return error_set(err, ERROR_INTERNAL, "%s: row without a sentence", text);
     return 0;
 }
 

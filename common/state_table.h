@@ -42,7 +42,7 @@ struct state_row {
 struct state_table {
     const char *name;
     unsigned initial;
-    const char *const *states, *const *events, *const *actions; /* the names, by number */
+    const char *const *states, *const *events, *const *actions; /* names by number */
     unsigned state_count, event_count, action_count;
     const struct state_row *rows;
     unsigned count;
@@ -56,17 +56,17 @@ struct state_table {
         .action_count = LENGTH(ACTIONS), .rows = ROWS, .count = LENGTH(ROWS), .reached = REACHED, \
     }
 
-/* The row of a pair, which is not counted; NULL: there is none. */
+/* Looks up a row without counting it; NULL: there is none. */
 const struct state_row *state_table_find(const struct state_table *table, unsigned state,
                                          unsigned event);
-/* Takes the transition: *state becomes the row's next one.  NULL: there is no row (above). */
+/* Performs the transition: *state becomes the row's next state.  NULL: there is no row (above). */
 const struct state_row *state_table_next(const struct state_table *table, unsigned *state,
                                          unsigned event);
 
-/* Each pair has one row at most, each row has a sentence, each state is reached from the initial
- * one, and each event and action is used. */
+/* Checks that each pair has at most one row, each row has a sentence, each state is reachable from
+ * the initial one, and each event and action is used. */
 int state_table_check(const struct state_table *table, struct error *err);
-/* The first row that no transition of this process has taken, as text; NULL: there is none. */
+/* The first row that this process has not taken, as text; NULL: all were. */
 const char *state_table_unreached(const struct state_table *table, struct arena *arena);
 
 /* The diagram: each state with its events, their next states and sentences. */

@@ -21,7 +21,7 @@ int thread_start(pthread_t *ret, const char *name, void *(*run)(void *arg), void
     return code;
 }
 
-/* pthreads wait for a thread by the wall's clock, which may be set meanwhile. */
+/* pthread_timedjoin_np() uses the wall clock, which may be set meanwhile. */
 bool thread_join_within(pthread_t thread, int64_t ms) {
     const struct timespec pause = clock_timespec(JOIN_PAUSE_US);
     int64_t until_us = clock_monotonic_us() + ms * 1000;

@@ -1,5 +1,5 @@
 /*
- * Threads, and waiting until an instant of CLOCK_MONOTONIC.
+ * Threads, and waits until an instant of CLOCK_MONOTONIC.
  */
 #pragma once
 
@@ -8,16 +8,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of the threads of ours, and of those that serve HTTP: the smallest that a function may find. What
- * recurses over input has a bound that this holds (tests/lint/recursion.list). */
+/* The stack of all threads, and the least that a function can rely on.  The bound of each recursion
+ * over input fits into it (tests/lint/recursion.list). */
 #define THREAD_STACK_SIZE ((size_t)256 * 1024)
 
-/* One with a small stack; the kernel keeps 15 characters of the name.  0, or why not (errno). */
+/* Starts a thread with a small stack; the kernel keeps 15 characters of the name.  0, or an
+ * errno. */
 int thread_start(pthread_t *ret, const char *name, void *(*run)(void *arg), void *arg);
 
-/* pthread_join(); false: it has not ended in that time. */
+/* pthread_join() with a timeout; false: the thread has not ended. */
 bool thread_join_within(pthread_t thread, int64_t ms);
 
 void thread_cond_init(pthread_cond_t *cond);
-/* pthread_cond_wait() of such a one; false: `until_us` has passed. */
+/* pthread_cond_wait() until `until_us`; false: timed out.  The condition uses CLOCK_MONOTONIC. */
 bool thread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_us);

@@ -15,7 +15,7 @@ struct ticker {
     void *arg;
 };
 
-/* Called with the lock held; false: the time is over. */
+/* The caller holds the lock; false: timed out. */
 static bool wait_until(struct ticker *ticker, int64_t until_us) {
     return thread_cond_wait(&ticker->changed, &ticker->lock, until_us);
 }

@@ -1,5 +1,5 @@
 /*
- * A thread that does one thing again and again.
+ * A thread that calls a function periodically.
  */
 #pragma once
 
@@ -8,11 +8,11 @@
 
 struct ticker;
 
-/* Ticks at once, and then as many ms after the end of each tick as it has returned. */
+/* Calls tick() at once, and again after the pause in milliseconds that it returned. */
 struct ticker *ticker_start(const char *name, int64_t (*tick)(void *arg), void *arg);
-/* Ticks now, or once more when it is at it. */
+/* Calls tick() now, or again after the current call. */
 void ticker_wake(struct ticker *ticker);
-/* Waits for the end of the first tick, no longer than until_us (monotonic). Has it ended? */
+/* Waits for the end of the first call, until until_us (monotonic) at most.  Has it ended? */
 bool ticker_wait_first(struct ticker *ticker, int64_t until_us);
-/* Waits for the tick that runs. */
+/* Waits for the current call. */
 void ticker_stop(struct ticker *ticker);

@@ -31,7 +31,7 @@ size_t utf8_next(const char *text, size_t size, uint32_t *ret_character) {
     return length;
 }
 
-/* Steps over one character, or over one byte that belongs to none. */
+/* Advances by one character, or by one byte that belongs to none. */
 static size_t step(const char *text, size_t size) {
     uint32_t character;
     size_t length = utf8_next(text, size, &character);
@@ -69,7 +69,7 @@ size_t utf8_prefix(const char *text, size_t size, size_t count) {
 size_t utf8_cut(const char *text, size_t size, size_t most) {
     if (size <= most)
         return size;
-    /* A character has at most three bytes behind its first: look no further back than that. */
+    /* A character has at most three continuation bytes. */
     for (size_t back = 1; back <= 3 && back <= most; back++) {
         size_t length = length_by_lead((unsigned char)text[most - back]);
 

@@ -10,8 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Length (1…4) of the character at the start of `text`, 0 when there is none that is
- * well-formed. */
+/* Length (1…4) of the character at the start of `text`, 0 when it is malformed. */
 size_t utf8_next(const char *text, size_t size, uint32_t *ret_character);
 
 bool utf8_valid(const char *text, size_t size);
@@ -20,5 +19,5 @@ size_t utf8_count(const char *text, size_t size);
 /* Bytes of the first `count` characters, at most `size`. */
 size_t utf8_prefix(const char *text, size_t size, size_t count);
 
-/* The largest number of bytes, at most `most`, that leaves no character of `text` half. */
+/* The largest number of bytes, at most `most`, that does not split a character of `text`. */
 size_t utf8_cut(const char *text, size_t size, size_t most);

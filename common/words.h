@@ -1,5 +1,5 @@
 /*
- * Words: in lists, and as keys.
+ * Words in lists and as hash keys.
  */
 #pragma once
 

@@ -21,14 +21,14 @@ struct task {
     void (*run)(void *arg);
     void *arg;
     int64_t due_us;
-    char key[]; /* "" : no ordering */
+    char key[]; /* "": no ordering */
 };
 
 STAILQ_HEAD(tasks, task);
 
 /*
- * The tasks of one key, oldest first; a task without a key has a lane of its own.  A lane stands in
- * `ready` of its first task's group, or a thread runs that task; it lives as long as it has one.
+ * The tasks of one key, oldest first; a task without a key has its own lane.  A lane is in `ready`
+ * of its first task's group, or a thread runs that task; it lives as long as it has tasks.
  */
 struct lane {
     STAILQ_ENTRY(lane) ready;
@@ -39,13 +39,13 @@ struct lane {
 STAILQ_HEAD(lanes, lane);
 LIST_HEAD(bucket, lane);
 
-/* Stands in `waiting` of the pool while it has a lane in `ready`; lives while it has a task. */
+/* In `waiting` of the pool while a lane is in `ready`; lives while it has tasks. */
 struct group {
     TAILQ_ENTRY(group) waiting;
     LIST_ENTRY(group) bucket;
     struct lanes ready;
-    unsigned running; /* threads that work for it */
-    unsigned tasks;   /* delayed ones, too */
+    unsigned running; /* running its tasks */
+    unsigned tasks;   /* including delayed ones */
     char name[];
 };
 
@@ -53,16 +53,16 @@ TAILQ_HEAD(groups, group);
 LIST_HEAD(group_bucket, group);
 
 struct worker_pool {
-    pthread_mutex_t lock;   /* guards the rest */
-    pthread_cond_t changed; /* something to do or to wait for, or the end */
-    struct groups *waiting; /* by how many threads they have, from none to all of them; of as many
-                             * the one that has waited longest is first */
+    pthread_mutex_t lock;   /* guards the members below */
+    pthread_cond_t changed; /* new task, new delay, or shutdown */
+    struct groups *waiting; /* by the number of their threads; within a level the one that has
+                             * waited longest is first */
     struct bucket buckets[BUCKETS];
     struct group_bucket groups[BUCKETS];
-    struct tasks delayed; /* the one due first is first */
+    struct tasks delayed; /* ordered by due time */
     unsigned pending;     /* tasks in lanes */
     bool stopping;
-    unsigned levels; /* of `waiting` */
+    unsigned levels; /* length of `waiting` */
     unsigned group_most;
     unsigned thread_count;
     pthread_t threads[];
@@ -103,7 +103,7 @@ static void group_wait_no_more(struct worker_pool *pool, struct group *group) {
     TAILQ_REMOVE(&pool->waiting[group->running], group, waiting);
 }
 
-/* One of its threads has ended a task: it stands behind those that have as few. */
+/* A thread has finished a task of the group, which joins the end of its new level. */
 static void group_gives_back(struct worker_pool *pool, struct group *group) {
     bool waits = !STAILQ_EMPTY(&group->ready);
 
@@ -155,7 +155,7 @@ static void lane_append(struct worker_pool *pool, struct task *task) {
     lane_ready(pool, lane);
 }
 
-/* The one whose turn it is, for a thread to run its first task; NULL: there is none. */
+/* The next lane, for a thread to run its first task; NULL: there is none. */
 static struct lane *lane_take(struct worker_pool *pool) {
     struct group *group = NULL;
     struct lane *lane;
@@ -173,7 +173,7 @@ static struct lane *lane_take(struct worker_pool *pool) {
     return lane;
 }
 
-/* Ends the first task of a lane that was taken; the next one of its key becomes ready. */
+/* Ends the first task of a taken lane; the next task of its key becomes ready. */
 static void lane_advance(struct worker_pool *pool, struct lane *lane) {
     autofree struct task *task = STAILQ_FIRST(&lane->tasks);
 
@@ -228,7 +228,7 @@ static void *run_tasks(void *arg) {
         }
         task = STAILQ_FIRST(&lane->tasks);
         if (!STAILQ_EMPTY(&pool->delayed))
-            pthread_cond_signal(&pool->changed); /* somebody else watches the clock now */
+            pthread_cond_signal(&pool->changed); /* another thread takes over the timer */
         pthread_mutex_unlock(&pool->lock);
         task->run(task->arg);
         pthread_mutex_lock(&pool->lock);
@@ -272,7 +272,7 @@ struct worker_pool *worker_pool_new(const char *name, unsigned threads) {
     return worker_pool_new_shared(name, threads, threads ? threads : 1);
 }
 
-/* Of fewer, one that is kept free would cost more than it gives. */
+/* With fewer threads a reserved one costs more than it gains. */
 #define WORTH_SHARING 4
 
 unsigned worker_share(unsigned threads) {
@@ -283,9 +283,9 @@ struct worker_pool *worker_pool_new_fair(const char *name, unsigned threads) {
     return worker_pool_new_shared(name, threads, worker_share(threads));
 }
 
-/* ---- putting in ---- */
+/* ---- adding ---- */
 
-/* Called with the lock held. */
+/* The caller holds the lock. */
 static struct task *task_new(struct worker_pool *pool, const struct work_item *item) {
     size_t length = item->key ? strlen(item->key) : 0;
     struct task *task = heap_new(sizeof(*task) + length + 1);
@@ -305,7 +305,7 @@ void worker_pool_put(struct worker_pool *pool, const struct work_item *item) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Behind those that are due at the same instant. */
+/* After those due at the same instant. */
 static void insert_delayed(struct worker_pool *pool, struct task *task) {
     struct task *before = NULL, *other;
 
@@ -342,7 +342,7 @@ unsigned worker_pool_pending(struct worker_pool *pool) {
     return pending;
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
 static void drop_all(struct worker_pool *pool) {
     struct lane *lane;

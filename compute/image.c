@@ -37,7 +37,7 @@ static int run_qemu_img(struct arena *arena, const char *const *arguments,
         return -1;
     if (ret->exit_status == 0)
         return 0;
-    return error_set(err, image_lock_told(ret->errors) ? ERROR_CONFLICT : ERROR_BACKEND,
+    return error_set(err, image_lock_reported(ret->errors) ? ERROR_CONFLICT : ERROR_BACKEND,
                      "qemu-img %s ended with %d: %.300s", arguments[1], ret->exit_status,
                      ret->errors);
 }

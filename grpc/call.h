@@ -70,7 +70,7 @@ const char *grpc_call_metadata(const struct grpc_call *call, const char *name); 
 
 /*
  * 0: `response`, which comes as an empty message, is the answer.  -1: err says why not; its kind
- * becomes a code by the table in status.c, and clients read error_told().  A positive value: a code
+ * becomes a code by the table in status.c, clients read error_client_text().  A positive value: a code
  * (grpc_refuse()), and clients read err->message, which must not be empty.
  *
  * Runs in a thread of the server's pool, several at once; may block.

@@ -301,7 +301,8 @@ void grpc_stream_answer(struct grpc_stream *stream) {
     else if (grpc_call_is_over(&stream->call))
         refuse(stream, GRPC_DEADLINE_EXCEEDED, "the deadline has passed");
     else if (code != GRPC_OK)
-        refuse(stream, code, stream->result < 0 ? error_told(&stream->err) : stream->err.message);
+        refuse(stream, code,
+               stream->result < 0 ? error_client_text(&stream->err) : stream->err.message);
     else if (stream->frame_size > server->most_waiting - server->answer_bytes)
         refuse(stream, GRPC_UNAVAILABLE, "too many answers wait to be taken");
     else

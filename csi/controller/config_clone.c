@@ -130,7 +130,7 @@ int config_clone_undo(const struct client *api, struct arena *arena,
         return result;
     if (drop(api, arena, clone->snapshot, clone->csi_name, err) < 0 && err->kind != ERROR_CONFLICT)
         return grpc_refuse(err, GRPC_UNAVAILABLE, "%s",
-                           result < 0 ? error_told(&refusal) : refusal.message);
+                           result < 0 ? error_client_text(&refusal) : refusal.message);
     *err = refusal;
     return result;
 }

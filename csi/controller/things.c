@@ -54,7 +54,8 @@ int controller_unsure(int result, struct error *err) {
 
     if (code == GRPC_OK || code == GRPC_ABORTED || code == GRPC_UNAVAILABLE)
         return result;
-    return grpc_refuse(err, GRPC_UNAVAILABLE, "%s", result < 0 ? error_told(err) : err->message);
+    return grpc_refuse(err, GRPC_UNAVAILABLE, "%s",
+                       result < 0 ? error_client_text(err) : err->message);
 }
 
 int controller_find(const struct client *api, struct arena *arena,

@@ -207,7 +207,7 @@ static int try_lock(int fd, bool alone, struct error *err) {
         return 0;
     if (errno == EAGAIN || errno == EACCES)
         return 1;
-    return error_errno(err, ERROR_BACKEND, "locking a volume's files");
+    return error_errno(err, ERROR_BACKEND, "locking the files of a volume");
 }
 
 /* A program that another thread starts has the descriptor, too, until it is executed.  A call that

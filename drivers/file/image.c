@@ -168,7 +168,7 @@ int image_read_facts(int fd, const char *format, struct image_facts *ret, struct
             return -1;
     } else {
         if (fstat(fd, &status) < 0)
-            return error_errno(err, ERROR_BACKEND, "looking at the file's length");
+            return error_errno(err, ERROR_BACKEND, "reading the length of the file");
         facts.virtual_bytes = status.st_size;
     }
     *ret = facts;
@@ -326,7 +326,7 @@ static int grow(int fd, int64_t bytes, const struct growth *growth, struct error
     struct stat status;
 
     if (fstat(fd, &status) < 0)
-        return error_errno(err, ERROR_BACKEND, "looking at the file's length");
+        return error_errno(err, ERROR_BACKEND, "reading the length of the file");
     if (bytes <= status.st_size)
         return image_flush(fd, err);
     if (driver_fence_check(fence, err) < 0)

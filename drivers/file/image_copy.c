@@ -239,7 +239,7 @@ int image_copy(int from, int to, bool sparse, const struct image_copy *how, stru
     int result;
 
     if (fstat(from, &status) < 0)
-        return error_errno(err, ERROR_BACKEND, "looking at the file's length");
+        return error_errno(err, ERROR_BACKEND, "reading the length of the file");
     copy.length = status.st_size;
     copy.has_holes = status.st_blocks < status.st_size / 512;
     if (ftruncate(to, 0) < 0)

@@ -189,7 +189,7 @@ static int copy(const struct image_source *source, const struct draft *draft, bo
     if (result != 0)
         return result;
     if (fstat(source->fd, &status) < 0)
-        return error_errno(err, ERROR_BACKEND, "looking at the room that %s takes", source->id);
+        return error_errno(err, ERROR_BACKEND, "reading the space usage of %s", source->id);
     bytes = thick ? status.st_size : (int64_t)status.st_blocks * block;
     if (directory_check_room(draft->directory, bytes, err) < 0 ||
         driver_fence_take_long(how->fence, source->layered ? source->virtual_bytes : bytes,

@@ -36,8 +36,8 @@ static enum driver_outcome run(struct arena *arena, const char *const *arguments
     if (result.exit_status == 0)
         return DRIVER_DONE;
     fail(arena, &result, arguments[1], err);
-    return result.exit_status == 1 && image_lock_told(result.errors) ? DRIVER_DEFERRED
-                                                                     : DRIVER_FAILED;
+    return result.exit_status == 1 && image_lock_reported(result.errors) ? DRIVER_DEFERRED
+                                                                         : DRIVER_FAILED;
 }
 
 static enum driver_outcome run_short(struct arena *arena, const struct qemu_img *tool,

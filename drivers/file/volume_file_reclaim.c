@@ -1,7 +1,7 @@
 #include "drivers/file/volume_file.h"
 
 #include "common/cleanup.h"
-#include "drivers/file/image_dig.h"
+#include "drivers/file/image_punch.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static int refuse(const struct driver_volume *volume, const char *why, struct er
 int volume_file_reclaim(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const struct driver_progress *progress,
                         struct error *err) {
-    struct image_dig how = { .fence = volume->fence, .progress = progress };
+    struct image_punch how = { .fence = volume->fence, .progress = progress };
     struct volume_image image;
     struct stat status;
     autoclose int lock = -1, fd = -1;
@@ -54,10 +54,10 @@ int volume_file_reclaim(const struct directory *directory, struct arena *arena,
     if (!how.qcow2 && !directory->settings->sparse)
         return refuse(volume, "its backend takes all room of a volume at once", err);
     if (fstat(fd, &status) < 0)
-        return error_errno(err, ERROR_BACKEND, "looking at the room that %s takes", image.name);
+        return error_errno(err, ERROR_BACKEND, "reading the space usage of %s", image.name);
     if (driver_fence_take_long(volume->fence, (int64_t)status.st_blocks * 512, 0, err) < 0)
         return -1;
     if (keep_writers_away(volume, fd, err) < 0)
         return -1;
-    return image_dig(fd, &how, err);
+    return image_punch(fd, &how, err);
 }

@@ -20,7 +20,7 @@
 #define PAUSE_MS   10
 
 struct dig {
-    struct image_digger digger;
+    struct image_puncher puncher;
     const struct replica *replica;
     const struct replica_dig *how;
     int64_t epoch;
@@ -65,7 +65,7 @@ static int dig_step(struct dig *dig, off_t stop, struct error *err) {
 
     if (end > stop)
         end = stop;
-    if (image_digger_dig(&dig->digger, dig->at, end, err) < 0)
+    if (image_puncher_punch(&dig->puncher, dig->at, end, err) < 0)
         return -1;
     dig->at = end;
     if (dig->how->at_byte)
@@ -75,15 +75,16 @@ static int dig_step(struct dig *dig, off_t stop, struct error *err) {
 
 /* The next data are looked for first: what is in front of them needs no part of its own. */
 static int dig_part(struct dig *dig, struct error *err) {
-    struct image_digger *digger = &dig->digger;
+    struct image_puncher *puncher = &dig->puncher;
     struct image_extent data = { .begin = dig->at };
     int64_t begun_us = clock_monotonic_us();
     off_t stop;
 
-    if (digger->holes_told && image_find_data(digger->fd, digger->length, dig->at, &data, err) < 0)
+    if (puncher->holes_known &&
+        image_find_data(puncher->fd, puncher->length, dig->at, &data, err) < 0)
         return -1;
     if (data.begin > dig->at)
-        digger->hole_end = data.begin;
+        puncher->hole_end = data.begin;
     dig->at = data.begin < dig->end ? data.begin : dig->end;
     stop = dig->end - dig->at < dig->part ? dig->end : dig->at + dig->part;
     do {
@@ -103,7 +104,7 @@ static int do_locked(struct dig *dig, int (*step)(struct dig *dig, struct error 
     data = open_still(dig, err);
     if (data < 0)
         return -1;
-    dig->digger.fd = data;
+    dig->puncher.fd = data;
     return step(dig, err);
 }
 
@@ -135,22 +136,22 @@ static int find_end(struct dig *dig, struct error *err) {
     int found = directory < 0 ? -1 : replica_read_state(directory, dig->replica, &state, err);
     int64_t size = found > 0 ? state.generation.size_bytes : 0;
 
-    dig->end = size > 0 && size < dig->digger.length ? size : dig->digger.length;
+    dig->end = size > 0 && size < dig->puncher.length ? size : dig->puncher.length;
     return found < 0 ? -1 : 0;
 }
 
 static int begin(struct dig *dig, struct error *err) {
-    return image_digger_begin(&dig->digger, err);
+    return image_puncher_begin(&dig->puncher, err);
 }
 
 /* To flush and to look for holes takes its time, and changes nothing: nobody waits for that. */
 static int look(struct dig *dig, struct replica_dug *dug, struct error *err) {
     autoclose int data = replica_open_data(dig->replica, err);
 
-    dig->digger.fd = data;
+    dig->puncher.fd = data;
     if (data < 0 || (dug->before_bytes == 0 && image_get_usage(data, &dug->before_bytes, err) < 0))
         return -1;
-    return image_digger_look(&dig->digger, err);
+    return image_puncher_scan(&dig->puncher, err);
 }
 
 static int measure(const struct replica *replica, int64_t *ret_bytes, struct error *err) {
@@ -162,7 +163,7 @@ static int measure(const struct replica *replica, int64_t *ret_bytes, struct err
 int replica_dig(const struct replica *replica, const struct replica_dig *how,
                 struct replica_dug *dug, struct error *err) {
     struct dig dig = {
-        .digger = { .worth = IMAGE_DIG_WORTH, .may = may },
+        .puncher = { .worth = IMAGE_PUNCH_WORTH, .may = may },
         .replica = replica,
         .how = how,
         .at = dug->at_byte,
@@ -170,12 +171,12 @@ int replica_dig(const struct replica *replica, const struct replica_dig *how,
     };
     int result;
 
-    dig.digger.arg = &dig;
+    dig.puncher.arg = &dig;
     dig.epoch = replica_epoch(replica, err);
     if (dig.epoch < 0 || do_locked(&dig, begin, err) < 0)
         return -1;
     result = look(&dig, dug, err) < 0 || find_end(&dig, err) < 0 ? -1 : dig_all(&dig, err);
-    image_digger_end(&dig.digger);
+    image_puncher_end(&dig.puncher);
     dug->at_byte = dig.at;
     return result < 0 ? -1 : measure(replica, &dug->after_bytes, err);
 }

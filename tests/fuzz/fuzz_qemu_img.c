@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     memcpy(text, bytes, size);
     text[size] = '\0';
     check_facts(qemu_img_parse_info(text, size, "qcow2", &facts, &err), &facts, &err);
-    image_lock_told(text);
+    image_lock_reported(text);
     read_header(bytes, size);
     return 0;
 }

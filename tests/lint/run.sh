@@ -4,7 +4,7 @@
 # wrong and returns 1; 77 says that a tool it needs is not there.
 set -uo pipefail
 
-checks=(layers doors removals headers circles recursion words format spelling scripts cppcheck tidy requirements generated links manifests containerfile dist)
+checks=(layers doors removals headers circles recursion words language format spelling scripts cppcheck tidy requirements generated links manifests containerfile dist)
 
 [[ $# -ge 1 ]] || {
     echo "usage: run.sh BUILD-DIRECTORY [CHECK...]" >&2

@@ -29,7 +29,7 @@ START_TEST(none_is_refused_some_are_not_and_a_failure_stays_what_it_is) {
 }
 END_TEST
 
-START_TEST(nobody_who_listens_is_fine) {
+START_TEST(an_error_without_a_destination_is_dropped) {
     ck_assert_int_eq(error_set(NULL, ERROR_CONFLICT, "x"), -1);
     ck_assert_int_eq(error_errno(NULL, ERROR_CONFLICT, "x"), -1);
     ck_assert_int_eq(error_context(NULL, "x"), -1);
@@ -165,7 +165,7 @@ END_TEST
 
 CHECK_MAIN("error", set_fills_kind_and_message_and_refuses,
            none_is_refused_some_are_not_and_a_failure_stays_what_it_is,
-           what_was_found_out_apart_is_handed_on, nobody_who_listens_is_fine,
+           what_was_found_out_apart_is_handed_on, an_error_without_a_destination_is_dropped,
            errno_stands_behind_the_message_and_survives, context_stands_in_front_and_keeps_the_kind,
            a_message_may_be_made_of_itself, long_messages_end_at_a_character,
            a_long_context_is_cut_and_the_kind_stays, a_message_is_utf8_whatever_it_is_made_of,

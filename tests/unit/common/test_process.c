@@ -192,7 +192,7 @@ START_TEST(child_that_closes_its_output_is_still_waited_for) {
 }
 END_TEST
 
-START_TEST(who_stays_behind_with_the_pipe_is_not_waited_for) {
+START_TEST(a_descendant_that_keeps_the_pipe_open_does_not_delay_the_end) {
     ck_assert_int_eq(RUN("sleep 1000 & echo done"), 0); /* not the deadline's end */
     ck_assert_str_eq(result.output, "done\n");
 }
@@ -306,14 +306,14 @@ static bool until_printed(void *arg, const char *output, size_t size) {
     return !(size >= 6 && memcmp(output + size - 6, "begun\n", 6) == 0);
 }
 
-START_TEST(who_watches_may_end_it) {
+START_TEST(the_progress_callback_may_cancel_the_program) {
     int asked = 0;
 
     ck_assert_int_eq(RUN("echo begun; exec sleep 600", .timeout_ms = 180000,
                          .goes_on = until_printed, .arg = &asked),
                      -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
-    assert_has(err.message, "before its time");
+    assert_has(err.message, "was cancelled");
     ck_assert_int_ge(asked, 1);
     assert_no_child();
 
@@ -326,7 +326,7 @@ CHECK_MAIN("process", output_errors_and_status_are_kept_apart,
            arguments_reach_the_program_as_they_are, program_that_cannot_be_run_is_named,
            path_is_searched_in_order, child_starts_clean, own_standard_descriptors_may_be_closed,
            deadline_kills_the_whole_group, child_that_closes_its_output_is_still_waited_for,
-           who_stays_behind_with_the_pipe_is_not_waited_for,
+           a_descendant_that_keeps_the_pipe_open_does_not_delay_the_end,
            output_up_to_the_limit_is_kept_and_more_is_a_failure, limits_hold,
-           run_without_descriptors_fails_and_loses_none, who_watches_may_end_it,
-           threads_run_programs_side_by_side)
+           run_without_descriptors_fails_and_loses_none,
+           the_progress_callback_may_cancel_the_program, threads_run_programs_side_by_side)

@@ -86,11 +86,13 @@ START_TEST(a_table_that_contradicts_itself_is_found) {
         const char *fault;
     } cases[] = {
         { 0, { OPEN, PUSHED, CLOSED, SWING, "The door is closed." }, NULL },
-        { 2, { CLOSED, PUSHED, LOCKED, NOTHING, "Locked." }, "door: Closed, pushed: two rows" },
-        { 0, { OPEN, PUSHED, CLOSED, SWING, "" }, "door: Open, pushed: no sentence" },
-        { 0, { OPEN, PUSHED, CLOSED, SWING, NULL }, "door: Open, pushed: no sentence" },
-        { 0, { OPEN, PUSHED, 3, SWING, "?" }, "door: Open, pushed: a number without a name" },
-        { 0, { OPEN, 2, CLOSED, SWING, "?" }, "door: Open, unknown: a number without a name" },
+        { 2,
+          { CLOSED, PUSHED, LOCKED, NOTHING, "Locked." },
+          "door: Closed, pushed: more than one row" },
+        { 0, { OPEN, PUSHED, CLOSED, SWING, "" }, "door: Open, pushed: row without a sentence" },
+        { 0, { OPEN, PUSHED, CLOSED, SWING, NULL }, "door: Open, pushed: row without a sentence" },
+        { 0, { OPEN, PUSHED, 3, SWING, "?" }, "door: Open, pushed: number without a name" },
+        { 0, { OPEN, 2, CLOSED, SWING, "?" }, "door: Open, unknown: number without a name" },
         { 2,
           { CLOSED, TURNED, OPEN, NOTHING, "Open." },
           "door: the state Locked is never reached" },

@@ -269,7 +269,7 @@ START_TEST(a_share_leaves_a_thread_to_the_other_groups) {
 END_TEST
 
 /* Long works do not take all threads in the end, one turn after the other. */
-START_TEST(whoever_has_the_fewest_threads_is_next) {
+START_TEST(the_group_with_the_fewest_threads_is_next) {
     struct worker_pool *pool = worker_pool_new("fewest", 3);
     struct play play;
 
@@ -294,7 +294,7 @@ START_TEST(whoever_has_the_fewest_threads_is_next) {
 END_TEST
 
 /* It is in front of its whole group, and keeps nobody else of that. */
-START_TEST(a_work_behind_its_key_keeps_nobody_of_its_group) {
+START_TEST(a_queued_key_does_not_block_other_items_of_its_group) {
     struct worker_pool *pool = worker_pool_new("behind", 2);
     sem_t gate, begun, other;
 
@@ -514,8 +514,8 @@ END_TEST
 CHECK_MAIN("worker", works_of_one_key_run_one_by_one_in_order,
            works_of_different_keys_and_of_none_run_at_the_same_time, key_is_copied,
            groups_take_turns_however_much_one_of_them_wants, a_group_that_is_alone_has_every_thread,
-           a_share_leaves_a_thread_to_the_other_groups, whoever_has_the_fewest_threads_is_next,
-           a_work_behind_its_key_keeps_nobody_of_its_group, delayed_work_is_of_its_group,
+           a_share_leaves_a_thread_to_the_other_groups, the_group_with_the_fewest_threads_is_next,
+           a_queued_key_does_not_block_other_items_of_its_group, delayed_work_is_of_its_group,
            delayed_work_runs_when_it_is_due_and_not_before,
            pending_counts_queued_and_running_but_not_delayed,
            stop_waits_for_what_runs_and_drops_the_rest, a_closed_pool_begins_nothing_more,

@@ -54,7 +54,7 @@ START_TEST(only_a_guest_defers) {
     for (size_t i = 0; i < LENGTH(prints); i++) {
         enum driver_outcome expected = prints[i].locked ? DRIVER_DEFERRED : DRIVER_FAILED;
 
-        ck_assert_int_eq(image_lock_told(prints[i].errors), prints[i].locked);
+        ck_assert_int_eq(image_lock_reported(prints[i].errors), prints[i].locked);
         fake(&bench, prints[i].errors, 1);
         ck_assert_int_eq(qemu_img_resize(bench.arena, &tool, "/d/f", "qcow2", GIB, &bench.err),
                          expected);

@@ -1,4 +1,4 @@
-#include "drivers/file/image_dig.h"
+#include "drivers/file/image_punch.h"
 #include "drivers/file/volume_file.h"
 
 #include "common/image_lock.h"
@@ -49,11 +49,11 @@ static void assert_same(const struct bench *bench, const char *one, const char *
 }
 
 static int dig(struct bench *bench, const char *name, bool qcow2) {
-    const struct image_dig how = { .qcow2 = qcow2 };
+    const struct image_punch how = { .qcow2 = qcow2 };
     autoclose int fd = open_file(bench, name);
 
     bench->err = (struct error){ .kind = ERROR_NONE };
-    return image_dig(fd, &how, &bench->err);
+    return image_punch(fd, &how, &bench->err);
 }
 
 static void assert_dug(struct bench *bench, const char *name, bool qcow2) {
@@ -391,7 +391,7 @@ static bool try_to_write(const struct driver_fence *fence) {
 /* Asked in the middle: a guest that starts meanwhile is refused by QEMU itself. */
 START_TEST(nobody_opens_it_for_writing_meanwhile) {
     const struct driver_fence fence = { .holds = try_to_write };
-    const struct image_dig how = { .fence = &fence };
+    const struct image_punch how = { .fence = &fence };
     autoplace struct place place;
     autoclose int fd = -1;
 
@@ -401,7 +401,7 @@ START_TEST(nobody_opens_it_for_writing_meanwhile) {
     tried = in(&place.bench, FILE_NAME);
     ck_assert_int_eq(image_lock_still(fd, &place.bench.err), IMAGE_LOCKED);
     opened = -1;
-    ck_assert_int_eq(image_dig(fd, &how, &place.bench.err), 0);
+    ck_assert_int_eq(image_punch(fd, &how, &place.bench.err), 0);
     ck_assert_int_eq(opened, 1);
 }
 END_TEST

@@ -7,7 +7,7 @@
 #include "common/image_holes.h"
 #include "drivers/driver_call.h"
 
-struct image_dig {
+struct image_punch {
     const struct driver_fence *fence;
     const struct driver_progress *progress;
     bool qcow2; /* else raw */
@@ -15,4 +15,4 @@ struct image_dig {
 
 /* Nobody writes to the file meanwhile, and `fd` holds the locks that see to it.  Flushed; at most
  * 5 MiB of memory.  ERROR_BAD_REQUEST: this file system takes no part of a file back. */
-int image_dig(int fd, const struct image_dig *how, struct error *err);
+int image_punch(int fd, const struct image_punch *how, struct error *err);

@@ -1,4 +1,4 @@
-#include "drivers/file/image_dig.h"
+#include "drivers/file/image_punch.h"
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -11,8 +11,8 @@
 #define TELL_EVERY_US ((int64_t)500000)
 
 struct dig {
-    struct image_digger digger;
-    const struct image_dig *how;
+    struct image_puncher puncher;
+    const struct image_punch *how;
     struct qcow2_use use; /* without bits: somebody may read every page */
     int64_t asked_us, told_us;
 };
@@ -32,20 +32,21 @@ static int may(void *arg, off_t at, struct error *err) {
     if (dig->told_us && now_us - dig->told_us < TELL_EVERY_US)
         return 0;
     dig->told_us = now_us;
-    return driver_progress_tell(dig->how->progress, at, dig->digger.length, err);
+    return driver_progress_tell(dig->how->progress, at, dig->puncher.length, err);
 }
 
 /* As many clusters at a time as their bits have room. */
 static int dig_qcow2(struct dig *dig, struct error *err) {
     autofree unsigned char *bits = malloc(QCOW2_USE_MOST / 8);
-    struct image_digger *digger = &dig->digger;
+    struct image_puncher *puncher = &dig->puncher;
     struct qcow2_use *use = &dig->use;
     off_t at = 0;
 
     assert(bits);
     use->bits = bits;
-    while (at < digger->length) {
-        int known = qcow2_use_read(digger->fd, (uint64_t)digger->length, dig->how->fence, use, err);
+    while (at < puncher->length) {
+        int known =
+            qcow2_use_read(puncher->fd, (uint64_t)puncher->length, dig->how->fence, use, err);
         off_t end;
 
         if (known < 0)
@@ -53,31 +54,32 @@ static int dig_qcow2(struct dig *dig, struct error *err) {
         if (known == 0)
             break;
         end = (off_t)((use->first + use->count) << use->cluster_bits);
-        if (((off_t)1 << use->cluster_bits) < digger->worth)
-            digger->worth = (off_t)1 << use->cluster_bits;
-        if (image_digger_dig(digger, at, end < digger->length ? end : digger->length, err) < 0)
+        if (((off_t)1 << use->cluster_bits) < puncher->worth)
+            puncher->worth = (off_t)1 << use->cluster_bits;
+        if (image_puncher_punch(puncher, at, end < puncher->length ? end : puncher->length, err) <
+            0)
             return -1;
         use->first += use->count;
         at = end;
     }
     use->bits = NULL;
-    return at < digger->length ? image_digger_dig(digger, at, digger->length, err) : 0;
+    return at < puncher->length ? image_puncher_punch(puncher, at, puncher->length, err) : 0;
 }
 
-int image_dig(int fd, const struct image_dig *how, struct error *err) {
+int image_punch(int fd, const struct image_punch *how, struct error *err) {
     struct dig dig = {
-        .digger = { .fd = fd, .worth = IMAGE_DIG_WORTH, .may = may, .is_read = is_read },
+        .puncher = { .fd = fd, .worth = IMAGE_PUNCH_WORTH, .may = may, .is_read = is_read },
         .how = how,
     };
     int result;
 
-    dig.digger.arg = &dig;
-    if (image_digger_begin(&dig.digger, err) < 0)
+    dig.puncher.arg = &dig;
+    if (image_puncher_begin(&dig.puncher, err) < 0)
         return -1;
-    result = image_digger_look(&dig.digger, err);
+    result = image_puncher_scan(&dig.puncher, err);
     if (result == 0)
         result = how->qcow2 ? dig_qcow2(&dig, err)
-                            : image_digger_dig(&dig.digger, 0, dig.digger.length, err);
-    image_digger_end(&dig.digger);
+                            : image_puncher_punch(&dig.puncher, 0, dig.puncher.length, err);
+    image_puncher_end(&dig.puncher);
     return result < 0 ? -1 : image_flush(fd, err);
 }
