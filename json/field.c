@@ -109,7 +109,7 @@ static bool has_any(const char *text, size_t size, bool (*is_one)(uint32_t chara
     return false;
 }
 
-/* The part of *text between blanks at both ends; moves *text, returns its size. */
+/* Returns the size of *text without blanks at both ends, and moves *text to its start. */
 static size_t trim(const char **text) {
     const char *start = *text;
     size_t size = strlen(start), kept = 0;

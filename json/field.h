@@ -19,7 +19,7 @@ enum field_type {
     FIELD_TYPE_TEXT,   /* const char *: a string of min…max characters */
     FIELD_TYPE_BOOL,   /* bool: true/false or one of the API's boolean words */
     FIELD_TYPE_UUID,   /* const char *: canonical lower-case form */
-    FIELD_TYPE_SIZE,   /* int64_t: an integer or its digits, min…max; no float */
+    FIELD_TYPE_SIZE,   /* int64_t: an integer or its digits, min…max; no fraction */
     FIELD_TYPE_INT,    /* int64_t: an integer only, min…max */
     FIELD_TYPE_META,   /* const json_t *: object of min…max strings (see FIELD_META…) */
     FIELD_TYPE_WORD,   /* const char *: one of `words` */
@@ -31,7 +31,7 @@ enum field_type {
 enum field_flags {
     FIELD_REQUIRED = 1 << 0,
     FIELD_NULLABLE = 1 << 1,    /* null counts as absent */
-    FIELD_TRIM = 1 << 2,        /* blanks at both ends go before the length is checked */
+    FIELD_TRIM = 1 << 2,        /* blanks at both ends are removed before the length is checked */
     FIELD_NOT_BLANK = 1 << 3,   /* not only blanks */
     FIELD_PRINTABLE = 1 << 4,   /* no control characters, no line breaks */
     FIELD_HOST_CHARS = 1 << 5,  /* a-zA-Z0-9-._#@:/+[] */
@@ -39,17 +39,18 @@ enum field_flags {
     FIELD_SPEC_KEYS = 1 << 7,   /* META: keys without blank and slash */
     FIELD_LONG_VALUES = 1 << 8, /* META: values up to 65535 bytes instead of 255 characters */
     FIELD_OR_TEXT = 1 << 9,     /* OBJECT: a string is accepted too */
-    FIELD_OTHERS = 1 << 10,     /* stands for every key that no row names: the last is stored */
+    FIELD_OTHERS = 1 << 10,     /* matches all keys without a row of their own; one of them is
+                                 * stored */
 };
 
 struct field {
     const char *name;
     enum field_type type;
     unsigned flags;
-    size_t offset;            /* of the member in the struct that is filled */
+    size_t offset;            /* of the member in the target struct */
     int64_t min, max;         /* TEXT, LIST and META: a max of 0 is no bound */
     const char *const *words; /* FIELD_TYPE_WORD: ended with NULL */
-    unsigned since; /* first minor microversion that knows the field; before it is unknown */
+    unsigned since;           /* first minor microversion with the field; unknown before */
 };
 
 #define FIELD_MAX_SIZE_GB 2147483647
@@ -97,5 +98,5 @@ int field_read(struct arena *arena, const struct field *field, const json_t *val
 
 #define FIELD_SHOWN_SIZE 272
 
-/* Quotes a client's text for a message, shortened to 64 characters; returns `shown`. */
+/* Quotes a client's text for a message, truncated to 64 characters; returns `shown`. */
 const char *field_show(char shown[FIELD_SHOWN_SIZE], const char *text);

@@ -14,7 +14,7 @@ static void put_bounds(json_t *schema, const char *least, const char *most,
         json_object_set_new(schema, most, json_integer(field->max));
 }
 
-/* Blanks at both ends do not count: the bounds are those of what stands between. */
+/* Blanks at both ends do not count: the bounds apply to the text between them. */
 static json_t *trimmed_pattern(const struct field *field) {
     char most[32] = "";
 

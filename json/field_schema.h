@@ -1,6 +1,6 @@
 /*
- * A row of a table of fields as JSON Schema (2020-12): what field_read() takes, for readers of the
- * API's description.  What a schema cannot say is left open, never closed.
+ * A row of a table of fields as JSON Schema (2020-12), for the description of the API: accepts all
+ * that field_read() accepts.  Constraints that a schema cannot express are omitted.
  */
 #pragma once
 

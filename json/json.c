@@ -10,8 +10,8 @@
 #define DEPTH_MOST ((size_t)64)
 #define SIZE_MOST  ((size_t)16 * 1024 * 1024)
 
-/* Does the text nest deeper than allowed?  Looks at brackets outside of strings only, before the
- * parser recurses; whether they match is the parser's business. */
+/* Checks the nesting before the parser recurses, by brackets outside of strings; whether they match
+ * is checked by the parser. */
 static bool is_too_deep(const char *text, size_t size) {
     size_t depth = 0;
     bool in_string = false;
@@ -51,8 +51,8 @@ char *json_text(struct arena *arena, const json_t *tree) {
     return text;
 }
 
-/* jansson quotes the text behind its reason, "… near 'text'": that may be a secret, and messages go
- * into logs. */
+/* jansson appends the text to its reason, "… near 'text'": it may contain a secret, and messages
+ * are logged. */
 static int refuse_text(const json_error_t *failure, struct error *err) {
     const char *quote = strstr(failure->text, " near '");
     size_t length = quote ? (size_t)(quote - failure->text) : strlen(failure->text);
@@ -94,7 +94,7 @@ static int decode_field(struct arena *arena, const json_t *object, const char *w
     return field_read(arena, field, value, (char *)ret + field->offset, err);
 }
 
-/* The row that says what stands below the key; NULL: none. */
+/* The row of the objects below the key; NULL: none. */
 static const struct field *field_of(const struct field *fields, unsigned minor, const char *key) {
     const struct field *others = NULL;
 
@@ -122,7 +122,7 @@ static int refuse_unknown(const struct field *fields, unsigned minor, const char
                      shown, what, nearest.word);
 }
 
-/* Keys that no row names: read by the row that stands for them, or refused. */
+/* Keys without a row: read by the FIELD_OTHERS row, or refused. */
 static int decode_others(struct arena *arena, const json_t *object, const char *what,
                          const struct field *fields, unsigned minor, bool strict, void *ret,
                          struct error *err) {

@@ -1,11 +1,11 @@
 /*
- * Decodes a JSON object into a C struct by a table of fields, checking everything that a schema can
- * say; so a handler holds only meaning.  The message of a refusal names the field, the value and
- * what is wrong (ERROR_BAD_REQUEST).
+ * Decodes a JSON object into a C struct by a table of fields, and checks everything that a schema
+ * can express, so that handlers contain only the operation.  The message of a refusal names the
+ * field, the value and the reason (ERROR_BAD_REQUEST).
  *
- * Type words are those of the Block Storage API: see json/field.h.  A member of an absent field
- * keeps 0/NULL/false; whether the client sent it is asked with json_has().  Text and trees belong
- * to the arena and to `object`.
+ * The type words are those of the Block Storage API: see json/field.h.  The member of an absent
+ * field keeps 0/NULL/false; json_has() tells whether the client sent it.  Text and trees belong to
+ * the arena and to `object`.
  */
 #pragma once
 
@@ -13,9 +13,9 @@
 #include "json/word.h"
 
 /*
- * Decodes `object` (must be a JSON object, else refused as `what`) into *ret by `fields`.
- * Fields with since > minor do not exist.  strict: keys that no field names are refused.
- * Returns 0 or -1 (ERROR_BAD_REQUEST).
+ * Decodes `object` (must be a JSON object, otherwise refused as `what`) into *ret by `fields`.
+ * Fields with since > minor do not exist.  strict: unknown keys are refused.  Returns 0 or -1
+ * (ERROR_BAD_REQUEST).
  */
 int json_decode(struct arena *arena, const json_t *object, const char *what,
                 const struct field *fields, unsigned minor, bool strict, void *ret,
@@ -24,18 +24,18 @@ int json_decode(struct arena *arena, const json_t *object, const char *what,
 /* Did the client send this key (even as null)? */
 bool json_has(const json_t *object, const char *key);
 
-/* A member that is text; NULL: there is none. */
+/* The value of a text member; NULL: there is none. */
 const char *json_text_of(const json_t *object, const char *key);
-/* Members by a path of keys with dots between them ("spec.policy.provision"), of trees that were
- * checked where they were written.  NULL, 0 and false: there is none, or it is of another type. */
+/* Members by a path of keys separated by dots ("spec.policy.provision"), of trees that were
+ * validated when they were written.  NULL, 0 and false: there is none, or it has another type. */
 json_t *json_at(const json_t *tree, const char *path);
 const char *json_text_at(const json_t *tree, const char *path);
 int64_t json_int_at(const json_t *tree, const char *path);
 int64_t json_bytes_at(const json_t *tree, const char *path); /* of a quantity (P15) in a text */
 bool json_true_at(const json_t *tree, const char *path);
-/* An array with this text among its elements. */
+/* Does the array contain this text? */
 bool json_list_has(const json_t *list, const char *text);
-/* Is it there, and that text? */
+/* Does the member exist with that text? */
 bool json_text_is(const json_t *object, const char *key, const char *text);
 
 /*
@@ -44,7 +44,7 @@ bool json_text_is(const json_t *object, const char *key, const char *text);
  */
 json_t *json_parse(struct arena *arena, const char *text, size_t size, struct error *err);
 
-/* The reference is the arena's from now on. */
+/* The arena takes over the reference. */
 json_t *json_keep(struct arena *arena, json_t *tree);
-/* As compact text, in the arena. */
+/* Compact text, in the arena. */
 char *json_text(struct arena *arena, const json_t *tree);

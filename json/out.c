@@ -53,7 +53,7 @@ static void grow(struct json_out *out, size_t more) {
     out->room = room;
 }
 
-/* The end of the text, with room for `more` bytes behind it. */
+/* The end of the text, with space for `more` bytes after it. */
 static inline char *make_room(struct json_out *out, size_t more) {
     if (out->room - out->size < more)
         grow(out, more);
@@ -111,7 +111,7 @@ void out_end_array(struct json_out *out) {
 #define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* Are eight bytes ASCII without control characters, quotes and backslashes?  Each term sets the top
- * bit of a byte that is not; a borrow may accuse a good byte too, but acquits none. */
+ * bit of a byte that is not.  A borrow may set it for a plain byte, but never clears it. */
 static inline bool is_plain(uint64_t bytes) {
     uint64_t quotes = bytes ^ EACH_BYTE('"'), backslashes = bytes ^ EACH_BYTE('\\');
 
@@ -120,7 +120,7 @@ static inline bool is_plain(uint64_t bytes) {
             EACH_BYTE(0x80)) == 0;
 }
 
-/* Copies plain text, eight bytes at a time, and returns how much of it there is. */
+/* Copies plain text, eight bytes at a time; returns its length. */
 static size_t put_plain(struct json_out *out, const char *text, size_t size) {
     char *to = make_room(out, size);
     size_t done = 0;
@@ -161,7 +161,7 @@ static void put_escaped(struct json_out *out, unsigned char byte) {
     out->size += 6;
 }
 
-/* Writes what put_plain() stopped at: one character; returns how many bytes it took. */
+/* Writes the character at which put_plain() stopped; returns its length in the input. */
 static size_t put_special(struct json_out *out, const char *text, size_t size) {
     uint32_t character;
     size_t length = utf8_next(text, size, &character);
@@ -201,7 +201,7 @@ void out_key_n(struct json_out *out, const char *literal, size_t length) {
     out->comma = false;
 }
 
-/* A copy of known size is a few moves; what is too much of it the next value writes over. */
+/* A copy of constant size is a few moves; the excess is overwritten by the next value. */
 void out_key_ready(struct json_out *out, const char text[OUT_KEY_ROOM], size_t length) {
     char *to = make_room(out, OUT_KEY_ROOM + 1);
 
@@ -260,8 +260,7 @@ void out_int(struct json_out *out, int64_t value) {
     out_raw(out, start, (size_t)(digits + sizeof(digits) - start));
 }
 
-/* The shortest of two forms that reads back as the same number, always recognizable as a real one.
- */
+/* The shorter of two forms that reads back as the same number, always recognizable as a real. */
 void out_double(struct json_out *out, double value) {
     char text[40];
 
@@ -306,7 +305,8 @@ static void put_array(struct json_out *out, const json_t *array) {
     out_end_array(out);
 }
 
-/* Recursion ends: trees from clients are bounded in depth by json_parse(), others are ours. */
+/* The recursion is bounded: json_parse() limits the depth of clients' trees, the others are built
+ * by the service. */
 void out_value(struct json_out *out, const json_t *value) {
     if (json_is_object(value))
         put_object(out, (json_t *)value);

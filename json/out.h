@@ -1,11 +1,11 @@
 /*
- * Writes JSON text straight into one growing buffer: no tree is built, so a page of a thousand
- * volumes costs what its bytes cost.  Keys are C literals written as they are (out_key) or text
- * that is escaped (out_key_text).  Commas are kept by the writer.  Invalid UTF-8 in values is
- * replaced by U+FFFD, so the output is always valid JSON.
+ * Writes JSON text into one growing buffer without building a tree, so that a page of a thousand
+ * volumes costs only its bytes.  Keys are C literals written unchanged (out_key) or text that is
+ * escaped (out_key_text). The writer inserts the commas.  Invalid UTF-8 in values is replaced by
+ * U+FFFD, so the output is always valid JSON.
  *
- * Memory comes from the arena and dies with it.  A large text has memory of its own, which grows
- * without leaving outgrown copies in the arena.  One writer belongs to one thread.
+ * Memory is of the arena.  A large text has memory of its own, which grows without leaving old
+ * copies in the arena.  A writer belongs to one thread.
  */
 #pragma once
 
@@ -19,17 +19,17 @@
 struct json_out {
     struct arena *arena;
     char *text;  /* not ended with '\0' until json_out_text() */
-    char **heap; /* where a large text is, which grows in place; NULL: the arena has it */
+    char **heap; /* memory of a large text, which grows in place; NULL: the text is in the arena */
     size_t size, room;
     bool wrapped; /* by json_out_begin() */
-    bool comma;   /* something stands before the next value at this level */
+    bool comma;   /* a comma is needed before the next value of this level */
 };
 
 void json_out_init(struct json_out *out, struct arena *arena, size_t room);
-const char *json_out_text(struct json_out *out); /* ended with '\0'; stays owned by the arena */
+const char *json_out_text(struct json_out *out); /* ended with '\0'; owned by the arena */
 
-/* The text of one object, or of {"key": {…}} when there is a key: what follows is written into the
- * inner one until json_out_end(), which returns the text. */
+/* Starts the text of one object, or of {"key": {…}} when there is a key: the following members
+ * belong to the inner object until json_out_end(), which returns the text. */
 void json_out_begin(struct json_out *out, struct arena *arena, const char *key);
 const char *json_out_end(struct json_out *out);
 
@@ -42,7 +42,7 @@ void out_end_array(struct json_out *out);
 void out_key_n(struct json_out *out, const char *literal, size_t length);
 #define out_key(out, literal) out_key_n(out, "" literal "", sizeof(literal) - 1)
 void out_key_text(struct json_out *out, const char *key);
-/* The same of a table: "\"name\":", of `length` characters, in so much room. */
+/* The same for tables: "\"name\":", of `length` characters, padded to OUT_KEY_ROOM. */
 #define OUT_KEY_ROOM 48
 void out_key_ready(struct json_out *out, const char text[OUT_KEY_ROOM], size_t length);
 

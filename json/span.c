@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
-/* ---- what stands behind; NULL: the text has ended before ---- */
+/* ---- the text after a value; NULL: unexpected end ---- */
 
 static const char *behind_blanks(const char *at, const char *end) {
     while (at < end && memchr(" \t\r\n", *at, 4))
@@ -47,7 +47,7 @@ static const char *behind_value(const char *at, const char *end) {
     return NULL;
 }
 
-/* Of a list or an object: where its next value begins; NULL: that was the last. */
+/* The start of the next value of a list or an object; NULL: that was the last. */
 static const char *next_begin(struct json_span rest, const char *signs) {
     const char *at = behind_blanks(rest.begin, rest.end);
 
@@ -57,7 +57,7 @@ static const char *next_begin(struct json_span rest, const char *signs) {
     return at < rest.end ? at : NULL;
 }
 
-/* ---- finding ---- */
+/* ---- search ---- */
 
 bool json_span_next(struct json_span *list, struct json_span *ret) {
     const char *begin = next_begin(*list, "[,"), *end;
@@ -70,7 +70,7 @@ bool json_span_next(struct json_span *list, struct json_span *ret) {
     return true;
 }
 
-/* The next member: its name, and its value. */
+/* The next member: its name and its value. */
 static bool next_member(struct json_span *object, struct json_span *ret_name,
                         struct json_span *ret) {
     const char *begin = next_begin(*object, "{,"), *end;

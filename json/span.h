@@ -1,7 +1,6 @@
 /*
- * Values within a text of JSON, found without being read: whatever nests, is long or no number of
- * ours in a value keeps nobody from those beside it.  What is found is a piece of the text; whether
- * it is JSON is seen by whoever reads it.
+ * Finds values in JSON text without parsing them: deep nesting, long texts or unsupported numbers
+ * in one value do not affect the others.  A result is a part of the text; its reader validates it.
  */
 #pragma once
 
@@ -14,11 +13,11 @@ struct json_span {
     const char *begin, *end;
 };
 
-/* The value of an object's member, the first of this name; false: there is none. */
+/* The value of the object's first member with this name; false: there is none. */
 bool json_span_member(struct json_span object, const char *name, struct json_span *ret);
 
-/* The next item of a list, which is the rest of it from then on; false: there is none. */
+/* The next item of a list, which is advanced; false: there is none. */
 bool json_span_next(struct json_span *list, struct json_span *ret);
 
-/* What a string says, in the arena; NULL: it is none. */
+/* The value of a string, in the arena; NULL: not a string. */
 const char *json_span_text(struct arena *arena, struct json_span value);

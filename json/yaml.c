@@ -17,7 +17,7 @@
 
 struct reader {
     yaml_parser_t parser;
-    yaml_event_t event; /* the one that is looked at */
+    yaml_event_t event; /* the current event */
     bool has_event;
     unsigned depth;
     struct error *err;
@@ -53,7 +53,7 @@ static bool is_one_of(const char *text, const char *const *words) {
     return false;
 }
 
-/* Digits of the base, all of them; of more than JSON's integers can hold it is text. */
+/* Digits of the base only; a number beyond JSON's integers is text. */
 static json_t *read_integer(const char *text) {
     const char *digits = text + (*text == '-' || *text == '+');
     int base = 10;
@@ -107,7 +107,7 @@ static const char *scalar_text(const struct reader *reader) {
     return (const char *)reader->event.data.scalar.value;
 }
 
-/* What the event says; text where it is nothing else. */
+/* The value of the event; text if it is nothing else. */
 static json_t *scalar_value(const struct reader *reader) {
     size_t length = reader->event.data.scalar.length;
     json_t *value = NULL;
@@ -129,7 +129,7 @@ static int check_scalar(struct reader *reader) {
 
 static int read_node(struct reader *reader, json_t **ret);
 
-/* A copy, for free(); NULL: refused. */
+/* A copy, to be freed; NULL: refused. */
 static char *read_key(struct reader *reader, json_t *object) {
     if (reader->event.type != YAML_SCALAR_EVENT) {
         refuse(reader, "a key is no plain text");
@@ -144,7 +144,7 @@ static char *read_key(struct reader *reader, json_t *object) {
     return heap_text(scalar_text(reader));
 }
 
-/* Its first event is looked at; its last one is when it returns. */
+/* Called with its first event current; returns with its last one. */
 static int read_mapping(struct reader *reader, json_t *object) {
     while (next_event(reader) == 0) {
         autofree char *key = NULL;
@@ -193,7 +193,7 @@ static int read_collection(struct reader *reader, json_t **ret) {
     return result;
 }
 
-/* What begins with the event that is looked at; *ret is the caller's. */
+/* Reads the node that starts with the current event; *ret belongs to the caller. */
 static int read_node(struct reader *reader, json_t **ret) {
     switch (reader->event.type) {
     case YAML_SCALAR_EVENT:

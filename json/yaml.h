@@ -1,10 +1,10 @@
 /*
- * YAML as the JSON that it says: what people write documents in.
+ * Reads YAML documents as JSON.
  *
- * Of YAML 1.2 the core schema is understood: plain null, true, 12, 0x1f, 1.5 are values, everything
- * in quotes is text, and so are yes, on and 08.  Anchors, aliases and tags are refused (an alias
- * of aliases makes gigabytes of a line), as are keys that are no scalars or stand twice, numbers
- * that JSON does not have, and what nests deeper than 64.
+ * Supported is the core schema of YAML 1.2: plain null, true, 12, 0x1f, 1.5 are values; quoted
+ * scalars and yes, on and 08 are text.  Refused are anchors, aliases and tags (an alias of aliases
+ * expands to gigabytes), keys that are not scalars, duplicate keys, numbers without a JSON form,
+ * and nesting deeper than 64.
  */
 #pragma once
 
@@ -14,6 +14,6 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/* The documents of `text` that are not empty, as an array in the arena.  NULL: ERROR_BAD_REQUEST,
- * with line and column. */
+/* The non-empty documents of `text`, as an array in the arena.  NULL: ERROR_BAD_REQUEST, with line
+ * and column. */
 json_t *yaml_read(struct arena *arena, const char *text, size_t size, struct error *err);

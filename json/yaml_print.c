@@ -10,7 +10,7 @@
 
 #define INDENT 2
 
-/* Of both versions; ASCII case does not count. */
+/* Of YAML 1.1 and 1.2; ASCII case does not count. */
 static bool is_other_word(const char *text) {
     static const char *const words[] = {
         "true", "false", "yes", "no", "on", "off", "null", "y", "n"
@@ -22,7 +22,7 @@ static bool is_other_word(const char *text) {
     return false;
 }
 
-/* Begins with a letter, and nothing in it means anything. */
+/* Starts with a letter and has no special characters. */
 static bool is_plain(const char *text) {
     size_t length = strlen(text);
 
@@ -46,7 +46,7 @@ static void print_text(const char *text, FILE *out) {
 
 static void print_value(const json_t *value, int column, FILE *out);
 
-/* Where the first of it begins, the line stands at its column already. */
+/* Called at `column` of the line of its first member. */
 static void print_object(const json_t *object, int column, FILE *out) {
     bool first = true;
     const char *key;
@@ -65,7 +65,7 @@ static bool is_block(const json_t *value) {
     return json_object_size(value) > 0 || json_array_size(value) > 0;
 }
 
-/* Each member begins behind its hyphen. */
+/* Each member starts after its hyphen. */
 static void print_list(const json_t *list, int column, FILE *out) {
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *value = json_array_get(list, i);
@@ -80,7 +80,7 @@ static void print_list(const json_t *list, int column, FILE *out) {
     }
 }
 
-/* What stands behind "key:" or "-", with the end of its line. */
+/* The value after "key:" or "-", with the line break. */
 static void print_value(const json_t *value, int column, FILE *out) {
     putc(is_block(value) ? '\n' : ' ', out);
     if (json_object_size(value) > 0) {

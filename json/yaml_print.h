@@ -1,11 +1,11 @@
 /*
- * Trees as YAML for people: block style, in the order in which they were made.  Who reads it by the
- * rules of 1.1 finds the same as by those of 1.2: a word that is not itself in both is quoted.
+ * Prints trees as YAML: block style, members in their order of insertion.  Parsers of YAML 1.1 and
+ * 1.2 read the same values: a word with another meaning in either is quoted.
  */
 #pragma once
 
 #include <jansson.h>
 #include <stdio.h>
 
-/* One document, without the line between documents. */
+/* One document, without the separator between documents. */
 void yaml_print(const json_t *tree, FILE *out);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-START_TEST(yaml_is_the_json_that_it_says) {
+START_TEST(yaml_is_read_as_the_equivalent_json) {
     static const char *const cases[][2] = {
         { "", "[]" },
         { "---\n...\n---\n# nothing\n", "[]" },
@@ -84,5 +84,5 @@ START_TEST(depth_and_size_are_bounded) {
 }
 END_TEST
 
-CHECK_MAIN("yaml", yaml_is_the_json_that_it_says, what_is_not_understood_is_told_with_its_place,
-           depth_and_size_are_bounded)
+CHECK_MAIN("yaml", yaml_is_read_as_the_equivalent_json,
+           what_is_not_understood_is_told_with_its_place, depth_and_size_are_bounded)

@@ -24,7 +24,7 @@ static char *printed(struct arena *arena, const char *json) {
     return kept;
 }
 
-START_TEST(the_form_is_of_people) {
+START_TEST(documents_are_printed_in_block_style) {
     autoarena struct arena *arena = arena_new();
 
     ck_assert_str_eq(printed(arena, "{\"a\":{\"b\":[1,{\"c\":\"on\",\"d\":[]},[2]],\"e\":{}},"
@@ -56,4 +56,4 @@ START_TEST(all_reads_back_as_it_was) {
 }
 END_TEST
 
-CHECK_MAIN("yaml_print", the_form_is_of_people, all_reads_back_as_it_was)
+CHECK_MAIN("yaml_print", documents_are_printed_in_block_style, all_reads_back_as_it_was)
