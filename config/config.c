@@ -17,7 +17,7 @@ struct config {
     const char *file; /* NULL: none was read */
 };
 
-/* ---- finding ---- */
+/* ---- search ---- */
 
 static int compare_values(const void *a, const void *b) {
     const struct value *left = a, *right = b;
@@ -58,7 +58,7 @@ static struct value *find_alike(const struct config *config, const char *section
     return value;
 }
 
-/* ---- what is unknown ---- */
+/* ---- unknown names ---- */
 
 static bool has_section(const struct config *config, const char *section) {
     for (size_t i = 0; i < config->count; i++) {
@@ -136,8 +136,8 @@ static const char *environment_name(struct arena *arena, const char *section, co
     return name;
 }
 
-/* A variable that is set to nothing counts as not set.  Names that are no option are none of ours:
- * container platforms put SCORIA_SERVICE_HOST and the like into the environment. */
+/* An empty variable counts as not set.  Unknown names are ignored: container platforms set
+ * SCORIA_SERVICE_HOST and the like. */
 static int apply_environment(struct config *config, struct error *err) {
     for (size_t i = 0; i < config->count; i++) {
         struct value *value = &config->values[i];
@@ -152,7 +152,7 @@ static int apply_environment(struct config *config, struct error *err) {
     return 0;
 }
 
-/* "--section.key=value": the key begins behind the last dot before '='. */
+/* "--section.key=value": the key starts after the last dot before '='. */
 static struct option_line split_argument(struct arena *arena, const char *argument) {
     size_t length = strcspn(argument, "=");
 
@@ -201,7 +201,7 @@ static void add_value(struct config *config, const char *section, const struct o
     value->given = false;
 }
 
-/* What the sources say of the names in a list, before the values exist. */
+/* The names in a list as the sources set them, before the values exist. */
 static const char **find_names(struct arena *arena, const struct option_list *list,
                                const struct option_names *named, const struct option_line *lines,
                                const char *const *arguments) {

@@ -32,8 +32,7 @@ const struct option *option_list_find(const struct option_list *list, const char
     return NULL;
 }
 
-/* Behind the last option of its section; a new section comes behind all but those of option_names.
- */
+/* After the last option of its section; a new section is placed before those of option_names. */
 static size_t find_place(const struct option_list *list, const char *section) {
     size_t place = 0;
 
@@ -76,7 +75,7 @@ struct option_list option_list_make(struct arena *arena, const struct option *co
     return list;
 }
 
-/* ---- words for people ---- */
+/* ---- descriptions ---- */
 
 static const char *describe_range(struct arena *arena, const struct option *option,
                                   const char *what) {

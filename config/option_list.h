@@ -1,5 +1,5 @@
 /*
- * The options of all tables as one list, in words for people.
+ * The options of all tables as one list, with descriptions of their values.
  */
 #pragma once
 
@@ -8,8 +8,8 @@
 
 #include <stddef.h>
 
-/* Sections stay together: DEFAULT first, those of option_names last, the others as they come.  A
- * key that several tables describe (drivers do) stands once, as the first of them says. */
+/* Grouped by section: DEFAULT first, those of option_names last, the others in order of appearance.
+ * A key in several tables (of drivers) is listed once, with its first description. */
 struct option_list {
     const struct option **options;
     size_t count;
@@ -19,5 +19,5 @@ struct option_list option_list_make(struct arena *arena, const struct option *co
 const struct option *option_list_find(const struct option_list *list, const char *section,
                                       const char *key);
 
-/* What a value must be: "an integer from 1 to 10", "one of a, b", … */
+/* The accepted values: "an integer from 1 to 10", "one of a, b", … */
 const char *option_describe(struct arena *arena, const struct option *option);

@@ -13,7 +13,7 @@ static bool begins_section(const struct option_list *list, size_t i) {
 
 /* ---- sample ---- */
 
-/* As comment lines, broken at blanks. */
+/* As comment lines, wrapped at blanks. */
 static void print_comment(const char *text, FILE *out) {
     size_t column = 0;
 
@@ -31,7 +31,7 @@ static void print_comment(const char *text, FILE *out) {
         fputc('\n', out);
 }
 
-/* The name of a backend's section is the user's: as it stands the sample has none. */
+/* Backend sections are named by the user: the sample shows them commented out. */
 static void print_section(struct arena *arena, const struct option *option, FILE *out) {
     const struct option_names *names = option_names_of(option->section);
 
@@ -70,8 +70,7 @@ void option_print_sample(const struct option *const *tables, FILE *out) {
 
 /* ---- man page ---- */
 
-/* roff reads backslashes anywhere, dots and quotes at the start of a line, and hyphens as dashes.
- */
+/* roff interprets backslashes anywhere, dots and quotes at the start of a line, and hyphens. */
 static void print_roff(const char *text, FILE *out) {
     if (*text == '.' || *text == '\'')
         fputs("\\&", out);
@@ -118,7 +117,7 @@ void option_print_man(const struct option *const *tables, FILE *out) {
 
 /* ---- usage ---- */
 
-/* Broken at blanks, behind a margin. */
+/* Wrapped at blanks, with a margin. */
 static void print_indented(const char *text, FILE *out) {
     enum { MARGIN = 6 };
     int column = 0;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* min == max: no range was given; seconds are never less than none. */
+/* min == max: no range; seconds are never negative. */
 static bool parse_integer(struct value *value, const char *text) {
     const struct option *option = value->option;
     char *end;

@@ -1,5 +1,5 @@
 /*
- * The value of one option: what a text means by the option's type.
+ * The value of one option, parsed by the option's type.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 /* One key of one section, resolved. */
 struct value {
-    const char *section; /* of a backend's option: the backend's name */
+    const char *section; /* of a backend's option: the name of the backend */
     const struct option *option;
     const char *text; /* NULL: unset */
     bool given;
@@ -18,10 +18,10 @@ struct value {
     const char **items; /* of a list; ended with NULL */
 };
 
-/* `place` says where the text stands: "/etc/x.conf:12", "environment SCORIA_X",
- * "command line --x".  ERROR_BAD_REQUEST: no value of the option, and nothing has changed. */
+/* `place` is the origin of the text: "/etc/x.conf:12", "environment SCORIA_X", "command line --x".
+ * ERROR_BAD_REQUEST: not a value of the option, and nothing has changed. */
 int value_assign(struct arena *arena, struct value *value, const char *text, const char *place,
                  struct error *err);
 
-/* Items between commas, trimmed, without empty ones; ended with NULL. */
+/* Items separated by commas, trimmed, without empty ones; ended with NULL. */
 const char **value_split_list(struct arena *arena, const char *text);

@@ -96,7 +96,7 @@ static void assert_refused(const char *text, const char *message) {
 
 /* ---- values ---- */
 
-START_TEST(fallbacks_hold_when_nobody_says_anything) {
+START_TEST(defaults_apply_without_file_and_arguments) {
     struct config *config = NULL;
     struct error err;
 
@@ -510,7 +510,7 @@ START_TEST(man_page_part_is_escaped) {
 }
 END_TEST
 
-CHECK_MAIN("option", fallbacks_hold_when_nobody_says_anything, file_is_read_as_cinder_writes_it,
+CHECK_MAIN("option", defaults_apply_without_file_and_arguments, file_is_read_as_cinder_writes_it,
            long_lines_are_whole, boolean_words_are_known_in_any_case,
            lists_are_trimmed_and_empty_items_fall_out, command_line_wins_over_environment_over_file,
            arguments_take_hyphens_sections_and_bare_switches, set_acts_as_the_command_line,
