@@ -104,7 +104,7 @@ def glossary(root, held):
     wrong, folder, names = [], None, {}
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     for number, line in enumerate(lines, 1):
-        heading = re.match(r"## `(\w+)/`", line)
+        heading = re.match(r"## `([\w/]+)/`", line)
         if line.startswith("## "):
             folder = heading.group(1) if heading else None
             if folder:
