@@ -11,9 +11,7 @@
 #include "declared/definition.h"
 #include "declared/phases.h"
 #include "policy/rule.h"
-#include "replication/node/controller_states.h"
-#include "replication/node/forced_recovery.h"
-#include "replication/node/pool_states.h"
+#include "replication/node/state_tables.h"
 #include "json/yaml_print.h"
 
 #include <stdio.h>
@@ -74,8 +72,8 @@ static int print_states(const struct config *config, bool json) {
     (void)json;
     for (const struct state_table *const *table = phase_tables; *table; table++)
         printf("%s\n", state_table_text(*table, arena));
-    printf("%s\n%s\n%s", state_table_text(&pool_states, arena),
-           state_table_text(&controller_states, arena), state_table_text(&forced_states, arena));
+    for (const struct state_table *const *table = node_tables; *table; table++)
+        printf("%s%s", table > node_tables ? "\n" : "", state_table_text(*table, arena));
     return EXIT_SUCCESS;
 }
 

@@ -4,6 +4,7 @@ libscoria_a_SOURCES += \
 	replication/engine/epoch.c replication/engine/epoch.h \
 	replication/engine/file_node.c replication/engine/file_node.h \
 	replication/engine/generation.c replication/engine/generation.h \
+	replication/engine/job_states.c replication/engine/job_states.h \
 	replication/engine/justify.c replication/engine/justify.h \
 	replication/engine/nbd_client.c replication/engine/nbd_client.h \
 	replication/engine/qmp.c replication/engine/qmp.h \
@@ -17,7 +18,7 @@ libscoria_a_SOURCES += \
 	replication/engine/replica_snapshot.c replication/engine/replica_snapshot.h \
 	replication/engine/replica_state.c \
 	replication/engine/target.c replication/engine/target.h replication/engine/target.private.h \
-	replication/engine/target_file.c replication/engine/target_graph.c replication/engine/target_logs.c replication/engine/target_member.c \
+	replication/engine/target_file.c replication/engine/target_graph.c replication/engine/target_job.c replication/engine/target_logs.c replication/engine/target_member.c \
 	replication/engine/target_rebuild.c replication/engine/target_revert.c \
 	replication/engine/target_repair.c replication/engine/target_salvage.c replication/engine/target_scale.c replication/engine/target_scrub.c replication/engine/target_serve.c \
 	replication/engine/target_snapshot.c replication/engine/target_state.c replication/engine/target_watch.c \
@@ -58,6 +59,7 @@ libscoria_a_SOURCES += \
 	replication/node/room.c replication/node/room.h \
 	replication/node/session_ends.c replication/node/session_ends.h \
 	replication/node/sessions.c replication/node/sessions.h \
+	replication/node/state_tables.c replication/node/state_tables.h \
 	replication/node/target_health.c replication/node/target_health.h \
 	replication/node/target_text.c replication/node/target_text.h \
 	replication/node/targets.c replication/node/targets.h \
@@ -105,6 +107,7 @@ slow_tests += \
 	tests/unit/replication/node/test_gates
 check_PROGRAMS += \
 	tests/unit/replication/engine/test_generation \
+	tests/unit/replication/engine/test_job_states \
 	tests/unit/replication/engine/test_justify \
 	tests/unit/replication/engine/test_qmp \
 	tests/unit/replication/engine/test_quorum \

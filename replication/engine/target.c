@@ -151,33 +151,13 @@ int target_launch(struct target *target, struct error *err) {
     return target_connect(target, err);
 }
 
-void target_begin_job(struct target *target, enum target_job job) {
-    target->job = job;
-    target->job_error = (struct error){ 0 };
-    target->done_bytes = target->total_bytes = 0;
-    target->failures_before = target->failures;
-    target->fine = false;
-}
-
-bool target_is_busy(const struct target *target) {
-    return target->job == TARGET_REBUILD || target->job == TARGET_SNAPSHOT ||
-           target->job == TARGET_REVERT || target->job == TARGET_REPAIR;
-}
-
-int target_refuse_busy(const struct target *target, struct error *err) {
-    return error_set(err, ERROR_CONFLICT, "The volume %s is being copied already.", target->volume);
-}
-
 int target_kill(struct target *target, struct error *err) {
     qmp_close(target->qmp);
     target->qmp = NULL;
     if (daemon_kill(target->run, target->timeout_ms, err) < 0)
         return -1;
     target->state = TARGET_DOWN;
-    if (target_is_busy(target) && !target->joins) {
-        target->job += TARGET_REBUILD_FAILED - TARGET_REBUILD;
-        error_set(&target->job_error, ERROR_UNAVAILABLE, "the storage daemon has ended");
-    }
+    target_job_next(target, JOB_DAEMON_ENDED);
     return 0;
 }
 

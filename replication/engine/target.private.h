@@ -1,12 +1,13 @@
 /*
  * A target from inside: target.c has what is asked of it, target_serve.c begins and ends serving,
  * target_state.c writes generations, target_salvage.c makes one replica the volume,
- * target_graph.c builds the daemon's nodes, target_file.c those of the file's,
- * target_rebuild.c and target_watch.c are what they are called.
+ * target_graph.c builds the daemon's nodes, target_file.c those of the file's, target_job.c knows
+ * how far the job is, target_rebuild.c and target_watch.c are what they are called.
  */
 #pragma once
 
 #include "replication/engine/file_node.h"
+#include "replication/engine/job_states.h"
 #include "replication/engine/qmp.h"
 #include "replication/engine/quorum.h"
 #include "replication/engine/replica_access.h"
@@ -72,24 +73,19 @@ struct target {
     int64_t compared_bytes; /* since the last one, from the beginning on; */
     bool undecided;         /* and a block had no majority */
     int64_t failures;
-    bool fine; /* a rebuild, or a repair, reads single blocks */
-    enum target_job job;
+    enum target_job job; /* its kind: TARGET_NO_JOB, or what it is called while it runs */
+    unsigned job_state;  /* enum job_state, as target_job_next() has made it */
     int64_t speed, failures_before;
-    unsigned rebuilt; /* index of a member */
-    bool grows;       /* one more is wanted with it */
-    bool apart;       /* it has no place in this daemon: the next one has another threshold */
-    bool completing;  /* the replica was told to take its place */
-    bool joins;       /* it has everything, and votes from the next start on, */
-    struct generation_id joins_after; /* if that is the next but this one */
+    unsigned rebuilt;                 /* index of a member */
+    bool grows;                       /* one more is wanted with it */
+    struct generation_id joins_after; /* of JOB_IS_JOINING: the generation before the next start */
     unsigned threshold;               /* of the quorum that runs: for its life */
     enum target_export export;
     bool sealed, weighed;
-    struct qmp *file;   /* of the daemon that serves the file; NULL: not known */
-    int64_t file_bytes; /* its size; 0: there is none */
-    bool has_replaced;
-    char replaced[UUID_SIZE];
+    struct qmp *file;         /* of the daemon that serves the file; NULL: not known */
+    int64_t file_bytes;       /* its size; 0: there is none */
+    char replaced[UUID_SIZE]; /* "": none */
     char snapshot[UUID_SIZE];
-    bool ending;        /* the snapshot, or the revert, was told to end */
     int64_t adopted_us; /* by then all is told of nodes that another owner named as we do */
     struct error job_error;
     int64_t done_bytes, total_bytes;
@@ -251,6 +247,30 @@ void logs_drop(const struct target *target, const struct member *member);
 /* Behind a clean stop. */
 void logs_end(struct target *target);
 
+/* ---- target_job.c ---- */
+
+/* Has the state of the job a row for it? */
+bool target_job_may(const struct target *target, enum job_event event);
+bool target_job_runs(const struct target *target);
+bool target_job_is(const struct target *target, enum target_job kind); /* that, and of this kind */
+enum target_job target_job_now(const struct target *target);
+/* Its replica; NULL: it is about none. */
+const char *target_job_replica(const struct target *target);
+/* Of its copy, at this attempt. */
+int target_job_granularity(const struct target *target);
+int target_job_buffer(const struct target *target);
+/* Another one runs: -1. */
+int target_job_refuse(const struct target *target, struct error *err);
+/* The only one that changes its state, and performs the action; false: the table has no row. */
+bool target_job_next(struct target *target, enum job_event event);
+/* What is told of a job before is not said of this one. */
+void target_job_begin(struct target *target, enum target_job kind);
+void target_job_fail(struct target *target, const struct error *why);
+/* Whether the copy is begun again, block by block. */
+bool target_job_repeat(struct target *target, const struct graph_job *job);
+/* All is copied: the daemon ends it between two requests. */
+int target_job_end(struct target *target, struct error *err);
+
 /* ---- the others ---- */
 
 /* The replica that is believed becomes the volume, if it is below its salvage. */
@@ -264,10 +284,6 @@ int copies_conclude(struct target *target, const struct graph_job *job, struct e
 int revert_look(struct target *target, struct error *err);
 int repair_look(struct target *target, struct error *err);
 int repair_tidy(struct target *target, struct error *err);
-/* What is told of a job before is not said of this one. */
-void target_begin_job(struct target *target, enum target_job job);
-bool target_is_busy(const struct target *target);                       /* with a job */
-int target_refuse_busy(const struct target *target, struct error *err); /* -1 */
 /* target_rebuild(); `grows`: one more replica is wanted when it is done. */
 int rebuild_start(struct target *target, const struct replica *replica, const char *replaces,
                   bool grows, int64_t speed, struct error *err);

@@ -19,10 +19,6 @@
 #include <poll.h>
 #include <string.h>
 
-#define COARSE 65536
-#define BUFFER (16 * 1024 * 1024)
-#define FINE   4096
-
 static int check(struct target *target, const struct replica *replica, const char *replaces,
                  bool grows, struct error *err) {
     const struct member *member = member_find(target, replica->uid);
@@ -30,8 +26,8 @@ static int check(struct target *target, const struct replica *replica, const cha
 
     if (target->state != TARGET_SERVING)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
-    if (target_is_busy(target))
-        return target_refuse_busy(target, err);
+    if (target_job_runs(target))
+        return target_job_refuse(target, err);
     if (replica->pool[0] != '/' || !uuid_is_canonical(replica->uid))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no replica.", replica->uid);
     if ((member && member->votes) || (replaces && (!old || !old->votes)))
@@ -53,15 +49,19 @@ static int start_mirror(struct target *target, const struct member *member, cons
                     "{s:s, s:s, s:s, s:s*, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB,
                     "device", TOP, "target", member->node, "replaces", place, "sync", "full",
                     "copy-mode", "write-blocking", "speed", (json_int_t)target->speed,
-                    "granularity", target->fine ? FINE : COARSE, "buf-size",
-                    target->fine ? FINE : BUFFER, "auto-dismiss", false, "on-source-error",
-                    "report", "on-target-error", "report");
+                    "granularity", target_job_granularity(target), "buf-size",
+                    target_job_buffer(target), "auto-dismiss", false, "on-source-error", "report",
+                    "on-target-error", "report");
+}
+
+static struct member *find_replaced(struct target *target) {
+    return target->replaced[0] ? member_find(target, target->replaced) : NULL;
 }
 
 /* The nodes of a rebuild that is over, whatever is left of them. */
 static int tidy(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
-    struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
+    struct member *old = find_replaced(target);
 
     if (graph_remove_child(target, HOLE, err) < 0 ||
         (!member->votes && graph_remove_child(target, member->node, err) < 0))
@@ -72,10 +72,7 @@ static int tidy(struct target *target, struct error *err) {
 static int fail(struct target *target, const struct error *why) {
     struct error ignored;
 
-    target->job = TARGET_REBUILD_FAILED;
-    target->job_error = *why;
-    log_warning(NULL, "replica not rebuilt", "volume_id", target->volume, "replica_id",
-                target->members[target->rebuilt].replica.uid, "reason", why->message, NULL);
+    target_job_fail(target, why);
     return tidy(target, &ignored);
 }
 
@@ -107,18 +104,18 @@ static int make_place(struct target *target, struct member *member, struct error
 
 static int fill(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
-    const struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
+    const struct member *old = find_replaced(target);
 
-    target->completing = false;
     if (make_place(target, member, err) < 0 || graph_remove_child(target, member->node, err) < 0 ||
         member_reset(target, member, err) < 0 || member_open(target, member, err) < 0)
         return -1;
     member_name_next(member);
     if (graph_add_replica(target, member, target->size_bytes, err) < 0)
         return -1;
-    target->apart = raises_threshold(target);
-    if (target->apart)
+    if (raises_threshold(target)) {
+        target_job_next(target, JOB_HAS_NO_PLACE);
         return start_mirror(target, member, NULL, err);
+    }
     if (!old && graph_add_hole(target, err) < 0)
         return -1;
     return start_mirror(target, member, old ? old->node : HOLE, err);
@@ -135,13 +132,10 @@ int rebuild_start(struct target *target, const struct replica *replica, const ch
     if (!member)
         member = member_add(target, replica);
     target->speed = speed;
-    target->has_replaced = replaces != NULL;
-    if (replaces)
-        strcpy(target->replaced, replaces);
+    strcpy(target->replaced, replaces ? replaces : "");
     target->rebuilt = (unsigned)(member - target->members);
     target->grows = grows;
-    target->joins = false;
-    target_begin_job(target, TARGET_REBUILD);
+    target_job_begin(target, TARGET_REBUILD);
     member->failing = false;
     member->mismatches = member->errors = 0;
     if (fill(target, &reason) == 0)
@@ -155,16 +149,9 @@ int target_rebuild(struct target *target, const struct replica *replica, const c
     return rebuild_start(target, replica, replaces, false, speed, err);
 }
 
-/* A job of that name that makes the replicas level is another, which one that joins waits for. */
-int target_rebuild_stop(struct target *target, struct error *err) {
-    if (!target_is_busy(target) || target->state != TARGET_SERVING)
-        return 0;
-    return GRAPH_DO(target, err, "block-job-cancel", "{s:s, s:b}", "device", JOB, "force", true);
-}
-
 /* All is copied, and what is written goes there, too.  The daemon dies of being told twice. */
 static int take_place(struct target *target, struct error *err) {
-    struct member *old = target->has_replaced ? member_find(target, target->replaced) : NULL;
+    struct member *old = find_replaced(target);
     struct member *member = &target->members[target->rebuilt];
     struct change change = { .without = old ? old->replica.uid : NULL,
                              .with = member->replica.uid };
@@ -175,7 +162,7 @@ static int take_place(struct target *target, struct error *err) {
         old->votes = false;
     if (!member->votes)
         return error_set(err, ERROR_BACKEND, "the new replica does not take its state");
-    target->completing = true;
+    target_job_next(target, JOB_COPIED);
     return GRAPH_DO(target, err, "job-complete", "{s:s}", "id", JOB);
 }
 
@@ -201,26 +188,26 @@ static int end_copy(struct target *target, struct error *err) {
 static int join_anew(struct target *target, struct error *err) {
     struct error reason;
 
-    target->joins = end_copy(target, &reason) == 0;
-    target->joins_after = target->current.id;
-    if (!target->joins)
+    if (end_copy(target, &reason) == 0)
+        target_job_next(target, JOB_AWAITS_START);
+    else
         (void)fail(target, &reason);
+    target->joins_after = target->current.id;
     return target_restart(target, err) < 0 ? -1 : 0;
 }
 
 void rebuild_joined(struct target *target) {
     const struct member *member = &target->members[target->rebuilt];
+    struct error reason;
 
-    if (!target->joins)
+    if (target->job_state != JOB_IS_JOINING)
         return;
-    target->joins = false;
-    target->job = member->votes ? TARGET_REBUILT : TARGET_REBUILD_FAILED;
-    if (member->votes)
-        log_info(NULL, "replica rebuilt", "volume_id", target->volume, "replica_id",
-                 member->replica.uid, NULL);
-    else
-        error_set(&target->job_error, ERROR_CONFLICT,
-                  "the new replica was left out when the daemon began anew");
+    if (member->votes) {
+        target_job_next(target, JOB_COMPLETED);
+        return;
+    }
+    error_set(&reason, ERROR_CONFLICT, "the new replica was left out when the daemon restarted");
+    target_job_fail(target, &reason);
 }
 
 static int has_place(struct target *target, const char *node, struct error *err) {
@@ -246,20 +233,16 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
                          job->error[0] ? job->error : "the copy was ended before its time");
     if (member->failing || !member->votes)
         return error_set(err, ERROR_BACKEND, "the new replica missed a write");
-    if (member_flush(target, member, err) < 0)
+    if (member_flush(target, member, err) < 0 || tidy(target, err) < 0)
         return -1;
-    target->job = TARGET_REBUILT;
-    log_info(NULL, "replica rebuilt", "volume_id", target->volume, "replica_id",
-             member->replica.uid, NULL);
-    if (tidy(target, err) < 0)
-        return -1;
-    if (target->has_replaced) {
+    if (target->replaced[0]) {
         char uid[UUID_SIZE];
 
         strcpy(uid, member->replica.uid);
         member_remove(target, target->replaced);
         target->rebuilt = (unsigned)(member_find(target, uid) - target->members);
     }
+    target_job_next(target, JOB_COMPLETED);
     return 0;
 }
 
@@ -278,10 +261,9 @@ static int fill_again(struct target *target, const struct graph_job *job, struct
     struct error ignored;
 
     watch_events(target, &ignored);
-    if (target->fine || !job->error[0] || target->job != TARGET_REBUILD ||
-        target->failures == target->failures_before || tidy(target, &ignored) < 0)
+    if (target->failures == target->failures_before || tidy(target, &ignored) < 0 ||
+        !target_job_repeat(target, job))
         return -1;
-    target->fine = true;
     return fill(target, reason);
 }
 
@@ -294,9 +276,9 @@ int rebuild_look(struct target *target, struct error *err) {
         return -1;
     if (found == 0)
         return fail(target, &reason);
-    if (strcmp(job.status, "ready") == 0 && target->apart)
+    if (strcmp(job.status, "ready") == 0 && target_job_may(target, JOB_AWAITS_START))
         return join_anew(target, err);
-    if (strcmp(job.status, "ready") == 0 && !target->completing &&
+    if (strcmp(job.status, "ready") == 0 && target_job_may(target, JOB_COPIED) &&
         take_place(target, &reason) < 0) {
         log_warning(NULL, "replica does not take its place", "volume_id", target->volume,
                     "replica_id", target->members[target->rebuilt].replica.uid, "reason",

@@ -16,12 +16,11 @@
 #include <string.h>
 
 #define REPAIR "repair"
-#define FINE   4096
 
 /* A file is open already: only the lock that keeps others away would keep this one away, too. */
 static int add_file(struct target *target, const struct member *member, struct error *err) {
     autoarena struct arena *arena = arena_new();
-    const char *discard = target->fine ? "ignore" : "unmap";
+    const char *discard = target->job_state == JOB_IS_COPYING_BLOCKS ? "ignore" : "unmap";
 
     if (!member_is_here(member) && !member->data.host[0])
         return error_set(err, ERROR_CONFLICT,
@@ -39,10 +38,7 @@ static int add_file(struct target *target, const struct member *member, struct e
 static int fail(struct target *target, const struct error *why) {
     struct error ignored;
 
-    target->job = TARGET_REPAIR_FAILED;
-    target->job_error = *why;
-    log_warning(NULL, "replica not repaired", "volume_id", target->volume, "replica_id",
-                target->members[target->rebuilt].replica.uid, "reason", why->message, NULL);
+    target_job_fail(target, why);
     return repair_tidy(target, &ignored);
 }
 
@@ -61,16 +57,17 @@ static int start_mirror(struct target *target, struct error *err) {
     return GRAPH_DO(
         target, err, "blockdev-mirror", "{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}",
         "job-id", JOB, "device", TOP, "target", REPAIR, "sync", "full", "copy-mode",
-        "write-blocking", "speed", (json_int_t)target->speed, "granularity", FINE, "buf-size", FINE,
-        "auto-dismiss", false, "on-source-error", "report", "on-target-error", "report");
+        "write-blocking", "speed", (json_int_t)target->speed, "granularity",
+        target_job_granularity(target), "buf-size", target_job_buffer(target), "auto-dismiss",
+        false, "on-source-error", "report", "on-target-error", "report");
 }
 
 static int begin(struct target *target, struct error *err) {
-    target->ending = false;
     if (repair_tidy(target, err) < 0 ||
         add_file(target, &target->members[target->rebuilt], err) < 0)
         return -1;
-    return target->fine ? start_mirror(target, err) : start_backup(target, err);
+    return target->job_state == JOB_IS_COPYING_BLOCKS ? start_mirror(target, err)
+                                                      : start_backup(target, err);
 }
 
 int target_repair(struct target *target, const char *replica, int64_t speed, struct error *err) {
@@ -80,13 +77,13 @@ int target_repair(struct target *target, const char *replica, int64_t speed, str
     if (target->state != TARGET_SERVING || !member || !member->votes)
         return error_set(err, ERROR_CONFLICT, "The replica %.64s does not vote: it is rebuilt.",
                          replica);
-    if (target_is_busy(target))
-        return target_refuse_busy(target, err);
+    if (target_job_runs(target))
+        return target_job_refuse(target, err);
     if (target->threshold < 2)
         return error_set(err, ERROR_CONFLICT, "The volume %s has no other replica.",
                          target->volume);
     target->rebuilt = (unsigned)(member - target->members);
-    target_begin_job(target, TARGET_REPAIR);
+    target_job_begin(target, TARGET_REPAIR);
     target->speed = speed;
     if (begin(target, &reason) == 0)
         return 0;
@@ -103,10 +100,8 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
         return error_set(err, ERROR_BACKEND, "%s", job->error);
     if (repair_tidy(target, err) < 0 || member_flush(target, member, err) < 0)
         return -1;
-    target->job = TARGET_REPAIRED;
+    target_job_next(target, JOB_COMPLETED);
     member->mismatches = 0;
-    log_info(NULL, "replica repaired", "volume_id", target->volume, "replica_id",
-             member->replica.uid, NULL);
     target_note_compared(target);
     return 0;
 }
@@ -114,10 +109,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
 /* A read has failed, perhaps, and that was not of a block yet: the daemon's report may come later.
  */
 static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
-    if (target->fine || !job->error[0])
-        return -1;
-    target->fine = true;
-    return begin(target, reason);
+    return target_job_repeat(target, job) ? begin(target, reason) : -1;
 }
 
 int repair_look(struct target *target, struct error *err) {
@@ -127,10 +119,8 @@ int repair_look(struct target *target, struct error *err) {
 
     if (found < 0)
         return -1;
-    if (found > 0 && strcmp(job.status, "ready") == 0 && !target->ending) {
-        target->ending = true;
-        return GRAPH_DO(target, err, "block-job-cancel", "{s:s}", "device", JOB);
-    }
+    if (found > 0 && strcmp(job.status, "ready") == 0 && target_job_may(target, JOB_COPIED))
+        return target_job_end(target, err);
     if (found > 0 && strcmp(job.status, "concluded") != 0)
         return 0;
     if (found > 0 &&

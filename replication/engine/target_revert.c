@@ -14,10 +14,6 @@
 
 #include <string.h>
 
-#define COARSE 65536
-#define BUFFER (16 * 1024 * 1024)
-#define FINE   4096
-
 const char target_unequal[] = "the replicas were not made equal";
 
 static int add_file(struct target *target, const struct member *member, int64_t bytes,
@@ -65,16 +61,9 @@ static int begin(struct target *target, struct error *err) {
     return GRAPH_DO(target, err, "blockdev-mirror",
                     "{s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB, "device",
                     COPIES, "target", QUORUM, "sync", "full", "speed", (json_int_t)target->speed,
-                    "granularity", target->fine ? FINE : COARSE, "buf-size",
-                    target->fine ? FINE : BUFFER, "auto-dismiss", false, "on-source-error",
-                    "report", "on-target-error", "report");
-}
-
-static void fail(struct target *target, const struct error *why) {
-    target->job = TARGET_REVERT_FAILED;
-    target->job_error = *why;
-    log_warning(NULL, "volume not reverted", "volume_id", target->volume, "snapshot_id",
-                target->snapshot, "reason", why->message, NULL);
+                    "granularity", target_job_granularity(target), "buf-size",
+                    target_job_buffer(target), "auto-dismiss", false, "on-source-error", "report",
+                    "on-target-error", "report");
 }
 
 int target_revert(struct target *target, const char *name, int64_t speed, struct error *err) {
@@ -84,15 +73,14 @@ int target_revert(struct target *target, const char *name, int64_t speed, struct
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
     if (target->state != TARGET_SERVING || !target->sealed)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not sealed.", target->volume);
-    if (target_is_busy(target))
-        return target_refuse_busy(target, err);
+    if (target_job_runs(target))
+        return target_job_refuse(target, err);
     strcpy(target->snapshot, name);
-    target->ending = false;
     target->speed = speed;
-    target_begin_job(target, TARGET_REVERT);
+    target_job_begin(target, TARGET_REVERT);
     if (begin(target, &reason) == 0)
         return 0;
-    fail(target, &reason);
+    target_job_fail(target, &reason);
     return error_pass(err, &reason);
 }
 
@@ -119,21 +107,16 @@ static int settle(struct target *target, struct error *err) {
 }
 
 static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
-    if (copies_conclude(target, job, err) < 0 || settle(target, err) < 0)
+    if (copies_conclude(target, job, err) < 0 || copies_tidy(target, err) < 0 ||
+        settle(target, err) < 0)
         return -1;
-    target->job = TARGET_REVERTED;
-    log_info(NULL, "volume reverted", "volume_id", target->volume, "snapshot_id", target->snapshot,
-             NULL);
-    return copies_tidy(target, err);
+    target_job_next(target, JOB_COMPLETED);
+    return 0;
 }
 
 /* Two files that are bad in one request but not in one block: those are read one by one. */
 static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
-    if (target->fine || !job->error[0])
-        return -1;
-    target->fine = true;
-    target->ending = false;
-    return begin(target, reason);
+    return target_job_repeat(target, job) ? begin(target, reason) : -1;
 }
 
 int revert_look(struct target *target, struct error *err) {
@@ -144,16 +127,14 @@ int revert_look(struct target *target, struct error *err) {
     if (found < 0)
         return -1;
     if (found == 0 || is_spoilt(target, &reason)) {
-        fail(target, &reason);
+        target_job_fail(target, &reason);
         return error_pass(err, &reason);
     }
-    if (strcmp(job.status, "ready") == 0 && !target->ending) {
-        target->ending = true;
-        return GRAPH_DO(target, err, "block-job-cancel", "{s:s}", "device", JOB);
-    }
+    if (strcmp(job.status, "ready") == 0 && target_job_may(target, JOB_COPIED))
+        return target_job_end(target, err);
     if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0 ||
         begin_again(target, &job, &reason) == 0)
         return 0;
-    fail(target, &reason);
+    target_job_fail(target, &reason);
     return error_pass(err, &reason);
 }

@@ -34,7 +34,7 @@ static int check(const struct target *target, const struct wish *wish, struct er
 /* One that does not vote; not first again the one that could not be filled a moment ago. */
 static const struct replica *find_missing(struct target *target, const struct wish *wish) {
     const char *failed =
-        target->job == TARGET_REBUILD_FAILED ? target->members[target->rebuilt].replica.uid : NULL;
+        target_job_now(target) == TARGET_REBUILD_FAILED ? target_job_replica(target) : NULL;
     const struct replica *last = NULL;
 
     for (unsigned i = 0; i < wish->count; i++) {
@@ -105,7 +105,7 @@ static int shrink(struct target *target, struct member *surplus, unsigned wanted
 
     if (check_equal(target, &change, err) < 0)
         return -1;
-    target_begin_job(target, TARGET_NO_JOB);
+    target_job_next(target, JOB_FORGOTTEN);
     if (generation_change(target, change, err) < 0)
         return -1;
     if (surplus)
@@ -140,7 +140,7 @@ int target_scale(struct target *target, const struct replica *replicas, unsigned
 
     if (check(target, &wish, err) < 0)
         return -1;
-    if (target_is_busy(target))
+    if (target_job_runs(target))
         return 1;
     missing = find_missing(target, &wish);
     if (missing)

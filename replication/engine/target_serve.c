@@ -117,7 +117,8 @@ static struct member *let_join(struct target *target) {
     struct error reason;
     struct member *member = &target->members[target->rebuilt];
 
-    if (!target->joins || !generation_same(&target->joins_after, &target->current.id) ||
+    if (target->job_state != JOB_IS_JOINING ||
+        !generation_same(&target->joins_after, &target->current.id) ||
         member_flush(target, member, &reason) < 0)
         return NULL;
     member->votes = true;
@@ -156,8 +157,9 @@ static int serve(struct target *target, struct error *err) {
         logs_decide(target, &logs, err) < 0 || graph_add_export(target, err) < 0)
         return -1;
     target->state = TARGET_SERVING;
-    if (target->job == TARGET_REPAIR_FAILED) /* of replicas as they were before this start */
-        target_begin_job(target, TARGET_NO_JOB);
+    /* Of replicas as they were before this start. */
+    if (target_job_now(target) == TARGET_REPAIR_FAILED)
+        target_job_next(target, JOB_FORGOTTEN);
     target_unlock_replicas(target);
     rebuild_joined(target);
     log_info(NULL, "volume served", "volume_id", target->volume, "replicas",

@@ -12,10 +12,6 @@
 
 #include <string.h>
 
-#define COARSE 65536
-#define BUFFER (16 * 1024 * 1024)
-#define FINE   4096
-
 static bool is_possible(const struct member *member, struct error *err) {
     if (!member_is_here(member))
         error_set(err, ERROR_CONFLICT, "the replica %s is at another host", member->replica.uid);
@@ -59,12 +55,12 @@ static int add_copies(struct target *target, struct error *err) {
 static int begin(struct target *target, struct error *err) {
     if (copies_tidy(target, err) < 0 || add_copies(target, err) < 0)
         return -1;
-    return GRAPH_DO(target, err, "blockdev-mirror",
-                    "{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}", "job-id", JOB,
-                    "device", TOP, "target", COPIES, "sync", "full", "copy-mode", "write-blocking",
-                    "speed", (json_int_t)target->speed, "granularity", target->fine ? FINE : COARSE,
-                    "buf-size", target->fine ? FINE : BUFFER, "auto-dismiss", false,
-                    "on-source-error", "report", "on-target-error", "report");
+    return GRAPH_DO(
+        target, err, "blockdev-mirror", "{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:i, s:b, s:s, s:s}",
+        "job-id", JOB, "device", TOP, "target", COPIES, "sync", "full", "copy-mode",
+        "write-blocking", "speed", (json_int_t)target->speed, "granularity",
+        target_job_granularity(target), "buf-size", target_job_buffer(target), "auto-dismiss",
+        false, "on-source-error", "report", "on-target-error", "report");
 }
 
 int copies_tidy(struct target *target, struct error *err) {
@@ -87,10 +83,7 @@ int copies_tidy(struct target *target, struct error *err) {
 static int fail(struct target *target, const struct error *why) {
     struct error ignored;
 
-    target->job = TARGET_SNAPSHOT_FAILED;
-    target->job_error = *why;
-    log_warning(NULL, "snapshot not made", "volume_id", target->volume, "snapshot_id",
-                target->snapshot, "reason", why->message, NULL);
+    target_job_fail(target, why);
     return copies_tidy(target, &ignored);
 }
 
@@ -119,17 +112,16 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
     if (target->state != TARGET_SERVING)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
-    if (target->job == TARGET_SNAPSHOT && strcmp(target->snapshot, name) == 0)
+    if (target_job_is(target, TARGET_SNAPSHOT) && strcmp(target->snapshot, name) == 0)
         return 1;
-    if (target_is_busy(target))
-        return target_refuse_busy(target, err);
+    if (target_job_runs(target))
+        return target_job_refuse(target, err);
     there = is_there(target, name, err);
     if (there != 0)
         return there < 0 ? -1 : 0;
     strcpy(target->snapshot, name);
-    target->ending = false;
     target->speed = speed;
-    target_begin_job(target, TARGET_SNAPSHOT);
+    target_job_begin(target, TARGET_SNAPSHOT);
     if (begin(target, &reason) == 0)
         return 1;
     fail(target, &reason);
@@ -171,7 +163,7 @@ int copies_conclude(struct target *target, const struct graph_job *job, struct e
     if (watch_events(target, err) < 0 ||
         GRAPH_DO(target, err, "job-dismiss", "{s:s}", "id", JOB) < 0)
         return -1;
-    if (job->error[0] || !target->ending)
+    if (job->error[0] || target_job_may(target, JOB_COPIED))
         return error_set(err, ERROR_BACKEND, "%s",
                          job->error[0] ? job->error : "the copy was ended before its time");
     return 0;
@@ -179,22 +171,18 @@ int copies_conclude(struct target *target, const struct graph_job *job, struct e
 
 static int conclude(struct target *target, const struct graph_job *job, struct error *err) {
     if (copies_conclude(target, job, err) < 0 || graph_remove_node(target, COPIES, err) < 0 ||
-        keep(target, err) < 0)
+        keep(target, err) < 0 || copies_tidy(target, err) < 0)
         return -1;
-    target->job = TARGET_SNAPPED;
-    log_info(NULL, "snapshot made", "volume_id", target->volume, "snapshot_id", target->snapshot,
-             NULL);
-    return copies_tidy(target, err);
+    target_job_next(target, JOB_COMPLETED);
+    return 0;
 }
 
 /* Two replicas that are bad in one request but not in one block: those are read one by one.  Not
  * where the copy came to its end and its files did not: of those there may be one left. */
 static int begin_again(struct target *target, const struct graph_job *job, struct error *reason) {
-    if (!job->error[0] || target->fine || target->failures == target->failures_before)
-        return -1;
-    target->fine = true;
-    target->ending = false;
-    return begin(target, reason);
+    return target->failures > target->failures_before && target_job_repeat(target, job)
+               ? begin(target, reason)
+               : -1;
 }
 
 int copies_look(struct target *target, struct error *err) {
@@ -206,10 +194,8 @@ int copies_look(struct target *target, struct error *err) {
         return -1;
     if (found == 0)
         return fail(target, &reason);
-    if (strcmp(job.status, "ready") == 0 && !target->ending) {
-        target->ending = true;
-        return GRAPH_DO(target, err, "block-job-cancel", "{s:s}", "device", JOB);
-    }
+    if (strcmp(job.status, "ready") == 0 && target_job_may(target, JOB_COPIED))
+        return target_job_end(target, err);
     if (strcmp(job.status, "concluded") != 0 || clock_boottime_us() < target->adopted_us ||
         conclude(target, &job, &reason) == 0 || begin_again(target, &job, &reason) == 0)
         return 0;

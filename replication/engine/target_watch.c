@@ -134,7 +134,8 @@ void watch_files(struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
         const struct replica_look *look = &member->look;
-        bool open = member->votes || (target->job == TARGET_REBUILD && target->rebuilt == i);
+        bool open =
+            member->votes || (target_job_is(target, TARGET_REBUILD) && target->rebuilt == i);
 
         member_look(target, member);
         if (open && (look->health == REPLICA_GONE || look->health == REPLICA_DAMAGED ||
@@ -183,7 +184,7 @@ int target_drop(struct target *target, const char *replica, struct error *err) {
     if (!quorum_spares(&target->current, replica) && generation_has(&target->current, replica))
         return error_set(err, ERROR_CONFLICT, "The volume %s needs its replica %s.", target->volume,
                          replica);
-    rebuilt = target->job == TARGET_REBUILD && member == &target->members[target->rebuilt];
+    rebuilt = target_job_is(target, TARGET_REBUILD) && member == &target->members[target->rebuilt];
     if ((!rebuilt && graph_remove_child(target, member->node, err) < 0) ||
         watch_events(target, err) < 0 ||
         generation_change(target, (struct change){ .without = replica }, err) < 0)
@@ -252,9 +253,20 @@ static int refuse_unlinked(struct target *target, struct error *err) {
     return target_kill(target, err) < 0 ? -1 : error_pass(err, &reason);
 }
 
+static int watch_job(struct target *target, struct error *err) {
+    static int (*const looks[])(struct target * target, struct error * err) = {
+        [TARGET_REBUILD] = rebuild_look,
+        [TARGET_SNAPSHOT] = copies_look,
+        [TARGET_REVERT] = revert_look,
+        [TARGET_REPAIR] = repair_look,
+    };
+
+    return target_job_runs(target) ? looks[target->job](target, err) : 0;
+}
+
 static int watch_serving(struct target *target, struct error *err) {
     struct error ignored;
-    int result = 0;
+    int result;
 
     watch_files(target);
     if (refuse_unlinked(target, err) < 0)
@@ -264,21 +276,14 @@ static int watch_serving(struct target *target, struct error *err) {
         return error_set(err, ERROR_CONFLICT, "Another has decided about the volume %s.",
                          target->volume);
     }
-    if (target->job == TARGET_REBUILD && rebuild_look(target, err) < 0)
-        result = -1;
-    if (target->job == TARGET_SNAPSHOT && copies_look(target, err) < 0)
-        result = -1;
-    if (target->job == TARGET_REVERT && revert_look(target, err) < 0)
-        result = -1;
-    if (target->job == TARGET_REPAIR && repair_look(target, err) < 0)
-        result = -1;
+    result = watch_job(target, err);
     if (target->state != TARGET_SERVING)
         return result;
     if (drop_failing(target, err) < 0)
         result = -1;
-    if (target->job != TARGET_REBUILD && remove_strangers(target, err) < 0)
+    if (!target_job_is(target, TARGET_REBUILD) && remove_strangers(target, err) < 0)
         result = -1;
-    if (target->job != TARGET_REBUILD && result == 0)
+    if (!target_job_is(target, TARGET_REBUILD) && result == 0)
         logs_follow(target);
     return file_look(target, err) < 0 ? -1 : result;
 }
@@ -310,16 +315,14 @@ void target_status(struct target *target, struct target_status *ret) {
                                    .resynchronizing = target->state == TARGET_SERVING &&
                                                       target->suspect && !target->sealed,
                                    .resyncs = target->resyncs,
-                                   .job = target->job,
+                                   .job = target_job_now(target),
+                                   .job_replica = target_job_replica(target),
                                    .job_error = target->job_error,
                                    .done_bytes = target->done_bytes,
                                    .total_bytes = target->total_bytes };
     ret->has_file = target->export == TARGET_EXPORT_FILE && target->file_bytes > 0;
     if (ret->has_file && ret->size_bytes > target->file_bytes)
         ret->size_bytes = target->file_bytes;
-    if (target->job != TARGET_NO_JOB &&
-        (target->job < TARGET_SNAPSHOT || target->job > TARGET_REVERT_FAILED))
-        ret->job_replica = target->members[target->rebuilt].replica.uid;
     for (unsigned i = 0; i < target->count && i < REPLICAS_MOST; i++) {
         const struct member *member = &target->members[i];
         bool votes = target->state == TARGET_SERVING && member->votes;

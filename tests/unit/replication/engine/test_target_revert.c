@@ -96,6 +96,20 @@ START_TEST(all_replicas_become_what_the_snapshot_is) {
 }
 END_TEST
 
+START_TEST(one_that_is_stopped_is_not_repeated_block_by_block) {
+    prepare();
+    open_sealed(true);
+    begin_revert(1);
+    watch();
+    ck_assert_int_eq(status.job, TARGET_REVERT);
+    assert_done(target_rebuild_stop(target, &err));
+    await_revert(TARGET_REVERT_FAILED);
+    assert_done(target_stop(target, &err));
+    revert();
+    assert_reverted(3);
+}
+END_TEST
+
 /* Whoever dies, and whenever: nobody is let in, and the next one does all of it. */
 START_TEST(one_that_is_interrupted_is_done_again) {
     prepare();
@@ -192,6 +206,8 @@ START_TEST(a_volume_that_has_grown_is_not_reverted) {
 END_TEST
 
 CHECK_MAIN_WITH("target revert", adopt_daemons(), begin, end,
-                all_replicas_become_what_the_snapshot_is, one_that_is_interrupted_is_done_again,
+                all_replicas_become_what_the_snapshot_is,
+                one_that_is_stopped_is_not_repeated_block_by_block,
+                one_that_is_interrupted_is_done_again,
                 who_was_away_does_not_vote_until_it_is_filled, who_misses_a_part_is_left_out,
                 the_files_of_the_snapshot_vote, a_volume_that_has_grown_is_not_reverted)

@@ -178,6 +178,31 @@ START_TEST(a_repair_that_is_interrupted_is_begun_anew) {
 END_TEST
 
 /* Blocks that never rest: each would be looked at for a second. */
+static void await_repair(enum target_job outcome) {
+    do {
+        poll(NULL, 0, 2);
+        watch();
+    } while (status.job == TARGET_REPAIR);
+    ck_assert_msg(status.job == outcome, "%d: %s", status.job, status.job_error.message);
+}
+
+START_TEST(a_repair_that_is_stopped_is_not_repeated_block_by_block) {
+    serve();
+    write_some(BLOCKS);
+    assert_done(target_repair(target, uids[1], 1, &err));
+    watch();
+    ck_assert_int_eq(status.job, TARGET_REPAIR);
+    assert_done(target_rebuild_stop(target, &err));
+    assert_done(target_rebuild_stop(target, &err));
+    await_repair(TARGET_REPAIR_FAILED);
+    assert_done(target_rebuild_stop(target, &err)); /* nothing runs */
+    ck_assert_int_eq(status.job, TARGET_REPAIR_FAILED);
+    assert_done(target_repair(target, uids[1], 0, &err));
+    await_repair(TARGET_REPAIRED);
+    read_all();
+}
+END_TEST
+
 START_TEST(who_writes_without_end_holds_up_nobody_for_long) {
     struct target_scrub scrub = { 0 };
     pid_t writer;
@@ -211,4 +236,5 @@ CHECK_MAIN_WITH("target scrub", adopt_daemons(), begin, end, replicas_that_are_e
                 what_has_no_majority_is_told_and_not_repaired,
                 blocks_of_one_piece_are_repaired_one_by_one,
                 a_repair_that_is_interrupted_is_begun_anew,
+                a_repair_that_is_stopped_is_not_repeated_block_by_block,
                 who_writes_without_end_holds_up_nobody_for_long)

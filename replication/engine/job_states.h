@@ -1,0 +1,45 @@
+/*
+ * A job of a target as a state table: a copy by its storage daemon, for a rebuild, a snapshot, a
+ * revert or a repair.  One that cannot read a request is repeated once, block by block; one that
+ * was stopped is not.
+ */
+#pragma once
+
+#include "common/state_table.h"
+
+enum job_state {
+    JOB_IS_NONE,
+    JOB_IS_COPYING,
+    JOB_IS_COPYING_APART,  /* of a replica with no place in this daemon */
+    JOB_IS_ENDING,         /* all is copied, and the daemon was told to end the job */
+    JOB_IS_COPYING_BLOCKS, /* the same three, block by block */
+    JOB_IS_COPYING_BLOCKS_APART,
+    JOB_IS_ENDING_BLOCKS,
+    JOB_IS_STOPPING, /* the daemon was told to give it up */
+    JOB_IS_JOINING,  /* the replica has all data, and votes from the daemon's next start on */
+    JOB_IS_DONE,
+    JOB_IS_FAILED,
+};
+
+enum job_event {
+    JOB_BEGUN,
+    JOB_HAS_NO_PLACE, /* the replica votes in the next daemon alone, with another threshold */
+    JOB_COPIED,
+    JOB_UNREADABLE, /* a request, though perhaps none of its blocks */
+    JOB_STOPPED,
+    JOB_AWAITS_START,
+    JOB_COMPLETED,
+    JOB_FAILS,
+    JOB_DAEMON_ENDED,
+    JOB_FORGOTTEN, /* what it was about has changed since */
+};
+
+enum job_action {
+    JOB_STAYS,
+    JOB_CLEARS,    /* what was known of the job before */
+    JOB_TELLS,     /* it is logged */
+    JOB_WARNS,     /* the same, with the reason */
+    JOB_NOTES_END, /* its sentence is the error */
+};
+
+extern const struct state_table job_states;
