@@ -894,7 +894,7 @@ START_TEST(one_that_is_served_may_have_lost_its_votes) {
     ck_assert(!is_connectable());
     want_salvage(5, 2, 5);
     await_phase(VOLUME, "Degraded");
-    move_pool(1, false);
+    move_pools(false);
     assert_well();
 }
 END_TEST
