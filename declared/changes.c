@@ -123,7 +123,7 @@ static int read_waiting(struct work *work, int64_t version, struct changes *ret,
 
 int changes_read(struct work *work, int64_t version, struct changes *ret, struct error *err) {
     struct found found = { .count = 0 };
-    struct changes changes = { .count = 0 };
+    struct changes changes = { .draining = -1 };
 
     if (document_last_version(work, &changes.version, err) < 0)
         return -1;
@@ -131,7 +131,9 @@ int changes_read(struct work *work, int64_t version, struct changes *ret, struct
         for (size_t i = 0; i < sizeof sources / sizeof *sources; i++)
             if (read_source(work, sources[i], version, &found, &changes.version, err) < 0)
                 return -1;
-        if (read_waiting(work, version, &changes, err) < 0)
+        if (read_waiting(work, version, &changes, err) < 0 ||
+            db_query_int(work->tx, &changes.draining, err,
+                         "SELECT COUNT(*) FROM replica_pools WHERE draining = 1") < 0)
             return -1;
     }
     changes.configs = found.ids;
@@ -140,22 +142,43 @@ int changes_read(struct work *work, int64_t version, struct changes *ret, struct
     return 0;
 }
 
-int changes_walk(struct work *work, int64_t *version, int64_t last, unsigned most,
-                 const char ***ret, struct error *err) {
-    autorows struct db_rows *rows =
+static int read_config(struct work *work, const struct db_rows *rows, void *item,
+                       struct error *err) {
+    (void)err;
+    *(struct changes_config *)item =
+        (struct changes_config){ db_int(rows, 0), db_copy(rows, 1, work->arena) };
+    return 0;
+}
+
+int changes_walk(struct work *work, int64_t version, int64_t last, unsigned most,
+                 struct changes_config **ret, struct error *err) {
+    struct db_rows *rows =
         db_query(work->tx, err,
                  "SELECT version, id FROM documents WHERE kind = $1 AND version > $2 AND "
                  "version <= $3 ORDER BY version LIMIT $4",
-                 DB_TEXT(kind_volume_config.name), DB_INT(*version), DB_INT(last), DB_INT(most));
-    struct found found = { .count = 0 };
-    int more = -1;
+                 DB_TEXT(kind_volume_config.name), DB_INT(version), DB_INT(last), DB_INT(most));
 
-    while (rows && (more = db_next(rows, err)) > 0) {
-        put(work, &found, db_copy(rows, 1, work->arena));
-        *version = db_int(rows, 0);
-    }
-    if (more < 0)
-        return -1;
-    *ret = found.ids;
-    return (int)found.count;
+    return query_all(work, rows, read_config, ret, err);
+}
+
+static int read_version(struct work *work, const struct db_rows *rows, void *item,
+                        struct error *err) {
+    (void)work;
+    (void)err;
+    *(int64_t *)item = db_int(rows, 0);
+    return 0;
+}
+
+int changes_of_pool(struct work *work, const struct pool_change *change, int64_t **ret,
+                    struct error *err) {
+    struct db_rows *rows =
+        db_query(work->tx, err,
+                 "SELECT c.version FROM documents r JOIN documents v ON v.id = r.owner_id "
+                 "JOIN documents c ON c.id = v.owner_id WHERE r.pool = $1 "
+                 "UNION ALL SELECT c.version FROM documents v JOIN documents c "
+                 "ON c.id = v.owner_id WHERE v.node IN ($2, $3) AND v.kind = $4",
+                 DB_TEXT(change->pool), DB_TEXT(change->node), DB_TEXT(change->old_node),
+                 DB_TEXT(kind_replicated_volume.name));
+
+    return query_all(work, rows, read_version, ret, err);
 }

@@ -1,4 +1,4 @@
-#include "declared/controller.h"
+#include "declared/controller.private.h"
 
 #include "common/heap.h"
 #include "common/log.h"
@@ -6,41 +6,18 @@
 #include "declared/changes.h"
 #include "declared/document_store.h"
 #include "declared/reconcile.h"
-#include "declared/replica_pool.h"
-#include "declared/retries.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define LOOK_MS    500 /* for what others changed, of whom nobody tells us */
 #define FAILED_MS  1000
-#define POOLS_US   SECOND_US        /* between two looks at pools while some config waits, */
-#define CALM_US    (5 * SECOND_US)  /* and while none does */
-#define ROOM_US    (10 * SECOND_US) /* between two tries for a little more room */
-#define WALK_MOST  100              /* of a look at all, before those that changed come again */
-#define RETRY_MOST 100              /* of those that failed, likewise */
+#define WALK_MOST  100 /* of a look at all, before those that changed come again */
+#define RETRY_MOST 100 /* of those that failed, likewise */
 
-/* Which pools take replicas, and how much they have free. */
-struct room {
-    uint64_t pools;  /* 0: not looked at yet */
-    uint64_t health; /* which pools there are, and how each is */
-    int64_t free_gib;
-};
-
-struct controller {
-    struct controller_settings settings;
-    struct ticker *ticker; /* NULL: no thread */
-
-    /* Of the thread. */
-    struct arena *arena; /* of one config, or of one list of them */
-    struct retries *retries;
-    bool began, busy, failing;
-    int64_t seen;                             /* all changes up to this number are dealt with */
-    int64_t walk_version, walk_last, walk_us; /* the look at all: where it is, its end, the next */
-    struct room room;                         /* when those that failed were last hurried */
-    int64_t room_us;                          /* before that a little more room hurries nobody */
-    int64_t pools_us;                         /* when pools were looked at last */
-};
+/* Of the settled configs each walk evaluates one in so many nevertheless. */
+#define SETTLED_EACH 20
 
 /* clang-format off */
 const struct option controller_options[] = {
@@ -53,10 +30,6 @@ const struct option controller_options[] = {
 
 int64_t controller_resync_s(const struct config *config) {
     return config_int(config, "DEFAULT", "document_resync_interval");
-}
-
-static int64_t now_us(const struct controller *controller) {
-    return clock_steady_us(controller->settings.settings->clock);
 }
 
 /* ---- a database that fails ---- */
@@ -75,8 +48,25 @@ static void hear_success(struct controller *controller) {
 
 /* ---- one config ---- */
 
+struct look {
+    const char *id;
+    struct reconcile_outlook outlook;
+};
+
 static int look_body(struct work *work, void *arg, struct error *err) {
-    return reconcile_look(work, arg, err);
+    struct look *look = arg;
+
+    return reconcile_look(work, look->id, &look->outlook, err);
+}
+
+/* When the documents could not be read, it is not known which config has changed. */
+static void note_outlook(struct controller *controller, const struct look *look, int result) {
+    if (result < 0 && look->outlook.version == 0)
+        settled_clear(controller->settled);
+    else
+        settled_put(controller->settled, look->outlook.version, look->outlook.is_settled);
+    if (look->outlook.waits_for_turn)
+        controller_wait_for_turn(controller, look->id);
 }
 
 static int config_body(struct work *work, void *arg, struct error *err) {
@@ -88,8 +78,10 @@ static int reconcile(struct controller *controller, char *id, struct error *err)
     autoarena struct arena *arena = arena_new();
     struct work base = work_own(controller->settings.settings, arena);
     struct db *db = controller->settings.db;
-    int result = work_read(db, &base, look_body, id, err);
+    struct look look = { .id = id };
+    int result = work_read(db, &base, look_body, &look, err);
 
+    note_outlook(controller, &look, result);
     return result == RECONCILE_WRITES ? work_transaction(db, &base, config_body, id, err) : result;
 }
 
@@ -118,7 +110,7 @@ static void explain(struct controller *controller, const char *id, const struct 
     log_warning(NULL, "a declared volume waits", "config", id, "error", why->message, NULL);
 }
 
-static void work_on(struct controller *controller, const char *id) {
+void controller_work_on(struct controller *controller, const char *id) {
     char copy[UUID_SIZE]; /* the queue may move */
     struct error err;
     int result;
@@ -131,7 +123,7 @@ static void work_on(struct controller *controller, const char *id) {
     }
     if (result < 0)
         explain(controller, copy, &err);
-    retries_fail(controller->retries, copy, now_us(controller));
+    retries_fail(controller->retries, copy, controller_now_us(controller));
 }
 
 /* ---- those that changed ---- */
@@ -155,9 +147,11 @@ static int follow_changes(struct controller *controller, struct error *err) {
     if (work_read(controller->settings.db, &base, changes_body, &call, err) < 0)
         return -1;
     for (unsigned i = 0; i < call.changes.waiting_count; i++)
-        retries_hurry(controller->retries, call.changes.waiting[i], now_us(controller));
+        retries_hurry(controller->retries, call.changes.waiting[i], controller_now_us(controller));
     for (unsigned i = 0; i < call.changes.count; i++)
-        work_on(controller, call.changes.configs[i]);
+        controller_work_on(controller, call.changes.configs[i]);
+    if (call.changes.draining >= 0 && call.changes.draining != controller->draining)
+        controller->knows_pools = false;
     controller->seen = call.changes.version;
     controller->busy = call.changes.count > 0;
     return 0;
@@ -165,71 +159,12 @@ static int follow_changes(struct controller *controller, struct error *err) {
 
 /* ---- those that failed ---- */
 
-static uint64_t hash(uint64_t before, const char *text) {
-    for (; *text; text++)
-        before = (before ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return (before ^ ' ') * UINT64_C(0x100000001b3);
-}
-
-static int room_body(struct work *work, void *arg, struct error *err) {
-    const uint64_t none = UINT64_C(0xcbf29ce484222325);
-    struct room *ret = arg, room = { none, none, 0 };
-    struct replica_pool *pools;
-    int count = replica_pool_list(work, &pools, err);
-
-    for (int i = 0; i < count; i++) {
-        room.health = hash(hash(room.health, pools[i].id), pools[i].up ? pools[i].state : "");
-        if (!pools[i].up || pools[i].read_only || pools[i].draining)
-            continue;
-        room.free_gib += pools[i].free_bytes >> 30;
-        room.pools = hash(room.pools, pools[i].id);
-    }
-    *ret = room;
-    return count < 0 ? -1 : 0;
-}
-
-/* A pool that comes, goes or fails changes what its volumes are: all are looked at. */
-static void heed_health(struct controller *controller, const struct room *room) {
-    bool changed = controller->room.health && controller->room.health != room->health;
-
-    controller->room.health = room->health;
-    if (changed)
-        controller->walk_us = now_us(controller);
-}
-
-/* What waits for a place need not wait much longer than until there is one. */
-static int look_at_pools(struct controller *controller, struct error *err) {
-    struct work base = work_own(controller->settings.settings, controller->arena);
-    bool waits = !retries_is_empty(controller->retries);
-    struct room before, room;
-
-    if (now_us(controller) < controller->pools_us + (waits ? POOLS_US : CALM_US))
-        return 0;
-    if (work_read(controller->settings.db, &base, room_body, &room, err) < 0)
-        return -1;
-    controller->pools_us = now_us(controller);
-    heed_health(controller, &room);
-    before = controller->room;
-    if (!waits)
-        return 0;
-    if (room.free_gib < before.free_gib)
-        controller->room.free_gib = room.free_gib;
-    if (room.pools == before.pools &&
-        (room.free_gib <= before.free_gib || now_us(controller) < controller->room_us))
-        return 0;
-    if (before.pools)
-        retries_hurry_all(controller->retries, now_us(controller));
-    controller->room = room;
-    controller->room_us = now_us(controller) + ROOM_US;
-    return 0;
-}
-
 static void retry(struct controller *controller) {
-    int64_t due_us = now_us(controller);
+    int64_t due_us = controller_now_us(controller);
     const char *id;
 
     for (unsigned i = 0; i < RETRY_MOST && (id = retries_due(controller->retries, due_us)); i++)
-        work_on(controller, id);
+        controller_work_on(controller, id);
 }
 
 /* ---- all ---- */
@@ -242,26 +177,38 @@ struct walk {
     int read;
 };
 
+static bool is_skipped(struct controller *controller, const struct changes_config *config) {
+    bool is_settled = settled_meet(controller->settled, config->version, controller->walks);
+    bool is_due = (config->version + controller->walks) % SETTLED_EACH == 0;
+
+    return (is_settled && !is_due) ||
+           retries_waits(controller->retries, config->id, controller_now_us(controller));
+}
+
 /* On one snapshot: the next configs, and of them those that want something. */
 static int walk_body(struct work *work, void *arg, struct error *err) {
     struct walk *walk = arg;
     struct controller *controller = walk->controller;
     autoarena struct arena *arena = arena_new();
-    struct work look = *work;
-    const char **ids = NULL;
+    struct work look_work = *work;
+    struct changes_config *configs;
 
-    walk->version = controller->walk_version;
     walk->count = 0;
-    walk->read = changes_walk(work, &walk->version, controller->walk_last, WALK_MOST, &ids, err);
+    walk->read = changes_walk(work, controller->walk_version, controller->walk_last, WALK_MOST,
+                              &configs, err);
     walk->todo = arena_alloc(work->arena, WALK_MOST * sizeof *walk->todo);
-    look.arena = arena;
+    look_work.arena = arena;
     for (int i = 0; i < walk->read; i++) {
-        int result = retries_waits(controller->retries, ids[i], now_us(controller))
-                         ? RECONCILE_SETTLED
-                         : reconcile_look(&look, ids[i], err);
+        struct look look = { .id = configs[i].id };
+        int result;
 
+        walk->version = configs[i].version;
+        if (is_skipped(controller, &configs[i]))
+            continue;
+        result = look_body(&look_work, &look, err);
+        note_outlook(controller, &look, result);
         if (result < 0 || result == RECONCILE_WRITES)
-            walk->todo[walk->count++] = ids[i];
+            walk->todo[walk->count++] = look.id;
         arena_reset(arena);
     }
     return walk->read < 0 ? -1 : 0;
@@ -278,7 +225,9 @@ static int walk_on(struct controller *controller, struct error *err) {
     if (work_read(controller->settings.db, &base, walk_body, &walk, err) < 0)
         return -1;
     for (unsigned i = 0; i < walk.count; i++)
-        work_on(controller, walk.todo[i]);
+        controller_work_on(controller, walk.todo[i]);
+    if (walk.read < WALK_MOST)
+        settled_prune(controller->settled, controller->walk_last, controller->walks);
     controller->walk_version = walk.read < WALK_MOST ? controller->walk_last : walk.version;
     return 0;
 }
@@ -291,32 +240,36 @@ static int version_body(struct work *work, void *arg, struct error *err) {
 static int begin_walk(struct controller *controller, struct error *err) {
     struct work base = work_own(controller->settings.settings, controller->arena);
     int64_t version;
+    bool changed;
 
-    if (work_read(controller->settings.db, &base, version_body, &version, err) < 0)
+    if (work_read(controller->settings.db, &base, version_body, &version, err) < 0 ||
+        controller_unsettle(controller, true, &changed, err) < 0)
         return -1;
     if (!controller->began)
         controller->seen = version;
     controller->began = true;
+    controller->walks++;
     controller->walk_version = 0;
     controller->walk_last = version;
-    controller->walk_us = now_us(controller) + controller->settings.resync_s * SECOND_US;
+    controller->walk_us = controller_now_us(controller) + controller->settings.resync_s * SECOND_US;
     return 0;
 }
 
 /* ---- a round ---- */
 
 static int round_run(struct controller *controller, struct error *err) {
-    if (now_us(controller) >= controller->walk_us && !is_walking(controller) &&
+    if (controller_now_us(controller) >= controller->walk_us && !is_walking(controller) &&
         begin_walk(controller, err) < 0)
         return -1;
-    if (follow_changes(controller, err) < 0 || look_at_pools(controller, err) < 0)
+    if (follow_changes(controller, err) < 0 || controller_read_pools(controller, err) < 0 ||
+        controller_replace_next(controller, err) < 0)
         return -1;
     retry(controller);
     return is_walking(controller) ? walk_on(controller, err) : 0;
 }
 
 static int64_t pause_ms(const struct controller *controller) {
-    int64_t now = now_us(controller), next = retries_next_us(controller->retries);
+    int64_t now = controller_now_us(controller), next = retries_next_us(controller->retries);
     int64_t pause = LOOK_MS;
 
     if (is_walking(controller) || controller->busy)
@@ -353,6 +306,8 @@ struct controller *controller_new(const struct controller_settings *settings) {
     controller->settings = *settings;
     controller->arena = arena_new();
     controller->retries = retries_new();
+    controller->settled = settled_new();
+    controller->pool_changes = pool_changes_new();
     return controller;
 }
 
@@ -370,6 +325,8 @@ void controller_free(struct controller *controller) {
     if (controller->ticker)
         ticker_stop(controller->ticker);
     retries_free(controller->retries);
+    settled_free(controller->settled);
+    pool_changes_free(controller->pool_changes);
     arena_free(controller->arena);
     free(controller);
 }

@@ -4,7 +4,8 @@ libscoria_a_SOURCES += \
 	declared/changes.c declared/changes.h \
 	declared/condition.c declared/condition.h \
 	declared/config_reclaim.c declared/config_reclaim.h \
-	declared/controller.c declared/controller.h \
+	declared/controller.c declared/controller.h declared/controller.private.h \
+	declared/controller_pools.c \
 	declared/document.c declared/document.h \
 	declared/document_changes.c declared/document_changes.h \
 	declared/document_edit.c declared/document_edit.h \
@@ -15,6 +16,7 @@ libscoria_a_SOURCES += \
 	declared/kind.c declared/kind.h \
 	declared/name.c declared/name.h \
 	declared/phases.c declared/phases.h \
+	declared/pool_changes.c declared/pool_changes.h \
 	declared/pool_list.c declared/pool_list.h \
 	declared/progress.c declared/progress.h \
 	declared/reconcile.c declared/reconcile.h declared/reconcile.private.h \
@@ -34,6 +36,7 @@ libscoria_a_SOURCES += \
 	declared/replica_space.c declared/replica_space.h \
 	declared/replicated_volume.c \
 	declared/schema.c declared/schema.h declared/schema_edit.c \
+	declared/settled.c declared/settled.h \
 	declared/snapshot_node.c declared/snapshot_node.h \
 	declared/snapshot_source.c declared/snapshot_source.h \
 	declared/volume_config.c \
@@ -56,6 +59,7 @@ check_PROGRAMS += \
 	tests/unit/declared/test_document_own \
 	tests/unit/declared/test_document_quota \
 	tests/unit/declared/test_phases \
+	tests/unit/declared/test_pool_changes \
 	tests/unit/declared/test_progress \
 	tests/unit/declared/test_reconcile \
 	tests/unit/declared/test_reconcile_health \
@@ -70,6 +74,7 @@ check_PROGRAMS += \
 	tests/unit/declared/test_replica_space \
 	tests/unit/declared/test_revert_walk \
 	tests/unit/declared/test_schema \
+	tests/unit/declared/test_settled \
 	tests/unit/declared/test_takeover \
 	tests/unit/declared/test_volume_config_snapshot \
 	tests/unit/declared/test_volume_health

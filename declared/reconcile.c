@@ -1,6 +1,7 @@
 #include "declared/reconcile.private.h"
 
 #include "declared/condition.h"
+#include "declared/config_reclaim.h"
 #include "declared/document_quota.h"
 #include "ledger/query.h"
 #include "json/json.h"
@@ -303,10 +304,50 @@ int reconcile_explain(struct work *work, const char *id, const struct error *why
     return found <= 0 ? found : reconcile_tell(&r, "Warning", "ReconcileFailed", why->message, err);
 }
 
-int reconcile_look(struct work *work, const char *id, struct error *err) {
+/* ---- what can concern it later ---- */
+
+static bool is_snapshot_settled(const struct side *snapshot) {
+    const json_t *status = snapshot->before.status;
+
+    return !snapshot->before.deleted_at && !phase_is(&snapshot_states, status, SNAPSHOT_PENDING) &&
+           !json_object_get(status, "pendingPoolInfo");
+}
+
+static bool is_replica_settled(const struct reconcile *r, const struct document *replica) {
+    const struct replica_pool *pool = reconcile_pool(r, replica);
+
+    return !replica->deleted_at && pool && pool->up && !pool->draining &&
+           text_is(pool->state, REPLICA_POOL_ONLINE);
+}
+
+/* Whatever depends on an instant, on a node that does not report or on another config's documents
+ * begins with one of these. */
+static bool is_settled(const struct reconcile *r) {
+    const json_t *spec = json_object_get(r->volume.before.body, "spec");
+    bool settled = r->has_volume && !r->again && !r->writes && !r->scaling &&
+                   config_is(r, CONFIG_BOUND) && !r->config.before.deleted_at &&
+                   !json_object_get(side_status(&r->config), "replacement") &&
+                   !json_object_get(spec, "salvage") && !json_object_get(spec, "revert") &&
+                   !reconcile_reverts(r) && !config_reclaim_pending(&r->config.before) &&
+                   text_is(tree_text(spec, "nodeId"), r->volume.before.node);
+
+    for (unsigned i = 0; settled && i < r->count; i++)
+        settled = is_replica_settled(r, &r->replicas[i]);
+    for (unsigned i = 0; settled && i < r->snapshot_count; i++)
+        settled = is_snapshot_settled(&r->snapshots[i]);
+    return settled;
+}
+
+int reconcile_look(struct work *work, const char *id, struct reconcile_outlook *ret,
+                   struct error *err) {
     struct reconcile r = { .work = work, .looks = true };
     int result = run(&r, id, err);
 
+    if (ret)
+        *ret =
+            (struct reconcile_outlook){ .version = r.config.before.version,
+                                        .is_settled = result == RECONCILE_SETTLED && is_settled(&r),
+                                        .waits_for_turn = r.waits_for_turn };
     if (result < 0)
         return -1;
     return r.writes ? RECONCILE_WRITES : RECONCILE_SETTLED;

@@ -12,6 +12,8 @@
 
 #include "ledger/work.h"
 
+#include <stdbool.h>
+
 enum {
     RECONCILE_SETTLED, /* nothing to be done before one of its documents changes */
     RECONCILE_AGAIN,   /* it waits for what no change of its documents tells */
@@ -24,5 +26,15 @@ int reconcile_config(struct work *work, const char *id, struct error *err);
  * of its own. */
 int reconcile_explain(struct work *work, const char *id, const struct error *why,
                       struct error *err);
-/* Would that do anything?  On a snapshot. */
-int reconcile_look(struct work *work, const char *id, struct error *err);
+
+/* What a look has found out about the config beside its result. */
+struct reconcile_outlook {
+    int64_t version;     /* of the config; 0: there is none */
+    bool is_settled;     /* only a change of its documents or of its pools can make work */
+    bool waits_for_turn; /* a replica is to be replaced when fewer are being copied */
+};
+
+/* Would that do anything?  On a snapshot.  *ret, which may be NULL, is written after a failure,
+ * too; its version is 0 when the documents could not be read. */
+int reconcile_look(struct work *work, const char *id, struct reconcile_outlook *ret,
+                   struct error *err);

@@ -18,7 +18,7 @@ struct side {
 
 struct reconcile {
     struct work *work;
-    bool looks, writes, again;
+    bool looks, writes, again, waits_for_turn;
     struct side config, volume;
     bool has_volume;
     struct document *replicas; /* in the order in which they were made, deleted ones too */

@@ -62,19 +62,15 @@ static int find_silence(const struct reconcile *r, bool *ret, struct error *err)
     return silent < 0 ? -1 : 0;
 }
 
-#define FULL_PERCENT  5 /* less is free: near full; */
-#define CLEAR_PERCENT 7 /* and no more when so much is */
-
 static const char *find_near_full(const struct reconcile *r, const json_t *conditions) {
-    int64_t percent =
-        condition_is(conditions, CONDITION_NEAR_FULL, "True") ? CLEAR_PERCENT : FULL_PERCENT;
+    enum replica_pool_space least =
+        condition_is(conditions, CONDITION_NEAR_FULL, "True") ? SPACE_LITTLE : SPACE_NEAR_FULL;
 
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
         const struct replica_pool *pool = reconcile_pool(r, replica);
 
-        if (!replica->deleted_at && pool && pool->up &&
-            pool->free_bytes < pool->total_bytes / 100 * percent)
+        if (!replica->deleted_at && pool && pool->up && replica_pool_space(pool) >= least)
             return replica->id;
     }
     return NULL;

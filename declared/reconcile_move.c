@@ -329,7 +329,8 @@ static int is_allowed(struct reconcile *r, const char *reason, struct error *err
 
     if (is_outage != 0 || replica_move_count(r->work, &copied, err) < 0)
         return is_outage > 0 ? 0 : -1;
-    return copied < r->work->settings->replica_moves_most;
+    r->waits_for_turn = copied >= r->work->settings->replica_moves_most;
+    return !r->waits_for_turn;
 }
 
 static int make(struct reconcile *r, const struct document *old, const struct replica_pool *pool,

@@ -1,5 +1,6 @@
 #include "declared/replica_pool.h"
 
+#include "declared/document_store.private.h"
 #include "declared/name.h"
 #include "ledger/query.h"
 #include "json/json.h"
@@ -38,6 +39,20 @@ static int read_pool(struct work *work, const struct db_rows *rows, void *item, 
         .up_us = up && !db_is_null(rows, 11) ? work->clock_us - db_int(rows, 11) : 0,
     };
     return ((struct replica_pool *)item)->labels ? 0 : -1;
+}
+
+bool replica_pool_takes_replicas(const struct replica_pool *pool) {
+    return pool->up && strcmp(pool->state, REPLICA_POOL_ONLINE) == 0 && !pool->read_only &&
+           !pool->draining;
+}
+
+#define NEAR_FULL_PERCENT 5
+#define LITTLE_PERCENT    7
+
+enum replica_pool_space replica_pool_space(const struct replica_pool *pool) {
+    if (pool->free_bytes < pool->total_bytes / 100 * NEAR_FULL_PERCENT)
+        return SPACE_NEAR_FULL;
+    return pool->free_bytes < pool->total_bytes / 100 * LITTLE_PERCENT ? SPACE_LITTLE : SPACE_LEFT;
 }
 
 int replica_pool_find(struct work *work, const char *name, struct replica_pool *ret,
@@ -158,8 +173,14 @@ int replica_pool_report(struct work *work, const struct replica_pool *said,
 
 int replica_pool_drain(struct work *work, const struct replica_pool *pool, bool draining,
                        struct error *err) {
-    return db_change(work->tx, err, "UPDATE replica_pools SET draining = $2 WHERE name = $1",
-                     DB_TEXT(pool->id), DB_BOOL(draining));
+    int64_t version;
+
+    if (pool->draining == draining)
+        return 0;
+    if (db_change(work->tx, err, "UPDATE replica_pools SET draining = $2 WHERE name = $1",
+                  DB_TEXT(pool->id), DB_BOOL(draining)) < 0)
+        return -1;
+    return document_next_version(work, &version, err); /* the controller of documents acts on it */
 }
 
 int replica_pool_replicas(struct work *work, const char *name, int64_t *ret, struct error *err) {

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #define REPLICA_POOL_NAME_MOST 63
+#define REPLICA_POOL_NODE_MOST 255
 #define REPLICA_POOL_ONLINE    "Online"
 
 struct replica_pool {
@@ -29,6 +30,14 @@ struct replica_pool {
     int64_t up_us;      /* and for so long without a pause */
     int64_t offline_us; /* since it was last reported Online */
 };
+
+/* How much of it is free, as the condition NearFull of its volumes depends on it: that begins at
+ * the last and ends at the first. */
+enum replica_pool_space { SPACE_LEFT, SPACE_LITTLE, SPACE_NEAR_FULL };
+enum replica_pool_space replica_pool_space(const struct replica_pool *pool);
+
+/* It may be given another one. */
+bool replica_pool_takes_replicas(const struct replica_pool *pool);
 
 /* What its node says of it, from now on; *ret: as it stands.  ERROR_BAD_REQUEST; ERROR_CONFLICT:
  * another node has one of this name that is up, or replica_pool_check_instance(). */

@@ -186,7 +186,7 @@ static int redundant_body(struct work *work, void *arg, struct error *err) {
 }
 
 /* Long before the next look at all. */
-START_TEST(a_pool_that_changes_its_state_has_all_configs_looked_at) {
+START_TEST(a_pool_that_changes_its_state_has_its_configs_looked_at) {
     struct bench *bench = bench_new(true);
     bool is_redundant = false;
 
@@ -532,6 +532,179 @@ START_TEST(room_that_comes_and_goes_hurries_nobody_all_the_time) {
 }
 END_TEST
 
+/* ---- settled configs ---- */
+
+static const char *first_config, *second_config;
+
+static int two_body(struct work *work, void *arg, struct error *err) {
+    (void)arg, (void)err;
+    put_pools(work, 8);
+    sql(work, "UPDATE replica_pools SET up_since = 1");
+    first_config = declare(
+        work, &kind_volume_config,
+        DECLARED("first", "1Gi", 3, POOLS(POOL("pool-a") "," POOL("pool-b") "," POOL("pool-c"))));
+    second_config = declare(
+        work, &kind_volume_config,
+        DECLARED("second", "1Gi", 3, POOLS(POOL("pool-c") "," POOL("pool-d") "," POOL("pool-e"))));
+    return 0;
+}
+
+static int two_made_body(struct work *work, void *arg, struct error *err) {
+    (void)arg, (void)err;
+    say_made(work, first_config);
+    say_made(work, second_config);
+    return 0;
+}
+
+/* Two configs, Bound and settled, which the next resyncs do not evaluate; one pool is of both. */
+static struct bench *bench_with_two(int64_t resync_s) {
+    struct bench *bench = bench_new(true);
+
+    controller_free(bench->controller);
+    bench->controller = controller_on(bench, resync_s);
+    act(bench, two_body, NULL);
+    tick(bench);
+    act(bench, two_made_body, NULL);
+    tick(bench);
+    for (int i = 0; i < 3; i++) {
+        bench->steady_us += (resync_s + 1) * SECOND_US;
+        tick(bench);
+    }
+    return bench;
+}
+
+/* What no number of a change tells of. */
+static int break_unseen_body(struct work *work, void *arg, struct error *err) {
+    (void)arg, (void)err;
+    sql(work, "UPDATE documents SET status = '{\"phase\":\"Error\"}' "
+              "WHERE kind = 'CStorVolumeReplica'");
+    return 0;
+}
+
+static int set_pool_body(struct work *work, void *arg, struct error *err) {
+    (void)err;
+    sql(work, "%s", (const char *)arg);
+    return 0;
+}
+
+struct redundancy {
+    bool first, second;
+};
+
+static int redundancy_body(struct work *work, void *arg, struct error *err) {
+    struct redundancy *is = arg;
+
+    declared = first_config;
+    redundant_body(work, &is->first, err);
+    declared = second_config;
+    return redundant_body(work, &is->second, err);
+}
+
+static struct redundancy redundancy(struct bench *bench) {
+    struct redundancy is;
+
+    act(bench, redundancy_body, &is);
+    return is;
+}
+
+START_TEST(a_resync_skips_settled_configs_and_each_is_evaluated_now_and_then) {
+    struct bench *bench = bench_with_two(30);
+
+    ck_assert(redundancy(bench).first && redundancy(bench).second);
+    act(bench, break_unseen_body, NULL);
+    bench->steady_us += 31 * SECOND_US;
+    tick(bench);
+    ck_assert(redundancy(bench).first && redundancy(bench).second);
+    for (int i = 0; i < 20; i++) {
+        bench->steady_us += 31 * SECOND_US;
+        tick(bench);
+    }
+    ck_assert(!redundancy(bench).first && !redundancy(bench).second);
+    bench_free(bench);
+}
+END_TEST
+
+START_TEST(a_pool_that_changes_has_its_own_configs_evaluated_and_no_others) {
+    struct bench *bench = bench_with_two(3600);
+
+    act(bench, break_unseen_body, NULL);
+    act(bench, set_pool_body, "UPDATE replica_pools SET address = 'h:1' WHERE name = 'pool-e'");
+    bench->steady_us += 6 * SECOND_US;
+    tick(bench);
+    ck_assert(redundancy(bench).first && !redundancy(bench).second);
+    act(bench, set_pool_body, "UPDATE replica_pools SET address = 'h:1' WHERE name = 'pool-c'");
+    bench->steady_us += 6 * SECOND_US;
+    tick(bench);
+    ck_assert(!redundancy(bench).first);
+    bench_free(bench);
+}
+END_TEST
+
+/* An agent that reports another state each time. */
+START_TEST(a_pool_that_flips_has_its_configs_evaluated_a_few_times) {
+    struct bench *bench = bench_with_two(3600);
+    char query[] = "SELECT SUM(times) FROM document_events";
+    int64_t before, changes = 0;
+
+    act(bench, number_body, query);
+    for (int i = 0; i < 5; i++) {
+        before = number;
+        act(bench, set_pool_body,
+            i % 2 ? "UPDATE replica_pools SET state = 'Online' WHERE name = 'pool-a'"
+                  : "UPDATE replica_pools SET state = 'Offline' WHERE name = 'pool-a'");
+        bench->steady_us += 5 * SECOND_US;
+        tick(bench);
+        tick(bench);
+        act(bench, number_body, query);
+        changes += number > before;
+    }
+    ck_assert_int_eq(changes, 3);
+    bench->steady_us += 30 * SECOND_US;
+    tick(bench);
+    ck_assert(!redundancy(bench).first && redundancy(bench).second);
+    bench_free(bench);
+}
+END_TEST
+
+/* ---- drained pools ---- */
+
+static int drain_body(struct work *work, void *arg, struct error *err) {
+    struct replica_pool pool;
+
+    ck_assert_int_eq(replica_pool_find(work, arg, &pool, err), 1);
+    return replica_pool_drain(work, &pool, true, err);
+}
+
+static int turn_free_body(struct work *work, void *arg, struct error *err) {
+    (void)arg, (void)err;
+    sql(work, "DELETE FROM replica_moves");
+    return 0;
+}
+
+static int64_t replacing(struct bench *bench) {
+    char query[] = "SELECT COUNT(*) FROM documents WHERE status LIKE '%\"newReplicaId\"%'";
+
+    act(bench, number_body, query);
+    return number;
+}
+
+START_TEST(a_drain_begins_at_once_and_goes_on_as_soon_as_a_replica_is_copied) {
+    struct bench *bench = bench_with_two(3600);
+
+    bench->fixture.settings.replica_moves_most = 1;
+    act(bench, drain_body, "pool-c");
+    tick(bench);
+    ck_assert_int_eq(replacing(bench), 1);
+    bench->steady_us += 6 * SECOND_US;
+    tick(bench);
+    ck_assert_int_eq(replacing(bench), 1);
+    act(bench, turn_free_body, NULL);
+    tick(bench);
+    ck_assert_int_eq(replacing(bench), 2);
+    bench_free(bench);
+}
+END_TEST
+
 static void wake(void *arg) {
     controller_wake(arg);
 }
@@ -608,7 +781,7 @@ END_TEST
 
 CHECK_MAIN("controller", what_was_declared_becomes_true_step_by_step,
            a_look_at_what_did_not_change_writes_nothing,
-           a_pool_that_changes_its_state_has_all_configs_looked_at,
+           a_pool_that_changes_its_state_has_its_configs_looked_at,
            a_controller_that_starts_finds_what_was_left,
            what_cannot_be_is_tried_less_and_less_often,
            who_waits_for_a_place_gets_the_first_that_comes, two_controllers_do_no_more_than_one,
@@ -618,4 +791,8 @@ CHECK_MAIN("controller", what_was_declared_becomes_true_step_by_step,
            a_policy_hurries_those_of_its_project_alone,
            many_that_fail_again_let_others_through_between,
            room_that_comes_and_goes_hurries_nobody_all_the_time, a_change_wakes_its_thread,
-           two_threads_beside_each_other_do_each_thing_once)
+           two_threads_beside_each_other_do_each_thing_once,
+           a_resync_skips_settled_configs_and_each_is_evaluated_now_and_then,
+           a_pool_that_changes_has_its_own_configs_evaluated_and_no_others,
+           a_pool_that_flips_has_its_configs_evaluated_a_few_times,
+           a_drain_begins_at_once_and_goes_on_as_soon_as_a_replica_is_copied)

@@ -131,7 +131,7 @@ WORK_TEST(what_is_older_than_the_counting_is_counted_once_whatever_the_limit) {
     sql(work, "UPDATE quota_usages SET used = 0");
     assert_used(work, 0, 0);
     set_limit(work, QUOTA_GIGABYTES, 5);
-    ck_assert_int_eq(reconcile_look(work, id, err), RECONCILE_WRITES);
+    ck_assert_int_eq(reconcile_look(work, id, NULL, err), RECONCILE_WRITES);
     assert_used(work, 0, 0);
     settle(work, id);
     assert_used(work, 1, 10);
@@ -292,7 +292,7 @@ WORK_TEST(snapshots_that_are_older_than_their_counting_are_counted_once) {
     sql(work, "UPDATE quota_usages SET used = 3 WHERE resource = 'gigabytes'");
     set_limit(work, QUOTA_SNAPSHOTS, 1);
     assert_snapshots(work, 0, 3);
-    ck_assert_int_eq(reconcile_look(work, config, err), RECONCILE_WRITES);
+    ck_assert_int_eq(reconcile_look(work, config, NULL, err), RECONCILE_WRITES);
     settle(work, config);
     assert_snapshots(work, 2, 9);
     settle(work, config);

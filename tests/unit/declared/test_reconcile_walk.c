@@ -4,6 +4,8 @@
  * hold; in the end, when all are well, everything has to come true, and to go.
  */
 #include "common/quantity.h"
+#include "declared/changes.h"
+#include "declared/settled.h"
 #include "tests/lib/declared.h"
 
 #include <stdio.h>
@@ -57,6 +59,10 @@ struct walk {
     unsigned moves;   /* replacements that began */
     bool calm;        /* nothing fails any more */
     unsigned content; /* what a volume holds now: never the same twice */
+    struct settled *settled;
+    struct pool_changes *pool_changes;
+    int64_t seen;      /* all changes up to this number were followed */
+    unsigned settling; /* configs found settled that had been evaluated before */
 };
 
 static unsigned draw(struct walk *walk, unsigned below) {
@@ -593,7 +599,7 @@ static void controller_acts(struct walk *walk, struct work *work, void *arg) {
         int result;
 
         before = last_version(work);
-        look = reconcile_look(work, configs[which].id, &err);
+        look = reconcile_look(work, configs[which].id, NULL, &err);
         result = reconcile_config(work, configs[which].id, &err);
         ck_assert_msg(look >= 0 && result >= 0, "%s", err.message);
         if (look == RECONCILE_SETTLED) {
@@ -602,6 +608,69 @@ static void controller_acts(struct walk *walk, struct work *work, void *arg) {
         }
         ck_assert_uint_lt(rounds++, 6);
     } while (!once && last_version(work) != before);
+}
+
+/* ---- configs that are settled ---- */
+
+static void unsettle(struct walk *walk, struct work *work) {
+    struct replica_pool *pools;
+    struct pool_change change;
+    struct error err = { 0 };
+    int count = replica_pool_list(work, &pools, &err);
+
+    ck_assert_int_ge(count, 0);
+    pool_changes_note(walk->pool_changes, pools, (unsigned)count);
+    while (pool_changes_take(walk->pool_changes, 0, true, &change)) {
+        int64_t *versions;
+
+        count = changes_of_pool(work, &change, &versions, &err);
+        ck_assert_int_ge(count, 0);
+        for (int i = 0; i < count; i++)
+            settled_put(walk->settled, versions[i], false);
+    }
+}
+
+static void follow_changes(struct walk *walk, struct work *work) {
+    struct reconcile_outlook outlook;
+    struct changes changes;
+    struct error err = { 0 };
+
+    ck_assert_int_eq(changes_read(work, walk->seen, &changes, &err), 0);
+    for (unsigned i = 0; i < changes.count; i++) {
+        ck_assert_int_ge(reconcile_look(work, changes.configs[i], &outlook, &err), 0);
+        settled_put(walk->settled, outlook.version, outlook.is_settled);
+    }
+    walk->seen = changes.version;
+}
+
+/* As the controller skips configs: they are settled at any later time, too, while their pools stay
+ * as they are. */
+static void settled_have_no_work(struct walk *walk, struct work *work, void *arg) {
+    struct settings settings = *work->settings;
+    struct document *configs = NULL;
+    unsigned count;
+    struct error err = { 0 };
+    struct work later = *work;
+
+    (void)arg;
+    unsettle(walk, work);
+    follow_changes(walk, work);
+    settings.replica_pool_down_s += 86400;
+    later.settings = &settings;
+    later.clock_us += 86400 * SECOND_US;
+    later.now_us += 86400 * SECOND_US;
+    count = all_of(work, &kind_volume_config, &configs);
+    for (unsigned i = 0; i < count; i++) {
+        struct reconcile_outlook outlook;
+
+        if (!settled_meet(walk->settled, configs[i].version, 0)) {
+            ck_assert_int_ge(reconcile_look(work, configs[i].id, &outlook, &err), 0);
+            settled_put(walk->settled, outlook.version, outlook.is_settled);
+            continue;
+        }
+        walk->settling++;
+        ck_assert_int_eq(reconcile_look(&later, configs[i].id, NULL, &err), RECONCILE_SETTLED);
+    }
 }
 
 /* ---- what must always hold ---- */
@@ -926,6 +995,7 @@ static void walk_on(struct walk *walk, struct picture *picture, unsigned steps) 
     while (steps-- > 0) {
         step(walk, picture);
         act(walk, check, picture, false);
+        act(walk, settled_have_no_work, NULL, false);
         arena_reset(walk->arena);
     }
 }
@@ -1098,7 +1168,7 @@ static void nothing_is_left(struct walk *walk, struct work *work, void *arg) {
         ck_assert_str_eq(walk->targets[i].node, "");
 }
 
-static unsigned walk_once(uint64_t seed, struct db *db) {
+static unsigned walk_once(uint64_t seed, struct db *db, unsigned *settling) {
     struct walk *walk = calloc(1, sizeof *walk);
     struct picture *picture = calloc(1, sizeof *picture);
     unsigned moves;
@@ -1107,6 +1177,8 @@ static unsigned walk_once(uint64_t seed, struct db *db) {
     walk->seed = seed;
     walk->arena = arena_new();
     walk->fixture = test_fixture();
+    walk->settled = settled_new();
+    walk->pool_changes = pool_changes_new();
     act(walk, calm_down, NULL, false);
     walk->calm = false;
     walk_on(walk, picture, STEPS);
@@ -1116,6 +1188,7 @@ static unsigned walk_once(uint64_t seed, struct db *db) {
     settle_wholly(walk, picture);
     act(walk, all_are_true, NULL, false);
     act(walk, snapshots_are_true, NULL, false);
+    act(walk, settled_have_no_work, NULL, false);
     act(walk, drop_snapshots, NULL, false);
     settle_wholly(walk, picture);
     act(walk, no_snapshot_is_left, NULL, false);
@@ -1127,7 +1200,10 @@ static unsigned walk_once(uint64_t seed, struct db *db) {
     settle_wholly(walk, picture);
     act(walk, nothing_is_left, NULL, false);
     moves = walk->moves;
+    *settling += walk->settling;
     arena_free(walk->arena);
+    settled_free(walk->settled);
+    pool_changes_free(walk->pool_changes);
     free(picture);
     free(walk);
     return moves;
@@ -1140,18 +1216,19 @@ START_TEST(whatever_happens_in_between_all_comes_true_and_nothing_is_left) {
     uint64_t walks = given ? 1 : more ? strtoull(more, NULL, 10) : WALKS;
     const struct db_settings settings = { .url = database_url(), .inline_writes = true };
     struct error err = { 0 };
-    unsigned moves = 0;
+    unsigned moves = 0, settling = 0;
     struct db *db;
 
     ck_assert_msg(db_open(&settings, &db, &err) == 0, "%s", err.message);
     for (uint64_t n = given ? 0 : WALK_FIRST; n < walks; n += WALK_STEP) {
         if (more)
             fprintf(stderr, "walk %ju\n", (uintmax_t)(first + n));
-        moves += walk_once(first + n, db);
+        moves += walk_once(first + n, db, &settling);
     }
     ck_assert_msg(given || WALK_STEP > 1 || moves > 0, "no replica was replaced in any walk");
+    ck_assert_msg(given || settling > 0, "no config was settled in any walk");
     if (more)
-        fprintf(stderr, "%u moves\n", moves);
+        fprintf(stderr, "%u moves, %u times settled\n", moves, settling);
     db_close(db);
 }
 END_TEST

@@ -178,7 +178,7 @@ WORK_TEST(nobody_takes_over_whom_it_cannot_keep_from_writing) {
                   "Node host-a is silent and has to be kept from writing: 1 of the 2 replicas that "
                   "are needed to are on nodes that answer. An administrator says when it has "
                   "stopped.");
-    ck_assert_int_eq(reconcile_look(work, id, err), RECONCILE_SETTLED);
+    ck_assert_int_eq(reconcile_look(work, id, NULL, err), RECONCILE_SETTLED);
     say_stopped(work, id); /* an administrator, in its place */
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-b");

@@ -1,0 +1,150 @@
+/*
+ * What the controller does about pools: configs of those that changed are evaluated, configs that
+ * wait for a pool are retried, and replicas are replaced a few at a time.
+ */
+#include "declared/controller.private.h"
+
+#include "declared/changes.h"
+#include "declared/replica_move.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define POOLS_US SECOND_US        /* between two looks at pools while some config waits, */
+#define CALM_US  (5 * SECOND_US)  /* and while none does */
+#define ROOM_US  (10 * SECOND_US) /* between two tries for a little more room */
+
+/* As the pools are: those that changed are noted. */
+struct pools_call {
+    struct controller *controller;
+    int64_t free_gib, draining;
+};
+
+static int pools_body(struct work *work, void *arg, struct error *err) {
+    struct pools_call *call = arg;
+    struct replica_pool *pools;
+    int count = replica_pool_list(work, &pools, err);
+
+    if (count < 0)
+        return -1;
+    call->free_gib = call->draining = 0;
+    for (int i = 0; i < count; i++) {
+        call->draining += pools[i].draining;
+        if (replica_pool_takes_replicas(&pools[i]))
+            call->free_gib += pools[i].free_bytes >> 30;
+    }
+    pool_changes_note(call->controller->pool_changes, pools, (unsigned)count);
+    return 0;
+}
+
+struct pool_call {
+    const struct pool_change *change;
+    int64_t *versions;
+};
+
+static int configs_body(struct work *work, void *arg, struct error *err) {
+    struct pool_call *call = arg;
+
+    return changes_of_pool(work, call->change, &call->versions, err);
+}
+
+/* Configs of pools that have changed are not settled; true: there are pools that have. */
+int controller_unsettle(struct controller *controller, bool all, bool *ret, struct error *err) {
+    struct work base = work_own(controller->settings.settings, controller->arena);
+    struct pool_change change;
+
+    *ret = false;
+    while (
+        pool_changes_take(controller->pool_changes, controller_now_us(controller), all, &change)) {
+        struct pool_call call = { .change = &change };
+        int count = work_read(controller->settings.db, &base, configs_body, &call, err);
+
+        for (int i = 0; i < count; i++)
+            settled_put(controller->settled, call.versions[i], false);
+        if (count < 0) {
+            settled_clear(controller->settled);
+            return -1;
+        }
+        *ret = true;
+    }
+    return 0;
+}
+
+/* Those that failed are due when other pools take replicas, or when there is more room. */
+static void hurry(struct controller *controller, int64_t free_gib, bool waits) {
+    bool places =
+        pool_changes_take_places(controller->pool_changes, controller_now_us(controller), waits);
+
+    if (free_gib < controller->free_gib || !waits)
+        controller->free_gib = free_gib;
+    if (!places &&
+        (free_gib <= controller->free_gib || controller_now_us(controller) < controller->room_us))
+        return;
+    retries_hurry_all(controller->retries, controller_now_us(controller));
+    controller->free_gib = free_gib;
+    controller->room_us = controller_now_us(controller) + ROOM_US;
+}
+
+/* What waits for a place need not wait much longer than until there is one; and a pool that comes,
+ * goes or fails changes what its volumes are. */
+int controller_read_pools(struct controller *controller, struct error *err) {
+    struct work base = work_own(controller->settings.settings, controller->arena);
+    bool waits = !retries_is_empty(controller->retries), changed;
+    struct pools_call call = { .controller = controller };
+    bool is_first = controller->pools_us == 0;
+
+    if (controller->knows_pools &&
+        controller_now_us(controller) < controller->pools_us + (waits ? POOLS_US : CALM_US))
+        return 0;
+    if (work_read(controller->settings.db, &base, pools_body, &call, err) < 0 ||
+        controller_unsettle(controller, is_first, &changed, err) < 0)
+        return -1;
+    controller->knows_pools = true;
+    controller->pools_us = controller_now_us(controller);
+    controller->draining = call.draining;
+    if (changed && !is_first)
+        controller->walk_us = controller_now_us(controller);
+    hurry(controller, call.free_gib, waits && !is_first);
+    return 0;
+}
+
+/* ---- replicas that are to be replaced ---- */
+
+void controller_wait_for_turn(struct controller *controller, const char *id) {
+    struct waiting *waiting = &controller->waiting;
+
+    for (unsigned i = 0; i < waiting->count; i++)
+        if (strcmp(waiting->ids[i], id) == 0)
+            return;
+    if (waiting->count == WAITING_MOST)
+        waiting->has_more = true;
+    else
+        snprintf(waiting->ids[waiting->count++], UUID_SIZE, "%s", id);
+}
+
+static int turns_body(struct work *work, void *arg, struct error *err) {
+    return replica_move_count(work, arg, err);
+}
+
+/* The next that waits, when fewer are being copied; those that did not fit are met by a walk. */
+int controller_replace_next(struct controller *controller, struct error *err) {
+    struct work base = work_own(controller->settings.settings, controller->arena);
+    struct waiting *waiting = &controller->waiting;
+    int64_t copied, most = controller->settings.settings->replica_moves_most;
+
+    while (waiting->count > 0) {
+        char id[UUID_SIZE];
+
+        if (work_read(controller->settings.db, &base, turns_body, &copied, err) < 0)
+            return -1;
+        if (copied >= most)
+            return 0;
+        memcpy(id, waiting->ids[0], sizeof id);
+        memmove(waiting->ids[0], waiting->ids[1], --waiting->count * sizeof id);
+        controller_work_on(controller, id);
+    }
+    if (waiting->has_more)
+        controller->walk_us = controller_now_us(controller);
+    waiting->has_more = false;
+    return 0;
+}

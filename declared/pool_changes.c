@@ -1,0 +1,139 @@
+#include "declared/pool_changes.h"
+
+#include "common/heap.h"
+#include "common/words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many in so much time. */
+struct rate {
+    int64_t since_us;
+    unsigned count;
+};
+
+struct pool {
+    char name[REPLICA_POOL_NAME_MOST + 1];
+    char node[REPLICA_POOL_NODE_MOST + 1], old_node[REPLICA_POOL_NODE_MOST + 1];
+    uint32_t path, address; /* hashes */
+    enum replica_pool_space space;
+    bool is_online, is_draining, takes_replicas;
+    bool is_gone, is_due;
+    struct rate rate;
+};
+
+struct pool_changes {
+    struct pool *pools; /* by name */
+    unsigned count;
+    bool are_places_due;
+    struct rate places;
+};
+
+struct pool_changes *pool_changes_new(void) {
+    return heap_new(sizeof(struct pool_changes));
+}
+
+void pool_changes_free(struct pool_changes *changes) {
+    if (changes)
+        free(changes->pools);
+    free(changes);
+}
+
+static bool rate_allows(struct rate *rate, int64_t now_us) {
+    if (rate->count == 0 || now_us - rate->since_us >= POOL_CHANGES_US)
+        *rate = (struct rate){ .since_us = now_us };
+    if (rate->count >= POOL_CHANGES_MOST)
+        return false;
+    rate->count++;
+    return true;
+}
+
+static struct pool pool_of(const struct replica_pool *is) {
+    struct pool pool = {
+        .path = word_hash(is->path),
+        .address = word_hash(is->address ? is->address : ""),
+        .space = replica_pool_space(is),
+        .is_online = is->up && strcmp(is->state, REPLICA_POOL_ONLINE) == 0,
+        .is_draining = is->draining,
+        .takes_replicas = replica_pool_takes_replicas(is),
+    };
+
+    snprintf(pool.name, sizeof pool.name, "%s", is->id);
+    snprintf(pool.node, sizeof pool.node, "%s", is->node);
+    snprintf(pool.old_node, sizeof pool.old_node, "%s", is->node);
+    return pool;
+}
+
+static bool is_same(const struct pool *one, const struct pool *other) {
+    return strcmp(one->node, other->node) == 0 && one->path == other->path &&
+           one->address == other->address && one->space == other->space &&
+           one->is_online == other->is_online && one->is_draining == other->is_draining &&
+           one->is_gone == other->is_gone;
+}
+
+/* A pool that was known before: it stays due, with the node that it was of when it became so. */
+static void keep(struct pool *now, const struct pool *before) {
+    now->is_due = before->is_due || !is_same(now, before);
+    now->rate = before->rate;
+    memcpy(now->old_node, before->is_due ? before->old_node : before->node, sizeof now->old_node);
+}
+
+/* One of both lists, in the order of names; `is`: NULL, the pool is gone. */
+static void put(struct pool_changes *changes, struct pool *all, unsigned *count,
+                const struct pool *before, const struct replica_pool *is) {
+    struct pool now = { .is_gone = true };
+
+    if (is)
+        now = pool_of(is);
+    else if (before)
+        now = *before;
+    now.is_gone = !is;
+    now.is_due = !before;
+    if (!is)
+        now.takes_replicas = false;
+    if (before)
+        keep(&now, before);
+    changes->are_places_due |= now.takes_replicas != (before && before->takes_replicas);
+    if (is || now.is_due)
+        all[(*count)++] = now;
+}
+
+void pool_changes_note(struct pool_changes *changes, const struct replica_pool *pools,
+                       unsigned count) {
+    const struct pool *known = changes->pools;
+    struct pool *all = heap_new((changes->count + count + 1) * sizeof *all);
+    unsigned kept = 0, i = 0, k = 0;
+
+    while (i < changes->count || k < count) {
+        int order = i == changes->count ? 1 : k == count ? -1 : strcmp(known[i].name, pools[k].id);
+
+        put(changes, all, &kept, order <= 0 ? &known[i] : NULL, order >= 0 ? &pools[k] : NULL);
+        i += order <= 0;
+        k += order >= 0;
+    }
+    free(changes->pools);
+    changes->pools = all;
+    changes->count = kept;
+}
+
+bool pool_changes_take(struct pool_changes *changes, int64_t now_us, bool all,
+                       struct pool_change *ret) {
+    for (unsigned i = 0; i < changes->count; i++) {
+        struct pool *pool = &changes->pools[i];
+
+        if (!pool->is_due || (!all && !rate_allows(&pool->rate, now_us)))
+            continue;
+        pool->is_due = false;
+        *ret = (struct pool_change){ pool->name, pool->node, pool->old_node };
+        return true;
+    }
+    return false;
+}
+
+bool pool_changes_take_places(struct pool_changes *changes, int64_t now_us, bool waits) {
+    bool is_taken = changes->are_places_due && waits && rate_allows(&changes->places, now_us);
+
+    changes->are_places_due &= waits && !is_taken;
+    return is_taken;
+}

@@ -1,0 +1,108 @@
+#include "declared/settled.h"
+
+#include "common/heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct entry {
+    int64_t version;
+    unsigned walk; /* that met it last */
+    bool is_settled;
+};
+
+struct settled {
+    struct entry *entries; /* in the order of their versions */
+    size_t count, room;
+    unsigned walk; /* the last one */
+};
+
+struct settled *settled_new(void) {
+    return heap_new(sizeof(struct settled));
+}
+
+void settled_free(struct settled *settled) {
+    if (settled)
+        free(settled->entries);
+    free(settled);
+}
+
+/* Where it is, or would be; as a rule a new one is the last. */
+static size_t place_of(const struct settled *settled, int64_t version) {
+    size_t first = 0, end = settled->count;
+
+    if (end > 0 && settled->entries[end - 1].version < version)
+        return end;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+
+        if (settled->entries[middle].version < version)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+static struct entry *find(const struct settled *settled, int64_t version) {
+    size_t place = place_of(settled, version);
+
+    return place < settled->count && settled->entries[place].version == version
+               ? &settled->entries[place]
+               : NULL;
+}
+
+static void grow(struct settled *settled) {
+    size_t room = settled->room ? 2 * settled->room : 64;
+    struct entry *entries = heap_new(room * sizeof *entries);
+
+    if (settled->count > 0)
+        memcpy(entries, settled->entries, settled->count * sizeof *entries);
+    free(settled->entries);
+    settled->entries = entries;
+    settled->room = room;
+}
+
+static void insert(struct settled *settled, int64_t version) {
+    size_t place = place_of(settled, version);
+
+    if (settled->count == SETTLED_KEPT)
+        return;
+    if (settled->count == settled->room)
+        grow(settled);
+    memmove(&settled->entries[place + 1], &settled->entries[place],
+            (settled->count - place) * sizeof *settled->entries);
+    settled->entries[place] = (struct entry){ version, settled->walk, true };
+    settled->count++;
+}
+
+void settled_put(struct settled *settled, int64_t version, bool is_settled) {
+    struct entry *entry = find(settled, version);
+
+    if (entry)
+        entry->is_settled = is_settled;
+    else if (is_settled)
+        insert(settled, version);
+}
+
+void settled_clear(struct settled *settled) {
+    settled->count = 0;
+}
+
+bool settled_meet(struct settled *settled, int64_t version, unsigned walk) {
+    struct entry *entry = find(settled, version);
+
+    settled->walk = walk;
+    if (entry)
+        entry->walk = walk;
+    return entry && entry->is_settled;
+}
+
+void settled_prune(struct settled *settled, int64_t last, unsigned walk) {
+    size_t kept = 0;
+
+    for (size_t i = 0; i < settled->count; i++)
+        if (settled->entries[i].version > last || settled->entries[i].walk == walk)
+            settled->entries[kept++] = settled->entries[i];
+    settled->count = kept;
+}
