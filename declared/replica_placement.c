@@ -14,7 +14,7 @@ static const char *const faults[FAULTS] = { "is offline", "takes no writes", "is
 
 /* FAULTS: none. */
 static unsigned fault_of(const struct replica_pool *pool, int64_t bytes) {
-    if (!pool->up)
+    if (!pool->up || strcmp(pool->state, REPLICA_POOL_ONLINE) != 0)
         return OFFLINE;
     if (pool->read_only)
         return READ_ONLY;

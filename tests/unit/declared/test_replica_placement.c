@@ -14,9 +14,12 @@ struct choice {
 };
 
 static struct replica_pool pool(const char *name, const char *node, int64_t free_gib) {
-    return (struct replica_pool){
-        .id = name, .node = node, .path = "/p", .free_bytes = free_gib * GIB, .up = true
-    };
+    return (struct replica_pool){ .id = name,
+                                  .node = node,
+                                  .path = "/p",
+                                  .state = REPLICA_POOL_ONLINE,
+                                  .free_bytes = free_gib * GIB,
+                                  .up = true };
 }
 
 static int choose(struct choice *choice, const struct replica_placement *wanted,
@@ -112,6 +115,19 @@ START_TEST(too_few_usable_pools_are_told_with_both_counts) {
 }
 END_TEST
 
+START_TEST(a_pool_that_its_agent_reports_offline_takes_no_replica) {
+    autoarena struct arena *arena = arena_new();
+    struct choice choice = { .arena = arena };
+    struct replica_pool pools[] = { pool("a", "a", 900), pool("b", "b", 9) };
+    struct replica_placement wanted = { .count = 1, .bytes = GIB };
+
+    pools[0].state = "Offline";
+    ck_assert_int_eq(choose(&choice, &wanted, pools, 2), 0);
+    ck_assert_str_eq(names(&choice, 1), "b");
+    ck_assert_str_eq(replica_placement_fault(&pools[0], GIB), "is offline");
+}
+END_TEST
+
 START_TEST(pools_that_are_named_are_taken_and_no_others) {
     autoarena struct arena *arena = arena_new();
     struct choice choice = { .arena = arena };
@@ -172,4 +188,5 @@ CHECK_MAIN("replica_placement",
            the_pool_of_the_node_that_wants_it_comes_first,
            among_equals_a_seed_decides_and_always_the_same,
            too_few_usable_pools_are_told_with_both_counts,
+           a_pool_that_its_agent_reports_offline_takes_no_replica,
            pools_that_are_named_are_taken_and_no_others, a_clone_goes_where_its_source_is)
