@@ -89,7 +89,7 @@ static bool answer_at(const struct place *place, struct call *call) {
     if (strcmp(http->method, "GET") != 0 && strcmp(http->method, "HEAD") != 0)
         return false;
     for (; place->path; place++)
-        if (strcmp(place->path, call->whole_path) == 0 && !(place->large && http->crowded)) {
+        if (strcmp(place->path, call->whole_path) == 0 && !(place->large && http->over_limit)) {
             place->answer(call);
             return true;
         }

@@ -239,7 +239,7 @@ void api_handle(void *arg, struct http_exchange *http) {
     }
     if (places_answer_open(call))
         return;
-    if (http->crowded) {
+    if (http->over_limit) {
         error_set(&err, ERROR_TRY_LATER, "There are too many clients; try again.");
         call_fail(call, &err);
         return;

@@ -200,7 +200,7 @@ static int check_request(const struct agent *agent, const struct http_exchange *
 
     if (exchange->malformed)
         return error_set(err, ERROR_BAD_REQUEST, "%s", exchange->malformed);
-    if (exchange->crowded)
+    if (exchange->over_limit)
         return error_set(err, ERROR_UNAVAILABLE, "There are too many clients; try again.");
     return why ? error_set(err, ERROR_FORBIDDEN, "%s", why) : 0;
 }

@@ -43,34 +43,34 @@ struct grpc_metadata {
 #define GRPC_REQUEST_ID_SIZE (sizeof("req-") - 1 + UUID_SIZE)
 
 struct grpc_call {
-    struct arena *arena; /* request and response live in it; ends when the answer is packed */
+    struct arena *arena; /* request and response live in it; freed when the response is packed */
     void *service;       /* the service's `arg` */
     const char *path;    /* "/csi.v1.Identity/Probe" */
-    /* "req-…", new for each call; goes along to what is called for it, and back in the answer's
-     * header x-openstack-request-id. */
+    /* "req-…", new for each call; passed on to the services called on its behalf, and returned in
+     * the response header x-openstack-request-id. */
     char request_id[GRPC_REQUEST_ID_SIZE];
-    struct log_context log; /* has it */
-    uid_t uid;              /* of the process that has connected */
+    struct log_context log; /* includes request_id */
+    uid_t uid;              /* of the connected process */
     gid_t gid;
     pid_t pid;
     /*
-     * Instant of the monotonic clock behind which nobody waits for the answer: the client's
-     * deadline; 0: it has none.  It becomes an instant of the past when the client goes or gives
-     * up, and when the server's time to end is over: read it with grpc_call_is_over() only, or give
-     * its address to http_call.until_us (http/client.h), which ends a call of ours then.
+     * Deadline of the client on the monotonic clock, 0: none.  It becomes an instant of the past
+     * when the client disconnects or cancels, and when the server's grace period is over: read it
+     * with grpc_call_is_over() only, or pass its address to http_call.until_us (http/client.h),
+     * which ends that call then.
      */
     int64_t until_us;
-    const struct grpc_metadata *metadata; /* what the client sent beside gRPC's own headers */
+    const struct grpc_metadata *metadata; /* metadata of the client beside gRPC's own headers */
 };
 
-/* Work that has not begun need not begin.  What has begun goes on or is undone as the service's own
- * rules say: the answer will not be read. */
+/* The client no longer reads the response.  Work that has not started need not start; work in
+ * progress continues or is undone by the service's own rules. */
 bool grpc_call_is_over(const struct grpc_call *call);
 const char *grpc_call_metadata(const struct grpc_call *call, const char *name); /* or NULL */
 
 /*
- * 0: `response`, which comes as an empty message, is the answer.  -1: err says why not; its kind
- * becomes a code by the table in status.c, clients read error_client_text().  A positive value: a code
+ * 0: `response`, initially an empty message, is the response.  -1: see err; its kind becomes a code
+ * by the table in status.c, and clients read error_client_text(). A positive value: a code
  * (grpc_refuse()), and clients read err->message, which must not be empty.
  *
  * Runs in a thread of the server's pool, several at once; may block.
@@ -79,7 +79,7 @@ typedef int grpc_handler(struct grpc_call *call, const void *request, void *resp
                          struct error *err);
 
 struct grpc_method {
-    const char *name; /* of the descriptor's: "Probe" */
+    const char *name; /* of the descriptor: "Probe" */
     grpc_handler *handler;
 };
 

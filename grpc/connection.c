@@ -16,18 +16,18 @@
 #define CONNECTION_WINDOW (1024 * 1024)
 #define SMALL_DATA        64
 
-/* Frames that bring nothing a client's library sends now and then, and some with each call. */
+/* Frames without effect: client libraries send them now and then, and some with each call. */
 #define IDLE_FRAMES             2000
 #define IDLE_FRAMES_A_SECOND    200
 #define IDLE_FRAMES_WITH_A_CALL 16
-/* A client that goes takes its connection with it; one that gives up has waited before. */
+/* Resets: a client that exits closes its connection, and one that times out has waited before. */
 #define RESETS          500
 #define RESETS_A_SECOND 50
-/* A client knows how large a head may be; each that is larger costs more than a call. */
+/* Clients know the limit; each larger head costs more than a call. */
 #define LARGE_HEADS          16
 #define LARGE_HEADS_A_SECOND 1
-/* A block of headers above GRPC_HEAD_MOST is refused; one far above it, which a client knows to be
- * too large, is decoded no further. */
+/* A block of headers above GRPC_HEAD_MOST is refused; one far above it is not decoded to its
+ * end. */
 #define BLOCK_MOST (4 * GRPC_HEAD_MOST)
 
 /* ---- allowances ---- */
@@ -102,8 +102,8 @@ static struct grpc_stream *stream_of(nghttp2_session *session, int32_t id) {
 }
 
 /*
- * A reference to HPACK's table is one byte on the wire and up to 4 KiB that nghttp2 checks: what
- * has been decoded counts, of requests, trailers and invalid headers alike.
+ * A reference to HPACK's table is one byte on the wire and up to 4 KiB that nghttp2 checks: decoded
+ * bytes count, of requests, trailers and invalid headers alike.
  */
 static int count_header(struct grpc_connection *connection, size_t size) {
     connection->block_size += size + GRPC_ENTRY_SIZE;
@@ -162,8 +162,8 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     return 0;
 }
 
-/* An answer that comes before the request is whole: the rest of that is not wanted.  A stream that
- * we have to reset costs its client as much as one that it resets itself. */
+/* The response is sent before the request is complete: the rest of it is not needed.  A stream
+ * reset by the server counts like one reset by its client. */
 static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *arg) {
     struct grpc_connection *connection = arg;
     const struct grpc_stream *stream = stream_of(session, frame->hd.stream_id);
@@ -206,7 +206,7 @@ int grpc_connection_callbacks(nghttp2_session_callbacks **ret) {
 
 /* ---- the socket ---- */
 
-/* Who takes no answers is not listened to: what it sends makes more of them. */
+/* A client that does not read its responses is not read from: requests would add to them. */
 static void watch(struct grpc_connection *connection, int how) {
     struct epoll_event event = {
         .events = connection->waits_for_room ? EPOLLOUT : EPOLLIN,
@@ -227,7 +227,7 @@ static void set_waiting(struct grpc_connection *connection, bool waits) {
     watch(connection, EPOLL_CTL_MOD);
 }
 
-/* 1: all of it is written; 0: the socket takes no more now; -1: it is broken. */
+/* 1: everything is written; 0: the socket is full; -1: it is broken. */
 static int write_out(struct grpc_connection *connection) {
     while (connection->out_sent < connection->out_size) {
         ssize_t sent = send(connection->fd, connection->out + connection->out_sent,
@@ -262,7 +262,7 @@ void grpc_connection_flush(struct grpc_connection *connection) {
         set_waiting(connection, more);
 }
 
-/* False: nothing more comes. */
+/* False: end of the stream. */
 static bool read_in(struct grpc_connection *connection) {
     uint8_t bytes[READ_SIZE];
     ssize_t size = recv(connection->fd, bytes, sizeof(bytes), 0);
@@ -365,7 +365,7 @@ void grpc_connection_check_time(struct grpc_connection *connection, int64_t now_
         grpc_server_look_at(server, due_us);
     LIST_FOREACH(stream, &connection->streams, next) {
         if (!grpc_stream_check_time(stream, now_us))
-            late |= connection->waits_for_room; /* that it is reset would wait, too */
+            late |= connection->waits_for_room; /* its reset would wait, too */
     }
     if (late)
         grpc_connection_close(connection);

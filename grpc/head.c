@@ -6,7 +6,7 @@
 
 #define TIMEOUT_DIGITS 8
 #define CONTENT_TYPE   "application/grpc"
-/* What a thread can wait for: longer is no deadline at all. */
+/* The longest wait of a thread: a longer timeout counts as none. */
 #define LONGEST_US (INT64_C(365) * 24 * 3600 * SECOND_US)
 
 /* "100m": at most eight digits and a unit. */
@@ -40,7 +40,7 @@ static void read_method(struct grpc_head *head, const char *value) {
     head->post = strcmp(value, "POST") == 0;
 }
 
-/* "application/grpc", "application/grpc+proto", with parameters or without. */
+/* "application/grpc", "application/grpc+proto", with or without parameters. */
 static void read_content_type(struct grpc_head *head, const char *value) {
     size_t length = strlen(CONTENT_TYPE);
 

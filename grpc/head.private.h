@@ -1,5 +1,5 @@
 /*
- * What the headers of a call say.
+ * The headers of a call.
  */
 #pragma once
 
@@ -10,15 +10,15 @@
 #include <stdint.h>
 
 struct grpc_head {
-    const char *path;   /* NULL: none came */
-    bool post, grpc;    /* the method is POST; the content type is ours */
+    const char *path;   /* NULL: absent */
+    bool post, grpc;    /* the method is POST; the content type is gRPC's */
     int64_t timeout_us; /* -1: none */
-    bool bad_timeout;   /* there is one that nobody understands */
+    bool bad_timeout;   /* malformed */
     const struct grpc_metadata *metadata;
     size_t size; /* as HTTP/2 counts it: names, values, 32 for each */
 };
 
-/* Texts go into the arena. False: there are more of them than anybody needs; none is kept then. */
+/* Texts go into the arena.  False: above the limit, and this one is not kept. */
 bool grpc_head_add(struct grpc_head *head, struct arena *arena, const char *name, size_t name_size,
                    const char *value, size_t value_size);
 

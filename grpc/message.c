@@ -6,10 +6,10 @@
 #include <assert.h>
 #include <string.h>
 
-/* No type of ours is so deep; one that contains itself could be. */
+/* No type of the services is so deep, but one that contains itself could be. */
 #define DEEPEST 32
-/* An empty field has two bytes on the wire and dozens in memory: so many are more than anybody
- * needs, names and ids of all volumes in one call included. */
+/* An empty field takes two bytes on the wire and dozens in memory.  The limit is far above the
+ * names and ids of all volumes in one call. */
 #define MOST_FIELDS 16384
 
 enum wire_type { WIRE_VARINT, WIRE_64_BITS, WIRE_BYTES, WIRE_32_BITS = 5 };
@@ -18,10 +18,10 @@ struct reader {
     const uint8_t *at, *end;
 };
 
-/* ---- what is checked ---- */
+/* ---- checks ---- */
 
 static int malformed(struct error *err) {
-    return error_set(err, ERROR_BAD_REQUEST, "the request is no well-formed message");
+    return error_set(err, ERROR_BAD_REQUEST, "malformed request message");
 }
 
 static bool read_varint(struct reader *reader, uint64_t *ret) {
@@ -48,7 +48,7 @@ static bool read_bytes(struct reader *reader, uint64_t size, struct reader *ret)
     return true;
 }
 
-/* What a field holds, numbers too, as a range of bytes. */
+/* The value of a field, numbers too, as a range of bytes. */
 static bool read_value(struct reader *reader, uint64_t wire_type, struct reader *ret) {
     uint64_t size = 0;
 
@@ -62,12 +62,12 @@ static bool read_value(struct reader *reader, uint64_t wire_type, struct reader 
     case WIRE_BYTES:
         return read_varint(reader, &size) && read_bytes(reader, size, ret);
     default:
-        return false; /* groups are of the past */
+        return false; /* groups are deprecated */
     }
 }
 
-/* protobuf-c takes any bytes for a text and ends it at the first zero byte: one that is checked
- * as the text that stands before it could be used as another. */
+/* protobuf-c accepts any bytes as text and ends it at the first zero byte: the text checked and the
+ * text used could differ. */
 static int check_text(const struct reader *text, const ProtobufCFieldDescriptor *field,
                       struct error *err) {
     size_t size = (size_t)(text->end - text->at);
@@ -79,9 +79,8 @@ static int check_text(const struct reader *text, const ProtobufCFieldDescriptor 
     return 0;
 }
 
-/* The second message of a field that has one is to be merged with the first, and protobuf-c copies
- * for that all lists that have gathered so far: a small request could need gigabytes.  No library
- * writes one. */
+/* A second message for a singular field is to be merged with the first, for which protobuf-c copies
+ * all lists collected so far: a small request could need gigabytes.  No library writes one. */
 static bool is_again(const ProtobufCMessageDescriptor *type, const ProtobufCFieldDescriptor *field,
                      uint64_t *seen) {
     uint64_t bit = (uint64_t)1 << (field - type->fields);
@@ -115,7 +114,7 @@ static int check(struct reader reader, const ProtobufCMessageDescriptor *type, u
             result = check_text(&value, field, err);
         else if (field->type == PROTOBUF_C_TYPE_MESSAGE)
             result = is_again(type, field, &seen)
-                         ? error_set(err, ERROR_BAD_REQUEST, "%s comes twice", field->name)
+                         ? error_set(err, ERROR_BAD_REQUEST, "%s appears twice", field->name)
                          : check(value, field->descriptor, depth + 1, left, err);
         if (result < 0)
             return -1;
@@ -130,7 +129,7 @@ static void *allocate(void *arena, size_t size) {
 }
 
 static void forget(void *arena, void *piece) {
-    (void)arena, (void)piece; /* ends with the arena */
+    (void)arena, (void)piece; /* freed with the arena */
 }
 
 const void *grpc_message_read(struct arena *arena, const ProtobufCMessageDescriptor *type,

@@ -1,5 +1,5 @@
 /*
- * The calls that a server answers, found by their paths.
+ * The methods of a server by their paths.
  */
 #include "grpc/server.private.h"
 

@@ -16,14 +16,14 @@
 #define ACCEPTS_A_TURN      16
 #define MOST_ANSWER         ((size_t)16 * 1024 * 1024)
 #define DEAF_US             (SECOND_US / 10)
-#define LAST_WORDS_US       SECOND_US /* for the answers to calls that were cut */
+#define LAST_WORDS_US       SECOND_US /* for the responses to cancelled calls */
 #define DEFAULT_WORKERS     8
 #define WORKERS_AHEAD       2
 #define DEFAULT_PATIENCE_MS 30000
 
 /* ---- work ---- */
 
-/* A deadline that has passed, or a client that has gone, while it waited for a thread. */
+/* The deadline has passed, or the client has gone, while the call waited for a thread. */
 static int refuse_late(struct grpc_stream *stream) {
     return grpc_refuse(&stream->err, GRPC_DEADLINE_EXCEEDED, "the deadline has passed");
 }
@@ -119,10 +119,10 @@ static void answer_done(struct grpc_server *server) {
     }
 }
 
-/* ---- who comes ---- */
+/* ---- clients ---- */
 
-/* Of those that have asked for nothing yet the oldest; clients that work keep their places, as some
- * of them end when they lose their connection. */
+/* Evicts the oldest connection without a request; active clients keep their connections, as some
+ * exit when they lose them. */
 static bool make_room(struct grpc_server *server) {
     struct grpc_connection *connection, *oldest = NULL;
 
@@ -160,7 +160,7 @@ static void accept_all(struct grpc_server *server) {
     }
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
 static void close_listener(struct grpc_server *server) {
     unix_socket_remove(&server->socket);
@@ -246,15 +246,15 @@ static void take_wake(struct grpc_server *server) {
         ;
 }
 
-/* Connections first: what follows may close any of them. */
+/* Connections first: the following steps may close any of them. */
 static void turn(struct grpc_server *server) {
     struct epoll_event events[EVENTS_A_TURN];
     int count = epoll_wait(server->poll, events, EVENTS_A_TURN, wait_ms(server));
-    bool knocked = false, woken = false;
+    bool waiting = false, woken = false;
 
     for (int i = 0; i < count; i++)
         if (events[i].data.ptr == &server->listener)
-            knocked = true;
+            waiting = true;
         else if (events[i].data.ptr == &server->wake)
             woken = true;
         else
@@ -264,7 +264,7 @@ static void turn(struct grpc_server *server) {
     answer_done(server);
     if (server->stopping && !server->leaving)
         leave(server);
-    else if (knocked && !server->leaving)
+    else if (waiting && !server->leaving)
         accept_all(server);
     check_time(server);
 }
@@ -354,7 +354,7 @@ int grpc_server_start(const struct grpc_server_settings *settings, struct grpc_s
     const char *path = arena_text(server->arena, path_of(settings->endpoint));
     struct unix_socket_access access = settings->file;
 
-    access.alone = true; /* what else is in the directory of a driver's socket is taken for one */
+    access.alone = true; /* kubelet treats other files in the directory as sockets of drivers */
     server->listener = unix_socket_listen(path, &access, &server->socket, err);
     if (server->listener < 0 || prepare(server, err) < 0) {
         server_free(server);

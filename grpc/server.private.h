@@ -1,8 +1,9 @@
 /*
  * The server, its connections and their calls.
  *
- * All of it is the loop's alone, but for `done` and what says so.  A call that a worker has (state
- * WORKED_ON) is the worker's until it stands in `done`; of it the loop only sets call.until_us.
+ * Owned by the I/O thread, except `done` and what is marked otherwise.  A call in the state
+ * WORKED_ON belongs to its worker until it is in `done`; the I/O thread only sets its
+ * call.until_us.
  */
 #pragma once
 
@@ -17,49 +18,49 @@
 
 struct worker_pool;
 
-/* A row of a service, found by its path. */
+/* A row of a service, by its path. */
 struct grpc_entry {
     const char *path;
     const ProtobufCMessageDescriptor *request, *response;
-    grpc_handler *handler; /* NULL: it is not offered */
+    grpc_handler *handler; /* NULL: not implemented */
     bool quick, ahead;
     void *arg;
 };
 
 enum grpc_state {
-    GRPC_ARRIVING,  /* the client's turn: its request is not whole */
-    GRPC_WORKED_ON, /* ours */
-    GRPC_ANSWERED,  /* the client's: it takes its answer */
+    GRPC_ARRIVING,  /* the client sends its request */
+    GRPC_WORKED_ON, /* a worker handles it */
+    GRPC_ANSWERED,  /* the client reads its response */
 };
 
 /* One call: an HTTP/2 stream. */
 struct grpc_stream {
     struct grpc_call call;
     struct grpc_server *server;
-    struct grpc_connection *connection; /* NULL: the stream is closed, nobody reads an answer */
+    struct grpc_connection *connection; /* NULL: the stream is closed, the response has no reader */
     int32_t id;
     enum grpc_state state;
     const struct grpc_entry *entry;
     struct grpc_head head;
     bool head_refused;
-    bool ended;          /* the client sends nothing more */
-    bool told;           /* how it ends, while a worker has it */
-    int64_t since_us;    /* begun, or answered */
-    int64_t deadline_us; /* as the client said; 0: none */
+    bool ended;          /* the client has sent everything */
+    bool answered;       /* the result was already sent while a worker has the call */
+    int64_t since_us;    /* start of the request, or of the response */
+    int64_t deadline_us; /* of the client; 0: none */
 
     uint8_t prefix[GRPC_PREFIX_SIZE];
-    uint32_t length; /* of the message, when the prefix is whole */
-    size_t received; /* with the prefix */
+    uint32_t length; /* of the message, once the prefix is complete */
+    size_t received; /* including the prefix */
     uint8_t *body;
     size_t room;
 
     int result; /* of the handler */
     struct error err;
-    uint8_t *frame; /* what it has answered */
+    uint8_t *frame; /* the packed response */
     size_t frame_size, frame_sent;
     size_t counted_bytes; /* of the server's answer_bytes */
 
-    LIST_ENTRY(grpc_stream) next; /* of the connection's */
+    LIST_ENTRY(grpc_stream) next; /* of the connection */
     LIST_ENTRY(grpc_stream) at_work;
     STAILQ_ENTRY(grpc_stream) done;
 };
@@ -67,7 +68,7 @@ struct grpc_stream {
 LIST_HEAD(grpc_streams, grpc_stream);
 STAILQ_HEAD(grpc_done, grpc_stream);
 
-/* So many at once, and so many again each second. */
+/* Burst, and rate per second. */
 struct grpc_allowance {
     int64_t left, most, per_second, filled_us;
 };
@@ -81,13 +82,13 @@ struct grpc_connection {
     uid_t uid;
     gid_t gid;
     pid_t pid;
-    bool greeted;        /* HTTP/2 has come */
-    bool called;         /* a request has come */
-    bool waits_for_room; /* the socket takes no more for now */
-    int64_t since_us;    /* connected, or what is written has moved */
+    bool greeted;        /* the HTTP/2 preface has arrived */
+    bool called;         /* a request has arrived */
+    bool waits_for_room; /* the socket is full */
+    int64_t since_us;    /* connected, or the last progress in writing */
     struct grpc_streams streams;
     struct grpc_allowance idle_frames, resets, large_heads;
-    size_t block_size; /* decoded so far of the block of headers at hand */
+    size_t block_size; /* decoded so far of the current block of headers */
     size_t out_size, out_sent;
     LIST_ENTRY(grpc_connection) next;
     uint8_t out[GRPC_OUT_SIZE];
@@ -96,7 +97,7 @@ struct grpc_connection {
 LIST_HEAD(grpc_connections, grpc_connection);
 
 struct grpc_server {
-    struct arena *arena; /* of this struct and what never changes */
+    struct arena *arena; /* of this struct and its constant parts */
     struct grpc_entry *entries;
     size_t entry_count;
     unsigned most_connections, most_streams;
@@ -113,51 +114,51 @@ struct grpc_server {
     struct grpc_connections connections;
     unsigned connection_count;
     struct grpc_streams at_work;
-    unsigned working; /* how many these are */
+    unsigned working; /* their number */
     size_t arriving_bytes, answer_bytes;
-    int64_t next_us; /* when the clock must be looked at, at the latest; 0: never */
-    bool deaf;       /* there are no descriptors: it does not listen for a moment */
+    int64_t next_us; /* when time limits must be checked next; 0: never */
+    bool deaf;       /* out of descriptors: paused accepting */
     bool leaving;
-    int64_t end_us; /* when it leaves: by then all is over */
-    bool cut;       /* it was over, and who waited has been told */
+    int64_t end_us; /* end of the grace period */
+    bool cut;       /* it is over, and clients have been answered */
 
     atomic_bool stopping;
     _Atomic int64_t grace_us;
-    pthread_mutex_t lock; /* guards the rest */
+    pthread_mutex_t lock; /* guards the members below */
     struct grpc_done done;
 };
 
 /* ---- connection.c ---- */
 
-/* Takes the socket over. */
+/* Takes over the socket. */
 void grpc_connection_open(struct grpc_server *server, int fd);
-/* The socket can be read, or written. */
+/* The socket is readable, or writable. */
 void grpc_connection_serve(struct grpc_connection *connection, uint32_t events);
-/* Writes what there is; closes a connection that has nothing to do any more: it may be gone. */
+/* Writes pending output; closes an idle connection that is to end: it may be gone. */
 void grpc_connection_flush(struct grpc_connection *connection);
 void grpc_connection_close(struct grpc_connection *connection);
-/* No new calls on it; it closes when those that run have ended. */
+/* Accepts no new calls; the connection closes after the running ones. */
 void grpc_connection_leave(struct grpc_connection *connection);
-/* Ends what has taken too long; it may be gone. */
+/* Applies time limits; the connection may be gone. */
 void grpc_connection_check_time(struct grpc_connection *connection, int64_t now_us);
 int grpc_connection_callbacks(nghttp2_session_callbacks **ret);
 
 /* ---- stream.c ---- */
 
 struct grpc_stream *grpc_stream_begin(struct grpc_connection *connection, int32_t id);
-/* The headers are whole. */
+/* The headers are complete. */
 void grpc_stream_take_head(struct grpc_stream *stream);
 void grpc_stream_take_body(struct grpc_stream *stream, const uint8_t *bytes, size_t size);
-/* The client has said all. */
+/* The request is complete. */
 void grpc_stream_take_end(struct grpc_stream *stream);
-/* A worker has done with it. */
+/* A worker has finished it. */
 void grpc_stream_answer(struct grpc_stream *stream);
-/* What nobody hears any more goes when nobody works on it any more. */
+/* A closed stream is freed when no worker has it. */
 void grpc_stream_close(struct grpc_stream *stream);
 void grpc_stream_free(struct grpc_stream *stream);
-/* Too late in coming, in being answered or in being taken; false: in being taken. */
+/* Applies the time limits of request, handler and response; false: of reading the response. */
 bool grpc_stream_check_time(struct grpc_stream *stream, int64_t now_us);
-/* The server goes, and has given it all the time that there was. */
+/* The grace period is over. */
 void grpc_stream_leave(struct grpc_stream *stream);
 
 /* ---- methods.c ---- */
@@ -167,7 +168,7 @@ const struct grpc_entry *grpc_methods_find(const struct grpc_server *server, con
 
 /* ---- server.c ---- */
 
-/* The clock is looked at by then. */
+/* Time limits are checked by then. */
 void grpc_server_look_at(struct grpc_server *server, int64_t instant_us);
-/* A call that is whole: for the pool, unless it is quick. */
+/* A complete call: for the pool, unless it is quick. */
 void grpc_server_work(struct grpc_stream *stream);

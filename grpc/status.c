@@ -15,7 +15,7 @@ static const char *const names[GRPC_CODES] = {
 };
 
 static const enum grpc_code codes[ERROR_KINDS] = {
-    [ERROR_NONE]           = GRPC_INTERNAL, /* a failure that nobody gave a kind */
+    [ERROR_NONE]           = GRPC_INTERNAL, /* an unclassified failure */
     [ERROR_BAD_REQUEST]    = GRPC_INVALID_ARGUMENT,
     [ERROR_UNAUTHORIZED]   = GRPC_UNAUTHENTICATED,
     [ERROR_FORBIDDEN]      = GRPC_PERMISSION_DENIED,

@@ -1,5 +1,5 @@
 /*
- * How a call ends: gRPC's status codes, and which of them our errors are.
+ * Results of calls: gRPC's status codes, and the code of each kind of error.
  */
 #pragma once
 
@@ -7,7 +7,7 @@
 
 struct arena;
 
-/* Their numbers are the wire's. */
+/* Their numbers are those of the protocol. */
 enum grpc_code {
     GRPC_OK,
     GRPC_CANCELLED,
@@ -38,9 +38,9 @@ enum grpc_code {
 int grpc_refuse(struct error *err, enum grpc_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* What a handler's result (call.h) means. */
+/* The code for a handler's result (call.h). */
 enum grpc_code grpc_code_of(int result, const struct error *err);
 const char *grpc_code_name(enum grpc_code code); /* "NOT_FOUND" */
 
-/* A status' message as the wire has it: what is not printable ASCII, and '%', in percent. */
+/* A status message on the wire: percent-encoded, except printable ASCII without '%'. */
 char *grpc_message_escape(struct arena *arena, const char *message);

@@ -12,7 +12,7 @@
 #define FIRST_ROOM   1024
 #define ANSWER_PIECE ((size_t)1024 * 1024)
 #define MOST_HEADERS 6
-#define MOST_WORKING 1024 /* calls that were given up count until their handlers end */
+#define MOST_WORKING 1024 /* cancelled calls count until their handlers end */
 #define PAST_US      1
 
 /* ---- call.h ---- */
@@ -30,7 +30,7 @@ const char *grpc_call_metadata(const struct grpc_call *call, const char *name) {
     return NULL;
 }
 
-/* ---- life ---- */
+/* ---- lifetime ---- */
 
 struct grpc_stream *grpc_stream_begin(struct grpc_connection *connection, int32_t id) {
     struct grpc_stream *stream = heap_new(sizeof(*stream));
@@ -56,7 +56,7 @@ static void drop_body(struct grpc_stream *stream) {
     stream->room = 0;
 }
 
-/* All that is left of the request; what nobody takes is the answer alone. */
+/* Frees the request; only the response is kept. */
 static void forget_request(struct grpc_stream *stream) {
     drop_body(stream);
     stream->head = (struct grpc_head){ 0 };
@@ -72,7 +72,7 @@ void grpc_stream_free(struct grpc_stream *stream) {
     free(stream);
 }
 
-/* Whoever waits for something on behalf of the call need not. */
+/* Ends waits on behalf of the call. */
 static void cancel(struct grpc_stream *stream) {
     __atomic_store_n(&stream->call.until_us, PAST_US, __ATOMIC_RELAXED);
 }
@@ -86,7 +86,7 @@ void grpc_stream_close(struct grpc_stream *stream) {
         grpc_stream_free(stream);
 }
 
-/* ---- answers ---- */
+/* ---- response ---- */
 
 static nghttp2_nv header(const char *name, const char *value) {
     return (nghttp2_nv){
@@ -109,7 +109,7 @@ static void begin_answer(struct grpc_stream *stream) {
     grpc_server_look_at(stream->server, answer_due_us(stream));
 }
 
-/* All in one: headers that are trailers, too. */
+/* Trailers-only response: headers and trailers in one. */
 static void submit(struct grpc_stream *stream, const nghttp2_nv *headers, size_t count,
                    const nghttp2_data_provider *data) {
     if (nghttp2_submit_response(stream->connection->session, stream->id, headers, count, data) != 0)
@@ -140,7 +140,7 @@ static void refuse(struct grpc_stream *stream, enum grpc_code code, const char *
     submit(stream, headers, count, NULL);
 }
 
-/* nghttp2 copies the headers, and asks for the message piece by piece. */
+/* nghttp2 copies the headers, and reads the message piece by piece. */
 static ssize_t read_frame(nghttp2_session *session, int32_t id, uint8_t *room, size_t size,
                           uint32_t *flags, nghttp2_data_source *source, void *arg) {
     const nghttp2_nv trailers[] = { header("grpc-status", "0") };
@@ -172,7 +172,7 @@ static void answer_message(struct grpc_stream *stream) {
     submit(stream, headers, LENGTH(headers), &data);
 }
 
-/* ---- the request ---- */
+/* ---- request ---- */
 
 static void begin_call(struct grpc_stream *stream) {
     struct grpc_call *call = &stream->call;
@@ -215,7 +215,7 @@ void grpc_stream_take_head(struct grpc_stream *stream) {
         set_deadline(stream);
 }
 
-/* What is known when the prefix is whole. */
+/* Checks the message's length once the prefix is complete. */
 static void take_prefix(struct grpc_stream *stream) {
     for (unsigned i = 1; i < GRPC_PREFIX_SIZE; i++)
         stream->length = stream->length << 8 | stream->prefix[i];
@@ -227,7 +227,7 @@ static void take_prefix(struct grpc_stream *stream) {
         refuse(stream, GRPC_RESOURCE_EXHAUSTED, "the request is too large");
 }
 
-/* Room grows with what has come, not with what was announced. */
+/* Grows with the received bytes, not with the announced length. */
 static bool make_room(struct grpc_stream *stream, size_t size) {
     struct grpc_server *server = stream->server;
     size_t room = stream->room > 0 ? stream->room : FIRST_ROOM;
@@ -288,7 +288,7 @@ void grpc_stream_take_end(struct grpc_stream *stream) {
         grpc_server_work(stream);
 }
 
-/* ---- the answer ---- */
+/* ---- completion ---- */
 
 void grpc_stream_answer(struct grpc_stream *stream) {
     struct grpc_server *server = stream->server;
@@ -296,8 +296,8 @@ void grpc_stream_answer(struct grpc_stream *stream) {
 
     if (!stream->connection)
         grpc_stream_free(stream);
-    else if (stream->told)
-        begin_answer(stream); /* it closes by itself */
+    else if (stream->answered)
+        begin_answer(stream); /* closes the stream */
     else if (grpc_call_is_over(&stream->call))
         refuse(stream, GRPC_DEADLINE_EXCEEDED, "the deadline has passed");
     else if (code != GRPC_OK)
@@ -309,15 +309,15 @@ void grpc_stream_answer(struct grpc_stream *stream) {
         answer_message(stream);
 }
 
-/* The handler goes on, and its arena is its own: nothing of the call is touched. */
+/* The handler continues with its own arena: the call is not touched. */
 static void answer_before_handler(struct grpc_stream *stream, const char *code, const char *why) {
     const nghttp2_nv headers[] = { header(":status", "200"),
                                    header("content-type", "application/grpc"),
                                    header("grpc-status", code), header("grpc-message", why) };
 
-    if (stream->told)
+    if (stream->answered)
         return;
-    stream->told = true;
+    stream->answered = true;
     cancel(stream);
     if (nghttp2_submit_response(stream->connection->session, stream->id, headers, LENGTH(headers),
                                 NULL) != 0)
@@ -332,7 +332,7 @@ void grpc_stream_leave(struct grpc_stream *stream) {
         refuse(stream, GRPC_UNAVAILABLE, "the driver ends");
 }
 
-/* ---- time ---- */
+/* ---- time limits ---- */
 
 static int64_t due_us(const struct grpc_stream *stream) {
     int64_t patience_us = stream->since_us + stream->server->request_us;
@@ -341,7 +341,7 @@ static int64_t due_us(const struct grpc_stream *stream) {
     if (stream->state == GRPC_ANSWERED)
         return answer_due_us(stream);
     if (stream->state == GRPC_WORKED_ON)
-        return stream->told ? 0 : deadline_us;
+        return stream->answered ? 0 : deadline_us;
     return deadline_us != 0 && deadline_us < patience_us ? deadline_us : patience_us;
 }
 

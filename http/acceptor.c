@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/thread.h"
-#include "http/crowd.private.h"
+#include "http/eviction.private.h"
 #include "http/stream.private.h"
 
 #include <errno.h>
@@ -15,19 +15,19 @@
 #include <unistd.h>
 
 #define TELL_EACH_US (INT64_C(60) * 1000 * 1000)
-#define PAUSE_MS     100 /* when the system has no descriptor or memory for one more */
+#define PAUSE_MS     100 /* when the system has no descriptor or memory for another client */
 
 static void wake(const struct http_server *server) {
     eventfd_write(server->acceptor_wake, 1);
 }
 
-/* ---- in ---- */
+/* ---- admission ---- */
 
-static bool take_place(struct http_server *server) {
+static bool reserve_connection(struct http_server *server) {
     bool free;
 
     pthread_mutex_lock(&server->lock);
-    free = server->connections < server->most_connections + HTTP_CROWD_SPARE;
+    free = server->connections < server->most_connections + HTTP_SPARE_SLOTS;
     server->connections += free;
     server->arriving += free;
     server->acceptor_full = !free;
@@ -40,16 +40,17 @@ void http_acceptor_one_arrived(struct http_server *server) {
     pthread_cond_broadcast(&server->changed);
 }
 
-static void give_place_back(struct http_server *server) {
+static void release_connection(struct http_server *server) {
     pthread_mutex_lock(&server->lock);
     server->connections--;
     http_acceptor_one_arrived(server);
     pthread_mutex_unlock(&server->lock);
 }
 
-/* Lets clients in until none waits or there is no place; false: the system could not take one. */
-static bool let_in(struct http_server *server, int fd) {
-    while (take_place(server)) {
+/* Admits clients until none waits or the limit is reached; false: the system could not accept
+ * one. */
+static bool admit_clients(struct http_server *server, int fd) {
+    while (reserve_connection(server)) {
         struct sockaddr_storage peer;
         socklen_t size = sizeof(peer);
         int client = accept4(fd, (struct sockaddr *)&peer, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -57,39 +58,39 @@ static bool let_in(struct http_server *server, int fd) {
         if (client >= 0 &&
             MHD_add_connection(server->daemon, client, (struct sockaddr *)&peer, size) == MHD_YES)
             continue;
-        give_place_back(server); /* a client that libmicrohttpd did not take it has closed */
+        release_connection(server); /* libmicrohttpd has closed a client that it did not take */
         if (client < 0 && errno != EINTR && errno != ECONNABORTED)
             return errno == EAGAIN;
     }
     return true;
 }
 
-/* ---- out ---- */
+/* ---- evictions ---- */
 
-/* What the log has heard of so far. */
-struct told {
-    uintmax_t shown_out;
+/* Evictions already logged. */
+struct logged {
+    uintmax_t evicted;
     int64_t time_us;
 };
 
-static void tell(struct told *told, uintmax_t shown_out) {
+static void tell(struct logged *logged, uintmax_t evicted) {
     int64_t now_us = clock_monotonic_us();
 
-    if (shown_out == told->shown_out || now_us - told->time_us < TELL_EACH_US)
+    if (evicted == logged->evicted || now_us - logged->time_us < TELL_EACH_US)
         return;
-    log_warning(NULL, "clients were shown out: too slow, or the idlest of too many", "clients",
-                LOG_INT((intmax_t)(shown_out - told->shown_out)), NULL);
-    *told = (struct told){ shown_out, now_us };
+    log_warning(NULL, "clients evicted: too slow, or idlest at the connection limit", "clients",
+                LOG_INT((intmax_t)(evicted - logged->evicted)), NULL);
+    *logged = (struct logged){ evicted, now_us };
 }
 
-static void cut_slow(struct http_server *server, struct told *told) {
-    uintmax_t shown_out;
+static void cut_slow(struct http_server *server, struct logged *logged) {
+    uintmax_t evicted;
 
     pthread_mutex_lock(&server->lock);
-    http_crowd_cut_slow(server);
-    shown_out = server->shown_out;
+    http_evict_slow(server);
+    evicted = server->evicted;
     pthread_mutex_unlock(&server->lock);
-    tell(told, shown_out);
+    tell(logged, evicted);
 }
 
 /* ---- the thread ---- */
@@ -114,7 +115,7 @@ static void *keep_accepting(void *arg) {
     const int64_t tick_us = (int64_t)server->tick_seconds * SECOND_US;
     int64_t next_us = clock_monotonic_us() + tick_us;
     autoclose int fd = server->acceptor_fd;
-    struct told told = { .time_us = -TELL_EACH_US };
+    struct logged logged = { .time_us = -TELL_EACH_US };
     bool able = true;
 
     while (!atomic_load(&server->acceptor_closes)) {
@@ -134,9 +135,9 @@ static void *keep_accepting(void *arg) {
         }
         if (events[1].revents)
             http_streams_take_hangups(server);
-        able = fd < 0 || let_in(server, fd);
+        able = fd < 0 || admit_clients(server, fd);
         if (ms_until(next_us) == 0) {
-            cut_slow(server, &told);
+            cut_slow(server, &logged);
             next_us += tick_us;
         }
     }

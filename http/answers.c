@@ -1,6 +1,6 @@
 #include "http/answers.private.h"
 
-#include "http/crowd.private.h"
+#include "http/eviction.private.h"
 
 #define SMALL ((size_t)64 * 1024)
 
@@ -8,7 +8,8 @@ static bool has_room(const struct http_server *server, size_t size) {
     return server->answer_bytes == 0 || server->answer_bytes + size <= server->most_answer_bytes;
 }
 
-/* Its room is another's at once, and its memory goes as soon as its thread sees that it is cut. */
+/* The space is free at once; the memory is freed when the connection's thread sees that it is
+ * closed. */
 static void give_back(struct http_server *server, struct http_connection *connection) {
     size_t size = atomic_exchange(&connection->answer_bytes, 0);
 
@@ -17,9 +18,9 @@ static void give_back(struct http_server *server, struct http_connection *connec
 }
 
 /*
- * One address gets half of the room at most, and a single answer always fits an empty one.  When it
- * is full, the slowest of the address with most goes for an answer to one that will have less: who
- * comes from several addresses takes the room from nobody.
+ * One address uses at most half of the space, and a single answer always fits an empty one.  When
+ * it is full, the slowest reader of the largest address is closed in favour of an address that will
+ * have less, so a client with several addresses cannot exhaust the space.
  */
 static bool find_room(struct http_server *server, const struct http_neighbour *neighbour,
                       size_t size) {
@@ -28,7 +29,7 @@ static bool find_room(struct http_server *server, const struct http_neighbour *n
 
     if (server->answer_bytes > 0 && own > server->most_answer_bytes / 2)
         return false;
-    while (!has_room(server, size) && (gone = http_crowd_cut_taker(server, own)))
+    while (!has_room(server, size) && (gone = http_evict_reader(server, own)))
         give_back(server, gone);
     return has_room(server, size);
 }

@@ -17,7 +17,7 @@
 #define CONNECT_TIMEOUT_MS 5000
 #define ANSWER_MOST        ((size_t)16 * 1024 * 1024)
 #define ANSWER_FIRST       ((size_t)4096)
-#define PAUSE_FIRST_MS     100 /* before a call is sent again */
+#define PAUSE_FIRST_MS     100 /* pause before the first retry */
 
 /* libcurl's handle keeps the connections of its thread; both end with the thread. */
 static pthread_key_t handle_key;
@@ -28,7 +28,7 @@ static void make_ready(void) {
             pthread_key_create(&handle_key, curl_easy_cleanup) == 0;
 }
 
-/* A program that never calls pays nothing: libcurl starts with the first call. */
+/* libcurl is initialized by the first call. */
 static CURL *thread_handle(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     CURL *handle;
@@ -56,7 +56,7 @@ struct receipt {
     const char *header; /* its value */
 };
 
-/* libcurl gives each line with its end; those of a 1xx answer come before, the last one counts. */
+/* libcurl passes each line with its end; lines of a 1xx response precede, the last value counts. */
 static size_t receive_header(char *line, size_t one, size_t size, void *arg) {
     struct receipt *receipt = arg;
     size_t name = strlen(receipt->wanted), start = name + 1, end = size;
@@ -72,7 +72,7 @@ static size_t receive_header(char *line, size_t one, size_t size, void *arg) {
     return size;
 }
 
-/* Whole lines go out, the rest stays. */
+/* Passes on whole lines and keeps the rest. */
 static bool give_lines(struct receipt *receipt) {
     char *line = receipt->text, *rest = line + receipt->size, *end;
 
@@ -96,7 +96,7 @@ static bool is_of_lines(const struct receipt *receipt) {
     return status >= 200 && status <= 299;
 }
 
-/* Always leaves a byte for the end. */
+/* Reserves a byte for the terminating NUL. */
 static size_t receive(char *bytes, size_t one, size_t size, void *arg) {
     struct receipt *receipt = arg;
 
@@ -180,7 +180,7 @@ static void set_timeouts(CURL *handle, const struct http_call *call, int64_t tim
                      (long)(timeout_ms < connect_ms ? timeout_ms : connect_ms));
 }
 
-/* libcurl asks about once a second whether to go on. */
+/* libcurl calls this about once a second. */
 static int look_at_end(void *arg, curl_off_t down_all, curl_off_t down, curl_off_t up_all,
                        curl_off_t up) {
     const int64_t *until_us = arg;
@@ -190,7 +190,7 @@ static int look_at_end(void *arg, curl_off_t down_all, curl_off_t down, curl_off
     return end_us != 0 && clock_monotonic_us() >= end_us;
 }
 
-/* One of a Unix socket is none that libcurl knows; the socket's path is told beside it. */
+/* libcurl does not know URLs of Unix sockets; the socket's path is set separately. */
 static void set_url(CURL *handle, struct arena *arena, const char *url) {
     static const char mark[] = "+unix://";
     const char *scheme_end = strstr(url, mark), *path, *rest;
@@ -204,7 +204,7 @@ static void set_url(CURL *handle, struct arena *arena, const char *url) {
             url = arena_format(arena, "%.*s://localhost%s", (int)(scheme_end - url), url, rest);
         }
     }
-    curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L); /* an id of ".." is one */
+    curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L); /* an id of ".." must not be normalized */
     curl_easy_setopt(handle, CURLOPT_URL, url);
 }
 
@@ -217,7 +217,7 @@ static void set_options(CURL *handle, const struct http_call *call, int64_t time
 #else
     curl_easy_setopt(handle, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 #endif
-    /* peers are our own; a proxy of the shell is not meant */
+    /* peers are services; proxies from the environment are ignored */
     curl_easy_setopt(handle, CURLOPT_PROXY, "");
     curl_easy_setopt(handle, CURLOPT_USERAGENT, version_agent());
     curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
@@ -246,7 +246,7 @@ static void set_options(CURL *handle, const struct http_call *call, int64_t time
     set_method(handle, call);
 }
 
-/* Did anything of the request leave?  libcurl counts its bytes when it has a connection. */
+/* Was anything of the request sent?  libcurl counts its bytes from the connection on. */
 static int judge_failure(CURL *handle, const struct http_call *call, const char *reason,
                          const struct receipt *receipt, struct error *err) {
     long sent = 0;
@@ -307,7 +307,7 @@ static int call_once(struct arena *arena, const struct http_call *call, int64_t 
     return outcome;
 }
 
-/* ---- again ---- */
+/* ---- retries ---- */
 
 static bool is_busy(int status) {
     return status == 408 || status == 425 || status == 429 || status == 502 || status == 503 ||
@@ -320,7 +320,7 @@ static int64_t until_end_ms(const struct http_call *call, int64_t end_us) {
     return ((until_us != 0 && until_us < end_us ? until_us : end_us) - clock_monotonic_us()) / 1000;
 }
 
-/* Waits before the next try; false when there is no time for it, or none any more. */
+/* Waits before the next attempt; false when the deadline does not allow it. */
 static bool pause_before(const struct http_call *call, unsigned tries, int64_t wanted_s,
                          int64_t end_us) {
     static const struct backoff_limits pauses = { .first_us = PAUSE_FIRST_MS * 1000,
@@ -347,7 +347,7 @@ int http_call(struct arena *arena, const struct http_call *call, struct http_ans
               struct error *err) {
     int64_t timeout_ms = call->timeout_ms > 0 ? call->timeout_ms : DEFAULT_TIMEOUT_MS;
     int64_t end_us = clock_monotonic_us() + timeout_ms * 1000;
-    bool arrived = false; /* perhaps */
+    bool arrived = false; /* may have arrived */
 
     for (unsigned tries = 0;; tries++) {
         int outcome = call_once(arena, call, timeout_ms, ret, err);

@@ -1,10 +1,10 @@
 /*
- * Calls to other services (compute, our own API, Keystone) with libcurl: total and connect timeouts
- * always, no redirects, bounded answer.  Blocks the calling thread; thread-safe; connections are
- * kept per thread.
+ * Calls to other services (compute, the volume API, Keystone) with libcurl: total and connect
+ * timeouts, no redirects, bounded response.  Blocks the calling thread; thread-safe; connections
+ * are kept per thread.
  *
- * A Unix socket is called by "http+unix://%2Frun%2Fscoria%2Fapi.sock/v3" (or https+unix): its path,
- * with slashes as %2F, stands for the host.
+ * A Unix socket has the URL "http+unix://%2Frun%2Fscoria%2Fapi.sock/v3" (or https+unix): its path,
+ * with slashes as %2F, replaces the host.
  */
 #pragma once
 
@@ -15,23 +15,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How a peer is reached and trusted; what is NULL is as the system has it. */
+/* How a peer is reached and trusted; NULL: the system's default. */
 struct http_peer {
-    const char *ca_file;              /* whose certificates are trusted */
-    const char *cert_file, *key_file; /* ours, shown when asked for; key_file NULL: in cert_file */
-    bool insecure;                    /* the peer's certificate is not looked at */
-    int64_t connect_timeout_ms;       /* 0: 5 000 */
+    const char *ca_file; /* trusted authorities */
+    const char *cert_file,
+        *key_file;              /* client certificate; key_file NULL: the key is in cert_file */
+    bool insecure;              /* accept any certificate of the peer */
+    int64_t connect_timeout_ms; /* 0: 5 000 */
 };
 
-/* A line of an answer as it comes, without its end; false: it is enough. */
+/* Receives a line of the response, without its end; false: close the connection. */
 typedef bool http_line(void *arg, const char *line, size_t size);
 
-/* An answer that comes line by line and may last. */
+/* A response read line by line, which may last. */
 struct http_lines {
     http_line *each;
     void *arg;
     size_t most;      /* a longer line ends the call */
-    int64_t quiet_ms; /* who says nothing for so long has gone; whole seconds */
+    int64_t quiet_ms; /* idle timeout of the peer; whole seconds */
 };
 
 struct http_call {
@@ -39,19 +40,19 @@ struct http_call {
     const char *url;
     const struct http_header *headers; /* ended with a NULL name; may be NULL */
     const char *body;                  /* NULL: none; sent as application/json */
-    int64_t timeout_ms;                /* 0: 30 000; for all that is sent */
-    /* How often it is sent again, after pauses that double and not before the peer's Retry-After,
-     * when it certainly never arrived; if it is safe to come twice, also when there was no answer,
-     * or 408, 425, 429, 502, 503 or 504. */
+    int64_t timeout_ms;                /* 0: 30 000; in total, including retries */
+    /* Number of retries, after pauses that double and respect the peer's Retry-After, when the
+     * request certainly did not arrive; if it may be repeated, also without a response, or after
+     * 408, 425, 429, 502, 503 or 504. */
     unsigned repeats;
     bool safe;
-    const struct http_peer *peer; /* NULL: all as usual */
-    /* Instant of the monotonic clock that ends the call within a second, also when another thread
-     * sets it meanwhile (atomically); NULL, or 0: none. */
+    const struct http_peer *peer; /* NULL: defaults */
+    /* Deadline of the monotonic clock, applied within a second, also when another thread sets it
+     * meanwhile (atomically); NULL, or 0: none. */
     const int64_t *until_us;
-    const char *wanted_header; /* of the answer; NULL: none */
-    /* Each line of a 2xx answer goes there, and none is kept.  A last line without its end is none.
-     * NULL: an answer is kept whole. */
+    const char *wanted_header; /* of the response; NULL: none */
+    /* Receives each line of a 2xx response, which is not kept.  An incomplete last line is dropped.
+     * NULL: the response is kept. */
     const struct http_lines *lines;
 };
 
@@ -60,15 +61,16 @@ struct http_answer {
     int status;
     char *body; /* ended with '\0' */
     size_t body_size;
-    const char *header;    /* value of the one that was wanted; NULL: it did not come */
-    int64_t retry_after_s; /* what Retry-After says; 0: nothing */
+    const char *header;    /* value of wanted_header; NULL: absent */
+    int64_t retry_after_s; /* value of Retry-After; 0: absent */
 };
 
-/* Outcomes beside 0 (an HTTP answer of any status came). */
+/* Results beside 0 (a response with any status). */
 enum {
-    HTTP_NOT_SENT = -1, /* nothing reached the peer (name, route, refused, TLS): err says why */
-    HTTP_NO_ANSWER = 1, /* the request may have arrived, no whole answer came: err says why */
-    HTTP_TOO_LARGE = 2, /* the same: it is larger than any that is read */
+    HTTP_NOT_SENT = -1, /* nothing reached the peer (name, route, refused, TLS): see err */
+    HTTP_NO_ANSWER = 1, /* the request may have arrived, the response is missing or incomplete: see
+                         * err */
+    HTTP_TOO_LARGE = 2, /* as HTTP_NO_ANSWER: the response is above the limit */
 };
 
 int http_call(struct arena *arena, const struct http_call *call, struct http_answer *ret,

@@ -5,7 +5,7 @@
 #include "common/heap.h"
 #include "http/acceptor.private.h"
 #include "http/answers.private.h"
-#include "http/crowd.private.h"
+#include "http/eviction.private.h"
 #include "http/head.private.h"
 #include "http/reply.private.h"
 #include "http/stream.private.h"
@@ -16,7 +16,8 @@
 
 #define FIRST_BODY_ROOM ((size_t)16 * 1024)
 
-/* So much above the limit is read and dropped: the client sees the answer instead of a reset. */
+/* Bytes read and dropped above the limit, so that the client gets the response instead of a
+ * reset. */
 #define EXCESS_READ ((uint64_t)1 << 20)
 
 /* ---- one request ---- */
@@ -31,7 +32,7 @@ bool http_connection_take_turn(struct http_connection *connection, enum http_tur
     return false;
 }
 
-/* "http://host:port/path" is asked for by proxies: the path begins behind the authority. */
+/* Proxies request "http://host:port/path": the path starts after the authority. */
 static const char *skip_authority(const char *uri) {
     static const char *const schemes[] = { "http://", "https://" };
 
@@ -47,10 +48,10 @@ static const char *skip_authority(const char *uri) {
 }
 
 /*
- * libmicrohttpd would take some 60 bytes of the connection's memory for each parameter of the
- * query; a few hundred of them leave it no room to go on, and the client would wait in vain.  The
- * text is its own buffer, in which it is about to put such ends itself: it finds an empty query.
- * It looks for one up to the version, also behind a NUL, where nobody else sees one.
+ * libmicrohttpd would use some 60 bytes of the connection's memory for each query parameter; with a
+ * few hundred of them it runs out of memory and the client never gets a response.  The text is its
+ * own buffer, in which it puts such terminators itself: it finds an empty query.  The scan ends at
+ * the version, also after a NUL.
  */
 static void hide_query(const char *uri) {
     char *text = (char *)(uintptr_t)uri, *query = strchr(text, '?');
@@ -64,7 +65,7 @@ static void hide_query(const char *uri) {
         query[1] = '\0';
 }
 
-/* libmicrohttpd shows the whole request target only here, before it cuts and decodes it. */
+/* Only this callback gets the whole request target, before libmicrohttpd splits and decodes it. */
 void *http_connection_begin(void *arg, const char *uri, struct MHD_Connection *mhd) {
     struct http_connection *connection =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
@@ -123,7 +124,7 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
         pthread_cond_broadcast(&server->changed);
         pthread_mutex_unlock(&server->lock);
     }
-    /* An abandoned exchange keeps its memory; no other request follows on its connection. */
+    /* An abandoned exchange keeps its memory; no request follows on its connection. */
     if (connection->state == REPLY_ABANDONED)
         return;
     arena_reset(connection->exchange.arena);
@@ -132,8 +133,8 @@ void http_connection_end(void *arg, struct MHD_Connection *mhd, void **context,
 }
 
 /*
- * A body in pieces ends its connection: libmicrohttpd takes a lone LF for the end of a piece's
- * size, and a proxy in front may not, so nothing that follows is believed to be a request.
+ * A chunked body ends its connection: libmicrohttpd accepts a lone LF as the end of a chunk size
+ * where a proxy may not, so the following bytes must not be read as a request.
  */
 static void look_at_head(struct http_connection *connection, const char *method, const char *url,
                          const char *version) {
@@ -151,7 +152,7 @@ static void look_at_head(struct http_connection *connection, const char *method,
     connection->last = exchange->malformed || chunked;
 }
 
-/* Bytes that the client announced; libmicrohttpd has checked the number. */
+/* Content-Length, validated by libmicrohttpd. */
 static uint64_t announced_size(struct http_connection *connection) {
     const char *text = MHD_lookup_connection_value(connection->mhd, MHD_HEADER_KIND,
                                                    MHD_HTTP_HEADER_CONTENT_LENGTH);
@@ -162,8 +163,7 @@ static uint64_t announced_size(struct http_connection *connection) {
     return strtoull(text, NULL, 10);
 }
 
-/* True: the body will follow. False: it is too large even for throwing it away, or nobody can say
- * where it ends. */
+/* True: the body is read.  False: it is too large even to be dropped, or its length is unknown. */
 static bool see_headers(struct http_connection *connection, const char *method) {
     struct http_exchange *exchange = &connection->exchange;
     uint64_t size = announced_size(connection);
@@ -192,7 +192,7 @@ static char *reserve_body(struct http_connection *connection, size_t size) {
     return body;
 }
 
-/* False: the client sends more than anybody wants to read. */
+/* False: the client sends more than the limits allow. */
 static bool add_to_body(struct http_connection *connection, const char *bytes, size_t size) {
     struct http_exchange *exchange = &connection->exchange;
 
@@ -209,20 +209,20 @@ static bool add_to_body(struct http_connection *connection, const char *bytes, s
     return true;
 }
 
-static void see_place(struct http_connection *connection) {
+static void update_slot(struct http_connection *connection) {
     struct http_server *server = connection->server;
 
-    if (connection->seated)
+    if (connection->has_slot)
         return;
     pthread_mutex_lock(&server->lock);
-    http_crowd_settle(server, connection);
-    connection->seated = connection->place == HTTP_PLACE_OWN;
+    http_slots_promote(server, connection);
+    connection->has_slot = connection->slot == HTTP_SLOT_OWN;
     pthread_mutex_unlock(&server->lock);
-    connection->exchange.crowded = !connection->seated;
-    connection->last |= connection->exchange.crowded;
+    connection->exchange.over_limit = !connection->has_slot;
+    connection->last |= connection->exchange.over_limit;
 }
 
-/* The prefix ends where the path does, or a segment of it: "/compute" is not at "/computer". */
+/* A prefix matches whole segments: "/compute" does not match "/computer". */
 static const struct mount *find_mount(const struct http_server *server, const char *path) {
     for (size_t i = 0; i < server->mount_count; i++) {
         const struct mount *mount = &server->mounts[i];
@@ -248,16 +248,16 @@ static enum MHD_Result hand_over(struct http_connection *connection) {
         exchange->path = "/";
     if (!http_connection_take_turn(connection, HTTP_TURN_OURS))
         return MHD_NO;
-    see_place(connection);
+    update_slot(connection);
     connection->handed_over = true;
     atomic_fetch_add(&connection->server->open, 1);
     mount->handler(mount->arg, exchange);
     return MHD_YES;
 }
 
-/* A client without the certificate that is asked for is cut off without an answer, and so is one
- * whose certificate is taken back between two of its requests. */
-static bool is_welcome(struct http_connection *connection) {
+/* Closes a client without the required certificate, or with one revoked between two requests,
+ * without a response. */
+static bool check_certificate(struct http_connection *connection) {
     const struct http_tls *tls = &connection->server->tls;
 
     if (tls->ca && !connection->client)
@@ -271,7 +271,7 @@ static bool is_welcome(struct http_connection *connection) {
 bool http_connection_refuse(struct http_connection *connection) {
     const struct mount *mount = find_mount(connection->server, "/");
 
-    if (!mount || !is_welcome(connection))
+    if (!mount || !check_certificate(connection))
         return false;
     mount->handler(mount->arg, &connection->exchange);
     return true;
@@ -284,7 +284,7 @@ enum MHD_Result http_connection_serve(void *arg, struct MHD_Connection *mhd, con
     struct http_connection *connection = *context;
 
     (void)arg, (void)mhd;
-    if (!connection || !is_welcome(connection))
+    if (!connection || !check_certificate(connection))
         return MHD_NO;
     if (!connection->headers_seen) {
         look_at_head(connection, method, url, version);
@@ -337,8 +337,7 @@ void http_connection_release(struct http_connection *connection) {
     free(connection);
 }
 
-/* The socket is still open while it is closed here: the acceptor never meets a number used
- * again. */
+/* The socket is still open here: the acceptor never meets a reused descriptor. */
 void http_connection_notice(void *arg, struct MHD_Connection *mhd, void **context,
                             enum MHD_ConnectionNotificationCode code) {
     struct http_server *server = arg;
@@ -348,10 +347,10 @@ void http_connection_notice(void *arg, struct MHD_Connection *mhd, void **contex
         *context = connection = connection_new(server, mhd);
     pthread_mutex_lock(&server->lock);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        http_crowd_join(server, connection);
+        http_slots_join(server, connection);
         http_acceptor_one_arrived(server);
     } else {
-        http_crowd_leave(server, connection);
+        http_slots_leave(server, connection);
         http_acceptor_one_left(server);
         pthread_cond_broadcast(&server->changed);
     }

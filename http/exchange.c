@@ -23,7 +23,7 @@ const char *http_encode(struct arena *arena, const char *text) {
     char *encoded = curl_easy_escape(NULL, text, 0);
     const char *kept;
 
-    assert(encoded); /* or there is no memory */
+    assert(encoded); /* only out of memory */
     kept = arena_text(arena, encoded);
     curl_free(encoded);
     return kept;

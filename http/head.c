@@ -10,13 +10,13 @@
 #include <string.h>
 #include <strings.h>
 
-/* The fields that say where a request ends and whom it is for. */
+/* The fields that determine the end of a request and its target. */
 struct framing {
     unsigned hosts, lengths, codings;
     bool chunked;
 };
 
-/* Each has one value, by which the service decides: of two, a proxy may have checked the other. */
+/* Fields that select what the service does: of two values, a proxy may have checked the other. */
 static const struct single_field {
     const char *name, *fault;
 } single_fields[] = {
@@ -46,9 +46,9 @@ static const struct single_field {
 
 struct walk {
     struct framing framing;
-    unsigned singles; /* a bit for each of single_fields that has come */
+    unsigned singles; /* a bit for each of single_fields found */
     bool lies_as_sent;
-    const char *at; /* where the next name must begin */
+    const char *at; /* where the next name must start */
     const char *fault;
 };
 
@@ -69,7 +69,7 @@ static bool is_name(const char *text, size_t size) {
     return size > 0;
 }
 
-/* No control characters; blanks and tabs only where they are allowed. */
+/* No control characters; blanks and tabs only where allowed. */
 static bool is_text(const char *text, size_t size, bool blanks) {
     for (size_t i = 0; i < size; i++) {
         unsigned char c = (unsigned char)text[i];
@@ -92,7 +92,8 @@ static void count_field(struct framing *framing, const char *name, size_t size, 
         framing->lengths++;
     } else if (is_field(name, size, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
         framing->codings++;
-        framing->chunked = is_field(value, value_size, "chunked"); /* libmicrohttpd's own words */
+        framing->chunked =
+            is_field(value, value_size, "chunked"); /* as libmicrohttpd compares it */
     }
 }
 
@@ -109,7 +110,7 @@ static const char *single_fault(struct walk *walk, const char *name, size_t size
     return NULL;
 }
 
-/* Blanks alone between the name's colon and the value, and the field right behind the last one. */
+/* Only blanks between the name's colon and the value, and the field directly after the last one. */
 static bool is_in_place(const struct walk *walk, const char *name, size_t size, const char *value) {
     const char *behind = name + size + 1;
 

@@ -1,5 +1,5 @@
 /*
- * A TCP socket that listens, with an error that says where and why not.
+ * A listening TCP socket, with errors that name address and reason.
  */
 #pragma once
 
@@ -8,13 +8,14 @@
 #include <stdbool.h>
 
 /*
- * `address` is numeric (IPv6 may stand in brackets, as in a URL) or a name, of which the first
- * address that works is taken; "::" takes IPv4 too.  Port 0 is any free one.  Returns the socket,
- * non-blocking and closed on exec, or -1 (ERROR_BAD_REQUEST, ERROR_UNAVAILABLE).
+ * `address` is numeric (IPv6 also in brackets, as in a URL) or a name, of which the first working
+ * address is used; "::" includes IPv4. Port 0 selects a free one.  Returns the socket, non-blocking
+ * and closed on exec, or -1 (ERROR_BAD_REQUEST, ERROR_UNAVAILABLE).
  */
 int listen_open(const char *address, unsigned port, struct error *err);
 
-/* Is every address that listen_open() could take one of this machine alone?  A Unix socket's is. */
+/* Are all addresses that listen_open() could use loopback addresses?  A Unix socket counts as
+ * one. */
 bool listen_is_loopback(const char *address);
 
 unsigned listen_port(int fd);

@@ -3,7 +3,7 @@ libscoria_a_SOURCES += \
 	http/answers.c http/answers.private.h \
 	http/client.c http/client.h \
 	http/connection.c http/connection.private.h \
-	http/crowd.c http/crowd.private.h \
+	http/eviction.c http/eviction.private.h \
 	http/exchange.c http/exchange.h \
 	http/head.c http/head.private.h \
 	http/listen.c http/listen.h \

@@ -28,8 +28,8 @@ static bool is_ours(const char *host, const struct http_origin *origin) {
     return false;
 }
 
-/* A browser says it of images, too, and of whatever else has no Origin: and GET may change
- * something.  "none": somebody has typed the address. */
+/* Browsers also send it with images and other requests without Origin: and GET may change
+ * something.  "none": the user typed the address. */
 static bool is_elsewhere(const char *site) {
     return site && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
 }

@@ -1,19 +1,19 @@
 /*
- * Without identity whoever reaches the service is believed, and only this machine reaches it; but
- * so does every page that a browser on it shows.  Such a page comes from somewhere else (Origin,
- * Sec-Fetch-Site), or it has bent a name of its own to our address (Host): both are seen here.  A
- * page cannot bend an address, so addresses are believed.
+ * Protection from web pages in the user's browser (CSRF, DNS rebinding). Without identity every
+ * client is trusted, and only this machine can connect; but so can each page in a browser on it.
+ * Such a page has another origin (Origin, Sec-Fetch-Site), or its own name resolves to this service
+ * (Host). A page cannot change the meaning of a numeric address, so these are accepted.
  */
 #pragma once
 
 #include "http/exchange.h"
 
 struct http_origin {
-    const char *const *names; /* of hosts that we are, beside localhost; ended with NULL */
-    bool any_host;            /* we are reached by names that nobody has told us */
+    const char *const *names; /* host names of the service beside localhost; ended with NULL */
+    bool any_host;            /* the service has names that are not configured */
 };
 
-/* NULL, or why the request is not from here. */
+/* NULL, or why the origin of the request is refused. */
 const char *http_origin_fault(const struct http_exchange *exchange,
                               const struct http_origin *origin);
 

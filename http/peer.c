@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define IS_USER 255 /* where addresses of IPv6 have this, they are no client's */
+#define IS_USER 255 /* marks user ids; no client has an IPv6 address with it */
 
 static const struct sockaddr *address_of(struct MHD_Connection *mhd) {
     return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
@@ -20,7 +20,7 @@ static uid_t user_of(struct MHD_Connection *mhd) {
     return peer.uid;
 }
 
-/* The four bytes of an IPv4 address, also of one that is dressed as IPv6; NULL: it is none. */
+/* The four bytes of an IPv4 address, also of one mapped to IPv6; NULL: not IPv4. */
 static const void *find_ipv4(const struct sockaddr *address) {
     const struct sockaddr_in6 *six = (const void *)address;
 

@@ -1,5 +1,5 @@
 /*
- * Who is at the other end of a connection: an address, or of a Unix socket the user (SO_PEERCRED).
+ * The peer of a connection: an address, or the user of a Unix socket (SO_PEERCRED).
  */
 #pragma once
 
@@ -7,13 +7,11 @@
 #include <netinet/in.h>
 
 struct http_address {
-    /* IPv4 in the last four; of IPv6 the network of 64 bits; 255, and a user's id in the last
-     * four */
+    /* IPv4 in the last four; the /64 network of IPv6; 255, and a user id in the last four */
     unsigned char bytes[16];
 };
 
-/* What belongs together in the limits of one address: of IPv6 a client has a whole network of 64
- * bits to choose addresses from. */
+/* The unit of the limits by address: an IPv6 client can choose addresses of a whole /64 network. */
 struct http_address http_peer_address(struct MHD_Connection *mhd);
 
 /* For the log: the address, or "unix:<user id>". */

@@ -1,10 +1,10 @@
 /*
- * Files of certificates, keys and lists of revoked certificates, as text.
+ * Files of certificates, keys and revocation lists, as text.
  */
 #pragma once
 
 #include "common/arena.h"
 #include "common/error.h"
 
-/* Into the arena; NULL: it cannot be read, or is none (ERROR_BAD_REQUEST names it). */
+/* Reads into the arena; NULL: unreadable, or not PEM (ERROR_BAD_REQUEST names the file). */
 const char *pem_text(struct arena *arena, const char *path, struct error *err);

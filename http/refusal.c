@@ -11,7 +11,7 @@
 
 enum { UNREAD_LOOKS = 16 };
 
-/* libmicrohttpd's own reading of the first Content-Length. */
+/* libmicrohttpd's own parsing of the first Content-Length. */
 static bool length_is_number(struct MHD_Connection *mhd) {
     const char *text = NULL, *end;
     size_t size = 0;
@@ -26,10 +26,10 @@ static bool length_is_number(struct MHD_Connection *mhd) {
 }
 
 /*
- * libmicrohttpd writes its log at any moment, also about a connection without a request: it has
- * refused the request line before http_connection_begin(), or the request has ended.  Only between
- * the end of a head and its first answer, whose status is known as soon as there is one, can the
- * head be the one that is refused now: no connection waits in that state.
+ * libmicrohttpd may write its log at any moment, also about a connection without a request: before
+ * http_connection_begin(), when it has refused the request line, or after the request.  The head is
+ * being refused only between its end and its first response, whose status is known as soon as there
+ * is one; no connection waits in that state.
  */
 static bool is_refused(const struct http_connection *connection) {
     return pthread_equal(connection->thread, pthread_self()) && connection->in_request &&
@@ -39,11 +39,12 @@ static bool is_refused(const struct http_connection *connection) {
            !length_is_number(connection->mhd);
 }
 
-/* NULL: the log is about something else.  A thread of libmicrohttpd works on one at a time. */
+/* NULL: the log line has another subject.  A thread of libmicrohttpd works on one connection at a
+ * time. */
 static struct http_connection *find_refused(struct http_server *server) {
     struct http_connection *connection = NULL, *found = NULL;
 
-    if (pthread_mutex_lock(&server->lock) != 0) /* this thread has it: that is no request's head */
+    if (pthread_mutex_lock(&server->lock) != 0) /* this thread holds it: not in a request's head */
         return NULL;
     LIST_FOREACH(connection, &server->all, all) {
         if (is_refused(connection))
@@ -77,7 +78,7 @@ static int socket_of(const struct http_connection *connection) {
     return MHD_get_connection_info(connection->mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
-/* What the client has sent and nobody reads would tear the answer away from it. */
+/* Unread input would reset the connection before the client reads the response. */
 static void end_socket(int fd) {
     char unread[4096];
 
@@ -107,9 +108,9 @@ void http_refusal_logged(void *arg, const char *format, va_list values) {
     (void)format, (void)values;
     if (!connection)
         return;
-    connection->headers_seen = true; /* it says more of it than once */
+    connection->headers_seen = true; /* it logs that more than once */
     connection->exchange.method = "";
-    connection->exchange.malformed = "The Content-Length is malformed, or too large for anybody.";
+    connection->exchange.malformed = "The Content-Length is malformed or too large.";
     connection->exchange.send = send_at_once;
     http_connection_refuse(connection);
     end_socket(socket_of(connection));

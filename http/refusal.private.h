@@ -1,8 +1,8 @@
 /*
- * A length that is none libmicrohttpd 0.9 refuses by itself, before anybody sees the head: with a
- * page of its own, whose head it sends twice.  It tells its log of that first, in the thread that
- * works on the connection, and there we answer in its stead: what it sends afterwards finds a
- * socket that takes no more.  Later versions say it once.
+ * libmicrohttpd 0.9 refuses a malformed Content-Length by itself, before any handler, with its own
+ * page, whose head it sends twice.  It logs that first, in the thread of the connection: there the
+ * service answers instead, and closes the socket to what libmicrohttpd sends afterwards.  Later
+ * versions send it once.
  */
 #pragma once
 
@@ -10,5 +10,5 @@
 
 #include <stdarg.h>
 
-/* libmicrohttpd's log, which is kept for nothing else; `arg` is the server. */
+/* Log callback of libmicrohttpd, used for nothing else; `arg` is the server. */
 void http_refusal_logged(void *arg, const char *format, va_list values);

@@ -7,10 +7,10 @@
 #include <assert.h>
 #include <poll.h>
 
-#define ARENA_KEPT ((size_t)32 * 1024) /* so much of a request may wait with its answer */
+#define ARENA_KEPT ((size_t)32 * 1024) /* most request memory that a waiting response keeps */
 
-/* False: it was shown out. */
-/* The caller owns the arena now, so the value is copied: it outlives an abandoned connection. */
+/* False: it was evicted. */
+/* The value is copied into the caller's arena, which outlives an abandoned connection. */
 const char *http_reply_find_header(const struct http_exchange *exchange, const char *name) {
     struct http_connection *connection = exchange->transport;
     const char *value = NULL;
@@ -23,7 +23,7 @@ const char *http_reply_find_header(const struct http_exchange *exchange, const c
     return value;
 }
 
-/* The socket stays open while the connection is awaited, or in the hands of its own thread. */
+/* The socket stays open while the connection is suspended, or in its own thread. */
 bool http_reply_client_left(const struct http_exchange *exchange) {
     struct http_connection *connection = exchange->transport;
     struct pollfd poll_fd = { .fd = -1, .events = POLLRDHUP };
@@ -45,7 +45,7 @@ static bool take_step(struct http_connection *connection, enum reply_state from,
 
 static void resume(struct http_connection *connection) {
     LIST_REMOVE(connection, awaiting);
-    MHD_resume_connection(connection->mhd); /* calls nothing of ours */
+    MHD_resume_connection(connection->mhd); /* calls no function of the server */
 }
 
 void http_reply_take(struct http_exchange *exchange) {
@@ -63,13 +63,14 @@ void http_reply_take(struct http_exchange *exchange) {
         pthread_mutex_unlock(&server->lock);
         return;
     }
-    assert(connection->state == REPLY_ABANDONED); /* else: a second http_reply() */
+    assert(connection->state == REPLY_ABANDONED); /* otherwise http_reply() was called twice */
     if (connection->stream)
         http_stream_over(connection->stream);
     http_connection_release(connection);
 }
 
-/* The owner is added before the step: after it http_reply() may end the exchange at any moment. */
+/* The reference is added before the transition: after it http_reply() may end the exchange at any
+ * moment. */
 static bool abandon(struct http_connection *connection, enum reply_state from) {
     bool taken;
 
@@ -84,8 +85,8 @@ static bool abandon(struct http_connection *connection, enum reply_state from) {
 
 /*
  * libmicrohttpd reads from a resumed connection before it asks for the reply, and would close one
- * whose client has said all and shut its side; unless the connection has a timeout of its own:
- * those are looked after first.
+ * whose client has shut its sending side; connections with their own timeout are processed before
+ * that.
  */
 void http_reply_own_timeout(struct http_connection *connection, bool own) {
     connection->slept = own;
@@ -140,8 +141,8 @@ enum MHD_Result http_reply_queue_plain(struct http_connection *connection, int s
                           MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
 }
 
-/* The answer of an arena that grew moves out of it: while a client reads slowly, only the answer
- * has to wait. */
+/* The response is moved out of a large arena: while a client reads slowly, only the response is
+ * kept. */
 static struct MHD_Response *response_of(struct http_connection *connection) {
     const struct http_exchange *exchange = &connection->exchange;
     void *body = (void *)(uintptr_t)exchange->reply_body;
@@ -166,6 +167,6 @@ enum MHD_Result http_reply_queue(struct http_connection *connection) {
         MHD_add_response_header(response, exchange->reply_headers[i].name,
                                 exchange->reply_headers[i].value);
     if (arena_bytes(exchange->arena) > ARENA_KEPT)
-        arena_reset(exchange->arena); /* everything of it was copied */
+        arena_reset(exchange->arena); /* everything was copied */
     return queue_response(connection, exchange->status, response);
 }

@@ -14,9 +14,9 @@
 
 struct revocations {
     char *path;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the members below */
     struct stat seen;     /* the file that was read */
-    bool failing;         /* it cannot be read any more, and that was told */
+    bool failing;         /* it cannot be read, which was logged */
     gnutls_x509_crl_t *lists;
     unsigned count;
 };
@@ -56,7 +56,7 @@ static int read_lists(struct revocations *revocations, struct error *err) {
     return 0;
 }
 
-/* What changes while it is read is another file at the next look. */
+/* A file that changes while it is read differs at the next check. */
 static int look(struct revocations *revocations, struct error *err) {
     struct stat facts;
 
@@ -118,6 +118,7 @@ bool revocations_have(struct revocations *revocations, const gnutls_datum_t *cer
         found = has_one(revocations, &certificates[i]);
     pthread_mutex_unlock(&revocations->lock);
     if (tell)
-        log_warning(NULL, "revoked certificates are those of before", "reason", err.message, NULL);
+        log_warning(NULL, "revocation list not reloaded, previous one in use", "reason",
+                    err.message, NULL);
     return found;
 }

@@ -1,7 +1,7 @@
 /*
- * Certificates that their authorities have taken back: the lists of one PEM file.  It is read again
- * when it is another file than before, or has changed; while it cannot be read those count that it
- * had.  A list counts also when its next one is overdue.  Any thread may ask.
+ * Revoked certificates: the lists (CRL) of one PEM file.  It is read again when it was replaced or
+ * changed; while it cannot be read the previous lists apply.  An overdue list still applies.
+ * Thread-safe.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct revocations;
 int revocations_open(const char *path, struct revocations **ret, struct error *err);
 void revocations_free(struct revocations *revocations); /* NULL is fine */
 
-/* Is one of these certificates (DER) in a list of its authority?  What is none counts as taken
- * back. */
+/* Is one of these certificates (DER) revoked by its authority?  A malformed one counts as
+ * revoked. */
 bool revocations_have(struct revocations *revocations, const gnutls_datum_t *certificates,
                       unsigned count);

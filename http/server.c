@@ -6,7 +6,7 @@
 #include "common/thread.h"
 #include "http/acceptor.private.h"
 #include "http/connection.private.h"
-#include "http/crowd.private.h"
+#include "http/eviction.private.h"
 #include "http/head.private.h"
 #include "http/listen.h"
 #include "http/refusal.private.h"
@@ -25,12 +25,12 @@
 #define DEFAULT_IDLE_SECONDS 60
 #define REQUEST_SECONDS      30
 #define DEFAULT_CONNECTIONS  1000
-#define KEPT_DESCRIPTORS     256 /* never a client's: for files, programs, the database, calls */
+#define KEPT_DESCRIPTORS     256 /* reserved for files, programs, the database and calls */
 #define LEAST_CONNECTIONS    8
 #define DEFAULT_ANSWER_BYTES ((size_t)64 * 1024 * 1024)
 #define CONNECTION_MEMORY    ((size_t)32 * 1024)   /* request line and headers of one request */
 #define TLS_STACK_SIZE       ((size_t)1024 * 1024) /* a handshake computes on the stack */
-#define LAST_WORDS_MS        5000 /* for the answers to exchanges that were given up */
+#define LAST_WORDS_MS        5000                  /* for the responses to abandoned exchanges */
 
 /* ---- start ---- */
 
@@ -63,8 +63,8 @@ static size_t keep_escapes(void *arg, struct MHD_Connection *mhd, char *text) {
 }
 
 /* libmicrohttpd takes a pool of two threads and more; without a pool it has one.  The acceptor
- * counts the connections; here each thread has room for all of them twice, because those that
- * end still count for a moment after they have been reported. */
+ * counts the connections; each thread has twice the limit, because closed connections still count
+ * for a moment after they were reported. */
 static struct MHD_Daemon *start_daemon(struct http_server *server, unsigned threads) {
     struct MHD_OptionItem pool[] = { { MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)threads, NULL },
                                      { MHD_OPTION_END, 0, NULL } };
@@ -87,7 +87,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, unsigned thre
             MHD_USE_ERROR_LOG | (server->tls.cert ? MHD_USE_TLS : MHD_NO_FLAG),
         0, NULL, NULL, http_connection_serve, server, MHD_OPTION_EXTERNAL_LOGGER,
         http_refusal_logged, server, MHD_OPTION_CONNECTION_LIMIT,
-        2 * threads * (server->most_connections + HTTP_CROWD_SPARE), MHD_OPTION_CONNECTION_TIMEOUT,
+        2 * threads * (server->most_connections + HTTP_SPARE_SLOTS), MHD_OPTION_CONNECTION_TIMEOUT,
         server->idle_seconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY,
         MHD_OPTION_THREAD_STACK_SIZE, server->tls.cert ? TLS_STACK_SIZE : THREAD_STACK_SIZE,
         MHD_OPTION_STRICT_FOR_CLIENT, http_head_lies_as_sent() ? 0 : 1,
@@ -97,9 +97,9 @@ static struct MHD_Daemon *start_daemon(struct http_server *server, unsigned thre
         MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 }
 
-/* Clients get no descriptor that the service's own work may need. */
+/* Clients get no descriptor that the service itself may need. */
 static unsigned connections_that_fit(unsigned wanted) {
-    const unsigned kept = KEPT_DESCRIPTORS + HTTP_CROWD_SPARE;
+    const unsigned kept = KEPT_DESCRIPTORS + HTTP_SPARE_SLOTS;
     struct rlimit limit;
     unsigned most = LEAST_CONNECTIONS;
 
@@ -109,12 +109,12 @@ static unsigned connections_that_fit(unsigned wanted) {
         most = (unsigned)limit.rlim_cur - kept;
     if (most >= wanted)
         return wanted;
-    log_warning(NULL, "there are not descriptors enough for all connections", "wanted",
-                LOG_INT(wanted), "possible", LOG_INT(most), NULL);
+    log_warning(NULL, "not enough descriptors for all connections", "wanted", LOG_INT(wanted),
+                "possible", LOG_INT(most), NULL);
     return most;
 }
 
-/* libmicrohttpd may write its log in a call of ours that holds the lock: see refusal.c. */
+/* libmicrohttpd may log within a call that holds the lock: see refusal.c. */
 static void init_lock(pthread_mutex_t *lock) {
     pthread_mutexattr_t kind;
 
@@ -222,8 +222,8 @@ static void wait_for_answers(struct http_server *server, int64_t ms) {
         ;
 }
 
-/* libmicrohttpd's threads must have all connections that were handed to them before they end: what
- * is still on the way it frees without a lock. */
+/* libmicrohttpd's threads must have taken over all connections before they end: the remaining ones
+ * are freed without a lock. */
 static void wait_for_arrivals(struct http_server *server) {
     int64_t end_us = clock_monotonic_us() + LAST_WORDS_MS * 1000;
 
@@ -233,13 +233,13 @@ static void wait_for_arrivals(struct http_server *server) {
     pthread_mutex_unlock(&server->lock);
 }
 
-/* A request that libmicrohttpd 0.9 refuses itself makes it fall while it stops: none is left
+/* libmicrohttpd 0.9 crashes when it refuses a request while stopping: no connection is left
  * then. */
 static void end_connections(struct http_server *server) {
     int64_t end_us = clock_monotonic_us() + LAST_WORDS_MS * 1000;
 
     pthread_mutex_lock(&server->lock);
-    http_crowd_end(server);
+    http_evict_all(server);
     while (!LIST_EMPTY(&server->all) && thread_cond_wait(&server->changed, &server->lock, end_us))
         ;
     pthread_mutex_unlock(&server->lock);

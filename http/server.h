@@ -1,7 +1,7 @@
 /*
- * The HTTP side of the API and of the compute agent: libmicrohttpd with epoll and a small pool of
- * threads, body limit, limits on headers and slow senders (the taking of a whole answer may last
- * twice the idle time), room for newcomers (crowd.private.h), drain at the end.
+ * The HTTP server of the API and of the agents: libmicrohttpd with epoll and a small thread pool;
+ * limits on bodies, headers and slow clients (reading a whole response may last twice the idle
+ * timeout), eviction for new clients (eviction.private.h), drain at the end.
  */
 #pragma once
 
@@ -21,15 +21,16 @@ struct http_server_settings {
     struct unix_socket_access file;  /* of a Unix socket */
     unsigned threads;                /* 0: one for each processor, two at least */
     size_t body_limit;               /* bytes; 0: 114688 */
-    unsigned idle_seconds;           /* a connection silent for so long is closed; 0: 60 */
+    unsigned idle_seconds;           /* idle timeout of a connection; 0: 60 */
     unsigned request_seconds;        /* for a handshake and a whole request; 0: 30 */
-    unsigned connections;            /* most at once, if there are descriptors for them; 0: 1000 */
-    unsigned address_connections;    /* most at once from one address; 0: as many as there may be */
-    size_t answer_bytes;             /* of answers that wait for their clients; 0: 64 MiB */
+    unsigned connections;            /* limit, if there are enough descriptors; 0: 1000 */
+    unsigned address_connections;    /* limit by address; 0: the total limit */
+    size_t answer_bytes;             /* of waiting responses; 0: 64 MiB */
     const char *cert_file;           /* PEM, with the chain; NULL: no TLS */
     const char *key_file;            /* PEM; NULL: in cert_file */
-    const char *ca_file;             /* PEM; not NULL: clients show a certificate of one of these */
-    const char *crl_file;            /* PEM; not NULL: and none of these lists, read again when they
+    const char *ca_file;             /* PEM; not NULL: clients need a certificate of one of these
+                                      * authorities */
+    const char *crl_file;            /* PEM; not NULL: and not on these lists, read again when they
                                       * change.  With ca_file */
     const char *priorities;          /* of GnuTLS, without versions below 1.2; NULL: 1.2 and 1.3 */
     const struct http_mount *mounts; /* ended with a NULL handler; copied */
@@ -40,5 +41,5 @@ struct http_server;
 int http_server_start(const struct http_server_settings *settings, struct http_server **ret,
                       struct error *err);
 unsigned http_server_port(const struct http_server *server); /* of a Unix socket: 0 */
-/* Accepts nothing new, waits up to `drain_ms` for open exchanges, ends.  NULL is fine. */
+/* Stops accepting, waits up to `drain_ms` for open exchanges, ends.  NULL is fine. */
 void http_server_stop(struct http_server *server, unsigned drain_ms);

@@ -11,8 +11,8 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define BLOCK       ((size_t)4096) /* of an answer that is not in chunks: to HTTP/1.0 */
-#define SOCKET_ROOM (64 * 1024)    /* what the kernel keeps for a client that does not read */
+#define BLOCK       ((size_t)4096) /* of a response without chunks: to HTTP/1.0 */
+#define SOCKET_ROOM (64 * 1024)    /* kernel's buffer for a client that does not read */
 
 #define HANGUPS_A_TURN 64
 
@@ -20,16 +20,16 @@ struct connection_stream {
     struct http_stream stream;
     atomic_uint owners;
     LIST_ENTRY(connection_stream) next; /* with the server's lock held */
-    uint64_t number;                    /* in the list; of no other stream of the server */
+    uint64_t number;                    /* position in the list; unique in the server */
 
-    pthread_mutex_t lock;       /* guards the rest, and stream.wake */
-    struct http_server *server; /* is there as long as its list has this; NULL: it has not */
+    pthread_mutex_t lock;               /* guards the members below, and stream.wake */
+    struct http_server *server;         /* valid while its list has this stream; NULL: not listed */
     struct http_connection *connection; /* NULL: over */
-    bool asleep;                        /* the connection: it is to be woken */
-    bool full;                          /* the writer waits for room */
-    bool ended;                         /* nothing more comes */
+    bool asleep;                        /* the connection sleeps and must be woken */
+    bool full;                          /* the writer waits for space */
+    bool ended;                         /* the writer has ended */
     char *bytes;
-    size_t begin, size, room; /* what waits of them: from begin to size */
+    size_t begin, size, room; /* pending bytes: from begin to size */
 };
 
 static void release(struct connection_stream *stream) {
@@ -53,14 +53,14 @@ static void wake_connection(struct connection_stream *stream) {
         return;
     stream->asleep = false;
     http_connection_take_turn(stream->connection, HTTP_TURN_ANSWER);
-    MHD_resume_connection(stream->connection->mhd); /* calls nothing of ours */
+    MHD_resume_connection(stream->connection->mhd); /* calls no function of the server */
 }
 
 static size_t waiting(const struct connection_stream *stream) {
     return stream->size - stream->begin;
 }
 
-/* A piece that is larger than the room is an answer that waits, and counts as such. */
+/* A piece larger than the buffer is a waiting response, and counts as one. */
 static bool has_room(struct connection_stream *stream, size_t size) {
     size_t waits = waiting(stream);
 
@@ -69,7 +69,7 @@ static bool has_room(struct connection_stream *stream, size_t size) {
     return waits == 0 && http_answers_take(stream->connection, size);
 }
 
-/* Room for so many more behind what waits: as much again, so that many pieces are few moves. */
+/* Space for more pending bytes: doubled, so that many pieces need few moves. */
 static void make_room(struct connection_stream *stream, size_t size) {
     size_t waits = waiting(stream);
     char *larger = heap_new(2 * waits + size);
@@ -99,7 +99,8 @@ static enum http_stream_state put(struct http_stream *base, const char *bytes, s
         state = HTTP_STREAM_OVER;
     } else if (size == 0 ? stream->full : !has_room(stream, size)) {
         state = HTTP_STREAM_FULL;
-        stream->full = waiting(stream) > 0; /* else the room is others': nobody tells of it */
+        stream->full = waiting(stream) > 0; /* otherwise others use the space, which is not
+                                             * signalled */
     } else if (size > 0) {
         append(stream, bytes, size);
         wake_connection(stream);
@@ -125,7 +126,7 @@ static void end(struct http_stream *base) {
     release(stream);
 }
 
-/* The server may be gone: then the reply finds it out. */
+/* The server may be gone: the reply detects that. */
 struct http_stream *http_connection_stream(struct http_exchange *exchange) {
     struct http_connection *connection = exchange->transport;
     struct connection_stream *stream = heap_new(sizeof(*stream));
@@ -173,8 +174,8 @@ static int socket_of(const struct connection_stream *stream) {
         ->connect_fd;
 }
 
-/* libmicrohttpd hears nothing of the client of a connection that sleeps.  Told once, also when it
- * has gone already; when the kernel cannot, the next piece finds it out. */
+/* libmicrohttpd does not watch the client of a suspended connection.  Signalled once, also when it
+ * has gone already; if the kernel cannot, the next piece detects it. */
 static void await_hangup(const struct connection_stream *stream) {
     struct epoll_event event = { .events = EPOLLRDHUP | EPOLLONESHOT, .data.u64 = stream->number };
 
@@ -190,7 +191,7 @@ static ssize_t sleep_on(struct connection_stream *stream) {
     return 0;
 }
 
-/* Called again whenever the client has taken all of the last piece. */
+/* Called again whenever the client has read all of the last piece. */
 static ssize_t read_piece(void *arg, uint64_t at, char *room, size_t most) {
     struct connection_stream *stream = arg;
     ssize_t result;
@@ -262,9 +263,9 @@ struct MHD_Response *http_stream_response(struct connection_stream *stream) {
     return response;
 }
 
-/* ---- all of them ---- */
+/* ---- all streams ---- */
 
-/* Those that are there now, each with an owner more; NULL at the end. */
+/* The current streams, each with a reference; NULL at the end. */
 static struct connection_stream **list_all(struct http_server *server) {
     struct connection_stream **all, *stream;
     size_t count = 0;
@@ -291,8 +292,9 @@ void http_streams_end(struct http_server *server) {
     free(all);
 }
 
-/* Woken by something else it goes on, and is told again when it falls asleep.  The stream ends as
- * any other: after an error libmicrohttpd keeps the socket until older connections have moved. */
+/* A connection woken for another reason continues, and is watched again when it sleeps.  The stream
+ * ends normally: after an error libmicrohttpd keeps the socket until older connections have
+ * moved. */
 static void end_sleeping(struct connection_stream *stream) {
     pthread_mutex_lock(&stream->lock);
     if (stream->asleep) {
@@ -302,7 +304,7 @@ static void end_sleeping(struct connection_stream *stream) {
     pthread_mutex_unlock(&stream->lock);
 }
 
-/* With an owner more; NULL: it is over. */
+/* With a reference; NULL: it is over. */
 static struct connection_stream *find_stream(struct http_server *server, uint64_t number) {
     struct connection_stream *stream = NULL;
 

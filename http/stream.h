@@ -1,13 +1,13 @@
 /*
- * An answer in pieces, which lasts until its writer or its client ends it, or the server does.
+ * A streamed response, which lasts until its writer, its client or the server ends it.
  *
- * A piece that is put waits in memory until the client has taken it: HTTP_STREAM_ROOM bytes of
- * them, or a single larger one, for which others may leave no room.  Who finds a stream full goes
- * on when it is woken, or tries again after a while.  A client that takes nothing for as long as a
- * connection may be silent is closed, and so is one that has gone, or has shut its side, within
- * some seconds; a stream without anything to say is not.
+ * A piece waits in memory until the client has read it: up to HTTP_STREAM_ROOM bytes, or a single
+ * larger one, for which other responses may leave no space.  The writer of a full stream is woken
+ * when there is space, or retries later.  A client that reads nothing for the idle timeout is
+ * closed, and so is, within some seconds, one that has gone or shut its sending side; a stream
+ * without pending pieces is not.
  *
- * One thread at a time writes a stream; any may.
+ * A stream has one writer at a time, of any thread.
  */
 #pragma once
 
@@ -16,17 +16,17 @@
 #define HTTP_STREAM_ROOM ((size_t)64 * 1024)
 
 enum http_stream_state {
-    HTTP_STREAM_TAKEN, /* it is on its way */
-    HTTP_STREAM_FULL,  /* not taken: the client has to take first what waits */
-    HTTP_STREAM_OVER,  /* not taken: nobody reads any more */
+    HTTP_STREAM_TAKEN, /* queued */
+    HTTP_STREAM_FULL,  /* not queued: the client must read the pending pieces first */
+    HTTP_STREAM_OVER,  /* not queued: the client has gone */
 };
 
-/* What a stream is made of: the server's, or a test's. */
+/* Implementation: the server's, or a test's. */
 struct http_stream {
     enum http_stream_state (*put)(struct http_stream *stream, const char *bytes, size_t size);
     void (*end)(struct http_stream *stream);
-    /* Called when there is room behind HTTP_STREAM_FULL and when it is over, from any thread: it
-     * must be quick and not call back.  No more once the stream is ended. */
+    /* Called when there is space after HTTP_STREAM_FULL and when the stream is over, from any
+     * thread: it must be quick and not call back.  Not called after the end of the stream. */
     void (*wake)(void *arg);
     void *wake_arg;
 };
@@ -36,14 +36,14 @@ struct http_stream {
 struct http_stream *http_stream_open(struct http_exchange *exchange, void (*wake)(void *arg),
                                      void *arg);
 
-/* Nothing is put to hear how it is. */
+/* An empty piece queries the state. */
 static inline enum http_stream_state http_stream_put(struct http_stream *stream, const char *bytes,
                                                      size_t size) {
     return stream->put(stream, bytes, size);
 }
 
-/* In good order: what waits is sent, then the end of the answer.  Always once, also when it is
- * over; the stream must not be touched afterwards. */
+/* Ends the stream after its pending pieces.  Called exactly once, also when it is over; the stream
+ * must not be touched afterwards. */
 static inline void http_stream_end(struct http_stream *stream) {
     stream->end(stream);
 }

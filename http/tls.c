@@ -19,7 +19,7 @@ static gnutls_datum_t datum_of(const char *text) {
                              .size = (unsigned)strlen(text) };
 }
 
-/* libmicrohttpd would only say that it does not start. */
+/* libmicrohttpd itself would not report the reason. */
 static int try_texts(const struct http_tls *tls, const struct http_server_settings *settings,
                      struct error *err) {
     gnutls_datum_t cert = datum_of(tls->cert), key = datum_of(tls->key);
@@ -98,7 +98,7 @@ static bool is_trusted(gnutls_session_t session) {
     return gnutls_certificate_verify_peers(session, &purpose, 1, &status) == 0 && status == 0;
 }
 
-/* As storage daemons write it, too. */
+/* Formatted as in the storage daemons' configuration. */
 static char *name_of(gnutls_session_t session) {
     unsigned count = 0;
     const gnutls_datum_t *shown = gnutls_certificate_get_peers(session, &count);
@@ -116,7 +116,7 @@ static char *name_of(gnutls_session_t session) {
     return code == 0 || code == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE ? heap_text(name) : NULL;
 }
 
-/* libmicrohttpd asks for a certificate, but looks at none. */
+/* libmicrohttpd requests a certificate, but does not verify it. */
 char *http_tls_client(struct MHD_Connection *mhd) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);

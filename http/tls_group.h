@@ -1,10 +1,10 @@
 /*
- * A group for Diffie-Hellman, for programs that would make one of their own.
+ * Diffie-Hellman parameters, for programs that would generate their own.
  */
 #pragma once
 
 #include "common/arena.h"
 #include "common/error.h"
 
-/* One of RFC 7919, which are public, as PEM; NULL: err says why not. */
+/* The public group of RFC 7919 as PEM; NULL: see err. */
 const char *tls_group_text(struct arena *arena, struct error *err);

@@ -37,7 +37,8 @@ static int read_mode(const char *text, mode_t *ret, struct error *err) {
     unsigned long mode = text ? strtoul(text, &end, 8) : DEFAULT_MODE;
 
     if (text && (end == text || *end || text[0] < '0' || text[0] > '7' || mode > 0777))
-        return error_set(err, ERROR_BAD_REQUEST, "%s is no mode of a socket's file such as 0660",
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "invalid file mode %s of a socket (expected an octal number such as 0660)",
                          text);
     *ret = (mode_t)mode;
     return 0;
@@ -48,7 +49,7 @@ static int find_group(const char *text, gid_t *ret, struct error *err) {
     struct group group, *found = NULL;
     unsigned long number;
 
-    *ret = getegid(); /* a directory may give its files another */
+    *ret = getegid(); /* a directory may assign another group to its files */
     if (!text)
         return 0;
     if (getgrnam_r(text, &group, room, sizeof(room), &found) == 0 && found) {
@@ -72,14 +73,14 @@ static int read_address(const char *path, struct sockaddr_un *ret, struct error 
     return 0;
 }
 
-/* ---- whose is the path ---- */
+/* ---- ownership of the path ---- */
 
 static int refuse_live(const char *path, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST,
                      "cannot listen on unix:%s: another process listens there", path);
 }
 
-/* The file stays when we go: who removed it could meet another who has just locked it. */
+/* The lock file is kept: its removal could race with a process that has just locked it. */
 static int lock_path(const char *path, struct error *err) {
     char name[sizeof(((struct sockaddr_un *)NULL)->sun_path) + sizeof(".lock")];
     autoclose int fd = -1;
@@ -101,7 +102,7 @@ static int open_directory(const char *path) {
     return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* Others have it while their paths change hands. */
+/* Other processes hold it while their paths change. */
 static bool lock_directory(int fd) {
     const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
 
@@ -124,7 +125,7 @@ static int take_directory(const char *path, struct error *err) {
     return take_fd(fd);
 }
 
-/* The lock is ours, so a socket that is there was left, or is another program's. */
+/* With the lock held, an existing socket is stale or belongs to another program. */
 static int clear_path(const struct sockaddr_un *address, struct error *err) {
     autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const char *path = address->sun_path;
@@ -134,19 +135,17 @@ static int clear_path(const struct sockaddr_un *address, struct error *err) {
         return 0;
     if (!S_ISSOCK(info.st_mode))
         return error_set(err, ERROR_BAD_REQUEST,
-                         "cannot listen on unix:%s: what is there is no socket", path);
+                         "cannot listen on unix:%s: the path is not a socket", path);
     if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
         return refuse_live(path, err);
     if (errno != ECONNREFUSED || unlink(path) < 0)
-        return error_errno(err, ERROR_BAD_REQUEST,
-                           "cannot listen on unix:%s in the place of another", path);
+        return error_errno(err, ERROR_BAD_REQUEST, "cannot replace the socket unix:%s", path);
     return 0;
 }
 
 /* ---- the socket ---- */
 
-/* Of the file itself, not of its name: whoever writes to the directory may have put another
- * there. */
+/* Of the file itself, not of its name, which may have been replaced in the directory. */
 static int set_access(const char *path, mode_t mode, gid_t group, struct stat *ret) {
     autoclose int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     char name[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
@@ -161,7 +160,7 @@ static int set_access(const char *path, mode_t mode, gid_t group, struct stat *r
                : -1;
 }
 
-/* Nobody connects before listen(), so nobody does with another mode. */
+/* Connections are refused before listen(), so none is made with another mode. */
 static int open_at(const struct sockaddr_un *address, mode_t mode, gid_t group,
                    struct unix_socket *ret) {
     autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -213,7 +212,7 @@ void unix_socket_remove(struct unix_socket *socket) {
     if (socket->lock < 0)
         return;
     if (socket->alone)
-        lock_directory(socket->lock); /* one that is not to be had must not keep us */
+        lock_directory(socket->lock); /* an unavailable lock must not prevent the removal */
     if (lstat(socket->path, &info) == 0 && info.st_dev == socket->device &&
         info.st_ino == socket->inode)
         unlink(socket->path);

@@ -152,7 +152,7 @@ static int read_body(struct waiting *waiting, struct error *err) {
         return error_set(err, ERROR_BAD_REQUEST, "%s", exchange->malformed);
     if (exchange->too_large)
         return error_set(err, ERROR_TOO_LARGE, "The body is larger than %zu bytes.", BODY_MOST);
-    if (exchange->crowded)
+    if (exchange->over_limit)
         return error_set(err, ERROR_UNAVAILABLE, "There are too many clients.");
     if (strcmp(exchange->method, "POST") != 0)
         return error_set(err, ERROR_BAD_METHOD, "Calls are POST.");

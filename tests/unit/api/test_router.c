@@ -802,7 +802,7 @@ END_TEST
 START_TEST(a_malformed_or_crowded_request_reaches_nothing) {
     static const struct {
         const char *path, *malformed;
-        bool crowded;
+        bool over_limit;
         int status;
     } cases[] = {
         { "/v3/things", "why", false, 400 }, { "/healthcheck", "why", false, 400 },
@@ -815,7 +815,7 @@ START_TEST(a_malformed_or_crowded_request_reaches_nothing) {
         struct test_exchange *test = test_exchange_new("GET", cases[i].path, NULL, NULL);
 
         test_exchange_of(test)->malformed = cases[i].malformed;
-        test_exchange_of(test)->crowded = cases[i].crowded;
+        test_exchange_of(test)->over_limit = cases[i].over_limit;
         api_handle(service.api, test_exchange_of(test));
         ck_assert_int_eq(test_exchange_await(test), cases[i].status);
         ck_assert_ptr_nonnull(test_exchange_header(test, "x-openstack-request-id"));

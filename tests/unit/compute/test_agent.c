@@ -100,7 +100,7 @@ START_TEST(a_malformed_or_crowded_request_reaches_nothing) {
         struct test_exchange *test = test_exchange_new("POST", EVENTS, NULL, EXTENDED);
 
         test_exchange_of(test)->malformed = i == 0 ? "why" : NULL;
-        test_exchange_of(test)->crowded = i == 1;
+        test_exchange_of(test)->over_limit = i == 1;
         agent_handle(scene->agent, test_exchange_of(test));
         ck_assert_int_eq(test_exchange_await(test), i == 0 ? 400 : 503);
         test_exchange_free(test);

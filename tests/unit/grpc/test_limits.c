@@ -63,7 +63,7 @@ START_TEST(more_calls_at_once_than_there_may_be_are_refused) {
 }
 END_TEST
 
-START_TEST(who_begins_calls_to_reset_them_is_shown_out) {
+START_TEST(a_client_that_resets_its_calls_at_once_is_disconnected) {
     const uint8_t code[] = { 0, 0, 0, NGHTTP2_CANCEL };
     struct scene *scene = SCENE(.workers = 2, .answer_ms = SHORT_MS);
     bool taken = true;
@@ -77,7 +77,7 @@ START_TEST(who_begins_calls_to_reset_them_is_shown_out) {
 END_TEST
 
 /* The server has to reset these itself, which costs as much. */
-START_TEST(who_makes_the_server_reset_calls_is_shown_out) {
+START_TEST(a_client_that_makes_the_server_reset_calls_is_disconnected) {
     static const char *const malformed[] = { ":method", "POST", ":path", PROBE, NULL };
     struct scene *scene = SCENE(.workers = 2, .answer_ms = SHORT_MS);
     bool taken = true;
@@ -106,7 +106,7 @@ static const struct flood {
 };
 /* clang-format on */
 
-START_TEST(who_sends_frames_that_ask_for_nothing_is_shown_out) {
+START_TEST(a_client_that_sends_frames_without_effect_is_disconnected) {
     for (size_t i = 0; i < LENGTH(floods); i++) {
         const struct flood *flood = &floods[i];
         struct scene *scene = SCENE(.workers = 2, .answer_ms = SHORT_MS);
@@ -210,7 +210,7 @@ END_TEST
 
 /* ---- silence and slowness ---- */
 
-START_TEST(who_does_not_speak_http_2_is_shown_out) {
+START_TEST(a_client_without_http_2_is_disconnected) {
     static const char *const words[] = { "", "PRI * HTTP/2.0\r\n", "GET / HTTP/1.1\r\n\r\n",
                                          "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" };
     struct scene *scene = SCENE(.workers = 1, .request_ms = SHORT_MS);
@@ -271,7 +271,7 @@ START_TEST(an_answer_for_which_there_is_no_window_is_given_up) {
 }
 END_TEST
 
-START_TEST(who_does_not_read_is_shown_out) {
+START_TEST(a_client_that_does_not_read_is_disconnected) {
     struct scene *scene = SCENE(.workers = 1, .answer_ms = SHORT_MS);
 
     wire_begin(scene->wire, 1, PROBE, NULL);
@@ -313,7 +313,7 @@ static int unread(const struct wire *wire) {
 }
 
 /* Each of these calls has to be reset, and the resets would gather behind the answer. */
-START_TEST(who_takes_no_answers_is_not_listened_to) {
+START_TEST(a_client_that_reads_no_responses_is_not_read_from) {
     static const char *const malformed[] = { ":method", "POST", ":path", PROBE, NULL };
     struct scene *scene = SCENE(.workers = 1, .answer_ms = WIRE_PATIENCE_S * 2000);
     int size;
@@ -415,16 +415,16 @@ START_TEST(clients_that_work_keep_their_places) {
 }
 END_TEST
 
-CHECK_MAIN("grpc limits", more_calls_at_once_than_there_may_be_are_refused,
-           who_begins_calls_to_reset_them_is_shown_out,
-           who_makes_the_server_reset_calls_is_shown_out,
-           who_sends_frames_that_ask_for_nothing_is_shown_out, frames_of_unknown_kinds_are_skipped,
-           headers_without_end_are_cut, headers_that_grow_when_they_are_decoded_end_the_connection,
-           heads_that_are_too_large_again_and_again_end_the_connection,
-           who_does_not_speak_http_2_is_shown_out, an_idle_client_may_stay,
-           a_request_that_does_not_come_is_given_up,
-           an_answer_for_which_there_is_no_window_is_given_up, who_does_not_read_is_shown_out,
-           an_answer_that_is_taken_too_slowly_is_given_up, who_takes_no_answers_is_not_listened_to,
-           what_waits_to_be_taken_is_the_answer_alone, requests_that_arrive_have_room_together,
-           answers_that_are_not_taken_have_room_together,
-           a_client_that_is_silent_goes_for_a_new_one, clients_that_work_keep_their_places)
+CHECK_MAIN(
+    "grpc limits", more_calls_at_once_than_there_may_be_are_refused,
+    a_client_that_resets_its_calls_at_once_is_disconnected,
+    a_client_that_makes_the_server_reset_calls_is_disconnected,
+    a_client_that_sends_frames_without_effect_is_disconnected, frames_of_unknown_kinds_are_skipped,
+    headers_without_end_are_cut, headers_that_grow_when_they_are_decoded_end_the_connection,
+    heads_that_are_too_large_again_and_again_end_the_connection,
+    a_client_without_http_2_is_disconnected, an_idle_client_may_stay,
+    a_request_that_does_not_come_is_given_up, an_answer_for_which_there_is_no_window_is_given_up,
+    a_client_that_does_not_read_is_disconnected, an_answer_that_is_taken_too_slowly_is_given_up,
+    a_client_that_reads_no_responses_is_not_read_from, what_waits_to_be_taken_is_the_answer_alone,
+    requests_that_arrive_have_room_together, answers_that_are_not_taken_have_room_together,
+    a_client_that_is_silent_goes_for_a_new_one, clients_that_work_keep_their_places)

@@ -31,7 +31,8 @@ START_TEST(a_message_that_comes_twice_is_not_merged) {
 
     ck_assert_ptr_nonnull(read_many(arena, "\x3a\2\n\0", 4, 1, &err));
     ck_assert_ptr_null(read_many(arena, "\x3a\2\n\0", 4, 4000, &err));
-    ck_assert_msg(strstr(err.message, "accessibility_requirements comes twice"), "%s", err.message);
+    ck_assert_msg(strstr(err.message, "accessibility_requirements appears twice"), "%s",
+                  err.message);
     ck_assert_int_eq(err.kind, ERROR_BAD_REQUEST);
     ck_assert_uint_lt(arena_bytes(arena), MOST);
 }
@@ -43,11 +44,11 @@ START_TEST(however_they_come) {
     struct error err = { .kind = ERROR_NONE };
 
     ck_assert_ptr_null(read_many(arena, "\x12\0\x3a\2\n\0\x1a\0", 8, 2, &err));
-    ck_assert_msg(strstr(err.message, "comes twice"), "%s", err.message);
+    ck_assert_msg(strstr(err.message, "appears twice"), "%s", err.message);
 }
 END_TEST
 
-START_TEST(lists_are_as_long_as_anybody_needs) {
+START_TEST(lists_may_have_every_realistic_length) {
     autoarena struct arena *arena = arena_new();
     const Csi__V1__CreateVolumeRequest *request;
     struct error err = { .kind = ERROR_NONE };
@@ -61,7 +62,7 @@ START_TEST(lists_are_as_long_as_anybody_needs) {
 }
 END_TEST
 
-START_TEST(fields_that_nobody_knows_count_too) {
+START_TEST(unknown_fields_count_too) {
     autoarena struct arena *arena = arena_new();
     struct error err = { .kind = ERROR_NONE };
 
@@ -144,5 +145,5 @@ START_TEST(grpc_messages_of_the_accepted_depth_are_read) {
 END_TEST
 
 CHECK_MAIN("grpc messages", a_message_that_comes_twice_is_not_merged, however_they_come,
-           lists_are_as_long_as_anybody_needs, fields_that_nobody_knows_count_too,
+           lists_may_have_every_realistic_length, unknown_fields_count_too,
            grpc_messages_of_the_accepted_depth_are_read)

@@ -19,7 +19,7 @@ START_TEST(a_call_is_answered) {
 }
 END_TEST
 
-START_TEST(a_handler_knows_who_calls_and_how) {
+START_TEST(a_handler_sees_the_user_and_the_metadata_of_the_client) {
     static const char *const more[] = { "colour", "red", NULL };
     struct scene *scene = SCENE(.workers = 2);
     autofree struct wire_answer *answer = NULL;
@@ -67,7 +67,7 @@ START_TEST(an_answer_of_many_frames_arrives_whole) {
 }
 END_TEST
 
-START_TEST(an_answer_that_nobody_takes_whole_is_none) {
+START_TEST(a_response_that_is_not_read_to_its_end_is_reset) {
     struct scene *scene = SCENE(.workers = 2);
     const uint8_t request[] = { 8, 0x80, 0xda, 0xc4, 0x09 }; /* max_entries: 20 000 000 */
     autofree struct wire_answer *answer = scene_ask(scene, 1, LIST, request, sizeof(request));
@@ -125,8 +125,8 @@ static const struct refusal {
     { PROBE, TEXT("\0\0\0\0\0\0\0\0\0\0"), "13", "more behind" },
     { PROBE, TEXT("\0\0\4\0\1"), "8", "too large" },
     { PROBE, TEXT("\0\xff\xff\xff\xff"), "8", "too large" },
-    { DELETE, TEXT("\0\0\0\0\1\xff"), "3", "well-formed" },
-    { DELETE, TEXT("\0\0\0\0\2\x0a\5"), "3", "well-formed" },
+    { DELETE, TEXT("\0\0\0\0\1\xff"), "3", "malformed request message" },
+    { DELETE, TEXT("\0\0\0\0\2\x0a\5"), "3", "malformed request message" },
     { DELETE, TEXT("\0\0\0\0\4\x0a\2\xc3\x28"), "3", "volume_id: the text is not UTF-8" },
     { DELETE, TEXT("\0\0\0\0\5\x0a\3""a\0b"), "3", "volume_id: the text has a zero byte" },
     { DELETE, TEXT("\0\0\0\0\5\x12\3\x0a\1\xff"), "3", "key: the text is not UTF-8" },
@@ -198,7 +198,7 @@ START_TEST(what_is_no_call_is_answered_as_http) {
 }
 END_TEST
 
-START_TEST(more_headers_than_anybody_needs_are_refused) {
+START_TEST(headers_above_the_limit_are_refused) {
     struct scene *scene = SCENE(.workers = 2);
     char value[4096];
     const char *more[] = { "a", value, "b", value, "c", value, "d", value, NULL };
@@ -261,10 +261,11 @@ START_TEST(an_endpoint_is_an_absolute_path) {
 }
 END_TEST
 
-CHECK_MAIN("grpc server", a_call_is_answered, a_handler_knows_who_calls_and_how,
+CHECK_MAIN("grpc server", a_call_is_answered,
+           a_handler_sees_the_user_and_the_metadata_of_the_client,
            what_a_handler_logs_has_the_request_id, an_answer_of_many_frames_arrives_whole,
-           an_answer_that_nobody_takes_whole_is_none, a_handler_says_how_it_ends,
+           a_response_that_is_not_read_to_its_end_is_reset, a_handler_says_how_it_ends,
            a_request_that_is_none_is_refused, a_message_may_come_in_pieces,
-           what_is_no_call_is_answered_as_http, more_headers_than_anybody_needs_are_refused,
+           what_is_no_call_is_answered_as_http, headers_above_the_limit_are_refused,
            a_path_is_one_servers, what_a_dead_process_has_left_is_replaced,
            an_endpoint_is_an_absolute_path)

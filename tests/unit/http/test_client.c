@@ -235,7 +235,7 @@ static int hold_port(void) {
     return fd;
 }
 
-START_TEST(what_reached_nobody_was_not_sent) {
+START_TEST(a_request_that_reached_no_peer_was_not_sent) {
     struct peer peer = { .answer = ok };
     autoclose int held = hold_port();
     char url[64];
@@ -382,6 +382,7 @@ START_TEST(threads_call_side_by_side) {
 END_TEST
 
 CHECK_MAIN("http_client", answer_of_any_status_is_an_answer, request_is_sent_as_asked,
-           head_waits_for_no_body, redirect_is_not_followed, what_reached_nobody_was_not_sent,
+           head_waits_for_no_body, redirect_is_not_followed,
+           a_request_that_reached_no_peer_was_not_sent,
            what_was_sent_without_a_whole_answer_is_uncertain, silent_peer_is_given_up_in_time,
            a_pause_ends_with_the_call, answer_is_bounded, threads_call_side_by_side)

@@ -36,7 +36,7 @@ static void echo(void *arg, struct http_exchange *exchange) {
         http_reply(exchange);
         return;
     }
-    if (exchange->crowded && strcmp(exchange->path, "/healthcheck") != 0) {
+    if (exchange->over_limit && strcmp(exchange->path, "/healthcheck") != 0) {
         exchange->status = 503;
         http_reply(exchange);
         return;
@@ -586,7 +586,7 @@ START_TEST(what_is_refused_while_the_server_stops_is_no_fault) {
 END_TEST
 
 /* Heads in the midst of which others are, of one thread, and answers before: each gets its own. */
-START_TEST(a_length_that_is_none_is_answered_to_who_sent_it) {
+START_TEST(a_malformed_length_is_answered_to_its_sender) {
     struct http_server *server = START(.threads = 1);
     autoclose int before = dial(server);
     autoclose int bad = dial(server);
@@ -872,7 +872,7 @@ START_TEST(silent_clients_go_before_those_that_were_answered) {
 }
 END_TEST
 
-START_TEST(clients_that_wait_for_us_stay_and_the_next_are_told) {
+START_TEST(clients_waiting_for_a_response_stay_and_excess_clients_get_503) {
     struct http_server *server = START(.connections = 2, .threads = 1);
     autoclose int first = dial(server), second = dial(server), third = -1, fourth = -1;
     struct http_exchange *kept[2];
@@ -1279,13 +1279,14 @@ CHECK_MAIN(
     body_above_the_limit_is_thrown_away_and_answered, body_far_above_the_limit_is_not_read,
     a_query_of_many_parameters_arrives, endless_headers_are_refused, garbage_is_refused,
     a_length_that_is_none_ends_the_connection, what_is_refused_while_the_server_stops_is_no_fault,
-    a_length_that_is_none_is_answered_to_who_sent_it, head_that_can_be_read_in_two_ways_is_refused,
+    a_malformed_length_is_answered_to_its_sender, head_that_can_be_read_in_two_ways_is_refused,
     a_field_with_one_value_is_refused_when_it_comes_twice, head_that_is_merely_unusual_is_taken,
     silent_client_is_cut, client_that_sends_a_byte_now_and_then_is_cut,
     idlest_client_goes_for_the_newest, silent_clients_go_before_those_that_were_answered,
-    clients_that_wait_for_us_stay_and_the_next_are_told, one_address_may_be_given_fewer_places,
-    descriptors_are_kept_back, client_without_descriptor_for_it_waits,
-    client_that_leaves_while_it_waits_harms_nothing, reply_may_come_at_any_moment_from_any_thread,
+    clients_waiting_for_a_response_stay_and_excess_clients_get_503,
+    one_address_may_be_given_fewer_places, descriptors_are_kept_back,
+    client_without_descriptor_for_it_waits, client_that_leaves_while_it_waits_harms_nothing,
+    reply_may_come_at_any_moment_from_any_thread,
     stop_waits_for_open_exchanges_and_takes_no_new_clients, stop_gives_up_exchanges_that_stay_open,
     stop_in_the_midst_of_work_is_clean, stop_of_nothing_does_nothing,
     address_that_cannot_be_had_is_named, start_without_descriptors_fails_and_loses_none,

@@ -187,7 +187,7 @@ START_TEST(an_old_client_hears_it_until_the_connection_closes) {
 }
 END_TEST
 
-START_TEST(who_asks_for_the_head_gets_no_piece) {
+START_TEST(a_head_request_gets_no_piece) {
     struct http_server *server = start(60);
     autoclose int fd = ask(server, "HEAD /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     struct http_stream *stream = open_kept();
@@ -310,7 +310,7 @@ START_TEST(what_a_client_does_not_read_is_bounded_and_it_is_closed) {
 }
 END_TEST
 
-START_TEST(who_found_it_full_is_woken_when_there_is_room) {
+START_TEST(the_writer_of_a_full_stream_is_woken_when_there_is_space) {
     struct http_server *server = start(60);
     autoclose int fd = ask(server, GET);
     struct http_stream *stream = open_kept();
@@ -439,12 +439,12 @@ START_TEST(writers_and_clients_meet_in_any_order) {
 END_TEST
 
 CHECK_MAIN("http_stream", each_piece_leaves_at_once_and_the_connection_goes_on,
-           an_old_client_hears_it_until_the_connection_closes, who_asks_for_the_head_gets_no_piece,
+           an_old_client_hears_it_until_the_connection_closes, a_head_request_gets_no_piece,
            a_quiet_stream_is_not_silent_and_one_that_is_left_ends,
            a_client_that_leaves_a_quiet_stream_is_noticed_at_once,
            the_connection_of_a_client_that_left_a_quiet_stream_is_closed_at_once,
            what_a_client_does_not_read_is_bounded_and_it_is_closed,
-           who_found_it_full_is_woken_when_there_is_room,
+           the_writer_of_a_full_stream_is_woken_when_there_is_space,
            a_piece_larger_than_the_room_is_taken_alone_and_counts,
            a_server_that_stops_ends_its_streams_at_once,
            a_stream_may_begin_when_the_server_has_given_it_up,

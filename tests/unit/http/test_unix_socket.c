@@ -165,7 +165,7 @@ START_TEST(what_a_dead_process_left_is_replaced) {
 END_TEST
 
 /* Also between bind() and listen(), when a connection would be refused. */
-START_TEST(who_listens_already_is_not_replaced) {
+START_TEST(a_listening_process_is_not_replaced) {
     struct scene *scene = scene_new();
     autoclose int fd = LISTEN(scene, .mode = NULL);
 
@@ -193,11 +193,11 @@ START_TEST(what_is_no_socket_stays) {
     struct scene *scene = scene_new();
 
     close(open(scene->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    expect_refusal(scene, "is no socket");
+    expect_refusal(scene, "not a socket");
     ck_assert_int_eq(access(scene->path, F_OK), 0);
     unlink(scene->path);
     ck_assert_int_eq(symlink("/tmp/nowhere", scene->path), 0);
-    expect_refusal(scene, "is no socket");
+    expect_refusal(scene, "not a socket");
     scene_end(scene);
 }
 END_TEST
@@ -400,7 +400,7 @@ END_TEST
 
 CHECK_MAIN("unix_socket", the_file_has_its_mode_and_goes_at_the_end,
            what_is_no_mode_or_group_is_refused, a_path_is_absolute_and_short_enough,
-           what_a_dead_process_left_is_replaced, who_listens_already_is_not_replaced,
+           what_a_dead_process_left_is_replaced, a_listening_process_is_not_replaced,
            another_program_is_not_replaced, what_is_no_socket_stays, at_the_end_anothers_file_stays,
            a_server_is_asked_through_the_file, urls_that_name_no_socket_reach_nothing,
            places_are_counted_by_user, an_answer_that_fails_without_a_request_reaches_no_handler,

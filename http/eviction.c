@@ -1,4 +1,4 @@
-#include "http/crowd.private.h"
+#include "http/eviction.private.h"
 
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define CROWDED_MOST (HTTP_CROWD_SPARE / 2)
-#define SILENT_SHARE 8 /* so many of the places, one in 8, may be silent before others go */
+#define SPARE_MOST   (HTTP_SPARE_SLOTS / 2)
+#define SILENT_SHARE 8 /* one in 8 slots may have a silent client before others are evicted */
 
 /* ---- addresses ---- */
 
@@ -37,22 +37,22 @@ static struct http_neighbour *neighbour_of(struct http_server *server,
     return neighbour;
 }
 
-/* ---- places ---- */
+/* ---- slots ---- */
 
-static void take_place(struct http_server *server, struct http_connection *connection) {
-    connection->place = HTTP_PLACE_OWN;
-    server->seated++;
-    connection->neighbour->seated++;
+static void take_slot(struct http_server *server, struct http_connection *connection) {
+    connection->slot = HTTP_SLOT_OWN;
+    server->with_slot++;
+    connection->neighbour->with_slot++;
 }
 
-static void give_place(struct http_server *server, struct http_connection *connection) {
-    if (connection->place == HTTP_PLACE_OWN) {
-        server->seated--;
-        connection->neighbour->seated--;
-    } else if (connection->place == HTTP_PLACE_CROWDED) {
-        server->crowded--;
+static void release_slot(struct http_server *server, struct http_connection *connection) {
+    if (connection->slot == HTTP_SLOT_OWN) {
+        server->with_slot--;
+        connection->neighbour->with_slot--;
+    } else if (connection->slot == HTTP_SLOT_SPARE) {
+        server->spare--;
     }
-    connection->place = HTTP_PLACE_NONE;
+    connection->slot = HTTP_SLOT_NONE;
 }
 
 /* The connection's thread finds its socket closed, and ends it. */
@@ -62,30 +62,30 @@ static void close_socket(struct http_connection *connection) {
         SHUT_RDWR);
 }
 
-void http_crowd_end(struct http_server *server) {
+void http_evict_all(struct http_server *server) {
     for (struct http_connection *connection = LIST_FIRST(&server->all); connection;
          connection = LIST_NEXT(connection, all))
         close_socket(connection);
 }
 
-static bool show_out(struct http_server *server, struct http_connection *connection,
-                     enum http_turn turn) {
+static bool evict(struct http_server *server, struct http_connection *connection,
+                  enum http_turn turn) {
     if (!atomic_compare_exchange_strong(&connection->turn, &turn, HTTP_TURN_OVER))
         return false;
-    give_place(server, connection);
-    server->shown_out++;
+    release_slot(server, connection);
+    server->evicted++;
     close_socket(connection);
     return true;
 }
 
-/* ---- who goes ---- */
+/* ---- evictions ---- */
 
 struct choice {
     struct http_connection *idlest[HTTP_TURN_COUNT];
     unsigned silent;
 };
 
-static struct choice look_around(const struct http_server *server, enum http_place place,
+static struct choice find_idlest(const struct http_server *server, enum http_slot slot,
                                  const struct http_neighbour *neighbour) {
     struct choice choice = { .silent = 0 };
     struct http_connection *connection = NULL;
@@ -94,7 +94,7 @@ static struct choice look_around(const struct http_server *server, enum http_pla
         enum http_turn turn = connection->turn;
         struct http_connection **idlest = &choice.idlest[turn];
 
-        if (connection->place != place || (neighbour && connection->neighbour != neighbour))
+        if (connection->slot != slot || (neighbour && connection->neighbour != neighbour))
             continue;
         choice.silent += turn == HTTP_TURN_REQUEST;
         if (!*idlest || connection->since_us < (*idlest)->since_us)
@@ -103,70 +103,72 @@ static struct choice look_around(const struct http_server *server, enum http_pla
     return choice;
 }
 
-/* False: all of them wait for us. */
-static bool make_room(struct http_server *server, enum http_place place,
-                      const struct http_neighbour *neighbour, unsigned places) {
+/* False: all connections wait for the server. */
+static bool evict_idlest(struct http_server *server, enum http_slot slot,
+                         const struct http_neighbour *neighbour, unsigned slots) {
     static const enum http_turn order[] = { HTTP_TURN_REQUEST, HTTP_TURN_IDLE, HTTP_TURN_ANSWER,
                                             HTTP_TURN_REQUEST };
-    struct choice choice = look_around(server, place, neighbour);
+    struct choice choice = find_idlest(server, slot, neighbour);
 
-    for (size_t i = choice.silent > places / SILENT_SHARE ? 0 : 1; i < LENGTH(order); i++) {
+    for (size_t i = choice.silent > slots / SILENT_SHARE ? 0 : 1; i < LENGTH(order); i++) {
         struct http_connection *connection = choice.idlest[order[i]];
 
-        if (connection && show_out(server, connection, order[i]))
+        if (connection && evict(server, connection, order[i]))
             return true;
     }
     return false;
 }
 
-/* A place for one more, of this neighbour and of all. */
-static bool find_place(struct http_server *server, const struct http_neighbour *neighbour) {
+/* A slot for another client, by address and in total. */
+static bool find_slot(struct http_server *server, const struct http_neighbour *neighbour) {
     unsigned most = server->most_connections, own = server->most_of_address;
 
-    if (own > 0 && neighbour->seated >= own && !make_room(server, HTTP_PLACE_OWN, neighbour, own))
+    if (own > 0 && neighbour->with_slot >= own &&
+        !evict_idlest(server, HTTP_SLOT_OWN, neighbour, own))
         return false;
-    if (server->seated < most)
+    if (server->with_slot < most)
         return true;
-    return make_room(server, HTTP_PLACE_OWN, NULL, most);
+    return evict_idlest(server, HTTP_SLOT_OWN, NULL, most);
 }
 
-void http_crowd_join(struct http_server *server, struct http_connection *connection) {
+void http_slots_join(struct http_server *server, struct http_connection *connection) {
     const struct http_address address = http_peer_address(connection->mhd);
 
     connection->neighbour = neighbour_of(server, &address);
     connection->neighbour->connections++;
-    if (find_place(server, connection->neighbour)) {
-        take_place(server, connection);
+    if (find_slot(server, connection->neighbour)) {
+        take_slot(server, connection);
     } else {
-        if (server->crowded >= CROWDED_MOST)
-            make_room(server, HTTP_PLACE_CROWDED, NULL, 0);
-        connection->place = HTTP_PLACE_CROWDED;
-        server->crowded++;
+        if (server->spare >= SPARE_MOST)
+            evict_idlest(server, HTTP_SLOT_SPARE, NULL, 0);
+        connection->slot = HTTP_SLOT_SPARE;
+        server->spare++;
     }
     LIST_INSERT_HEAD(&server->all, connection, all);
 }
 
-void http_crowd_leave(struct http_server *server, struct http_connection *connection) {
+void http_slots_leave(struct http_server *server, struct http_connection *connection) {
     struct http_neighbour *neighbour = connection->neighbour;
 
     LIST_REMOVE(connection, all);
-    give_place(server, connection);
+    release_slot(server, connection);
     if (--neighbour->connections > 0)
         return;
     LIST_REMOVE(neighbour, next);
     free(neighbour);
 }
 
-void http_crowd_settle(struct http_server *server, struct http_connection *connection) {
-    if (connection->place != HTTP_PLACE_CROWDED || server->seated >= server->most_connections ||
-        (server->most_of_address > 0 && connection->neighbour->seated >= server->most_of_address))
+void http_slots_promote(struct http_server *server, struct http_connection *connection) {
+    if (connection->slot != HTTP_SLOT_SPARE || server->with_slot >= server->most_connections ||
+        (server->most_of_address > 0 &&
+         connection->neighbour->with_slot >= server->most_of_address))
         return;
-    give_place(server, connection);
-    take_place(server, connection);
+    release_slot(server, connection);
+    take_slot(server, connection);
 }
 
-/* Of those who hold most room for answers the one that has been at its answer longest. */
-static struct http_connection *slowest_taker(const struct http_server *server) {
+/* The longest-reading connection of the address with most response bytes. */
+static struct http_connection *slowest_reader(const struct http_server *server) {
     struct http_connection *slowest = NULL;
 
     for (struct http_connection *connection = LIST_FIRST(&server->all); connection;
@@ -182,20 +184,20 @@ static struct http_connection *slowest_taker(const struct http_server *server) {
     return slowest;
 }
 
-struct http_connection *http_crowd_cut_taker(struct http_server *server, size_t least) {
+struct http_connection *http_evict_reader(struct http_server *server, size_t least) {
     struct http_connection *slowest;
 
-    while ((slowest = slowest_taker(server)) && slowest->neighbour->answer_bytes > least)
-        if (show_out(server, slowest, HTTP_TURN_ANSWER))
+    while ((slowest = slowest_reader(server)) && slowest->neighbour->answer_bytes > least)
+        if (evict(server, slowest, HTTP_TURN_ANSWER))
             return slowest;
     return NULL;
 }
 
 /*
- * libmicrohttpd closes a connection that is silent; one that sends (or takes) a byte now and then
- * would keep its place for ever.
+ * libmicrohttpd closes silent connections; one that sends or reads a byte now and then would keep
+ * its slot for ever.
  */
-void http_crowd_cut_slow(struct http_server *server) {
+void http_evict_slow(struct http_server *server) {
     const int64_t idle_us = (int64_t)server->idle_seconds * SECOND_US;
     const int64_t most_us[HTTP_TURN_COUNT] = {
         [HTTP_TURN_REQUEST] = (int64_t)server->request_seconds * SECOND_US,
@@ -209,6 +211,6 @@ void http_crowd_cut_slow(struct http_server *server) {
         enum http_turn turn = connection->turn;
 
         if (most_us[turn] > 0 && now_us - connection->since_us > most_us[turn])
-            show_out(server, connection, turn);
+            evict(server, connection, turn);
     }
 }
