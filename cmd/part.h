@@ -65,8 +65,8 @@ void part_lock_release(struct parts *parts);
 
 /* What asks Keystone who calls; without it every caller is believed. */
 int part_gate_start(struct parts *parts, struct error *err);
-void part_gate_hurry(struct parts *parts); /* who waits for it waits no longer */
-void part_gate_close(struct parts *parts); /* its threads answer for API and agent */
+void part_gate_set_deadline(struct parts *parts); /* who waits for it waits no longer */
+void part_gate_close(struct parts *parts);        /* its threads answer for API and agent */
 void part_gate_stop(struct parts *parts);
 
 int part_api_start(struct parts *parts, struct error *err);

@@ -29,9 +29,9 @@ int part_gate_start(struct parts *parts, struct error *err) {
     return authtoken_new(parts->config, quarter_of_clients(parts), &parts->authtoken, err);
 }
 
-void part_gate_hurry(struct parts *parts) {
+void part_gate_set_deadline(struct parts *parts) {
     if (parts->authtoken)
-        authtoken_hurry(parts->authtoken);
+        authtoken_set_deadline(parts->authtoken);
 }
 
 void part_gate_close(struct parts *parts) {

@@ -57,7 +57,7 @@ static void (*const stops[])(struct parts *parts) = {
     part_kubernetes_stop,
     part_csi_stop,
     part_storage_stop,
-    part_gate_hurry,
+    part_gate_set_deadline,
     part_listener_stop,
     part_manager_drain,
     part_gate_close,

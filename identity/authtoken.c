@@ -2,8 +2,8 @@
 
 #include "common/clock.h"
 
-#define SECTION  "keystone_authtoken"
-#define HURRY_US (INT64_C(1000) * 1000)
+#define SECTION     "keystone_authtoken"
+#define SHUTDOWN_US (INT64_C(1000) * 1000)
 
 /* clang-format off */
 const struct option authtoken_options[] = {
@@ -92,8 +92,8 @@ bool authtoken_is_service(const struct authtoken *authtoken, const struct token 
     return false;
 }
 
-void authtoken_hurry(struct authtoken *authtoken) {
-    keystone_hurry(authtoken->keystone, clock_monotonic_us() + HURRY_US);
+void authtoken_set_deadline(struct authtoken *authtoken) {
+    keystone_set_deadline(authtoken->keystone, clock_monotonic_us() + SHUTDOWN_US);
 }
 
 void authtoken_close(struct authtoken *authtoken) {

@@ -14,7 +14,7 @@ struct identity_keystone {
     const char *service_type;
 };
 
-/* One request whose caller is not known yet; in the exchange's arena. */
+/* One request with a pending authentication; in the exchange's arena. */
 struct asking {
     const struct identity_keystone *keystone;
     struct http_exchange *exchange;
@@ -23,7 +23,7 @@ struct asking {
     const char *user_token;
     bool from_service;
     struct token_waiter waiter;
-    /* What a good token leads to. */
+    /* The step after a valid token. */
     enum identity_outcome (*next)(struct asking *asking, const struct token *token,
                                   struct error *err);
 };
@@ -67,7 +67,7 @@ static enum identity_outcome ask(struct asking *asking, const char *text, struct
     }
 }
 
-/* ---- the user's ---- */
+/* ---- the user's token ---- */
 
 static void release(void *token) {
     token_release(token);
@@ -100,9 +100,9 @@ static enum identity_outcome ask_user(struct asking *asking, struct error *err) 
     return ask(asking, asking->user_token, err);
 }
 
-/* ---- the service's beside it ---- */
+/* ---- the service token beside it ---- */
 
-/* A service may come with a user's token that has expired meanwhile: its work began before. */
+/* A service may send a user's token that expired during its work. */
 static enum identity_outcome judge_service(struct asking *asking, const struct token *token,
                                            struct error *err) {
     asking->from_service = authtoken_is_service(asking->keystone->authtoken, token);

@@ -6,14 +6,14 @@
 #define ADMIN        "admin"
 #define SERVICE      "service"
 #define HOST_DEFAULT "localhost:8776"
-#define TOKEN_NONE   "notused" /* what clients send that authenticate with "none" (keystoneauth) */
+#define TOKEN_NONE   "notused" /* token of clients that authenticate with "none" (keystoneauth) */
 
 /* clang-format off */
 const struct option identity_options[] = {
     { .section = "DEFAULT", .key = "auth_strategy", .type = OPTION_WORD, .fallback = "noauth",
       .words = (const char *const[]){ "keystone", "noauth", "none", NULL },
-      .help = "Who says who a caller is. keystone: Keystone, by the caller's token. noauth, none: "
-              "nobody; every caller is an administrator of the project it names, so only this "
+      .help = "How callers are authenticated. keystone: by their Keystone tokens. noauth, none: "
+              "not at all; every caller is an administrator of the project it names, so only this "
               "machine can connect unless told so." },
     OPTIONS_END,
 };
@@ -33,7 +33,7 @@ const char *identity_base_url(struct http_exchange *exchange) {
                       host && host_is_plain(host) ? host : HOST_DEFAULT, NULL);
 }
 
-/* Names of users and projects go into rows, logs and headers. */
+/* Names of users and projects are used in rows, logs and headers. */
 static bool name_is_plain(const char *name) {
     size_t length = 0;
 
@@ -53,7 +53,7 @@ static const char *header_or_admin(const struct http_exchange *exchange, const c
     return value && *value ? value : ADMIN;
 }
 
-/* A client of the old kind asks for a token before it does anything else. */
+/* A client of the old kind requests a token first. */
 static bool wants_handshake(const struct http_exchange *exchange) {
     return http_header(exchange, "X-Auth-User") || http_header(exchange, "X-Auth-Key") ||
            http_header(exchange, "X-Auth-Project-Id");
@@ -79,8 +79,8 @@ static enum identity_outcome handshake(struct http_exchange *exchange, struct er
     return IDENTITY_ANSWERED;
 }
 
-/* The roles that a service names beside the user's token: nothing proves them, as nothing proves
- * that the caller is an administrator. */
+/* The roles that a service claims beside the user's token: unverified, like the administrator role
+ * of every caller. */
 static bool names_service_role(const struct http_exchange *exchange) {
     const char *roles = http_header(exchange, "X-Service-Roles");
 

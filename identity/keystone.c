@@ -15,28 +15,28 @@
 
 #define RENEW_BEFORE_US (INT64_C(30) * 1000 * 1000)
 #define TOKEN_HEADER    "X-Subject-Token"
-#define SUBJECT_REFUSED 2                           /* our own token was */
-#define UNKNOWN_LIFE_US (INT64_C(60) * 1000 * 1000) /* of a token that does not say */
+#define SUBJECT_REFUSED 2                           /* the service's own token was refused */
+#define UNKNOWN_LIFE_US (INT64_C(60) * 1000 * 1000) /* of a token without a lifetime */
 
-/* What Keystone gave us; replaced as a whole. */
+/* The service's token and catalog; replaced as a whole. */
 struct grant {
     struct arena *arena;
     const char *token;
     const json_t *catalog;
-    int64_t renew_us; /* CLOCK_BOOTTIME: it is not used any more */
+    int64_t renew_us; /* CLOCK_BOOTTIME: not used from then on */
 };
 
 struct keystone {
     struct keystone_settings settings;
-    struct arena *arena; /* of what is found out once */
-    int64_t until_us;    /* atomic; 0: the end is not near */
+    struct arena *arena; /* of values determined once */
+    int64_t until_us;    /* atomic; 0: no shutdown */
 
-    pthread_mutex_t lock; /* guards the rest; not held during calls */
+    pthread_mutex_t lock; /* guards the members below; not held during calls */
     pthread_cond_t changed;
-    const char *base; /* URL of the version 3; NULL: not found out yet */
+    const char *base; /* URL of version 3; NULL: not known yet */
     struct grant *grant;
-    bool asking;          /* some thread asks for a token */
-    unsigned attempts;    /* that have ended */
+    bool asking;          /* a thread is requesting a token */
+    unsigned attempts;    /* finished */
     struct error failure; /* of the last attempt; kind ERROR_NONE: it succeeded */
 };
 
@@ -55,7 +55,7 @@ struct keystone *keystone_new(const struct keystone_settings *settings) {
     return keystone;
 }
 
-void keystone_hurry(struct keystone *keystone, int64_t until_us) {
+void keystone_set_deadline(struct keystone *keystone, int64_t until_us) {
     __atomic_store_n(&keystone->until_us, until_us, __ATOMIC_RELAXED);
 }
 
@@ -100,10 +100,9 @@ static int call_keystone(struct keystone *keystone, struct arena *arena, struct 
     return 0;
 }
 
-/* ---- where it is ---- */
+/* ---- discovery ---- */
 
-/* What Keystone says of places is for every machine: it names no socket in the files of this
- * one. */
+/* URLs from Keystone are valid for every machine: they never name local sockets. */
 static bool is_on_network(const char *url) {
     return url && (strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0);
 }
@@ -121,7 +120,7 @@ static const char *self_of(const json_t *version) {
     return NULL;
 }
 
-/* A list of versions, or the one. */
+/* A list of versions, or a single one. */
 static const char *find_self(const json_t *root) {
     const json_t *list = json_at(root, "versions.values");
     const char *self = self_of(json_object_get(root, "version"));
@@ -169,9 +168,9 @@ static int find_base(struct keystone *keystone, struct arena *arena, int64_t dea
     return 0;
 }
 
-/* ---- our token ---- */
+/* ---- own token ---- */
 
-/* A token goes before its end, so that none ends on its way; one of a short life later. */
+/* A token is renewed before it expires, so that none expires in flight; a short-lived one later. */
 static int64_t renewal_of(const char *end) {
     int64_t now_us = clock_boottime_us(), end_us, left_us, margin_us;
 
@@ -188,11 +187,13 @@ static int read_grant(const struct http_answer *answer, struct grant *grant, str
     const char *end = json_text_of(token, "expires_at");
 
     if (answer->status == 401)
-        return error_set(err, ERROR_UNAVAILABLE, "Keystone does not accept our own credentials.");
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "Keystone refused the credentials of the service.");
     if (answer->status != 201 && answer->status != 200)
-        return unavailable(err, "the request for our own token", answer);
+        return unavailable(err, "the request for a token", answer);
     if (!answer->header || !*answer->header || !json_is_object(token))
-        return error_set(err, ERROR_UNAVAILABLE, "Keystone gave us no token that can be read.");
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "Unexpected response of Keystone to the request for a token.");
     grant->token = answer->header;
     grant->catalog = json_object_get(token, "catalog");
     grant->renew_us = renewal_of(end);
@@ -223,7 +224,7 @@ static bool grant_is_good(const struct keystone *keystone) {
     return keystone->grant && clock_boottime_us() < keystone->grant->renew_us;
 }
 
-/* Called with the lock held, which it gives up meanwhile. */
+/* Called with the lock held, which is released meanwhile. */
 static int renew_grant(struct keystone *keystone, int64_t deadline_us, struct error *err) {
     struct error failure = { .kind = ERROR_NONE };
     struct grant *grant;
@@ -243,7 +244,7 @@ static int renew_grant(struct keystone *keystone, int64_t deadline_us, struct er
     return 0;
 }
 
-/* Somebody asks already: his answer is ours, good or bad. */
+/* Another thread is requesting a token: its result is used, good or bad. */
 static int await_grant(struct keystone *keystone, int64_t deadline_us, struct error *err) {
     unsigned attempt = keystone->attempts;
 
@@ -255,7 +256,7 @@ static int await_grant(struct keystone *keystone, int64_t deadline_us, struct er
     return error_pass(err, &keystone->failure);
 }
 
-/* Called with the lock held; a good grant is there when it returns 0. */
+/* Called with the lock held; on 0 there is a valid grant. */
 static int have_grant(struct keystone *keystone, int64_t deadline_us, struct error *err) {
     while (!grant_is_good(keystone)) {
         int result = keystone->asking ? await_grant(keystone, deadline_us, err)
@@ -265,7 +266,7 @@ static int have_grant(struct keystone *keystone, int64_t deadline_us, struct err
             return -1;
         if (keystone->failure.kind == ERROR_NONE && keystone->grant && !grant_is_good(keystone))
             return error_set(err, ERROR_UNAVAILABLE,
-                             "Keystone gave us a token that is at its end; do the clocks agree?");
+                             "Keystone issued a token that has expired already; check the clocks.");
     }
     return 0;
 }
@@ -294,7 +295,7 @@ void keystone_token_refused(struct keystone *keystone, const char *token) {
     grant_free(refused);
 }
 
-/* ---- the catalog ---- */
+/* ---- catalog ---- */
 
 static bool endpoint_fits(const struct keystone_settings *settings, const json_t *endpoint) {
     return json_text_is(endpoint, "interface", settings->interface) &&
@@ -341,7 +342,7 @@ int keystone_endpoint(struct keystone *keystone, struct arena *arena, int64_t de
     return result;
 }
 
-/* ---- other people's tokens ---- */
+/* ---- validation ---- */
 
 static const char *validation_url(struct arena *arena, const char *base,
                                   const struct keystone_question *question) {
@@ -353,14 +354,14 @@ static const char *validation_url(struct arena *arena, const char *base,
                                                  : "&allow_expired=1");
 }
 
-/* SUBJECT_REFUSED: our own token was not good enough. */
+/* SUBJECT_REFUSED: the service's own token was refused. */
 static int validate_once(struct keystone *keystone, struct arena *arena,
                          const struct keystone_question *question, struct http_answer *ret,
                          struct error *err) {
     struct http_header headers[] = {
         { "X-Auth-Token", NULL },
         { TOKEN_HEADER, question->token },
-        { "OpenStack-Identity-Access-Rules", "1" }, /* says that we check them */
+        { "OpenStack-Identity-Access-Rules", "1" }, /* announces that access rules are checked */
         { NULL, NULL },
     };
     struct http_call call = { .method = "GET", .headers = headers };
@@ -378,8 +379,8 @@ static int validate_once(struct keystone *keystone, struct arena *arena,
     return SUBJECT_REFUSED;
 }
 
-/* That there is no such token Keystone says in a fault of its own: another 404 is of a gateway, or
- * of another service, and would shut out whoever has a good one. */
+/* Keystone reports an unknown token in its own fault: another 404 is of a gateway or another
+ * service, and must not reject valid tokens. */
 static bool is_unknown(struct arena *arena, const struct http_answer *answer) {
     const json_t *root = json_parse(arena, answer->body, answer->body_size, NULL);
     const json_t *fault = json_object_get(root, "error");
@@ -395,7 +396,7 @@ int keystone_validate(struct keystone *keystone, struct arena *arena,
     if (result == SUBJECT_REFUSED)
         result = validate_once(keystone, arena, question, ret, err);
     if (result == SUBJECT_REFUSED)
-        return error_set(err, ERROR_UNAVAILABLE, "Keystone refuses our own token.");
+        return error_set(err, ERROR_UNAVAILABLE, "Keystone refused the token of the service.");
     if (result == 0 && ret->status != 200 && !is_unknown(arena, ret))
         return unavailable(err, "the validation of a token", ret);
     return result;

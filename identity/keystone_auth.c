@@ -54,7 +54,7 @@ static void put_scope(struct json_out *out, const struct keystone_settings *sett
     out_end_object(out);
 }
 
-/* An application credential brings its scope along. */
+/* An application credential implies its scope. */
 const char *keystone_auth_write(struct arena *arena, const struct keystone_settings *settings) {
     bool by_credential = settings->by_application_credential;
     struct json_out out;

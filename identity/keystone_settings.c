@@ -55,7 +55,7 @@ static void read_domain(const struct config *config, const char *section, const 
         *ret_id = "default";
 }
 
-/* Sections with such keys, which others may name. */
+/* Sections with such keys, which auth_section may name. */
 static const char *const sections[] = { "keystone_authtoken", "nova", "service_user", NULL };
 
 static int find_section(const struct config *config, const char **section, struct error *err) {

@@ -1,5 +1,5 @@
 /*
- * A section that says who we are to Keystone, as keystoneauth names its keys.
+ * A section of credentials for Keystone, with the key names of keystoneauth.
  */
 #pragma once
 
@@ -17,30 +17,30 @@ struct keystone_settings {
     bool system_scope;
     const char *interface, *region; /* of endpoints; region NULL: any */
     struct http_peer peer;
-    unsigned retries; /* of connections that were refused */
+    unsigned retries; /* of refused connections */
 };
 
-/* Its rows. */
+/* The rows of its options. */
 /* clang-format off */
 #define KEYSTONE_OPTIONS(section_) \
     { .section = section_, .key = "auth_type", .type = OPTION_WORD, .fallback = "password", \
       .words = keystone_auth_types, \
-      .help = "How our own token is asked for." }, \
+      .help = "How the service authenticates with Keystone." }, \
     { .section = section_, .key = "auth_section", .type = OPTION_TEXT, \
-      .help = "Another section that says who we are: the same keys are read there." }, \
+      .help = "Another section with the credentials: the same keys are read there." }, \
     { .section = section_, .key = "auth_url", .type = OPTION_TEXT, \
       .help = "URL of Keystone, with or without /v3." }, \
-    { .section = section_, .key = "username", .type = OPTION_TEXT, .help = "Our user." }, \
+    { .section = section_, .key = "username", .type = OPTION_TEXT, .help = "User of the service." }, \
     { .section = section_, .key = "user_id", .type = OPTION_TEXT, \
-      .help = "Our user's id, instead of name and domain." }, \
+      .help = "Id of the user, instead of name and domain." }, \
     { .section = section_, .key = "password", .type = OPTION_TEXT, .secret = true, \
-      .help = "Our user's password." }, \
+      .help = "Password of the user." }, \
     { .section = section_, .key = "user_domain_id", .type = OPTION_TEXT, \
-      .help = "Domain of our user. Unset, and without a name too: default." }, \
+      .help = "Domain of the user. Unset, and without a name too: default." }, \
     { .section = section_, .key = "user_domain_name", .type = OPTION_TEXT, \
       .help = "Name of that domain." }, \
     { .section = section_, .key = "project_name", .type = OPTION_TEXT, \
-      .help = "Project that our token is for." }, \
+      .help = "Project of the token." }, \
     { .section = section_, .key = "project_id", .type = OPTION_TEXT, \
       .help = "Its id, instead of name and domain." }, \
     { .section = section_, .key = "project_domain_id", .type = OPTION_TEXT, \
@@ -48,7 +48,7 @@ struct keystone_settings {
     { .section = section_, .key = "project_domain_name", .type = OPTION_TEXT, \
       .help = "Name of that domain." }, \
     { .section = section_, .key = "system_scope", .type = OPTION_TEXT, \
-      .help = "all: our token is for the whole system instead of a project." }, \
+      .help = "all: the token is for the whole system instead of a project." }, \
     { .section = section_, .key = "application_credential_id", .type = OPTION_TEXT, \
       .help = "For auth_type = v3applicationcredential." }, \
     { .section = section_, .key = "application_credential_secret", .type = OPTION_TEXT, \
@@ -56,11 +56,11 @@ struct keystone_settings {
     { .section = section_, .key = "cafile", .type = OPTION_TEXT, \
       .help = "File of the certificates that are trusted. Unset: the system's." }, \
     { .section = section_, .key = "certfile", .type = OPTION_TEXT, \
-      .help = "Our certificate, when Keystone asks for one." }, \
+      .help = "Client certificate, when Keystone requires one." }, \
     { .section = section_, .key = "keyfile", .type = OPTION_TEXT, \
       .help = "Its key. Unset: in certfile." }, \
     { .section = section_, .key = "insecure", .type = OPTION_BOOL, .fallback = "false", \
-      .help = "Whether any certificate will do. Never in earnest." }, \
+      .help = "Whether the peer's certificate is not verified. Not for production." }, \
     { .section = section_, .key = "region_name", .type = OPTION_TEXT, \
       .help = "Region whose endpoints are used. Unset: any." }
 /* clang-format on */
@@ -68,8 +68,8 @@ struct keystone_settings {
 extern const char *const keystone_auth_types[];
 
 /*
- * Reads a section with KEYSTONE_OPTIONS and `interface`; texts belong to the config.  0, or 1 when
- * it has no auth_url: nobody is configured; -1 with ERROR_BAD_REQUEST naming what is missing.
+ * Reads a section with KEYSTONE_OPTIONS and `interface`; texts belong to the config.  0; 1: no
+ * auth_url, no user is configured; -1: ERROR_BAD_REQUEST names the missing key.
  */
 int keystone_settings_read(const struct config *config, const char *section,
                            struct keystone_settings *ret, struct error *err);

@@ -151,7 +151,7 @@ static int call_once(const struct own_user *user, struct arena *arena, const str
                      struct tokens *tokens, struct http_answer *ret, struct error *err) {
     struct http_call with_tokens = *call;
 
-    /* An answer that lasts gives Keystone no more time. */
+    /* The duration of a streamed response is not granted to Keystone. */
     if (have_tokens(user, arena, call->lines ? 0 : call->timeout_ms, tokens, err) < 0)
         return HTTP_NOT_SENT;
     with_tokens.headers = add_tokens(arena, call->headers, tokens);
@@ -159,7 +159,7 @@ static int call_once(const struct own_user *user, struct arena *arena, const str
     return http_call(arena, &with_tokens, ret, err);
 }
 
-/* What was answered 401 has had no effect. */
+/* A request answered 401 has had no effect. */
 int own_user_call(struct own_user *user, struct arena *arena, const struct http_call *call,
                   struct http_answer *ret, struct error *err) {
     struct tokens tokens;

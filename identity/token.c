@@ -10,15 +10,15 @@
 #include <string.h>
 #include <strings.h>
 
-/* The token stands at the start of one piece of memory with all its texts behind it. */
+/* The token is at the start of one allocation, followed by its texts. */
 struct held_token {
     struct token token; /* first: a pointer to it is a pointer to this */
     atomic_uint holders;
 };
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
-/* Room is counted in a first run with `at` NULL, filled in a second. */
+/* A first pass with `at` NULL counts the size, a second one fills it. */
 struct packer {
     char *at;
     size_t size;
@@ -146,7 +146,7 @@ const struct token *token_read(const char *body, size_t size, const char *servic
     return &held->token;
 }
 
-/* ---- sharing ---- */
+/* ---- references ---- */
 
 static struct held_token *held_of(const struct token *token) {
     return (struct held_token *)(uintptr_t)token;
@@ -175,9 +175,9 @@ bool token_has_role(const struct token *token, const char *role) {
 
 /* ---- access rules ---- */
 
-#define PATH_MOST 255 /* of a pattern that is looked at; Keystone keeps 128 characters */
+#define PATH_MOST 255 /* of a pattern; Keystone stores 128 characters */
 
-/* One step of a pattern: what it stands for, and where the next one begins. */
+/* One step of a pattern. */
 enum piece { PIECE_LITERAL, PIECE_SEGMENT, PIECE_ANY };
 
 static enum piece read_piece(const char *pattern, size_t *ret_length) {
@@ -195,11 +195,11 @@ static enum piece read_piece(const char *pattern, size_t *ret_length) {
     return *pattern == '*' ? PIECE_SEGMENT : PIECE_LITERAL;
 }
 
-/* reached[i]: the pattern so far matches the first i characters.  Each piece is one run over the
- * path, so no pattern takes longer than its length times the path's. */
+/* reached[i]: the pattern so far matches the first i characters.  Each piece is one pass over the
+ * path, so the cost is bounded by the product of both lengths. */
 static void take_piece(enum piece piece, char literal, const char *path, size_t length,
                        bool *reached) {
-    bool before = reached[0]; /* of the character in front, before this piece */
+    bool before = reached[0]; /* for the previous character, before this piece */
 
     if (piece != PIECE_ANY)
         reached[0] = false;
@@ -211,7 +211,7 @@ static void take_piece(enum piece piece, char literal, const char *path, size_t 
         case PIECE_LITERAL:
             reached[i] = before && path[i - 1] == literal;
             break;
-        case PIECE_SEGMENT: /* one character at least */
+        case PIECE_SEGMENT: /* at least one character */
             reached[i] = inside && (before || reached[i - 1]);
             break;
         case PIECE_ANY:

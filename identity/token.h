@@ -1,6 +1,6 @@
 /*
- * What Keystone says of a valid token: who, where, with which roles, until when.  Read-only once
- * made; shared by counting; the token's own text is not in it.
+ * A valid token as described by Keystone: user, scope, roles, expiry.  Read-only once built;
+ * reference-counted; does not contain the token's text.
  */
 #pragma once
 
@@ -20,27 +20,27 @@ struct token {
     const char *domain_id;                      /* NULL without domain scope */
     const char *const *roles;                   /* ended with NULL */
     bool system_scope, is_admin_project;
-    int64_t expires_us; /* CLOCK_BOOTTIME: nobody sets it while the token is known */
-    bool restricted; /* only the access rules' requests are allowed; none when there is no rule */
+    int64_t expires_us; /* CLOCK_BOOTTIME: not affected by changes of the wall clock */
+    bool restricted;    /* only requests of the access rules are allowed; none without a rule */
     const struct access_rule *rules;
     size_t rule_count;
-    bool in_catalog; /* the service type that token_read() was asked about */
+    bool in_catalog; /* the catalog has the service type passed to token_read() */
 };
 
 /*
- * Reads the body of a validation.  `service_type` (NULL: none) is looked for in the catalog.  The
- * caller holds the result once.  NULL: ERROR_UNAVAILABLE, it is not as Keystone writes it.
+ * Parses the body of a validation.  `service_type` (NULL: none) is searched in the catalog.  The
+ * caller gets one reference.  NULL: ERROR_UNAVAILABLE, malformed.
  */
 const struct token *token_read(const char *body, size_t size, const char *service_type,
                                struct error *err);
-const struct token *token_hold(const struct token *token); /* once more; thread-safe */
+const struct token *token_hold(const struct token *token); /* adds a reference; thread-safe */
 void token_release(const struct token *token);             /* NULL is fine */
 
-/* What a caller without a good token is told: always -1. */
+/* The error for a caller without a valid token: always -1. */
 int token_refuse(struct error *err);
 
-bool token_has_role(const struct token *token, const char *role); /* case does not count */
+bool token_has_role(const struct token *token, const char *role); /* case is ignored */
 
-/* Do its access rules allow this request (true without any)?  `path` is as sent. */
+/* Do the token's access rules allow this request (true without any)? `path` is as sent. */
 bool token_allows(const struct token *token, const char *service_type, const char *method,
                   const char *path);

@@ -13,15 +13,15 @@ struct entry {
     LIST_ENTRY(entry) bucket;
     TAILQ_ENTRY(entry) age;
     struct token_digest digest;
-    const struct token *token; /* NULL: a bad one */
-    bool allow_expired;        /* of a bad one: it was asked for so */
+    const struct token *token; /* NULL: an invalid one */
+    bool allow_expired;        /* of an invalid one: validated with allow_expired */
     int64_t until_us;
 };
 
 LIST_HEAD(bucket, entry);
 TAILQ_HEAD(ages, entry);
 
-/* Entries by when they were asked for, the longest ago first. */
+/* Entries by time of last use, oldest first. */
 struct shelf {
     struct ages ages;
     unsigned count, most;
@@ -67,7 +67,7 @@ void token_cache_free(struct token_cache *cache) {
     free(cache);
 }
 
-/* A digest is as good as random. */
+/* A digest is uniformly distributed. */
 static struct bucket *bucket_of(struct token_cache *cache, const struct token_digest *digest) {
     unsigned index;
 
@@ -98,7 +98,7 @@ const struct token *token_cache_find(struct token_cache *cache, const struct tok
     shelf = shelf_of(cache, entry);
     TAILQ_REMOVE(&shelf->ages, entry, age);
     TAILQ_INSERT_TAIL(&shelf->ages, entry, age);
-    /* Asked for as one that may have expired, it could be good after all. */
+    /* Validated without allow_expired, it may still be valid with it. */
     *ret_bad = !entry->token && (entry->allow_expired || !allow_expired);
     return entry->token ? token_hold(entry->token) : NULL;
 }

@@ -1,7 +1,7 @@
 /*
- * Verdicts about tokens, found by a digest of the token, for a bounded time and in a bounded
- * number: a new one pushes out the one that was asked for longest ago.  Good and bad tokens have
- * room of their own, so that nobody pushes out good ones by guessing.
+ * Validation results by digest of the token, for a bounded time and in a bounded number: the least
+ * recently used is evicted.  Valid and invalid tokens have separate limits, so that guessed tokens
+ * do not evict valid ones.
  *
  * Not thread-safe: its owner has a lock.
  */
@@ -23,11 +23,12 @@ struct token_cache;
 struct token_cache *token_cache_new(unsigned good_most, unsigned bad_most);
 void token_cache_free(struct token_cache *cache);
 
-/* NULL: nothing is known.  *ret_bad: it is no good; `allow_expired`: not even when it may have
- * expired. The token is held for the caller. */
+/* NULL: no valid token is known.  *ret_bad: it is known to be invalid; with `allow_expired` even if
+ * it may have expired.  The caller gets a reference. */
 const struct token *token_cache_find(struct token_cache *cache, const struct token_digest *digest,
                                      bool allow_expired, int64_t now_us, bool *ret_bad);
-/* `now_us` and `until_us` are of CLOCK_BOOTTIME: what is known grows old while a machine sleeps. */
+/* `now_us` and `until_us` are of CLOCK_BOOTTIME: entries expire while the machine is suspended,
+ * too. */
 void token_cache_put(struct token_cache *cache, const struct token_digest *digest,
                      const struct token *token, int64_t until_us);
 void token_cache_put_bad(struct token_cache *cache, const struct token_digest *digest,

@@ -18,14 +18,15 @@
 #define GOOD_TOKENS   10000
 #define BAD_TOKENS    1000
 #define BAD_LIFE_US   (INT64_C(5) * 1000 * 1000)
-#define LEAST_CALL_US 1000 /* so much must be left for a question to be worth it */
-#define TELL_EACH_US  (INT64_C(10) * 1000 * 1000) /* how often the log hears of one outage */
+#define LEAST_CALL_US 1000                        /* minimum remaining time for a validation */
+#define TELL_EACH_US  (INT64_C(10) * 1000 * 1000) /* interval of log lines during one outage */
 
 struct token_checker {
     struct token_checker_settings settings;
-    struct hmac_sha256_ctx key; /* of this process alone: so that nobody chooses digests */
+    struct hmac_sha256_ctx key; /* random for each process, so that digests cannot be chosen by a
+                                 * client */
 
-    pthread_mutex_t lock; /* guards the rest */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t changed;
     struct token_cache *cache;
     struct token_queue queue; /* closed when the checker stops */
@@ -33,13 +34,13 @@ struct token_checker {
     pthread_t threads[];
 };
 
-/* ---- verdicts ---- */
+/* ---- results ---- */
 
 static bool token_is_over(const struct token *token) {
     return clock_boottime_us() >= token->expires_us;
 }
 
-/* An expired token is good only for a caller who may come with one. */
+/* An expired token is valid only for a request that allows one. */
 static enum token_outcome judge(const struct token *token, bool allow_expired,
                                 const struct token **ret, struct error *err) {
     if (!allow_expired && token_is_over(token)) {
@@ -50,9 +51,9 @@ static enum token_outcome judge(const struct token *token, bool allow_expired,
     return TOKEN_GOOD;
 }
 
-/* ---- asking ---- */
+/* ---- validation ---- */
 
-/* 0 and the token, -1: ERROR_UNAUTHORIZED is Keystone's own word, the rest is its silence. */
+/* 0 and the token; -1: ERROR_UNAUTHORIZED is Keystone's answer, other errors its failure. */
 static int ask(const struct token_checker *checker, const struct question *question,
                const struct token **ret, struct error *err) {
     const struct token_checker_settings *settings = &checker->settings;
@@ -66,7 +67,8 @@ static int ask(const struct token_checker *checker, const struct question *quest
     struct http_answer answer;
 
     if (clock_monotonic_us() + LEAST_CALL_US >= question->asked.deadline_us)
-        return error_set(err, ERROR_UNAVAILABLE, "Keystone is too slow for all who ask.");
+        return error_set(err, ERROR_UNAVAILABLE,
+                         "Too many tokens wait for validation by Keystone.");
     if (keystone_validate(settings->keystone, arena, &asked, &answer, err) < 0)
         return -1;
     if (answer.status == 404)
@@ -90,7 +92,7 @@ static void keep_verdict(struct token_checker *checker, const struct question *q
                             now_us + bad_life_us);
 }
 
-/* The clients hear that the service cannot say who they are; why, the log says. */
+/* Clients get a general error; the log has the reason. */
 static void tell_outage(struct token_checker *checker, struct error *err) {
     int64_t now_us = clock_monotonic_us();
     bool tell;
@@ -116,7 +118,7 @@ static void answer_waiters(struct question *question, const struct token *token,
         STAILQ_REMOVE_HEAD(&question->waiters, next);
         if (token && judge(token_hold(token), question->asked.allow_expired, &held, &failure) < 0)
             held = NULL;
-        waiter->done(waiter->arg, held, &failure); /* its memory may be gone behind this */
+        waiter->done(waiter->arg, held, &failure); /* its memory may be freed by now */
     }
 }
 
@@ -159,7 +161,7 @@ static void *validate(void *arg) {
     return NULL;
 }
 
-/* ---- who asks ---- */
+/* ---- requests ---- */
 
 static struct token_digest digest_of(const struct token_checker *checker, const char *text,
                                      size_t size) {
@@ -172,7 +174,7 @@ static struct token_digest digest_of(const struct token_checker *checker, const 
     return digest;
 }
 
-/* What cannot stand in a header of ours is no token. */
+/* A text that is not allowed in a header is not a token. */
 static bool text_is_token(const char *text, size_t size) {
     for (size_t i = 0; i < size; i++)
         if (text[i] <= ' ' || text[i] > '~')

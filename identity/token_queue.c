@@ -9,7 +9,7 @@
 
 TAILQ_HEAD(question_queue, question);
 
-/* A client's address, or network of 64 bits, as long as questions of it are queued. */
+/* A client's address, or /64 network, while it has queued validations. */
 struct asker {
     TAILQ_ENTRY(asker) next;
     char name[INET6_ADDRSTRLEN];
@@ -50,7 +50,7 @@ static struct question *find_question(const struct token_queue *queue,
     return question;
 }
 
-/* The asker's turn comes again behind all others, if it has more. */
+/* The client's next turn comes after all others, if it has more. */
 static void unqueue(struct token_queue *queue, struct question *question) {
     struct asker *asker = question->asker;
 
@@ -79,9 +79,9 @@ void token_queue_end(struct token_queue *queue, struct question *question) {
     queue->joined -= question->joined;
 }
 
-/* ---- who asks ---- */
+/* ---- clients ---- */
 
-/* Of IPv6 a client has a whole network of 64 bits to choose addresses from. */
+/* An IPv6 client can choose addresses of a whole /64 network. */
 static void name_asker(const char *peer, char ret[INET6_ADDRSTRLEN]) {
     struct in6_addr address;
 
@@ -111,8 +111,8 @@ static struct asker *asker_new(struct token_queue *queue, const char *name) {
     return asker;
 }
 
-/* The question that goes when the queue is full and somebody asks who has so many; NULL: nobody
- * has more. */
+/* The validation dropped from a full queue for another one of this client; NULL: no client has
+ * more. */
 static struct question *find_least_due(const struct token_queue *queue, unsigned count) {
     struct asker *most = NULL, *asker;
 
@@ -122,7 +122,7 @@ static struct question *find_least_due(const struct token_queue *queue, unsigned
     return most && most->count > count + 1 ? TAILQ_LAST(&most->queue, question_queue) : NULL;
 }
 
-/* False: there is no place, and nobody who should go for this one. */
+/* False: the queue is full, and no validation can be dropped for this one. */
 static bool make_place(struct token_queue *queue, const struct asker *asker,
                        struct question **ret_gone) {
     struct question *gone;

@@ -1,12 +1,11 @@
 /*
- * The questions to Keystone that are open: which tokens, who waits for each, and whose turn is
- * next.
+ * The open validations: token, waiting requests, and order of service.
  *
- * Addresses are asked for in turn, so that one with many unknown tokens delays itself.  At most
- * `most` questions are queued: when there are as many, the last one of the address with most goes
- * for a question of one with fewer.  Nobody knows yet who they are, so they must not hold all
- * places that the server has for clients, neither by many tokens nor by one that all of them bring:
- * as many callers may share questions.
+ * Client addresses are served round-robin, so that an address with many unknown tokens delays only
+ * itself.  At most `most` validations are queued: beyond that, the last one of the largest address
+ * is dropped in favour of an address with fewer.  Their clients are not authenticated yet, so they
+ * must not occupy all connections of the server, neither with many tokens nor with a shared one:
+ * the number of requests that share validations has the same limit.
  *
  * The caller locks.
  */
@@ -25,34 +24,34 @@ struct token_asked {
     int64_t deadline_us;
 };
 
-/* A token that Keystone is asked about, and all who wait for the answer. */
+/* A validation of one token, with all requests that wait for it. */
 struct question {
     TAILQ_ENTRY(question) queue;
     struct asker *asker; /* while it is queued */
     LIST_ENTRY(question) open;
     struct token_waiters waiters;
-    unsigned joined;          /* those behind the first */
+    unsigned joined;          /* beyond the first */
     struct token_asked asked; /* its text is the one below */
-    char text[];              /* wiped with the question */
+    char text[];              /* wiped on release */
 };
 
 struct token_queue {
-    TAILQ_HEAD(askers, asker) askers; /* the next one in turn first; each has a question at least */
+    TAILQ_HEAD(askers, asker) askers; /* in order of service; each has at least one question */
     LIST_HEAD(open_questions, question) open; /* queued, and taken until token_queue_end() */
     unsigned most, queued, joined;
-    bool closed; /* takes no more questions */
+    bool closed; /* accepts no more questions */
 };
 
 void token_queue_init(struct token_queue *queue, unsigned most);
 
-/* The waiter joins the question about the same token, or a new one is put.  False: too many wait.
- * *ret_gone, when it is set: had to go for it, and is the caller's. */
+/* The waiter joins the question about the same token, or a new one is queued.  False: over the
+ * limit.  *ret_gone, if set, was dropped for it, and belongs to the caller. */
 bool token_queue_enter(struct token_queue *queue, const struct token_asked *asked,
                        struct token_waiter *waiter, struct question **ret_gone);
 
-/* The next in turn, which others may still join; NULL: none. */
+/* The next one, which requests can still join; NULL: none. */
 struct question *token_queue_take(struct token_queue *queue);
-/* Nobody joins it from here on: its waiters are the caller's own. */
+/* Closes it to further requests: its waiters belong to the caller. */
 void token_queue_end(struct token_queue *queue, struct question *question);
 
 /* Its waiters have been answered. */

@@ -1,5 +1,5 @@
 /*
- * Somebody who waits for the verdict about a token.
+ * A request that waits for the validation of its token.
  */
 #pragma once
 
@@ -7,12 +7,13 @@
 
 #include <sys/queue.h>
 
-/* `token` is the receiver's to release; NULL: err says why, UNAUTHORIZED or UNAVAILABLE. */
+/* `token` is released by the receiver; NULL: see err, UNAUTHORIZED or UNAVAILABLE. */
 typedef void token_done(void *arg, const struct token *token, const struct error *err);
 
 /* Memory of the caller that lives until `done` is called. */
 struct token_waiter {
-    token_done *done; /* in a thread of the checker, or of one for whom this one had to go */
+    token_done *done; /* called by a thread of the checker, or by a request for which this one was
+                       * dropped */
     void *arg;
     const char *peer;                /* address of the client; NULL: none */
     STAILQ_ENTRY(token_waiter) next; /* the checker's */

@@ -25,12 +25,12 @@ typedef bool check_test(const struct check *check, const struct check_question *
 struct check {
     check_test *test;
     const struct check *left, *right; /* of and, or, not; left of rule, once resolved */
-    const char *name;                 /* rule: which; else the text that stands left of the colon */
+    const char *name;                 /* rule: its name; otherwise the text before the colon */
     const char *(*attribute)(const struct context *context);
     const struct match *match;
 };
 
-/* ---- what a match can be compared with; NULL when the caller or the target has none ---- */
+/* ---- operands of a match; NULL when the caller or the target has none ---- */
 
 static const char *context_user(const struct context *context) {
     return context->user_id;
@@ -102,9 +102,9 @@ static const struct {
     { "user_id", target_user },
 };
 
-/* ---- answering ---- */
+/* ---- evaluation ---- */
 
-/* Does `text` equal the match with the target's fields in their places? */
+/* Does `text` equal the match with the target's fields inserted? */
 static bool match_equals(const struct match *match, const struct policy_target *target,
                          const char *text, int (*compare)(const char *, const char *, size_t)) {
     for (unsigned i = 0; i < match->count; i++) {
@@ -132,7 +132,7 @@ static bool test_false(const struct check *check, const struct check_question *q
     return false;
 }
 
-/* "a and b and c" nests to the left as long as it is: a loop, the order makes no difference. */
+/* "a and b and c" nests to the left without limit: a loop, as the order makes no difference. */
 static bool test_all(const struct check *check, const struct check_question *question) {
     for (; check->test == test_all; check = check->left)
         if (!check_is_true(check->right, question))
@@ -173,8 +173,8 @@ static bool test_roles(const struct check *check, const struct check_question *q
     return roles_have(check, question, strncmp);
 }
 
-/* A caller without the attribute matches the literal None of a rule, but never a target's attribute
- * that is missing too. */
+/* A caller without the attribute matches the literal None of a rule, but never a missing attribute
+ * of the target. */
 static bool test_attribute(const struct check *check, const struct check_question *question) {
     const char *text = check->attribute(question->context);
 
@@ -228,7 +228,7 @@ static const char *(*field_find(const char *name, size_t length))(const struct p
     return target_nothing;
 }
 
-/* Cuts the next piece off `text`: up to the next '%', "%%", or %(name)s. */
+/* Parses the next piece of `text`: up to the next '%', "%%", or %(name)s. */
 static const char *piece_parse(struct arena *arena, const char *text, struct piece *ret,
                                struct error *err) {
     size_t length = strcspn(text, "%");
@@ -266,7 +266,7 @@ static const struct match *match_parse(struct arena *arena, const char *text, st
     return match;
 }
 
-/* The text that a literal stands for: 'quoted', a number, True, False, None; else NULL. */
+/* The value of a literal: 'quoted', a number, True, False, None; otherwise NULL. */
 static const char *literal_text(struct arena *arena, const char *kind) {
     size_t length = strlen(kind);
 
@@ -278,7 +278,7 @@ static const char *literal_text(struct arena *arena, const char *kind) {
                                                                                         : NULL;
 }
 
-/* Whatever is no kind of its own compares an attribute of the caller, or a literal. */
+/* Other kinds compare an attribute of the caller, or a literal. */
 static struct check check_comparison(struct arena *arena, const char *kind) {
     const char *literal = literal_text(arena, kind);
 
@@ -291,7 +291,8 @@ static struct check check_comparison(struct arena *arena, const char *kind) {
     for (size_t i = 0; i < LENGTH(attributes); i++)
         if (strcmp(attributes[i].name, kind) == 0)
             return (struct check){ .test = test_attribute, .attribute = attributes[i].text };
-    log_warning(NULL, "policy asks for an attribute that no caller has", "attribute", kind, NULL);
+    log_warning(NULL, "policy refers to an unknown attribute of the caller", "attribute", kind,
+                NULL);
     return (struct check){ .test = test_false };
 }
 
@@ -323,41 +324,41 @@ const struct check *check_word(struct arena *arena, const char *word, struct err
 /* ---- references ---- */
 
 static int reference_resolve(const struct check *check, unsigned above, check_resolver *resolve,
-                             void *arg, struct check_weight *ret, struct error *err) {
-    /* The one change that a tree sees after it was built, before anybody asks it. */
+                             void *arg, struct check_cost *ret, struct error *err) {
+    /* the only change of a tree after it was built, before its first evaluation */
     struct check *reference = (struct check *)(uintptr_t)check;
 
     reference->left = resolve(arg, check->name, above + 1, ret, err);
     return reference->left ? 0 : -1;
 }
 
-static void weight_add(struct check_weight *weight, struct check_weight below) {
-    weight->depth = below.depth > weight->depth ? below.depth : weight->depth;
-    weight->checks += below.checks;
+static void cost_add(struct check_cost *cost, struct check_cost below) {
+    cost->depth = below.depth > cost->depth ? below.depth : cost->depth;
+    cost->checks += below.checks;
 }
 
-/* A chain of "and" or of "or" is one level, as it is for an answer. */
+/* A chain of "and" or of "or" is one level, as in the evaluation. */
 static int chain_resolve(const struct check *check, unsigned above, check_resolver *resolve,
-                         void *arg, struct check_weight *ret, struct error *err) {
+                         void *arg, struct check_cost *ret, struct error *err) {
     check_test *test = check->test;
-    struct check_weight below;
+    struct check_cost below;
 
     for (; check->test == test; check = check->left) {
         if (check_resolve(check->right, above, resolve, arg, &below, err) < 0)
             return -1;
-        weight_add(ret, below);
+        cost_add(ret, below);
         ret->checks++;
     }
     if (check_resolve(check, above, resolve, arg, &below, err) < 0)
         return -1;
-    weight_add(ret, below);
+    cost_add(ret, below);
     ret->checks--; /* check_resolve() counts one level */
     return 0;
 }
 
 int check_resolve(const struct check *check, unsigned above, check_resolver *resolve, void *arg,
-                  struct check_weight *ret, struct error *err) {
-    struct check_weight below = { 0 };
+                  struct check_cost *ret, struct error *err) {
+    struct check_cost below = { 0 };
     int result = 0;
 
     if (check->right)
@@ -368,6 +369,6 @@ int check_resolve(const struct check *check, unsigned above, check_resolver *res
         result = check_resolve(check->left, above + 1, resolve, arg, &below, err);
     if (result < 0)
         return -1;
-    *ret = (struct check_weight){ .depth = below.depth + 1, .checks = below.checks + 1 };
+    *ret = (struct check_cost){ .depth = below.depth + 1, .checks = below.checks + 1 };
     return 0;
 }

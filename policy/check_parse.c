@@ -14,7 +14,7 @@ struct parser {
     struct arena *arena;
     struct error *err;
     const char *at;
-    unsigned closing; /* brackets at the end of the last word, still to come */
+    unsigned closing; /* brackets at the end of the last token, still to be returned */
     enum token token;
     const char *word; /* of a TOKEN_CHECK */
     unsigned depth, terms;
@@ -63,13 +63,14 @@ static void parser_next(struct parser *parser) {
     parser->token = word_token(parser->word);
 }
 
-/* A quoted word fits no rule: it is false, as it always was. */
+/* A quoted word is not a check: it is false, for compatibility. */
 static const struct check *parse_word(struct parser *parser) {
     const char *word = parser->word;
     size_t length = strlen(word);
 
     if (length >= 2 && strchr("'\"", word[0]) && word[length - 1] == word[0]) {
-        log_warning(NULL, "policy has a quoted word, which is always false", "word", word, NULL);
+        log_warning(NULL, "policy rule contains a quoted word, which is always false", "word", word,
+                    NULL);
         return check_constant(false);
     }
     return check_word(parser->arena, word, parser->err);

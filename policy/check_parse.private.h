@@ -12,7 +12,7 @@
 
 #include "policy/check.private.h"
 
-#define CHECK_TERMS_MOST 1000 /* of one rule, so that no tree is too deep to walk */
+#define CHECK_TERMS_MOST 1000 /* of one rule, which bounds the depth of its tree */
 
-/* ERROR_BAD_REQUEST says what is wrong with the text. */
+/* ERROR_BAD_REQUEST names the fault in the text. */
 const struct check *check_parse(struct arena *arena, const char *text, struct error *err);

@@ -13,18 +13,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How the files look from outside: when this changes, they are read again. */
+/* Identity of the files: when it changes, they are read again. */
 struct stamp {
     uint64_t hash;
 };
 
 struct policy_state {
     struct policy_settings settings; /* texts in the arena */
-    int64_t look_us;                 /* when to look at the files again; atomic */
-    struct stamp stamp;              /* of whoever won look_us */
-    bool has_file;                   /* was there when last read; likewise */
+    int64_t look_us;                 /* time of the next check for changed files; atomic */
+    struct stamp stamp;              /* owned by the thread that advanced look_us */
+    bool has_file;                   /* was present when last read; owned as `stamp` */
 
-    pthread_rwlock_t lock; /* guards the rest */
+    pthread_rwlock_t lock; /* guards the members below */
     struct rule_set *rules;
 };
 
@@ -44,7 +44,7 @@ const struct option policy_options[] = {
       .help = "Directory of further files of policy rules (*.yaml, *.json), taken in alphabetical "
               "order; a later rule replaces an earlier one. It may be missing." },
     { .section = "oslo_policy", .key = "enforce_new_defaults", .type = OPTION_BOOL, .fallback = "true",
-      .help = "If false, whoever the default of a former release let in is let in too, where no file "
+      .help = "If false, the default of a former release also grants access, where no file "
               "replaces the rule." },
     { .section = "oslo_policy", .key = "enforce_scope", .type = OPTION_BOOL, .fallback = "true",
       .help = "Accepted because other services have it; no rule here depends on a token's scope." },
@@ -52,7 +52,7 @@ const struct option policy_options[] = {
 };
 /* clang-format on */
 
-/* ---- files that change ---- */
+/* ---- changed files ---- */
 
 static void stamp_add(struct stamp *stamp, const void *bytes, size_t size) {
     for (const unsigned char *byte = bytes; size > 0; byte++, size--)
@@ -97,7 +97,7 @@ static bool is_there(const char *path) {
     return path && (access(path, F_OK) == 0 || errno != ENOENT);
 }
 
-/* A file that was there and is missing is an error, unless it is optional. */
+/* A file that was present and is missing is an error, unless it is optional. */
 static int read_rules(const struct policy_settings *settings, bool has_file, struct rule_set **ret,
                       struct error *err) {
     struct policy_settings now = *settings;
@@ -106,14 +106,15 @@ static int read_rules(const struct policy_settings *settings, bool has_file, str
     return rule_set_load(&now, ret, err);
 }
 
-/* Rules that are wrong let nobody in or out: those before them stay. */
+/* Invalid rules are not applied: the previous ones remain in force. */
 static void read_again(struct policy_state *state) {
     bool has_file = is_there(state->settings.file);
     struct rule_set *rules, *before;
     struct error err;
 
     if (read_rules(&state->settings, has_file || state->has_file, &rules, &err) < 0) {
-        log_error(NULL, "changed policy is not taken", "reason", err.message, NULL);
+        log_error(NULL, "changed policy not loaded, previous one in use", "reason", err.message,
+                  NULL);
         return;
     }
     state->has_file = has_file;
@@ -122,10 +123,10 @@ static void read_again(struct policy_state *state) {
     state->rules = rules;
     pthread_rwlock_unlock(&state->lock);
     rule_set_free(before);
-    log_info(NULL, "changed policy is taken", NULL);
+    log_info(NULL, "changed policy loaded", NULL);
 }
 
-/* One caller of the many looks, and not each time. */
+/* One of many concurrent callers checks, and not each time. */
 static void look(struct policy_state *state) {
     int64_t now_us = clock_monotonic_us(), next_us = now_us + state->settings.look_ms * 1000;
     int64_t look_us = __atomic_load_n(&state->look_us, __ATOMIC_ACQUIRE);
@@ -153,7 +154,7 @@ static struct policy_settings copy_of(struct arena *arena, const struct policy_s
 }
 
 int policy_load(const struct policy_settings *settings, struct policy **ret, struct error *err) {
-    struct stamp stamp = stamp_of(settings); /* before they are read: no change is missed */
+    struct stamp stamp = stamp_of(settings); /* taken before reading, so that no change is missed */
     bool has_file = is_there(settings->file);
     struct rule_set *rules;
     struct policy *policy;
@@ -186,7 +187,7 @@ void policy_free(struct policy *policy) {
     arena_free(policy->arena);
 }
 
-/* ---- asking ---- */
+/* ---- evaluation ---- */
 
 bool policy_allows(const struct policy *policy, const char *rule, const struct context *context,
                    const struct policy_target *target) {

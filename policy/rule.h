@@ -1,11 +1,11 @@
 /*
- * Policy: oslo.policy's language, its files and the built-in default of every rule of the API.
+ * Policy: the language of oslo.policy, its files and the built-in default of every rule of the API.
  *
  * Grammar and checks are those of oslo.policy (and/or/not, parentheses, @ and !, role:, rule:,
- * attribute comparisons, %(name)s from the target).  A rule that does not parse is refused at start
- * with file, line and name; loops and references to unknown rules too.  Files that change are read
- * again when somebody asks; while they are wrong the rules before them stay, and the log says why.
- * Thread-safe.
+ * attribute comparisons, %(name)s from the target). A rule that does not parse is refused at start
+ * with file, line and name; so are loops and references to unknown rules.  Changed files are read
+ * again at the next evaluation; while they are invalid the previous rules apply, and the log has
+ * the reason.  Thread-safe.
  */
 #pragma once
 
@@ -25,11 +25,11 @@ extern const struct option policy_options[];
 int policy_load(const struct policy_settings *settings, struct policy **ret, struct error *err);
 void policy_free(struct policy *policy); /* NULL is fine */
 
-/* `target` NULL: the caller's own project and user. Unknown rules are false. */
+/* `target` NULL: the caller's own project and user.  Unknown rules are false. */
 bool policy_allows(const struct policy *policy, const char *rule, const struct context *context,
                    const struct policy_target *target);
 
-/* policy_allows() or ERROR_FORBIDDEN with a text that names the rule. */
+/* policy_allows(), or ERROR_FORBIDDEN naming the rule. */
 int policy_enforce(const struct policy *policy, const char *rule, const struct context *context,
                    const struct policy_target *target, struct error *err);
 

@@ -16,9 +16,9 @@ struct reader {
     struct error *err;
     const char *path;
     yaml_parser_t parser;
-    yaml_event_t event; /* the one that is looked at */
+    yaml_event_t event; /* the current event */
     bool has_event;
-    const char *rule; /* whose value is being read, NULL: none */
+    const char *rule; /* the rule whose value is being read, NULL: none */
     unsigned checks;  /* of that rule in list form */
     FILE *file;
     size_t size; /* read so far */
@@ -55,7 +55,7 @@ static bool reader_at(const struct reader *reader, yaml_event_type_t type) {
     return reader->event.type == type;
 }
 
-/* The text of a scalar; NULL with an error for anything else, also for an empty place. */
+/* The text of a scalar; NULL with an error for anything else, also for an empty value. */
 static const char *reader_text(struct reader *reader) {
     const char *text = (const char *)reader->event.data.scalar.value;
 
@@ -75,7 +75,7 @@ static const char *reader_text(struct reader *reader) {
     return arena_text(reader->arena, text);
 }
 
-/* Puts file, line and rule before what check_parse() found. */
+/* Adds file, line and rule to an error of check_parse(). */
 static const struct check *reader_checked(struct reader *reader, const struct check *check) {
     if (!check)
         error_context(reader->err, "%s:%u: rule %s", reader->path, reader_line(reader),
@@ -171,7 +171,7 @@ static int read_mapping(struct reader *reader, struct rule_entry **end) {
     return 0;
 }
 
-/* Does the document hold nothing (comments only)? */
+/* Is the document empty (comments only)? */
 static bool reader_at_nothing(const struct reader *reader) {
     return reader_at(reader, YAML_SCALAR_EVENT) && reader->event.data.scalar.length == 0 &&
            reader->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
@@ -202,13 +202,13 @@ static int read_bytes(void *arg, unsigned char *bytes, size_t room, size_t *ret)
     return reader->size <= SIZE_MOST && !ferror(reader->file);
 }
 
-/* What is no plain file may have no end. */
+/* Only regular files: others may have no end. */
 static FILE *stream_of(int *fd, const char *path, struct error *err) {
     struct stat found;
     FILE *file;
 
     if (fstat(*fd, &found) < 0 || !S_ISREG(found.st_mode)) {
-        error_set(err, ERROR_BAD_REQUEST, "%s: this is no plain file", path);
+        error_set(err, ERROR_BAD_REQUEST, "%s: not a regular file", path);
         return NULL;
     }
     file = fdopen(*fd, "r");
@@ -221,7 +221,8 @@ static FILE *stream_of(int *fd, const char *path, struct error *err) {
 
 int rule_file_read(struct arena *arena, const char *path, bool optional, struct rule_entry **ret,
                    struct error *err) {
-    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe has no writer */
+    autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a pipe without a
+                                                                       * writer must not block */
     struct reader reader = { .arena = arena, .err = err };
     autofile FILE *file = NULL;
     int result;

@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* Of a rule with all that it leads to: what loading and answering nest, on the smallest stack. */
+/* Nesting of a rule with all its references, in loading and evaluation, on the smallest stack. */
 #define DEPTH_MOST  200
-#define CHECKS_MOST 100000 /* of the same, asked for one answer */
+#define CHECKS_MOST 100000 /* of the same, for one evaluation */
 #define RULES_MOST  10000
 #define FILES_MOST  1000 /* in the directory */
 
@@ -21,13 +21,14 @@ struct rule {
     const struct check *check;
     const char *file; /* NULL: built in */
     unsigned line;
-    enum { RULE_NEW, RULE_OPEN, RULE_DONE } state; /* of resolving */
-    struct check_weight weight;
+    enum { RULE_NEW, RULE_OPEN, RULE_DONE } state; /* of resolving references */
+    struct check_cost cost;
 };
 
 struct rule_set {
     struct arena *arena;
-    struct rule **slots; /* open addressing; room is a power of two, more than twice the count */
+    struct rule *
+        *slots; /* open addressing; the size is a power of two, more than twice the count */
     size_t room, count;
 };
 
@@ -54,7 +55,7 @@ static void rule_set_make_room(struct rule_set *set) {
             *rule_set_slot(set, slots[i]->name) = slots[i];
 }
 
-/* The rule of this name, made when it is new. */
+/* The rule of this name, created if missing. */
 static struct rule *rule_set_rule(struct rule_set *set, const char *name) {
     struct rule **slot;
 
@@ -97,7 +98,7 @@ static int rule_set_add_file(struct rule_set *set, const char *path, bool option
         struct rule *rule = rule_set_rule(set, entry->name);
 
         if (rule->file == entry->file)
-            return error_set(err, ERROR_BAD_REQUEST, "%s:%u: rule %s stands in line %u already",
+            return error_set(err, ERROR_BAD_REQUEST, "%s:%u: rule %s was defined in line %u",
                              entry->file, entry->line, entry->name, rule->line);
         if (set->count > RULES_MOST)
             return error_set(err, ERROR_BAD_REQUEST, "%s:%u: there are more than %d rules",
@@ -150,7 +151,7 @@ static int rule_set_add_directory(struct rule_set *set, const char *directory, s
 
 struct resolving {
     struct rule_set *set;
-    const struct rule *rule; /* whose references are looked up */
+    const struct rule *rule; /* whose references are resolved */
 };
 
 static int rule_refuse(const struct rule *rule, struct error *err, const char *reason,
@@ -162,7 +163,7 @@ static int rule_refuse(const struct rule *rule, struct error *err, const char *r
 static int rule_resolve(struct rule_set *set, struct rule *rule, unsigned above, struct error *err);
 
 static const struct check *resolve_reference(void *arg, const char *name, unsigned above,
-                                             struct check_weight *ret, struct error *err) {
+                                             struct check_cost *ret, struct error *err) {
     const struct resolving *resolving = arg;
     struct rule *rule = *rule_set_slot(resolving->set, name);
 
@@ -180,7 +181,7 @@ static const struct check *resolve_reference(void *arg, const char *name, unsign
     }
     if (rule_resolve(resolving->set, rule, above, err) < 0)
         return NULL;
-    *ret = rule->weight;
+    *ret = rule->cost;
     return rule->check;
 }
 
@@ -191,13 +192,13 @@ static int rule_resolve(struct rule_set *set, struct rule *rule, unsigned above,
     if (rule->state == RULE_DONE)
         return 0;
     rule->state = RULE_OPEN;
-    if (check_resolve(rule->check, above, resolve_reference, &resolving, &rule->weight, err) < 0)
+    if (check_resolve(rule->check, above, resolve_reference, &resolving, &rule->cost, err) < 0)
         return -1;
     rule->state = RULE_DONE;
-    if (rule->weight.depth > DEPTH_MOST)
+    if (rule->cost.depth > DEPTH_MOST)
         return rule_refuse(rule, err, "it leads through too many others, the last being",
                            rule->name);
-    if (rule->weight.checks > CHECKS_MOST)
+    if (rule->cost.checks > CHECKS_MOST)
         return rule_refuse(
             rule, err, "with all that it leads to it has too many checks, as seen in", rule->name);
     return 0;
@@ -241,7 +242,7 @@ void rule_set_free(struct rule_set *set) {
         arena_free(set->arena);
 }
 
-/* ---- asking ---- */
+/* ---- evaluation ---- */
 
 bool rule_set_allows(const struct rule_set *set, const char *rule, const struct context *context,
                      const struct policy_target *target) {

@@ -1,5 +1,5 @@
 /*
- * Every rule by its name, built in or from files, with its references resolved.  Read-only behind
+ * All rules by name, built in or from files, with their references resolved.  Read-only after
  * rule_set_load().
  */
 #pragma once
@@ -17,7 +17,7 @@ void rule_set_free(struct rule_set *set);
 bool rule_set_allows(const struct rule_set *set, const char *rule, const struct context *context,
                      const struct policy_target *target);
 
-/* Of a directory of rules, in the order in which they are taken; count, or -1 and errno (ENOENT: as
- * good as empty). The entries and the list are to be freed. */
+/* The files of a directory of rules, in the order in which they are read; count, or -1 and errno
+ * (ENOENT: equals empty). The entries and the list are to be freed. */
 struct dirent;
 int rule_set_files(const char *directory, struct dirent ***ret);

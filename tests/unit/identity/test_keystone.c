@@ -201,7 +201,7 @@ START_TEST(a_token_that_is_over_on_arrival_asks_for_the_clocks) {
     ck_assert_int_eq(
         keystone_token(scene->keystone, arena, clock_monotonic_us() + 20000000, &token, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
-    ck_assert_ptr_nonnull(strstr(err.message, "do the clocks agree?"));
+    ck_assert_ptr_nonnull(strstr(err.message, "check the clocks"));
     ck_assert_ptr_null(token);
     ck_assert_uint_eq(posts(scene), 1);
     scene_end(scene);
@@ -213,13 +213,13 @@ START_TEST(answers_that_make_no_sense_give_no_token) {
         int status;
         const char *header, *body, *reason;
     } cases[] = {
-        { 401, NULL, "{}", "our own credentials" },
+        { 401, NULL, "{}", "credentials of the service" },
         { 500, NULL, "{}", "with 500" },
-        { 201, NULL, "{\"token\": {}}", "no token" },
-        { 201, "X-Subject-Token:", "{\"token\": {}}", "no token" },
-        { 201, "X-Subject-Token: t", "no json", "no token" },
+        { 201, NULL, "{\"token\": {}}", "Unexpected response" },
+        { 201, "X-Subject-Token:", "{\"token\": {}}", "Unexpected response" },
+        { 201, "X-Subject-Token: t", "no json", "Unexpected response" },
         { 201, "X-Subject-Token: t", "{\"token\": {\"expires_at\": \"2001-01-01T00:00:00Z\"}}",
-          "do the clocks agree" },
+          "check the clocks" },
     };
     struct scene *scene = scene_new();
 
@@ -443,7 +443,7 @@ START_TEST(only_200_and_404_are_words_about_the_caller) {
     ck_assert_int_eq(answer.status, 404);
     ck_assert_uint_eq(posts(scene), 2); /* our own token was refused, so it was renewed */
     ck_assert_int_eq(validate(scene, false, true, &answer), -1);
-    ck_assert_ptr_nonnull(strstr(scene->err.message, "our own token"));
+    ck_assert_ptr_nonnull(strstr(scene->err.message, "token of the service"));
     ck_assert_uint_eq(posts(scene), 3);
     ck_assert_int_eq(validate(scene, false, true, &answer), -1);
     ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
@@ -504,7 +504,7 @@ static struct read read_section(const char *const *arguments) {
     return read;
 }
 
-START_TEST(a_section_without_a_url_has_nobody) {
+START_TEST(a_section_without_a_url_has_no_user) {
     struct read read = READ("--nova.username=x");
 
     ck_assert_int_eq(read.result, 1);
@@ -575,5 +575,5 @@ CHECK_MAIN("keystone", a_token_is_asked_for_once_and_kept, a_kept_token_minds_no
            many_threads_share_one_question, endpoints_come_from_the_catalog,
            a_catalog_names_no_socket_of_this_machine, a_token_is_validated_as_the_middleware_does,
            only_200_and_404_are_words_about_the_caller, another_s_404_is_no_word_about_a_token,
-           a_section_without_a_url_has_nobody, a_section_may_lead_to_another,
+           a_section_without_a_url_has_no_user, a_section_may_lead_to_another,
            what_is_missing_is_named)

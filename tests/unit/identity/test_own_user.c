@@ -142,7 +142,7 @@ START_TEST(without_keystone_nothing_is_sent) {
 }
 END_TEST
 
-START_TEST(nobody_in_particular_calls_without_a_token) {
+START_TEST(without_a_user_calls_are_made_without_a_token) {
     struct scene *scene = scene_with(false, "nova", "--nova.interface=public");
     struct own_user *user = scene->user;
     struct http_answer got;
@@ -200,5 +200,5 @@ END_TEST
 CHECK_MAIN("own_user", a_call_carries_the_users_token,
            a_services_token_goes_beside_it_when_asked_for,
            a_refusal_is_answered_with_a_new_token_once, without_keystone_nothing_is_sent,
-           nobody_in_particular_calls_without_a_token, endpoints_are_configured_or_found,
+           without_a_user_calls_are_made_without_a_token, endpoints_are_configured_or_found,
            a_service_token_needs_a_user)

@@ -18,7 +18,7 @@ static const struct token *read_good(const char *roles, const char *more) {
     return token;
 }
 
-START_TEST(a_token_says_who_where_and_with_which_roles) {
+START_TEST(a_token_has_user_project_and_roles) {
     const struct token *token = read_good("\"member\", \"Reader\"", "");
 
     ck_assert_str_eq(token->user_id, "u1");
@@ -213,7 +213,7 @@ START_TEST(the_one_unused_longest_goes_and_bad_ones_push_out_no_good_ones) {
 }
 END_TEST
 
-CHECK_MAIN("token", a_token_says_who_where_and_with_which_roles, other_scopes_are_seen,
+CHECK_MAIN("token", a_token_has_user_project_and_roles, other_scopes_are_seen,
            what_is_no_token_is_refused, access_rules_allow_what_they_name_and_nothing_else,
            access_rules_of_others_and_broken_ones_allow_nothing, verdicts_have_an_end,
            the_one_unused_longest_goes_and_bad_ones_push_out_no_good_ones)

@@ -212,7 +212,7 @@ START_TEST(what_cannot_be_a_token_is_refused_without_asking) {
 }
 END_TEST
 
-START_TEST(an_expired_token_is_good_only_for_who_may_come_with_one) {
+START_TEST(an_expired_token_is_valid_only_where_allowed) {
     struct scene *scene = scene_new();
     bool later;
 
@@ -385,7 +385,7 @@ START_TEST(the_queue_has_an_end_and_known_tokens_pass_it) {
 }
 END_TEST
 
-START_TEST(those_who_share_a_question_are_bounded) {
+START_TEST(requests_that_share_a_validation_are_bounded) {
     struct scene *scene = scene_with((struct token_checker_settings){
         .cache_ms = 300000, .threads = 1, .queue = 2, .deadline_ms = 60000 });
     static const char *const others[] = { "one", "two" };
@@ -429,7 +429,7 @@ static void put_unheard(struct scene *scene, struct caller *callers, size_t coun
     }
 }
 
-START_TEST(whoever_waits_too_long_in_the_queue_is_answered) {
+START_TEST(a_request_that_waits_too_long_in_the_queue_is_answered) {
     struct scene *scene = scene_with(
         (struct token_checker_settings){ .cache_ms = 300000, .threads = 1, .deadline_ms = 400 });
     struct caller callers[4];
@@ -440,7 +440,7 @@ START_TEST(whoever_waits_too_long_in_the_queue_is_answered) {
 }
 END_TEST
 
-START_TEST(whoever_waits_at_the_end_is_answered) {
+START_TEST(pending_requests_are_answered_at_shutdown) {
     struct scene *scene = scene_with(
         (struct token_checker_settings){ .cache_ms = 300000, .threads = 1, .deadline_ms = 500 });
     struct caller callers[4];
@@ -464,7 +464,7 @@ START_TEST(the_end_waits_for_no_keystone) {
     put_unheard(scene, callers, LENGTH(callers));
     ck_assert(script_server_await(scene->server, "GET", KEYSTONE_TOKENS "*", 2));
     begin_us = clock_monotonic_us();
-    keystone_hurry(scene->keystone, begin_us + 100000);
+    keystone_set_deadline(scene->keystone, begin_us + 100000);
     expect_all(callers, LENGTH(callers), ERROR_TRY_LATER);
     token_checker_free(scene->checker);
     scene->checker = NULL;
@@ -478,9 +478,9 @@ CHECK_MAIN("token_check", a_good_token_is_asked_about_once,
            a_token_that_has_expired_is_over_whatever_clock_is_set,
            without_a_cache_each_is_asked_about, a_bad_token_is_remembered_for_a_moment,
            what_cannot_be_a_token_is_refused_without_asking,
-           an_expired_token_is_good_only_for_who_may_come_with_one,
-           silence_is_never_a_yes_and_never_a_no, silence_without_end_is_none_either,
-           many_tokens_of_one_address_delay_no_other, callers_with_one_token_share_one_question,
-           the_queue_has_an_end_and_known_tokens_pass_it, those_who_share_a_question_are_bounded,
-           whoever_waits_too_long_in_the_queue_is_answered, whoever_waits_at_the_end_is_answered,
-           the_end_waits_for_no_keystone)
+           an_expired_token_is_valid_only_where_allowed, silence_is_never_a_yes_and_never_a_no,
+           silence_without_end_is_none_either, many_tokens_of_one_address_delay_no_other,
+           callers_with_one_token_share_one_question, the_queue_has_an_end_and_known_tokens_pass_it,
+           requests_that_share_a_validation_are_bounded,
+           a_request_that_waits_too_long_in_the_queue_is_answered,
+           pending_requests_are_answered_at_shutdown, the_end_waits_for_no_keystone)

@@ -96,7 +96,7 @@ START_TEST(a_match_takes_fields_of_the_target) {
 }
 END_TEST
 
-START_TEST(what_the_target_has_not_matches_nobody) {
+START_TEST(an_attribute_missing_in_the_target_matches_no_caller) {
     const struct context nowhere = { .user_id = "u1" };
 
     expect("project_id:%(volume_id)s", false);
@@ -191,11 +191,11 @@ END_TEST
 static unsigned deepest; /* that a reference stood */
 
 static const struct check *resolve_one(void *arg, const char *name, unsigned above,
-                                       struct check_weight *ret, struct error *err) {
+                                       struct check_cost *ret, struct error *err) {
     const char *known = arg;
 
     deepest = above > deepest ? above : deepest;
-    *ret = (struct check_weight){ .depth = 5, .checks = 50 };
+    *ret = (struct check_cost){ .depth = 5, .checks = 50 };
     if (strcmp(name, known) == 0)
         return check_constant(true);
     error_set(err, ERROR_BAD_REQUEST, "no %s", name);
@@ -208,7 +208,7 @@ START_TEST(references_are_resolved_everywhere_in_the_tree) {
     struct error err = { .kind = ERROR_NONE };
     char known[] = "known";
     const struct check *check = check_parse(arena, "! or (not ! and rule:known)", &err);
-    struct check_weight weight;
+    struct check_cost weight;
 
     ck_assert_int_eq(check_resolve(check, 10, resolve_one, known, &weight, &err), 0);
     ck_assert_uint_eq(weight.depth, 8);
@@ -226,7 +226,7 @@ END_TEST
 CHECK_MAIN("check", constants_and_empty_rules_answer_themselves,
            and_binds_tighter_than_or_and_not_tightest,
            roles_ignore_case_and_everything_else_minds_it, only_the_first_colon_splits_a_check,
-           a_match_takes_fields_of_the_target, what_the_target_has_not_matches_nobody,
+           a_match_takes_fields_of_the_target, an_attribute_missing_in_the_target_matches_no_caller,
            attributes_and_literals_are_compared_as_text,
            what_no_caller_has_and_quoted_words_are_false,
            what_does_not_parse_is_refused_with_the_reason, size_and_depth_of_a_rule_are_bounded,

@@ -363,7 +363,7 @@ START_TEST(loops_and_unknown_references_are_refused_at_load) {
     refused("a: role:x\nb: role:x or rule:zebra\n",
             "policy.yaml:2: rule b: there is no rule zebra");
     refused("admin_api: rule:volume:force_delete\n", "leads back to itself");
-    refused("a: \"@\"\nb: \"@\"\na: \"!\"\n", "policy.yaml:3: rule a stands in line 1 already");
+    refused("a: \"@\"\nb: \"@\"\na: \"!\"\n", "policy.yaml:3: rule a was defined in line 1");
 }
 END_TEST
 
@@ -422,7 +422,7 @@ START_TEST(rules_that_double_each_other_are_bounded) {
 }
 END_TEST
 
-START_TEST(more_rules_than_anybody_needs_are_refused) {
+START_TEST(rules_above_the_limit_are_refused) {
     static char text[400000];
     size_t size = 0;
 
@@ -483,7 +483,7 @@ CHECK_MAIN("rule", there_are_192_rules_of_three_kinds, defaults_let_the_right_ca
            missing_files_are_fine_where_they_may_be, a_bad_file_of_the_directory_is_refused,
            loops_and_unknown_references_are_refused_at_load, chains_of_references_are_bounded,
            deep_rules_behind_each_other_are_bounded, long_rules_behind_each_other_are_bounded,
-           rules_that_double_each_other_are_bounded, more_rules_than_anybody_needs_are_refused,
+           rules_that_double_each_other_are_bounded, rules_above_the_limit_are_refused,
            many_rules_are_found, the_sample_shows_every_rule_and_loads_as_the_defaults,
            files_that_change_are_read_again_and_wrong_ones_are_not_taken,
            a_named_file_that_goes_missing_leaves_its_rules_in_force,

@@ -187,7 +187,7 @@ START_TEST(what_is_no_plain_file_is_refused_at_once) {
     ck_assert_int_eq(mkfifo(pipe, 0600), 0);
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         ck_assert_int_lt(rule_file_read(arena, paths[i], true, &entries, &err), 0);
-        ck_assert_ptr_nonnull(strstr(err.message, "no plain file"));
+        ck_assert_ptr_nonnull(strstr(err.message, "not a regular file"));
     }
     unlink(pipe);
 }
