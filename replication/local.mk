@@ -17,7 +17,7 @@ libscoria_a_SOURCES += \
 	replication/engine/replica_sums.c replication/engine/replica_sums.h \
 	replication/engine/replica_snapshot.c replication/engine/replica_snapshot.h \
 	replication/engine/replica_state.c \
-	replication/engine/target.c replication/engine/target.h replication/engine/target.private.h \
+	replication/engine/target.c replication/engine/target.h replication/engine/target.private.h replication/engine/target_phases.c replication/engine/target_phases.h \
 	replication/engine/target_file.c replication/engine/target_graph.c replication/engine/target_job.c replication/engine/target_logs.c replication/engine/target_member.c \
 	replication/engine/target_rebuild.c replication/engine/target_revert.c \
 	replication/engine/target_repair.c replication/engine/target_salvage.c replication/engine/target_scale.c replication/engine/target_scrub.c replication/engine/target_serve.c \
@@ -117,6 +117,7 @@ check_PROGRAMS += \
 	tests/unit/replication/engine/test_replica \
 	tests/unit/replication/engine/test_replica_dig \
 	tests/unit/replication/engine/test_replica_epoch \
+	tests/unit/replication/engine/test_target_phases \
 	tests/unit/replication/engine/test_write_log \
 	tests/unit/replication/node/test_controller_states \
 	tests/unit/replication/node/test_forced_recovery \

@@ -141,24 +141,30 @@ int target_connect(struct target *target, struct error *err) {
     return 0;
 }
 
-int target_launch(struct target *target, struct error *err) {
-    autoarena struct arena *arena = arena_new();
-
-    if (target_kill(target, err) < 0 ||
-        daemon_start(target->run, target->program, target->timeout_ms, err) < 0 ||
-        qmp_knock(daemon_path(arena, target->run, "qmp"), target->timeout_ms, err) < 0)
-        return -1;
-    return target_connect(target, err);
-}
-
-int target_kill(struct target *target, struct error *err) {
+static int end_daemon(struct target *target, struct error *err) {
     qmp_close(target->qmp);
     target->qmp = NULL;
     if (daemon_kill(target->run, target->timeout_ms, err) < 0)
         return -1;
-    target->state = TARGET_DOWN;
     target_job_next(target, JOB_DAEMON_ENDED);
     return 0;
+}
+
+int target_kill(struct target *target, struct error *err) {
+    if (end_daemon(target, err) < 0)
+        return -1;
+    target_next(target, TARGET_ENDED);
+    return 0;
+}
+
+int target_launch(struct target *target, struct error *err) {
+    autoarena struct arena *arena = arena_new();
+
+    if (end_daemon(target, err) < 0 ||
+        daemon_start(target->run, target->program, target->timeout_ms, err) < 0 ||
+        qmp_knock(daemon_path(arena, target->run, "qmp"), target->timeout_ms, err) < 0)
+        return -1;
+    return target_connect(target, err);
 }
 
 int target_end_export(struct target *target, struct error *err) {
@@ -182,7 +188,7 @@ int target_end_export(struct target *target, struct error *err) {
 void target_clear(struct target *target) {
     struct error ignored;
 
-    if (target->state == TARGET_DOWN && file_stop(target, &ignored) == 0)
+    if (!target_serves(target) && file_stop(target, &ignored) == 0)
         daemon_clear(target->run);
 }
 
@@ -191,7 +197,7 @@ static int check_room(struct target *target, int64_t size_bytes, struct error *e
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        if (!member->votes || target->state != TARGET_SERVING)
+        if (!member->votes || !target_serves(target))
             continue;
         member_look(target, member);
         if (member_check_look(member, err) < 0)
@@ -210,10 +216,10 @@ int target_resize(struct target *target, int64_t size_bytes, struct error *err) 
     if (size_bytes > target->maximum_bytes || size_bytes % SECTOR != 0)
         return error_set(err, ERROR_BAD_REQUEST, "The volume grows to at most %jd bytes.",
                          (intmax_t)target->maximum_bytes);
-    if (size_bytes == target->size_bytes && target->state == TARGET_SERVING)
+    if (size_bytes == target->size_bytes && target_serves(target))
         return file_look(target, err);
     if (check_room(target, size_bytes, err) < 0 ||
-        (target->state != TARGET_DOWN && target_stop_serving(target, err) < 0))
+        (target_serves(target) && target_stop_serving(target, err) < 0))
         return -1;
     target->size_bytes = size_bytes;
     return target_start(target, err);
@@ -225,10 +231,10 @@ int target_restart(struct target *target, struct error *err) {
 
 int target_set_export(struct target *target, enum target_export export, struct error *err) {
     target->export = export;
-    return target->state == TARGET_SERVING ? file_look(target, err) : 0;
+    return target_serves(target) ? file_look(target, err) : 0;
 }
 
 int target_set_qos(struct target *target, const struct target_qos *qos, struct error *err) {
     target->qos = *qos;
-    return target->state == TARGET_SERVING ? graph_set_qos(target, err) : 0;
+    return target_serves(target) ? graph_set_qos(target, err) : 0;
 }

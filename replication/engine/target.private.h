@@ -12,6 +12,7 @@
 #include "replication/engine/quorum.h"
 #include "replication/engine/replica_access.h"
 #include "replication/engine/target.h"
+#include "replication/engine/target_phases.h"
 #include "replication/engine/write_log.h"
 
 /* Of events of one kind and node the daemon tells one in each second, and the last. */
@@ -56,22 +57,19 @@ struct target {
     int64_t size_bytes, maximum_bytes, timeout_ms, silence_ms;
     int64_t salvage;
     char believed[UUID_SIZE]; /* "": none */
-    enum target_finding finding;
     const struct replica_access *here;
     struct target_qos qos;
     int lock;
     struct qmp *qmp;
-    enum target_state state;
+    unsigned phase;            /* enum target_phase, as target_next() has made it, */
+    const char *reason;        /* and the sentence of the row that has led to it */
     struct quorum_plan plan;   /* of the last start */
     struct generation current; /* while serving */
     int64_t decided_blocks;    /* by write logs, in the last start */
     unsigned count;
     struct member members[REPLICAS_MOST + 1]; /* one more while a replica is replaced */
-    /* Why a voter may lack a write: until it is known that all are equal, no stop is clean. */
-    const char *suspect;
-    unsigned resyncs;       /* how often there was a reason */
-    int64_t compared_bytes; /* since the last one, from the beginning on; */
-    bool undecided;         /* and a block had no majority */
+    unsigned resyncs;                         /* how often there was a reason to compare all */
+    int64_t compared_bytes;                   /* since the last one, from the beginning on */
     int64_t failures;
     enum target_job job; /* its kind: TARGET_NO_JOB, or what it is called while it runs */
     unsigned job_state;  /* enum job_state, as target_job_next() has made it */
@@ -145,10 +143,11 @@ void target_look(struct target *target, struct quorum_plan *ret);
 int target_lock_replicas(struct target *target, struct error *err);
 void target_unlock_replicas(struct target *target);
 
-/* Of a sealed target, until it is reverted. */
-extern const char target_unequal[];
-/* The first reason stays; what was compared before counts no more. */
-void target_suspect(struct target *target, const char *why);
+/* The only one that changes the phase, and performs the action. */
+void target_next(struct target *target, enum target_event event);
+bool target_serves(const struct target *target);
+/* All that vote are known to have each write: no stop is clean otherwise. */
+bool target_is_equal(const struct target *target);
 /* All may have been compared, or repaired, since: then there is no reason any more. */
 void target_note_compared(struct target *target);
 

@@ -168,8 +168,7 @@ int file_stop(struct target *target, struct error *err) {
     struct error ignored;
 
     /* One that waits for the replicas would not end before they are back. */
-    if (target->state == TARGET_SERVING && target->file &&
-        FILE_DO(target, &ignored, "quit", "{}") == 0)
+    if (target_serves(target) && target->file && FILE_DO(target, &ignored, "quit", "{}") == 0)
         daemon_await_end(run, target->timeout_ms, &ignored);
     let_go(target);
     return clear(target->run, target->timeout_ms, err);

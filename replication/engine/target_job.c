@@ -117,7 +117,7 @@ int target_job_end(struct target *target, struct error *err) {
 }
 
 int target_rebuild_stop(struct target *target, struct error *err) {
-    if (target->state != TARGET_SERVING || !target_job_may(target, JOB_STOPPED))
+    if (!target_serves(target) || !target_job_may(target, JOB_STOPPED))
         return 0;
     target_job_next(target, JOB_STOPPED);
     return GRAPH_DO(target, err, "block-job-cancel", "{s:s, s:b}", "device", JOB, "force", true);

@@ -24,7 +24,7 @@ static int check(struct target *target, const struct replica *replica, const cha
     const struct member *member = member_find(target, replica->uid);
     const struct member *old = replaces ? member_find(target, replaces) : NULL;
 
-    if (target->state != TARGET_SERVING)
+    if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     if (target_job_runs(target))
         return target_job_refuse(target, err);

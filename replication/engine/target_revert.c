@@ -14,8 +14,6 @@
 
 #include <string.h>
 
-const char target_unequal[] = "the replicas were not made equal";
-
 static int add_file(struct target *target, const struct member *member, int64_t bytes,
                     struct error *err) {
     autoarena struct arena *arena = arena_new();
@@ -71,13 +69,14 @@ int target_revert(struct target *target, const char *name, int64_t speed, struct
 
     if (!uuid_is_canonical(name))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
-    if (target->state != TARGET_SERVING || !target->sealed)
+    if (!target_serves(target) || !target->sealed)
         return error_set(err, ERROR_CONFLICT, "The volume %s is not sealed.", target->volume);
     if (target_job_runs(target))
         return target_job_refuse(target, err);
     strcpy(target->snapshot, name);
     target->speed = speed;
     target_job_begin(target, TARGET_REVERT);
+    target_next(target, TARGET_REVERT_BEGUN);
     if (begin(target, &reason) == 0)
         return 0;
     target_job_fail(target, &reason);
@@ -86,8 +85,8 @@ int target_revert(struct target *target, const char *name, int64_t speed, struct
 
 /* It has to be done again. */
 static bool is_spoilt(const struct target *target, struct error *why) {
-    return target->suspect != target_unequal &&
-           error_set(why, ERROR_CONFLICT, "%s", target->suspect) < 0;
+    return target->phase == TARGET_IS_SPOILT &&
+           error_set(why, ERROR_CONFLICT, "%s", target->reason) < 0;
 }
 
 /* All that vote have heard every write, as far as we have heard. */
@@ -102,7 +101,7 @@ static int settle(struct target *target, struct error *err) {
         if (member->votes && member_flush(target, member, err) < 0)
             return -1;
     }
-    target->suspect = NULL;
+    target_next(target, TARGET_REVERT_ENDED);
     return 0;
 }
 

@@ -26,7 +26,7 @@ static int check(const struct target *target, const struct wish *wish, struct er
     if (wish->count == 0 || wish->count > REPLICAS_MOST)
         return error_set(err, ERROR_BAD_REQUEST, "A volume has 1 to %u replicas, not %u.",
                          REPLICAS_MOST, wish->count);
-    if (target->state != TARGET_SERVING)
+    if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     return 0;
 }
@@ -90,7 +90,7 @@ static int check_equal(const struct target *target, const struct change *change,
         return error_set(err, ERROR_CONFLICT,
                          "A replica that stays in the volume %s may have missed a write.",
                          target->volume);
-    if (target->suspect && target->current.count > 1)
+    if (!target_is_equal(target) && target->current.count > 1)
         return error_set(err, ERROR_CONFLICT,
                          "The replicas of the volume %s are not resynchronized yet: none is "
                          "removed until then.",

@@ -218,7 +218,7 @@ static void judge(struct target *target, const struct copies *copies, int64_t at
     unsigned votes, winner = find_winner(copies, &votes);
 
     if (votes < target->threshold) {
-        target->undecided = true;
+        target_next(target, TARGET_BLOCK_UNDECIDED);
         scrub->undecided++;
         log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
                   LOG_INT(at / 512), NULL);
@@ -282,13 +282,6 @@ static int compare_piece(struct target *target, struct copies *copies, size_t si
     return 0;
 }
 
-/* All is compared once more: of the blocks without a majority some may have been written since. */
-static void begin_pass(struct target *target) {
-    if (target->undecided)
-        target->compared_bytes = 0;
-    target->undecided = false;
-}
-
 /* What was begun before the reason to compare has missed a part. */
 static void note_compared(struct target *target, int64_t from, int64_t to) {
     if (from <= target->compared_bytes && to > target->compared_bytes)
@@ -302,11 +295,11 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
     int64_t size = target->size_bytes, begun = scrub->at_bytes, end = begun + bytes;
     int result = 0;
 
-    if (target->state != TARGET_SERVING)
+    if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     begin_copies(target, &copies);
     if (begun == 0)
-        begin_pass(target);
+        target_next(target, TARGET_COMPARISON_BEGUN);
     if (copies.count < 2)
         scrub->at_bytes = size;
     while (result == 0 && scrub->at_bytes < size && scrub->at_bytes < end &&

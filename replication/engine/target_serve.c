@@ -31,6 +31,14 @@ static int fail_start(struct target *target, struct error *err) {
     return -1;
 }
 
+/* What was found holds as long as no daemon runs. */
+static int end_start(struct target *target, enum target_event found, struct error *err) {
+    fail_start(target, err);
+    if (target->phase == TARGET_IS_DOWN)
+        target_next(target, found);
+    return -1;
+}
+
 static void name_missing(struct target *target, char *text, size_t size) {
     text[0] = '\0';
     for (unsigned i = 0; i < target->count; i++) {
@@ -51,7 +59,6 @@ static int judge_plan(struct target *target, struct error *err) {
 
     if (plan->verdict == QUORUM_SERVES || plan->verdict == QUORUM_RESYNC)
         return 0;
-    target->finding = TARGET_LACKS_VOTES;
     name_missing(target, missing, sizeof(missing));
     if (plan->verdict == QUORUM_AMBIGUOUS)
         return error_set(err, ERROR_UNAVAILABLE,
@@ -65,9 +72,8 @@ static int judge_plan(struct target *target, struct error *err) {
                      target->volume, plan->voters, plan->needed, missing);
 }
 
-static int make_plan(struct target *target, struct error *err) {
-    target_look(target, &target->plan);
-    if (judge_plan(target, err) < 0 || file_doubt(target, &target->plan.current, err) < 0)
+static int follow_plan(struct target *target, struct error *err) {
+    if (file_doubt(target, &target->plan.current, err) < 0)
         return -1;
     target->current = target->plan.current;
     target->failures = 0;
@@ -84,13 +90,15 @@ static int make_plan(struct target *target, struct error *err) {
 }
 
 static int begin_start(struct target *target, struct error *err) {
-    target->finding = TARGET_NO_FINDING;
     if (target_kill(target, err) < 0 || target_lock_replicas(target, err) < 0)
         return -1;
-    if (target_open_replicas(target, err) < 0 || salvage_believed(target, err) < 0 ||
-        make_plan(target, err) < 0)
+    target_next(target, TARGET_STARTS);
+    if (target_open_replicas(target, err) < 0 || salvage_believed(target, err) < 0)
         return fail_start(target, err);
-    return 0;
+    target_look(target, &target->plan);
+    if (judge_plan(target, err) < 0)
+        return end_start(target, TARGET_FOUND_TOO_FEW, err);
+    return follow_plan(target, err) < 0 ? fail_start(target, err) : 0;
 }
 
 /* One that cannot be opened, or is too short for the new size, is left out like any that fails.  Of
@@ -127,12 +135,10 @@ static struct member *let_join(struct target *target) {
 
 /* What is written over is never compared; else a stop that was not clean leaves voters that may
  * lack a write, until they have been. */
-static void begin_suspicion(struct target *target) {
-    target->suspect = NULL;
-    if (target->sealed)
-        target->suspect = target_unequal;
-    else if (target->plan.verdict == QUORUM_RESYNC)
-        target_suspect(target, "the replicas are not resynchronized since an unclean stop");
+static void note_served(struct target *target) {
+    target_next(target, target->sealed                          ? TARGET_SERVES_SEALED
+                        : target->plan.verdict == QUORUM_RESYNC ? TARGET_SERVES_UNCLEAN
+                                                                : TARGET_SERVES_CLEAN);
 }
 
 /* Nobody writes before the generation says who does. */
@@ -144,7 +150,6 @@ static int serve(struct target *target, struct error *err) {
 
     if (target_launch(target, err) < 0)
         return -1;
-    begin_suspicion(target);
     new = let_join(target);
     add_replicas(target, err);
     if (new &&new->votes)
@@ -156,7 +161,7 @@ static int serve(struct target *target, struct error *err) {
     if (graph_add_quorum(target, generation_needed(&target->current), err) < 0 ||
         logs_decide(target, &logs, err) < 0 || graph_add_export(target, err) < 0)
         return -1;
-    target->state = TARGET_SERVING;
+    note_served(target);
     /* Of replicas as they were before this start. */
     if (target_job_now(target) == TARGET_REPAIR_FAILED)
         target_job_next(target, JOB_FORGOTTEN);
@@ -178,7 +183,6 @@ static int weigh(struct target *target, struct error *err) {
     add_replicas(target, &reason);
     for (unsigned i = 0; i < target->count; i++)
         voters += target->members[i].votes;
-    target->finding = voters < needed ? TARGET_LACKS_VOTES : TARGET_HAS_VOTES;
     if (voters < needed)
         error_set(err, ERROR_UNAVAILABLE,
                   "Of the volume %s %u of %u replicas that it needs can be opened. %.300s",
@@ -186,11 +190,11 @@ static int weigh(struct target *target, struct error *err) {
     else
         error_set(err, ERROR_CONFLICT,
                   "The volume %s could be served, and nobody is believed alone.", target->volume);
-    return fail_start(target, err);
+    return end_start(target, voters < needed ? TARGET_FOUND_TOO_FEW : TARGET_FOUND_ENOUGH, err);
 }
 
 int target_start(struct target *target, struct error *err) {
-    if (target->state == TARGET_SERVING && watch_events(target, err) == 0)
+    if (target_serves(target) && watch_events(target, err) == 0)
         return file_look(target, err);
     if (begin_start(target, err) < 0)
         return -1;
@@ -219,8 +223,9 @@ static bool may_be_untold(const struct member *member, int64_t ended_us) {
     return member->told_us > 0 && ended_us < member->told_us + EVENTS_LATE_US;
 }
 
-/* 0: all that voted have everything, and it is on their disks. */
-static int check_settled(struct target *target, int64_t ended_us, struct error *err) {
+/* 0: all that voted have everything, and it is on their disks. `doubt`: why they may not; NULL. */
+static int check_settled(struct target *target, int64_t ended_us, const char *doubt,
+                         struct error *err) {
     int result = 0;
 
     for (unsigned i = 0; i < target->count && result == 0; i++) {
@@ -232,8 +237,8 @@ static int check_settled(struct target *target, int64_t ended_us, struct error *
             result = error_set(err, ERROR_CONFLICT, "the replica %s was outvoted a moment ago",
                                member->replica.uid);
     }
-    if (result == 0 && target->suspect)
-        result = error_set(err, ERROR_CONFLICT, "%s", target->suspect);
+    if (result == 0 && doubt)
+        result = error_set(err, ERROR_CONFLICT, "%s", doubt);
     for (unsigned i = 0; i < target->count && result == 0; i++) {
         if (generation_has(&target->current, target->members[i].replica.uid))
             result = member_flush(target, &target->members[i], err);
@@ -242,8 +247,9 @@ static int check_settled(struct target *target, int64_t ended_us, struct error *
 }
 
 int target_stop_serving(struct target *target, struct error *err) {
-    bool served = target->state == TARGET_SERVING, orderly = false;
+    bool served = target_serves(target), orderly = false;
     struct error reason = { 0 };
+    const char *doubt;
     int64_t ended_us = 0;
 
     if (served && watch_events(target, &reason) == 0) {
@@ -252,10 +258,11 @@ int target_stop_serving(struct target *target, struct error *err) {
         orderly = end_in_order(target, &reason) == 0;
         watch_events(target, NULL); /* the last ones; then the monitor is gone */
     }
+    doubt = target_is_equal(target) ? NULL : target->reason;
     if (target_kill(target, err) < 0)
         return -1;
     target_unlock_replicas(target);
-    if (served && (!orderly || check_settled(target, ended_us, &reason) < 0))
+    if (served && (!orderly || check_settled(target, ended_us, doubt, &reason) < 0))
         log_warning(NULL, "unclean stop: replicas will be resynchronized behind the next start",
                     "volume_id", target->volume, "reason", reason.message, NULL);
     else if (served && generation_mark(target, REPLICA_CLEAN, &reason) < 0)

@@ -110,7 +110,7 @@ int target_snapshot(struct target *target, const char *name, int64_t speed, stru
 
     if (!uuid_is_canonical(name))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no name of a snapshot.", name);
-    if (target->state != TARGET_SERVING)
+    if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     if (target_job_is(target, TARGET_SNAPSHOT) && strcmp(target->snapshot, name) == 0)
         return 1;

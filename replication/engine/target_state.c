@@ -134,16 +134,32 @@ int target_lock_replicas(struct target *target, struct error *err) {
     return 0;
 }
 
-void target_suspect(struct target *target, const char *why) {
-    if (!target->suspect || target->suspect == target_unequal)
-        target->suspect = why;
-    target->resyncs++;
-    target->compared_bytes = 0;
-    target->undecided = false;
+bool target_serves(const struct target *target) {
+    return target->phase >= TARGET_IS_IN_SYNC;
+}
+
+bool target_is_equal(const struct target *target) {
+    return target->phase == TARGET_IS_IN_SYNC || target->phase == TARGET_IS_REVERTED;
+}
+
+void target_next(struct target *target, enum target_event event) {
+    const unsigned before = target->phase;
+    const struct state_row *row = state_table_next(&target_phases, &target->phase, event);
+
+    if (!row)
+        return;
+    if (row->next != before)
+        target->reason = row->sentence;
+    if (row->action == TARGET_DOUBTS)
+        target->resyncs++;
+    if (row->action == TARGET_DOUBTS || row->action == TARGET_COMPARES)
+        target->compared_bytes = 0;
+    if (row->action == TARGET_TELLS)
+        log_info(NULL, "replicas resynchronized", "volume_id", target->volume, NULL);
 }
 
 void target_note_compared(struct target *target) {
-    if (!target->suspect || target->sealed || target->compared_bytes < target->size_bytes)
+    if (target->phase != TARGET_IS_RESYNCHRONIZING || target->compared_bytes < target->size_bytes)
         return;
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
@@ -151,10 +167,7 @@ void target_note_compared(struct target *target) {
         if (member->votes && (member->failing || member->mismatches > 0))
             return;
     }
-    if (target->undecided) /* they are refused; the next comparison is of all again */
-        return;
-    target->suspect = NULL;
-    log_info(NULL, "replicas resynchronized", "volume_id", target->volume, NULL);
+    target_next(target, TARGET_COMPARED);
 }
 
 /* ---- generations ---- */
@@ -165,8 +178,7 @@ static int refuse_strange(struct target *target, struct member *member, struct e
     const struct generation *ours = &target->current, *theirs = &member->look.state.generation;
 
     member_look(target, member);
-    if (target->state == TARGET_SERVING && member->look.health == REPLICA_GOOD &&
-        !member->look.held)
+    if (target_serves(target) && member->look.health == REPLICA_GOOD && !member->look.held)
         return error_set(err, ERROR_CONFLICT, "The replica %s in %s is not what is served.",
                          member->replica.uid, member->replica.pool);
     if (!member->look.has_state || theirs->id.number < ours->id.number ||

@@ -15,8 +15,7 @@
 /* It is left out, or stays and lacks what it missed; a revert is done again without it. */
 static void note_failing(struct target *target, struct member *member) {
     member->failing = true;
-    if (target->sealed)
-        target_suspect(target, "a replica missed a write, or its file was not what was served");
+    target_next(target, TARGET_WRITE_MISSED);
 }
 
 /* A read that it lost says that its data are bad; a write that failed, that it is stale.  One of
@@ -78,7 +77,7 @@ int watch_events(struct target *target, struct error *err) {
     while ((told = qmp_event(target->qmp, arena, &event, err)) > 0)
         take_event(target, event);
     if (qmp_events_lost(target->qmp))
-        target_suspect(target, "the storage daemon has told more than was heard");
+        target_next(target, TARGET_REPORTS_LOST);
     return told;
 }
 
@@ -157,9 +156,8 @@ bool target_is_usurped(const struct target *target) {
 
         if (member->look.epoch > target->epoch)
             return true;
-        if (target->state == TARGET_SERVING && member->votes &&
-            member->look.health == REPLICA_GOOD && member->look.held &&
-            generation_has(&target->current, member->replica.uid) &&
+        if (target_serves(target) && member->votes && member->look.health == REPLICA_GOOD &&
+            member->look.held && generation_has(&target->current, member->replica.uid) &&
             !generation_same(id, &target->current.id) &&
             !generation_same(id, &target->current.base))
             return true;
@@ -179,7 +177,7 @@ int target_drop(struct target *target, const char *replica, struct error *err) {
 
     if (!member || !member->votes)
         return 0;
-    if (target->state != TARGET_SERVING)
+    if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     if (!quorum_spares(&target->current, replica) && generation_has(&target->current, replica))
         return error_set(err, ERROR_CONFLICT, "The volume %s needs its replica %s.", target->volume,
@@ -277,7 +275,7 @@ static int watch_serving(struct target *target, struct error *err) {
                          target->volume);
     }
     result = watch_job(target, err);
-    if (target->state != TARGET_SERVING)
+    if (!target_serves(target))
         return result;
     if (drop_failing(target, err) < 0)
         result = -1;
@@ -291,7 +289,7 @@ static int watch_serving(struct target *target, struct error *err) {
 int target_watch(struct target *target, struct error *err) {
     struct error reason;
 
-    if (target->state == TARGET_DOWN)
+    if (!target_serves(target))
         return 0;
     if (watch_events(target, err) < 0) {
         target_kill(target, &reason);
@@ -304,16 +302,24 @@ int target_fd(const struct target *target) {
     return target->qmp ? qmp_fd(target->qmp) : -1;
 }
 
+static enum target_finding finding_of(const struct target *target) {
+    return target->phase == TARGET_IS_WITHOUT_QUORUM ? TARGET_LACKS_VOTES
+           : target->phase == TARGET_IS_ABLE         ? TARGET_HAS_VOTES
+                                                     : TARGET_NO_FINDING;
+}
+
 void target_status(struct target *target, struct target_status *ret) {
-    *ret = (struct target_status){ .state = target->state,
-                                   .finding = target->finding,
+    bool serves = target_serves(target);
+
+    *ret = (struct target_status){ .state = serves ? TARGET_SERVING : TARGET_DOWN,
+                                   .finding = finding_of(target),
                                    .wanted = target->current.wanted,
                                    .needed = generation_needed(&target->current),
                                    .size_bytes = target->size_bytes,
                                    .failures = target->failures,
                                    .decided_blocks = target->decided_blocks,
-                                   .resynchronizing = target->state == TARGET_SERVING &&
-                                                      target->suspect && !target->sealed,
+                                   .resynchronizing = target->phase == TARGET_IS_RESYNCHRONIZING ||
+                                                      target->phase == TARGET_IS_UNDECIDED,
                                    .resyncs = target->resyncs,
                                    .job = target_job_now(target),
                                    .job_replica = target_job_replica(target),
@@ -325,7 +331,7 @@ void target_status(struct target *target, struct target_status *ret) {
         ret->size_bytes = target->file_bytes;
     for (unsigned i = 0; i < target->count && i < REPLICAS_MOST; i++) {
         const struct member *member = &target->members[i];
-        bool votes = target->state == TARGET_SERVING && member->votes;
+        bool votes = serves && member->votes;
         struct target_replica *replica = &ret->replicas[ret->count++];
 
         *replica = (struct target_replica){ .replica = member->replica,
@@ -458,8 +464,7 @@ int target_adopt(struct target *target, struct error *err) {
         return -1;
     if (target->threshold != generation_needed(&target->current))
         return error_set(err, ERROR_CONFLICT, "it serves as many replicas as were wanted before");
-    target->state = TARGET_SERVING;
     target->adopted_us = clock_boottime_us() + EVENTS_LATE_US;
-    target_suspect(target, "nobody heard what the storage daemon told before it was found again");
+    target_next(target, TARGET_ADOPTED);
     return 0;
 }

@@ -83,6 +83,8 @@ START_TEST(all_replicas_become_what_the_snapshot_is) {
     ck_assert_int_eq(reason.kind, ERROR_BAD_REQUEST);
     revert();
     ck_assert(!connect_checker());
+    assert_done(target_revert(target, NAME, 0, &err)); /* it may come twice */
+    await_revert(TARGET_REVERTED);
     assert_reverted(3);
     assert_equal(0, 1);
     assert_equal(0, 2);

@@ -1,0 +1,110 @@
+#include "replication/engine/target_phases.h"
+
+/* clang-format off */
+
+static const char *const names[] = {
+    [TARGET_IS_DOWN] = "Down",
+    [TARGET_IS_WITHOUT_QUORUM] = "WithoutQuorum",
+    [TARGET_IS_ABLE] = "Able",
+    [TARGET_IS_STARTING] = "Starting",
+    [TARGET_IS_IN_SYNC] = "InSync",
+    [TARGET_IS_RESYNCHRONIZING] = "Resynchronizing",
+    [TARGET_IS_UNDECIDED] = "Undecided",
+    [TARGET_IS_SEALED] = "Sealed",
+    [TARGET_IS_SPOILT] = "Spoilt",
+    [TARGET_IS_REVERTED] = "Reverted",
+};
+
+static const char *const events[] = {
+    [TARGET_STARTS] = "starts",
+    [TARGET_FOUND_TOO_FEW] = "too few replicas vote",
+    [TARGET_FOUND_ENOUGH] = "enough replicas vote",
+    [TARGET_SERVES_CLEAN] = "serves, clean stop",
+    [TARGET_SERVES_UNCLEAN] = "serves, unclean stop",
+    [TARGET_SERVES_SEALED] = "serves, sealed",
+    [TARGET_ADOPTED] = "daemon found again",
+    [TARGET_REPORTS_LOST] = "reports lost",
+    [TARGET_WRITE_MISSED] = "a replica misses a write",
+    [TARGET_COMPARISON_BEGUN] = "comparison begins",
+    [TARGET_BLOCK_UNDECIDED] = "a block has no majority",
+    [TARGET_COMPARED] = "all compared and equal",
+    [TARGET_REVERT_BEGUN] = "revert begins",
+    [TARGET_REVERT_ENDED] = "revert ends",
+    [TARGET_ENDED] = "daemon ended",
+};
+
+static const char *const actions[] = {
+    [TARGET_STAYS] = "-",
+    [TARGET_DOUBTS] = "compare all",
+    [TARGET_COMPARES] = "compare all once more",
+    [TARGET_TELLS] = "log",
+};
+
+#define ENDS(STATE) { STATE, TARGET_ENDED, TARGET_IS_DOWN, TARGET_STAYS, "No storage daemon runs." }
+#define STAYS(STATE, EVENT, SENTENCE) { STATE, EVENT, STATE, TARGET_STAYS, SENTENCE }
+
+#define LOST "The storage daemon has reported more than was received."
+#define MISSED "A replica missed a write, or its file is not the one that is served."
+
+/* Clients are admitted. */
+#define OPEN(STATE) \
+    { STATE, TARGET_REPORTS_LOST, TARGET_IS_RESYNCHRONIZING, TARGET_DOUBTS, LOST }, \
+    STAYS(STATE, TARGET_WRITE_MISSED, "The replica is removed, or what it missed is refused."), \
+    ENDS(STATE)
+
+/* None is; a comparison changes nothing. */
+#define SEALED(STATE, REVERTING) \
+    { STATE, TARGET_REPORTS_LOST, TARGET_IS_SPOILT, TARGET_STAYS, LOST }, \
+    { STATE, TARGET_WRITE_MISSED, TARGET_IS_SPOILT, TARGET_STAYS, MISSED }, \
+    STAYS(STATE, TARGET_COMPARISON_BEGUN, "The replicas are compared."), \
+    STAYS(STATE, TARGET_BLOCK_UNDECIDED, "The block is refused."), \
+    { STATE, TARGET_REVERT_BEGUN, REVERTING, TARGET_STAYS, \
+      "The snapshot is written to the replicas." }, \
+    ENDS(STATE)
+
+static const struct state_row rows[] = {
+    { TARGET_IS_DOWN, TARGET_STARTS, TARGET_IS_STARTING, TARGET_STAYS, "The volume is started." },
+    { TARGET_IS_DOWN, TARGET_ADOPTED, TARGET_IS_RESYNCHRONIZING, TARGET_DOUBTS,
+      "What the storage daemon reported before it was found again is not known." },
+    { TARGET_IS_DOWN, TARGET_FOUND_TOO_FEW, TARGET_IS_WITHOUT_QUORUM, TARGET_STAYS,
+      "Too few replicas can be used." },
+    { TARGET_IS_DOWN, TARGET_FOUND_ENOUGH, TARGET_IS_ABLE, TARGET_STAYS,
+      "The volume could be served." },
+    ENDS(TARGET_IS_DOWN),
+    ENDS(TARGET_IS_WITHOUT_QUORUM),
+    ENDS(TARGET_IS_ABLE),
+
+    { TARGET_IS_STARTING, TARGET_SERVES_CLEAN, TARGET_IS_IN_SYNC, TARGET_STAYS,
+      "The replicas are equal." },
+    { TARGET_IS_STARTING, TARGET_SERVES_UNCLEAN, TARGET_IS_RESYNCHRONIZING, TARGET_DOUBTS,
+      "The replicas are not resynchronized since an unclean stop." },
+    { TARGET_IS_STARTING, TARGET_SERVES_SEALED, TARGET_IS_SEALED, TARGET_STAYS,
+      "The replicas were not made equal." },
+    ENDS(TARGET_IS_STARTING),
+
+    OPEN(TARGET_IS_IN_SYNC),
+    STAYS(TARGET_IS_IN_SYNC, TARGET_COMPARISON_BEGUN, "The replicas are compared."),
+    STAYS(TARGET_IS_IN_SYNC, TARGET_BLOCK_UNDECIDED, "The block is refused."),
+
+    OPEN(TARGET_IS_RESYNCHRONIZING),
+    STAYS(TARGET_IS_RESYNCHRONIZING, TARGET_COMPARISON_BEGUN, "The replicas are compared."),
+    { TARGET_IS_RESYNCHRONIZING, TARGET_BLOCK_UNDECIDED, TARGET_IS_UNDECIDED, TARGET_STAYS,
+      "A block has no majority: it is refused, and all are compared once more." },
+    { TARGET_IS_RESYNCHRONIZING, TARGET_COMPARED, TARGET_IS_IN_SYNC, TARGET_TELLS,
+      "The replicas are equal." },
+
+    OPEN(TARGET_IS_UNDECIDED),
+    { TARGET_IS_UNDECIDED, TARGET_COMPARISON_BEGUN, TARGET_IS_RESYNCHRONIZING, TARGET_COMPARES,
+      "The replicas are compared once more: blocks had no majority." },
+    STAYS(TARGET_IS_UNDECIDED, TARGET_BLOCK_UNDECIDED, "The block is refused."),
+
+    SEALED(TARGET_IS_SEALED, TARGET_IS_SEALED),
+    { TARGET_IS_SEALED, TARGET_REVERT_ENDED, TARGET_IS_REVERTED, TARGET_STAYS,
+      "The replicas are what the snapshot is." },
+    SEALED(TARGET_IS_SPOILT, TARGET_IS_SPOILT),
+    SEALED(TARGET_IS_REVERTED, TARGET_IS_SEALED),
+};
+static atomic_uint reached[LENGTH(rows)];
+
+const struct state_table target_phases =
+    STATE_TABLE("target of a volume", TARGET_IS_DOWN, names, events, actions, rows, reached);

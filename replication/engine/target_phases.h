@@ -1,0 +1,46 @@
+/*
+ * A target as a state table: whether it serves, and what is known of its replicas' equality.
+ */
+#pragma once
+
+#include "common/state_table.h"
+
+enum target_phase {
+    TARGET_IS_DOWN,           /* no storage daemon; so are the next two: */
+    TARGET_IS_WITHOUT_QUORUM, /* the last start has found too few replicas */
+    TARGET_IS_ABLE,           /* the last start was to evaluate alone, and has found enough */
+    TARGET_IS_STARTING,
+    TARGET_IS_IN_SYNC, /* from here on it serves: all that vote are equal, but for damage */
+    TARGET_IS_RESYNCHRONIZING,
+    TARGET_IS_UNDECIDED, /* the same, and a block of this comparison has no majority */
+    TARGET_IS_SEALED,    /* no client is admitted, and the replicas may differ until a revert */
+    TARGET_IS_SPOILT,    /* the same, and a replica may have missed a part of the revert */
+    TARGET_IS_REVERTED,  /* no client is admitted, and the replicas are what the snapshot is */
+};
+
+enum target_event {
+    TARGET_STARTS,
+    TARGET_FOUND_TOO_FEW,
+    TARGET_FOUND_ENOUGH,
+    TARGET_SERVES_CLEAN,
+    TARGET_SERVES_UNCLEAN,
+    TARGET_SERVES_SEALED,
+    TARGET_ADOPTED,
+    TARGET_REPORTS_LOST,
+    TARGET_WRITE_MISSED,
+    TARGET_COMPARISON_BEGUN,
+    TARGET_BLOCK_UNDECIDED,
+    TARGET_COMPARED,
+    TARGET_REVERT_BEGUN,
+    TARGET_REVERT_ENDED,
+    TARGET_ENDED, /* the storage daemon */
+};
+
+enum target_action {
+    TARGET_STAYS,
+    TARGET_DOUBTS,   /* a new reason: all is to be compared, from the beginning on */
+    TARGET_COMPARES, /* the same once more, for the reason that there is */
+    TARGET_TELLS,    /* it is logged */
+};
+
+extern const struct state_table target_phases;
