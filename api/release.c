@@ -7,6 +7,7 @@
 #include "api/call.h"
 
 #include "common/clock.h"
+#include "common/log_limit.h"
 #include "common/worker.h"
 
 #define PATIENCE_US 10000000 /* for a thread that is free to ask */
@@ -21,7 +22,9 @@ static bool is_free(struct asking *asking) {
     struct call *call = asking->call;
     const struct api_settings *settings = &call->request.api->settings;
     const struct attachment *attachment = &call->release.attachment;
+    static struct log_limit unknown = LOG_LIMIT;
     struct error why = { .kind = ERROR_NONE };
+    unsigned others;
     int uses = -1;
 
     if (clock_monotonic_us() < asking->until_us)
@@ -33,10 +36,11 @@ static bool is_free(struct asking *asking) {
         log_warning(&call->request.context.log, "a server's disk that it does not use is let go",
                     "volume_id", attachment->volume_id, "attachment_id", attachment->id,
                     "instance_uuid", attachment->instance_uuid, NULL);
-    if (uses < 0)
+    if (uses < 0 &&
+        log_limit_allows(&unknown, attachment->volume_id, clock_monotonic_us(), &others))
         log_warning(&call->request.context.log, "nobody knows whether a server uses its disk",
                     "volume_id", attachment->volume_id, "instance_uuid", attachment->instance_uuid,
-                    "reason", why.message, NULL);
+                    "reason", why.message, "others", LOG_INT(others), NULL);
     return uses == 0;
 }
 

@@ -15,6 +15,7 @@ libscoria_a_SOURCES += \
 	common/image_lock.c common/image_lock.h \
 	common/io_limits.c common/io_limits.h \
 	common/log.c common/log.h \
+	common/log_limit.c common/log_limit.h \
 	common/md5.c common/md5.h \
 	common/mountinfo.c common/mountinfo.h \
 	common/nearest.c common/nearest.h \
@@ -41,6 +42,7 @@ check_PROGRAMS += \
 	tests/unit/common/test_detached_call \
 	tests/unit/common/test_error \
 	tests/unit/common/test_hex \
+	tests/unit/common/test_log_limit \
 	tests/unit/common/test_md5 \
 	tests/unit/common/test_process \
 	tests/unit/common/test_quantity \

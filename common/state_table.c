@@ -1,6 +1,8 @@
 #include "common/state_table.h"
 
+#include "common/clock.h"
 #include "common/log.h"
+#include "common/log_limit.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -22,11 +24,15 @@ static const char *name_of(const char *const *names, unsigned count, unsigned nu
 }
 
 static void refuse(const struct state_table *table, unsigned state, unsigned event) {
+    static struct log_limit refused = LOG_LIMIT;
     const char *strict = getenv("SCORIA_STATE_TABLES");
+    unsigned others;
 
-    log_error(NULL, "state transition refused: the table has no row", "table", table->name, "state",
-              name_of(table->states, table->state_count, state), "event",
-              name_of(table->events, table->event_count, event), NULL);
+    if (log_limit_allows(&refused, table->name, clock_monotonic_us(), &others))
+        log_error(NULL, "state transition refused: the table has no row", "table", table->name,
+                  "state", name_of(table->states, table->state_count, state), "event",
+                  name_of(table->events, table->event_count, event), "others", LOG_INT(others),
+                  NULL);
     if (strict && strcmp(strict, "strict") == 0)
         abort();
 }

@@ -2,6 +2,7 @@
 
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/log_limit.h"
 #include "common/ticker.h"
 #include "declared/changes.h"
 #include "declared/document_store.h"
@@ -101,13 +102,17 @@ static void explain(struct controller *controller, const char *id, const struct 
     autoarena struct arena *arena = arena_new();
     struct work base = work_own(controller->settings.settings, arena);
     struct explanation explanation = { id, why };
+    static struct log_limit waits = LOG_LIMIT;
     struct error err;
+    unsigned others;
 
     if ((why->kind == ERROR_TOO_LARGE || why->kind == ERROR_OVER_QUOTA ||
          why->kind == ERROR_BAD_REQUEST) &&
         work_transaction(controller->settings.db, &base, explain_body, &explanation, &err) == 0)
         return;
-    log_warning(NULL, "a declared volume waits", "config", id, "error", why->message, NULL);
+    if (log_limit_allows(&waits, id, clock_monotonic_us(), &others))
+        log_warning(NULL, "a declared volume waits", "config", id, "error", why->message, "others",
+                    LOG_INT(others), NULL);
 }
 
 void controller_work_on(struct controller *controller, const char *id) {

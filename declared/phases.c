@@ -1,5 +1,8 @@
 #include "declared/phases.h"
 
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/log_limit.h"
 #include "declared/volume_health.h"
 
 #include <string.h>
@@ -282,4 +285,19 @@ const struct state_row *phase_next(const struct state_table *table, const char *
     unsigned state = phase_named(table, phase);
 
     return state_table_next(table, &state, event);
+}
+
+const struct state_row *phase_reported(const struct state_table *table, const char *phase,
+                                       unsigned event, const char *id) {
+    static struct log_limit refused = LOG_LIMIT;
+    unsigned state = phase_named(table, phase), others;
+
+    if (state_table_find(table, state, event))
+        return state_table_next(table, &state, event);
+    if (log_limit_allows(&refused, id, clock_monotonic_us(), &others))
+        log_warning(NULL, "reported phase refused", "object", table->name, "id", id, "phase",
+                    table->states[state], "reported",
+                    event < table->event_count ? table->events[event] : "unknown", "others",
+                    LOG_INT(others), NULL);
+    return NULL;
 }

@@ -87,6 +87,10 @@ extern const struct state_table *const phase_tables[];
 unsigned phase_named(const struct state_table *table, const char *name);
 /* Of a status, or of any object with a phase. */
 bool phase_is(const struct state_table *table, const json_t *status, unsigned state);
+/* The row for what a node reports of the object `id`, which may be anything: NULL when the table
+ * has none, which the log tells once a minute of each object. */
+const struct state_row *phase_reported(const struct state_table *table, const char *phase,
+                                       unsigned event, const char *id);
 /* The row of a phase by its name; NULL: the event is refused. */
 const struct state_row *phase_next(const struct state_table *table, const char *phase,
                                    unsigned event);

@@ -217,7 +217,7 @@ static void put_phase(const struct document *before, struct document *after) {
 
     json_object_del(after->status, "servedPhase");
     volume_facts_read(json_object_get(before->body, "spec"), after->status, &facts);
-    row = phase_next(&volume_states, phase, VOLUME_FOUND + volume_phase_of(&facts));
+    row = phase_reported(&volume_states, phase, VOLUME_FOUND + volume_phase_of(&facts), before->id);
     if (row)
         phase = volume_phase_names[row->next];
     json_object_set_new(after->status, "phase", json_string(phase));

@@ -111,7 +111,7 @@ static void put_phase(const struct document *before, struct document *after) {
     const char *phase = json_text_of(before->status, "phase");
     unsigned found = phase_named(&replica_states, json_text_of(after->status, "phase"));
 
-    if (!phase_next(&replica_states, phase, found))
+    if (!phase_reported(&replica_states, phase, found, before->id))
         json_object_set_new(after->status, "phase", json_string(phase));
 }
 

@@ -1,6 +1,8 @@
 #include "manager/call.h"
 
 #include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/log_limit.h"
 #include "manager/host.h"
 #include "volume/extend.h"
 #include "json/json.h"
@@ -86,8 +88,10 @@ static int transaction(const struct call *call, work_body *body, void *arg, stru
 
 /* One that comes again, too late or for another extend changes nothing; its caller hears that. */
 static int extend_volume_completion(struct call *call, struct error *err) {
+    static struct log_limit dropped = LOG_LIMIT;
     struct completion completion;
     int refusal = read_completion(call, &completion, err);
+    unsigned others;
 
     if (refusal)
         return refusal;
@@ -95,8 +99,9 @@ static int extend_volume_completion(struct call *call, struct error *err) {
         return 0;
     if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_NOT_FOUND)
         return -1;
-    log_warning(NULL, "completion of an extend dropped", "volume_id", completion.volume_id,
-                "reason", err->message, NULL);
+    if (log_limit_allows(&dropped, completion.volume_id, clock_monotonic_us(), &others))
+        log_warning(NULL, "completion of an extend dropped", "volume_id", completion.volume_id,
+                    "reason", err->message, "others", LOG_INT(others), NULL);
     if (call->answer)
         call->answer->failure = *err;
     return 0;

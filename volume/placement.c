@@ -1,6 +1,8 @@
 #include "volume/placement.h"
 
+#include "common/clock.h"
 #include "common/log.h"
+#include "common/log_limit.h"
 #include "ledger/service.h"
 #include "volume/capability.h"
 #include "volume/placement_hint.private.h"
@@ -234,16 +236,22 @@ static enum filter filter_pool(struct work *work, const struct placement *wish,
 /* For operators: each pool by its name.  A transaction that runs again says it again. */
 static void log_refusals(struct work *work, const struct placement *wish, const struct pool *pools,
                          const enum filter *refused, int count) {
+    static struct log_limit unplaced = LOG_LIMIT;
     const char *list = count ? "" : "there is no pool";
+    const char *project = work->context->project_id, *key;
+    unsigned others;
 
     for (int i = 0; i < count && i < POOLS_LOGGED; i++)
         list = arena_format(work->arena, "%s%s%s: %s", list, i ? "; " : "", pools[i].name,
                             filters[refused[i]].log);
     if (count > POOLS_LOGGED)
         list = arena_format(work->arena, "%s; and %d more", list, count - POOLS_LOGGED);
+    key = arena_join(work->arena, project ? project : "-", " ", list, NULL);
+    if (!log_limit_allows(&unplaced, key, clock_monotonic_us(), &others))
+        return;
     log_warning(&work->context->log, "no backend fits", "size_gb", LOG_INT(wish->size_gb), "type",
                 wish->type ? wish->type->name : NULL, "availability_zone", wish->availability_zone,
-                "refused", list, NULL);
+                "refused", list, "others", LOG_INT(others), NULL);
 }
 
 /* For users, who are not told which backends there are, nor how many. */

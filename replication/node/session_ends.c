@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/log_limit.h"
 #include "common/thread.h"
 #include "replication/node/connections.h"
 #include "replication/node/reports.h"
@@ -118,7 +119,9 @@ static bool is_ended(const struct session_ends *ends, const struct replica_sessi
 static void look_at(struct session_ends *ends, struct arena *arena, const char *uid) {
     struct sessions *sessions = ends->settings.sessions;
     struct replica_session session;
+    static struct log_limit ended = LOG_LIMIT;
     struct error err;
+    unsigned others;
     bool left;
 
     if (!sessions_find(sessions, arena, uid, &session))
@@ -126,13 +129,14 @@ static void look_at(struct session_ends *ends, struct arena *arena, const char *
     left = is_left(ends, &session);
     if (!left && !is_ended(ends, &session))
         return;
-    if (sessions_end_one(sessions, uid, &session, &err) == 0)
-        log_info(NULL, "session of another node ends", "replica_id", uid, "volume_id",
-                 session.volume, "epoch", LOG_INT(session.epoch), "reason",
-                 left ? "nobody is connected" : "its target is over", NULL);
-    else
+    if (sessions_end_one(sessions, uid, &session, &err) < 0)
         log_warning(NULL, "session of another node does not end", "replica_id", uid, "reason",
                     err.message, NULL);
+    else if (log_limit_allows(&ended, uid, clock_monotonic_us(), &others))
+        log_info(NULL, "session of another node ends", "replica_id", uid, "volume_id",
+                 session.volume, "epoch", LOG_INT(session.epoch), "reason",
+                 left ? "no client is connected" : "its target is over", "others", LOG_INT(others),
+                 NULL);
 }
 
 static bool is_told_to_end(struct session_ends *ends) {

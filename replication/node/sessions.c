@@ -1,8 +1,10 @@
 #include "replication/node/sessions.h"
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/heap.h"
 #include "common/log.h"
+#include "common/log_limit.h"
 #include "replication/engine/daemon.h"
 #include "replication/engine/file_node.h"
 #include "replication/engine/replica_epoch.h"
@@ -221,6 +223,8 @@ int sessions_begin(struct sessions *sessions, const struct replica *replica,
     autoarena struct arena *arena = arena_new();
     const char *run = run_of(arena, sessions, replica->uid);
     autoclose int lock = -1;
+    static struct log_limit served = LOG_LIMIT;
+    unsigned others;
     struct replica_session session = { .epoch = wish->epoch,
                                        .pool = wish->pool,
                                        .path = replica->pool };
@@ -233,9 +237,10 @@ int sessions_begin(struct sessions *sessions, const struct replica *replica,
         daemon_clear(run);
         return -1;
     }
-    log_info(NULL, "replica is served to another node", "replica_id", replica->uid, "volume_id",
-             wish->volume, "epoch", LOG_INT(wish->epoch), "client",
-             wish->client ? wish->client : "-", NULL);
+    if (log_limit_allows(&served, replica->uid, clock_monotonic_us(), &others))
+        log_info(NULL, "replica is served to another node", "replica_id", replica->uid, "volume_id",
+                 wish->volume, "epoch", LOG_INT(wish->epoch), "client",
+                 wish->client ? wish->client : "-", "others", LOG_INT(others), NULL);
     *ret = session;
     return 0;
 }

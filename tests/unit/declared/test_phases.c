@@ -4,9 +4,14 @@
  */
 #include "declared/phases.h"
 
+#include "common/cleanup.h"
+#include "common/log.h"
 #include "declared/volume_health.h"
 #include "declared/volume_salvage.h"
 #include "tests/lib/declared.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 START_TEST(each_table_is_sound) {
     struct error err = { 0 };
@@ -397,7 +402,43 @@ WORK_TEST(whatever_happens_a_forced_recovery_is_confirmed_by_its_node_alone) {
     assert_all_reached(work, &recovery_states);
 }
 
-CHECK_MAIN("phases", each_table_is_sound, each_phase_of_a_config_is_reached,
-           each_phase_of_a_volume_is_reached, each_phase_of_a_replica_is_reached,
-           each_phase_of_a_snapshot_is_reached, each_step_of_a_revert_is_reached,
+static unsigned lines_with(int log, const char *text) {
+    char lines[16384] = { 0 };
+    unsigned count = 0;
+
+    ck_assert_int_ge(pread(log, lines, sizeof lines - 1, 0), 0);
+    for (const char *at = lines; (at = strstr(at, text)); at++)
+        count++;
+    return count;
+}
+
+/* A storage agent reports whatever it likes, as often as it likes. */
+WORK_TEST(a_reported_phase_without_a_row_is_refused_and_logged_once_a_minute) {
+    autoclose int log = memfd_create("log", MFD_CLOEXEC);
+    const char *config;
+    struct document *replicas = NULL;
+
+    (void)err;
+    put_pools(work, 1);
+    config = bound(work, "db", 1);
+    ck_assert_uint_eq(replicas_of(work, config, &replicas), 1);
+    sql(work, "UPDATE documents SET status = '{\"phase\":\"DeletionFailed\"}' "
+              "WHERE kind = 'CStorVolumeReplica'");
+    log_open(log, LOG_INFO, LOG_TEXT);
+    for (unsigned i = 0; i < 100; i++) {
+        replicas_of(work, config, &replicas);
+        say(work, &replicas[0], i % 2 ? "{\"phase\":\"Healthy\"}" : "{\"phase\":\"Init\"}");
+    }
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    replicas_of(work, config, &replicas);
+    ck_assert_str_eq(json_text_of(replicas[0].status, "phase"), "DeletionFailed");
+    ck_assert_uint_eq(lines_with(log, "reported phase refused"), 1);
+    ck_assert_uint_eq(lines_with(log, replicas[0].id), 1);
+}
+
+CHECK_MAIN("phases", each_table_is_sound,
+           a_reported_phase_without_a_row_is_refused_and_logged_once_a_minute,
+           each_phase_of_a_config_is_reached, each_phase_of_a_volume_is_reached,
+           each_phase_of_a_replica_is_reached, each_phase_of_a_snapshot_is_reached,
+           each_step_of_a_revert_is_reached,
            whatever_happens_a_forced_recovery_is_confirmed_by_its_node_alone)

@@ -1,0 +1,50 @@
+#include "common/log_limit.h"
+
+#include "tests/lib/check_main.h"
+
+#include <stdio.h>
+
+#define NOW INT64_C(1000000)
+
+START_TEST(of_one_object_a_line_a_minute_is_written_and_tells_how_many_were_left_out) {
+    struct log_limit limit = LOG_LIMIT;
+    unsigned others = 7;
+
+    ck_assert(log_limit_allows(&limit, "a", NOW, &others));
+    ck_assert_uint_eq(others, 0);
+    for (int i = 0; i < 1000; i++)
+        ck_assert(!log_limit_allows(&limit, "a", NOW + i, &others));
+    ck_assert(!log_limit_allows(&limit, "a", NOW + LOG_LIMIT_US - 1, &others));
+    ck_assert(log_limit_allows(&limit, "a", NOW + LOG_LIMIT_US, &others));
+    ck_assert_uint_eq(others, 1001);
+    ck_assert(!log_limit_allows(&limit, "a", NOW + LOG_LIMIT_US, &others));
+}
+END_TEST
+
+START_TEST(an_object_holds_up_no_line_of_another) {
+    struct log_limit limit = LOG_LIMIT;
+    unsigned others;
+
+    for (int i = 0; i < 1000; i++)
+        log_limit_allows(&limit, "flood", NOW, &others);
+    ck_assert(log_limit_allows(&limit, "another", NOW, &others));
+    ck_assert_uint_eq(others, 0);
+}
+END_TEST
+
+START_TEST(any_number_of_objects_has_a_bound_of_lines) {
+    struct log_limit limit = LOG_LIMIT;
+    unsigned others, lines = 0;
+    char key[16];
+
+    for (unsigned i = 0; i < 100000; i++) {
+        snprintf(key, sizeof key, "%u", i);
+        lines += log_limit_allows(&limit, key, NOW, &others);
+    }
+    ck_assert_uint_le(lines, LOG_LIMIT_KEYS);
+    ck_assert_uint_gt(lines, LOG_LIMIT_KEYS / 2);
+}
+END_TEST
+
+CHECK_MAIN("log limit", of_one_object_a_line_a_minute_is_written_and_tells_how_many_were_left_out,
+           an_object_holds_up_no_line_of_another, any_number_of_objects_has_a_bound_of_lines)
