@@ -22,6 +22,7 @@ libscoria_a_SOURCES += \
 	common/percent.c common/percent.h \
 	common/process.c common/process.h \
 	common/quantity.c common/quantity.h \
+	common/reclaim_phase.h \
 	common/retry_header.h \
 	common/instance_header.h \
 	common/room_header.h \

@@ -22,7 +22,7 @@ static const char *node_of(const struct document *config) {
 const json_t *config_reclaim_pending(const struct document *config) {
     const json_t *reclaim = reclaim_of(config);
 
-    return json_text_is(reclaim, "phase", CONFIG_RECLAIM_PENDING) ? reclaim : NULL;
+    return json_text_is(reclaim, "phase", RECLAIM_PHASE_PENDING) ? reclaim : NULL;
 }
 
 static bool is_new(const struct document *config, const json_t *wanted) {
@@ -46,14 +46,14 @@ static int begin(const struct document *before, struct document *after, struct e
     json_object_set_new(after->status, "reclaim",
                         json_pack("{s:I, s:s, s:s}", "number", number, "request",
                                   json_text_of(wanted_of(after), "request"), "phase",
-                                  CONFIG_RECLAIM_PENDING));
+                                  RECLAIM_PHASE_PENDING));
     return 0;
 }
 
 static void stop(struct document *config) {
     json_t *stopped = json_deep_copy(reclaim_of(config));
 
-    json_object_set_new(stopped, "phase", json_string(CONFIG_RECLAIM_STOPPED));
+    json_object_set_new(stopped, "phase", json_string(RECLAIM_PHASE_STOPPED));
     json_object_set_new(stopped, "message", json_string("The volume was published meanwhile."));
     json_object_set_new(config->status, "reclaim", stopped);
 }

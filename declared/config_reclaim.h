@@ -6,12 +6,8 @@
  */
 #pragma once
 
+#include "common/reclaim_phase.h"
 #include "declared/document.h"
-
-#define CONFIG_RECLAIM_PENDING "Pending"
-#define CONFIG_RECLAIM_DONE    "Done"    /* by all, or by those that could be reached */
-#define CONFIG_RECLAIM_FAILED  "Failed"  /* by none */
-#define CONFIG_RECLAIM_STOPPED "Stopped" /* the volume was published meanwhile */
 
 /* Its status.reclaim, while that is pending; NULL: nothing is asked for. */
 const json_t *config_reclaim_pending(const struct document *config);

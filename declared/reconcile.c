@@ -12,16 +12,6 @@
 
 /* ---- trees ---- */
 
-const char *tree_text(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-bool text_is(const char *text, const char *other) {
-    return strcmp(text ? text : "", other ? other : "") == 0;
-}
-
 json_t *side_spec(const struct side *side) {
     return json_object_get(side->after.body, "spec");
 }

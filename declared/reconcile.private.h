@@ -9,6 +9,7 @@
 #include "declared/phases.h"
 #include "declared/reconcile.h"
 #include "declared/replica_pool.h"
+#include "declared/tree.h"
 
 /* A document as it was found, and as it is to be.  What is the same in both is shared. */
 struct side {
@@ -34,9 +35,6 @@ struct reconcile {
 };
 
 /* ---- trees ---- */
-
-const char *tree_text(const json_t *object, const char *key); /* "" when there is none */
-bool text_is(const char *text, const char *other);            /* NULL is "" */
 
 json_t *side_spec(const struct side *side);
 json_t *side_status(const struct side *side);

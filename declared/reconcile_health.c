@@ -120,18 +120,12 @@ static const char *type_of(const struct condition *now) {
     return volume_condition_is_good(now) ? "Normal" : "Warning";
 }
 
-/* The replica that the old condition names. */
-static bool is_finished(const struct reconcile *r, const json_t *old) {
+/* The replica that was being rebuilt is healthy. */
+static bool is_finished(const struct reconcile *r) {
     const json_t *list = json_object_get(side_status(&r->volume), "replicaStatuses");
-    const char *message = tree_text(old, "message");
+    const char *replica = tree_text(side_status(&r->config), "rebuiltReplicaId");
 
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *status = json_array_get(list, i);
-
-        if (strstr(message, tree_text(status, "replicaId")))
-            return text_is(tree_text(status, "mode"), "Healthy");
-    }
-    return false;
+    return *replica && text_is(tree_text(find_status(list, replica), "mode"), "Healthy");
 }
 
 static bool has_failed(const struct condition *now) {
@@ -139,9 +133,8 @@ static bool has_failed(const struct condition *now) {
 }
 
 /* One was running, and runs no more. */
-static int tell_rebuild_end(struct reconcile *r, const json_t *old, const struct condition *now,
-                            struct error *err) {
-    if (is_finished(r, old))
+static int tell_rebuild_end(struct reconcile *r, const struct condition *now, struct error *err) {
+    if (is_finished(r))
         return reconcile_tell_volume(r, "Normal", "RebuildFinished", "The replica is rebuilt.",
                                      err);
     return has_failed(now) ? 0
@@ -154,7 +147,7 @@ static int tell_rebuild_end(struct reconcile *r, const json_t *old, const struct
 
 static int tell_rebuild(struct reconcile *r, const json_t *old, const struct condition *now,
                         struct error *err) {
-    if (text_is(tree_text(old, "status"), "True") && tell_rebuild_end(r, old, now, err) < 0)
+    if (text_is(tree_text(old, "status"), "True") && tell_rebuild_end(r, now, err) < 0)
         return -1;
     if (text_is(now->status, "True"))
         return reconcile_tell_volume(r, "Normal", "RebuildStarted", now->message, err);
@@ -193,6 +186,14 @@ static void put_progress(struct reconcile *r, const struct volume_facts *facts) 
     side_put_status(r, &r->config, "progress", json_incref(progress));
 }
 
+/* For the event of its end. */
+static void put_rebuilt(struct reconcile *r, const struct volume_facts *facts,
+                        const struct condition *rebuilding) {
+    bool runs = text_is(rebuilding->status, "True");
+
+    side_put_status(r, &r->config, "rebuiltReplicaId", runs ? json_string(facts->rebuilt) : NULL);
+}
+
 static int put_condition(struct reconcile *r, json_t *conditions, const struct condition *now,
                          struct error *err) {
     const json_t *there = condition_find(conditions, now->type);
@@ -218,6 +219,7 @@ int reconcile_health(struct reconcile *r, struct error *err) {
         put_condition(r, conditions, &health.near_full, err) < 0)
         return -1;
     side_put_conditions(r, conditions);
+    put_rebuilt(r, &facts, &health.rebuilding);
     put_progress(r, &facts);
     return 0;
 }

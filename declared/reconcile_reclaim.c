@@ -24,7 +24,7 @@ static const json_t *told_of(const struct document *replica, json_int_t number) 
 static bool is_away(const struct reconcile *r, const struct document *replica) {
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
-    return !pool || !pool->up || !text_is(pool->state, "Online");
+    return !pool || !pool->up || !text_is(pool->state, REPLICA_POOL_ONLINE);
 }
 
 static void name(struct survey *survey, struct arena *arena, const char *pool, const char *why) {
@@ -36,13 +36,13 @@ static void count(const struct reconcile *r, const struct document *replica, jso
                   struct survey *survey) {
     const json_t *told = told_of(replica, number);
     const char *phase = tree_text(told, "phase"), *pool = replica_pool_of(replica);
-    bool unsupported = text_is(tree_text(told, "reason"), "unsupported");
+    bool unsupported = text_is(tree_text(told, "reason"), RECLAIM_REASON_UNSUPPORTED);
 
-    if (text_is(phase, "Done")) {
+    if (text_is(phase, RECLAIM_PHASE_DONE)) {
         survey->done++;
         survey->before_bytes += json_int_at(told, "beforeBytes");
         survey->after_bytes += json_int_at(told, "afterBytes");
-    } else if (text_is(phase, "Failed")) {
+    } else if (text_is(phase, RECLAIM_PHASE_FAILED)) {
         survey->failed++;
         survey->unsupported += unsupported;
         name(survey, r->work->arena, pool, unsupported ? "its file system cannot" : "failed");
@@ -68,9 +68,9 @@ static const char *message_of(struct arena *arena, const struct survey *survey) 
 
 static const char *reason_of(const struct survey *survey) {
     return survey->unsupported > 0 && survey->unsupported == survey->failed && survey->away == 0
-               ? "unsupported"
-           : survey->failed > 0 ? "failed"
-                                : "away";
+               ? RECLAIM_REASON_UNSUPPORTED
+           : survey->failed > 0 ? RECLAIM_REASON_FAILED
+                                : RECLAIM_REASON_AWAY;
 }
 
 static int end(struct reconcile *r, const json_t *reclaim, const struct survey *survey,
@@ -78,9 +78,8 @@ static int end(struct reconcile *r, const json_t *reclaim, const struct survey *
     const char *message = message_of(r->work->arena, survey);
     json_t *ended = json_deep_copy(reclaim);
 
-    json_object_set_new(
-        ended, "phase",
-        json_string(survey->done > 0 ? CONFIG_RECLAIM_DONE : CONFIG_RECLAIM_FAILED));
+    json_object_set_new(ended, "phase",
+                        json_string(survey->done > 0 ? RECLAIM_PHASE_DONE : RECLAIM_PHASE_FAILED));
     json_object_set_new(ended, "message", json_string(message));
     if (survey->done > 0) {
         json_object_set_new(ended, "beforeBytes", json_integer(survey->before_bytes));

@@ -1,6 +1,7 @@
 #include "declared/volume_health.h"
 
 #include "common/cleanup.h"
+#include "declared/tree.h"
 
 #include <assert.h>
 #include <string.h>
@@ -21,33 +22,28 @@ static enum volume_phase phase_of(const char *name) {
 
 /* ---- facts ---- */
 
-static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 static void count_status(const json_t *status, struct volume_facts *facts) {
-    const char *mode = text_of(status, "mode"), *reason = text_of(status, "reason");
+    const char *mode = tree_text(status, "mode"), *reason = tree_text(status, "reason");
 
     facts->listed++;
     facts->in_sync += strcmp(mode, "Healthy") == 0;
     if (strcmp(mode, "Rebuilding") == 0)
-        facts->rebuilt = text_of(status, "replicaId");
+        facts->rebuilt = tree_text(status, "replicaId");
     if (!*reason || facts->failed)
         return;
-    facts->failed = text_of(status, "replicaId");
+    facts->failed = tree_text(status, "replicaId");
     facts->failure = reason;
 }
 
 void volume_facts_read(const json_t *spec, const json_t *status, struct volume_facts *facts) {
     const json_t *list = json_object_get(status, "replicaStatuses");
-    const char *served = text_of(status, "servedPhase");
+    const char *served = tree_text(status, "servedPhase");
 
     facts->needed = (unsigned)json_integer_value(json_object_get(spec, "consistencyFactor"));
-    facts->reached = phase_of(*served ? served : text_of(status, "phase"));
-    facts->is_assigned = *text_of(spec, "nodeId") != '\0';
-    facts->is_serving = strcmp(text_of(json_object_get(status, "target"), "state"), "Serving") == 0;
+    facts->reached = phase_of(*served ? served : tree_text(status, "phase"));
+    facts->is_assigned = *tree_text(spec, "nodeId") != '\0';
+    facts->is_serving =
+        strcmp(tree_text(json_object_get(status, "target"), "state"), "Serving") == 0;
     facts->is_listed = json_object_get(status, "target") && json_array_size(list) > 0;
     facts->undecided =
         json_integer_value(json_object_get(json_object_get(status, "scrub"), "undecidedBlocks"));

@@ -2,6 +2,7 @@
  * CStorVolumeReplica: one copy of a volume's data, on one pool; the pool's node makes and removes
  * it.  The document stays until the data are gone (P45).
  */
+#include "common/reclaim_phase.h"
 #include "declared/document.h"
 #include "declared/phases.h"
 
@@ -78,8 +79,9 @@ static const struct schema_field snapshot_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
-static const char *const reclaim_phases[] = { "Pending", "Done", "Failed", NULL };
-static const char *const reclaim_reasons[] = { "unsupported", "failed", NULL };
+static const char *const reclaim_phases[] = { RECLAIM_PHASE_PENDING, RECLAIM_PHASE_DONE,
+                                              RECLAIM_PHASE_FAILED, NULL };
+static const char *const reclaim_reasons[] = { RECLAIM_REASON_UNSUPPORTED, RECLAIM_REASON_FAILED, NULL };
 
 static const struct schema_field reclaim_fields[] = {
     { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the request." },

@@ -4,18 +4,13 @@
 #include "declared/document_own.h"
 #include "declared/phases.h"
 #include "declared/replica_pool.h"
+#include "declared/tree.h"
 #include "json/json.h"
 
 #include <string.h>
 
 static const json_t *spec_of(const struct document *volume) {
     return json_object_get(volume->body, "spec");
-}
-
-static const char *text_of(const json_t *object, const char *key) {
-    const char *text = json_text_of(object, key);
-
-    return text ? text : "";
 }
 
 static json_int_t count_of(const json_t *object, const char *key) {
@@ -39,7 +34,7 @@ static const struct flaw {
 const char *volume_salvage_refusal(const json_t *told) {
     const struct flaw *flaw = flaws;
 
-    while (flaw < &flaws[LENGTH(flaws) - 1] && strcmp(flaw->reason, text_of(told, "reason")) != 0)
+    while (flaw < &flaws[LENGTH(flaws) - 1] && strcmp(flaw->reason, tree_text(told, "reason")) != 0)
         flaw++;
     return flaw->why;
 }
@@ -48,7 +43,7 @@ static const json_t *status_of(const struct document *volume, const char *replic
     const json_t *list = json_object_get(volume->status, "replicaStatuses");
 
     for (size_t i = 0; i < json_array_size(list); i++)
-        if (strcmp(text_of(json_array_get(list, i), "replicaId"), replica) == 0)
+        if (strcmp(tree_text(json_array_get(list, i), "replicaId"), replica) == 0)
             return json_array_get(list, i);
     return NULL;
 }
@@ -61,7 +56,7 @@ static int check_replica(const struct document *volume, const struct document *r
         return error_set(err, ERROR_CONFLICT, "Volume replica %s %s.", replica->name,
                          seen ? "is being deleted" : "was not looked at yet");
     for (size_t i = 0; i < LENGTH(flaws); i++)
-        if (strcmp(flaws[i].mode, text_of(seen, "mode")) == 0)
+        if (strcmp(flaws[i].mode, tree_text(seen, "mode")) == 0)
             return error_set(err, ERROR_CONFLICT, "No forced recovery from volume replica %s: %s.",
                              replica->name, flaws[i].why);
     return 0;
@@ -72,7 +67,7 @@ static unsigned count_healthy(const struct document *volume) {
     unsigned count = 0;
 
     for (size_t i = 0; i < json_array_size(list); i++)
-        count += strcmp(text_of(json_array_get(list, i), "mode"), "Healthy") == 0;
+        count += strcmp(tree_text(json_array_get(list, i), "mode"), "Healthy") == 0;
     return count;
 }
 
@@ -95,7 +90,7 @@ static int64_t count_undecided(const struct document *volume) {
  * needs may have failed while it is served, or that they differ and none can be chosen. */
 static int check_target(const struct document *volume, struct error *err) {
     const json_t *spec = spec_of(volume), *target = json_object_get(volume->status, "target");
-    const char *node = text_of(spec, "nodeId"), *state = text_of(target, "state");
+    const char *node = tree_text(spec, "nodeId"), *state = tree_text(target, "state");
     json_int_t said = count_of(target, "epoch");
 
     if (!*node || !volume->node || strcmp(volume->node, node) != 0)
@@ -115,12 +110,12 @@ static int check_target(const struct document *volume, struct error *err) {
     if (count_undecided(volume) == 0 &&
         count_healthy(volume) >= count_of(spec, "consistencyFactor"))
         return error_set(err, ERROR_CONFLICT, "Volume %s is %s: nothing is lost.", volume->name,
-                         text_of(volume->status, "phase"));
+                         tree_text(volume->status, "phase"));
     return 0;
 }
 
 static int check_silent(const struct document *volume, const char *stopped, struct error *err) {
-    const char *silent = text_of(volume->status, "silentNodes");
+    const char *silent = tree_text(volume->status, "silentNodes");
 
     if (!*silent || (stopped && strcmp(stopped, silent) == 0))
         return 0;
@@ -145,7 +140,7 @@ unsigned volume_salvage_state(const json_t *spec) {
 static bool is_said(const struct document *volume, const struct document *replica) {
     const json_t *spec = spec_of(volume), *wanted = json_object_get(spec, "salvage");
 
-    return strcmp(text_of(wanted, "replicaId"), replica->id) == 0 &&
+    return strcmp(tree_text(wanted, "replicaId"), replica->id) == 0 &&
            count_of(wanted, "number") != count_of(spec, "salvaged");
 }
 
@@ -204,7 +199,7 @@ void volume_salvage_keep(const struct document *before, struct document *after) 
 void volume_silent_keep(const struct document *before, struct document *after) {
     json_t *silent = json_object_get(before->status, "silentNodes");
     const json_t *target = json_object_get(after->status, "target");
-    const char *state = text_of(target, "state");
+    const char *state = tree_text(target, "state");
     json_int_t said = count_of(target, "epoch");
     bool has_votes = strcmp(state, "Levelling") == 0 || strcmp(state, "Serving") == 0;
 

@@ -6,6 +6,7 @@
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/quantity.h"
+#include "common/reclaim_phase.h"
 #include "replicated/replicated.private.h"
 #include "json/json.h"
 
@@ -92,7 +93,7 @@ static void note_progress(struct replicated_call *call, struct reclaiming *recla
         const json_t *told = json_at(replica, "status.reclaim");
         const char *pool = json_text_at(replica, "spec.poolName");
         bool heard = figure(told, "number") == reclaiming->number;
-        bool ended = heard && !json_text_is(told, "phase", "Pending");
+        bool ended = heard && !json_text_is(told, "phase", RECLAIM_PHASE_PENDING);
 
         all += replicated_size(call);
         done += ended ? replicated_size(call) : heard ? figure(told, "doneBytes") : 0;
@@ -111,14 +112,15 @@ static int end(struct replicated_call *call, const json_t *reclaim, struct recla
     const char *message = json_text_of(reclaim, "message");
 
     call->over = true;
-    if (json_text_is(reclaim, "phase", "Done")) {
+    if (json_text_is(reclaim, "phase", RECLAIM_PHASE_DONE)) {
         reclaiming->before_bytes = figure(reclaim, "beforeBytes");
         return 1;
     }
     return error_set(err,
-                     json_text_is(reclaim, "phase", "Stopped")        ? ERROR_CONFLICT
-                     : json_text_is(reclaim, "reason", "unsupported") ? ERROR_BAD_REQUEST
-                                                                      : ERROR_BACKEND,
+                     json_text_is(reclaim, "phase", RECLAIM_PHASE_STOPPED) ? ERROR_CONFLICT
+                     : json_text_is(reclaim, "reason", RECLAIM_REASON_UNSUPPORTED)
+                         ? ERROR_BAD_REQUEST
+                         : ERROR_BACKEND,
                      "%s", message ? message : "The replicas have given back nothing.");
 }
 
@@ -136,7 +138,7 @@ static int reclaim_step(struct replicated_call *call, void *arg, struct error *e
     reclaim = reclaim_of(call);
     if (found <= 0 || replicated_is_going(call))
         return found < 0 ? -1 : replicated_none(call, err);
-    if (reclaiming->number == 0 && json_text_is(reclaim, "phase", "Pending"))
+    if (reclaiming->number == 0 && json_text_is(reclaim, "phase", RECLAIM_PHASE_PENDING))
         reclaiming->number = figure(reclaim, "number");
     if (reclaiming->number == 0)
         return ask(call, reclaiming, err);
@@ -144,7 +146,7 @@ static int reclaim_step(struct replicated_call *call, void *arg, struct error *e
         call->over = true;
         return error_set(err, ERROR_CONFLICT, "Somebody else has asked for the same since.");
     }
-    if (!json_text_is(reclaim, "phase", "Pending"))
+    if (!json_text_is(reclaim, "phase", RECLAIM_PHASE_PENDING))
         return end(call, reclaim, reclaiming, err);
     note_progress(call, reclaiming);
     return 0;

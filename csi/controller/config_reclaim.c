@@ -5,6 +5,7 @@
 #include "csi/controller/configs.private.h"
 
 #include "common/clock.h"
+#include "common/reclaim_phase.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ static int begin(const struct client *api, struct arena *arena, struct volume_co
                  struct error *err) {
     char request[UUID_SIZE];
 
-    if (is(config, "phase", "Pending"))
+    if (is(config, "phase", RECLAIM_PHASE_PENDING))
         return 0;
     return config_change(api, arena, config,
                          json_pack("{s:{s:s}, s:{s:{s:s}}}", "metadata", "resourceVersion",
@@ -32,9 +33,9 @@ static int begin(const struct client *api, struct arena *arena, struct volume_co
 }
 
 static int failed(const struct volume_config *config, struct error *err) {
-    enum grpc_code code = is(config, "phase", "Stopped")        ? GRPC_ABORTED
-                          : is(config, "reason", "unsupported") ? GRPC_UNIMPLEMENTED
-                                                                : GRPC_INTERNAL;
+    enum grpc_code code = is(config, "phase", RECLAIM_PHASE_STOPPED)         ? GRPC_ABORTED
+                          : is(config, "reason", RECLAIM_REASON_UNSUPPORTED) ? GRPC_UNIMPLEMENTED
+                                                                             : GRPC_INTERNAL;
 
     return grpc_refuse(err, code, "Volume %s gave back no room: %s", config->id,
                        config_says(config->reclaim, "message"));
@@ -46,7 +47,7 @@ static int finish(const struct grpc_call *call, const struct client *api,
     json_int_t number = figure(config, "number");
     int result = 0;
 
-    while (result == 0 && is(config, "phase", "Pending")) {
+    while (result == 0 && is(config, "phase", RECLAIM_PHASE_PENDING)) {
         if (!patience_again(call, &patience))
             return grpc_refuse(err, GRPC_ABORTED, "Volume %s is still giving back room.",
                                config->id);
@@ -69,7 +70,7 @@ int config_reclaim(const struct grpc_call *call, const struct client *api, const
         result = finish(call, api, &config, err);
     if (result != 0)
         return result;
-    if (!is(&config, "phase", "Done"))
+    if (!is(&config, "phase", RECLAIM_PHASE_DONE))
         return failed(&config, err);
     reclaim_tell(call->arena, figure(&config, "beforeBytes"), figure(&config, "afterBytes"),
                  answer);

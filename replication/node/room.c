@@ -1,6 +1,7 @@
 #include "replication/node/room.h"
 
 #include "common/log.h"
+#include "common/reclaim_phase.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@ static void take(struct room *room, const struct wish_reclaim *wanted) {
     *room = (struct room){
         .number = wanted->number,
         .phase = wanted->phase,
-        .reason = wanted->unsupported ? RECLAIM_UNSUPPORTED : RECLAIM_FAILED,
+        .reason = wanted->unsupported ? RECLAIM_REASON_UNSUPPORTED : RECLAIM_REASON_FAILED,
         .dug = { .before_bytes = wanted->before_bytes, .after_bytes = wanted->after_bytes },
     };
 }
@@ -44,7 +45,8 @@ static void dig(struct room *room, struct digs *digs, const struct replica *plac
         note(room, place);
     } else if (!is_passing(&why)) {
         room->phase = RECLAIM_ENDED;
-        room->reason = why.kind == ERROR_BAD_REQUEST ? RECLAIM_UNSUPPORTED : RECLAIM_FAILED;
+        room->reason =
+            why.kind == ERROR_BAD_REQUEST ? RECLAIM_REASON_UNSUPPORTED : RECLAIM_REASON_FAILED;
         log_warning(NULL, "replica gives back no room", "replica_id", place->uid, "pool",
                     place->pool, "reason", why.message, NULL);
     }
@@ -67,9 +69,9 @@ bool room_keep(struct room *room, struct digs *digs, const struct replica *place
 
 json_t *room_json(const struct room *room, const struct digs *digs, const struct wish *wish,
                   bool figures) {
-    static const char *const phases[] = {
-        [RECLAIM_PENDING] = "Pending", [RECLAIM_DONE] = "Done", [RECLAIM_ENDED] = "Failed"
-    };
+    static const char *const phases[] = { [RECLAIM_PENDING] = RECLAIM_PHASE_PENDING,
+                                          [RECLAIM_DONE] = RECLAIM_PHASE_DONE,
+                                          [RECLAIM_ENDED] = RECLAIM_PHASE_FAILED };
     json_t *told;
 
     if (room->number == 0)

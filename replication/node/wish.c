@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/heap.h"
+#include "common/reclaim_phase.h"
 #include "common/utf8.h"
 #include "json/json.h"
 
@@ -131,10 +132,10 @@ static int read_reclaim(struct held *held, const json_t *document, struct error 
         return refuse(err, &held->wish, "what it is to give back");
     if (!phase || count_of(told, "number") != reclaim->number)
         return 0;
-    reclaim->phase = strcmp(phase, "Done") == 0     ? RECLAIM_DONE
-                     : strcmp(phase, "Failed") == 0 ? RECLAIM_ENDED
-                                                    : RECLAIM_PENDING;
-    reclaim->unsupported = reason && strcmp(reason, RECLAIM_UNSUPPORTED) == 0;
+    reclaim->phase = strcmp(phase, RECLAIM_PHASE_DONE) == 0     ? RECLAIM_DONE
+                     : strcmp(phase, RECLAIM_PHASE_FAILED) == 0 ? RECLAIM_ENDED
+                                                                : RECLAIM_PENDING;
+    reclaim->unsupported = reason && strcmp(reason, RECLAIM_REASON_UNSUPPORTED) == 0;
     reclaim->before_bytes = count_of(told, "beforeBytes");
     reclaim->after_bytes = count_of(told, "afterBytes");
     return 0;

@@ -33,10 +33,6 @@ struct wish_revert {
 /* A replica gives back room that holds nothing. */
 enum wish_reclaim_phase { RECLAIM_PENDING, RECLAIM_DONE, RECLAIM_ENDED /* and not done */ };
 
-/* Why it has ended: its file system takes no part of a file back, or anything else. */
-#define RECLAIM_UNSUPPORTED "unsupported"
-#define RECLAIM_FAILED      "failed"
-
 struct wish_reclaim {
     int64_t number; /* of the request; 0: it is not asked for */
     /* As the document has heard of it. */

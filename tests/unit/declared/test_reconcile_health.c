@@ -70,10 +70,13 @@ WORK_TEST(a_rebuild_is_told_when_it_starts_and_when_it_has_finished) {
                      arena_format(work->arena,
                                   "Normal RebuildStarted 1: Replica %s is being rebuilt.",
                                   third(work, id)));
+    ck_assert_str_eq(config_at(work, id, "status.rebuiltReplicaId"),
+                     arena_format(work->arena, "\"%s\"", third(work, id)));
     say_served(work, id, -1, NULL);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     ck_assert_str_eq(condition_at(work, id, CONDITION_REBUILDING), "False NotRebuilding");
     ck_assert_str_eq(last_event(work, id), "Normal RebuildFinished 1: The replica is rebuilt.");
+    ck_assert_str_eq(config_at(work, id, "status.rebuiltReplicaId"), "null");
 }
 
 WORK_TEST(a_rebuild_of_a_volume_that_stops_is_interrupted_and_not_finished) {
