@@ -186,6 +186,24 @@ static void put_progress(struct reconcile *r, const struct volume_facts *facts) 
     side_put_status(r, &r->config, "progress", json_incref(progress));
 }
 
+/* Once for each start that has found some. */
+static int put_decided(struct reconcile *r, struct error *err) {
+    const json_t *target = json_object_get(side_status(&r->volume), "target");
+    json_int_t decided = json_int_at(target, "decidedBlocks");
+    bool is_new = decided != json_int_at(side_status(&r->config), "decidedBlocks");
+
+    side_put_status(r, &r->config, "decidedBlocks", decided > 0 ? json_integer(decided) : NULL);
+    if (!is_new || decided == 0)
+        return 0;
+    return reconcile_tell_volume(
+        r, "Normal", "BlocksDecided",
+        arena_format(r->work->arena,
+                     "%jd blocks differed behind an unclean stop, and were "
+                     "decided by write logs.",
+                     (intmax_t)decided),
+        err);
+}
+
 /* For the event of its end. */
 static void put_rebuilt(struct reconcile *r, const struct volume_facts *facts,
                         const struct condition *rebuilding) {
@@ -217,6 +235,8 @@ int reconcile_health(struct reconcile *r, struct error *err) {
         put_condition(r, conditions, &health.redundant, err) < 0 ||
         put_condition(r, conditions, &health.rebuilding, err) < 0 ||
         put_condition(r, conditions, &health.near_full, err) < 0)
+        return -1;
+    if (put_decided(r, err) < 0)
         return -1;
     side_put_conditions(r, conditions);
     put_rebuilt(r, &facts, &health.rebuilding);

@@ -120,6 +120,8 @@ static const struct schema_field target_fields[] = {
     { "epoch", SCHEMA_INT, .min = 1, .about = "That this is said in; without, the present one." },
     { "highestEpoch", SCHEMA_INT, .min = 1, .max = EPOCH_MOST,
       .about = "In which a replica was opened, if it is higher: a target of `epoch` cannot serve." },
+    { "decidedBlocks", SCHEMA_INT,
+      .about = "Blocks that differed behind an unclean stop, and that write logs decided when it was started." },
     SCHEMA_FIELDS_END,
 };
 

@@ -85,6 +85,8 @@ static json_t *target_json(struct arena *arena, const struct target_text *text) 
         json_object_set_new(target, "epoch", json_integer(text->epoch));
     if (text->epoch > 0 && highest_epoch(text->status) > text->epoch)
         json_object_set_new(target, "highestEpoch", json_integer(highest_epoch(text->status)));
+    if (text->status->decided_blocks > 0)
+        json_object_set_new(target, "decidedBlocks", json_integer(text->status->decided_blocks));
     return target;
 }
 

@@ -91,6 +91,33 @@ WORK_TEST(a_rebuild_of_a_volume_that_stops_is_interrupted_and_not_finished) {
     ck_assert_ptr_nonnull(strstr(last_event(work, id), "Warning RebuildInterrupted"));
 }
 
+/* Its node reports how many blocks write logs decided in the last start. */
+static void say_decided(struct work *work, const char *id, int64_t blocks) {
+    struct document volume = volume_of(work, id);
+    json_t *status = json_keep(work->arena, json_deep_copy(volume.status));
+
+    json_object_set_new(json_object_get(status, "target"), "decidedBlocks", json_integer(blocks));
+    say(work, &volume, json_text(work->arena, status));
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+}
+
+WORK_TEST(blocks_that_write_logs_decided_are_counted_and_told_once) {
+    const char *id = served(work);
+    const char *told = "Normal BlocksDecided 1: 3 blocks differed behind an unclean stop, and were "
+                       "decided by write logs.";
+
+    (void)err;
+    say_decided(work, id, 0);
+    ck_assert_str_ne(last_event(work, id), told);
+    for (int i = 0; i < 3; i++)
+        say_decided(work, id, 3);
+    ck_assert_str_eq(last_event(work, id), told);
+    ck_assert_str_eq(config_at(work, id, "status.decidedBlocks"), "3");
+    say_served(work, id, -1, NULL);
+    ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
+    ck_assert_str_eq(config_at(work, id, "status.decidedBlocks"), "null");
+}
+
 WORK_TEST(a_pool_with_little_space_is_a_condition_and_a_warning_until_it_has_more) {
     const char *id = served(work);
 
@@ -199,6 +226,7 @@ WORK_TEST(a_pool_whose_replica_is_not_healthy_may_go_while_another_comes) {
 CHECK_MAIN("reconcile_health", a_rebuild_that_finds_no_space_is_a_condition_and_a_warning,
            a_rebuild_is_told_when_it_starts_and_when_it_has_finished,
            a_rebuild_of_a_volume_that_stops_is_interrupted_and_not_finished,
+           blocks_that_write_logs_decided_are_counted_and_told_once,
            a_pool_with_little_space_is_a_condition_and_a_warning_until_it_has_more,
            a_volume_that_is_not_published_is_what_its_pools_make_it,
            a_report_of_a_silent_node_is_unknown_and_not_believed,
