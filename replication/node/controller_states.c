@@ -138,4 +138,61 @@ static atomic_uint reached[LENGTH(rows)];
 
 const struct state_table controller_states = STATE_TABLE(
     "volume controller of a node", CONTROLLER_IDLE, names, events, actions, rows, reached);
+
+/* ---- a revert ---- */
+
+static const char *const revert_names[] = {
+    [NODE_REVERT_NONE] = "None",
+    [NODE_REVERT_ANNOUNCED] = "Announced",
+    [NODE_REVERT_RUNNING] = "Running",
+    [NODE_REVERT_FAILED] = "Failed",
+    [NODE_REVERT_DONE] = "Done",
+};
+
+static const char *const revert_events[] = {
+    [NODE_REVERT_UNKNOWN] = "attempt is not in the document",
+    [NODE_REVERT_KNOWN] = "attempt is in the document",
+    [NODE_REVERT_HAS_FAILED] = "copying failed",
+    [NODE_REVERT_HELD] = "reverted",
+    [NODE_REVERT_CLOSED] = "target closed",
+};
+
+static const char *const revert_actions[] = {
+    [NODE_REVERT_WAIT] = "-",
+    [NODE_REVERT_REPORT] = "report",
+    [NODE_REVERT_START] = "copy",
+    [NODE_REVERT_STOP] = "stop daemon",
+};
+
+#define REVERT_ROW(STATE, EVENT, NEXT, ACTION, SENTENCE) \
+    { NODE_REVERT_##STATE, NODE_REVERT_##EVENT, NODE_REVERT_##NEXT, NODE_REVERT_##ACTION, SENTENCE }
+
+static const struct state_row revert_rows[] = {
+    REVERT_ROW(NONE, UNKNOWN, ANNOUNCED, REPORT,
+               "The attempt is reported; it begins when the document has its number."),
+    REVERT_ROW(NONE, HELD, DONE, REPORT, "The volume was reverted before this agent began."),
+    REVERT_ROW(NONE, CLOSED, NONE, WAIT, "No revert is in progress."),
+
+    REVERT_ROW(ANNOUNCED, UNKNOWN, ANNOUNCED, REPORT, "The document does not have the number yet."),
+    REVERT_ROW(ANNOUNCED, KNOWN, RUNNING, START, "The snapshot is being copied to the volume."),
+    REVERT_ROW(ANNOUNCED, HELD, DONE, REPORT, "The volume was reverted in an earlier attempt."),
+    REVERT_ROW(ANNOUNCED, CLOSED, NONE, WAIT, "The attempt is abandoned before it began."),
+
+    REVERT_ROW(RUNNING, KNOWN, RUNNING, START,
+               "The copying could not begin, or its daemon was lost; it begins anew."),
+    REVERT_ROW(RUNNING, UNKNOWN, ANNOUNCED, REPORT,
+               "The document has a later attempt; another one is reported."),
+    REVERT_ROW(RUNNING, HELD, DONE, REPORT, "The volume holds what the snapshot does."),
+    REVERT_ROW(RUNNING, HAS_FAILED, FAILED, STOP, "The attempt has failed; another one follows."),
+    REVERT_ROW(RUNNING, CLOSED, NONE, WAIT, "The attempt is abandoned; another one follows."),
+
+    REVERT_ROW(FAILED, CLOSED, NONE, WAIT, "Another attempt follows."),
+
+    REVERT_ROW(DONE, CLOSED, NONE, WAIT, "The document has the end of the revert, or lost it."),
+};
+static atomic_uint revert_reached[LENGTH(revert_rows)];
+
+const struct state_table node_revert_states =
+    STATE_TABLE("revert, as its node runs it", NODE_REVERT_NONE, revert_names, revert_events,
+                revert_actions, revert_rows, revert_reached);
 /* clang-format on */

@@ -62,3 +62,31 @@ enum controller_action {
 };
 
 extern const struct state_table controller_states;
+
+/* ---- a revert ---- */
+
+/* Of a target that is served to no client, until that is closed: no daemon that dies ends it. */
+enum node_revert_state {
+    NODE_REVERT_NONE,
+    NODE_REVERT_ANNOUNCED, /* the number of its attempt was reported */
+    NODE_REVERT_RUNNING,
+    NODE_REVERT_FAILED, /* the target is to be closed */
+    NODE_REVERT_DONE,   /* nothing begins it again */
+};
+
+enum node_revert_event {
+    NODE_REVERT_UNKNOWN, /* to the document: that has another attempt */
+    NODE_REVERT_KNOWN,
+    NODE_REVERT_HAS_FAILED,
+    NODE_REVERT_HELD, /* the volume holds what the snapshot does, or the document says so */
+    NODE_REVERT_CLOSED,
+};
+
+enum node_revert_action {
+    NODE_REVERT_WAIT,
+    NODE_REVERT_REPORT,
+    NODE_REVERT_START,
+    NODE_REVERT_STOP
+};
+
+extern const struct state_table node_revert_states;

@@ -54,14 +54,14 @@ struct keeper {
     bool gives_up;                       /* one that is being taken was told to end */
     struct error snapshot_trouble;
     struct backoff snapshot_backoff; /* none is taken before it is due */
+    unsigned revert;                 /* enum node_revert_state, of the target */
     int64_t attempt;                 /* at a revert, in the document's count; 0: none yet */
     struct {
         int64_t number;
         unsigned state;     /* enum forced_state */
         const char *reason; /* NULL: none */
         struct error why;
-    } salvage;        /* what has become of the one that was wanted last */
-    int64_t reverted; /* number of the revert that has come to its end here */
+    } salvage; /* what has become of the one that was wanted last */
 };
 
 /* Changes its state; NULL: the table has no row for that event. */
@@ -104,6 +104,7 @@ void keeper_snap(struct keeper *keeper);
 int keeper_give_up_snapshot(struct keeper *keeper, struct error *err);
 /* The next step of the revert that is wanted; 1: it goes on.  `outcome`: of the look before. */
 int keeper_revert(struct keeper *keeper, int outcome, struct error *err);
+void keeper_forget_revert(struct keeper *keeper); /* with its target */
 /* A replica is to be believed, and that does not stand yet: nobody is let in. */
 bool keeper_weighs(const struct keeper *keeper);
 /* Finds out whether it can be; -1: it is told. */

@@ -66,7 +66,8 @@ void keeper_report(struct keeper *keeper) {
         .scrubs = keeper->scrubbing,
         .scrubbed_at = keeper->scrubbed_at,
         .attempt = keeper->attempt,
-        .reverted = keeper->reverted == keeper->wish->volume.revert.number,
+        .reverted = keeper->revert == NODE_REVERT_DONE &&
+                    keeper->opened->volume.revert.number == keeper->wish->volume.revert.number,
         .salvage = keeper_is_judged(keeper) ? forced_states.states[keeper->salvage.state] : NULL,
         .salvage_reason = keeper->salvage.reason,
         .salvage_message = keeper->salvage.why.message,

@@ -7,10 +7,15 @@
  */
 #include "replication/node/keeper.private.h"
 
+static const struct state_row *take_revert(struct keeper *keeper, enum node_revert_event event) {
+    return state_table_next(&node_revert_states, &keeper->revert, event);
+}
+
 /* What it has heard is of no use: the next one begins with replicas that are looked at anew. */
 static int give_up(struct keeper *keeper, struct error *err) {
     struct error why = keeper->status.job_error;
 
+    take_revert(keeper, NODE_REVERT_HAS_FAILED);
     keeper_take(keeper, CONTROLLER_REVERT_FAILED);
     if (target_stop(keeper->target, err) < 0)
         return -1;
@@ -24,8 +29,13 @@ static bool is_known(struct keeper *keeper, const struct wish_revert *revert) {
     return keeper->attempt == revert->attempt;
 }
 
+/* A copy that cannot begin is tried again, under the same number. */
 static int begin(struct keeper *keeper, const struct wish_revert *revert, struct error *err) {
-    if (!is_known(keeper, revert))
+    bool known = is_known(keeper, revert);
+    const struct state_row *row =
+        take_revert(keeper, known ? NODE_REVERT_KNOWN : NODE_REVERT_UNKNOWN);
+
+    if (!row || row->action != NODE_REVERT_START)
         return 1;
     if (target_revert(keeper->target, revert->snapshot, keeper->settings->rebuild_speed, err) < 0)
         return -1;
@@ -33,15 +43,20 @@ static int begin(struct keeper *keeper, const struct wish_revert *revert, struct
     return 1;
 }
 
+void keeper_forget_revert(struct keeper *keeper) {
+    keeper->attempt = 0;
+    take_revert(keeper, NODE_REVERT_CLOSED);
+}
+
 int keeper_revert(struct keeper *keeper, int outcome, struct error *err) {
     const struct wish_revert *revert = &keeper->wish->volume.revert;
 
     if (keeper->status.job == TARGET_REVERT_FAILED)
         return give_up(keeper, err);
-    if (outcome < 0 || revert->done || keeper->reverted == revert->number)
+    if (outcome < 0 || keeper->revert == NODE_REVERT_DONE)
         return outcome;
-    if (keeper->status.job == TARGET_REVERTED) {
-        keeper->reverted = revert->number;
+    if (keeper->status.job == TARGET_REVERTED || revert->done) {
+        take_revert(keeper, NODE_REVERT_HELD);
         return outcome;
     }
     return keeper->status.job == TARGET_REVERT ? 1 : begin(keeper, revert, err);

@@ -129,7 +129,7 @@ void keeper_let_go(struct keeper *keeper) {
     target_close(keeper->target);
     keeper->target = NULL;
     keeper->status = (struct target_status){ .state = TARGET_DOWN };
-    keeper->attempt = keeper->reverted = 0;
+    keeper_forget_revert(keeper);
     keeper_forget_judgement(keeper);
     wish_release(keeper->opened);
     keeper->opened = NULL;

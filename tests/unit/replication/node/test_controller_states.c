@@ -15,18 +15,22 @@ static unsigned after(const enum controller_event *events, unsigned count) {
     after((const enum controller_event[]){ __VA_ARGS__ }, \
           sizeof((const enum controller_event[]){ __VA_ARGS__ }) / sizeof(enum controller_event))
 
-START_TEST(every_row_of_the_volume_controller_is_reached) {
+static void reach_every_row(const struct state_table *of) {
     autoarena struct arena *arena = arena_new();
     struct error err;
 
-    ck_assert_msg(state_table_check(table, &err) == 0, "%s", err.message);
-    for (unsigned i = 0; i < table->count; i++) {
-        unsigned state = table->rows[i].state;
+    ck_assert_msg(state_table_check(of, &err) == 0, "%s", err.message);
+    for (unsigned i = 0; i < of->count; i++) {
+        unsigned state = of->rows[i].state;
 
-        ck_assert_ptr_eq(state_table_next(table, &state, table->rows[i].event), &table->rows[i]);
-        ck_assert_uint_eq(state, table->rows[i].next);
+        ck_assert_ptr_eq(state_table_next(of, &state, of->rows[i].event), &of->rows[i]);
+        ck_assert_uint_eq(state, of->rows[i].next);
     }
-    ck_assert_ptr_null(state_table_unreached(table, arena));
+    ck_assert_ptr_null(state_table_unreached(of, arena));
+}
+
+START_TEST(every_row_of_the_volume_controller_is_reached) {
+    reach_every_row(&controller_states);
 }
 END_TEST
 
@@ -96,8 +100,40 @@ START_TEST(a_volume_that_is_reverted_is_served_to_no_client) {
 }
 END_TEST
 
+/* ---- a revert ---- */
+
+START_TEST(every_row_of_a_revert_on_its_node_is_reached) {
+    reach_every_row(&node_revert_states);
+}
+END_TEST
+
+START_TEST(a_revert_begins_with_an_attempt_that_its_document_has) {
+    unsigned state = NODE_REVERT_NONE;
+
+    state_table_next(&node_revert_states, &state, NODE_REVERT_UNKNOWN);
+    state_table_next(&node_revert_states, &state, NODE_REVERT_UNKNOWN);
+    ck_assert_uint_eq(state, NODE_REVERT_ANNOUNCED);
+    for (unsigned i = 0; i < node_revert_states.count; i++) {
+        const struct state_row *row = &node_revert_states.rows[i];
+
+        ck_assert_int_eq(row->action == NODE_REVERT_START, row->next == NODE_REVERT_RUNNING);
+        ck_assert_int_eq(row->action == NODE_REVERT_START, row->event == NODE_REVERT_KNOWN);
+    }
+}
+END_TEST
+
+/* Clients may have written since, for all that this node knows. */
+START_TEST(a_revert_that_is_done_begins_no_more) {
+    for (unsigned event = 0; event < NODE_REVERT_CLOSED; event++)
+        ck_assert_ptr_null(state_table_find(&node_revert_states, NODE_REVERT_DONE, event));
+}
+END_TEST
+
 CHECK_MAIN("controller states", every_row_of_the_volume_controller_is_reached,
            from_every_state_a_volume_controller_can_end, a_stop_that_was_begun_is_finished,
            a_daemon_is_started_for_a_claimed_assignment_alone,
            no_volume_is_served_while_its_forced_recovery_is_evaluated,
-           a_volume_that_is_reverted_is_served_to_no_client)
+           a_volume_that_is_reverted_is_served_to_no_client,
+           every_row_of_a_revert_on_its_node_is_reached,
+           a_revert_begins_with_an_attempt_that_its_document_has,
+           a_revert_that_is_done_begins_no_more)
