@@ -195,4 +195,62 @@ static atomic_uint revert_reached[LENGTH(revert_rows)];
 const struct state_table node_revert_states =
     STATE_TABLE("revert, as its node runs it", NODE_REVERT_NONE, revert_names, revert_events,
                 revert_actions, revert_rows, revert_reached);
+
+/* ---- what is copied or compared ---- */
+
+static const char *const work_names[] = {
+    [REPLICA_WORK_NONE] = "None",
+    [REPLICA_WORK_REBUILD] = "Rebuild",
+    [REPLICA_WORK_SNAPSHOT] = "Snapshot",
+    [REPLICA_WORK_CANCEL] = "Cancel",
+    [REPLICA_WORK_COMPARE] = "Compare",
+};
+
+static const char *const work_events[] = {
+    [REPLICA_WORK_REBUILD_BEGINS] = "rebuild or repair begins",
+    [REPLICA_WORK_SNAPSHOT_BEGINS] = "snapshot begins",
+    [REPLICA_WORK_COMPARE_BEGINS] = "comparison begins",
+    [REPLICA_WORK_WITHDRAWN] = "snapshot withdrawn",
+    [REPLICA_WORK_ENDS] = "ended",
+    [REPLICA_WORK_CLOSED] = "target closed",
+};
+
+static const char *const work_actions[] = {
+    [REPLICA_WORK_CONTINUE] = "-",
+    [REPLICA_WORK_FREE_REBUILD] = "free its place among rebuilds",
+    [REPLICA_WORK_FREE_COMPARE] = "free its place among comparisons",
+};
+
+#define WORK_ROW(STATE, EVENT, NEXT, ACTION, SENTENCE)                                    \
+    { REPLICA_WORK_##STATE, REPLICA_WORK_##EVENT, REPLICA_WORK_##NEXT, REPLICA_WORK_##ACTION, \
+      SENTENCE }
+
+static const struct state_row work_rows[] = {
+    WORK_ROW(NONE, REBUILD_BEGINS, REBUILD, CONTINUE, "A replica is rebuilt or repaired."),
+    WORK_ROW(NONE, SNAPSHOT_BEGINS, SNAPSHOT, CONTINUE, "A snapshot is taken."),
+    WORK_ROW(NONE, COMPARE_BEGINS, COMPARE, CONTINUE, "The replicas are compared."),
+    WORK_ROW(NONE, CLOSED, NONE, CONTINUE, "Nothing is copied or compared."),
+
+    WORK_ROW(REBUILD, ENDS, NONE, FREE_REBUILD, "The replica was rebuilt, or the rebuild failed."),
+    WORK_ROW(REBUILD, CLOSED, NONE, FREE_REBUILD, "The rebuild is abandoned with its target."),
+
+    WORK_ROW(SNAPSHOT, WITHDRAWN, CANCEL, CONTINUE, "The snapshot is wanted no more; it ends."),
+    WORK_ROW(SNAPSHOT, ENDS, NONE, CONTINUE, "The snapshot was taken, or has failed."),
+    WORK_ROW(SNAPSHOT, CLOSED, NONE, CONTINUE, "The snapshot is abandoned with its target."),
+
+    WORK_ROW(CANCEL, ENDS, NONE, CONTINUE, "The snapshot has ended."),
+    WORK_ROW(CANCEL, CLOSED, NONE, CONTINUE, "The snapshot has ended with its target."),
+
+    WORK_ROW(COMPARE, REBUILD_BEGINS, REBUILD, FREE_COMPARE,
+             "A rebuild or repair comes first; comparing goes on behind it."),
+    WORK_ROW(COMPARE, SNAPSHOT_BEGINS, SNAPSHOT, FREE_COMPARE,
+             "A snapshot comes first; comparing goes on behind it."),
+    WORK_ROW(COMPARE, ENDS, NONE, FREE_COMPARE, "The replicas were compared, or cannot be now."),
+    WORK_ROW(COMPARE, CLOSED, NONE, FREE_COMPARE, "The comparison is abandoned with its target."),
+};
+static atomic_uint work_reached[LENGTH(work_rows)];
+
+const struct state_table replica_work_states =
+    STATE_TABLE("copying and comparing of replicas", REPLICA_WORK_NONE, work_names, work_events,
+                work_actions, work_rows, work_reached);
 /* clang-format on */

@@ -90,3 +90,32 @@ enum node_revert_action {
 };
 
 extern const struct state_table node_revert_states;
+
+/* ---- what is copied or compared ---- */
+
+/* One at a time; of some of them there are only so many on a node at once (rebuilds.h), and such a
+ * place is freed by the row that ends it. */
+enum replica_work_state {
+    REPLICA_WORK_NONE,
+    REPLICA_WORK_REBUILD, /* or repair */
+    REPLICA_WORK_SNAPSHOT,
+    REPLICA_WORK_CANCEL, /* of a snapshot that is wanted no more */
+    REPLICA_WORK_COMPARE,
+};
+
+enum replica_work_event {
+    REPLICA_WORK_REBUILD_BEGINS,
+    REPLICA_WORK_SNAPSHOT_BEGINS,
+    REPLICA_WORK_COMPARE_BEGINS,
+    REPLICA_WORK_WITHDRAWN,
+    REPLICA_WORK_ENDS,
+    REPLICA_WORK_CLOSED,
+};
+
+enum replica_work_action {
+    REPLICA_WORK_CONTINUE,
+    REPLICA_WORK_FREE_REBUILD,
+    REPLICA_WORK_FREE_COMPARE,
+};
+
+extern const struct state_table replica_work_states;

@@ -43,15 +43,13 @@ struct keeper {
     int64_t generation; /* that has been made true */
     struct error trouble;
     struct backoff backoff; /* nothing is opened and started before it is due */
-    bool rebuilding;        /* counts among the rebuilds */
+    unsigned work;          /* enum replica_work_state */
     struct rebuild_failures rebuild_failures;
-    bool scrubbing;                      /* counts among the scrubs */
     int64_t scrub_us;                    /* no scrub before that */
     struct target_scrub scrub, scrubbed; /* that goes on, and the last that ended, */
     unsigned resyncs;                    /* of the target, when the one that goes on began */
     char scrubbed_at[SCRUB_TIME_SIZE];   /* then; "": none has */
-    char snapshot[UUID_SIZE];            /* that is being taken; "": none */
-    bool gives_up;                       /* one that is being taken was told to end */
+    char snapshot[UUID_SIZE];            /* that is being taken, or was last */
     struct error snapshot_trouble;
     struct backoff snapshot_backoff; /* none is taken before it is due */
     unsigned revert;                 /* enum node_revert_state, of the target */
@@ -121,6 +119,15 @@ void keeper_judge_served(struct keeper *keeper);
 json_t *keeper_snapshots_json(const struct keeper *keeper);
 /* The daemon copies something. */
 bool keeper_has_job(const struct keeper *keeper);
+
+/* ---- keeper_jobs.c ---- */
+
+/* Changes what is copied or compared. */
+void keeper_take_work(struct keeper *keeper, enum replica_work_event event);
+/* A rebuild or snapshot that the daemon has ended is noted, before another one begins. */
+void keeper_end_jobs(struct keeper *keeper);
+void keeper_end_rebuild(struct keeper *keeper);
+void keeper_end_snapshot(struct keeper *keeper);
 
 /* ---- keeper_gates.c ---- */
 

@@ -9,9 +9,8 @@
 
 /* `failed`: of this replica; NULL: it has not. */
 static void end_rebuild(struct keeper *keeper, const char *replica, const struct error *failed) {
-    if (keeper->rebuilding)
-        rebuilds_end(keeper->settings->rebuilds);
-    keeper->rebuilding = false;
+    if (keeper->work == REPLICA_WORK_REBUILD)
+        keeper_take_work(keeper, REPLICA_WORK_ENDS);
     if (failed)
         rebuild_failures_add(&keeper->rebuild_failures, replica, failed, clock_monotonic_us());
     else
@@ -170,13 +169,6 @@ static int do_change(struct keeper *keeper, struct change *change, struct error 
     return target_scale(keeper->target, change->wanted, change->count, speed, err);
 }
 
-bool keeper_has_job(const struct keeper *keeper) {
-    enum target_job job = keeper->status.job;
-
-    return job == TARGET_REBUILD || job == TARGET_REPAIR || job == TARGET_SNAPSHOT ||
-           job == TARGET_REVERT;
-}
-
 static bool job_failed(const struct keeper *keeper) {
     return keeper->status.job != TARGET_REBUILT && keeper->status.job != TARGET_REPAIRED;
 }
@@ -195,17 +187,17 @@ static void begin_change(struct keeper *keeper, struct change *change) {
         log_warning(NULL, "replicas are not as wanted", "volume_id", keeper->uid, "replica_id",
                     subject_of(change), "reason", err.message, NULL);
         end_rebuild(keeper, subject_of(change), &err);
-    } else if (!keeper->rebuilding)
+    } else if (keeper->work != REPLICA_WORK_REBUILD)
         rebuild_failures_forget(&keeper->rebuild_failures, "");
     keeper_look(keeper);
-    if (keeper->rebuilding && !keeper_has_job(keeper))
+    if (keeper->work == REPLICA_WORK_REBUILD && !keeper_has_job(keeper))
         end_rebuild(keeper, subject_of(change), NULL);
-    if (keeper->rebuilding)
+    if (keeper->work == REPLICA_WORK_REBUILD)
         log_info(NULL, change->damaged ? "replica is repaired" : "replica is rebuilt", "volume_id",
                  keeper->uid, "replica_id", keeper->status.job_replica, NULL);
 }
 
-static void end_job(struct keeper *keeper) {
+void keeper_end_rebuild(struct keeper *keeper) {
     const char *replica = keeper->status.job_replica;
 
     end_rebuild(keeper, replica ? replica : "",
@@ -223,8 +215,7 @@ void keeper_mend(struct keeper *keeper) {
     struct change change;
     bool copies;
 
-    if (keeper->rebuilding && !keeper_has_job(keeper))
-        end_job(keeper);
+    keeper_end_jobs(keeper);
     if (keeper_has_job(keeper))
         return;
     change = find_change(keeper);
@@ -237,6 +228,7 @@ void keeper_mend(struct keeper *keeper) {
     copies = change.missing >= 0 || change.damaged;
     if ((!copies && !change.surplus) || (copies && !rebuilds_begin(keeper->settings->rebuilds)))
         return;
-    keeper->rebuilding = copies;
+    if (copies)
+        keeper_take_work(keeper, REPLICA_WORK_REBUILD_BEGINS);
     begin_change(keeper, &change);
 }

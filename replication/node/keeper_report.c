@@ -50,7 +50,8 @@ static struct target_health health_of(const struct keeper *keeper, struct arena 
 
 void keeper_report(struct keeper *keeper) {
     autoarena struct arena *arena = arena_new();
-    struct target_scrub scrub = keeper->scrubbing ? keeper->scrub : keeper->scrubbed;
+    bool compares = keeper->work == REPLICA_WORK_COMPARE;
+    struct target_scrub scrub = compares ? keeper->scrub : keeper->scrubbed;
     const struct target_health health = health_of(keeper, arena);
     struct target_text text = {
         .wish = keeper->wish,
@@ -63,7 +64,7 @@ void keeper_report(struct keeper *keeper) {
         .host = keeper->settings->gates ? keeper->settings->gates->host : NULL,
         .ports = keeper->ports,
         .scrub = &scrub,
-        .scrubs = keeper->scrubbing,
+        .scrubs = compares,
         .scrubbed_at = keeper->scrubbed_at,
         .attempt = keeper->attempt,
         .reverted = keeper->revert == NODE_REVERT_DONE &&
@@ -78,7 +79,7 @@ void keeper_report(struct keeper *keeper) {
     keeper->phase = health.volume.phase;
     reports_put(keeper->settings->reports, WISH_VOLUME, keeper->uid,
                 target_text(arena, &text, true), target_text(arena, &text, false),
-                keeper->scrubbing || keeper_has_job(keeper));
+                compares || keeper_has_job(keeper));
 }
 
 void keeper_report_none(const struct keeper_settings *settings, const struct wish *wish) {

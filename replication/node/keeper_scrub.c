@@ -27,9 +27,8 @@ void keeper_scrub_soon(struct keeper *keeper) {
 }
 
 void keeper_scrub_end(struct keeper *keeper) {
-    if (keeper->scrubbing)
-        rebuilds_end(keeper->settings->scrubs);
-    keeper->scrubbing = false;
+    if (keeper->work == REPLICA_WORK_COMPARE)
+        keeper_take_work(keeper, REPLICA_WORK_ENDS);
 }
 
 /* There is something to compare, and nothing better to do.  Voters that may lack a write are
@@ -52,10 +51,10 @@ static void heed_resync(struct keeper *keeper) {
 }
 
 static bool begin(struct keeper *keeper) {
-    if (!keeper->scrubbing)
-        keeper->scrubbing =
-            clock_monotonic_us() >= keeper->scrub_us && rebuilds_begin(keeper->settings->scrubs);
-    return keeper->scrubbing;
+    if (keeper->work != REPLICA_WORK_COMPARE && clock_monotonic_us() >= keeper->scrub_us &&
+        rebuilds_begin(keeper->settings->scrubs))
+        keeper_take_work(keeper, REPLICA_WORK_COMPARE_BEGINS);
+    return keeper->work == REPLICA_WORK_COMPARE;
 }
 
 static void note_time(char ret[SCRUB_TIME_SIZE]) {

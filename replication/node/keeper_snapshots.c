@@ -41,15 +41,15 @@ static int64_t size_of(const struct keeper *keeper, const char *uid) {
 }
 
 int keeper_give_up_snapshot(struct keeper *keeper, struct error *err) {
-    if (keeper->status.job != TARGET_SNAPSHOT) {
-        keeper->gives_up = false;
+    bool cancels = keeper->work == REPLICA_WORK_CANCEL;
+
+    if (keeper->status.job != TARGET_SNAPSHOT || (!cancels && wanted(keeper, keeper->snapshot)))
         return 0;
-    }
-    if (keeper->snapshot[0] && wanted(keeper, keeper->snapshot))
-        return 0;
-    if (!keeper->gives_up && target_rebuild_stop(keeper->target, err) < 0)
+    if (cancels)
+        return 1;
+    if (target_rebuild_stop(keeper->target, err) < 0)
         return -1;
-    keeper->gives_up = true;
+    keeper_take_work(keeper, REPLICA_WORK_WITHDRAWN);
     return 1;
 }
 
@@ -61,16 +61,13 @@ static void note_failure(struct keeper *keeper, const struct error *why) {
     keeper->snapshot_trouble = *why;
 }
 
-static void hear_end(struct keeper *keeper) {
-    if (!keeper->snapshot[0] || keeper->status.job == TARGET_SNAPSHOT)
-        return;
+void keeper_end_snapshot(struct keeper *keeper) {
     if (keeper->status.job == TARGET_SNAPSHOT_FAILED && wanted(keeper, keeper->snapshot)) {
         note_failure(keeper, &keeper->status.job_error);
     } else {
         backoff_reset(&keeper->snapshot_backoff);
         keeper->snapshot_trouble = (struct error){ 0 };
     }
-    keeper->snapshot[0] = '\0';
 }
 
 static void begin(struct keeper *keeper, const char *uid) {
@@ -82,15 +79,17 @@ static void begin(struct keeper *keeper, const char *uid) {
                     "reason", err.message, NULL);
         note_failure(keeper, &err);
     }
-    if (outcome > 0)
+    if (outcome > 0) {
+        keeper_take_work(keeper, REPLICA_WORK_SNAPSHOT_BEGINS);
         snprintf(keeper->snapshot, sizeof(keeper->snapshot), "%s", uid);
+    }
     keeper_look(keeper);
 }
 
 void keeper_snap(struct keeper *keeper) {
     const struct wish_volume *volume = &keeper->wish->volume;
 
-    hear_end(keeper);
+    keeper_end_jobs(keeper);
     if (keeper_has_job(keeper) || backoff_waits(&keeper->snapshot_backoff, clock_monotonic_us()))
         return;
     for (unsigned i = 0; i < volume->snapshot_count; i++) {

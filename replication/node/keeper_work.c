@@ -6,7 +6,6 @@
 #include "replication/engine/daemon.h"
 #include "replication/node/hanging.h"
 #include "replication/node/keeper_paper.h"
-#include "replication/node/rebuilds.h"
 #include "replication/node/sessions.h"
 
 #include <string.h>
@@ -121,10 +120,7 @@ static int open_target(struct keeper *keeper, struct error *err) {
 void keeper_let_go(struct keeper *keeper) {
     if (!keeper->target)
         return;
-    if (keeper->rebuilding)
-        rebuilds_end(keeper->settings->rebuilds);
-    keeper->rebuilding = false;
-    keeper_scrub_end(keeper);
+    keeper_take_work(keeper, REPLICA_WORK_CLOSED);
     keeper->scrub = (struct target_scrub){ 0 };
     target_close(keeper->target);
     keeper->target = NULL;
@@ -367,7 +363,7 @@ static void note_trouble(struct keeper *keeper, const struct error *err) {
 }
 
 static bool is_busy(const struct keeper *keeper, int outcome) {
-    return outcome > 0 || keeper_has_job(keeper) || keeper->scrubbing;
+    return outcome > 0 || keeper_has_job(keeper) || keeper->work == REPLICA_WORK_COMPARE;
 }
 
 static int step(struct keeper *keeper, struct error *err) {

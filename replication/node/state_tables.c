@@ -6,10 +6,7 @@
 #include "replication/node/forced_recovery.h"
 #include "replication/node/pool_states.h"
 
-const struct state_table *const node_tables[] = { &pool_states,
-                                                  &controller_states,
-                                                  &node_revert_states,
-                                                  &forced_states,
-                                                  &target_phases,
-                                                  &job_states,
-                                                  NULL };
+const struct state_table *const node_tables[] = { &pool_states,         &controller_states,
+                                                  &replica_work_states, &node_revert_states,
+                                                  &forced_states,       &target_phases,
+                                                  &job_states,          NULL };

@@ -129,6 +129,35 @@ START_TEST(a_revert_that_is_done_begins_no_more) {
 }
 END_TEST
 
+/* ---- what is copied or compared ---- */
+
+START_TEST(every_row_of_copying_and_comparing_is_reached) {
+    reach_every_row(&replica_work_states);
+}
+END_TEST
+
+START_TEST(whatever_happens_each_place_on_the_node_is_freed_once) {
+    unsigned state = REPLICA_WORK_NONE;
+    int rebuilds = 0, comparisons = 0;
+
+    srand(7);
+    for (unsigned i = 0; i < 10000; i++) {
+        unsigned event = (unsigned)rand() % replica_work_states.event_count;
+        const struct state_row *row = state_table_find(&replica_work_states, state, event);
+
+        if (!row)
+            continue;
+        state_table_next(&replica_work_states, &state, event);
+        rebuilds +=
+            (event == REPLICA_WORK_REBUILD_BEGINS) - (row->action == REPLICA_WORK_FREE_REBUILD);
+        comparisons +=
+            (event == REPLICA_WORK_COMPARE_BEGINS) - (row->action == REPLICA_WORK_FREE_COMPARE);
+        ck_assert_int_eq(rebuilds, state == REPLICA_WORK_REBUILD);
+        ck_assert_int_eq(comparisons, state == REPLICA_WORK_COMPARE);
+    }
+}
+END_TEST
+
 CHECK_MAIN("controller states", every_row_of_the_volume_controller_is_reached,
            from_every_state_a_volume_controller_can_end, a_stop_that_was_begun_is_finished,
            a_daemon_is_started_for_a_claimed_assignment_alone,
@@ -136,4 +165,5 @@ CHECK_MAIN("controller states", every_row_of_the_volume_controller_is_reached,
            a_volume_that_is_reverted_is_served_to_no_client,
            every_row_of_a_revert_on_its_node_is_reached,
            a_revert_begins_with_an_attempt_that_its_document_has,
-           a_revert_that_is_done_begins_no_more)
+           a_revert_that_is_done_begins_no_more, every_row_of_copying_and_comparing_is_reached,
+           whatever_happens_each_place_on_the_node_is_freed_once)

@@ -609,6 +609,33 @@ START_TEST(what_is_wanted_no_more_is_not_taken_when_the_document_is_true) {
 }
 END_TEST
 
+static bool is_copied(unsigned i) {
+    const json_t *list = json_object_get(told(VOLUME), "replicaStatuses");
+
+    return json_object_get(json_array_get(list, i), "totalBytes") != NULL;
+}
+
+/* Its place among the rebuilds of the node is free for another volume's. */
+START_TEST(a_rebuild_has_ended_before_a_snapshot_begins) {
+    settings.rebuild_speed = 4 * STRIDE;
+    ck_assert(targets_stop(targets, 60000));
+    targets = targets_new(&settings);
+    serve();
+    ck_assert_int_eq(unlink(arena_join(arena, paths[2], "/", uids[2], "/data", NULL)), 0);
+    while (strcmp(mode_told(2), "Rebuilding") != 0)
+        poll(NULL, 0, 5);
+    ck_assert(!rebuilds_begin(settings.rebuilds));
+    want_snapshot(SNAPSHOT);
+    while (strcmp(mode_told(2), "Healthy") != 0 || is_copied(2))
+        poll(NULL, 0, 5);
+    ck_assert(rebuilds_begin(settings.rebuilds));
+    rebuilds_end(settings.rebuilds);
+    ck_assert_str_eq(json_text_of(snapshot_told(), "phase"), "Pending");
+    await_snapshot();
+    assert_well();
+}
+END_TEST
+
 START_TEST(who_serves_for_nobody_does_not_say_where) {
     json_t *document = volume_document(NODE, "64Mi", version++);
 
@@ -1513,7 +1540,8 @@ CHECK_MAIN_WITH(
     a_volume_with_blocks_without_a_majority_is_degraded_until_they_have_one,
     a_snapshot_is_taken_once_while_clients_write,
     what_is_wanted_no_more_is_not_taken_when_the_document_is_true,
-    who_serves_for_nobody_does_not_say_where, a_volume_is_put_back_and_nobody_is_let_in_before,
+    a_rebuild_has_ended_before_a_snapshot_begins, who_serves_for_nobody_does_not_say_where,
+    a_volume_is_put_back_and_nobody_is_let_in_before,
     a_revert_is_begun_when_its_document_knows_of_it, whoever_dies_a_revert_comes_to_its_end,
     a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
     one_that_hangs_holds_up_no_other, a_pool_that_hangs_costs_its_replica_alone,
