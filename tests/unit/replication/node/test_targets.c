@@ -291,6 +291,7 @@ START_TEST(a_daemon_outlives_the_agent_and_is_found_without_the_api) {
     ck_assert(targets_stop(targets, 60000));
     ck_assert(checker_write(&checker, 30));
 
+    settings.rebuild_speed = 8 * STRIDE; /* a mode that lasts is reported */
     targets = targets_new(&settings);
     targets_adopt(targets);
     ck_assert_int_eq(unlink(arena_join(arena, paths[1], "/", uids[1], "/data", NULL)), 0);
