@@ -5,13 +5,13 @@
 #include "common/arena.h"
 #include "compute/agent.h"
 #include "compute/hypervisor.h"
-#include "compute/patience.h"
+#include "compute/timed_hypervisor.h"
 #include "db/db.h"
 #include "identity/own_user.h"
 #include "ledger/service.h"
 
-#define AGENT                  "compute_agent"
-#define HYPERVISOR_PATIENCE_MS 5000
+#define AGENT                 "compute_agent"
+#define HYPERVISOR_TIMEOUT_MS 5000
 
 #ifdef HAVE_LIBVIRT
 /* The built-in agent is known before messages move: an extend that a crash cut off must find it
@@ -67,7 +67,7 @@ int part_agent_start(struct parts *parts, struct error *err) {
         return -1;
     settings.user = parts->agent_user;
     settings.volume_url = part_volume_url(parts, AGENT, parts->agent_user);
-    parts->hypervisor = patience_new(libvirt, HYPERVISOR_PATIENCE_MS);
+    parts->hypervisor = timed_hypervisor_new(libvirt, HYPERVISOR_TIMEOUT_MS);
     settings.hypervisor = parts->hypervisor;
     if (register_agent(parts, &settings, err) < 0 || agent_start(&settings, &agent, err) < 0)
         return -1;

@@ -5,14 +5,14 @@
 #include "common/heap.h"
 #include "common/worker.h"
 #include "compute/assist.h"
+#include "compute/domain_resumer.h"
 #include "compute/event.h"
-#include "compute/guard.h"
+#include "compute/event_authorization.h"
+#include "compute/guard_cleaner.h"
 #include "compute/job.h"
 #include "compute/limits.h"
 #include "compute/reply.h"
 #include "compute/report.h"
-#include "compute/reviver.h"
-#include "compute/tidy.h"
 #include "compute/trim.h"
 #include "compute/versions.h"
 #include "http/origin.h"
@@ -23,48 +23,48 @@
 #include <string.h>
 #include <sys/queue.h>
 
-/* What a request asks of the hypervisor, which may be slow to answer: the server's thread does not
- * wait for it. */
+/* A request that blocks on the hypervisor, which may respond slowly: a worker processes it, so that
+ * the server's thread is not blocked. */
 struct task {
-    void *(*read)(struct http_exchange *exchange, struct error *err); /* NULL: err refuses it */
+    void *(*read)(struct http_exchange *exchange, struct error *err); /* NULL: refused with err */
     void (*answer)(const struct agent *agent, void *request);
-    bool looks; /* at one guest, which may take long */
+    bool queries; /* queries a guest, which may take long */
 };
 
-/* Lives in its exchange's arena until the answer. */
+/* Lives in its exchange's arena until the reply. */
 struct waiting {
     LIST_ENTRY(waiting) next;
     const struct task *task;
     struct agent *agent;
     struct http_exchange *exchange;
-    void *request; /* what was read of it */
+    void *request; /* result of task->read */
 };
 
 /*
- * Three pools: a resize may keep its thread for long, and so may a look at one guest; neither
- * events nor heartbeats may wait behind these.
+ * Three pools: a resize and a query of a guest may each occupy their thread for long; neither
+ * events nor heartbeats may be queued behind them.
  */
 struct agent {
     struct hypervisor *hypervisor;
     const struct http_origin *origin;
     const struct authtoken *authtoken;
     const char *own_url;
-    struct worker_pool *front; /* events and heartbeats */
-    struct worker_pool *looks; /* at the disks of assisted snapshots and trims */
+    struct worker_pool *front;   /* events and heartbeats */
+    struct worker_pool *queries; /* queries of disks for assisted snapshots and trims */
     struct jobs *jobs;
     struct assists *assists;
     struct trims *trims;
     struct reporter *reporter;
-    struct tidier *tidier;
+    struct cleaner *cleaner;
     struct limiter *limiter;
-    struct reviver *reviver; /* NULL: guests stay stopped */
+    struct resumer *resumer; /* NULL: stopped guests are not resumed */
     pthread_mutex_t lock;    /* guards `waiting` */
     LIST_HEAD(waiting_list, waiting)
-    waiting; /* every exchange must be answered, also at the end */
+    waiting; /* every exchange must be answered, also at shutdown */
 };
 
 #define FRONT_THREADS 2
-#define LOOK_THREADS  2
+#define QUERY_THREADS 2
 
 static void show_list(struct agent *agent, struct http_exchange *exchange) {
     versions_reply_list(exchange, agent->own_url);
@@ -74,7 +74,7 @@ static void show_one(struct agent *agent, struct http_exchange *exchange) {
     versions_reply_one(exchange, agent->own_url);
 }
 
-/* From now on whoever runs it answers. */
+/* From here on the worker that runs it replies. */
 static void run(void *arg) {
     struct waiting *waiting = arg;
     struct agent *agent = waiting->agent;
@@ -99,14 +99,14 @@ static void begin(void *arg, struct http_exchange *exchange) {
     pthread_mutex_lock(&agent->lock);
     LIST_INSERT_HEAD(&agent->waiting, waiting, next);
     pthread_mutex_unlock(&agent->lock);
-    worker_pool_put(waiting->task->looks ? agent->looks : agent->front, &item);
+    worker_pool_put(waiting->task->queries ? agent->queries : agent->front, &item);
 }
 
-static void let_in(struct agent *agent, struct http_exchange *exchange, const struct task *task) {
+static void dispatch(struct agent *agent, struct http_exchange *exchange, const struct task *task) {
     struct waiting *waiting = arena_alloc(exchange->arena, sizeof(*waiting));
 
     *waiting = (struct waiting){ .task = task, .agent = agent, .exchange = exchange };
-    guard_pass(agent->authtoken, exchange, begin, waiting);
+    event_authorize(agent->authtoken, exchange, begin, waiting);
 }
 
 static void *read_events(struct http_exchange *exchange, struct error *err) {
@@ -144,7 +144,7 @@ static const struct task task_trim = { read_trim, answer_trim, true };
 
 static const struct agent_route {
     const char *method;
-    const char *path; /* "{…}" stands for any one segment */
+    const char *path; /* "{…}" matches any one segment */
     void (*show)(struct agent *agent, struct http_exchange *exchange);
     const struct task *task; /* or this */
 } routes[] = {
@@ -165,7 +165,7 @@ static void answer(struct agent *agent, struct http_exchange *exchange,
     if (route->show)
         route->show(agent, exchange);
     else
-        let_in(agent, exchange, route->task);
+        dispatch(agent, exchange, route->task);
 }
 
 static bool path_matches(const char *pattern, const char *path) {
@@ -193,7 +193,7 @@ static void add_request_id(struct http_exchange *exchange) {
     http_add_header(exchange, "X-Compute-Request-Id", id);
 }
 
-/* What is wrong with it whatever it asks for. */
+/* Checks that apply to every request. */
 static int check_request(const struct agent *agent, const struct http_exchange *exchange,
                          struct error *err) {
     const char *why = agent->origin ? http_origin_fault(exchange, agent->origin) : NULL;
@@ -243,7 +243,7 @@ static int64_t heartbeat_ms(const struct agent_settings *settings) {
     return or_default(settings->heartbeat_s, 10) * 1000;
 }
 
-/* What is asked for by events: disks that grow, snapshots, trims; each volume has one at a time. */
+/* Work that requests start: extends, snapshots, trims; one at a time for each volume. */
 static void start_work(struct agent *agent, const struct agent_settings *settings,
                        struct client api) {
     const struct job_settings jobs = {
@@ -262,7 +262,7 @@ static void start_work(struct agent *agent, const struct agent_settings *setting
         .retry_ms = jobs.retry_ms,
         .busy_ms = jobs.busy_ms,
         .unreachable_ms = jobs.unreachable_ms,
-        .apart_ms = 300000,
+        .set_timeout_ms = 300000,
     };
     struct trim_settings trims = {
         .hypervisor = jobs.hypervisor,
@@ -279,7 +279,7 @@ static void start_work(struct agent *agent, const struct agent_settings *setting
     agent->trims = trims_new(&trims);
 }
 
-/* What goes on by itself. */
+/* Periodic work. */
 static void start_rounds(struct agent *agent, const struct agent_settings *settings,
                          struct client api) {
     const struct reporter_settings reporter = {
@@ -297,17 +297,17 @@ static void start_rounds(struct agent *agent, const struct agent_settings *setti
         .host = settings->host,
         .pause_ms = heartbeat_ms(settings),
     };
-    const struct reviver_settings reviver = {
+    const struct resumer_settings resumer = {
         .hypervisor = settings->hypervisor,
         .api = api,
         .pause_ms = heartbeat_ms(settings),
     };
 
     agent->reporter = reporter_new(&reporter);
-    agent->tidier = tidier_new(settings->hypervisor, retry_ms(settings));
+    agent->cleaner = guard_cleaner_new(settings->hypervisor, retry_ms(settings));
     agent->limiter = limiter_new(&limiter);
     if (settings->resumes)
-        agent->reviver = reviver_new(&reviver);
+        agent->resumer = resumer_new(&resumer);
 }
 
 int agent_start(const struct agent_settings *settings, struct agent **ret, struct error *err) {
@@ -327,7 +327,7 @@ int agent_start(const struct agent_settings *settings, struct agent **ret, struc
     pthread_mutex_init(&agent->lock, NULL);
     LIST_INIT(&agent->waiting);
     agent->front = worker_pool_new("compute", FRONT_THREADS);
-    agent->looks = worker_pool_new("look", LOOK_THREADS);
+    agent->queries = worker_pool_new("query", QUERY_THREADS);
     start_work(agent, settings, api);
     start_rounds(agent, settings, api);
     *ret = agent;
@@ -351,13 +351,13 @@ static void refuse_waiting(struct agent *agent) {
 
 void agent_stop(struct agent *agent) {
     worker_pool_stop(agent->front);
-    worker_pool_stop(agent->looks);
+    worker_pool_stop(agent->queries);
     refuse_waiting(agent);
     reporter_free(agent->reporter);
-    tidier_free(agent->tidier);
+    guard_cleaner_free(agent->cleaner);
     limiter_free(agent->limiter);
-    if (agent->reviver)
-        reviver_free(agent->reviver);
+    if (agent->resumer)
+        resumer_free(agent->resumer);
     jobs_stop(agent->jobs);
     assists_free(agent->assists);
     trims_free(agent->trims);

@@ -1,4 +1,4 @@
-/* What an agent is told by its configuration. */
+/* Options of the agent. */
 #include "compute/agent.h"
 
 #define SECTION "compute_agent"
@@ -13,19 +13,20 @@ const struct option agent_options[] = {
     { .section = SECTION,
       .key = "host",
       .type = OPTION_TEXT,
-      .help = "Name of this hypervisor host as the connectors of its instances say it. Unset: the "
-              "machine's name." },
+      .help =
+          "Name of this hypervisor host as in the connectors of its instances. Unset: the machine's "
+          "name." },
     { .section = SECTION,
       .key = "libvirt_uri",
       .type = OPTION_TEXT,
       .fallback = "qemu:///system",
-      .help = "Where libvirt answers." },
+      .help = "Connection URI of libvirt." },
     { .section = SECTION,
       .key = "volume_endpoint",
       .type = OPTION_TEXT,
       .fallback = "http://127.0.0.1:8776/v3",
       .help = "Root of the volume API, with /v3. Not given, with a user in section service_user: "
-              "what the catalog says of volumev3 or block-storage." },
+              "the catalog's endpoint of volumev3 or block-storage." },
     { .section = SECTION,
       .key = "volume_token",
       .type = OPTION_TEXT,
@@ -57,20 +58,21 @@ const struct option agent_options[] = {
       .fallback = "4",
       .min = 1,
       .max = 64,
-      .help = "How many volumes are worked on at once." },
+      .help = "How many volumes are processed concurrently." },
     { .section = SECTION,
       .key = "heartbeat_interval",
       .type = OPTION_SECONDS,
       .fallback = "10",
       .min = 1,
       .max = 3600,
-      .help = "Seconds between two heartbeats to the volume API, and between two looks at what the "
-              "disks of this host are to be limited to." },
+      .help =
+          "Seconds between two heartbeats to the volume API, and between two updates of the I/O "
+          "limits of this host's disks." },
     { .section = SECTION,
       .key = "resume_guests",
       .type = OPTION_BOOL,
       .fallback = "true",
       .help = "Whether domains that libvirt has paused for an I/O error of a volume over NBD are "
-              "resumed when its server is there again; looked for as often." },
+              "resumed when its server is available again; checked at the same interval." },
     OPTIONS_END,
 };

@@ -5,7 +5,7 @@
 #include "common/words.h"
 #include "compute/reply.h"
 #include "compute/request.h"
-#include "compute/together.h"
+#include "compute/snapshot_set.h"
 #include "compute/versions.h"
 #include "json/json.h"
 
@@ -17,15 +17,15 @@
 
 struct assist_request {
     struct http_exchange *exchange;
-    const char *id; /* as sent with a create, for the answer */
+    const char *id; /* as sent in a create request, for the reply */
     struct assist assist;
 };
 
 static const char *const types[] = { "qcow2", NULL };
 
-/* ---- names of files ---- */
+/* ---- file names ---- */
 
-/* All of them are of one volume, which is that of the first. */
+/* All names must belong to one volume, that of the first. */
 static int copy_name(char ret[OVERLAY_NAME_SIZE], const char *name, const char *first,
                      const char *field, struct error *err) {
     char shown[FIELD_SHOWN_SIZE];
@@ -35,8 +35,7 @@ static int copy_name(char ret[OVERLAY_NAME_SIZE], const char *name, const char *
     if (!overlay_name_fits(name) || !overlay_names_agree(name, first))
         return error_set(
             err, ERROR_BAD_REQUEST,
-            "Invalid input for field/attribute %s. Value: %s. It is no plain name of a "
-            "file of the volume.",
+            "Invalid input for field/attribute %s. Value: %s. It is not the plain name of a file of the volume.",
             field, field_show(shown, name));
     snprintf(ret, OVERLAY_NAME_SIZE, "%s", name);
     return 0;
@@ -74,13 +73,13 @@ static const struct field create_info_fields[] = {
     FIELD_WORD(struct create_info, type, "type", FIELD_REQUIRED, types),
     FIELD_TEXT(struct create_info, new_file, "new_file", FIELD_REQUIRED, 1, 255),
     FIELD_TEXT(struct create_info, id, "id", 0, 1, 255),
-    FIELD_LIST(struct create_info, together, TOGETHER, 0, 2, TOGETHER_MOST),
+    FIELD_LIST(struct create_info, together, TOGETHER, 0, 2, SNAPSHOT_SET_MOST),
     FIELDS_END,
 };
 
-/* Different ids, its own among them. */
-static int read_together(struct assist *assist, const json_t *list, struct arena *arena,
-                         struct error *err) {
+/* Unique ids that include the snapshot's own. */
+static int read_set(struct assist *assist, const json_t *list, struct arena *arena,
+                    struct error *err) {
     size_t count = json_array_size(list);
     const char **ids = arena_alloc(arena, (count + 1) * sizeof(*ids));
 
@@ -90,17 +89,17 @@ static int read_together(struct assist *assist, const json_t *list, struct arena
 
         if (!text || !uuid_parse(text, id) || words_have(ids, i, id))
             return error_set(err, ERROR_BAD_REQUEST,
-                             "Invalid input for field/attribute " TOGETHER ". Element %zu is not "
-                             "the UUID of one more snapshot.",
+                             "Invalid input for field/attribute " TOGETHER
+                             ". Element %zu is not the UUID of another snapshot.",
                              i);
         ids[i] = id;
     }
     if (count > 0 && !words_have(ids, count, assist->snapshot_id))
         return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid input for field/attribute " TOGETHER ". It has not the "
-                         "snapshot_id.");
-    assist->together = ids;
-    assist->together_count = (unsigned)count;
+                         "Invalid input for field/attribute " TOGETHER
+                         ". It does not contain the snapshot_id.");
+    assist->set_ids = ids;
+    assist->set_count = (unsigned)count;
     return 0;
 }
 
@@ -132,7 +131,7 @@ static int read_create(struct assist_request *request, const json_t *root, struc
     assist->volume_id = snapshot.volume_id;
     assist->snapshot_id = info.snapshot_id;
     request->id = info.id;
-    if (read_together(assist, info.together, arena, err) < 0)
+    if (read_set(assist, info.together, arena, err) < 0)
         return -1;
     return copy_name(assist->change.new_file, info.new_file, info.new_file, "new_file", err);
 }
@@ -153,7 +152,7 @@ struct delete_info {
     const char *volume_id, *type, *file_to_merge, *merge_target;
 };
 
-/* What else a service sends along means nothing here. */
+/* Other fields that a service sends are ignored. */
 static const struct field delete_info_fields[] = {
     FIELD_UUID(struct delete_info, volume_id, "volume_id", FIELD_REQUIRED),
     FIELD_WORD(struct delete_info, type, "type", FIELD_REQUIRED, types),
@@ -164,7 +163,7 @@ static const struct field delete_info_fields[] = {
     FIELDS_END,
 };
 
-/* The only parameter that means anything; NULL: it is missing, there twice or malformed. */
+/* The value of the only known parameter; NULL: missing, repeated or malformed. */
 static const char *find_delete_info(const struct http_exchange *exchange, struct error *err) {
     const char *query = exchange->query, *found = NULL;
     size_t length, found_length = 0;
@@ -175,7 +174,7 @@ static const char *find_delete_info(const struct http_exchange *exchange, struct
         if (strncmp(query, DELETE_INFO "=", strlen(DELETE_INFO "=")) != 0)
             continue;
         if (found) {
-            error_set(err, ERROR_BAD_REQUEST, DELETE_INFO " is there more than once.");
+            error_set(err, ERROR_BAD_REQUEST, DELETE_INFO " is given more than once.");
             return NULL;
         }
         found = query + strlen(DELETE_INFO "=");
@@ -217,7 +216,7 @@ struct assist_request *assist_read_delete(struct http_exchange *exchange, struct
     if (!request)
         return NULL;
     if (!uuid_parse(id, snapshot_id)) {
-        error_set(err, ERROR_BAD_REQUEST, "The snapshot's id in the path is no UUID.");
+        error_set(err, ERROR_BAD_REQUEST, "The snapshot's id in the path is not a UUID.");
         return NULL;
     }
     request->assist.snapshot_id = snapshot_id;
@@ -225,7 +224,7 @@ struct assist_request *assist_read_delete(struct http_exchange *exchange, struct
     return text && read_delete(request, text, err) == 0 ? request : NULL;
 }
 
-/* ---- the answer ---- */
+/* ---- the reply ---- */
 
 static void reply_create(const struct assist_request *request) {
     struct json_out out;
@@ -254,15 +253,15 @@ void assist_answer(struct assist_request *request, struct hypervisor *hypervisor
                                .change = &assist->change };
     struct error err = { 0 };
 
-    switch (overlay_look(&overlay, request->exchange->arena, &err)) {
+    switch (overlay_check(&overlay, request->exchange->arena, &err)) {
     case OVERLAY_FAILED:
         refuse(request, ERROR_BAD_REQUEST, &err);
         return;
     case OVERLAY_UNREACHABLE:
         refuse(request, ERROR_UNAVAILABLE, &err);
         return;
-    case OVERLAY_GONE: /* libvirt answers before it has found its guests again: the job waits */
-    case OVERLAY_APART:
+    case OVERLAY_GONE: /* libvirt responds before it has loaded its domains: the job waits */
+    case OVERLAY_SET_INCOMPLETE:
     case OVERLAY_BUSY:
     case OVERLAY_MOVES:
     case OVERLAY_RUNS:

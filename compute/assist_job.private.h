@@ -1,5 +1,5 @@
 /*
- * The jobs on snapshots below guests, as they know of each other (compute/assist_job.h).
+ * The snapshot jobs and their shared list (compute/assist_job.h).
  */
 #pragma once
 
@@ -7,7 +7,7 @@
 #include "common/worker.h"
 #include "compute/assist_job.h"
 #include "compute/round.h"
-#include "compute/together.h"
+#include "compute/snapshot_set.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -24,47 +24,48 @@ struct assist_job {
     char instance_uuid[UUID_SIZE]; /* "": any */
     char request_id[REQUEST_ID_ROOM];
     struct overlay_change change;
-    struct together together;
+    struct snapshot_set set;
     struct log_context log; /* request_id: the same, or NULL */
     struct work_item item;
-    /* assists->lock guards these. */
-    bool again;   /* it was asked for again */
-    bool carried; /* another job is at it for this one just now */
-    bool over;    /* it has failed, and says so */
+    /* guarded by assists->lock: */
+    bool again;    /* requested again */
+    bool included; /* included in the change of another job at the moment */
+    bool failed;   /* failed, and reports so */
 
-    /* The round's alone: rounds of a job never overlap. */
-    enum verdict verdict; /* of this round: a report that did not get through is not sent again
-                             without another look */
-    bool begun;           /* the job on the disk is, or was, ours */
-    unsigned vanished;    /* looks since it was seen last */
+    /* used by the job's rounds only, which never overlap: */
+    enum verdict verdict; /* of this round: a report that failed is not repeated without a new
+                           * check */
+    bool begun;           /* this job has started the block job */
+    unsigned vanished;    /* checks since the block job was last seen */
     struct round_pace pace;
-    unsigned percent, told; /* how far it is, and what was reported of it */
-    int64_t told_us;        /* when; 0: never */
+    unsigned percent, reported; /* progress, and the last reported progress */
+    int64_t reported_us;        /* time of that report; 0: none */
 };
 
 LIST_HEAD(assist_jobs, assist_job);
 
 struct assists {
     struct assist_settings settings;
-    pthread_mutex_t lock; /* guards the list, its count, what jobs say of it */
+    pthread_mutex_t lock; /* guards the list, its count and the jobs' shared fields */
     struct assist_jobs jobs;
     unsigned count;
 };
 
-/* With the lock. */
+/* The caller holds the lock. */
 struct assist_job *assist_find(struct assists *assists, const char *snapshot_id);
 
 /*
- * Those that go together with the job, for it alone until assist_let_others_go(): `ret` has room
- * for them, all that is in them is of the arena.  How many there are; fewer than there should be
- * when one was not asked for, or has failed.
+ * Includes the other jobs of the set in the change of `job`, until assist_release_others(): `ret`
+ * has space for them, and their data is in the arena.  Returns their number; fewer than the set has
+ * when one is not requested yet or has failed.
  */
-unsigned assist_carry_others(struct assist_job *job, struct arena *arena, struct together_one *ret);
-void assist_let_others_go(struct assist_job *job);
-/* Not while another job is at it: then what that has done has to be seen first. */
+unsigned assist_include_others(struct assist_job *job, struct arena *arena,
+                               struct snapshot_member *ret);
+void assist_release_others(struct assist_job *job);
+/* False while another job includes this one: the result of that change has to be checked first. */
 bool assist_may_fail(struct assist_job *job);
 
-/* A round of the job; `arg` is it. */
+/* A round of the job `arg`. */
 void assist_run(void *arg);
-/* The job is through, and gone. False: it was asked for again meanwhile. */
+/* Ends and frees the job.  False: it was requested again meanwhile. */
 bool assist_end(struct assist_job *job);

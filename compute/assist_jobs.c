@@ -1,5 +1,5 @@
 /*
- * The list of jobs on snapshots, and what they know of each other.
+ * The list of snapshot jobs and the fields that they share.
  */
 #include "compute/assist_job.h"
 
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOBS_MOST 1024 /* bounds the memory that requests can take */
+#define JOBS_MOST 1024 /* bounds the memory used by requests */
 
-/* ---- each other ---- */
+/* ---- jobs of a set ---- */
 
 struct assist_job *assist_find(struct assists *assists, const char *snapshot_id) {
     struct assist_job *job;
@@ -24,21 +24,21 @@ struct assist_job *assist_find(struct assists *assists, const char *snapshot_id)
     return NULL;
 }
 
-unsigned assist_carry_others(struct assist_job *job, struct arena *arena,
-                             struct together_one *ret) {
+unsigned assist_include_others(struct assist_job *job, struct arena *arena,
+                               struct snapshot_member *ret) {
     struct assists *assists = job->assists;
     unsigned count = 0;
 
     pthread_mutex_lock(&assists->lock);
-    for (unsigned i = 0; i < job->together.count; i++) {
-        struct assist_job *other = assist_find(assists, job->together.ids[i]);
-        struct together_one *one = &ret[count];
+    for (unsigned i = 0; i < job->set.count; i++) {
+        struct assist_job *other = assist_find(assists, job->set.ids[i]);
+        struct snapshot_member *one = &ret[count];
 
-        if (!other || other == job || other->over)
+        if (!other || other == job || other->failed)
             continue;
-        other->carried = true;
-        *one = (struct together_one){ .change = other->change,
-                                      .request_id = arena_text(arena, other->log.request_id) };
+        other->included = true;
+        *one = (struct snapshot_member){ .change = other->change,
+                                         .request_id = arena_text(arena, other->log.request_id) };
         memcpy(one->volume_id, other->volume_id, UUID_SIZE);
         memcpy(one->snapshot_id, other->snapshot_id, UUID_SIZE);
         memcpy(one->instance_uuid, other->instance_uuid, UUID_SIZE);
@@ -48,13 +48,13 @@ unsigned assist_carry_others(struct assist_job *job, struct arena *arena,
     return count;
 }
 
-void assist_let_others_go(struct assist_job *job) {
+void assist_release_others(struct assist_job *job) {
     pthread_mutex_lock(&job->assists->lock);
-    for (unsigned i = 0; i < job->together.count; i++) {
-        struct assist_job *other = assist_find(job->assists, job->together.ids[i]);
+    for (unsigned i = 0; i < job->set.count; i++) {
+        struct assist_job *other = assist_find(job->assists, job->set.ids[i]);
 
         if (other)
-            other->carried = false;
+            other->included = false;
     }
     pthread_mutex_unlock(&job->assists->lock);
 }
@@ -63,12 +63,12 @@ bool assist_may_fail(struct assist_job *job) {
     bool may;
 
     pthread_mutex_lock(&job->assists->lock);
-    may = job->over = !job->carried;
+    may = job->failed = !job->included;
     pthread_mutex_unlock(&job->assists->lock);
     return may;
 }
 
-/* ---- all of them ---- */
+/* ---- the list ---- */
 
 struct assists *assists_new(const struct assist_settings *settings) {
     struct assists *assists = heap_new(sizeof(*assists));
@@ -90,7 +90,7 @@ static struct assist_job *new_job(struct assists *assists, const struct assist *
              assist->request_id ? assist->request_id : "");
     job->log.request_id = job->request_id[0] ? job->request_id : NULL;
     job->change = assist->change;
-    together_set(&job->together, assist->together, assist->together_count);
+    snapshot_set_copy(&job->set, assist->set_ids, assist->set_count);
     job->item = (struct work_item){ .key = job->volume_id, .run = assist_run, .arg = job };
     LIST_INSERT_HEAD(&assists->jobs, job, next);
     assists->count++;
@@ -101,7 +101,7 @@ static bool is_same(const struct assist_job *job, const struct assist *assist) {
     const struct overlay_change *one = &job->change, *other = &assist->change;
 
     return strcmp(job->volume_id, assist->volume_id) == 0 &&
-           together_is(&job->together, assist->together, assist->together_count) &&
+           snapshot_set_equals(&job->set, assist->set_ids, assist->set_count) &&
            one->remove == other->remove && strcmp(one->new_file, other->new_file) == 0 &&
            strcmp(one->file_to_merge, other->file_to_merge) == 0 &&
            strcmp(one->merge_target, other->merge_target) == 0;
@@ -119,17 +119,19 @@ int assists_put(struct assists *assists, const struct assist *assist, struct err
         job = fresh = new_job(assists, assist);
     pthread_mutex_unlock(&assists->lock);
     if (!same)
-        return error_set(err, ERROR_CONFLICT, "Snapshot %s is in work already, with other files.",
+        return error_set(err, ERROR_CONFLICT,
+                         "Snapshot %s is already being processed with other files.",
                          assist->snapshot_id);
     if (!job)
-        return error_set(err, ERROR_UNAVAILABLE, "%d snapshots are in work already", JOBS_MOST);
+        return error_set(err, ERROR_UNAVAILABLE, "%d snapshots are already being processed",
+                         JOBS_MOST);
     if (fresh)
         worker_pool_put(assists->settings.pool, &fresh->item);
     return 0;
 }
 
 static void free_job(struct assist_job *job) {
-    free(job->together.ids);
+    free(job->set.ids);
     free(job);
 }
 

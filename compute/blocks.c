@@ -8,20 +8,20 @@
 
 #include <string.h>
 
-static int left(struct error *err) {
-    return error_set(err, ERROR_CONFLICT, "the disk has left the instance");
+static int refuse_detached(struct error *err) {
+    return error_set(err, ERROR_CONFLICT, "the disk has been detached from the instance");
 }
 
 int blocks_list(const struct guest *guest, const struct disk *disk, const char *const **ret,
                 struct error *err) {
     autofree char *xml = virt.virDomainGetXMLDesc(guest->domain, 0);
     int found = xml ? domain_xml_list_chain(xml, disk->serial, guest->arena, ret, err)
-                    : virt_fail_looking(guest->connection, "reading the domain", err);
+                    : virt_fail_query(guest->connection, "reading the domain", err);
 
-    return found == 0 ? left(err) : found < 0 ? -1 : 0;
+    return found == 0 ? refuse_detached(err) : found < 0 ? -1 : 0;
 }
 
-/* The guest would see at once what is below another image, and the end of a smaller one. */
+/* The guest would see the content of another backing image, or the end of a smaller one. */
 static int check_overlay(const struct guest *guest, const struct disk_overlay *overlay,
                          struct error *err) {
     const struct disk *disk = overlay->disk;
@@ -31,7 +31,7 @@ static int check_overlay(const struct guest *guest, const struct disk_overlay *o
     if (image_layer(guest->arena, overlay->path, &capacity, &below, err) < 0)
         return -1;
     if (!slash || (strcmp(below, slash + 1) != 0 && strcmp(below, disk->source) != 0))
-        return error_set(err, ERROR_BACKEND, "%s lies above \"%.100s\" and not above %s",
+        return error_set(err, ERROR_BACKEND, "%s has the backing file \"%.100s\" instead of %s",
                          overlay->path, below, disk->source);
     if (capacity < disk->capacity)
         return error_set(err, ERROR_BACKEND, "%s has %jd bytes, the disk has %jd", overlay->path,
@@ -39,14 +39,15 @@ static int check_overlay(const struct guest *guest, const struct disk_overlay *o
     return 0;
 }
 
-/* Does an agent in the guest answer, which can make its file systems flush? */
+/* Is a guest agent connected that can flush the file systems? */
 static bool may_quiesce(const char *xml) {
     return strstr(xml, "name='org.qemu.guest_agent.0' state='connected'") != NULL;
 }
 
-static int create(const struct guest *guest, const char *wish, unsigned flags, struct error *err) {
+static int create(const struct guest *guest, const char *definition, unsigned flags,
+                  struct error *err) {
     virDomainSnapshotPtr snapshot = virt.virDomainSnapshotCreateXML(
-        guest->domain, wish,
+        guest->domain, definition,
         flags | VIR_DOMAIN_SNAPSHOT_CREATE_DISK_ONLY | VIR_DOMAIN_SNAPSHOT_CREATE_REUSE_EXT |
             VIR_DOMAIN_SNAPSHOT_CREATE_NO_METADATA | VIR_DOMAIN_SNAPSHOT_CREATE_ATOMIC);
 
@@ -59,26 +60,26 @@ static int create(const struct guest *guest, const char *wish, unsigned flags, s
 int blocks_snapshot(const struct guest *guest, const struct disk_overlay *overlays, unsigned count,
                     struct error *err) {
     autofree char *xml = virt.virDomainGetXMLDesc(guest->domain, 0);
-    const char *wish;
+    const char *definition;
     int found;
 
     if (!xml)
-        return virt_fail_looking(guest->connection, "reading the domain", err);
-    found = domain_xml_snapshot(xml, overlays, count, guest->arena, &wish, err);
+        return virt_fail_query(guest->connection, "reading the domain", err);
+    found = domain_xml_snapshot(xml, overlays, count, guest->arena, &definition, err);
     if (found <= 0)
-        return found == 0 ? left(err) : -1;
+        return found == 0 ? refuse_detached(err) : -1;
     for (unsigned i = 0; i < count; i++)
         if (check_overlay(guest, &overlays[i], err) < 0)
             return -1;
     if (may_quiesce(xml)) {
         struct error failure = { 0 };
 
-        if (create(guest, wish, VIR_DOMAIN_SNAPSHOT_CREATE_QUIESCE, &failure) == 0)
+        if (create(guest, definition, VIR_DOMAIN_SNAPSHOT_CREATE_QUIESCE, &failure) == 0)
             return 0;
         if (failure.kind == ERROR_UNAVAILABLE)
             return error_pass(err, &failure);
     }
-    return create(guest, wish, 0, err);
+    return create(guest, definition, 0, err);
 }
 
 int blocks_merge(const struct guest *guest, const struct disk *disk, const char *top,
@@ -103,7 +104,7 @@ int blocks_forget(const struct guest *guest, const struct disk *disk, struct err
     if (persistent == 0)
         return 0;
     if (!xml)
-        return virt_fail_looking(guest->connection, "reading the domain's definition", err);
+        return virt_fail_query(guest->connection, "reading the domain's definition", err);
     found = domain_xml_without_chain(xml, disk->serial, disk->source, guest->arena, &alone, err);
     if (found <= 0)
         return found;

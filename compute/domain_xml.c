@@ -42,7 +42,8 @@ static bool has_serial(const xmlNode *disk, const char *serial) {
     return text && strcmp((const char *)text, serial) == 0;
 }
 
-/* Copies an attribute; "" when it is absent.  A text that does not fit is not cut but refused. */
+/* Copies an attribute; "" when it is absent.  A text that does not fit is refused, not
+ * truncated. */
 static int copy_attribute(const xmlNode *node, const char *name, char *ret, size_t room,
                           struct error *err) {
     autotext xmlChar *text = node ? virt.xmlGetProp(node, (const xmlChar *)name) : NULL;
@@ -84,7 +85,7 @@ static int read_disk(const xmlNode *node, struct disk *ret, struct error *err) {
     return 1;
 }
 
-/* 1 with the only disk of this serial, 0 there is none. */
+/* 1 with the only disk with this serial number; 0: there is none. */
 static int find_in_devices(const xmlNode *devices, const char *serial, const xmlNode **ret,
                            struct error *err) {
     const xmlNode *found = NULL;
@@ -101,7 +102,7 @@ static int find_in_devices(const xmlNode *devices, const char *serial, const xml
     return found ? 1 : 0;
 }
 
-/* Before anything else is called of the library: it loads that. */
+/* Must be called before other functions of the library: it loads it. */
 static int parse_domain(const char *xml, xmlDocPtr *ret, const xmlNode **ret_devices,
                         struct error *err) {
     size_t size = strlen(xml);
@@ -114,14 +115,15 @@ static int parse_domain(const char *xml, xmlDocPtr *ret, const xmlNode **ret_dev
     *ret = virt.xmlReadMemory(xml, (int)size, NULL, NULL,
                               XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
     root = *ret ? virt.xmlDocGetRootElement(*ret) : NULL;
-    /* libvirt declares no entities: a text that does is not its own. */
+    /* libvirt declares no entities: a text with entities is not of libvirt. */
     if (!root || (*ret)->intSubset || !is_element(root, "domain"))
         return error_set(err, ERROR_BACKEND, "the hypervisor described no domain");
     *ret_devices = find_child(root, "devices");
     return 0;
 }
 
-/* 1 with its element, of the document, and what that says; 0: no disk has the serial. */
+/* 1 with the disk's element in the document and its attributes; 0: no disk has the serial
+ * number. */
 static int read_one(const char *xml, const char *serial, xmlDocPtr *ret_document,
                     const xmlNode **ret_node, struct disk *ret, struct error *err) {
     const xmlNode *devices;
@@ -173,7 +175,7 @@ int domain_xml_list_chain(const char *xml, const char *serial, struct arena *are
     return count > 0 ? 1 : 0;
 }
 
-/* 1; 0: it has no NBD server at a socket, or is no volume's. */
+/* 1; 0: it has no NBD server at a Unix socket, or is not a volume. */
 static int read_server(const xmlNode *disk, struct arena *arena, struct disk_server *ret,
                        struct error *err) {
     const xmlNode *serial = find_child(disk, "serial"), *source = find_child(disk, "source");
@@ -230,7 +232,7 @@ static void read_limits(const xmlNode *disk, struct disk_limits *ret) {
     ret->ours = text && strcmp((const char *)text, ours) == 0;
 }
 
-/* 1; 0: it is no volume's. */
+/* 1; 0: it is not a volume. */
 static int read_limited(const xmlNode *node, struct disk_limits *ret, struct error *err) {
     const xmlNode *serial = find_child(node, "serial");
     autotext xmlChar *text = serial ? virt.xmlNodeGetContent(serial) : NULL;
@@ -309,8 +311,8 @@ static bool is_one_of(const xmlNode *disk, const struct disk_overlay *overlays, 
     return false;
 }
 
-/* A disk that is not mentioned would be snapshotted as well. */
-static int mention_others(xmlNode *disks, const xmlNode *devices,
+/* A disk that is not listed would be included in the snapshot. */
+static int exclude_others(xmlNode *disks, const xmlNode *devices,
                           const struct disk_overlay *overlays, unsigned count, struct error *err) {
     struct disk other;
 
@@ -330,7 +332,7 @@ static int mention_others(xmlNode *disks, const xmlNode *devices,
 
 int domain_xml_snapshot(const char *xml, const struct disk_overlay *overlays, unsigned count,
                         struct arena *arena, const char **ret, struct error *err) {
-    autodocument xmlDocPtr document = NULL, wish = NULL;
+    autodocument xmlDocPtr document = NULL, snapshot = NULL;
     const xmlNode *devices, *node;
     autotext xmlChar *text = NULL;
     xmlNode *root, *disks;
@@ -338,9 +340,9 @@ int domain_xml_snapshot(const char *xml, const struct disk_overlay *overlays, un
 
     if (parse_domain(xml, &document, &devices, err) < 0)
         return -1;
-    wish = virt.xmlNewDoc((const xmlChar *)"1.0");
+    snapshot = virt.xmlNewDoc((const xmlChar *)"1.0");
     root = virt.xmlNewNode(NULL, (const xmlChar *)"domainsnapshot");
-    virt.xmlDocSetRootElement(wish, root);
+    virt.xmlDocSetRootElement(snapshot, root);
     disks = virt.xmlNewChild(root, NULL, (const xmlChar *)"disks", NULL);
     for (unsigned i = 0; i < count && found > 0; i++) {
         found = find_in_devices(devices, overlays[i].disk->serial, &node, err);
@@ -348,9 +350,9 @@ int domain_xml_snapshot(const char *xml, const struct disk_overlay *overlays, un
     }
     if (found <= 0)
         return found;
-    if (mention_others(disks, devices, overlays, count, err) < 0)
+    if (exclude_others(disks, devices, overlays, count, err) < 0)
         return -1;
-    virt.xmlDocDumpMemory(wish, &text, &size);
+    virt.xmlDocDumpMemory(snapshot, &text, &size);
     *ret = arena_text(arena, (const char *)text);
     return 1;
 }

@@ -14,7 +14,7 @@
 
 struct event {
     const char *name, *server_uuid, *status, *tag;
-    char volume_id[UUID_SIZE]; /* "" when the event needs no work of ours */
+    char volume_id[UUID_SIZE]; /* "" when the event needs no job */
     const json_t *as_sent;
     int code;
 };
@@ -49,7 +49,7 @@ static const struct event_name {
     const char *name;
     unsigned since; /* minor of the compute microversion */
     bool needs_tag;
-    bool extends; /* the tag is a volume of which the disk shall grow */
+    bool extends; /* the tag is the id of an extended volume */
 } event_names[] = {
     { "network-changed", 1, false, false },
     { "network-vif-plugged", 1, false, false },
@@ -68,7 +68,7 @@ static const struct event_name *find_name(const char *name, unsigned minor) {
     return NULL;
 }
 
-/* A tag that is no volume's id gets the code of a missing one: nobody could act on it. */
+/* A tag that is not the id of a volume gets the code of a missing tag: it cannot be processed. */
 static int read_event(struct arena *arena, const json_t *item, unsigned minor, struct event *ret,
                       struct error *err) {
     const struct event_name *name;
@@ -77,10 +77,10 @@ static int read_event(struct arena *arena, const json_t *item, unsigned minor, s
         return -1;
     name = find_name(ret->name, minor);
     if (!name)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid input for field/attribute name. Value: %.64s. This microversion "
-                         "knows no such event.",
-                         ret->name);
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "Invalid input for field/attribute name. Value: %.64s. This microversion has no such event.",
+            ret->name);
     ret->as_sent = item;
     ret->code = 200;
     if (name->needs_tag && (!ret->tag || !ret->tag[0]))
@@ -119,7 +119,7 @@ struct event_request *event_read(struct http_exchange *exchange, struct error *e
     return read_events(request, body.events, version.minor, err) < 0 ? NULL : request;
 }
 
-/* 404 comes before 400, as in the compute service. */
+/* 404 takes precedence over 400, as in the compute service. */
 static int find_instances(struct event_request *request, struct hypervisor *hypervisor,
                           struct error *err) {
     for (size_t i = 0; i < request->count; i++) {

@@ -1,9 +1,10 @@
 /*
- * POST …/os-server-external-events: checks the events, answers each with a code, and starts the
- * work of those that need some.
+ * POST …/os-server-external-events: validates the events, replies with a code for each, and starts
+ * jobs for the events that need one.
  *
- * Code 200 promises more than a compute service's: this host has the instance and a job has the
- * volume.  When the hypervisor does not answer, the whole request gets 503 and nothing is started.
+ * Code 200 promises more than that of a compute service: the instance is on this host and a job for
+ * the volume is queued.  When the hypervisor does not respond, the whole request is answered with
+ * 503 and nothing is started.
  */
 #pragma once
 
@@ -14,7 +15,7 @@
 
 struct event_request;
 
-/* Version and body; NULL and the refusal in err.  The request lives in the exchange's arena. */
+/* Version and body; NULL: refused with err.  The request lives in the exchange's arena. */
 struct event_request *event_read(struct http_exchange *exchange, struct error *err);
 
 /* Blocks on the hypervisor; replies. */

@@ -9,7 +9,8 @@ static const struct {
     int code;
     enum error_kind kind;
 } kinds[] = {
-    { VIR_ERR_ARGUMENT_UNSUPPORTED, ERROR_BAD_REQUEST }, /* the domain has no channel for one */
+    { VIR_ERR_ARGUMENT_UNSUPPORTED, ERROR_BAD_REQUEST }, /* the domain has no channel for an
+                                                          * agent */
     { VIR_ERR_CONFIG_UNSUPPORTED, ERROR_BAD_REQUEST },
     { VIR_ERR_OPERATION_UNSUPPORTED, ERROR_BAD_REQUEST },
     { VIR_ERR_NO_SUPPORT, ERROR_BAD_REQUEST },
@@ -46,34 +47,33 @@ static bool lies_on(const virDomainFSInfo *file_system, const char *target) {
     return false;
 }
 
-/* What holds nothing only a mounted file system knows. */
+/* Only a mounted file system knows its free blocks. */
 static int find_file_system(const struct guest *guest, const struct disk *disk, struct error *err) {
     autofilesystems struct file_systems all = { 0 };
     int count = virt.virDomainGetFSInfo(guest->domain, &all.list, 0);
 
     if (count < 0)
-        return fail(guest, "asking the guest for its file systems", err);
+        return fail(guest, "querying the guest's file systems", err);
     all.count = count;
     for (int i = 0; i < count; i++)
         if (lies_on(all.list[i], disk->target))
             return 0;
     return error_set(
         err, ERROR_BAD_REQUEST,
-        "The guest has no file system of the volume mounted: only of such is known what "
-        "holds nothing.");
+        "The guest has no file system of the volume mounted: free space is known of mounted file systems only.");
 }
 
-#define LOOK_SECONDS   30
+#define QUERY_SECONDS  30
 #define ANSWER_SECONDS 3600
 
 int guest_agent_trim(const struct guest *guest, const struct disk *disk, struct error *err) {
-    /* Or one that never answers keeps its thread, and others from theirs, while it lives. */
-    virt.virDomainAgentSetResponseTimeout(guest->domain, LOOK_SECONDS, 0);
+    /* Without a timeout an unresponsive agent would occupy its thread while the guest runs. */
+    virt.virDomainAgentSetResponseTimeout(guest->domain, QUERY_SECONDS, 0);
     if (find_file_system(guest, disk, err) < 0)
         return -1;
     virt.virDomainAgentSetResponseTimeout(guest->domain, ANSWER_SECONDS, 0);
-    /* QEMU's agent trims all that are mounted and takes no mount point. */
+    /* QEMU's agent trims all mounted file systems and takes no mount point. */
     if (virt.virDomainFSTrim(guest->domain, NULL, 0, 0) < 0)
-        return fail(guest, "having the guest trim its file systems", err);
+        return fail(guest, "trimming the guest's file systems", err);
     return 0;
 }

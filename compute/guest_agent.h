@@ -1,11 +1,11 @@
 /*
- * What is asked of the agent inside a guest.  It is the guest's own: it may lie, be slow, or never
- * answer.
+ * Requests to the agent inside a guest.  The guest is not trusted: it may lie, be slow, or never
+ * respond.
  */
 #pragma once
 
 #include "compute/hypervisor.h"
 #include "compute/virt.h"
 
-/* hypervisor.h's trim_disk: returns when the guest has trimmed, if ever. */
+/* hypervisor.h's trim_disk: blocks until the guest has trimmed. */
 int guest_agent_trim(const struct guest *guest, const struct disk *disk, struct error *err);

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define COMMAND_ROOM 8192 /* libvirt says the UUID early */
+#define COMMAND_ROOM 8192 /* the UUID is within it */
 
 static void cleanup_folder(DIR *const *folder) {
     if (*folder)
@@ -15,7 +15,7 @@ static void cleanup_folder(DIR *const *folder) {
 }
 #define autofolder __attribute__((cleanup(cleanup_folder)))
 
-/* Length of what was read; 0 when the process is gone or hidden. */
+/* Returns the length read; 0 when the process is gone or hidden. */
 static size_t read_part(const char *pid, const char *name, char *text, size_t room) {
     char path[64];
     autoclose int fd = -1;
@@ -29,7 +29,7 @@ static size_t read_part(const char *pid, const char *name, char *text, size_t ro
 }
 
 static bool is_guest(const char *pid, const char *uuid) {
-    static const char option[] = "-uuid"; /* and the '\0' that ends it */
+    static const char option[] = "-uuid"; /* with its terminator */
     char command[COMMAND_ROOM], wanted[sizeof(option) + 40];
     size_t length = read_part(pid, "cmdline", command, sizeof(command));
 
@@ -38,7 +38,7 @@ static bool is_guest(const char *pid, const char *uuid) {
     return length > 0 && memmem(command, length, wanted, sizeof(option) + strlen(uuid) + 1);
 }
 
-static bool stands_still(const char *pid) {
+static bool is_stopped(const char *pid) {
     char text[512];
     const char *name_end;
 
@@ -48,12 +48,12 @@ static bool stands_still(const char *pid) {
     return name_end && name_end[1] == ' ' && name_end[2] && strchr("DTt", name_end[2]);
 }
 
-bool guest_process_stands_still(const char *uuid) {
+bool guest_process_is_stopped(const char *uuid) {
     autofolder DIR *folder = opendir("/proc");
     const struct dirent *entry;
 
     while (folder && (entry = readdir(folder)))
         if (isdigit((unsigned char)entry->d_name[0]) && is_guest(entry->d_name, uuid))
-            return stands_still(entry->d_name);
+            return is_stopped(entry->d_name);
     return false;
 }

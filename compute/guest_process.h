@@ -1,10 +1,10 @@
 /*
- * What the kernel says of a guest's process on this host, without a question to the guest.
+ * The kernel's view of a guest's process on this host, without a request to the guest.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Is it stopped, or held in the kernel by storage that does not answer?  Whoever asks it something
- * then waits.  False also when no such process can be seen from here. */
-bool guest_process_stands_still(const char *uuid);
+/* Is the process stopped, or blocked in the kernel by unresponsive storage?  A request to the guest
+ * would block then.  False also when the process is not visible. */
+bool guest_process_is_stopped(const char *uuid);

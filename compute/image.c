@@ -16,18 +16,18 @@ static const struct process_limits image_limits = {
     .memory_bytes = INT64_C(1) << 30,
 };
 
-/* An absolute path cannot be taken for an option or for a protocol such as "nbd:". */
+/* An absolute path cannot be read as an option or a protocol such as "nbd:". */
 static int check_image(const char *path, const char *format, struct error *err) {
     struct stat status;
 
     if (strcmp(format, "raw") != 0 && strcmp(format, "qcow2") != 0)
-        return error_set(err, ERROR_BACKEND, "image format '%s' is not known", format);
+        return error_set(err, ERROR_BACKEND, "unknown image format '%s'", format);
     if (path[0] != '/')
-        return error_set(err, ERROR_BACKEND, "the image is no file of this host");
+        return error_set(err, ERROR_BACKEND, "the image is not a file of this host");
     if (stat(path, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "cannot reach image %s", path);
     if (!S_ISREG(status.st_mode))
-        return error_set(err, ERROR_BACKEND, "image %s is no file", path);
+        return error_set(err, ERROR_BACKEND, "image %s is not a regular file", path);
     return 0;
 }
 
@@ -42,7 +42,7 @@ static int run_qemu_img(struct arena *arena, const char *const *arguments,
                      ret->errors);
 }
 
-/* What qemu-img says of it; NULL: err says why not. */
+/* The output of qemu-img info; NULL: failed with err. */
 static const json_t *read_info(struct arena *arena, const char *path, const char *format,
                                int64_t *ret_capacity, struct error *err) {
     const char *const arguments[] = { "qemu-img", "info", "-U", "--output=json",
@@ -54,12 +54,12 @@ static const json_t *read_info(struct arena *arena, const char *path, const char
         return NULL;
     root = json_parse(arena, result.output, strlen(result.output), err);
     if (!root) {
-        error_context(err, "reading what qemu-img says of %s", path);
+        error_context(err, "reading the output of qemu-img for %s", path);
         return NULL;
     }
     size = json_object_get(root, "virtual-size");
     if (!json_is_integer(size)) {
-        error_set(err, ERROR_BACKEND, "qemu-img tells no virtual size of %s", path);
+        error_set(err, ERROR_BACKEND, "qemu-img reports no virtual size of %s", path);
         return NULL;
     }
     *ret_capacity = json_integer_value(size);
@@ -82,14 +82,14 @@ int image_layer(struct arena *arena, const char *path, int64_t *ret, const char 
     return 0;
 }
 
-/* Length comes with the last byte: in one step and upwards only.  Without fallocate (NFS before
- * 4.2) it is set after a look, and our lock keeps everybody away in between. */
+/* The length is set by allocating the last byte: atomically and upwards only.  Without fallocate
+ * (NFS before 4.2) it is set after a check, and the exclusive lock prevents changes in between. */
 static int set_length(int fd, off_t bytes, struct error *err) {
     struct stat status;
     int result;
 
     if (fstat(fd, &status) < 0)
-        return error_errno(err, ERROR_BACKEND, "looking at the image");
+        return error_errno(err, ERROR_BACKEND, "reading the image's size");
     if (status.st_size >= bytes)
         return 0;
     do
@@ -102,7 +102,8 @@ static int set_length(int fd, off_t bytes, struct error *err) {
     return 0;
 }
 
-/* qemu-img takes locks that let a second one in: of two the slower would win, also downwards. */
+/* qemu-img's locks are shared between resizers: of two the later would win, also with a smaller
+ * size. */
 static int grow_raw(const char *path, int64_t bytes, struct error *err) {
     autoclose int fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
@@ -110,7 +111,7 @@ static int grow_raw(const char *path, int64_t bytes, struct error *err) {
         return error_errno(err, ERROR_BACKEND, "opening image %s", path);
     switch (image_lock_alone(fd, err)) {
     case IMAGE_HELD:
-        return error_set(err, ERROR_CONFLICT, "somebody else holds image %s", path);
+        return error_set(err, ERROR_CONFLICT, "image %s is locked by another process", path);
     case IMAGE_LOCKED:
         return set_length(fd, bytes, err);
     case IMAGE_LOCK_FAILED:

@@ -17,7 +17,7 @@ int iotune_set(const struct guest *guest, const struct disk *disk, const struct 
         name(&parameters[count], io_limit_names[count], VIR_TYPED_PARAM_ULLONG);
         parameters[count].value.ul = (unsigned long long)limits->of[count];
     }
-    if (io_limits_any(limits)) { /* without any limit a disk leaves its group */
+    if (io_limits_any(limits)) { /* without limits a disk leaves its group */
         snprintf(group, sizeof group, IOTUNE_GROUP "%s", disk->serial);
         name(&parameters[count], VIR_DOMAIN_BLOCK_IOTUNE_GROUP_NAME, VIR_TYPED_PARAM_STRING);
         parameters[count++].value.s = group;

@@ -1,15 +1,15 @@
 /*
- * The limits of a running guest's disk, as libvirt has them (hypervisor.h).
+ * libvirt's I/O limits of a running guest's disk (hypervisor.h).
  *
- * Ours belong to a throttle group of the volume's name: by it they are known again, also by an
- * agent that has been started anew, and those of anybody else are left alone.
+ * Limits of the agent use a throttle group with the volume's id in its name, which identifies them,
+ * also for a restarted agent; other limits stay untouched.
  */
 #pragma once
 
 #include "compute/hypervisor.h"
 #include "compute/virt.h"
 
-#define IOTUNE_GROUP "scoria-" /* and the volume's id */
+#define IOTUNE_GROUP "scoria-" /* followed by the volume's id */
 
 int iotune_set(const struct guest *guest, const struct disk *disk, const struct io_limits *limits,
                struct error *err);

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define JOBS_MOST       1024 /* bounds the memory that events can take */
+#define JOBS_MOST       1024 /* bounds the memory used by events */
 #define REQUEST_ID_ROOM 64
 #define EXTEND_ROOM     64
 
-/* What is left to tell the volume API. */
+/* The pending report to the volume API. */
 enum job_report { REPORT_NOTHING, REPORT_GROWN, REPORT_FAILED };
 
 struct job {
@@ -28,17 +28,18 @@ struct job {
     struct log_context log; /* request_id: the same, or NULL */
     struct work_item item;
     struct job *next; /* jobs->lock */
-    bool again;       /* jobs->lock: another event came */
+    bool again;       /* jobs->lock: another event arrived */
 
-    /* The round's alone: rounds of a job never overlap. */
+    /* used by the job's rounds only, which never overlap: */
     enum job_report report;
-    int64_t target_gb;        /* that the report is about */
-    char extend[EXTEND_ROOM]; /* what the API calls the one that the report is about; "": nothing */
-    bool unwanted;            /* the API waits for no report of that one */
-    bool reported; /* a report was taken: until the service has finished, the target is gone */
+    int64_t target_gb;        /* of the report */
+    char extend[EXTEND_ROOM]; /* the API's id of the extend of the report; "": unknown */
+    bool unwanted;            /* the API does not await a report of that extend */
+    bool reported; /* a report was accepted: the volume has no target until the service has
+                    * finished */
     struct round_pace pace;
     struct disk disk; /* as last seen */
-    bool expected;    /* the disk may be here although the hypervisor does not know it */
+    bool expected;    /* the disk may be here although the hypervisor does not know it yet */
 };
 
 struct jobs {
@@ -49,8 +50,7 @@ struct jobs {
     unsigned count;
 };
 
-/* A disk that is busy and a hypervisor that is silent are waited for, but not for ever (A6, A10).
- */
+/* The waits for a busy disk and an unresponsive hypervisor have timeouts (A6, A10). */
 static bool may_wait(struct job *job, enum resize_outcome outcome) {
     const struct job_settings *settings = &job->jobs->settings;
 
@@ -77,7 +77,7 @@ static enum round_end extend_volume(struct job *job, struct arena *arena, struct
     struct error err = { 0 };
     enum resize_outcome outcome = resize_to_target(resize, arena, &err);
 
-    /* libvirt answers before it has found its guests again. */
+    /* libvirt responds before it has loaded its domains. */
     if (outcome == RESIZE_FAILED && err.kind == ERROR_NOT_FOUND && job->expected)
         outcome = RESIZE_BUSY;
     if (resize->disk.source[0])
@@ -89,7 +89,7 @@ static enum round_end extend_volume(struct job *job, struct arena *arena, struct
     }
     if ((outcome == RESIZE_BUSY || outcome == RESIZE_UNREACHABLE) &&
         (resize->disk.moving || may_wait(job, outcome)))
-        return ROUND_WAITS; /* of a guest that moves, the volume itself says for how long */
+        return ROUND_WAITS; /* during a migration the volume's status limits the wait */
     resize->disk = job->disk;
     if (outcome == RESIZE_DONE ||
         (outcome == RESIZE_UNREACHABLE && resize_reached_target(resize, arena)))
@@ -104,14 +104,15 @@ static enum round_end follow_size(struct job *job, struct arena *arena, struct r
     if ((outcome == RESIZE_BUSY || outcome == RESIZE_UNREACHABLE) && may_wait(job, outcome))
         return ROUND_WAITS;
     if (outcome != RESIZE_DONE)
-        log_warning(&job->log, "disk does not follow its volume", "volume_id", job->volume_id,
-                    "reason", err.message, NULL);
+        log_warning(&job->log, "disk cannot be resized to its volume's size", "volume_id",
+                    job->volume_id, "reason", err.message, NULL);
     return ROUND_ENDED;
 }
 
 static enum round_end read_failed(struct job *job, const struct error *err) {
     if (err->kind == ERROR_NOT_FOUND) {
-        log_warning(&job->log, "volume of an event is gone", "volume_id", job->volume_id, NULL);
+        log_warning(&job->log, "volume of an event does not exist", "volume_id", job->volume_id,
+                    NULL);
         return ROUND_ENDED;
     }
     log_event(client_is_refusal(err->kind) ? LOG_ERROR : LOG_WARNING, &job->log,
@@ -119,7 +120,7 @@ static enum round_end read_failed(struct job *job, const struct error *err) {
     return client_is_refusal(err->kind) ? ROUND_RETRIES_SLOWLY : ROUND_RETRIES;
 }
 
-/* Is the volume in the very extend that the job knew when it read it before? */
+/* Is it the extend that the job read before? */
 static bool is_same_extend(const struct job *job, const struct remote_volume *volume) {
     return strcmp(job->extend, volume->extend ? volume->extend : "") == 0;
 }
@@ -141,14 +142,14 @@ static enum round_end follow_volume(struct job *job, struct arena *arena) {
     if (strcmp(volume.status, "extending") != 0)
         return follow_size(job, arena, &resize);
     if ((job->reported || job->unwanted || job->report != REPORT_NOTHING) && !volume.has_target)
-        return ROUND_ENDED; /* our own report was taken, or another one, and is being finished */
+        return ROUND_ENDED; /* a report was accepted and is being processed */
     if (job->unwanted && is_same_extend(job, &volume))
         return ROUND_ENDED;
     if (job->report == REPORT_GROWN && volume.target_gb == job->target_gb &&
         is_same_extend(job, &volume))
         return ROUND_REPORTS;
     job->unwanted = false;
-    /* Without a target nothing is awaited yet: such a report must not end what comes next. */
+    /* Without a target no report is awaited yet: a report now must not end the next extend. */
     snprintf(job->extend, sizeof(job->extend), "%s",
              volume.extend       ? volume.extend
              : volume.has_target ? ""
@@ -164,21 +165,21 @@ static enum round_end report(struct job *job, struct arena *arena) {
                          job->extend[0] ? job->extend : NULL, failed, &err);
 
     if (outcome == COMPLETE_UNWANTED && job->extend[0]) {
-        log_warning(&job->log, "nobody waits for the end of this extend", "volume_id",
+        log_warning(&job->log, "extend is no longer awaited by the volume API", "volume_id",
                     job->volume_id, "reason", err.message, NULL);
         job->report = REPORT_NOTHING;
         job->unwanted = true;
-        return ROUND_WAITS; /* perhaps for another one's: the volume says so */
+        return ROUND_WAITS; /* another extend may be pending: the volume is read again */
     }
     if (outcome >= 0) {
         job->reported = true;
         if (outcome == COMPLETE_UNWANTED)
-            log_warning(&job->log, "nobody waits for the end of the extend", "volume_id",
+            log_warning(&job->log, "extend is no longer awaited by the volume API", "volume_id",
                         job->volume_id, "reason", err.message, NULL);
         return ROUND_ENDED;
     }
     log_event(outcome == COMPLETE_REFUSED ? LOG_ERROR : LOG_WARNING, &job->log,
-              "end of the extend cannot be reported", "volume_id", job->volume_id, "reason",
+              "extend status cannot be reported", "volume_id", job->volume_id, "reason",
               err.message, NULL);
     return outcome == COMPLETE_REFUSED ? ROUND_RETRIES_SLOWLY : ROUND_RETRIES;
 }
@@ -213,8 +214,8 @@ static void end_job(struct job *job) {
 }
 
 /*
- * A report that did not get through is not simply sent again: the volume is read first, because
- * meanwhile the extend may have been reset and another begun, which an old report must not end.
+ * A failed report is not simply repeated: the volume is read first, because meanwhile the extend
+ * may have been reset and another one started, which an old report must not end.
  */
 static void run_job(void *arg) {
     struct job *job = arg;
@@ -278,7 +279,8 @@ static int put(struct jobs *jobs, const char *volume_id, const char *instance_uu
         job = fresh = new_job(jobs, volume_id, instance, request_id, resumed);
     pthread_mutex_unlock(&jobs->lock);
     if (!job)
-        return error_set(err, ERROR_UNAVAILABLE, "%d volumes are in work already", JOBS_MOST);
+        return error_set(err, ERROR_UNAVAILABLE, "%d volumes are already being processed",
+                         JOBS_MOST);
     if (fresh)
         worker_pool_put(jobs->pool, &fresh->item);
     return 0;

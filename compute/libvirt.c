@@ -3,21 +3,21 @@
 #include "common/cleanup.h"
 #include "common/heap.h"
 #include "compute/blocks.h"
-#include "compute/fence.h"
 #include "compute/guest_agent.h"
 #include "compute/guest_process.h"
 #include "compute/iotune.h"
 #include "compute/network_disk.h"
+#include "compute/resize_guard.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Refuses to shrink, under the lock of the domain; since libvirt 12.3, older ones refuse the flag
- * and have a fence instead. */
+/* Refuses to shrink, under the lock of the domain; since libvirt 12.3.  Older versions refuse the
+ * flag and need a resize guard. */
 #define RESIZE_EXTEND       4U
 #define RESIZE_EXTEND_SINCE 12003000UL
 
-/* Others use a guest's monitor too, but not for so long. */
+/* Other users of a guest's monitor occupy it for less. */
 #define OCCUPIED_MS 1000
 
 int libvirt_find_domain(virConnectPtr connection, const char *uuid, virDomainPtr *ret,
@@ -47,22 +47,22 @@ int libvirt_unless_gone(int found, const struct error *failure, struct error *er
     return found < 0 ? error_pass(err, failure) : found;
 }
 
-/* A guest of which the monitor is taken would keep whoever asks it, and a thread of libvirtd's. */
+/* A call to a guest whose monitor is occupied would block, with a thread of libvirtd. */
 int libvirt_check_monitor(virConnectPtr connection, virDomainPtr domain, bool *ret_moving,
                           struct error *err) {
     char uuid[VIR_UUID_STRING_BUFLEN];
     virDomainControlInfo info = { .state = VIR_DOMAIN_CONTROL_OK };
 
     *ret_moving = false;
-    if (virt.virDomainGetUUIDString(domain, uuid) < 0 || guest_process_stands_still(uuid))
-        return error_set(err, ERROR_UNAVAILABLE, "the instance's process stands still");
+    if (virt.virDomainGetUUIDString(domain, uuid) < 0 || guest_process_is_stopped(uuid))
+        return error_set(err, ERROR_UNAVAILABLE, "the instance's process is stopped");
     if (virt.virDomainGetControlInfo(domain, &info, 0) < 0)
         return virt.virGetLastErrorCode() == VIR_ERR_NO_SUPPORT
                    ? 0
-                   : virt_fail_looking(connection, "looking at the instance's monitor", err);
+                   : virt_fail_query(connection, "querying the instance's monitor", err);
     if (info.state == VIR_DOMAIN_CONTROL_ERROR ||
         (info.state == VIR_DOMAIN_CONTROL_OCCUPIED && info.stateTime >= OCCUPIED_MS))
-        return error_set(err, ERROR_UNAVAILABLE, "the instance's monitor does not answer");
+        return error_set(err, ERROR_UNAVAILABLE, "the instance's monitor does not respond");
     *ret_moving = info.state == VIR_DOMAIN_CONTROL_JOB;
     return 0;
 }
@@ -74,7 +74,7 @@ static bool refuses_to_shrink(virConnectPtr connection) {
            version >= RESIZE_EXTEND_SINCE;
 }
 
-/* The image's path belongs to this volume alone; a target can be another's meanwhile. */
+/* The image's path is unique to this volume; a target may be reused for another one. */
 static int resize(const struct guest *guest, const struct disk *disk, int64_t bytes,
                   struct error *err) {
     const char *name = disk->source[0] ? disk->source : disk->target;
@@ -95,10 +95,10 @@ static int grow(const struct guest *guest, const struct disk *disk, int64_t byte
     if (disk->network)
         return network_disk_grow(guest, disk, bytes, err);
     return refuses_to_shrink(guest->connection) ? resize(guest, disk, bytes, err)
-                                                : fence_grow(guest, disk, bytes, err);
+                                                : resize_guard_grow(guest, disk, bytes, err);
 }
 
-/* What a call does to the guest that has the disk. */
+/* A call to the guest that has the disk. */
 struct act {
     int (*run)(const struct guest *guest, const struct act *act, struct error *err);
     const struct disk *disk;
@@ -110,12 +110,12 @@ struct act {
     const char *const **ret;
 };
 
-static int ask_and_act(const struct guest *guest, const struct act *act, struct error *err) {
+static int check_and_act(const struct guest *guest, const struct act *act, struct error *err) {
     bool moving;
 
     if (libvirt_check_monitor(guest->connection, guest->domain, &moving, err) < 0)
         return -1;
-    return moving ? error_set(err, ERROR_CONFLICT, "the instance is being moved")
+    return moving ? error_set(err, ERROR_CONFLICT, "the instance is being migrated")
                   : act->run(guest, act, err);
 }
 
@@ -133,7 +133,7 @@ static int act_on_guest(struct hypervisor *hypervisor, struct arena *arena, cons
     if (found < 0)
         return -1;
     guest = (struct guest){ .connection = connection, .domain = domain, .arena = arena };
-    if (found > 0 && ask_and_act(&guest, act, &failure) == 0)
+    if (found > 0 && check_and_act(&guest, act, &failure) == 0)
         return 0;
     if (found == 0 || failure.kind == ERROR_NOT_FOUND)
         return error_set(err, ERROR_CONFLICT, "the instance has left this host");
@@ -246,10 +246,10 @@ int hypervisor_libvirt_new(const char *uri, struct hypervisor **ret, struct erro
         .trim_disk = libvirt_trim_disk,
         .list_limits = libvirt_list_limits,
         .limit_disk = libvirt_limit_disk,
-        .list_used = libvirt_list_used,
-        .tidy = libvirt_tidy,
+        .list_guarded = libvirt_list_guarded,
+        .remove_guards = libvirt_remove_guards,
         .list_stopped = libvirt_list_stopped,
-        .go_on = libvirt_go_on,
+        .resume = libvirt_resume,
         .free = libvirt_free,
     };
     libvirt->link = virt_link_new(uri);

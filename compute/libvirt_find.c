@@ -1,12 +1,13 @@
 /*
- * A volume's disk, in whichever guest has it, and how it is.
+ * Finds the disk of a volume in any guest, and reads its state.
  */
 #include "common/cleanup.h"
 #include "compute/blocks.h"
 #include "compute/domain_xml.h"
 #include "compute/libvirt.private.h"
 
-/* While a job runs, and until libvirt has heard of its end, QEMU is not asked about its images. */
+/* While a block job runs, and until libvirt has processed its end, QEMU's images are not
+ * queried. */
 static int read_capacity(virConnectPtr connection, virDomainPtr domain, struct disk *disk,
                          struct error *err) {
     virDomainBlockJobInfo job_info;
@@ -14,7 +15,7 @@ static int read_capacity(virConnectPtr connection, virDomainPtr domain, struct d
     int job = virt.virDomainGetBlockJobInfo(domain, disk->target, &job_info, 0);
 
     if (job < 0)
-        return virt_fail_looking(connection, "reading the disk's jobs", err);
+        return virt_fail_query(connection, "reading the disk's jobs", err);
     disk->job = job > 0 || disk->moving || blocks_job_ends(domain);
     if (job > 0) {
         disk->job_done = (int64_t)job_info.cur;
@@ -24,24 +25,24 @@ static int read_capacity(virConnectPtr connection, virDomainPtr domain, struct d
     if (disk->job && !disk->moving)
         return 0;
     if (virt.virDomainGetBlockInfo(domain, disk->target, &info, 0) < 0)
-        return virt_fail_looking(connection, "reading the disk's size", err);
+        return virt_fail_query(connection, "reading the disk's size", err);
     disk->capacity = (int64_t)info.capacity;
     return 0;
 }
 
-/* Whether the guest holds the disk now, and whether something else is busy with it. */
+/* Does a running guest have the disk, and is it busy? */
 static int read_state(virConnectPtr connection, virDomainPtr domain, struct disk *disk,
                       struct error *err) {
     int active = virt.virDomainIsActive(domain), state, reason;
 
     if (active < 0 || virt.virDomainGetState(domain, &state, &reason, 0) < 0)
-        return virt_fail_looking(connection, "reading the domain's state", err);
+        return virt_fail_query(connection, "reading the domain's state", err);
     disk->state = active ? DISK_RUNNING : DISK_OFF;
     if (!active)
         return 0;
     if (libvirt_check_monitor(connection, domain, &disk->moving, err) < 0)
         return -1;
-    if (disk->moving) { /* it would answer at the end of that only */
+    if (disk->moving) { /* it would respond after the migration only */
         disk->job = true;
         return 0;
     }
@@ -49,8 +50,8 @@ static int read_state(virConnectPtr connection, virDomainPtr domain, struct disk
     return read_capacity(connection, domain, disk, err);
 }
 
-/* Asks libvirt alone, not the guest: 1 with *ret, 0 the domain has no such disk (or is gone), -1
- * failed. */
+/* Queries libvirt alone, not the guest: 1 with *ret; 0: the domain has no such disk (or is gone);
+ * -1: failed. */
 static int describe_disk(virConnectPtr connection, virDomainPtr domain, const char *volume_id,
                          struct disk *ret, struct error *err) {
     autofree char *xml = virt.virDomainGetXMLDesc(domain, 0);
@@ -66,7 +67,7 @@ static int describe_disk(virConnectPtr connection, virDomainPtr domain, const ch
     return libvirt_unless_gone(found, &failure, err);
 }
 
-/* The same with what the guest says of it. */
+/* The same with the state read from the guest. */
 static int read_disk(virConnectPtr connection, virDomainPtr domain, const char *volume_id,
                      struct disk *ret, struct error *err) {
     struct error failure = { 0 };
@@ -81,7 +82,7 @@ static int read_disk(virConnectPtr connection, virDomainPtr domain, const char *
     return 1;
 }
 
-/* Only the guest that has the disk is asked: others may not answer. */
+/* Only the guest that has the disk is queried: others may be unresponsive. */
 static int find_anywhere(virConnectPtr connection, const char *volume_id, struct disk *ret,
                          struct error *err) {
     autodomains virDomainPtr *domains = NULL;

@@ -1,16 +1,15 @@
 /*
- * The guests of this host, whatever disks they have: which are to be looked at, and what is done to
- * one.
+ * Lists of this host's guests, and calls to one guest.
  */
 #include "common/cleanup.h"
 #include "compute/domain_xml.h"
-#include "compute/fence.h"
 #include "compute/libvirt.private.h"
+#include "compute/resize_guard.h"
 #include "compute/stopped.h"
 
 #include <string.h>
 
-/* Puts the domain's in front of the list; one that has gone has none. */
+/* Prepends the domain's disks to the list; none if it is gone. */
 static int list_domain(virConnectPtr connection, virDomainPtr domain, struct arena *arena,
                        struct disk_limits **list, struct error *err) {
     autofree char *xml = virt.virDomainGetXMLDesc(domain, 0);
@@ -48,7 +47,7 @@ int libvirt_list_limits(struct hypervisor *hypervisor, struct arena *arena,
     return 0;
 }
 
-/* 1: it is one of those; 0; -1. */
+/* 1: the domain belongs to the list; 0: not; -1: failed. */
 typedef int is_wanted(virConnectPtr connection, virDomainPtr domain, struct error *err);
 
 static int list_guests(struct hypervisor *hypervisor, struct arena *arena, is_wanted *wanted,
@@ -75,23 +74,23 @@ static int list_guests(struct hypervisor *hypervisor, struct arena *arena, is_wa
     return 0;
 }
 
-static int has_left(virConnectPtr connection, virDomainPtr domain, struct error *err) {
+static int may_have_guards(virConnectPtr connection, virDomainPtr domain, struct error *err) {
     (void)connection, (void)err;
-    return fence_may_be_left(domain);
+    return resize_guard_may_remain(domain);
 }
 
-int libvirt_list_used(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
-                      struct error *err) {
-    return list_guests(hypervisor, arena, has_left, ret, err);
+int libvirt_list_guarded(struct hypervisor *hypervisor, struct arena *arena,
+                         const char *const **ret, struct error *err) {
+    return list_guests(hypervisor, arena, may_have_guards, ret, err);
 }
 
-/* One that has gone meanwhile is none. */
+/* A domain that is gone is not listed. */
 int libvirt_list_stopped(struct hypervisor *hypervisor, struct arena *arena,
                          const char *const **ret, struct error *err) {
     return list_guests(hypervisor, arena, stopped_by_error, ret, err);
 }
 
-/* What is done to a guest, unless it is being moved or has gone (0). */
+/* Calls `act` unless the guest is being migrated or gone (0). */
 static int act_on(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
                   int (*act)(const struct guest *guest, struct error *err), struct error *err) {
     autoconnection virConnectPtr connection = virt_link_open(libvirt_link(hypervisor), err);
@@ -109,12 +108,12 @@ static int act_on(struct hypervisor *hypervisor, struct arena *arena, const char
     return moving ? 0 : act(&guest, err);
 }
 
-int libvirt_tidy(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
-                 struct error *err) {
-    return act_on(hypervisor, arena, instance_uuid, fence_tidy, err);
+int libvirt_remove_guards(struct hypervisor *hypervisor, struct arena *arena,
+                          const char *instance_uuid, struct error *err) {
+    return act_on(hypervisor, arena, instance_uuid, resize_guard_remove_all, err);
 }
 
-int libvirt_go_on(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
-                  struct error *err) {
-    return act_on(hypervisor, arena, instance_uuid, stopped_go_on, err);
+int libvirt_resume(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
+                   struct error *err) {
+    return act_on(hypervisor, arena, instance_uuid, stopped_resume, err);
 }

@@ -7,17 +7,18 @@
 
 #include <stdlib.h>
 
-/* Touched only by its ticker's thread. */
+/* Used only by its ticker's thread. */
 struct limiter {
     struct limiter_settings settings;
     struct ticker *ticker;
-    bool clean;  /* no disk has limits of ours: while there are none, nobody has to look */
-    bool failed; /* and the log has said so */
+    bool clean;  /* no disk has limits of the agent: without limits in the API there is nothing to
+                  * check */
+    bool failed; /* and logged */
 };
 
-/* 1: the disk has limits of ours now; 0: it has none. */
-static int settle_disk(const struct limiter *limiter, const struct disk_limits *has,
-                       const struct io_limits *said, struct error *err) {
+/* 1: the disk has limits of the agent; 0: it has none. */
+static int apply_limits(const struct limiter *limiter, const struct disk_limits *has,
+                        const struct io_limits *said, struct error *err) {
     struct hypervisor *hypervisor = limiter->settings.hypervisor;
     const struct io_limits wanted = said ? io_limits_settled(said) : (struct io_limits){ 0 };
     bool any = io_limits_any(&wanted);
@@ -29,13 +30,13 @@ static int settle_disk(const struct limiter *limiter, const struct disk_limits *
         return 1;
     if (hypervisor->limit_disk(hypervisor, arena, &has->disk, &wanted, err) < 0)
         return -1;
-    log_info(NULL, any ? "disk is limited" : "disk is limited no more", "volume_id",
+    log_info(NULL, any ? "I/O limits of a disk set" : "I/O limits of a disk removed", "volume_id",
              has->disk.serial, "instance_uuid", has->disk.instance_uuid, NULL);
     return any;
 }
 
-static int settle_disks(struct limiter *limiter, struct arena *arena,
-                        const struct remote_limits *said, unsigned count, struct error *err) {
+static int apply_all_limits(struct limiter *limiter, struct arena *arena,
+                            const struct remote_limits *said, unsigned count, struct error *err) {
     struct hypervisor *hypervisor = limiter->settings.hypervisor;
     struct disk_limits *disks = NULL;
     bool clean = true;
@@ -44,11 +45,11 @@ static int settle_disks(struct limiter *limiter, struct arena *arena,
     if (result < 0)
         return -1;
     for (const struct disk_limits *disk = disks; disk; disk = disk->next) {
-        int settled = settle_disk(limiter, disk, limits_find(said, count, disk->disk.serial), err);
+        int settled = apply_limits(limiter, disk, limits_find(said, count, disk->disk.serial), err);
 
         clean = clean && settled == 0;
         if (settled < 0)
-            result = -1; /* the others all the same */
+            result = -1; /* the remaining disks are processed */
     }
     limiter->clean = clean;
     return result;
@@ -62,18 +63,18 @@ static int run_round(struct limiter *limiter, struct error *err) {
 
     if (count <= 0 && (count < 0 || limiter->clean))
         return count;
-    return settle_disks(limiter, arena, said, (unsigned)count, err);
+    return apply_all_limits(limiter, arena, said, (unsigned)count, err);
 }
 
-static int64_t look(void *arg) {
+static int64_t run_limits(void *arg) {
     struct limiter *limiter = arg;
     struct error err = { 0 };
     int result = run_round(limiter, &err);
 
     if (result < 0 && !limiter->failed)
-        log_warning(NULL, "limits of volumes are not all set", "reason", err.message, NULL);
+        log_warning(NULL, "I/O limits of disks cannot be set", "reason", err.message, NULL);
     if (result == 0 && limiter->failed)
-        log_info(NULL, "limits of volumes are set again", NULL);
+        log_info(NULL, "I/O limits of disks are set again", NULL);
     limiter->failed = result < 0;
     return limiter->settings.pause_ms;
 }
@@ -82,8 +83,8 @@ struct limiter *limiter_new(const struct limiter_settings *settings) {
     struct limiter *limiter = heap_new(sizeof *limiter);
 
     limiter->settings = *settings;
-    limiter->settings.api.repeats = 0; /* the next look is the repetition */
-    limiter->ticker = ticker_start("limits", look, limiter);
+    limiter->settings.api.repeats = 0; /* the next round is the retry */
+    limiter->ticker = ticker_start("limits", run_limits, limiter);
     return limiter;
 }
 

@@ -1,10 +1,10 @@
 /*
- * Holds the guests of this host to what the volume API says of their volumes: it is asked once in a
- * while, and what differs is set.  So a disk that is new, a guest that was started anew, and specs
- * or types that were changed have their limits soon, and whoever dies forgets nothing.
+ * Applies the I/O limits that the volume API defines to the disks of this host: it is queried
+ * periodically, and differing limits are set.  So a new disk, a restarted guest and changed specs
+ * or types have their limits soon, and a restart loses nothing.
  *
- * While the API does not answer, everything stays.  Limits that somebody else has set stay unless
- * the volume has some of its own.
+ * While the API does not respond, nothing changes.  Limits of other programs stay unless the volume
+ * has limits of its own.
  */
 #pragma once
 
@@ -17,9 +17,9 @@ struct limiter_settings {
     struct hypervisor *hypervisor;
     struct client api;
     const char *host;
-    int64_t pause_ms; /* between two looks */
+    int64_t pause_ms; /* between two queries */
 };
 
-/* Begins at once, in a thread of its own. */
+/* Starts immediately, in a thread of its own. */
 struct limiter *limiter_new(const struct limiter_settings *settings);
 void limiter_free(struct limiter *limiter);

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-int monitor_ask(const struct guest *guest, const char *command, const json_t **ret,
-                struct error *err) {
+int monitor_query(const struct guest *guest, const char *command, const json_t **ret,
+                  struct error *err) {
     autofree char *answer = NULL;
     const json_t *root, *refusal;
 
@@ -14,7 +14,7 @@ int monitor_ask(const struct guest *guest, const char *command, const json_t **r
         return virt_fail(guest->connection, "using the guest's monitor", err);
     root = json_parse(guest->arena, answer, strlen(answer), err);
     if (!root)
-        return error_context(err, "reading what the guest's monitor answers");
+        return error_context(err, "reading the response of the guest's monitor");
     refusal = json_object_get(root, "error");
     if (refusal) {
         error_set(err, ERROR_BACKEND, "QEMU refuses: %s", json_text_of(refusal, "desc"));

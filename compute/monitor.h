@@ -1,5 +1,5 @@
 /*
- * QEMU's own monitor of a guest, behind libvirt's back.
+ * QEMU's monitor of a guest, through libvirt.
  */
 #pragma once
 
@@ -7,10 +7,9 @@
 
 #include <jansson.h>
 
-/* 0 with what QEMU returned (ret may be NULL), 1 QEMU refuses, -1 it was not asked or did not
- * answer. */
-int monitor_ask(const struct guest *guest, const char *command, const json_t **ret,
-                struct error *err);
+/* 0 with QEMU's result (ret may be NULL); 1: QEMU refuses; -1: no response. */
+int monitor_query(const struct guest *guest, const char *command, const json_t **ret,
+                  struct error *err);
 
-/* Of what query-block has told: the device that libvirt calls by this alias; NULL: none. */
+/* In the result of query-block: the device that libvirt calls by this alias; NULL: none. */
 const json_t *monitor_find_block(const json_t *list, const char *alias);

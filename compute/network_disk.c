@@ -14,16 +14,16 @@ static const json_t *find_block(const struct guest *guest, const struct disk *di
                                 struct error *err) {
     const json_t *list, *block;
 
-    if (monitor_ask(guest, "{\"execute\": \"query-block\"}", &list, err) != 0)
+    if (monitor_query(guest, "{\"execute\": \"query-block\"}", &list, err) != 0)
         return NULL;
     block = monitor_find_block(list, disk->device);
     if (!block)
-        error_set(err, ERROR_CONFLICT, "the disk has left the instance");
+        error_set(err, ERROR_CONFLICT, "the disk has been detached from the instance");
     return block;
 }
 
-/* QEMU looks for its server when something is to be read; one attempt begins that, and a later one
- * finds it done.  What is read goes nowhere. */
+/* QEMU reconnects on a read; the first attempt starts that, and a later one finds it done.  The
+ * data is discarded. */
 static int read_something(const struct guest *guest, const char *device, struct error *err) {
     json_t *command = json_keep(guest->arena, json_object()), *arguments = json_object();
 
@@ -32,10 +32,10 @@ static int read_something(const struct guest *guest, const char *device, struct 
     json_object_set_new(
         arguments, "command-line",
         json_string(arena_format(guest->arena, "qemu-io -d \"%s\" \"read 0 512\"", device)));
-    return monitor_ask(guest, json_text(guest->arena, command), NULL, err) == 0 ? 0 : -1;
+    return monitor_query(guest, json_text(guest->arena, command), NULL, err) == 0 ? 0 : -1;
 }
 
-/* A server has no larger size than its own, and a guest none that is smaller. */
+/* The server never accepts a size other than its own, and a guest never a smaller one. */
 static int resize(const struct guest *guest, const struct disk *disk, int64_t bytes,
                   struct error *err) {
     if (virt.virDomainBlockResize(guest->domain, disk->target, (unsigned long long)bytes,
@@ -61,14 +61,14 @@ static int resize_when_connected(const struct guest *guest, const struct disk *d
     return 0;
 }
 
-/* What was on its way when the server let go is done again. */
-static int go_on(const struct guest *guest, const struct disk *disk, struct error *err) {
+/* Requests that were in flight at the disconnect are repeated. */
+static int resume_guest(const struct guest *guest, const struct disk *disk, struct error *err) {
     const json_t *block = find_block(guest, disk, err);
     const char *status = json_text_of(block, "io-status");
     int state, reason;
 
     if (!block || virt.virDomainGetState(guest->domain, &state, &reason, 0) < 0)
-        return block ? virt_fail_looking(guest->connection, "reading the domain's state", err) : -1;
+        return block ? virt_fail_query(guest->connection, "reading the domain's state", err) : -1;
     if (state != VIR_DOMAIN_PAUSED || reason != VIR_DOMAIN_PAUSED_IOERROR || !status ||
         strcmp(status, "failed") != 0 || virt.virDomainResume(guest->domain) == 0)
         return 0;
@@ -84,5 +84,5 @@ int network_disk_grow(const struct guest *guest, const struct disk *disk, int64_
         return block ? error_set(err, ERROR_BACKEND, "QEMU has no name for the disk") : -1;
     if (resize_when_connected(guest, disk, device, bytes, err) < 0)
         return -1;
-    return go_on(guest, disk, err);
+    return resume_guest(guest, disk, err);
 }

@@ -10,7 +10,7 @@
 
 /* ---- names ---- */
 
-/* An id in its canonical form, as far as `length`. */
+/* A UUID in canonical form at the start of the text. */
 static bool is_id(const char *text) {
     char cut[UUID_SIZE];
 
@@ -38,11 +38,11 @@ static const char *name_of(const char *path) {
 /* ---- the chain ---- */
 
 struct chain {
-    const char *const *paths; /* the present one first */
+    const char *const *paths; /* the active image first */
     int length;
 };
 
-/* -1: it is not there. */
+/* -1: not in the chain. */
 static int place_of(const struct chain *chain, const char *name) {
     for (int i = 0; i < chain->length; i++)
         if (strcmp(name_of(chain->paths[i]), name) == 0)
@@ -66,7 +66,7 @@ static enum overlay_outcome plan_new(struct overlay *overlay, struct arena *aren
     return OVERLAY_READY;
 }
 
-/* Down: an image into the next one below. */
+/* Downwards: an image into the next one below. */
 static enum overlay_outcome plan_commit(struct overlay *overlay, const struct chain *chain,
                                         struct error *err) {
     const struct overlay_change *change = overlay->change;
@@ -83,14 +83,14 @@ static enum overlay_outcome plan_commit(struct overlay *overlay, const struct ch
     return OVERLAY_READY;
 }
 
-/* Up: the image below the one on top into that. */
+/* Upwards: the image below the active one into the active one. */
 static enum overlay_outcome plan_pull(struct overlay *overlay, const struct chain *chain,
                                       struct error *err) {
     const char *name = overlay->change->file_to_merge;
     int at = name[0] ? place_of(chain, name) : chain->length;
 
     if (at < 1)
-        return refuse(err, "file_to_merge is no image below the one that the guest writes to");
+        return refuse(err, "file_to_merge is not an image below the one that the guest writes to");
     if (at == 1)
         return OVERLAY_DONE;
     if (at > 2)
@@ -117,7 +117,7 @@ static enum overlay_outcome plan(struct overlay *overlay, struct arena *arena,
                                    : plan_pull(overlay, chain, err);
 }
 
-/* ---- looking and trying ---- */
+/* ---- check and change ---- */
 
 static enum overlay_outcome outcome_of(enum error_kind kind) {
     if (kind == ERROR_UNAVAILABLE)
@@ -125,7 +125,7 @@ static enum overlay_outcome outcome_of(enum error_kind kind) {
     return kind == ERROR_CONFLICT ? OVERLAY_BUSY : OVERLAY_FAILED;
 }
 
-/* What the disk itself says against it; READY: nothing. */
+/* The disk's own obstacles; READY: none. */
 static enum overlay_outcome check_disk(const struct disk *disk, struct error *err) {
     if (disk->state == DISK_NOT_HERE) {
         error_set(err, ERROR_NOT_FOUND, "no domain of this host has the disk");
@@ -139,11 +139,12 @@ static enum overlay_outcome check_disk(const struct disk *disk, struct error *er
         return refuse(err, "the disk is not in a file");
     if (!disk->moving)
         return OVERLAY_READY;
-    error_set(err, ERROR_CONFLICT, "the instance is being moved, or is busy with a long job");
+    error_set(err, ERROR_CONFLICT, "the instance is being migrated, or is busy with a long job");
     return OVERLAY_MOVES;
 }
 
-enum overlay_outcome overlay_look(struct overlay *overlay, struct arena *arena, struct error *err) {
+enum overlay_outcome overlay_check(struct overlay *overlay, struct arena *arena,
+                                   struct error *err) {
     struct hypervisor *hypervisor = overlay->hypervisor;
     struct disk disk = { .state = DISK_NOT_HERE };
     struct chain chain = { 0 };
@@ -161,15 +162,15 @@ enum overlay_outcome overlay_look(struct overlay *overlay, struct arena *arena, 
     while (chain.paths[chain.length])
         chain.length++;
     if (chain.length == 0 || strcmp(chain.paths[0], disk.source) != 0) {
-        error_set(err, ERROR_CONFLICT, "the disk goes on in another image just now");
+        error_set(err, ERROR_CONFLICT, "the disk is being switched to another image");
         return OVERLAY_BUSY;
     }
     outcome = plan(overlay, arena, &chain, err);
     return outcome == OVERLAY_READY && disk.job ? OVERLAY_RUNS : outcome;
 }
 
-static int put_on_top(struct overlay *const *overlays, unsigned count, struct arena *arena,
-                      struct error *err) {
+static int add_overlays(struct overlay *const *overlays, unsigned count, struct arena *arena,
+                        struct error *err) {
     struct hypervisor *hypervisor = overlays[0]->hypervisor;
     struct disk_overlay *each = arena_alloc(arena, count * sizeof(*each));
 
@@ -184,7 +185,7 @@ enum overlay_outcome overlay_begin(struct overlay *const *overlays, unsigned cou
     struct hypervisor *hypervisor = first->hypervisor;
     int result = first->change->remove ? hypervisor->merge_disk(hypervisor, arena, &first->disk,
                                                                 first->top, first->base, err)
-                                       : put_on_top(overlays, count, arena, err);
+                                       : add_overlays(overlays, count, arena, err);
 
     return result == 0 ? OVERLAY_READY : outcome_of(err->kind);
 }

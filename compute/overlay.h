@@ -1,23 +1,23 @@
 /*
- * One look at the chain of images below a disk, and one try to change it as it was asked for: an
- * overlay goes on top, or one image's content into its neighbour and the image out of the chain.
+ * One check of the chain of images below a disk, and one attempt to apply the requested change: a
+ * new overlay on top, or a merge of one image into its neighbour, which removes it from the chain.
  *
- * The chain says whether it has been done, whoever did it and however often it is asked for.  A
- * try builds on what was looked at: when another image is on top meanwhile, the hypervisor refuses
- * it.  `err` is never NULL here.
+ * The chain shows whether the change is done, whatever made it and however often it is requested.
+ * An attempt depends on the checked chain: when another image is on top meanwhile, the hypervisor
+ * refuses it. `err` is never NULL here.
  */
 #pragma once
 
 #include "compute/hypervisor.h"
 
-#define OVERLAY_NAME_SIZE 81 /* volume-<id>.<id> and the end */
+#define OVERLAY_NAME_SIZE 81 /* volume-<id>.<id> and the terminator */
 
-/* Names of files, checked: all of one volume.  "" is none. */
+/* Validated names of files of one volume.  "" is none. */
 struct overlay_change {
     bool remove;
-    char new_file[OVERLAY_NAME_SIZE]; /* goes on top, is there */
-    /* With a target: this goes into that, the next below.  Without: the one on top takes what is
-     * between it and this one. */
+    char new_file[OVERLAY_NAME_SIZE]; /* the new overlay, which exists */
+    /* With a target: the file is merged into the target, the next below.  Without: the images
+     * between the active image and this one are merged into the active image. */
     char file_to_merge[OVERLAY_NAME_SIZE], merge_target[OVERLAY_NAME_SIZE];
 };
 
@@ -27,32 +27,32 @@ bool overlay_name_fits(const char *name);
 bool overlay_names_agree(const char *one, const char *other);
 
 enum overlay_outcome {
-    OVERLAY_FAILED,      /* cannot be done; err says why */
-    OVERLAY_DONE,        /* the chain is as it should be */
-    OVERLAY_READY,       /* it can be begun */
-    OVERLAY_RUNS,        /* a job runs on the disk */
-    OVERLAY_MOVES,       /* the guest is being moved */
-    OVERLAY_APART,       /* another one that it is to be done with is not ready; err says why */
-    OVERLAY_BUSY,        /* not now; err says why */
-    OVERLAY_GONE,        /* no domain of this host has the disk */
-    OVERLAY_UNREACHABLE, /* the hypervisor does not answer; what was asked of it may happen */
+    OVERLAY_FAILED,         /* impossible; err has the reason */
+    OVERLAY_DONE,           /* the chain is as requested */
+    OVERLAY_READY,          /* the change can be started */
+    OVERLAY_RUNS,           /* a block job runs on the disk */
+    OVERLAY_MOVES,          /* the guest is being migrated */
+    OVERLAY_SET_INCOMPLETE, /* another snapshot of the set is not ready; err has the reason */
+    OVERLAY_BUSY,           /* temporarily impossible; err has the reason */
+    OVERLAY_GONE,           /* no domain of this host has the disk */
+    OVERLAY_UNREACHABLE,    /* the hypervisor does not respond; the call may take effect later */
 };
 
 struct overlay {
     struct hypervisor *hypervisor;
     const char *volume_id;
-    const char *instance_uuid; /* NULL: whichever has the disk */
+    const char *instance_uuid; /* NULL: any that has the disk */
     const struct overlay_change *change;
-    struct disk disk; /* as last seen */
-    /* What a look has found that it takes. */
+    struct disk disk; /* last known state */
+    /* Results of the check: */
     const char *path;       /* of the new file */
-    const char *top, *base; /* as merge_disk() wants them */
+    const char *top, *base; /* arguments of merge_disk() */
 };
 
-enum overlay_outcome overlay_look(struct overlay *overlay, struct arena *arena, struct error *err);
+enum overlay_outcome overlay_check(struct overlay *overlay, struct arena *arena, struct error *err);
 
-/* After a look that found it ready: READY again when it has begun (of a snapshot: is done), and has
- * to be looked at.  Whatever else comes may have taken effect.  Several are overlays that go on top
- * of disks of one guest, at one moment or not at all. */
+/* After a check with the result READY.  READY: it has started (a snapshot: completed) and has to be
+ * checked; any other outcome may have taken effect.  Several overlays of disks of one guest are
+ * added atomically. */
 enum overlay_outcome overlay_begin(struct overlay *const *overlays, unsigned count,
                                    struct arena *arena, struct error *err);

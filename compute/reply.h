@@ -1,5 +1,5 @@
 /*
- * Answers in the compute API's form.
+ * Replies in the compute API's form.
  */
 #pragma once
 

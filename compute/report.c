@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Touched only by its own work item, which never runs twice at a time. */
+/* Used only by its own work item, which never runs twice at a time. */
 struct reporter {
     struct reporter_settings settings;
     struct work_item item;
-    bool resumed;      /* the volumes that are extending were asked for since the API came back */
-    bool out_of_reach; /* the outage is in the log */
+    bool resumed;      /* the extending volumes were queried since the last outage */
+    bool out_of_reach; /* the outage is logged */
     unsigned failures; /* in a row */
 };
 
@@ -94,14 +94,14 @@ static int report_round(struct reporter *reporter, struct error *err) {
     return reported;
 }
 
-static void tell_outage(struct reporter *reporter, int result, const struct error *err) {
+static void log_outage(struct reporter *reporter, int result, const struct error *err) {
     const char *url = reporter->settings.api.url ? reporter->settings.api.url : "of the catalog";
 
     if (result < 0 && !reporter->out_of_reach)
-        log_warning(NULL, "the volume API does not take this host's reports", "url", url, "reason",
-                    err->message, NULL);
+        log_warning(NULL, "the volume API does not accept this host's reports", "url", url,
+                    "reason", err->message, NULL);
     if (result == 0 && reporter->out_of_reach)
-        log_info(NULL, "the volume API takes this host's reports again", "url", url, NULL);
+        log_info(NULL, "the volume API accepts this host's reports again", "url", url, NULL);
     reporter->out_of_reach = result < 0;
 }
 
@@ -121,7 +121,7 @@ static void run_report(void *arg) {
     struct error err = { 0 };
     int result = report_round(reporter, &err);
 
-    tell_outage(reporter, result, &err);
+    log_outage(reporter, result, &err);
     reporter->failures = result < 0 ? reporter->failures + 1 : 0;
     worker_pool_put_later(reporter->settings.pool, &reporter->item, pause_before_next(reporter));
 }

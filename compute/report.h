@@ -1,7 +1,7 @@
 /*
- * What the agent tells and asks the volume API by itself: a heartbeat; and, at the start and
- * whenever the API comes back, which volumes are extending on this host, so that an extend outlives
- * a crash of the agent and an event that got lost.
+ * The agent's own requests to the volume API: a heartbeat; and, at the start and after each outage
+ * of the API, a query for the volumes that are extending on this host, so that an extend survives a
+ * crash of the agent and a lost event.
  */
 #pragma once
 
@@ -19,5 +19,5 @@ struct reporter_settings {
     int64_t heartbeat_ms, retry_ms;
 };
 
-struct reporter *reporter_new(const struct reporter_settings *settings); /* begins at once */
+struct reporter *reporter_new(const struct reporter_settings *settings); /* starts immediately */
 void reporter_free(struct reporter *reporter);

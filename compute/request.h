@@ -1,5 +1,5 @@
 /*
- * What all requests to the agent have in common.
+ * Common parts of all requests to the agent.
  */
 #pragma once
 
@@ -7,6 +7,6 @@
 #include "http/exchange.h"
 #include "json/json.h"
 
-/* The body, JSON in the exchange's arena.  NULL: ERROR_TOO_LARGE, or ERROR_BAD_REQUEST where it is
- * no JSON. */
+/* The body, JSON in the exchange's arena.  NULL: ERROR_TOO_LARGE, or ERROR_BAD_REQUEST for invalid
+ * JSON. */
 const json_t *request_body(struct http_exchange *exchange, struct error *err);

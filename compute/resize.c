@@ -27,7 +27,8 @@ static enum resize_outcome find(struct resize *resize, struct arena *arena, stru
 }
 
 /* The disk with its present capacity; RESIZE_DONE when it was found and measured. */
-static enum resize_outcome look(struct resize *resize, struct arena *arena, struct error *err) {
+static enum resize_outcome find_and_measure(struct resize *resize, struct arena *arena,
+                                            struct error *err) {
     enum resize_outcome seen = find(resize, arena, err);
     struct disk *disk = &resize->disk;
 
@@ -46,22 +47,23 @@ static int grow(struct resize *resize, struct arena *arena, int64_t bytes, struc
     return hypervisor->grow_disk(hypervisor, arena, disk, bytes, err);
 }
 
-/* Grows and reads back: the capacity decides, whatever the call has said. */
-static enum resize_outcome grow_and_look(struct resize *resize, struct arena *arena, int64_t bytes,
-                                         struct error *err) {
+/* Grows and reads back: the capacity decides, whatever the call returned. */
+static enum resize_outcome grow_and_verify(struct resize *resize, struct arena *arena,
+                                           int64_t bytes, struct error *err) {
     enum disk_state before = resize->disk.state;
     struct error failure = { 0 };
     int grown = grow(resize, arena, bytes, &failure);
-    enum resize_outcome seen = look(resize, arena, err);
+    enum resize_outcome seen = find_and_measure(resize, arena, err);
 
     if (seen == RESIZE_DONE && resize->disk.capacity >= bytes)
         return RESIZE_DONE;
     if (seen == RESIZE_DONE && resize->disk.job) {
-        error_set(err, ERROR_CONFLICT, "a job of the hypervisor has begun on the disk");
+        error_set(err, ERROR_CONFLICT, "a job of the hypervisor has started on the disk");
         return RESIZE_BUSY;
     }
     if (grown < 0 && seen == RESIZE_DONE && resize->disk.state != before) {
-        *err = failure; /* the guest went off, or on, in that moment: there is another way now */
+        *err = failure; /* the guest has just stopped or started: the next attempt uses the other
+                         * way */
         return RESIZE_BUSY;
     }
     if (grown < 0) {
@@ -85,7 +87,7 @@ static enum resize_outcome grow_when_free(struct resize *resize, struct arena *a
         error_set(err, ERROR_CONFLICT, "a job of the hypervisor runs on the disk");
         return RESIZE_BUSY;
     }
-    return grow_and_look(resize, arena, bytes, err);
+    return grow_and_verify(resize, arena, bytes, err);
 }
 
 enum resize_outcome resize_to_target(struct resize *resize, struct arena *arena,
@@ -96,17 +98,17 @@ enum resize_outcome resize_to_target(struct resize *resize, struct arena *arena,
 
     if (volume->target_gb <= volume->size_gb) {
         error_set(err, ERROR_BAD_REQUEST,
-                  "metadata extend_new_size names no size larger than %jd GB",
+                  "metadata extend_new_size is not a size larger than %jd GB",
                   (intmax_t)volume->size_gb);
         return RESIZE_FAILED;
     }
-    seen = look(resize, arena, err);
+    seen = find_and_measure(resize, arena, err);
     if (seen != RESIZE_DONE)
         return seen;
     if (resize->disk.capacity == bytes)
         return RESIZE_DONE;
     if (resize->disk.capacity > bytes) {
-        error_set(err, ERROR_BACKEND, "the disk has %jd bytes already, more than the target",
+        error_set(err, ERROR_BACKEND, "the disk already has %jd bytes, more than the target",
                   (intmax_t)resize->disk.capacity);
         return RESIZE_FAILED;
     }

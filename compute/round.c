@@ -3,8 +3,8 @@
 #include "common/backoff.h"
 #include "common/clock.h"
 
-#define PAUSE_DOUBLED 60  /* most growth of a pause, in first pauses */
-#define PAUSE_REFUSED 300 /* pause after a refusal that only an operator can end */
+#define PAUSE_DOUBLED 60  /* largest growth of a pause, in first pauses */
+#define PAUSE_REFUSED 300 /* pause after a refusal that only an operator can resolve */
 
 int64_t round_pause_ms(struct round_pace *pace, enum round_end end, int64_t first_ms) {
     const struct backoff_limits pauses = { .first_us = first_ms * 1000,

@@ -51,7 +51,7 @@ void trim_answer(struct trim_request *request, struct hypervisor *hypervisor, st
     struct error err = { 0 };
     struct disk disk;
 
-    if (trim_look(hypervisor, request->exchange->arena, trim, &disk, &err) == 0 &&
+    if (trim_check_disk(hypervisor, request->exchange->arena, trim, &disk, &err) == 0 &&
         trims_put(trims, trim, &err) == 0) {
         reply_empty(request->exchange, 202);
         return;

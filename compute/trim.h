@@ -1,10 +1,10 @@
 /*
- * …/os-volume-trims: our volume service asks that the guest which has a volume give back room that
- * holds nothing in it.
+ * …/os-volume-trims: the volume service requests that the guest of a volume deallocates the free
+ * space of its file systems.
  *
- * POST takes {"trim": {"id", "volume_id", "instance_uuid"}}, all UUIDs; 202: a job has it, and
- * tells the volume API how it goes on (trim_job.h).  What cannot be is refused with 400, what
- * cannot be now with 409.  When the hypervisor does not answer: 503, and nothing is started.
+ * POST takes {"trim": {"id", "volume_id", "instance_uuid"}}, all UUIDs; 202: a job executes it, and
+ * reports to the volume API (trim_job.h).  An impossible request is refused with 400, a temporarily
+ * impossible one with 409.  When the hypervisor does not respond: 503, and nothing is started.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 struct trim_request;
 
-/* Version and body; NULL and the refusal in err.  Lives in the exchange's arena. */
+/* Version and body; NULL: refused with err.  Lives in the exchange's arena. */
 struct trim_request *trim_read(struct http_exchange *exchange, struct error *err);
 
 /* Blocks on the hypervisor; replies. */

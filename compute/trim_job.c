@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#define JOBS_MOST       1024 /* bounds the memory that requests can take */
+#define JOBS_MOST       1024 /* bounds the memory used by requests */
 #define REQUEST_ID_ROOM 64
 #define PROJECT_ID_ROOM 256
-#define REPORT_ANYHOW   10 /* between two signs of life, in first pauses */
-#define PERCENT_TRIMS   50 /* the guest says nothing on the way */
+#define REPORT_IDLE     10 /* between two progress reports, in first pauses */
+#define PERCENT_TRIMS   50 /* the guest reports no progress */
 
 struct trim_job {
     LIST_ENTRY(trim_job) next; /* trims->lock */
@@ -26,15 +26,15 @@ struct trim_job {
     struct log_context log; /* request_id: the same, or NULL */
     struct work_item item;
 
-    /* The round's alone: rounds of a job never overlap. */
-    struct disk disk;                 /* as looked at; its state is DISK_NOT_HERE before */
-    char project_id[PROJECT_ID_ROOM]; /* "": not known */
-    bool knows_project;               /* it was read, or could not be */
+    /* used by the job's rounds only, which never overlap: */
+    struct disk disk;                 /* as checked; DISK_NOT_HERE before */
+    char project_id[PROJECT_ID_ROOM]; /* "": unknown */
+    bool knows_project;               /* it was queried */
     bool ended;
-    struct error failure; /* of one that has ended; ERROR_NONE: the guest has trimmed */
+    struct error failure; /* after the end; ERROR_NONE: the guest has trimmed */
     struct round_pace pace;
     unsigned percent;
-    int64_t told_us; /* when a sign of life was taken last; 0: never */
+    int64_t reported_us; /* last accepted progress report; 0: none */
 };
 
 LIST_HEAD(trim_jobs, trim_job);
@@ -46,13 +46,13 @@ struct trims {
     unsigned count;
 };
 
-/* ---- telling the volume API ---- */
+/* ---- reports to the volume API ---- */
 
 static const char *reason_of(enum error_kind kind) {
     return kind == ERROR_BAD_REQUEST ? "unsupported" : kind == ERROR_CONFLICT ? "busy" : "failed";
 }
 
-static struct reclaim_said said_by(const struct trim_job *job) {
+static struct reclaim_said report_of(const struct trim_job *job) {
     if (!job->ended)
         return (struct reclaim_said){ .status = "running", .progress = job->percent };
     if (job->failure.kind == ERROR_NONE)
@@ -62,9 +62,9 @@ static struct reclaim_said said_by(const struct trim_job *job) {
                                   .message = job->failure.message };
 }
 
-/* ROUND_WAITS: it was taken, and somebody waits. */
-static enum round_end tell(struct trim_job *job, struct arena *arena) {
-    const struct reclaim_said said = said_by(job);
+/* ROUND_WAITS: the report was accepted, the trim is still awaited. */
+static enum round_end report_status(struct trim_job *job, struct arena *arena) {
+    const struct reclaim_said said = report_of(job);
     struct error err = { 0 };
     enum complete_outcome outcome =
         volumes_report_reclaim(&job->trims->settings.api, arena, job->volume_id, job->id,
@@ -72,50 +72,53 @@ static enum round_end tell(struct trim_job *job, struct arena *arena) {
 
     if (outcome == COMPLETE_TAKEN) {
         job->pace.tries = 0;
-        job->told_us = clock_monotonic_us();
+        job->reported_us = clock_monotonic_us();
         return job->ended ? ROUND_ENDED : ROUND_WAITS;
     }
     log_event(outcome == COMPLETE_REFUSED    ? LOG_ERROR
               : outcome == COMPLETE_UNWANTED ? LOG_INFO
                                              : LOG_WARNING,
               &job->log,
-              outcome == COMPLETE_UNWANTED ? "nobody waits for room of the volume any more"
-                                           : "how a trim goes on cannot be reported",
+              outcome == COMPLETE_UNWANTED ? "trim is no longer awaited by the volume API"
+                                           : "trim status cannot be reported",
               "volume_id", job->volume_id, "reason", err.message, NULL);
     if (outcome == COMPLETE_UNWANTED)
         return ROUND_ENDED;
     return outcome == COMPLETE_REFUSED ? ROUND_RETRIES_SLOWLY : ROUND_RETRIES;
 }
 
-/* Does anybody wait?  Asked before it begins, and now and then. */
-static enum round_end give_sign(struct trim_job *job, struct arena *arena) {
+/* Verifies that the trim is still awaited: before it starts, and periodically. */
+static enum round_end report_if_due(struct trim_job *job, struct arena *arena) {
     int64_t pause_us = job->trims->settings.retry_ms * 1000;
-    bool due = job->told_us == 0 || clock_monotonic_us() - job->told_us >= REPORT_ANYHOW * pause_us;
+    bool due =
+        job->reported_us == 0 || clock_monotonic_us() - job->reported_us >= REPORT_IDLE * pause_us;
 
-    return due ? tell(job, arena) : ROUND_WAITS;
+    return due ? report_status(job, arena) : ROUND_WAITS;
 }
 
-/* ---- the work ---- */
+/* ---- the trim ---- */
 
-int trim_look(struct hypervisor *hypervisor, struct arena *arena, const struct trim *trim,
-              struct disk *ret, struct error *err) {
+int trim_check_disk(struct hypervisor *hypervisor, struct arena *arena, const struct trim *trim,
+                    struct disk *ret, struct error *err) {
     struct disk disk = { .state = DISK_NOT_HERE };
 
     if (hypervisor->find_disk(hypervisor, arena, trim->instance_uuid, trim->volume_id, &disk, err) <
         0)
         return -1;
     if (disk.state == DISK_NOT_HERE)
-        return error_set(err, ERROR_CONFLICT, "The volume is no disk of an instance of this host.");
-    if (disk.state == DISK_OFF)
         return error_set(err, ERROR_CONFLICT,
-                         "The instance is not running: nobody knows what its file systems hold.");
+                         "The volume is not a disk of an instance of this host.");
+    if (disk.state == DISK_OFF)
+        return error_set(
+            err, ERROR_CONFLICT,
+            "The instance is not running: the free space of its file systems is unknown.");
     if (disk.read_only)
-        return error_set(err, ERROR_BAD_REQUEST, "The instance may only read the disk.");
+        return error_set(err, ERROR_BAD_REQUEST, "The instance's disk is read-only.");
     if (!disk.discards)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "The disk has no discard='unmap': what its guest gives back stays taken.");
+                         "The disk has no discard='unmap': discards of its guest free no space.");
     if (disk.moving)
-        return error_set(err, ERROR_CONFLICT, "The instance is being moved.");
+        return error_set(err, ERROR_CONFLICT, "The instance is being migrated.");
     *ret = disk;
     return 0;
 }
@@ -125,15 +128,15 @@ static enum round_end end_with(struct trim_job *job, const struct error *failure
     if (failure)
         job->failure = *failure;
     if (failure)
-        log_error(&job->log, "a guest gives back no room", "volume_id", job->volume_id,
-                  "instance_uuid", job->instance_uuid, "reason", failure->message, NULL);
+        log_error(&job->log, "guest trim failed", "volume_id", job->volume_id, "instance_uuid",
+                  job->instance_uuid, "reason", failure->message, NULL);
     else
-        log_info(&job->log, "a guest has given back room", "volume_id", job->volume_id,
-                 "instance_uuid", job->instance_uuid, NULL);
+        log_info(&job->log, "guest trim completed", "volume_id", job->volume_id, "instance_uuid",
+                 job->instance_uuid, NULL);
     return ROUND_REPORTS;
 }
 
-/* Others at the guest and a silent hypervisor are waited for, but not for ever. */
+/* The waits for another trim of the guest and an unresponsive hypervisor have timeouts. */
 static enum round_end wait_or_end(struct trim_job *job, const struct error *why) {
     const struct trim_settings *settings = &job->trims->settings;
     bool waits = why->kind == ERROR_CONFLICT || why->kind == ERROR_UNAVAILABLE;
@@ -145,8 +148,7 @@ static enum round_end wait_or_end(struct trim_job *job, const struct error *why)
     return end_with(job, why);
 }
 
-/* Whose guest it is: places are shared out by project.  Those whose project the API does not say
- * share as one. */
+/* Slots are shared by project.  Volumes of unknown projects share as one. */
 static void read_project(struct trim_job *job, struct arena *arena) {
     struct remote_volume volume;
     struct error err = { 0 };
@@ -159,7 +161,7 @@ static void read_project(struct trim_job *job, struct arena *arena) {
         volume.project_id)
         snprintf(job->project_id, sizeof(job->project_id), "%s", volume.project_id);
     else
-        log_warning(&job->log, "the project of a volume is not known", "volume_id", job->volume_id,
+        log_warning(&job->log, "project of a volume is unknown", "volume_id", job->volume_id,
                     "reason", err.message, NULL);
 }
 
@@ -169,13 +171,13 @@ static enum round_end follow(struct trim_job *job, struct arena *arena) {
                                .volume_id = job->volume_id,
                                .instance_uuid = job->instance_uuid };
     struct error err = { 0 };
-    enum round_end told = give_sign(job, arena);
+    enum round_end reported = report_if_due(job, arena);
     int more;
 
-    if (told != ROUND_WAITS)
-        return told;
+    if (reported != ROUND_WAITS)
+        return reported;
     if (job->disk.state == DISK_NOT_HERE &&
-        trim_look(hypervisor, arena, &trim, &job->disk, &err) < 0)
+        trim_check_disk(hypervisor, arena, &trim, &job->disk, &err) < 0)
         return wait_or_end(job, &err);
     read_project(job, arena);
     more = hypervisor->trim_disk(hypervisor, arena, &job->disk,
@@ -184,7 +186,7 @@ static enum round_end follow(struct trim_job *job, struct arena *arena) {
         return wait_or_end(job, &err);
     if (more == 0)
         return end_with(job, NULL);
-    /* That it has begun is no sign that it can: how it fails is heard later. */
+    /* A started trim may still turn out as unsupported: the failure is reported later. */
     job->percent = PERCENT_TRIMS;
     return ROUND_WAITS;
 }
@@ -207,7 +209,7 @@ static void run_job(void *arg) {
     enum round_end end = job->ended ? ROUND_REPORTS : follow(job, arena);
 
     if (end == ROUND_REPORTS)
-        end = tell(job, arena);
+        end = report_status(job, arena);
     if (end == ROUND_ENDED)
         end_job(job);
     else
@@ -261,9 +263,9 @@ int trims_put(struct trims *trims, const struct trim *trim, struct error *err) {
     pthread_mutex_unlock(&trims->lock);
     if (fresh)
         worker_pool_put(trims->settings.pool, &fresh->item);
-    return known || fresh
-               ? 0
-               : error_set(err, ERROR_UNAVAILABLE, "%d trims are in work already", JOBS_MOST);
+    return known || fresh ? 0
+                          : error_set(err, ERROR_UNAVAILABLE,
+                                      "%d trims are already being processed", JOBS_MOST);
 }
 
 unsigned trims_open(struct trims *trims) {

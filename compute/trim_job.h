@@ -1,11 +1,10 @@
 /*
- * A guest gives back room of a volume: look at its disk, have it trimmed, report
- * (os-update_reclaim_space).
+ * The job of a trim: check the disk, have the guest trim it, report (os-update_reclaim_space).
  *
- * As long as it goes on the job says so now and then, and ends when nobody waits for it any more;
- * what the guest was told it does all the same, which harms nobody.  No thread waits: a job that
- * has to look later is put back into the pool.  Nothing is kept on disk: who is waited for in vain
- * is asked again.  Thread-safe.
+ * While it runs the job reports periodically, and ends when the volume API no longer awaits it; the
+ * guest completes its trim nevertheless, which is harmless.  No thread waits: a job with a later
+ * check is put back into the pool.  Nothing is stored on disk: the volume service repeats a request
+ * without a report.  Thread-safe.
  */
 #pragma once
 
@@ -28,14 +27,14 @@ struct trim {
     const char *request_id;                     /* may be NULL */
 };
 
-/* May the disk be trimmed?  -1: ERROR_BAD_REQUEST no; ERROR_CONFLICT, ERROR_NOT_FOUND: not now, not
- * here; ERROR_UNAVAILABLE: nobody can tell. */
-int trim_look(struct hypervisor *hypervisor, struct arena *arena, const struct trim *trim,
-              struct disk *ret, struct error *err);
+/* May the disk be trimmed? -1: ERROR_BAD_REQUEST: never; ERROR_CONFLICT, ERROR_NOT_FOUND: not at
+ * present, or not on this host; ERROR_UNAVAILABLE: unknown. */
+int trim_check_disk(struct hypervisor *hypervisor, struct arena *arena, const struct trim *trim,
+                    struct disk *ret, struct error *err);
 
 struct trims *trims_new(const struct trim_settings *settings);
 
-/* 0 also when it is at it already.  -1 (ERROR_UNAVAILABLE) when too many are open. */
+/* 0 also when the trim has a job already.  -1 (ERROR_UNAVAILABLE): too many jobs. */
 int trims_put(struct trims *trims, const struct trim *trim, struct error *err);
 
 unsigned trims_open(struct trims *trims);

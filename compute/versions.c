@@ -35,7 +35,7 @@ static bool read_version(const char *text, struct compute_version *ret) {
     return read_number(&text, '\0', &ret->minor);
 }
 
-/* The text behind "compute " in a list such as "volume 3.71, compute 2.51"; NULL when absent. */
+/* The text after "compute " in a list such as "volume 3.71, compute 2.51"; NULL when absent. */
 static const char *find_own(struct arena *arena, const char *list) {
     while (*list) {
         size_t length = strcspn(list, ",");
@@ -55,14 +55,15 @@ static const char *find_own(struct arena *arena, const char *list) {
     return NULL;
 }
 
-static const char *find_wish(const struct http_exchange *exchange) {
+static const char *find_requested(const struct http_exchange *exchange) {
     const char *standard = http_header(exchange, STANDARD_HEADER);
     const char *own = standard ? find_own(exchange->arena, standard) : NULL;
 
     return own ? own : http_header(exchange, LEGACY_HEADER);
 }
 
-static void tell_version(struct http_exchange *exchange, const struct compute_version *version) {
+static void add_version_headers(struct http_exchange *exchange,
+                                const struct compute_version *version) {
     const char *text =
         arena_format(exchange->arena, SERVICE " %u.%u", version->major, version->minor);
 
@@ -74,14 +75,14 @@ static void tell_version(struct http_exchange *exchange, const struct compute_ve
 int versions_negotiate(struct http_exchange *exchange, struct compute_version *ret,
                        struct error *err) {
     struct compute_version version = { 2, COMPUTE_LEAST };
-    const char *wish = find_wish(exchange);
+    const char *requested = find_requested(exchange);
 
-    if (wish && !read_version(wish, &version))
+    if (requested && !read_version(requested, &version))
         return error_set(err, ERROR_BAD_REQUEST,
                          "API Version String %.40s is of invalid format. Must be of format "
                          "MajorNum.MinorNum.",
-                         wish);
-    tell_version(exchange, &version);
+                         requested);
+    add_version_headers(exchange, &version);
     if (version.major != 2 || version.minor < COMPUTE_LEAST || version.minor > COMPUTE_NEWEST)
         return error_set(err, ERROR_NOT_ACCEPTABLE,
                          "Version %u.%u is not supported by the API. Minimum is 2.%d and maximum "
@@ -91,7 +92,7 @@ int versions_negotiate(struct http_exchange *exchange, struct compute_version *r
     return 0;
 }
 
-/* The documents list the version without microversions too, as clients expect to find both. */
+/* The documents list the version without microversions too, because clients expect both. */
 static const struct entry {
     const char *id, *status, *least, *newest, *updated, *path, *media_type;
 } entries[] = {

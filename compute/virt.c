@@ -38,7 +38,7 @@ int virt_fail(virConnectPtr connection, const char *what, struct error *err) {
     return result;
 }
 
-int virt_fail_looking(virConnectPtr connection, const char *what, struct error *err) {
+int virt_fail_query(virConnectPtr connection, const char *what, struct error *err) {
     virt_fail(connection, what, err);
     if (err->kind == ERROR_BACKEND)
         err->kind = ERROR_CONFLICT;

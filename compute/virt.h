@@ -1,5 +1,6 @@
 /*
- * What the files over libvirt share: its objects released by attribute, its errors as ours.
+ * Declarations shared by the files over libvirt: release of its objects by attribute, conversion of
+ * its errors.
  */
 #pragma once
 
@@ -10,7 +11,7 @@
 struct guest {
     virConnectPtr connection;
     virDomainPtr domain;
-    struct arena *arena; /* for answers */
+    struct arena *arena; /* of results */
 };
 
 static inline void cleanup_connection(const virConnectPtr *connection) {
@@ -25,12 +26,13 @@ static inline void cleanup_domain(const virDomainPtr *domain) {
 }
 #define autodomain __attribute__((cleanup(cleanup_domain)))
 
-void virt_free_domains(virDomainPtr **domains); /* a list that NULL ends, and the list */
+void virt_free_domains(virDomainPtr **domains); /* a list ended by NULL, and its elements */
 #define autodomains __attribute__((cleanup(virt_free_domains)))
 
-/* The error of libvirt's last call on this thread, with hypervisor.h's kinds; always returns -1.
+/* The error of libvirt's last call on this thread, with the kinds of hypervisor.h; returns -1.
  * `connection` may be NULL. */
 int virt_fail(virConnectPtr connection, const char *what, struct error *err);
 
-/* The same of a look at a guest: one that ends meanwhile fails it in many words, look again. */
-int virt_fail_looking(virConnectPtr connection, const char *what, struct error *err);
+/* The same for a query of a guest: a guest that stops meanwhile causes various errors, so the query
+ * may be repeated (ERROR_CONFLICT). */
+int virt_fail_query(virConnectPtr connection, const char *what, struct error *err);

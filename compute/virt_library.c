@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#define FILE_NAME "libvirt-qemu.so.0" /* which brings libvirt.so.0, and that libxml2 */
+#define FILE_NAME "libvirt-qemu.so.0" /* which depends on libvirt.so.0, and that on libxml2 */
 
 struct virt_library virt;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows, and virt */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards `loaded` and virt */
 static bool loaded;
 
 static const struct {
@@ -27,7 +27,7 @@ static int load(struct error *err) {
     void *library = dlopen(FILE_NAME, RTLD_NOW | RTLD_LOCAL);
 
     if (!library)
-        return error_set(err, ERROR_BACKEND, "libvirt is not there: %s", dlerror());
+        return error_set(err, ERROR_BACKEND, "libvirt cannot be loaded: %s", dlerror());
     for (size_t i = 0; i < LENGTH(functions); i++) {
         void *found = dlsym(library, functions[i].name);
 

@@ -1,9 +1,9 @@
 /*
- * libvirt, loaded when a hypervisor is first spoken to: it brings two dozen libraries of its own,
- * and every other role starts without them.  One is libxml2, for what libvirt says of domains.
+ * libvirt, loaded when a hypervisor is first used: it depends on two dozen libraries, and every
+ * other role starts without them.  One is libxml2, for the XML of domains.
  *
- * Their functions are called by the names that they have there: virt.virDomainFree(),
- * virt.xmlFreeDoc().  What is to be called stands in the list below.
+ * The functions are called by their own names: virt.virDomainFree(), virt.xmlFreeDoc().  The list
+ * below contains every function in use.
  */
 #pragma once
 
@@ -46,5 +46,5 @@ struct virt_library {
 
 extern struct virt_library virt;
 
-/* Before any of them is called.  Thread-safe; once it is there it stays. */
+/* To be called before any of them.  Thread-safe; a loaded library stays. */
 int virt_library_load(struct error *err);

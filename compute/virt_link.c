@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* A daemon that is silent for 3 × 3 s counts as gone: its pending calls fail. */
+/* A daemon without a response for 3 × 3 s counts as gone: its pending calls fail. */
 #define KEEPALIVE_SECONDS 3
 #define KEEPALIVE_MISSES  3
 
@@ -16,12 +16,12 @@ struct virt_link {
     char *uri;
     pthread_mutex_t lock; /* guards the rest */
     virConnectPtr connection;
-    bool silent;    /* the outage is in the log */
-    bool was_there; /* it has answered once */
+    bool silent;    /* the outage is logged */
+    bool was_there; /* it has responded before */
 };
 
-/* libvirt would write every error to stderr; ours go into the log. */
-static void stay_quiet(void *arg, virErrorPtr failure) {
+/* libvirt would write every error to stderr; they are logged instead. */
+static void ignore_error(void *arg, virErrorPtr failure) {
     (void)arg;
     (void)failure;
 }
@@ -33,11 +33,11 @@ static void *run_events(void *arg) {
     return NULL;
 }
 
-/* libvirt has one event loop for a process; only keepalives go through it. */
+/* libvirt has one event loop for a process; it serves keepalives only. */
 static void start_libvirt(void) {
     pthread_t thread;
 
-    virt.virSetErrorFunc(NULL, stay_quiet);
+    virt.virSetErrorFunc(NULL, ignore_error);
     virt.virInitialize();
     if (virt.virEventRegisterDefaultImpl() == 0 &&
         pthread_create(&thread, NULL, run_events, NULL) == 0)
@@ -72,12 +72,12 @@ static void note_outage(struct virt_link *link, bool silent) {
     link->was_there |= !silent;
     pthread_mutex_unlock(&link->lock);
     if (changed && silent && was_there)
-        log_error(NULL, "libvirt does not answer", "uri", link->uri, NULL);
-    else if (changed && silent) /* as on a host that has no guests */
+        log_error(NULL, "libvirt does not respond", "uri", link->uri, NULL);
+    else if (changed && silent) /* as on a host without guests */
         log_info(NULL, "no libvirt on this host: attached volumes cannot grow here", "uri",
                  link->uri, NULL);
     if (changed && !silent)
-        log_info(NULL, was_there ? "libvirt answers again" : "libvirt answers", "uri", link->uri,
+        log_info(NULL, was_there ? "libvirt responds again" : "libvirt responds", "uri", link->uri,
                  NULL);
 }
 
@@ -91,13 +91,13 @@ virConnectPtr virt_link_open(struct virt_link *link, struct error *err) {
         note_outage(link, true);
         return NULL;
     }
-    /* Drivers without a daemon in between have no keepalive and need none. */
+    /* Drivers without a daemon have no keepalive and need none. */
     virt.virConnectSetKeepAlive(connection, KEEPALIVE_SECONDS, KEEPALIVE_MISSES);
     note_outage(link, false);
     return connection;
 }
 
-/* NULL when it is not there or not alive. */
+/* NULL when there is none or it is not alive. */
 static virConnectPtr refer(struct virt_link *link) {
     virConnectPtr connection, dead = NULL;
 
@@ -115,7 +115,8 @@ static virConnectPtr refer(struct virt_link *link) {
     return connection;
 }
 
-/* A daemon that takes connections and never answers holds only those who open one: not the lock. */
+/* A daemon that accepts connections and never responds blocks the callers that open one, but not
+ * the lock. */
 virConnectPtr virt_link_share(struct virt_link *link, struct error *err) {
     virConnectPtr connection = refer(link);
 

@@ -1,7 +1,7 @@
 /*
- * How libvirtd is reached: one connection that all share who ask libvirt alone, and one of its own
- * for each question to a guest.  The first that cannot be made, and the first that can again, are
- * in the log.  Thread-safe.
+ * Connections to libvirtd: a shared one for queries that libvirt answers itself, and a separate one
+ * for each query of a guest.  The first failure and the first success after it are logged.
+ * Thread-safe.
  */
 #pragma once
 
@@ -15,10 +15,10 @@ struct virt_link *virt_link_new(const char *uri);
 void virt_link_free(struct virt_link *link);
 
 /*
- * A connection of the caller's own, as every question to a guest has it: libvirtd takes no more of
- * a connection that waits for five answers.  NULL: ERROR_UNAVAILABLE.
+ * A connection of the caller's own, for a query of a guest: libvirtd processes at most five calls
+ * of a connection at a time.  NULL: ERROR_UNAVAILABLE.
  */
 virConnectPtr virt_link_open(struct virt_link *link, struct error *err);
 
-/* A reference to the common connection, which is for what never waits for a guest; the same. */
+/* A reference to the shared connection, for calls that never wait for a guest. */
 virConnectPtr virt_link_share(struct virt_link *link, struct error *err);

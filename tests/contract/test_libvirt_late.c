@@ -172,7 +172,7 @@ static void assert_left(struct scene *scene, bool left) {
     const char *const *uuids;
 
     ck_assert_int_eq(
-        scene->hypervisor->list_used(scene->hypervisor, scene->arena, &uuids, &scene->err), 0);
+        scene->hypervisor->list_guarded(scene->hypervisor, scene->arena, &uuids, &scene->err), 0);
     ck_assert(uuids[0] && strcmp(uuids[0], INSTANCE) == 0 && !uuids[1]);
     ck_assert_int_eq(strstr(scene_nodes(scene), "\"scoria-") != NULL, left);
 }
@@ -187,10 +187,11 @@ START_TEST(a_new_agent_tidies_up) {
     late_start(&late, &disk, 128 * MIB, FENCE_STANDS);
     assert_left(scene, true);
     ck_assert_int_eq(
-        scene->hypervisor->tidy(scene->hypervisor, scene->arena, INSTANCE, &scene->err), 0);
+        scene->hypervisor->remove_guards(scene->hypervisor, scene->arena, INSTANCE, &scene->err),
+        0);
     assert_left(scene, false);
-    ck_assert_int_eq(scene->hypervisor->tidy(scene->hypervisor, scene->arena, UNKNOWN, &scene->err),
-                     0);
+    ck_assert_int_eq(
+        scene->hypervisor->remove_guards(scene->hypervisor, scene->arena, UNKNOWN, &scene->err), 0);
     late_wake(&late);
     ck_assert_int_eq(scene_found(scene).capacity, 64 * MIB);
     scene_end(scene);
@@ -222,8 +223,9 @@ START_TEST(a_disk_that_is_detached_meanwhile_is_let_go) {
     ck_assert_int_eq(scene_find(scene, INSTANCE, &disk), 0);
     ck_assert_int_eq(disk.state, DISK_NOT_HERE);
     if (_i == 1)
-        ck_assert_int_eq(
-            scene->hypervisor->tidy(scene->hypervisor, scene->arena, INSTANCE, &scene->err), 0);
+        ck_assert_int_eq(scene->hypervisor->remove_guards(scene->hypervisor, scene->arena, INSTANCE,
+                                                          &scene->err),
+                         0);
     else
         late_wake(&late);
     shell("qemu-img resize -q -f raw %s 192M", scene->image);

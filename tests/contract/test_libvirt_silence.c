@@ -1,7 +1,7 @@
 /* Real guests and a real libvirtd that do not answer. */
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "compute/patience.h"
+#include "compute/timed_hypervisor.h"
 #include "tests/contract/guests.h"
 
 #include <dirent.h>
@@ -103,7 +103,7 @@ static void check_hung_guests(int count, bool hidden) {
     pid_t pids[HUNG_MOST];
     struct disk disk, hung;
 
-    scene->hypervisor = patience_new(scene->hypervisor, 1000);
+    scene->hypervisor = timed_hypervisor_new(scene->hypervisor, 1000);
     guest_start_plain(scene, "raw");
     for (int i = 0; i < count; i++)
         start_hung(scene, i, &pids[i]);
@@ -162,7 +162,7 @@ START_TEST(a_daemon_that_never_answers_is_given_up) {
     ck_assert_int_eq(listen(fd, 64), 0);
     snprintf(address, sizeof(address), "qemu+unix:///system?socket=%s", path);
     ck_assert_int_eq(hypervisor_libvirt_new(address, &hypervisor, &err), 0);
-    hypervisor = patience_new(hypervisor, 200);
+    hypervisor = timed_hypervisor_new(hypervisor, 200);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(hypervisor->has_instance(hypervisor, INSTANCE, &err), -1);
         ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);

@@ -83,7 +83,7 @@ class UnixSocket(Workplace):
         self.assertEqual(agent_endpoint(self.state), f"http+unix://{name}/compute/v2.1")
         first = self.reported()
         until(lambda: self.reported() != first, 60, "the agent's next report")
-        self.assertNotIn("does not take this host's reports", service.log())
+        self.assertNotIn("does not accept this host's reports", service.log())
         self.assertEqual(service.stop(), 0)
         self.assertFalse(os.path.exists(self.path))
 

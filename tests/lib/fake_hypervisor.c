@@ -163,10 +163,11 @@ static int fake_list_chain(struct hypervisor *hypervisor, struct arena *arena,
     if (fault.times > 0)
         return fail(&fault, err);
     *ret = paths;
-    return found ? 0 : error_set(err, ERROR_CONFLICT, "the disk has left the instance");
+    return found ? 0
+                 : error_set(err, ERROR_CONFLICT, "the disk has been detached from the instance");
 }
 
-static void put_on_top(struct fake_disk *found, const char *overlay) {
+static void add_overlays(struct fake_disk *found, const char *overlay) {
     assert(found->chain_length < MOST);
     memmove(found->chain[1], found->chain[0], found->chain_length++ * sizeof(found->chain[0]));
     snprintf(found->chain[0], sizeof(found->chain[0]), "%s", overlay);
@@ -195,7 +196,7 @@ static int fake_snapshot_disks(struct hypervisor *hypervisor, struct arena *aren
     for (unsigned i = 0; i < count; i++)
         may &= may_go_on(fake, &overlays[i]);
     for (unsigned i = 0; i < count && may && (fault.times == 0 || fault.after); i++)
-        put_on_top(find_source(fake, overlays[i].disk), overlays[i].path);
+        add_overlays(find_source(fake, overlays[i].disk), overlays[i].path);
     pthread_mutex_unlock(&fake->lock);
     if (fault.times > 0)
         return fail(&fault, err);
@@ -338,8 +339,8 @@ static int list_instances(struct hypervisor *hypervisor, enum fake_call call, st
     return 0;
 }
 
-static int fake_list_used(struct hypervisor *hypervisor, struct arena *arena,
-                          const char *const **ret, struct error *err) {
+static int fake_list_guarded(struct hypervisor *hypervisor, struct arena *arena,
+                             const char *const **ret, struct error *err) {
     return list_instances(hypervisor, FAKE_LIST_USED, arena, ret, err);
 }
 
@@ -359,14 +360,14 @@ static int touch_instance(struct hypervisor *hypervisor, enum fake_call call, in
     return fault.times > 0 ? fail(&fault, err) : result;
 }
 
-static int fake_tidy(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
-                     struct error *err) {
+static int fake_remove_guards(struct hypervisor *hypervisor, struct arena *arena,
+                              const char *instance_uuid, struct error *err) {
     (void)arena, (void)instance_uuid;
     return touch_instance(hypervisor, FAKE_TIDY, 0, err);
 }
 
-static int fake_go_on(struct hypervisor *hypervisor, struct arena *arena, const char *instance_uuid,
-                      struct error *err) {
+static int fake_resume(struct hypervisor *hypervisor, struct arena *arena,
+                       const char *instance_uuid, struct error *err) {
     (void)arena, (void)instance_uuid;
     return touch_instance(hypervisor, FAKE_GO_ON, 1, err);
 }
@@ -390,10 +391,10 @@ struct fake_hypervisor *fake_hypervisor_new(void) {
         .trim_disk = fake_trim_disk,
         .list_limits = fake_list_limits,
         .limit_disk = fake_limit_disk,
-        .list_used = fake_list_used,
-        .tidy = fake_tidy,
+        .list_guarded = fake_list_guarded,
+        .remove_guards = fake_remove_guards,
         .list_stopped = fake_list_stopped,
-        .go_on = fake_go_on,
+        .resume = fake_resume,
         .free = fake_free,
     };
     pthread_mutex_init(&fake->lock, NULL);
@@ -459,7 +460,7 @@ void fake_hypervisor_remove_files(struct fake_hypervisor *fake) {
 void fake_hypervisor_put_above(struct fake_hypervisor *fake, const char *volume_id,
                                const char *path) {
     pthread_mutex_lock(&fake->lock);
-    put_on_top(find(fake, NULL, volume_id), path);
+    add_overlays(find(fake, NULL, volume_id), path);
     pthread_mutex_unlock(&fake->lock);
 }
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Static analysis by cppcheck. What it is told to leave: a NULL that ends the arguments of a
 # variadic function is a pointer here; it does not know cleanup attributes; the heaps of worker.c,
-# detached_call.c and patience_trim.c are read only where they were written, as is what the lists of
+# detached_call.c and timed_trim.c are read only where they were written, as is what the lists of
 # grpc/ and replication/node/ have; a text of identity_none.c is longer than its fallback.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
@@ -15,7 +15,7 @@ cppcheck --quiet --error-exitcode=1 --std=c11 -j "$(nproc)" -I. -DHAVE_LIBVIRT \
     --enable=warning,portability,performance --inline-suppr \
     --suppress=missingIncludeSystem --suppress=varFuncNullUB --suppress=resourceLeak \
     --suppress=uninitvar:common/worker.c --suppress=uninitvar:common/detached_call.c \
-    --suppress=uninitvar:compute/patience_trim.c --suppress=uninitvar:compute/assist_jobs.c \
+    --suppress=uninitvar:compute/timed_trim.c --suppress=uninitvar:compute/assist_jobs.c \
     --suppress=uninitvar:grpc/connection.c --suppress=uninitvar:grpc/server.c \
     --suppress=uninitvar:replication/node/knocks.c \
     --suppress=uninitvar:replication/node/replicas.c --suppress=uninitvar:replication/node/reports.c \

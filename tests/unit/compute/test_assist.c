@@ -151,7 +151,7 @@ START_TEST(a_delete_is_answered_as_nova_does) {
 }
 END_TEST
 
-START_TEST(a_body_that_makes_no_sense_is_refused_and_the_field_named) {
+START_TEST(an_invalid_body_is_refused_and_the_field_named) {
     static const struct {
         const char *body, *named;
     } rows[] = {
@@ -210,7 +210,7 @@ START_TEST(a_body_that_makes_no_sense_is_refused_and_the_field_named) {
 }
 END_TEST
 
-START_TEST(a_delete_info_that_makes_no_sense_is_refused_and_the_field_named) {
+START_TEST(an_invalid_delete_info_is_refused_and_the_field_named) {
     static const struct {
         const char *info, *named;
     } rows[] = {
@@ -257,7 +257,7 @@ START_TEST(a_delete_info_that_makes_no_sense_is_refused_and_the_field_named) {
 END_TEST
 
 /* What could not be done now: certain refusals, of which nothing remains. */
-START_TEST(what_cannot_be_done_is_refused_at_once) {
+START_TEST(an_impossible_request_is_refused_immediately) {
     struct scene *scene = scene_new();
 
     ck_assert_int_eq(ask(scene, "POST", ROUTE, NULL, CREATE_OF(VOLUME, INFO(OTHER "." SNAPSHOT))),
@@ -276,7 +276,7 @@ START_TEST(what_cannot_be_done_is_refused_at_once) {
 }
 END_TEST
 
-START_TEST(a_hypervisor_that_is_silent_is_said) {
+START_TEST(an_unresponsive_hypervisor_is_reported) {
     struct scene *scene = scene_new();
 
     fake_hypervisor_fail(scene->fake, FAKE_FIND_DISK, ERROR_UNAVAILABLE, 1, false);
@@ -355,7 +355,7 @@ START_TEST(versions_are_negotiated_and_large_bodies_refused) {
 END_TEST
 
 /* Through a real server, as the service asks. */
-START_TEST(both_come_over_http) {
+START_TEST(create_and_delete_are_served_over_http) {
     struct scene *scene = scene_new();
     const struct http_mount mounts[] = { { "/compute", agent_handle, scene->agent }, { 0 } };
     struct http_server_settings settings = { .address = "127.0.0.1",
@@ -387,8 +387,8 @@ START_TEST(both_come_over_http) {
 END_TEST
 
 CHECK_MAIN("assist", a_create_is_answered_as_nova_does, a_delete_is_answered_as_nova_does,
-           a_body_that_makes_no_sense_is_refused_and_the_field_named,
-           a_delete_info_that_makes_no_sense_is_refused_and_the_field_named,
-           what_cannot_be_done_is_refused_at_once, a_hypervisor_that_is_silent_is_said,
+           an_invalid_body_is_refused_and_the_field_named,
+           an_invalid_delete_info_is_refused_and_the_field_named,
+           an_impossible_request_is_refused_immediately, an_unresponsive_hypervisor_is_reported,
            a_guest_that_is_not_seen_yet_is_waited_for, other_paths_and_methods_are_not_there,
-           versions_are_negotiated_and_large_bodies_refused, both_come_over_http)
+           versions_are_negotiated_and_large_bodies_refused, create_and_delete_are_served_over_http)

@@ -171,7 +171,7 @@ START_TEST(an_overlay_goes_on_top_and_is_reported) {
 END_TEST
 
 /* So the guest can be started when images were merged while it was off. */
-START_TEST(the_definition_forgets_what_lies_below) {
+START_TEST(the_definition_loses_its_backing_chain) {
     for (int fails = 0; fails <= 1; fails++) {
         struct scene *scene = scene_new();
 
@@ -189,7 +189,7 @@ START_TEST(the_definition_forgets_what_lies_below) {
 }
 END_TEST
 
-START_TEST(what_is_there_already_is_reported_as_done) {
+START_TEST(an_existing_overlay_is_reported_as_done) {
     struct scene *scene = scene_with_chain();
     const struct assist requests[] = { create, merge(SECOND, ""),
                                        merge(BASE ".dddddddd-5555-4555-8555-555555555555", BASE) };
@@ -234,7 +234,7 @@ START_TEST(images_are_merged_as_asked) {
 }
 END_TEST
 
-START_TEST(the_last_overlay_takes_all_that_is_below) {
+START_TEST(the_last_overlay_absorbs_all_images_below) {
     struct scene *scene = scene_new();
     const struct assist assist = merge("", "");
 
@@ -253,7 +253,7 @@ START_TEST(the_last_overlay_takes_all_that_is_below) {
 END_TEST
 
 /* More than one image would go, another snapshot's among them; or what the guest writes to. */
-START_TEST(what_does_not_fit_the_chain_is_not_begun) {
+START_TEST(a_change_that_does_not_fit_the_chain_is_not_started) {
     const struct assist requests[] = {
         merge("", ""),         merge(BASE, ""),
         merge(THIRD, ""),      merge(THIRD, SECOND),
@@ -289,7 +289,7 @@ START_TEST(an_overlay_of_another_volume_is_not_used) {
 END_TEST
 
 /* Asked for late, or by a service that has given up meanwhile. */
-START_TEST(what_nobody_awaits_is_not_begun) {
+START_TEST(a_change_that_is_not_awaited_is_not_started) {
     static const int statuses[] = { 400, 404 };
     const struct assist requests[] = { create, merge(FIRST, BASE) };
 
@@ -360,7 +360,7 @@ START_TEST(a_hypervisor_that_answers_late_is_waited_for) {
 }
 END_TEST
 
-START_TEST(what_stays_silent_or_busy_is_a_failure_in_the_end) {
+START_TEST(an_unresponsive_or_busy_disk_fails_after_the_timeout) {
     static const enum error_kind kinds[] = { ERROR_UNAVAILABLE, ERROR_CONFLICT, ERROR_BACKEND };
     static const enum fake_call calls[] = { FAKE_FIND_DISK, FAKE_LIST_CHAIN, FAKE_MERGE_DISK };
     const struct assist assist = merge(SECOND, FIRST);
@@ -399,7 +399,7 @@ START_TEST(a_job_shows_how_far_it_is) {
 END_TEST
 
 /* Nobody waits any more: the guest is left alone with it. */
-START_TEST(a_job_that_nobody_awaits_is_not_watched) {
+START_TEST(a_job_that_is_not_awaited_is_not_watched) {
     struct scene *scene = scene_with_chain();
     const struct assist assist = merge(FIRST, BASE);
 
@@ -432,7 +432,7 @@ START_TEST(a_job_that_ends_without_success_is_a_failure) {
 END_TEST
 
 /* An agent that died has begun it: the next one, asked again, waits for it. */
-START_TEST(a_job_of_before_is_adopted) {
+START_TEST(a_job_of_a_previous_agent_is_adopted) {
     struct scene *scene = scene_with_chain();
     const struct assist assist = merge(FIRST, BASE);
 
@@ -453,7 +453,7 @@ START_TEST(a_job_of_before_is_adopted) {
 }
 END_TEST
 
-START_TEST(a_job_of_somebody_else_is_waited_for) {
+START_TEST(a_foreign_block_job_is_waited_for) {
     struct scene *scene = scene_with(1, 1);
 
     answer(scene, ACTION, 202, 0);
@@ -545,7 +545,7 @@ START_TEST(a_report_is_repeated_until_it_is_taken) {
 }
 END_TEST
 
-START_TEST(the_same_again_joins_and_is_looked_at_once_more) {
+START_TEST(a_repeated_request_joins_and_is_checked_once_more) {
     struct scene *scene = scene_new();
     struct assist other = create;
     struct error err = { 0 };
@@ -568,7 +568,7 @@ START_TEST(the_same_again_joins_and_is_looked_at_once_more) {
 }
 END_TEST
 
-START_TEST(so_many_are_open_and_no_more) {
+START_TEST(open_jobs_are_bounded) {
     struct scene *scene = scene_new();
     struct error err = { 0 };
     struct assist assist = create;
@@ -594,16 +594,16 @@ START_TEST(so_many_are_open_and_no_more) {
 END_TEST
 
 CHECK_MAIN("assist_job", an_overlay_goes_on_top_and_is_reported,
-           the_definition_forgets_what_lies_below, what_is_there_already_is_reported_as_done,
-           images_are_merged_as_asked, the_last_overlay_takes_all_that_is_below,
-           what_does_not_fit_the_chain_is_not_begun, an_overlay_of_another_volume_is_not_used,
-           what_nobody_awaits_is_not_begun, a_late_call_changes_nothing,
-           a_failure_is_reported_unless_it_took_effect,
+           the_definition_loses_its_backing_chain, an_existing_overlay_is_reported_as_done,
+           images_are_merged_as_asked, the_last_overlay_absorbs_all_images_below,
+           a_change_that_does_not_fit_the_chain_is_not_started,
+           an_overlay_of_another_volume_is_not_used, a_change_that_is_not_awaited_is_not_started,
+           a_late_call_changes_nothing, a_failure_is_reported_unless_it_took_effect,
            a_hypervisor_that_answers_late_is_waited_for,
-           what_stays_silent_or_busy_is_a_failure_in_the_end, a_job_shows_how_far_it_is,
-           a_job_that_nobody_awaits_is_not_watched, a_job_that_ends_without_success_is_a_failure,
-           a_job_of_before_is_adopted, a_job_of_somebody_else_is_waited_for,
+           an_unresponsive_or_busy_disk_fails_after_the_timeout, a_job_shows_how_far_it_is,
+           a_job_that_is_not_awaited_is_not_watched, a_job_that_ends_without_success_is_a_failure,
+           a_job_of_a_previous_agent_is_adopted, a_foreign_block_job_is_waited_for,
            a_guest_that_is_off_is_a_failure, a_guest_that_moves_is_waited_for,
            a_guest_that_has_left_is_a_failure_unless_it_is_elsewhere,
-           a_report_is_repeated_until_it_is_taken, the_same_again_joins_and_is_looked_at_once_more,
-           so_many_are_open_and_no_more)
+           a_report_is_repeated_until_it_is_taken,
+           a_repeated_request_joins_and_is_checked_once_more, open_jobs_are_bounded)

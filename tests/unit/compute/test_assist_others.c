@@ -29,55 +29,55 @@ static void begin(struct scene *scene) {
         job->assists = &scene->assists;
         snprintf(job->snapshot_id, sizeof(job->snapshot_id), "%s", ids[i]);
         snprintf(job->volume_id, sizeof(job->volume_id), "volume %d", i);
-        together_set(&job->together, ids, JOBS);
+        snapshot_set_copy(&job->set, ids, JOBS);
         LIST_INSERT_HEAD(&scene->assists.jobs, job, next);
     }
 }
 
 static void end(struct scene *scene) {
     for (int i = 0; i < JOBS; i++)
-        free(scene->jobs[i].together.ids);
+        free(scene->jobs[i].set.ids);
     pthread_mutex_destroy(&scene->assists.lock);
     arena_free(scene->arena);
 }
 
-START_TEST(who_is_taken_along_does_not_fail_until_it_is_let_go) {
-    struct together_one others[JOBS];
+START_TEST(an_included_job_does_not_fail_until_it_is_released) {
+    struct snapshot_member others[JOBS];
     struct scene scene;
 
     begin(&scene);
-    ck_assert_uint_eq(assist_carry_others(&scene.jobs[0], scene.arena, others), JOBS - 1);
+    ck_assert_uint_eq(assist_include_others(&scene.jobs[0], scene.arena, others), JOBS - 1);
     for (int i = 1; i < JOBS; i++)
         ck_assert(!assist_may_fail(&scene.jobs[i]));
-    ck_assert(!scene.jobs[1].over);
-    assist_let_others_go(&scene.jobs[0]);
+    ck_assert(!scene.jobs[1].failed);
+    assist_release_others(&scene.jobs[0]);
     ck_assert(assist_may_fail(&scene.jobs[1]));
     end(&scene);
 }
 END_TEST
 
 /* Its report is on the way: a call for all would take it although its service undoes it. */
-START_TEST(who_has_failed_is_not_taken_along) {
-    struct together_one others[JOBS];
+START_TEST(a_failed_job_is_not_included) {
+    struct snapshot_member others[JOBS];
     struct scene scene;
 
     begin(&scene);
     ck_assert(assist_may_fail(&scene.jobs[1]));
-    ck_assert_uint_eq(assist_carry_others(&scene.jobs[0], scene.arena, others), JOBS - 2);
+    ck_assert_uint_eq(assist_include_others(&scene.jobs[0], scene.arena, others), JOBS - 2);
     ck_assert_str_eq(others[0].snapshot_id, ids[2]);
-    ck_assert(!scene.jobs[1].carried);
+    ck_assert(!scene.jobs[1].included);
     end(&scene);
 }
 END_TEST
 
 /* Nor does it keep itself from failing, nor those that do not go with it. */
-START_TEST(who_leads_takes_only_the_others_along) {
-    struct together_one others[JOBS];
+START_TEST(the_leader_includes_only_the_others) {
+    struct snapshot_member others[JOBS];
     struct scene scene;
 
     begin(&scene);
-    scene.jobs[0].together.count = 2;
-    ck_assert_uint_eq(assist_carry_others(&scene.jobs[0], scene.arena, others), 1);
+    scene.jobs[0].set.count = 2;
+    ck_assert_uint_eq(assist_include_others(&scene.jobs[0], scene.arena, others), 1);
     ck_assert_str_eq(others[0].snapshot_id, ids[1]);
     ck_assert_str_eq(others[0].volume_id, "volume 1");
     ck_assert(assist_may_fail(&scene.jobs[0]));
@@ -87,17 +87,17 @@ START_TEST(who_leads_takes_only_the_others_along) {
 END_TEST
 
 /* One of them was not asked for, or has ended. */
-START_TEST(who_is_not_there_is_not_counted) {
-    struct together_one others[JOBS];
+START_TEST(a_missing_job_is_not_counted) {
+    struct snapshot_member others[JOBS];
     struct scene scene;
 
     begin(&scene);
     LIST_REMOVE(&scene.jobs[2], next);
-    ck_assert_uint_eq(assist_carry_others(&scene.jobs[0], scene.arena, others), 1);
+    ck_assert_uint_eq(assist_include_others(&scene.jobs[0], scene.arena, others), 1);
     end(&scene);
 }
 END_TEST
 
-CHECK_MAIN("assist others", who_is_taken_along_does_not_fail_until_it_is_let_go,
-           who_has_failed_is_not_taken_along, who_leads_takes_only_the_others_along,
-           who_is_not_there_is_not_counted)
+CHECK_MAIN("assist others", an_included_job_does_not_fail_until_it_is_released,
+           a_failed_job_is_not_included, the_leader_includes_only_the_others,
+           a_missing_job_is_not_counted)

@@ -54,7 +54,7 @@ START_TEST(a_device_is_a_source_too_and_read_only_is_seen) {
 }
 END_TEST
 
-START_TEST(only_what_is_unmapped_is_given_back) {
+START_TEST(discards_need_unmap) {
     static const struct {
         const char *xml;
         bool discards;
@@ -142,7 +142,7 @@ START_TEST(an_absent_serial_finds_nothing_and_changes_nothing) {
 }
 END_TEST
 
-START_TEST(a_doubtful_text_is_refused_and_changes_nothing) {
+START_TEST(an_invalid_text_is_refused_and_changes_nothing) {
     static const char *const texts[] = {
         DOMAIN(DISK DISK),
         DOMAIN("<disk><serial>" SERIAL "</serial></disk>"), /* no target */
@@ -253,19 +253,20 @@ START_TEST(a_snapshot_is_of_one_disk_and_says_so_of_all_others) {
     const struct disk disk = { .serial = SERIAL, .source = "/a&b/top" };
     const struct disk_overlay overlay = { &disk, "/a&b/'new'<" };
     struct error err = { 0 };
-    const char *wish = NULL;
+    const char *snapshot = NULL;
 
-    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(OTHER LAYERED), &overlay, 1, arena, &wish, &err),
-                     1);
-    ck_assert_ptr_nonnull(strstr(wish, "<disk name=\"/a&amp;b/top\" snapshot=\"external\">"
-                                       "<driver type=\"qcow2\"/>"
-                                       "<source file=\"/a&amp;b/'new'&lt;\"/></disk>"));
-    ck_assert_ptr_nonnull(strstr(wish, "<disk name=\"sda\" snapshot=\"no\"/>"));
-    ck_assert_ptr_nonnull(strstr(wish, "<disk name=\"sdb\" snapshot=\"no\"/>"));
-    ck_assert_ptr_null(strstr(wish, "\"vda\""));
-    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(OTHER), &overlay, 1, arena, &wish, &err), 0);
-    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(DISK DISK), &overlay, 1, arena, &wish, &err), -1);
-    ck_assert_int_eq(domain_xml_snapshot("no xml", &overlay, 1, arena, &wish, &err), -1);
+    ck_assert_int_eq(
+        domain_xml_snapshot(DOMAIN(OTHER LAYERED), &overlay, 1, arena, &snapshot, &err), 1);
+    ck_assert_ptr_nonnull(strstr(snapshot, "<disk name=\"/a&amp;b/top\" snapshot=\"external\">"
+                                           "<driver type=\"qcow2\"/>"
+                                           "<source file=\"/a&amp;b/'new'&lt;\"/></disk>"));
+    ck_assert_ptr_nonnull(strstr(snapshot, "<disk name=\"sda\" snapshot=\"no\"/>"));
+    ck_assert_ptr_nonnull(strstr(snapshot, "<disk name=\"sdb\" snapshot=\"no\"/>"));
+    ck_assert_ptr_null(strstr(snapshot, "\"vda\""));
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(OTHER), &overlay, 1, arena, &snapshot, &err), 0);
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(DISK DISK), &overlay, 1, arena, &snapshot, &err),
+                     -1);
+    ck_assert_int_eq(domain_xml_snapshot("no xml", &overlay, 1, arena, &snapshot, &err), -1);
 }
 END_TEST
 
@@ -275,15 +276,17 @@ START_TEST(a_snapshot_of_several_disks_is_one) {
                                   { .serial = "root", .source = "/b" } };
     const struct disk_overlay overlays[] = { { &disks[0], "/a.new" }, { &disks[1], "/b.new" } };
     struct error err = { 0 };
-    const char *wish = NULL;
+    const char *snapshot = NULL;
 
-    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(OTHER DISK), overlays, 2, arena, &wish, &err), 1);
-    ck_assert_ptr_nonnull(strstr(wish, "<disk name=\"/a\" snapshot=\"external\">"
-                                       "<driver type=\"qcow2\"/><source file=\"/a.new\"/></disk>"
-                                       "<disk name=\"/b\" snapshot=\"external\">"
-                                       "<driver type=\"qcow2\"/><source file=\"/b.new\"/></disk>"
-                                       "<disk name=\"sdb\" snapshot=\"no\"/></disks>"));
-    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(DISK), overlays, 2, arena, &wish, &err), 0);
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(OTHER DISK), overlays, 2, arena, &snapshot, &err),
+                     1);
+    ck_assert_ptr_nonnull(strstr(snapshot,
+                                 "<disk name=\"/a\" snapshot=\"external\">"
+                                 "<driver type=\"qcow2\"/><source file=\"/a.new\"/></disk>"
+                                 "<disk name=\"/b\" snapshot=\"external\">"
+                                 "<driver type=\"qcow2\"/><source file=\"/b.new\"/></disk>"
+                                 "<disk name=\"sdb\" snapshot=\"no\"/></disks>"));
+    ck_assert_int_eq(domain_xml_snapshot(DOMAIN(DISK), overlays, 2, arena, &snapshot, &err), 0);
 }
 END_TEST
 
@@ -333,9 +336,9 @@ END_TEST
 CHECK_MAIN("domain_xml", a_chain_is_listed_from_the_top, a_long_chain_is_listed_whole,
            a_disk_is_described_without_its_chain, a_snapshot_of_several_disks_is_one,
            a_snapshot_is_of_one_disk_and_says_so_of_all_others, a_disk_is_found_by_its_serial,
-           a_device_is_a_source_too_and_read_only_is_seen, only_what_is_unmapped_is_given_back,
+           a_device_is_a_source_too_and_read_only_is_seen, discards_need_unmap,
            a_network_disk_has_no_path, a_server_is_a_volumes_at_a_socket,
            an_absent_serial_finds_nothing_and_changes_nothing,
-           a_doubtful_text_is_refused_and_changes_nothing,
+           an_invalid_text_is_refused_and_changes_nothing,
            a_text_that_does_not_fit_is_refused_not_cut, an_endless_text_is_refused,
            domain_xml_of_any_depth_is_read_or_refused)

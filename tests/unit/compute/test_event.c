@@ -298,7 +298,7 @@ START_TEST(a_body_that_is_too_large_is_refused) {
 }
 END_TEST
 
-START_TEST(a_silent_hypervisor_refuses_the_whole_request) {
+START_TEST(an_unresponsive_hypervisor_refuses_the_whole_request) {
     struct scene *scene = scene_new();
     const json_t *fault;
 
@@ -338,5 +338,6 @@ CHECK_MAIN("event", an_event_of_an_instance_here_is_accepted_and_starts_a_job,
            a_tag_that_is_no_volume_starts_nothing, names_follow_the_microversion,
            other_events_need_their_tag_but_no_work, a_body_against_the_schema_is_refused_whole,
            a_tag_longer_than_255_characters_is_refused, the_version_is_checked_first,
-           a_body_that_is_too_large_is_refused, a_silent_hypervisor_refuses_the_whole_request,
+           a_body_that_is_too_large_is_refused,
+           an_unresponsive_hypervisor_refuses_the_whole_request,
            too_many_jobs_refuse_the_whole_request)

@@ -179,7 +179,7 @@ START_TEST(a_lock_service_that_fails_is_no_guest) {
 }
 END_TEST
 
-START_TEST(what_is_no_image_of_this_host_is_refused) {
+START_TEST(a_path_without_an_image_is_refused) {
     struct place place = place_new("raw", MIB);
     const struct {
         const char *path, *format;
@@ -229,12 +229,12 @@ static int ask_other_tool(struct place *place, const char *output, struct error 
     return result;
 }
 
-START_TEST(a_tool_that_makes_no_sense_is_refused) {
+START_TEST(invalid_output_of_qemu_img_is_refused) {
     struct place place = place_new("raw", MIB);
     struct error err = { 0 };
 
     ck_assert_int_eq(ask_other_tool(&place, "no json", &err), -1);
-    ck_assert_ptr_nonnull(strstr(err.message, "reading what qemu-img says"));
+    ck_assert_ptr_nonnull(strstr(err.message, "reading the output of qemu-img"));
     ck_assert_int_eq(ask_other_tool(&place, "{\"virtual-size\": \"big\"}", &err), -1);
     ck_assert_ptr_nonnull(strstr(err.message, "no virtual size"));
     setenv("PATH", "/nowhere", 1);
@@ -246,5 +246,5 @@ END_TEST
 
 CHECK_MAIN("image", an_image_grows_and_is_read_back, nothing_shrinks, a_late_process_undoes_nothing,
            the_format_is_what_we_say_not_what_the_guest_wrote, a_locked_image_is_a_conflict,
-           a_lock_service_that_fails_is_no_guest, what_is_no_image_of_this_host_is_refused,
-           a_wrong_format_is_refused, a_tool_that_makes_no_sense_is_refused)
+           a_lock_service_that_fails_is_no_guest, a_path_without_an_image_is_refused,
+           a_wrong_format_is_refused, invalid_output_of_qemu_img_is_refused)

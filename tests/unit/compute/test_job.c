@@ -282,7 +282,7 @@ START_TEST(a_disk_on_another_host_is_no_report) {
 }
 END_TEST
 
-START_TEST(a_disk_that_nobody_has_is_reported_as_error) {
+START_TEST(an_unattached_disk_is_reported_as_error) {
     struct scene *scene = scene_new();
 
     fake_hypervisor_remove(scene->fake, VOLUME);
@@ -463,7 +463,7 @@ START_TEST(a_refused_report_is_repeated_slowly) {
 }
 END_TEST
 
-START_TEST(a_report_that_nobody_wants_ends_the_job) {
+START_TEST(a_report_that_is_not_awaited_ends_the_job) {
     static const int statuses[] = { 400, 404 };
 
     for (size_t i = 0; i < LENGTH(statuses); i++) {
@@ -496,7 +496,7 @@ START_TEST(what_a_gateway_turns_away_is_neither_gone_nor_unwanted) {
 }
 END_TEST
 
-START_TEST(a_volume_that_cannot_be_read_is_asked_for_again) {
+START_TEST(a_volume_that_cannot_be_read_is_read_again) {
     struct scene *scene = scene_new();
 
     answer_times(scene, READ, 503, "{}", 2);
@@ -567,7 +567,7 @@ static void await_looks(struct scene *scene, unsigned more) {
 }
 
 /* A libvirtd that has just come back answers before it has found its guests again. */
-START_TEST(a_disk_that_was_here_is_looked_for_again) {
+START_TEST(a_disk_that_was_here_is_searched_again) {
     struct scene *scene = scene_new();
 
     answer(scene, READ, 200, EXTENDING);
@@ -590,7 +590,7 @@ START_TEST(a_disk_that_was_here_is_looked_for_again) {
 }
 END_TEST
 
-START_TEST(a_disk_is_looked_for_again_behind_a_silence) {
+START_TEST(a_disk_is_searched_again_after_an_outage) {
     struct scene *scene = scene_new();
 
     answer(scene, READ, 200, EXTENDING);
@@ -638,7 +638,7 @@ START_TEST(a_resumed_extend_whose_disk_never_comes_is_reported_as_error) {
 }
 END_TEST
 
-START_TEST(a_silent_hypervisor_is_asked_again) {
+START_TEST(an_unresponsive_hypervisor_is_retried) {
     struct scene *scene = scene_new();
 
     answer(scene, READ, 200, EXTENDING);
@@ -664,7 +664,7 @@ START_TEST(a_lost_answer_of_the_hypervisor_is_settled_by_the_capacity) {
 }
 END_TEST
 
-START_TEST(a_hypervisor_that_stays_silent_is_reported_as_error) {
+START_TEST(a_hypervisor_that_stays_unresponsive_is_reported_as_error) {
     struct scene *scene = scene_with(60000, 20);
 
     answer(scene, READ, 200, EXTENDING);
@@ -750,7 +750,7 @@ CHECK_MAIN("job", a_report_says_which_extend_it_is_about, a_guest_that_moves_is_
            a_missing_or_bad_target_is_reported_as_error, a_failed_resize_is_reported_as_error,
            any_other_status_is_followed_without_a_report, a_late_event_shrinks_nothing,
            a_failure_to_follow_is_no_report, a_disk_on_another_host_is_no_report,
-           a_disk_that_nobody_has_is_reported_as_error,
+           an_unattached_disk_is_reported_as_error,
            an_event_that_names_anothers_instance_touches_no_disk_of_it,
            an_event_while_one_runs_is_folded_and_looked_at_afterwards,
            a_folded_event_carries_the_next_extend,
@@ -758,13 +758,13 @@ CHECK_MAIN("job", a_report_says_which_extend_it_is_about, a_guest_that_moves_is_
            two_guests_of_one_volume_both_grow, any_instance_may_have_the_disk,
            a_report_is_repeated_until_it_is_taken, an_old_report_does_not_end_a_new_extend,
            a_report_that_was_taken_unseen_is_not_repeated, a_refused_report_is_repeated_slowly,
-           a_report_that_nobody_wants_ends_the_job, a_volume_that_cannot_be_read_is_asked_for_again,
+           a_report_that_is_not_awaited_ends_the_job, a_volume_that_cannot_be_read_is_read_again,
            a_volume_that_is_gone_ends_the_job, a_busy_disk_is_waited_for,
-           a_disk_that_stays_busy_is_reported_as_error, a_disk_that_was_here_is_looked_for_again,
-           a_disk_is_looked_for_again_behind_a_silence, a_resumed_extend_waits_for_its_disk,
+           a_disk_that_stays_busy_is_reported_as_error, a_disk_that_was_here_is_searched_again,
+           a_disk_is_searched_again_after_an_outage, a_resumed_extend_waits_for_its_disk,
            a_resumed_extend_whose_disk_never_comes_is_reported_as_error,
-           a_silent_hypervisor_is_asked_again,
+           an_unresponsive_hypervisor_is_retried,
            a_lost_answer_of_the_hypervisor_is_settled_by_the_capacity,
-           a_hypervisor_that_stays_silent_is_reported_as_error,
+           a_hypervisor_that_stays_unresponsive_is_reported_as_error,
            when_the_hypervisor_is_lost_the_image_decides, open_jobs_are_bounded,
            stopping_forgets_what_waits, what_a_gateway_turns_away_is_neither_gone_nor_unwanted)

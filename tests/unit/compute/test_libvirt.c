@@ -107,7 +107,7 @@ START_TEST(a_disk_of_a_guest_that_is_off_is_found) {
 }
 END_TEST
 
-START_TEST(a_look_that_fails_is_worth_another) {
+START_TEST(a_failed_query_may_be_repeated) {
     static const char *const instances[] = { INSTANCE, NULL };
     struct scene scene = scene_new();
 
@@ -204,7 +204,7 @@ START_TEST(a_host_without_libvirt_is_no_error) {
     ck_assert_ptr_null(strstr(logged(arena, log), "ERROR"));
     is_there = false;
     ck_assert_ptr_null(virt_link_open(link, &err));
-    ck_assert_ptr_nonnull(strstr(logged(arena, log), " ERROR libvirt does not answer"));
+    ck_assert_ptr_nonnull(strstr(logged(arena, log), " ERROR libvirt does not respond"));
     virt.virConnectOpen = real_open;
     virt_link_free(link);
     close(log);
@@ -212,5 +212,5 @@ START_TEST(a_host_without_libvirt_is_no_error) {
 END_TEST
 
 CHECK_MAIN("libvirt", a_host_without_libvirt_is_no_error, a_disk_of_a_guest_that_is_off_is_found,
-           a_look_that_fails_is_worth_another, a_libvirt_that_can_refuse_to_shrink_does,
+           a_failed_query_may_be_repeated, a_libvirt_that_can_refuse_to_shrink_does,
            a_hypervisor_that_could_shrink_is_not_asked)

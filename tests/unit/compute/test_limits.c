@@ -3,7 +3,7 @@
 #include "client/volumes.h"
 #include "common/log.h"
 #include "compute/limits.h"
-#include "compute/patience.h"
+#include "compute/timed_hypervisor.h"
 #include "tests/lib/fake_hypervisor.h"
 #include "tests/lib/script_server.h"
 
@@ -43,7 +43,7 @@ static void begin_agent(void) {
 static void begin(void) {
     log_open(-1, LOG_ERROR, LOG_TEXT);
     fake = fake_hypervisor_new();
-    patient = patience_new(fake_hypervisor_of(fake), 60000);
+    patient = timed_hypervisor_new(fake_hypervisor_of(fake), 60000);
     server = script_server_new();
     put_disk(VOLUME, DISK_RUNNING);
     put_disk(OTHER, DISK_RUNNING);
@@ -82,7 +82,7 @@ static void await_looks(void) {
         script_server_await(server, "GET", PATH, script_server_count(server, "GET", PATH) + 3));
 }
 
-START_TEST(disks_are_held_to_what_is_said_of_them) {
+START_TEST(disks_get_the_limits_of_their_volumes) {
     say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100, \"read_iops_sec\": 5, \"colour\": 1")));
     begin_agent();
     await(VOLUME, IO_TOTAL_REQUESTS, 100);
@@ -97,7 +97,7 @@ START_TEST(disks_are_held_to_what_is_said_of_them) {
 }
 END_TEST
 
-START_TEST(what_stands_is_not_set_again) {
+START_TEST(unchanged_limits_are_not_set_again) {
     unsigned count;
 
     say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
@@ -111,7 +111,7 @@ START_TEST(what_stands_is_not_set_again) {
 }
 END_TEST
 
-START_TEST(a_guest_that_was_started_anew_is_held_again) {
+START_TEST(a_restarted_guest_is_limited_again) {
     say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
     begin_agent();
     await(VOLUME, IO_TOTAL_REQUESTS, 100);
@@ -124,7 +124,7 @@ START_TEST(a_guest_that_was_started_anew_is_held_again) {
 }
 END_TEST
 
-START_TEST(an_agent_knows_what_the_one_before_has_set) {
+START_TEST(an_agent_recognizes_the_limits_of_its_predecessor) {
     say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100")));
     begin_agent();
     await(VOLUME, IO_TOTAL_REQUESTS, 100);
@@ -135,7 +135,7 @@ START_TEST(an_agent_knows_what_the_one_before_has_set) {
 }
 END_TEST
 
-START_TEST(limits_of_others_stay_where_there_are_none_of_ours) {
+START_TEST(foreign_limits_stay_without_own_ones) {
     fake_hypervisor_set_limit(fake, OTHER, IO_WRITE_BYTES, 77);
     say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 100") "," ROW(
                  OTHER, "\"total_iops_sec_max\": 100"))); /* the peak of nothing */
@@ -151,7 +151,7 @@ START_TEST(limits_of_others_stay_where_there_are_none_of_ours) {
 }
 END_TEST
 
-START_TEST(everything_stays_while_nobody_says_anything_sensible) {
+START_TEST(limits_stay_without_a_valid_reply_of_the_api) {
     static const struct {
         int status;
         const char *body;
@@ -178,7 +178,7 @@ START_TEST(everything_stays_while_nobody_says_anything_sensible) {
 }
 END_TEST
 
-START_TEST(one_that_fails_costs_no_other_and_is_tried_again) {
+START_TEST(a_failed_disk_affects_no_other_and_is_retried) {
     fake_hypervisor_fail(fake, FAKE_LIST_LIMITS, ERROR_UNAVAILABLE, 2, false);
     fake_hypervisor_fail(fake, FAKE_LIMIT_DISK, ERROR_UNAVAILABLE, 3, false);
     say(200, ANSWER(ROW(VOLUME, "\"total_iops_sec\": 8") "," ROW(OTHER, "\"total_iops_sec\": 9")));
@@ -189,7 +189,7 @@ START_TEST(one_that_fails_costs_no_other_and_is_tried_again) {
 }
 END_TEST
 
-START_TEST(a_host_without_any_is_looked_at_once) {
+START_TEST(a_host_without_limits_is_checked_once) {
     say(200, ANSWER(""));
     begin_agent();
     await_looks();
@@ -199,10 +199,9 @@ START_TEST(a_host_without_any_is_looked_at_once) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("limits", true, begin, end, disks_are_held_to_what_is_said_of_them,
-                what_stands_is_not_set_again, a_guest_that_was_started_anew_is_held_again,
-                an_agent_knows_what_the_one_before_has_set,
-                limits_of_others_stay_where_there_are_none_of_ours,
-                everything_stays_while_nobody_says_anything_sensible,
-                one_that_fails_costs_no_other_and_is_tried_again,
-                a_host_without_any_is_looked_at_once)
+CHECK_MAIN_WITH("limits", true, begin, end, disks_get_the_limits_of_their_volumes,
+                unchanged_limits_are_not_set_again, a_restarted_guest_is_limited_again,
+                an_agent_recognizes_the_limits_of_its_predecessor,
+                foreign_limits_stay_without_own_ones, limits_stay_without_a_valid_reply_of_the_api,
+                a_failed_disk_affects_no_other_and_is_retried,
+                a_host_without_limits_is_checked_once)

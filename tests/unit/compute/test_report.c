@@ -92,7 +92,7 @@ static unsigned lists(struct scene *scene) {
     return script_server_count(scene->server, "GET", "/v3/volumes/detail*");
 }
 
-START_TEST(heartbeats_go_on_and_the_list_is_asked_for_once) {
+START_TEST(heartbeats_continue_and_the_list_is_queried_once) {
     struct scene *scene = scene_new();
 
     answer(scene, REPORT, 200, "{}");
@@ -160,7 +160,7 @@ START_TEST(an_attachment_without_a_known_instance_is_resumed_too) {
 }
 END_TEST
 
-START_TEST(after_an_outage_the_list_is_asked_for_again) {
+START_TEST(after_an_outage_the_list_is_queried_again) {
     struct scene *scene = scene_new();
 
     answer(scene, REPORT, 200, "{}");
@@ -204,7 +204,7 @@ START_TEST(a_refused_heartbeat_does_not_stop_the_resumption) {
 }
 END_TEST
 
-START_TEST(a_list_that_fails_is_asked_for_again_soon) {
+START_TEST(a_failed_list_is_queried_again_soon) {
     struct scene *scene = scene_new();
 
     answer(scene, REPORT, 200, "{}");
@@ -228,10 +228,10 @@ START_TEST(a_list_without_end_is_given_up) {
 }
 END_TEST
 
-CHECK_MAIN("report", heartbeats_go_on_and_the_list_is_asked_for_once,
+CHECK_MAIN("report", heartbeats_continue_and_the_list_is_queried_once,
            what_is_extending_here_is_resumed_over_all_pages,
            what_is_not_ours_to_finish_is_left_alone,
            an_attachment_without_a_known_instance_is_resumed_too,
-           after_an_outage_the_list_is_asked_for_again, an_api_that_is_not_there_yet_is_awaited,
-           a_refused_heartbeat_does_not_stop_the_resumption,
-           a_list_that_fails_is_asked_for_again_soon, a_list_without_end_is_given_up)
+           after_an_outage_the_list_is_queried_again, an_api_that_is_not_there_yet_is_awaited,
+           a_refused_heartbeat_does_not_stop_the_resumption, a_failed_list_is_queried_again_soon,
+           a_list_without_end_is_given_up)

@@ -178,7 +178,7 @@ START_TEST(a_block_job_is_waited_for) {
 }
 END_TEST
 
-START_TEST(success_is_read_back_not_believed) {
+START_TEST(success_is_verified_by_reading_back) {
     struct scene *scene = scene_new();
 
     fake_hypervisor_pretend(scene->fake);
@@ -198,7 +198,7 @@ START_TEST(a_failure_that_took_effect_is_success) {
 }
 END_TEST
 
-START_TEST(failures_of_the_call_are_told_apart) {
+START_TEST(failures_of_the_call_are_distinguished) {
     static const struct {
         enum error_kind kind;
         enum resize_outcome outcome;
@@ -248,7 +248,7 @@ START_TEST(a_guest_that_goes_off_in_the_call_is_tried_again) {
 }
 END_TEST
 
-START_TEST(failures_of_looking_are_told_apart) {
+START_TEST(failures_of_queries_are_distinguished) {
     static const struct {
         enum error_kind kind;
         enum resize_outcome outcome;
@@ -271,7 +271,7 @@ START_TEST(failures_of_looking_are_told_apart) {
 }
 END_TEST
 
-START_TEST(a_disk_that_nobody_has_fails) {
+START_TEST(an_unattached_disk_fails) {
     struct scene *scene = scene_new();
 
     fake_hypervisor_remove(scene->fake, VOLUME);
@@ -395,10 +395,10 @@ CHECK_MAIN("resize", a_running_disk_grows_to_the_target_not_to_the_size,
            a_target_that_is_no_larger_size_fails_untouched,
            a_capacity_equal_to_the_target_is_success_without_a_call,
            a_capacity_above_the_target_fails_untouched, a_read_only_disk_fails_untouched,
-           a_block_job_is_waited_for, success_is_read_back_not_believed,
-           a_failure_that_took_effect_is_success, failures_of_the_call_are_told_apart,
-           a_guest_that_goes_off_in_the_call_is_tried_again, failures_of_looking_are_told_apart,
-           a_disk_that_nobody_has_fails, a_disk_on_another_host_is_left_to_it,
+           a_block_job_is_waited_for, success_is_verified_by_reading_back,
+           a_failure_that_took_effect_is_success, failures_of_the_call_are_distinguished,
+           a_guest_that_goes_off_in_the_call_is_tried_again, failures_of_queries_are_distinguished,
+           an_unattached_disk_fails, a_disk_on_another_host_is_left_to_it,
            a_disk_of_another_instance_is_not_the_one,
            the_image_of_a_guest_that_is_off_is_grown_and_read_back,
            an_image_already_large_enough_is_success_and_a_larger_one_fails,

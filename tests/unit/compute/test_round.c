@@ -27,7 +27,7 @@ START_TEST(a_refusal_has_a_long_pause_and_counts_as_a_try) {
 }
 END_TEST
 
-START_TEST(who_waits_has_not_tried) {
+START_TEST(a_wait_is_not_a_failure) {
     struct round_pace pace = { .tries = 3 };
 
     ck_assert_int_eq(round_pause_ms(&pace, ROUND_WAITS, 10), 10);
@@ -35,7 +35,7 @@ START_TEST(who_waits_has_not_tried) {
 }
 END_TEST
 
-START_TEST(what_is_waited_for_has_its_time) {
+START_TEST(a_wait_has_its_timeout) {
     struct round_pace pace = { 0 };
 
     ck_assert(!round_may_wait(&pace, BUSY, 0));
@@ -46,7 +46,7 @@ START_TEST(what_is_waited_for_has_its_time) {
 }
 END_TEST
 
-START_TEST(something_else_has_its_own_time) {
+START_TEST(each_wait_has_its_own_timeout) {
     int64_t begin_us = clock_monotonic_us();
     struct round_pace pace = { .waits_for = BUSY, .waits_since_us = 1 };
 
@@ -59,5 +59,5 @@ START_TEST(something_else_has_its_own_time) {
 END_TEST
 
 CHECK_MAIN("round", pauses_between_tries_double_up_to_a_bound,
-           a_refusal_has_a_long_pause_and_counts_as_a_try, who_waits_has_not_tried,
-           what_is_waited_for_has_its_time, something_else_has_its_own_time)
+           a_refusal_has_a_long_pause_and_counts_as_a_try, a_wait_is_not_a_failure,
+           a_wait_has_its_timeout, each_wait_has_its_own_timeout)

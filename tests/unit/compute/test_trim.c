@@ -60,7 +60,7 @@ static void await_jobs(struct scene *scene) {
         nanosleep(&pause, NULL);
 }
 
-START_TEST(what_can_be_trimmed_is_taken) {
+START_TEST(a_valid_trim_is_accepted) {
     struct scene *scene = scene_new();
 
     ck_assert_int_eq(ask(scene, TRIM), 202);
@@ -73,7 +73,7 @@ START_TEST(what_can_be_trimmed_is_taken) {
 END_TEST
 
 /* 400 never, 409 not now, 503 nobody can tell: whoever asks tells the one from the other. */
-START_TEST(what_cannot_be_is_told_from_what_cannot_be_now) {
+START_TEST(permanent_and_temporary_refusals_differ) {
     struct scene *scene = scene_new();
 
     fake_hypervisor_fail(scene->fake, FAKE_FIND_DISK, ERROR_UNAVAILABLE, 1, false);
@@ -93,7 +93,7 @@ START_TEST(what_cannot_be_is_told_from_what_cannot_be_now) {
 }
 END_TEST
 
-START_TEST(only_a_whole_request_is_taken) {
+START_TEST(an_incomplete_request_is_refused) {
     static const char *const bodies[] = {
         NULL,
         "",
@@ -115,5 +115,5 @@ START_TEST(only_a_whole_request_is_taken) {
 }
 END_TEST
 
-CHECK_MAIN("trim", what_can_be_trimmed_is_taken, what_cannot_be_is_told_from_what_cannot_be_now,
-           only_a_whole_request_is_taken)
+CHECK_MAIN("trim", a_valid_trim_is_accepted, permanent_and_temporary_refusals_differ,
+           an_incomplete_request_is_refused)

@@ -1,7 +1,7 @@
 #include "tests/lib/check_main.h"
 
 #include "common/worker.h"
-#include "compute/patience.h"
+#include "compute/timed_hypervisor.h"
 #include "compute/trim_job.h"
 #include "tests/unit/compute/agent_scene.h"
 
@@ -40,7 +40,7 @@ static void scene_begin(struct scene *scene, int64_t busy_ms, int64_t unreachabl
     scene->server = volume_api_new(scene->url);
     settings.hypervisor = fake_hypervisor_of(scene->fake);
     if (patient)
-        settings.hypervisor = scene->patient = patience_new(settings.hypervisor, 60000);
+        settings.hypervisor = scene->patient = timed_hypervisor_new(settings.hypervisor, 60000);
     settings.api = volumes_client(scene->url, NULL, NULL);
     settings.pool = scene->pool = worker_pool_new("test", 2);
     scene->trims = trims_new(&settings);
@@ -147,7 +147,7 @@ START_TEST(a_guest_trims_and_that_is_reported) {
 }
 END_TEST
 
-START_TEST(while_it_goes_on_it_says_so) {
+START_TEST(a_running_trim_reports_periodically) {
     struct scene *scene = scene_new();
 
     answer(scene, 202, 0);
@@ -164,7 +164,7 @@ START_TEST(while_it_goes_on_it_says_so) {
 END_TEST
 
 /* Before it begins, and while the guest is at it. */
-START_TEST(what_nobody_waits_for_ends) {
+START_TEST(a_trim_that_is_not_awaited_ends) {
     for (int begun = 0; begun <= 1; begun++) {
         struct scene *scene = scene_new();
 
@@ -223,7 +223,7 @@ START_TEST(a_failure_says_why_and_whether_it_may_work_later) {
 END_TEST
 
 /* Others at the guest, and a hypervisor that is silent. */
-START_TEST(what_passes_is_waited_for) {
+START_TEST(a_temporary_obstacle_is_waited_for) {
     static const struct {
         enum fake_call call;
         enum error_kind kind;
@@ -245,7 +245,7 @@ START_TEST(what_passes_is_waited_for) {
 END_TEST
 
 /* Behind a hypervisor of patience each begins well and is heard to have failed a round later. */
-START_TEST(what_never_passes_is_not_waited_for) {
+START_TEST(a_permanent_obstacle_is_not_waited_for) {
     struct scene *scene = calloc(1, sizeof(*scene));
 
     scene_begin(scene, 1, 1, true);
@@ -259,7 +259,7 @@ START_TEST(what_never_passes_is_not_waited_for) {
 }
 END_TEST
 
-START_TEST(a_disk_that_gives_nothing_back_is_told) {
+START_TEST(a_disk_that_cannot_be_trimmed_is_refused) {
     static const struct {
         struct disk disk;
         enum error_kind kind;
@@ -268,9 +268,9 @@ START_TEST(a_disk_that_gives_nothing_back_is_told) {
         { { .state = DISK_RUNNING }, ERROR_BAD_REQUEST, "discard='unmap'" },
         { { .state = DISK_RUNNING, .discards = true, .read_only = true },
           ERROR_BAD_REQUEST,
-          "only read" },
+          "read-only" },
         { { .state = DISK_OFF, .discards = true }, ERROR_CONFLICT, "not running" },
-        { { .state = DISK_RUNNING, .discards = true, .moving = true }, ERROR_CONFLICT, "moved" },
+        { { .state = DISK_RUNNING, .discards = true, .moving = true }, ERROR_CONFLICT, "migrated" },
     };
     const struct trim trim = { TRIM, VOLUME, INSTANCE, NULL };
 
@@ -281,7 +281,8 @@ START_TEST(a_disk_that_gives_nothing_back_is_told) {
 
         snprintf(disk.instance_uuid, sizeof(disk.instance_uuid), "%s", INSTANCE);
         fake_hypervisor_put(scene->fake, VOLUME, &disk);
-        ck_assert_int_eq(trim_look(fake_hypervisor_of(scene->fake), NULL, &trim, &found, &err), -1);
+        ck_assert_int_eq(
+            trim_check_disk(fake_hypervisor_of(scene->fake), NULL, &trim, &found, &err), -1);
         ck_assert_int_eq(err.kind, rows[i].kind);
         ck_assert_ptr_nonnull(strstr(err.message, rows[i].why));
         answer(scene, 202, 0);
@@ -295,7 +296,7 @@ START_TEST(a_disk_that_gives_nothing_back_is_told) {
 END_TEST
 
 CHECK_MAIN("trim_job", a_trim_is_asked_for_as_the_volumes_project,
-           a_guest_trims_and_that_is_reported, while_it_goes_on_it_says_so,
-           what_nobody_waits_for_ends, a_report_is_repeated_until_it_is_taken,
-           a_failure_says_why_and_whether_it_may_work_later, what_passes_is_waited_for,
-           what_never_passes_is_not_waited_for, a_disk_that_gives_nothing_back_is_told)
+           a_guest_trims_and_that_is_reported, a_running_trim_reports_periodically,
+           a_trim_that_is_not_awaited_ends, a_report_is_repeated_until_it_is_taken,
+           a_failure_says_why_and_whether_it_may_work_later, a_temporary_obstacle_is_waited_for,
+           a_permanent_obstacle_is_not_waited_for, a_disk_that_cannot_be_trimmed_is_refused)

@@ -1,7 +1,7 @@
 #include "tests/lib/check_main.h"
 
 #include "compute/guest_process.h"
-#include "compute/patience.h"
+#include "compute/timed_hypervisor.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -110,8 +110,8 @@ static int trim_disk(struct hypervisor *hypervisor, struct arena *arena, const s
     return strcmp(trim->id, "good") == 0 ? 0 : error_set(err, ERROR_BAD_REQUEST, "not good");
 }
 
-static int list_used(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
-                     struct error *err) {
+static int list_guarded(struct hypervisor *hypervisor, struct arena *arena, const char *const **ret,
+                        struct error *err) {
     static const char *const uuids[] = { HEALTHY, UUID("0"), NULL };
 
     (void)hypervisor;
@@ -121,8 +121,8 @@ static int list_used(struct hypervisor *hypervisor, struct arena *arena, const c
     return 0;
 }
 
-static int tidy(struct hypervisor *hypervisor, struct arena *arena, const char *uuid,
-                struct error *err) {
+static int remove_guards(struct hypervisor *hypervisor, struct arena *arena, const char *uuid,
+                         struct error *err) {
     (void)hypervisor;
     (void)arena;
     (void)err;
@@ -138,7 +138,7 @@ static void inner_free(struct hypervisor *hypervisor) {
     pthread_mutex_unlock(&inner.lock);
 }
 
-static struct hypervisor *patience(void) {
+static struct hypervisor *timed(void) {
     inner.hypervisor = (struct hypervisor){ .has_instance = has_instance,
                                             .find_disk = find_disk,
                                             .grow_disk = grow_disk,
@@ -147,11 +147,11 @@ static struct hypervisor *patience(void) {
                                             .merge_disk = merge_disk,
                                             .forget_chain = forget_chain,
                                             .trim_disk = trim_disk,
-                                            .list_used = list_used,
-                                            .tidy = tidy,
+                                            .list_guarded = list_guarded,
+                                            .remove_guards = remove_guards,
                                             .free = inner_free };
     inner.hung = true;
-    return patience_new(&inner.hypervisor, PATIENCE_MS);
+    return timed_hypervisor_new(&inner.hypervisor, PATIENCE_MS);
 }
 
 static void release(void) {
@@ -206,7 +206,7 @@ static void await_freed(void) {
 }
 
 START_TEST(answers_come_through) {
-    struct hypervisor *hypervisor = patience();
+    struct hypervisor *hypervisor = timed();
     autoarena struct arena *arena = arena_new();
     struct disk disk = { .instance_uuid = HEALTHY };
     const char *const *uuids = NULL;
@@ -219,12 +219,12 @@ START_TEST(answers_come_through) {
         continue;
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     ck_assert_str_eq(err.message, "not nine");
-    while (hypervisor->list_used(hypervisor, arena, &uuids, &err) < 0)
+    while (hypervisor->list_guarded(hypervisor, arena, &uuids, &err) < 0)
         continue;
     ck_assert_str_eq(uuids[0], HEALTHY);
     ck_assert_str_eq(uuids[1], UUID("0"));
     ck_assert_ptr_null(uuids[2]);
-    while (hypervisor->tidy(hypervisor, NULL, HEALTHY, &err) < 0)
+    while (hypervisor->remove_guards(hypervisor, NULL, HEALTHY, &err) < 0)
         continue;
     await_find(hypervisor, HEALTHY);
     hypervisor->free(hypervisor);
@@ -232,8 +232,8 @@ START_TEST(answers_come_through) {
 }
 END_TEST
 
-START_TEST(what_is_asked_of_a_chain_comes_through) {
-    struct hypervisor *hypervisor = patience();
+START_TEST(calls_on_a_chain_come_through) {
+    struct hypervisor *hypervisor = timed();
     autoarena struct arena *arena = arena_new();
     struct disk disk = { .instance_uuid = HEALTHY, .target = "vda" };
     struct disk other = { .instance_uuid = HEALTHY, .target = "vdb" };
@@ -261,8 +261,8 @@ START_TEST(what_is_asked_of_a_chain_comes_through) {
 }
 END_TEST
 
-START_TEST(a_guest_that_does_not_answer_is_asked_once) {
-    struct hypervisor *hypervisor = patience();
+START_TEST(an_unresponsive_guest_is_called_once) {
+    struct hypervisor *hypervisor = timed();
     struct disk disk = { .instance_uuid = UUID("0") };
     struct error err = { 0 };
 
@@ -289,12 +289,12 @@ START_TEST(a_guest_that_does_not_answer_is_asked_once) {
 END_TEST
 
 /* libvirtd has threads left for others. */
-START_TEST(so_many_are_asked_and_no_more) {
+START_TEST(pending_calls_are_bounded) {
     static const char *const uuids[LATE_MOST] = {
         UUID("0"), UUID("1"), UUID("2"), UUID("3"), UUID("4"), UUID("5"),
         UUID("6"), UUID("7"), UUID("8"), UUID("9"), UUID("a"), UUID("b"),
     };
-    struct hypervisor *hypervisor = patience();
+    struct hypervisor *hypervisor = timed();
     struct error err = { 0 };
     struct disk disk;
 
@@ -313,8 +313,8 @@ START_TEST(so_many_are_asked_and_no_more) {
 }
 END_TEST
 
-START_TEST(the_end_does_not_wait_for_it) {
-    struct hypervisor *hypervisor = patience();
+START_TEST(freeing_does_not_wait_for_a_pending_call) {
+    struct hypervisor *hypervisor = timed();
     struct disk disk;
 
     ck_assert_int_eq(find(hypervisor, UUID("0"), &disk), -1);
@@ -353,8 +353,8 @@ static int await_trim(struct hypervisor *hypervisor, const char *uuid, const cha
     return result;
 }
 
-START_TEST(a_trim_is_asked_for_its_end) {
-    struct hypervisor *hypervisor = patience();
+START_TEST(a_trim_is_polled_for_its_outcome) {
+    struct hypervisor *hypervisor = timed();
     enum error_kind kind;
 
     ck_assert_int_eq(trim(hypervisor, HEALTHY, "good", &kind), 1);
@@ -369,8 +369,8 @@ START_TEST(a_trim_is_asked_for_its_end) {
 END_TEST
 
 /* What one has come to is kept while another one trims the guest, and is not done again. */
-START_TEST(two_volumes_of_a_guest_have_their_own_ends) {
-    struct hypervisor *hypervisor = patience();
+START_TEST(two_volumes_of_a_guest_have_their_own_outcomes) {
+    struct hypervisor *hypervisor = timed();
     const struct timespec pause = { .tv_nsec = 1000000 };
     enum error_kind kind;
 
@@ -387,11 +387,11 @@ END_TEST
 
 /* Whoever hangs in one costs no other call, neither its own guest's nor others'; but so many trims
  * and no more hold a thread of libvirtd. */
-START_TEST(a_trim_that_hangs_costs_trims_alone) {
+START_TEST(an_unresponsive_trim_affects_trims_only) {
     static const char *const uuids[] = { UUID("0"), UUID("1"), UUID("2"),
                                          UUID("3"), UUID("4"), UUID("5") };
     static const char *const projects[] = { NULL, NULL, NULL, "b", "b", "c" };
-    struct hypervisor *hypervisor = patience();
+    struct hypervisor *hypervisor = timed();
     enum error_kind kind;
     struct disk disk;
 
@@ -419,9 +419,9 @@ END_TEST
 
 /* Its guests may never answer, and its requests be taken back: their calls hold places of its own
  * alone. */
-START_TEST(a_project_leaves_places_for_trims_to_others) {
+START_TEST(a_project_leaves_trim_slots_to_others) {
     static const char *const uuids[] = { UUID("0"), UUID("1"), UUID("2"), UUID("3"), UUID("4") };
-    struct hypervisor *hypervisor = patience();
+    struct hypervisor *hypervisor = timed();
     enum error_kind kind;
     unsigned taken = 0;
 
@@ -444,8 +444,8 @@ START_TEST(a_project_leaves_places_for_trims_to_others) {
 }
 END_TEST
 
-START_TEST(the_end_waits_for_no_trim) {
-    struct hypervisor *hypervisor = patience();
+START_TEST(freeing_does_not_wait_for_a_trim) {
+    struct hypervisor *hypervisor = timed();
     enum error_kind kind;
 
     await_trim(hypervisor, HEALTHY, "good", &kind);
@@ -469,27 +469,27 @@ static pid_t start_process(void) {
     return pid;
 }
 
-START_TEST(a_process_that_stands_still_is_seen) {
+START_TEST(a_stopped_process_is_detected) {
     pid_t pid = start_process();
     int status;
 
     kill(pid, SIGSTOP);
     waitpid(pid, &status, WUNTRACED);
-    while (!guest_process_stands_still(HEALTHY))
+    while (!guest_process_is_stopped(HEALTHY))
         kill(pid, SIGCONT), kill(pid, SIGSTOP); /* it was stopped before it was the program */
-    ck_assert(!guest_process_stands_still(VOLUME));
+    ck_assert(!guest_process_is_stopped(VOLUME));
     kill(pid, SIGCONT);
-    while (guest_process_stands_still(HEALTHY))
+    while (guest_process_is_stopped(HEALTHY))
         continue;
     kill(pid, SIGKILL);
     waitpid(pid, &status, 0);
-    ck_assert(!guest_process_stands_still(HEALTHY));
+    ck_assert(!guest_process_is_stopped(HEALTHY));
 }
 END_TEST
 
-CHECK_MAIN("patience", what_is_asked_of_a_chain_comes_through, answers_come_through,
-           a_guest_that_does_not_answer_is_asked_once, so_many_are_asked_and_no_more,
-           the_end_does_not_wait_for_it, a_trim_is_asked_for_its_end,
-           two_volumes_of_a_guest_have_their_own_ends, a_trim_that_hangs_costs_trims_alone,
-           a_project_leaves_places_for_trims_to_others, the_end_waits_for_no_trim,
-           a_process_that_stands_still_is_seen)
+CHECK_MAIN("timed_hypervisor", calls_on_a_chain_come_through, answers_come_through,
+           an_unresponsive_guest_is_called_once, pending_calls_are_bounded,
+           freeing_does_not_wait_for_a_pending_call, a_trim_is_polled_for_its_outcome,
+           two_volumes_of_a_guest_have_their_own_outcomes, an_unresponsive_trim_affects_trims_only,
+           a_project_leaves_trim_slots_to_others, freeing_does_not_wait_for_a_trim,
+           a_stopped_process_is_detected)

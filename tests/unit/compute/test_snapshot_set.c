@@ -25,7 +25,7 @@ struct scene {
     char url[URL_SIZE];
 };
 
-static void start_agent(struct scene *scene, int64_t apart_ms) {
+static void start_agent(struct scene *scene, int64_t set_timeout_ms) {
     struct assist_settings settings = {
         .hypervisor = fake_hypervisor_of(scene->fake),
         .api = volumes_client(scene->url, NULL, NULL),
@@ -34,7 +34,7 @@ static void start_agent(struct scene *scene, int64_t apart_ms) {
         .retry_ms = 1,
         .busy_ms = 60000,
         .unreachable_ms = 60000,
-        .apart_ms = apart_ms,
+        .set_timeout_ms = set_timeout_ms,
     };
 
     scene->assists = assists_new(&settings);
@@ -50,7 +50,7 @@ static void put_disk(struct scene *scene, const char *instance) {
     fake_hypervisor_put(scene->fake, OTHER_VOLUME, &disk);
 }
 
-static struct scene *scene_new(int64_t apart_ms, const char *instance_of_other) {
+static struct scene *scene_new(int64_t set_timeout_ms, const char *instance_of_other) {
     struct scene *scene = calloc(1, sizeof(*scene));
     struct disk disk;
 
@@ -59,7 +59,7 @@ static struct scene *scene_new(int64_t apart_ms, const char *instance_of_other) 
     put_disk(scene, instance_of_other);
     fake_hypervisor_put_file(scene->fake, "/there/" OVERLAY(VOLUME, FIRST));
     fake_hypervisor_put_file(scene->fake, "/there/" OVERLAY(OTHER_VOLUME, SECOND));
-    start_agent(scene, apart_ms);
+    start_agent(scene, set_timeout_ms);
     return scene;
 }
 
@@ -87,16 +87,16 @@ static const struct assist first = {
     .snapshot_id = FIRST,
     .instance_uuid = INSTANCE,
     .change = { .new_file = OVERLAY(VOLUME, FIRST) },
-    .together = both,
-    .together_count = 2,
+    .set_ids = both,
+    .set_count = 2,
 };
 static const struct assist second = {
     .volume_id = OTHER_VOLUME,
     .snapshot_id = SECOND,
     .instance_uuid = INSTANCE,
     .change = { .new_file = OVERLAY(OTHER_VOLUME, SECOND) },
-    .together = both,
-    .together_count = 2,
+    .set_ids = both,
+    .set_count = 2,
 };
 
 static void put(struct scene *scene, const struct assist *assist) {
@@ -154,7 +154,7 @@ static void await_failure(struct scene *scene, const char *path) {
         nanosleep(&pause, NULL);
 }
 
-START_TEST(they_are_taken_by_one_call_when_all_were_asked_for) {
+START_TEST(a_complete_set_is_taken_by_one_call) {
     for (int i = 0; i < 2; i++) {
         struct scene *scene = scene_new(60000, INSTANCE);
 
@@ -176,7 +176,7 @@ START_TEST(they_are_taken_by_one_call_when_all_were_asked_for) {
 END_TEST
 
 /* Whichever of them waits, and nothing is taken of it alone. */
-START_TEST(one_whose_others_do_not_come_has_failed) {
+START_TEST(an_incomplete_set_fails_after_the_timeout) {
     for (int i = 0; i < 2; i++) {
         struct scene *scene = scene_new(5, INSTANCE);
 
@@ -192,7 +192,7 @@ START_TEST(one_whose_others_do_not_come_has_failed) {
 END_TEST
 
 /* Cancelled, or ended by a deadline: the service waits for no report of it. */
-START_TEST(one_that_nobody_awaits_keeps_all_from_being_taken) {
+START_TEST(a_member_that_is_not_awaited_blocks_the_set) {
     struct scene *scene = scene_new(5, INSTANCE);
 
     answer(scene, ACTION(SECOND), 400, 0);
@@ -208,7 +208,7 @@ START_TEST(one_that_nobody_awaits_keeps_all_from_being_taken) {
 END_TEST
 
 /* Whoever waited for the other has taken its overlay away in the last moment. */
-START_TEST(a_late_call_changes_nothing_of_any) {
+START_TEST(a_late_call_changes_no_member) {
     struct scene *scene = scene_new(60000, INSTANCE);
 
     answer(scene, NULL, 202, 0);
@@ -242,7 +242,7 @@ START_TEST(disks_of_two_guests_are_refused_at_once) {
 END_TEST
 
 /* It was taken at another moment. */
-START_TEST(one_that_has_its_overlay_already_spoils_the_other) {
+START_TEST(a_member_with_its_overlay_fails_the_others) {
     struct scene *scene = scene_new(60000, INSTANCE);
 
     answer(scene, ACTION(SECOND), 503, 0);
@@ -257,7 +257,7 @@ START_TEST(one_that_has_its_overlay_already_spoils_the_other) {
 END_TEST
 
 /* The agent has died behind the call: each is asked for again, and needs no other. */
-START_TEST(what_was_taken_is_reported_by_each_alone) {
+START_TEST(each_member_reports_for_itself) {
     struct scene *scene = scene_new(60000, INSTANCE);
 
     answer(scene, NULL, 202, 0);
@@ -274,7 +274,7 @@ START_TEST(what_was_taken_is_reported_by_each_alone) {
 }
 END_TEST
 
-START_TEST(the_same_with_other_companions_is_refused) {
+START_TEST(a_request_with_another_set_is_refused) {
     static const char *const others[] = { FIRST, INSTANCE };
     struct scene *scene = scene_new(60000, INSTANCE);
     struct assist changed = first;
@@ -282,18 +282,17 @@ START_TEST(the_same_with_other_companions_is_refused) {
 
     answer(scene, NULL, 202, 0);
     put(scene, &first);
-    changed.together = others;
+    changed.set_ids = others;
     ck_assert_int_eq(assists_put(scene->assists, &changed, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
-    changed.together_count = 0;
+    changed.set_count = 0;
     ck_assert_int_eq(assists_put(scene->assists, &changed, &err), -1);
     scene_end(scene);
 }
 END_TEST
 
-CHECK_MAIN("together", they_are_taken_by_one_call_when_all_were_asked_for,
-           one_whose_others_do_not_come_has_failed,
-           one_that_nobody_awaits_keeps_all_from_being_taken, a_late_call_changes_nothing_of_any,
-           disks_of_two_guests_are_refused_at_once,
-           one_that_has_its_overlay_already_spoils_the_other,
-           what_was_taken_is_reported_by_each_alone, the_same_with_other_companions_is_refused)
+CHECK_MAIN("snapshot_set", a_complete_set_is_taken_by_one_call,
+           an_incomplete_set_fails_after_the_timeout, a_member_that_is_not_awaited_blocks_the_set,
+           a_late_call_changes_no_member, disks_of_two_guests_are_refused_at_once,
+           a_member_with_its_overlay_fails_the_others, each_member_reports_for_itself,
+           a_request_with_another_set_is_refused)

@@ -1,4 +1,4 @@
-#include "compute/nbd_look.h"
+#include "compute/nbd_probe.h"
 
 #include "common/cleanup.h"
 
@@ -16,7 +16,7 @@
 #define MAGIC        UINT64_C(0x4e42444d41474943) /* "NBDMAGIC" */
 #define OPTION_MAGIC UINT64_C(0x49484156454f5054) /* "IHAVEOPT" */
 #define REPLY_MAGIC  UINT64_C(0x0003e889045565a9)
-#define FIXED        1 /* newstyle: options are answered */
+#define FIXED        1 /* newstyle: options are supported */
 #define OPTION_INFO  6
 #define REPLY_ACK    1
 #define REPLY_INFO   3
@@ -26,7 +26,7 @@ struct greeting {
     uint16_t flags;
 } __attribute__((packed));
 
-/* The client's flags, and its only option: the name, and no particular questions. */
+/* The client's flags, and its only option: the name, without information requests. */
 struct question {
     uint32_t flags;
     uint64_t magic;
@@ -38,8 +38,8 @@ struct reply {
     uint32_t option, type, length;
 } __attribute__((packed));
 
-/* All of it, in pieces or not. */
-static bool take_in(int fd, void *ret, size_t size) {
+/* Reads exactly `size` bytes. */
+static bool receive(int fd, void *ret, size_t size) {
     struct pollfd readable = { .fd = fd, .events = POLLIN };
     char *at = ret;
 
@@ -56,7 +56,7 @@ static bool take_in(int fd, void *ret, size_t size) {
     return true;
 }
 
-static bool ask(int fd, const char *name) {
+static bool request_info(int fd, const char *name) {
     size_t length = strlen(name);
     char text[sizeof(struct question) + NAME_MOST + sizeof(uint16_t)] = { 0 };
     const struct question question = {
@@ -79,16 +79,16 @@ static bool has_export(int fd, const char *name) {
     struct greeting greeting;
     struct reply reply;
 
-    if (!take_in(fd, &greeting, sizeof greeting) || be64toh(greeting.magic) != MAGIC ||
+    if (!receive(fd, &greeting, sizeof greeting) || be64toh(greeting.magic) != MAGIC ||
         be64toh(greeting.option_magic) != OPTION_MAGIC || !(be16toh(greeting.flags) & FIXED) ||
-        !ask(fd, name) || !take_in(fd, &reply, sizeof reply) ||
+        !request_info(fd, name) || !receive(fd, &reply, sizeof reply) ||
         be64toh(reply.magic) != REPLY_MAGIC || be32toh(reply.option) != OPTION_INFO)
         return false;
     return be32toh(reply.type) == REPLY_INFO || be32toh(reply.type) == REPLY_ACK;
 }
 
-/* A server that has no room for another client is not waited for. */
-bool nbd_serves(const char *socket_path, const char *name) {
+/* A server without a free client slot is not awaited. */
+bool nbd_probe(const char *socket_path, const char *name) {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 

@@ -1,4 +1,4 @@
-#include "compute/guard.h"
+#include "compute/event_authorization.h"
 
 #include "identity/authtoken.h"
 #include "tests/lib/check_main.h"
@@ -59,7 +59,7 @@ static int visit_beside(const struct authtoken *authtoken, const char *token, co
     char arg[] = "arg";
     int status;
 
-    guard_pass(authtoken, test_exchange_of(test), pass, arg);
+    event_authorize(authtoken, test_exchange_of(test), pass, arg);
     status = test_exchange_await(test);
     if (header)
         ck_assert_str_eq(test_exchange_header(test, header), value);
@@ -72,12 +72,12 @@ static int visit(const struct authtoken *authtoken, const char *token, const cha
     return visit_beside(authtoken, token, NULL, header, value);
 }
 
-START_TEST(without_a_gate_everybody_passes) {
+START_TEST(without_authtoken_all_events_are_accepted) {
     ck_assert_int_eq(visit(NULL, NULL, NULL, NULL), 200);
 }
 END_TEST
 
-START_TEST(only_services_and_administrators_pass) {
+START_TEST(only_services_and_administrators_are_authorized) {
     static const struct {
         const char *roles, *more;
         int status;
@@ -103,7 +103,7 @@ START_TEST(only_services_and_administrators_pass) {
 }
 END_TEST
 
-START_TEST(no_token_a_bad_one_and_an_outage_are_told_apart) {
+START_TEST(a_missing_an_invalid_token_and_an_outage_are_distinguished) {
     struct scene scene = scene_new();
     char challenge[128];
 
@@ -121,7 +121,7 @@ static void say(const struct scene *scene, const char *role, int64_t seconds, co
     script_keystone_say(scene->server, 200, script_keystone_token(role, seconds, more), 1);
 }
 
-START_TEST(beside_a_services_token_an_expired_one_is_good) {
+START_TEST(a_service_token_makes_an_expired_token_valid) {
     struct scene scene = scene_new();
 
     say(&scene, "\"service\"", 100, "");
@@ -141,7 +141,7 @@ START_TEST(beside_a_services_token_an_expired_one_is_good) {
 }
 END_TEST
 
-START_TEST(a_services_token_that_is_none_refuses) {
+START_TEST(an_invalid_service_token_refuses) {
     struct scene scene = scene_new();
 
     say(&scene, "\"member\"", 100, "");
@@ -155,7 +155,7 @@ START_TEST(a_services_token_that_is_none_refuses) {
 }
 END_TEST
 
-START_TEST(where_no_role_is_required_it_gives_no_right) {
+START_TEST(without_required_roles_a_service_token_grants_nothing) {
     struct scene scene = scene_with("--keystone_authtoken.service_token_roles_required=false");
 
     say(&scene, "\"member\"", 100, "");
@@ -167,7 +167,8 @@ START_TEST(where_no_role_is_required_it_gives_no_right) {
 }
 END_TEST
 
-CHECK_MAIN("guard", without_a_gate_everybody_passes, only_services_and_administrators_pass,
-           no_token_a_bad_one_and_an_outage_are_told_apart,
-           beside_a_services_token_an_expired_one_is_good, a_services_token_that_is_none_refuses,
-           where_no_role_is_required_it_gives_no_right)
+CHECK_MAIN("event_authorization", without_authtoken_all_events_are_accepted,
+           only_services_and_administrators_are_authorized,
+           a_missing_an_invalid_token_and_an_outage_are_distinguished,
+           a_service_token_makes_an_expired_token_valid, an_invalid_service_token_refuses,
+           without_required_roles_a_service_token_grants_nothing)

@@ -1,6 +1,6 @@
 #include "tests/lib/check_main.h"
 
-#include "compute/nbd_look.h"
+#include "compute/nbd_probe.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -66,14 +66,14 @@ static bool looks(struct peer *peer, const char *said, size_t size) {
     peer->size = size;
     ck_assert_int_eq(listen(peer->fd, 1), 0);
     ck_assert_int_eq(pthread_create(&peer->thread, NULL, serve, peer), 0);
-    result = nbd_serves(peer->path, "volume");
+    result = nbd_probe(peer->path, "volume");
     pthread_join(peer->thread, NULL);
     end(peer);
     return result;
 }
 #define SAYS(text) looks(&peer, text, sizeof(text) - 1)
 
-START_TEST(an_export_that_is_there_is_seen) {
+START_TEST(an_existing_export_is_found) {
     struct peer peer = { 0 };
 
     ck_assert(SAYS(GREETING REPLY("\0\0\0\3")));
@@ -83,7 +83,7 @@ START_TEST(an_export_that_is_there_is_seen) {
 }
 END_TEST
 
-START_TEST(anything_else_is_not_it) {
+START_TEST(other_replies_are_rejected) {
     struct peer peer = { 0 };
 
     ck_assert(!SAYS(GREETING REPLY("\x80\0\0\6"))); /* it knows no such export */
@@ -95,22 +95,22 @@ START_TEST(anything_else_is_not_it) {
 }
 END_TEST
 
-START_TEST(where_nobody_listens_is_nothing) {
+START_TEST(a_socket_without_a_server_is_rejected) {
     struct peer peer = { 0 };
     char name[300], path[200];
 
     begin(&peer);
-    ck_assert(!nbd_serves(peer.path, "volume"));
+    ck_assert(!nbd_probe(peer.path, "volume"));
     end(&peer);
-    ck_assert(!nbd_serves(peer.path, "volume"));
+    ck_assert(!nbd_probe(peer.path, "volume"));
     memset(path, 'a', sizeof path - 1);
     path[sizeof path - 1] = '\0';
-    ck_assert(!nbd_serves(path, "volume"));
+    ck_assert(!nbd_probe(path, "volume"));
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    ck_assert(!nbd_serves(peer.path, name));
+    ck_assert(!nbd_probe(peer.path, name));
 }
 END_TEST
 
-CHECK_MAIN("nbd_look", an_export_that_is_there_is_seen, anything_else_is_not_it,
-           where_nobody_listens_is_nothing)
+CHECK_MAIN("nbd_probe", an_existing_export_is_found, other_replies_are_rejected,
+           a_socket_without_a_server_is_rejected)

@@ -1,7 +1,7 @@
 #include "tests/lib/check_main.h"
 
 #include "common/log.h"
-#include "compute/reviver.h"
+#include "compute/domain_resumer.h"
 #include "tests/lib/fake_hypervisor.h"
 #include "tests/lib/script_server.h"
 
@@ -21,7 +21,7 @@
 
 static struct fake_hypervisor *fake;
 static struct script_server *server;
-static struct reviver *reviver;
+static struct resumer *resumer;
 
 static void begin(void) {
     log_open(-1, LOG_ERROR, LOG_TEXT);
@@ -30,16 +30,16 @@ static void begin(void) {
 }
 
 static void start(void) {
-    struct reviver_settings settings = { .hypervisor = fake_hypervisor_of(fake), .pause_ms = 1 };
+    struct resumer_settings settings = { .hypervisor = fake_hypervisor_of(fake), .pause_ms = 1 };
     static char url[80];
 
     snprintf(url, sizeof url, "%s/v3", script_server_url(server));
     settings.api = volumes_client(url, NULL, NULL);
-    reviver = reviver_new(&settings);
+    resumer = resumer_new(&settings);
 }
 
 static void end(void) {
-    reviver_free(reviver);
+    resumer_free(resumer);
     script_server_free(server);
     fake_hypervisor_free(fake);
 }
@@ -63,7 +63,7 @@ static void put_disk(const char *instance) {
 }
 
 /* Neither a hypervisor that is not there nor a guest that does not answer ends it. */
-START_TEST(stopped_guests_are_looked_at_again_and_again) {
+START_TEST(stopped_guests_are_checked_periodically) {
     fake_hypervisor_add_instance(fake, ONE);
     fake_hypervisor_add_instance(fake, OTHER);
     fake_hypervisor_fail(fake, FAKE_LIST_STOPPED, ERROR_UNAVAILABLE, 2, false);
@@ -77,7 +77,7 @@ START_TEST(stopped_guests_are_looked_at_again_and_again) {
 END_TEST
 
 /* It would write over what another guest has written since. */
-START_TEST(who_has_lost_a_volume_stays_stopped) {
+START_TEST(a_guest_without_its_volume_stays_stopped) {
     put_disk(ONE);
     say(200, ATTACHED_TO(OTHER));
     start();
@@ -95,7 +95,7 @@ START_TEST(who_has_lost_a_volume_stays_stopped) {
 }
 END_TEST
 
-START_TEST(what_the_api_does_not_know_it_says_nothing_of) {
+START_TEST(a_disk_unknown_to_the_api_is_not_checked) {
     put_disk(ONE);
     say(404, "{\"itemNotFound\": {\"code\": 404, \"message\": \"\"}}");
     start();
@@ -104,5 +104,5 @@ START_TEST(what_the_api_does_not_know_it_says_nothing_of) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("reviver", true, begin, end, stopped_guests_are_looked_at_again_and_again,
-                who_has_lost_a_volume_stays_stopped, what_the_api_does_not_know_it_says_nothing_of)
+CHECK_MAIN_WITH("reviver", true, begin, end, stopped_guests_are_checked_periodically,
+                a_guest_without_its_volume_stays_stopped, a_disk_unknown_to_the_api_is_not_checked)

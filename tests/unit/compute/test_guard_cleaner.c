@@ -1,6 +1,6 @@
 #include "tests/lib/check_main.h"
 
-#include "compute/tidy.h"
+#include "compute/guard_cleaner.h"
 #include "tests/lib/fake_hypervisor.h"
 
 #include <time.h>
@@ -16,21 +16,21 @@ static void await(struct fake_hypervisor *fake, enum fake_call call, unsigned co
 }
 
 /* Neither a hypervisor that is not there yet nor a guest that does not answer ends it. */
-START_TEST(every_guest_is_looked_at) {
+START_TEST(guards_of_every_guest_are_removed) {
     struct fake_hypervisor *fake = fake_hypervisor_new();
-    struct tidier *tidier;
+    struct cleaner *cleaner;
 
     fake_hypervisor_add_instance(fake, ONE);
     fake_hypervisor_add_instance(fake, OTHER);
     fake_hypervisor_fail(fake, FAKE_LIST_USED, ERROR_UNAVAILABLE, 2, false);
     fake_hypervisor_fail(fake, FAKE_TIDY, ERROR_UNAVAILABLE, 1, false);
-    tidier = tidier_new(fake_hypervisor_of(fake), 1);
+    cleaner = guard_cleaner_new(fake_hypervisor_of(fake), 1);
     await(fake, FAKE_TIDY, 2);
-    tidier_free(tidier);
+    guard_cleaner_free(cleaner);
     ck_assert_uint_eq(fake_hypervisor_count(fake, FAKE_LIST_USED), 3);
     ck_assert_uint_eq(fake_hypervisor_count(fake, FAKE_TIDY), 2);
     fake_hypervisor_free(fake);
 }
 END_TEST
 
-CHECK_MAIN("tidy", every_guest_is_looked_at)
+CHECK_MAIN("guard_cleaner", guards_of_every_guest_are_removed)
