@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "Too slow", "too early", "too often": nothing of what was asked for. */
+/* Too slow, too early, too often: the request was not processed. */
 static bool is_passing(int status) {
     return status >= 500 || status == 408 || status == 425 || status == 429;
 }
@@ -19,8 +19,8 @@ enum error_kind answer_kind_of(int status) {
     return ERROR_BACKEND;
 }
 
-/* Keystone's middleware in front of the service has one of its own; a status that error.def does
- * not have goes under that of failures. */
+/* Keystone's middleware in front of the service uses its own key; a status unknown to error.def has
+ * the key of failures. */
 static const char *key_of(const json_t *root, enum error_kind kind) {
     return kind == ERROR_UNAUTHORIZED && json_object_get(root, "error") ? "error"
                                                                         : error_fault(kind);
@@ -32,7 +32,7 @@ static const char *read_fault(const json_t *root, int status, enum error_kind ki
     return json_int_at(fault, "code") == status ? json_text_of(fault, "message") : NULL;
 }
 
-/* {"code": "404 Not Found", "title": …, "message": …}: what has no route has no faults. */
+/* {"code": "404 Not Found", "title": …, "message": …}: the form of unrouted paths. */
 static const char *read_path(const json_t *root, int status, enum error_kind kind) {
     const char *code = json_text_of(root, "code");
     bool is_known = kind == ERROR_NOT_FOUND || kind == ERROR_OVER_QUOTA;
@@ -41,7 +41,7 @@ static const char *read_path(const json_t *root, int status, enum error_kind kin
                                                                 : NULL;
 }
 
-/* Of a failure, in whatever form. */
+/* Of a failure, in any form. */
 static const char *read_any(const json_t *root) {
     return json_text_of(json_object_iter_value(json_object_iter((json_t *)(uintptr_t)root)),
                         "message");

@@ -1,30 +1,30 @@
 /*
- * Whose an answer is: the service's own, or that of somebody on the way to it (a gateway that knows
- * no such path, a page to log in, another service).
+ * Classification of responses: is it the service's own, or that of an intermediary (a gateway
+ * without this path, a login page, another service)?
  *
- * Its own refusals have the fault that OpenStack's have, {"itemNotFound": {"code": 404, "message":
- * …}}, under the key that error.def has for their status and with that status as code.  Nothing
- * else says that something is not there, is not allowed or makes no sense.
+ * The service's refusals have OpenStack's fault, {"itemNotFound": {"code": 404, "message": …}},
+ * with the key of their status in error.def and that status as code.  Only these are accepted as
+ * not found, forbidden or invalid.
  */
 #pragma once
 
 #include "http/client.h"
 
 enum answer_form {
-    ANSWER_FAULT, /* the service's own, about what was asked for */
-    ANSWER_PATH,  /* of its front, about the path or the request's size, before it has looked */
+    ANSWER_FAULT, /* the service's own, about the request */
+    ANSWER_PATH,  /* of its front end, about the path or the request's size, before processing */
     ANSWER_STRANGE,
 };
 
 struct answer {
     enum answer_form form;
-    enum error_kind kind; /* ERROR_UNAVAILABLE of ANSWER_STRANGE, and of a path that is none */
-    const char *message;  /* the fault's, or all of the answer */
+    enum error_kind kind; /* ERROR_UNAVAILABLE for ANSWER_STRANGE, and for an unrouted path */
+    const char *message;  /* the fault's, or the whole response */
 };
 
-/* Of one that is no success. */
+/* Classifies a failure. */
 struct answer answer_read(struct arena *arena, const struct http_answer *answer);
 
-/* What a status is to us, of whomever it is, when it is no success: ERROR_UNAVAILABLE for all from
- * 500 on and for those that ask for another try. */
+/* The kind of error for a failure status, of any sender: ERROR_UNAVAILABLE for 500 and above, and
+ * for temporary failures. */
 enum error_kind answer_kind_of(int status);

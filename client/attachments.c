@@ -49,7 +49,7 @@ int attachments_list(const struct client *api, struct arena *arena, const char *
     return count;
 }
 
-/* {"attachment": {"volume_uuid": …, "connector": …}}; the id only when it is made. */
+/* {"attachment": {"volume_uuid": …, "connector": …}}; the id only at creation. */
 static const char *body_of(struct arena *arena, const char *volume_id,
                            const struct remote_connector *connector) {
     struct json_out out;

@@ -1,6 +1,6 @@
 /*
- * Attachments in the volume API as we call it (volumes_client(); they need 3.27, their completion
- * 3.44).  Failures are client.h's.
+ * Attachments in the volume API (volumes_client(); microversion 3.27, completion 3.44). Failures as
+ * in client.h.
  */
 #pragma once
 
@@ -9,10 +9,10 @@
 struct remote_connection {
     const char *id, *status, *volume_id;
     const char *instance_uuid, *mode; /* each may be NULL */
-    const json_t *info;               /* connection_info; empty until it is connected */
+    const json_t *info;               /* connection_info; empty before it is connected */
 };
 
-/* The host that connects; it is also told as the place of the disk, which everybody may see. */
+/* The connecting host; it is also sent as the mountpoint, which is visible to users. */
 struct remote_connector {
     const char *host;
     bool readonly;
@@ -20,19 +20,19 @@ struct remote_connector {
 
 int attachments_read(const struct client *api, struct arena *arena, const char *attachment_id,
                      struct remote_connection *ret, struct error *err);
-/* Those of the volume, of whatever status.  Returns how many. */
+/* Those of the volume, in any status.  Returns their number. */
 int attachments_list(const struct client *api, struct arena *arena, const char *volume_id,
                      struct remote_connection **ret, struct error *err);
 /* Reserves and connects, without an instance. */
 int attachments_create(const struct client *api, struct arena *arena, const char *volume_id,
                        const struct remote_connector *connector, struct remote_connection *ret,
                        struct error *err);
-/* Connects one that is there, for this host. */
+/* Connects an existing one, for this host. */
 int attachments_connect(const struct client *api, struct arena *arena, const char *attachment_id,
                         const struct remote_connector *connector, struct remote_connection *ret,
                         struct error *err);
-/* The volume is in use from now on.  ERROR_OVER_QUOTA, of a service that knows ROOM_HEADER: its
- * host has as many other ones as `most` says; 0: it may have any number. */
+/* The volume is in-use from now on.  ERROR_OVER_QUOTA, of a service with ROOM_HEADER: the host has
+ * `most` other attachments; 0: unlimited. */
 int attachments_complete(const struct client *api, struct arena *arena, const char *attachment_id,
                          int64_t most, struct error *err);
 int attachments_delete(const struct client *api, struct arena *arena, const char *attachment_id,

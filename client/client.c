@@ -66,13 +66,13 @@ int client_send(const struct client *client, struct arena *arena, const struct c
     return own_user_call(client->user, arena, &sent, ret, err);
 }
 
-/* ---- whose answer is it ---- */
+/* ---- classification of responses ---- */
 
-/* Of somebody on the way, or of another service: whatever it says, it is not about this. */
+/* A response of an intermediary or another service: unrelated to the request. */
 static int strange(const struct client *client, const char *method,
                    const struct http_answer *answer, struct error *err) {
-    return error_set(err, ERROR_UNAVAILABLE, "%s: what answered %d at %s is not %s: %.160s", method,
-                     answer->status, answer->url, client->name,
+    return error_set(err, ERROR_UNAVAILABLE, "%s: status %d at %s is not a response of %s: %.160s",
+                     method, answer->status, answer->url, client->name,
                      answer->body_size > 0 ? answer->body : "without a word");
 }
 
@@ -134,7 +134,7 @@ const json_t *client_ask(const struct client *client, struct arena *arena,
     return root;
 }
 
-/* A cache, or whoever sends all paths to one, answers with another one's. */
+/* A cache, or a gateway that routes all paths to one resource, returns another object. */
 static bool is_its_own(const struct client_call *call, const json_t *member) {
     const char *id = json_text_of(member, "id");
 
@@ -169,7 +169,7 @@ const json_t *client_ask_list(const struct client *client, struct arena *arena,
 
     if (!list || json_is_array(list))
         return list;
-    error_set(err, ERROR_UNAVAILABLE, "%s's answer is no list of %s", client->name, name);
+    error_set(err, ERROR_UNAVAILABLE, "the response of %s is not a list of %s", client->name, name);
     return NULL;
 }
 

@@ -2,16 +2,15 @@
 
 #include "common/cleanup.h"
 
-/* The compute service's own "not now", before it has begun with anything; a proxy's 503 has no such
- * form. */
+/* The compute service's own 503, before any processing; a proxy's has another form. */
 static bool is_own_unavailable(const struct http_answer *answer, const json_t *root) {
     return answer->status == 503 && json_int_at(root, "serviceUnavailable.code") == 503;
 }
 
 /*
- * Certain is only what says that the compute service itself has not acted and will not: its list of
- * events, or a status that means that the request was turned away at the door.  Anything else may
- * come from somebody on the way who has passed the event on, and is a matter for the deadline.
+ * Certain are only responses of the compute service itself that exclude any effect: its list of
+ * events, or a status of a request refused before processing.  Any other response may be of an
+ * intermediary that has forwarded the event, and the deadline decides.
  */
 bool compute_answer_refuses(const struct http_answer *answer, const json_t *root) {
     static const int at_the_door[] = { 301, 302, 307, 308, 400, 401, 403, 404, 405, 406,

@@ -11,10 +11,10 @@
 #include <strings.h>
 
 #define SECTION       "compute"
-#define AGENT_VERSION "2.93" /* our agent's newest: its contract has the callback */
-#define PLAIN_VERSION "2.51" /* the first that knows volume-extended */
+#define AGENT_VERSION "2.93" /* the agent's newest: its contract includes the callback */
+#define PLAIN_VERSION "2.51" /* the first with volume-extended */
 
-/* Of a host that hangs: many that wait for it keep no worker from those that wait for others. */
+/* Of a hanging host: calls to it must not occupy the workers of others. */
 #define AGAIN_TIMEOUT_MS 5000
 
 static const char *const services[] = { "agent", "nova", NULL };
@@ -26,7 +26,7 @@ const struct option compute_client_options[] = {
       .fallback = "agent",
       .words = services,
       .help =
-          "Who grows the disks of running guests: the agent registered for the guest's host, or "
+          "What grows the disks of running guests: the agent registered for the guest's host, or "
           "a compute service (nova) that reports back when it is done." },
     { .section = SECTION,
       .key = "endpoint",
@@ -60,12 +60,13 @@ struct event_sender {
     struct compute_sender sender; /* first: a pointer to it is a pointer to this */
     bool to_agent;
     struct client client;
-    const char *microversion; /* that promises the report; NULL: unset */
+    const char *microversion; /* with the callback; NULL: unset */
     int64_t wanted;           /* the same as a number */
     struct version_range range;
 };
 
-/* Does the service promise to report back? Only then the extend may be left to it (R36, D11). */
+/* Does the service guarantee the callback?  Only then the extend may be deferred to it (R36,
+ * D11). */
 static int check_promise(struct event_sender *events, const struct client *client,
                          struct arena *arena, struct error *err) {
     int outcome;
@@ -93,7 +94,7 @@ static bool is_our_event(const json_t *item, const struct compute_event *event) 
            strcasecmp(tag, event->volume_id) == 0;
 }
 
-/* The code of our event in the answer; 0 when it is not there or has none. */
+/* The code of this event in the response; 0 when it is missing. */
 static int64_t find_code(const json_t *root, const struct compute_event *event) {
     const json_t *list = json_object_get(root, "events");
 
@@ -106,7 +107,7 @@ static int64_t find_code(const json_t *root, const struct compute_event *event) 
     return 0;
 }
 
-/* Accepted is only a whole 200 that says 200 of our own event (X17). */
+/* Accepted is only a complete 200 with the code 200 for this event (X17). */
 static enum event_verdict judge(struct arena *arena, const struct compute_event *event,
                                 const struct http_answer *answer, struct error *err) {
     const json_t *root = json_parse(arena, answer->body, answer->body_size, NULL);
@@ -158,7 +159,7 @@ static enum event_verdict post_event(const struct client *client, struct arena *
     return outcome == HTTP_NOT_SENT ? EVENT_REFUSED : EVENT_UNKNOWN;
 }
 
-/* The agent's own, the configured one, or the catalog's. */
+/* The agent's, the configured one, or the catalog's. */
 static int find_endpoint(const struct event_sender *events, struct arena *arena, const char *host,
                          const char *endpoint, const char **ret, struct error *err) {
     if (!events->to_agent)

@@ -1,16 +1,16 @@
 /*
- * What the compute side is told and asked: the event volume-extended, its part of a snapshot below
- * a running guest (os-assisted-volume-snapshots), and that a guest gives back room
- * (os-volume-trims); and the judgement of its answers.
+ * Requests to the compute side: the event volume-extended, its part of a snapshot below a running
+ * guest (os-assisted-volume-snapshots), and trimming by the guest (os-volume-trims); and the
+ * classification of their responses.
  *
- * An interface, so that the simulation can put its own compute side behind it; the real one is over
- * HTTP: POST <endpoint>/os-server-external-events, as the user of section nova (own_user.h) when it
- * has one.
+ * An interface, so that the simulation can provide its own compute side; the real one uses HTTP:
+ * POST <endpoint>/os-server-external-events, as the user of section nova (own_user.h) if there is
+ * one.
  *
  * [compute] service = agent: the endpoint of the host's agent, whose contract includes the
- * callback. service = nova: [compute] endpoint or the catalog's, and
- * extend_completion_microversion must be set and lie inside the range of the service's version
- * document, else nothing is sent and the verdict is EVENT_REFUSED.
+ * callback.  service = nova: [compute] endpoint or the catalog's, and
+ * extend_completion_microversion must be set and within the range of the service's version
+ * document, otherwise nothing is sent and the verdict is EVENT_REFUSED.
  *
  * Thread-safe; one call blocks for at most eight times [compute] event_timeout.
  */
@@ -30,17 +30,17 @@ struct compute_event {
     const char *host;       /* of the attachment */
     const char *endpoint;   /* of that host's agent; NULL: none is registered */
     const char *request_id; /* sent as the global request id */
-    bool wants_completion;  /* needs the callback's microversion; else the plain event (R32) */
+    bool wants_completion;  /* needs the callback's microversion; otherwise the plain event (R32) */
 };
 
 struct compute_sender {
     enum event_verdict (*send)(struct compute_sender *sender, struct arena *arena,
                                const struct compute_event *event, struct error *err);
-    bool asks_again; /* who is asked for what it is at already joins that: our own agents */
-    /* Every compute service has it; none can be sure that the answer is not lost. */
+    bool asks_again; /* a repeated request joins the work in progress: agents of scoria */
+    /* Every compute service has it; its response may be lost. */
     enum event_verdict (*assist)(struct compute_sender *sender, struct arena *arena,
                                  const struct compute_assist *assist, struct error *err);
-    /* Only our own agents have it. */
+    /* Agents of scoria only. */
     enum event_verdict (*trim)(struct compute_sender *sender, struct arena *arena,
                                const struct compute_trim *trim, struct error *err);
 };
@@ -48,8 +48,7 @@ struct compute_sender {
 extern const struct option compute_client_options[]; /* section compute */
 
 struct client;
-/* The compute service as those options and section nova have it; its user is the caller's to
- * free. */
+/* The compute service of those options and section nova; its user is freed by the caller. */
 int compute_client_open(const struct config *config, struct client *ret, struct error *err);
 
 /* The config must live as long as the sender. */

@@ -51,13 +51,13 @@ static struct client_call write_call(struct arena *arena, const struct compute_a
     };
 }
 
-/* One of our own agents that knows no `together`. */
+/* An agent of an earlier version, without `together`. */
 static bool is_too_old(const struct compute_assist *assist, const struct http_answer *answer) {
     return assist->together_count > 0 && answer->status == 400 &&
            strstr(answer->body, "is not a known key of 'create_info'");
 }
 
-/* That it cannot be done only the compute side says, and none in front of it. */
+/* Only the compute side itself reports that it cannot be done, not an intermediary. */
 static void explain(const struct compute_assist *assist, struct arena *arena,
                     const struct http_answer *answer, struct error *err) {
     struct answer said = answer_read(arena, answer);

@@ -1,6 +1,6 @@
 /*
- * One call of os-volume-trims of our own agents: the guest that has a volume gives back room.  No
- * compute service has such a call.
+ * One call of os-volume-trims of scoria's agents: the guest with the volume discards unused blocks.
+ * Other compute services have no such call.
  */
 #pragma once
 
@@ -8,13 +8,13 @@
 #include "client/compute_answer.h"
 
 struct compute_trim {
-    const char *id; /* that the report names */
+    const char *id; /* named by the report */
     const char *volume_id, *instance_uuid;
     const char *host, *endpoint, *request_id; /* as of an event */
-    bool again;                               /* it was asked before */
+    bool again;                               /* a repeated request */
 };
 
-/* At the endpoint that `client` has.  Refused with ERROR_BAD_REQUEST or ERROR_CONFLICT: it was
- * looked at, and cannot be done, or not now; err says why in words for people. */
+/* At the endpoint of `client`. Refused with ERROR_BAD_REQUEST or ERROR_CONFLICT: processed, and not
+ * possible, or not now; err has the reason for users. */
 enum event_verdict compute_trim_ask(const struct client *client, struct arena *arena,
                                     const struct compute_trim *trim, struct error *err);

@@ -6,8 +6,8 @@
 
 #define PAGE_MOST    1000
 #define FETCHES_MOST 5
-#define GONE         204 /* what a delete says, */
-#define GOES         202 /* and when something still holds it */
+#define GONE         204 /* success of a delete, */
+#define GOES         202 /* and while the object is still in use */
 
 static const char *place_of(struct arena *arena, const struct remote_documents *kind,
                             const char *name, bool changes) {
@@ -76,8 +76,9 @@ static const char *uid_of(const json_t *document) {
     return json_text_at(document, "metadata.uid");
 }
 
-/* Adds a page behind *marker, and moves that: to NULL behind the last one; what has no uid (a pool)
- * has one page.  Whoever loses the query on the way would give the same page for ever. */
+/* Appends a page after *marker, and advances that: to NULL after the last one; objects without a
+ * uid (pools) have one page.  An intermediary that drops the query would return the same page for
+ * ever. */
 static int add_page(const struct client *client, const json_t *page, json_t *all,
                     const char **marker, struct error *err) {
     size_t count = json_array_size(page);
@@ -89,13 +90,13 @@ static int add_page(const struct client *client, const json_t *page, json_t *all
             return error_set(err, ERROR_UNAVAILABLE, "%s described no document", client->name);
     }
     if (last && *marker && strcmp(last, *marker) == 0)
-        return error_set(err, ERROR_UNAVAILABLE, "%s gives the same page again", client->name);
+        return error_set(err, ERROR_UNAVAILABLE, "%s returned the same page twice", client->name);
     json_array_extend(all, (json_t *)(uintptr_t)page);
     *marker = last;
     return 0;
 }
 
-/* 1: the document that a page ended with has gone, and nobody knows any more where that was. */
+/* 1: the last document of a page was deleted, and its position is lost. */
 static int fetch_all(const struct client *client, struct arena *arena,
                      const struct remote_documents *kind, const json_t **ret, struct error *err) {
     json_t *all = json_keep(arena, json_array());
@@ -186,9 +187,9 @@ const json_t *document_act(const struct client *client, struct arena *arena,
     return client_ask_for(client, arena, &call, key, err);
 }
 
-int document_tell(const struct client *client, struct arena *arena,
-                  const struct remote_documents *kind, const char *uid, const json_t *status,
-                  struct error *err) {
+int document_report_status(const struct client *client, struct arena *arena,
+                           const struct remote_documents *kind, const char *uid,
+                           const json_t *status, struct error *err) {
     json_t *body = json_keep(arena, json_object());
     struct client_call call = {
         .method = "PUT",

@@ -50,7 +50,7 @@ int groups_list(const struct client *api, struct arena *arena, const char *query
     return count;
 }
 
-/* Of what was just made; its name is to be alone. */
+/* Of a new object; its name must be unique. */
 static int make(const struct client *api, struct arena *arena, const char *path, const char *body,
                 const char *name, const char **ret_id, struct error *err) {
     const struct client_call call = {
@@ -119,7 +119,7 @@ int groups_delete(const struct client *api, struct arena *arena, const char *gro
     return client_call(api, arena, &call, &answer, err);
 }
 
-/* ---- their snapshots ---- */
+/* ---- group snapshots ---- */
 
 static int read_group_snapshot(struct arena *arena, const json_t *object, void *ret,
                                struct error *err) {

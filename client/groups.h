@@ -1,6 +1,6 @@
 /*
- * Generic groups and group snapshots in the volume API as we call it (volumes_client(); groups need
- * 3.13, their volumes 3.25, group snapshots 3.14).  Failures are client.h's.
+ * Generic groups and group snapshots in the volume API (volumes_client(); microversion 3.13 for
+ * groups, 3.25 for their volumes, 3.14 for group snapshots). Failures as in client.h.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 struct remote_group {
     const char *id, *status;
     const char *name, *description, *created_at; /* each may be NULL */
-    const char *group_type;                      /* its id; NULL: it does not say */
+    const char *group_type;                      /* its id; NULL: unknown */
     const json_t *volume_types, *volumes;        /* lists of ids */
 };
 
@@ -28,7 +28,7 @@ int groups_list(const struct client *api, struct arena *arena, const char *query
 /* *ret_id is its id. */
 int groups_create(const struct client *api, struct arena *arena,
                   const struct remote_group_new *wanted, const char **ret_id, struct error *err);
-/* Lists of ids joined with commas; each may be empty.  All is changed, or nothing. */
+/* Lists of ids joined with commas; each may be empty.  All or nothing is changed. */
 int groups_change(const struct client *api, struct arena *arena, const char *group_id,
                   const char *add, const char *remove, struct error *err);
 int groups_delete(const struct client *api, struct arena *arena, const char *group_id,
@@ -37,7 +37,7 @@ int groups_delete(const struct client *api, struct arena *arena, const char *gro
 struct remote_group_snapshot {
     const char *id, *status, *group_id;
     const char *name, *description; /* each may be NULL */
-    int64_t created_us;             /* since 1970; 0: it is not said */
+    int64_t created_us;             /* since 1970; 0: unknown */
 };
 
 int group_snapshots_read(const struct client *api, struct arena *arena, const char *id,

@@ -11,7 +11,7 @@ static int read_limits(struct arena *arena, const json_t *object, void *ret, str
 
     (void)arena;
     if (!volume_id || !json_is_object(limits))
-        return error_set(err, ERROR_UNAVAILABLE, "limits of a volume are not as they should be");
+        return error_set(err, ERROR_UNAVAILABLE, "malformed limits of a volume");
     *row = (struct remote_limits){ .volume_id = volume_id };
     for (int i = 0; i < IO_LIMITS; i++) {
         json_int_t value = json_integer_value(json_object_get(limits, io_limit_names[i]));

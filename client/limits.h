@@ -1,6 +1,6 @@
 /*
- * What users of volumes on a host are held to, as the volume API says (os-volume-limits).  Failures
- * are client.h's.
+ * I/O limits of volumes attached to a host, from the volume API (os-volume-limits). Failures as in
+ * client.h.
  */
 #pragma once
 
@@ -12,9 +12,9 @@ struct remote_limits {
     struct io_limits limits;
 };
 
-/* Of the volumes attached to the host that have any.  Returns how many. */
+/* Of the volumes attached to the host that have limits.  Returns their number. */
 int limits_list(const struct client *api, struct arena *arena, const char *host,
                 struct remote_limits **ret, struct error *err);
-/* That of the volume; NULL: it has none. */
+/* Of the volume; NULL: it has none. */
 const struct io_limits *limits_find(const struct remote_limits *limits, unsigned count,
                                     const char *volume_id);

@@ -46,7 +46,7 @@ int group_types_find(const struct client *api, struct arena *arena, const char *
     return find(api, arena, "/group_types", "group_types", wanted, ret, err);
 }
 
-/* "infinite" and "unknown" are no bounds. */
+/* "infinite" and "unknown" are no limits. */
 static int64_t free_of(const json_t *pool) {
     const json_t *value = json_at(pool, "capabilities.free_capacity_gb");
     double free_gb = json_number_value(value);
@@ -116,7 +116,7 @@ int pools_find_zones(const struct client *api, struct arena *arena, struct remot
     return found < 0 ? -1 : 0;
 }
 
-/* ---- room ---- */
+/* ---- capacity ---- */
 
 void pools_add_room(const struct remote_pool *pool, struct remote_room *room) {
     room->free_gb += pool->free_gb;

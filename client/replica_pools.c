@@ -52,7 +52,7 @@ int replica_pools_list(const struct client *api, struct arena *arena,
     for (size_t i = 0; i < count; i++) {
         pools[i] = read_pool(json_array_get(list, i));
         if (!pools[i].name)
-            return error_set(err, ERROR_BACKEND, "The volume API tells of a pool without name.");
+            return error_set(err, ERROR_BACKEND, "The volume API returned a pool without a name.");
     }
     *ret = pools;
     return (int)count;

@@ -1,6 +1,5 @@
 /*
- * The places for replicas' files, as the volume API (volumes_client()) keeps them.  Failures are
- * client.h's.
+ * Pools of replicas, as registered with the volume API (volumes_client()). Failures as in client.h.
  */
 #pragma once
 
@@ -14,21 +13,21 @@ struct remote_replica_pool {
     bool read_only;
     int64_t total_bytes, free_bytes;
     const char *state;
-    bool up; /* as the API says */
+    bool up; /* as reported by the API */
 };
 
-/* A sign of life, and how it is.  ERROR_CONFLICT: another node's that is up has this name. */
+/* Heartbeat with the pool's status.  ERROR_CONFLICT: another node's pool with this name is up. */
 int replica_pools_report(const struct client *api, struct arena *arena,
                          const struct remote_replica_pool *pool, struct error *err);
-/* All there are: how many; what matters to who looks for room.  API without any: 0.  -1. */
+/* All pools: their number, with the members for placement.  An API without pools: 0. -1. */
 int replica_pools_list(const struct client *api, struct arena *arena,
                        struct remote_replica_pool **ret, struct error *err);
-/* Has it ever been reported?  1, 0, -1. */
-/* Its replicas are to go to other pools, or stay. */
+/* Was it ever registered?  1, 0, -1. */
+/* Its replicas are to be moved to other pools, or not. */
 int replica_pools_drain(const struct client *api, struct arena *arena, const char *name,
                         bool draining, struct error *err);
-/* How many replicas one has that is drained; -1: it is not drained, or err says why it is not known
- * (its kind is ERROR_NONE otherwise). */
+/* Number of replicas on a draining pool; -1: it is not draining, or unknown (its kind is ERROR_NONE
+ * in the first case). */
 int64_t replica_pools_left(const struct client *api, struct arena *arena, const char *name,
                            struct error *err);
 int replica_pools_knows(const struct client *api, struct arena *arena, const char *name,

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define VERSION     "2.89" /* the first that tells the attachment of a server's volume */
+#define VERSION     "2.89" /* the first that returns the attachment of a server's volume */
 #define PATIENCE_MS 10000
 
 struct servers {
@@ -39,16 +39,16 @@ void servers_free(struct servers *servers) {
     free(servers);
 }
 
-/* ---- one question ---- */
+/* ---- one query ---- */
 
 struct asking {
-    struct client client; /* with what is left of the time */
+    struct client client; /* with the remaining time */
     struct arena *arena;
     const struct server_question *question;
     int64_t until_us;
 };
 
-/* NULL: err says why. */
+/* NULL: see err. */
 static const json_t *get(struct asking *asking, const char *path, struct error *err) {
     const struct client_call call = { .method = "GET",
                                       .path = path,
@@ -69,8 +69,8 @@ static bool is_id(const json_t *object, const char *key, const char *id) {
     return text && strcasecmp(text, id) == 0;
 }
 
-/* The attachment that the server has of the volume: 1 ours, 0 another one, or none by the words of
- * who may not see the server. */
+/* The attachment that the server has of the volume: 1 this one, 0 another one, or none, if the
+ * server is hidden from the user. */
 static enum server_use look_for_volume(struct asking *asking, struct error *err) {
     const struct server_question *question = asking->question;
     const char *path = arena_format(asking->arena, "/servers/%s/os-volume_attachments/%s",
@@ -82,7 +82,7 @@ static enum server_use look_for_volume(struct asking *asking, struct error *err)
         return err->kind == ERROR_NOT_FOUND ? SERVER_USES_NOT : SERVER_USE_UNKNOWN;
     attachment = json_object_get(root, "volumeAttachment");
     if (!json_is_string(json_object_get(attachment, "attachment_id"))) {
-        error_set(err, ERROR_BACKEND, "%s does not tell the attachment", asking->client.name);
+        error_set(err, ERROR_BACKEND, "%s does not return the attachment", asking->client.name);
         return SERVER_USE_UNKNOWN;
     }
     return is_id(attachment, "attachment_id", question->attachment_id) ? SERVER_USES
@@ -91,15 +91,15 @@ static enum server_use look_for_volume(struct asking *asking, struct error *err)
 
 static bool has_volume(const json_t *server, const char *volume_id) {
     const json_t *volumes = json_object_get(server, "os-extended-volumes:volumes_attached");
-    bool has = !json_is_array(volumes); /* one that does not tell */
+    bool has = !json_is_array(volumes); /* a response without the attachment */
 
     for (size_t i = 0; i < json_array_size(volumes) && !has; i++)
         has = is_id(json_array_get(volumes, i), "id", volume_id);
     return has;
 }
 
-/* A list of all projects is refused to who may not see them.  One that moves has the volume by two
- * attachments, of which it tells one. */
+/* Listing all projects is refused to users without that right.  A migrating server has two
+ * attachments of the volume, of which only one is returned. */
 static enum server_use look_for_server(struct asking *asking, bool other_attachment,
                                        struct error *err) {
     const char *path =
@@ -116,12 +116,12 @@ static enum server_use look_for_server(struct asking *asking, bool other_attachm
         json_is_null(json_object_get(server, "OS-EXT-STS:task_state")) &&
         (other_attachment || !has_volume(server, asking->question->volume_id)))
         return SERVER_USES_NOT;
-    error_set(err, ERROR_BACKEND, "%s does not say for certain what the server uses",
+    error_set(err, ERROR_BACKEND, "%s does not state for certain what the server uses",
               asking->client.name);
     return SERVER_USE_UNKNOWN;
 }
 
-/* An id that is none would lead to another path. */
+/* An invalid id would lead to another path. */
 static bool are_ids(const struct server_question *question) {
     return uuid_parse(question->server_id, NULL) && uuid_parse(question->volume_id, NULL);
 }

@@ -1,11 +1,11 @@
 /*
- * What the compute service (Nova) knows of its servers: does one of them use a volume?
+ * Queries the compute service (Nova): does a server use a volume?
  *
- * Asked as the user of section nova.  One who may not see every project's servers hears of those
- * that they do not exist: such an answer counts only after the service has shown that it hides none
- * from him.
+ * As the user of section nova.  To a user without the right to see the servers of all projects they
+ * do not exist: such a response counts only after the service has shown that it hides none from
+ * this user.
  *
- * Thread-safe; a question blocks for about 10 s at most, and as long again for each answer of
+ * Thread-safe; a query blocks for about 10 s at most, and as long again for each response of
  * Keystone that it needs.
  */
 #pragma once
@@ -15,20 +15,20 @@
 #include "config/config.h"
 
 enum server_use {
-    SERVER_USE_UNKNOWN = -1, /* err says why */
+    SERVER_USE_UNKNOWN = -1, /* see err */
     SERVER_USES_NOT = 0,
     SERVER_USES = 1,
 };
 
 struct server_question {
     const char *server_id, *volume_id, *attachment_id; /* all UUIDs */
-    const char *request_id;                            /* goes along as the global one */
+    const char *request_id;                            /* sent as the global request id */
 };
 
 struct servers;
 
-/* *ret is NULL when the configuration names neither an endpoint nor a user.  The config must live
- * as long. */
+/* *ret is NULL when the configuration has neither an endpoint nor a user.  The config must live as
+ * long. */
 int servers_new(const struct config *config, struct servers **ret, struct error *err);
 void servers_free(struct servers *servers); /* NULL is fine */
 

@@ -1,5 +1,5 @@
 /*
- * Snapshots in the volume API as we call it (volumes_client()).  Failures are client.h's.
+ * Snapshots in the volume API (volumes_client()). Failures as in client.h.
  */
 #pragma once
 
@@ -10,7 +10,7 @@ struct remote_snapshot {
     const char *name, *group_snapshot_id; /* each may be NULL */
     const json_t *metadata;
     int64_t size_gb;
-    int64_t created_us; /* since 1970; 0: it is not said */
+    int64_t created_us; /* since 1970; 0: unknown */
 };
 
 int snapshots_read(const struct client *api, struct arena *arena, const char *snapshot_id,
@@ -19,10 +19,10 @@ int snapshots_read(const struct client *api, struct arena *arena, const char *sn
 int snapshots_list(const struct client *api, struct arena *arena, const char *query,
                    const char *marker, unsigned limit, struct remote_snapshot **ret,
                    struct error *err);
-/* Of a volume in use, too.  `alone`: as of a new volume (volumes.h). */
+/* Also of a volume in use.  `alone`: as for a new volume (volumes.h). */
 int snapshots_create(const struct client *api, struct arena *arena, const char *volume_id,
                      const char *name, const struct remote_pair *metadata, const char *alone,
                      struct remote_snapshot *ret, struct error *err);
-/* As the retry of what may have failed before (common/retry_header.h). */
+/* As the retry of a request that may have failed (common/retry_header.h). */
 int snapshots_delete(const struct client *api, struct arena *arena, const char *snapshot_id,
                      struct error *err);

@@ -36,7 +36,7 @@ void version_range_end(struct version_range *range) {
     pthread_mutex_destroy(&range->lock);
 }
 
-/* "…/v2.1/<project>" is cut back to "…/v2.1", where the version document stands. */
+/* "…/v2.1/<project>" is cut to "…/v2.1", the URL of the version document. */
 static const char *document_root(struct arena *arena, const char *url) {
     const char *version = strstr(url, "/v2.1");
 

@@ -264,7 +264,7 @@ int volumes_read_reclaim(const struct client *api, struct arena *arena, const ch
     return 0;
 }
 
-/* ---- what the agent tells ---- */
+/* ---- reports of the agent ---- */
 
 int volumes_report(const struct client *api, struct arena *arena, const char *host,
                    const char *endpoint, struct error *err) {

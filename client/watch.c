@@ -6,11 +6,11 @@
 #include <string.h>
 
 #define LINE_MOST        ((size_t)4 * 1024 * 1024)
-#define QUIET_MS         45000   /* the service has a word for who hears nothing else, more often */
-#define LASTS_AT_MOST_MS 1200000 /* the service ends it before */
+#define QUIET_MS         45000   /* the service sends bookmarks more often */
+#define LASTS_AT_MOST_MS 1200000 /* the service ends it earlier */
 
 struct watch {
-    struct arena *arena; /* of the line at hand */
+    struct arena *arena; /* of the current line */
     const char *name;    /* of the peer, in messages */
     int64_t *version;
     client_watch_event *each;
@@ -32,10 +32,10 @@ static int read_event(struct watch *watch, const char *line, size_t size, struct
     int64_t version;
 
     if (!type || !read_version(object, &version))
-        return error_set(err, ERROR_UNAVAILABLE, "%s's answer makes no sense: %.200s", watch->name,
+        return error_set(err, ERROR_UNAVAILABLE, "unexpected response of %s: %.200s", watch->name,
                          line);
     watch->outcome = watch->each(watch->arg, type, object, err);
-    /* Of a beginning the versions come in no order. */
+    /* the initial events come in no order of versions */
     if (watch->outcome >= 0 && (*watch->version >= 0 || strcmp(type, "BOOKMARK") == 0))
         *watch->version = version;
     return watch->outcome;

@@ -1,5 +1,5 @@
 /*
- * Changes of documents as they happen: a list that goes on.
+ * Watches documents: a list followed by their changes.
  */
 #pragma once
 
@@ -10,25 +10,23 @@
 #define WATCH_FROM_THE_BEGINNING (-1)
 
 /*
- * One change: "ADDED", "MODIFIED" (one that was told already may come so, or as ADDED, once more) or
- * "DELETED" (perhaps of one that was never told), and the document, which lives until this returns.
- * "BOOKMARK" says that all up to the version of its metadata was told; it comes now and then, and
- * first behind all that there was when the watch began from the beginning.
- * 0: go on; 1: it is enough; -1: failed, and err says why.
+ * One change: "ADDED", "MODIFIED" (possibly repeated, also as ADDED) or "DELETED" (possibly of an
+ * unreported one), and the document, which lives until this returns.  "BOOKMARK": all changes up to
+ * the version of its metadata were reported; it comes periodically, and first after the initial
+ * list.  0: continue; 1: stop; -1: failed, see err.
  */
 typedef int client_watch_event(void *arg, const char *type, const json_t *object,
                                struct error *err);
 
 /*
- * Calls `each` for every change behind *version of the documents that `path` lists
- * ("/volume_replicas?node=a"), until the service ends the watch, some minutes later.  *version
- * follows what was told, and a watch from there misses nothing.  From the beginning everything that
- * there is comes first, as ADDED; *version is none before all of it was told.
+ * Calls `each` for every change after *version of the documents that `path` lists
+ * ("/volume_replicas?node=a"), until the service ends the watch after some minutes.  *version is
+ * advanced, and a watch from there misses nothing.  Without a version all existing documents are
+ * reported first, as ADDED; *version stays unset until that is complete.
  *
- * 0: it has ended in good order, `until_us` is over (an instant of the monotonic clock that another
- * thread may set, atomically; NULL, or 0: none) or `each` has enough.
- * 1: *version is too old: list anew, or watch from the beginning.
- * -1: failed; try again after a pause.
+ * 0: ended normally, `until_us` is over (an instant of the monotonic clock that another thread may
+ * set, atomically; NULL, or 0: none) or `each` stopped it.  1: *version is too old: list again, or
+ * watch from the beginning.  -1: failed; retry after a pause.
  */
 int client_watch(const struct client *client, struct arena *arena, const char *path,
                  int64_t *version, client_watch_event *each, void *arg, const int64_t *until_us,

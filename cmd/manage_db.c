@@ -89,7 +89,7 @@ static int source_open(const struct config *config, struct arena *arena, struct 
 
     if (access(path, F_OK) < 0)
         return error_errno(err, ERROR_NOT_FOUND, "there is nothing to copy: %s", path);
-    if (db_alone(settings.url, err) < 0)
+    if (db_is_unused(settings.url, err) < 0)
         return -1;
     return db_open(&settings, ret, err);
 }

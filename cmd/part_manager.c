@@ -19,7 +19,7 @@ static void operation_ended(void *arg) {
     if (parts->api)
         api_operations_ended(parts->api);
     else
-        db_tell(parts->db, DB_ENDED);
+        db_notify(parts->db, DB_ENDED);
 }
 
 static const char *volume_url(const struct driver_backend *backend) {

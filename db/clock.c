@@ -24,7 +24,7 @@ static int boot_id(char ret[UUID_SIZE], struct error *err) {
                : error_set(err, ERROR_INTERNAL, BOOT_ID_FILE " holds no id");
 }
 
-/* 1 found, 0 there is none yet. */
+/* 1 found, 0 there is no row yet. */
 static int row_read(struct db_tx *tx, struct row *ret, struct error *err) {
     autorows struct db_rows *rows = db_query(tx, err, "SELECT base, ahead_us, told_us FROM clock");
     int more = rows ? db_next(rows, err) : -1;
@@ -44,7 +44,7 @@ static int row_replace(struct db_tx *tx, const struct row *row, struct error *er
                      DB_TEXT(row->base), DB_INT(row->ahead_us), DB_INT(row->told_us));
 }
 
-/* Behind everything that is stored. */
+/* The newest instant stored anywhere. */
 static int newest(struct db_tx *tx, int64_t least_us, int64_t *ret_us, struct error *err) {
     int64_t seen_us = 0;
 
@@ -54,7 +54,7 @@ static int newest(struct db_tx *tx, int64_t least_us, int64_t *ret_us, struct er
     return 0;
 }
 
-/* The row of this boot. 1: it differs from the stored one. */
+/* The row of this boot.  1: it differs from the stored one. */
 static int row_of_boot(struct db_tx *tx, const struct clock *local, struct row *ret,
                        struct error *err) {
     char boot[UUID_SIZE];

@@ -7,10 +7,10 @@
 #include <string.h>
 
 static const char version_table[] = "schema_version";
-/* Of an empty database, too, they have a row: the source's takes its place. */
+/* An empty database has a row in these, too: it is replaced by the source's. */
 static const char *const filled[] = { "clock", "document_versions" };
 
-/* What an engine keeps for itself. */
+/* Tables that an engine uses internally. */
 static bool is_ours(const char *table) {
     return strcmp(table, version_table) != 0 && strcmp(table, "sqlite_sequence") != 0;
 }
@@ -72,7 +72,7 @@ static int clear_filled(struct db_tx *to, struct arena *arena, struct error *err
     return 0;
 }
 
-/* The clock goes on from what is stored, at whatever server or boot it is started next. */
+/* The clock continues from the stored instants on the next server or boot. */
 static int clock_move(struct db_tx *to, struct error *err) {
     return db_change(to, err, "UPDATE clock SET base = ''");
 }

@@ -1,5 +1,5 @@
 /*
- * Moves a whole database into an empty one, from one engine to the other: all rows or none.
+ * Copies a whole database into an empty one, from one engine to the other: all rows or none.
  */
 #pragma once
 
@@ -16,11 +16,11 @@ struct copy {
     reset_progress *progress; /* or NULL */
     void *arg;
 
-    struct copy_table tables[TABLES_MOST]; /* what was copied */
+    struct copy_table tables[TABLES_MOST]; /* the copied tables */
     unsigned count;
 };
 
-/* The target has the newest schema and no row, or it is refused. Number of the schema of a database
- * that was opened with DB_LOOKS; 0: it has none. */
+/* The target must have the newest schema and no rows, otherwise it is refused.  Schema number of a
+ * database opened with DB_LOOKS; 0: it has none. */
 int copy_database(struct copy *copy, struct error *err);
 int copy_schema_number(struct db *db, int64_t *ret, struct error *err);

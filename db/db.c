@@ -40,7 +40,7 @@ static int64_t tell_steady(void *arg) {
     return clock_steady_us(db->local);
 }
 
-/* No instant comes twice and none before one told already, also when the offset shrinks. */
+/* Strictly increasing, also when the offset shrinks. */
 static int64_t tell_shared(void *arg) {
     struct db *db = arg;
     int64_t now_us = clock_steady_us(db->local) + atomic_load(&db->ahead_us);
@@ -79,7 +79,7 @@ int db_open(const struct db_settings *settings, struct db **ret, struct error *e
     return 0;
 }
 
-int db_alone(const char *url, struct error *err) {
+int db_is_unused(const char *url, struct error *err) {
     const struct db_engine *engine = engine_find(url);
 
     assert(engine && engine->alone);
@@ -91,7 +91,7 @@ void db_close(struct db *db) {
         db->engine->close(db);
 }
 
-/* One job, and who waits for it. */
+/* One job, and the thread that waits for it. */
 struct waiter {
     struct db_job job;
     sem_t done;
@@ -148,12 +148,12 @@ void db_on_event(struct db *db, enum db_event event, void (*hook)(void *arg), vo
     db->engine->on_event(db, event, hook, arg);
 }
 
-void db_tell(struct db *db, enum db_event event) {
+void db_notify(struct db *db, enum db_event event) {
     db->engine->tell(db, event);
 }
 
-void db_tx_tells(struct db_tx *tx, enum db_event event) {
-    tx->tells |= 1U << event;
+void db_tx_notifies(struct db_tx *tx, enum db_event event) {
+    tx->events |= 1U << event;
 }
 
 const struct clock *db_clock(struct db *db) {

@@ -1,18 +1,19 @@
 /*
- * The database, one narrow door for both engines.
+ * The database: one interface for both engines.
  *
- * Everything that changes rows is a body run in ONE transaction; a body may run again after a
- * serialization failure, so it has no effect outside the database and the memory of its own arena.
- * A body that returns -1 is rolled back; any other result commits and is handed to the caller.
+ * Each change of rows is a body run in ONE transaction; a body may run again after a serialization
+ * failure, so it has no effect outside the database and the memory of its own arena.  A body that
+ * returns -1 is rolled back; any other result commits and is returned to the caller.
  *
  * SQLite: one writer thread takes the queued bodies in groups, each in a savepoint, and commits the
- * group with one flush; readers stand beside it, one connection for each thread that reads.
+ * group with one flush; readers run beside it, with one connection for each reading thread.
  *
- * PostgreSQL: see postgresql.h.  While the server is away calls fail with ERROR_UNAVAILABLE.  A
- * commit whose answer was lost is neither repeated blindly nor called failed: postgresql/commit.h.
+ * PostgreSQL: see postgresql.h.  While the server is unreachable calls fail with ERROR_UNAVAILABLE.
+ * A commit whose response was lost is neither repeated blindly nor reported as failed:
+ * postgresql/commit.h.
  *
- * SQL is one text for both engines: places are $1, $2, …; BIGINT for instants (µs) and sizes;
- * booleans are 0/1 integers; only what both engines know.
+ * SQL is one text for both engines: parameters are $1, $2, …; BIGINT for instants (µs) and sizes;
+ * booleans are 0/1 integers; only features of both engines.
  */
 #pragma once
 
@@ -25,55 +26,56 @@
 #include <stdint.h>
 
 struct db;
-struct db_tx; /* an open transaction; valid only inside the body that got it */
+struct db_tx; /* an open transaction; valid only inside its body */
 
 typedef int db_body(struct db_tx *tx, void *arg, struct error *err);
 
-/* What a program is to a database. */
+/* How a program uses a database. */
 enum db_access {
-    DB_SERVES,  /* makes it where it is missing, and migrates its schema */
-    DB_CHANGES, /* rows alone; the schema must be the one of this program */
-    DB_READS,   /* changes nothing; the same */
-    DB_LOOKS,   /* changes nothing; the schema may have any number, or be missing */
+    DB_SERVES,  /* creates a missing database, and migrates its schema */
+    DB_CHANGES, /* changes rows only; the schema must be the one of this program */
+    DB_READS,   /* read-only; the schema must be the one of this program */
+    DB_LOOKS,   /* read-only; the schema may have any number, or be missing */
 };
 
 struct db_settings {
-    const char *url;     /* "sqlite:///absolute/path", "sqlite://" (in memory), or
-                          * "postgresql://…" with libpq's parameters */
-    bool inline_writes;  /* no writer thread: bodies run in the caller's thread (tests, tools) */
+    const char *url;    /* "sqlite:///absolute/path", "sqlite://" (in memory), or "postgresql://…"
+                          * with libpq's parameters */
+    bool inline_writes; /* no writer thread: bodies run in the caller's thread (tests, tools) */
     unsigned group_most; /* most bodies in one commit; 0: 64 */
     enum db_access access;
     const struct clock *clock; /* this machine's; NULL: clock_system */
-    unsigned pool_most;        /* PostgreSQL: most connections that read; 0: 10 */
+    unsigned pool_most;        /* PostgreSQL: most reading connections; 0: 10 */
     unsigned pool_wait_ms;     /* PostgreSQL: longest wait for one of them; 0: 30 s */
 };
 
-/* Opens or makes the database (a PostgreSQL one must be there) and brings its schema up to date
- * (see migrate.h); with another access one that is missing is refused.  A file that is no database,
+/* Opens or creates the database (a PostgreSQL one must exist) and migrates its schema to the newest
+ * (see migrate.h); with another access a missing one is refused.  A file that is not a database, or
  * is corrupt, read-only or newer than the program is refused with its path; a server with its host
  * and database, never with a password. */
 int db_open(const struct db_settings *settings, struct db **ret, struct error *err);
-/* Is nobody else at this SQLite file? ERROR_CONFLICT if somebody is. Not while it is open here. */
-int db_alone(const char *url, struct error *err);
-void db_close(struct db *db); /* finishes what is queued; NULL is fine */
+/* Is this SQLite file unused by other programs?  ERROR_CONFLICT if not.  Not while it is open
+ * here. */
+int db_is_unused(const char *url, struct error *err);
+void db_close(struct db *db); /* finishes queued bodies; NULL is fine */
 
 /* Runs `body` in a write transaction and waits until it is durable. Thread-safe. */
 int db_transaction(struct db *db, db_body *body, void *arg, struct error *err);
 
 /*
- * As db_transaction(), for a change that need not outlive a loss of power: one that says which
- * living process has what in its hands, or that something done need not be done again.  On SQLite
- * it does not wait for the disk: only a power failure can undo it, together with every later
- * commit.  A PostgreSQL server can die alone, so there it is as durable as any.
+ * As db_transaction(), for a change that need not survive a power failure: one that records the
+ * current work of a process, or avoids repeating finished work.  On SQLite it does not wait for the
+ * disk: only a power failure can undo it, together with every later commit.  A PostgreSQL server
+ * can crash alone, so there it is as durable as any.
  */
 int db_transaction_unsynced(struct db *db, db_body *body, void *arg, struct error *err);
 
-/* Runs `body` on a consistent snapshot, on the calling thread; it must not write. Thread-safe. */
+/* Runs `body` on a consistent snapshot in the calling thread; it must not write.  Thread-safe. */
 int db_read(struct db *db, db_body *body, void *arg, struct error *err);
 
 /*
- * As db_read() of a body that may read much: it is given up as soon as it does, *ret_over is set
- * and what the body has done so far is nothing.  An engine that cannot give up does not begin.
+ * As db_read(), for a body with an unknown cost: it is aborted when it exceeds a small budget,
+ * *ret_over is set and its results are void.  An engine that cannot abort does not start it.
  */
 int db_read_briefly(struct db *db, db_body *body, void *arg, bool *ret_over, struct error *err);
 
@@ -86,39 +88,40 @@ struct db_job {
     void (*done)(struct db_job *job, int result, struct error *err);
     void *arg;
     bool unsynced;       /* as by db_transaction_unsynced() */
-    bool awaited;        /* somebody sleeps until it is done */
+    bool awaited;        /* a thread waits for the result */
     struct db_job *next; /* the queue's */
 };
 void db_submit(struct db *db, struct db_job *job);
 
 /*
- * What one process tells the others.  The hook is called from a thread of the database; at most one
- * for an event, NULL ends it. It must be quick and must not call back; the one before runs no more
- * when this returns.  On PostgreSQL events of other processes come as well; one may be lost with a
- * connection, so whoever listens also looks by itself now and then.
+ * Notifications between processes.  The hook is called from a thread of the database; at most one
+ * for an event, NULL removes it.  It must be quick and must not call back; the previous one no
+ * longer runs when this returns.  On PostgreSQL events of other processes are included; one may be
+ * lost with a connection, so its receivers also poll at intervals.
  */
 enum db_event {
-    DB_OUTBOX,    /* after each commit that wrote the outbox (db_tx_tells), ours too */
-    DB_DOCUMENTS, /* the same of commits that changed documents */
-    DB_ENDED,     /* another process said db_tell(): operations have ended */
+    DB_OUTBOX, /* after each commit that wrote the outbox (db_tx_notifies), of this process, too */
+    DB_DOCUMENTS, /* the same for commits that changed documents */
+    DB_ENDED,     /* another process called db_notify(): operations have ended */
     DB_EVENTS
 };
 void db_on_event(struct db *db, enum db_event event, void (*hook)(void *arg), void *arg);
-void db_tell(struct db *db, enum db_event event);        /* to the other processes; does not wait */
-void db_tx_tells(struct db_tx *tx, enum db_event event); /* when it is committed */
+void db_notify(struct db *db, enum db_event event); /* notifies the other processes; does not
+                                                          * wait */
+void db_tx_notifies(struct db_tx *tx, enum db_event event); /* at the commit */
 
 /*
- * `shared` is the database's clock (db/clock.h), which is every process's and never goes backwards;
- * `now` is the wall's clock of the server, with SQLite of this machine; `steady` and chance are
- * this process's own.  Lives as long as `db`.
+ * `shared` is the database's clock (db/clock.h), common to all processes and never going back;
+ * `now` is the wall clock of the server, with SQLite of this machine; `steady` and randomness are
+ * local to the process.  Lives as long as `db`.
  */
 const struct clock *db_clock(struct db *db);
-/* False for some seconds after the start when the server's clock may just have been set: then what
- * another process wrote may look older than it is, and no lease and no deadline is over. */
+/* False for some seconds after the start when the server's clock may just have been set: rows of
+ * other processes may then look older than they are, and no lease or deadline expires. */
 bool db_clock_sure(struct db *db);
 
 /*
- * For tests: a world for 0.1 ms (SQLite).  Makes the rows of every table of `db` those of
+ * For tests: resets a world in 0.1 ms (SQLite). Makes the rows of every table of `db` those of
  * `pristine`, which has the same schema; prepared statements stay.  Both are opened with
  * inline_writes, and idle.
  */
@@ -126,8 +129,8 @@ int db_reset_from(struct db *db, struct db *pristine, struct error *err);
 
 /*
  * For tests: `fault` is called at "before_commit" (a non-zero return rolls back) and at
- * "after_commit" (a non-zero return fails the call although the change is there, as for a caller
- * whose server died then); it sets `err`.  Set while nothing runs; NULL ends it.  DB_FAULT_AGAIN at
+ * "after_commit" (a non-zero return fails the call although the change is committed, like a crash
+ * of the server at that moment); it sets `err`. Set while idle; NULL removes it.  DB_FAULT_AGAIN at
  * "before_commit" is a serialization failure on PostgreSQL: the body runs again.
  */
 enum { DB_FAULT_AGAIN = 2 };
@@ -165,15 +168,14 @@ static inline struct db_value db_int_value(int64_t integer) {
 #define DB_COUNT(...)  (sizeof(DB_VALUES(__VA_ARGS__)) / sizeof(struct db_value) - 1)
 /* clang-format on */
 
-/* Runs a statement without rows. Returns the number of rows changed, or -1 (ERROR_COLLISION for a
- * broken uniqueness or reference, ERROR_UNAVAILABLE for a full or failing disk, else
- * ERROR_INTERNAL). A change refused with -1 leaves the transaction usable on SQLite only:
- * return. */
+/* Runs a statement without rows.  Returns the number of rows changed, or -1 (ERROR_COLLISION for a
+ * violated uniqueness or reference, ERROR_UNAVAILABLE for a full or failing disk, else
+ * ERROR_INTERNAL). A failed statement leaves the transaction usable on SQLite only: return. */
 #define db_run(tx, err, sql, ...) \
     db_run_values(tx, err, sql, DB_VALUES(__VA_ARGS__) + 1, DB_COUNT(__VA_ARGS__))
 int db_run_values(struct db_tx *tx, struct error *err, const char *sql,
                   const struct db_value *values, size_t count);
-/* The same where it does not matter how many rows it meets: 0, or -1. */
+/* The same where the number of rows does not matter: 0, or -1. */
 #define db_change(tx, err, sql, ...) \
     db_change_values(tx, err, sql, DB_VALUES(__VA_ARGS__) + 1, DB_COUNT(__VA_ARGS__))
 static inline int db_change_values(struct db_tx *tx, struct error *err, const char *sql,
@@ -218,6 +220,6 @@ char *db_copy(const struct db_rows *rows, unsigned column, struct arena *arena);
 int db_query_int_values(struct db_tx *tx, int64_t *ret, struct error *err, const char *sql,
                         const struct db_value *values, size_t count);
 
-/* "$first,$first+1,…" for `count` values: the inside of IN (…). Statement texts repeat, so round
- * `count` up to a power of two and repeat the last value. */
+/* "$first,$first+1,…" for `count` values: the inside of IN (…). Statement texts are cached, so
+ * round `count` up to a power of two and repeat the last value. */
 char *db_places(struct arena *arena, unsigned first, unsigned count);

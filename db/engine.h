@@ -1,29 +1,29 @@
 /*
- * What an engine is to db.c: a struct of functions, and the first members of its own structs.  Each
- * function keeps the promise that db.h gives under the same name.
+ * The interface of an engine: a struct of functions, and the first members of its own structs.
+ * Each function keeps the contract of the db.h function with the same name.
  */
 #pragma once
 
 #include "db/db.h"
 
 struct db_engine {
-    const char *const *schemes; /* what stands before "://" in its URLs; ended with NULL */
-    const char *serial_words;   /* a self-numbering key whose numbers are never given twice */
-    const char *tables_sql;     /* its tables by name, each behind those it refers to */
+    const char *const *schemes; /* the text before "://" in its URLs; ended with NULL */
+    const char *serial_words;   /* a self-numbering key whose numbers are never reused */
+    const char *tables_sql;     /* its tables by name, each after those it references */
 
-    /* Its self-numbering key, if the table has one, goes on behind the rows that are there. */
+    /* A self-numbering key of the table continues after the existing rows. */
     int (*serial_go_on)(struct db_tx *tx, const char *table, struct error *err);
 
     int (*open)(const struct db_settings *settings, struct db **ret, struct error *err);
-    int (*alone)(const char *url, struct error *err); /* NULL: nobody asks */
+    int (*alone)(const char *url, struct error *err); /* NULL: not supported */
     void (*close)(struct db *db);
     int (*read)(struct db *db, db_body *body, void *arg, struct error *err);
     int (*read_briefly)(struct db *db, db_body *body, void *arg, bool *ret_over,
-                        struct error *err); /* NULL: it cannot give up */
+                        struct error *err); /* NULL: it cannot abort */
     void (*submit)(struct db *db, struct db_job *job);
     void (*on_event)(struct db *db, enum db_event event, void (*hook)(void *arg), void *arg);
     void (*tell)(struct db *db, enum db_event event);
-    int64_t (*now_us)(struct db *db); /* the wall's */
+    int64_t (*now_us)(struct db *db); /* of the wall clock */
     int (*reset_from)(struct db *db, struct db *pristine, struct error *err);
     void (*set_fault)(struct db *db, db_fault *fault, void *arg);
 
@@ -44,15 +44,15 @@ struct db {
     const struct db_engine *engine;
     const struct clock *local;            /* this machine's; set by the engine when it opens */
     struct clock clock;                   /* the database's: db_clock() */
-    _Atomic int64_t ahead_us;             /* of its `shared` before the steady one */
+    _Atomic int64_t ahead_us;             /* offset of `shared` to the steady clock */
     _Atomic bool unsure;                  /* see db_clock_sure() */
-    _Atomic int64_t now_told_us, told_us; /* the last instants of `now` and `shared` */
+    _Atomic int64_t now_told_us, told_us; /* the last instants returned by `now` and `shared` */
 };
 
 struct db_tx {
     const struct db_engine *engine;
     bool writes;
-    unsigned tells; /* bits of enum db_event: what its commit is to tell */
+    unsigned events; /* bits of enum db_event: notifications of its commit */
 };
 
 struct db_rows {

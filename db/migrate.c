@@ -12,7 +12,7 @@ int migrate_newest(void) {
     return schema_texts[schema_text_count - 1].number;
 }
 
-/* Length of the first statement of a text, with its ';'. A trigger's body would need more. */
+/* Length of the first statement of a text, with its ';'. Bodies of triggers are not supported. */
 static size_t statement_length(const char *sql) {
     const char *at = sql;
 
@@ -115,7 +115,7 @@ static int texts_run(struct db_tx *tx, const char *serial_words, int64_t number,
     return 0;
 }
 
-/* Logged before its commit: a migration that fails afterwards is an error of the start. */
+/* Logged before the commit: a migration that fails afterwards is an error of the start. */
 static int migrate(struct db_tx *tx, const struct migrate_settings *settings, int64_t number,
                    struct error *err) {
     autoarena struct arena *arena = arena_new();

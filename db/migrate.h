@@ -1,5 +1,5 @@
 /*
- * Applies db/schema/NNNN_*.sql in order, forward only, all that are missing in one transaction: a
+ * Applies db/schema/NNNN_*.sql in order, forward only, all missing ones in one transaction: a
  * database is never between two schemas.  The texts are built into the program; "@serial@" in them
  * stands for the engine's self-numbering key.
  */
@@ -7,15 +7,15 @@
 
 #include "db/db.h"
 
-int migrate_newest(void); /* number of the newest schema this program knows */
+int migrate_newest(void); /* number of the newest schema of this program */
 
 /* The number of the schema; 0: there is none. */
 int migrate_number(struct db_tx *tx, int64_t *ret, struct error *err);
 
 /*
- * Brings the schema to migrate_newest(). A newer one is refused (ERROR_BAD_REQUEST).  An older one
- * with rows is first given to `copy` (NULL: none is made), which answers with the name of the copy
- * in `ret` (in the arena), or -1: then nothing is migrated.
+ * Migrates the schema to migrate_newest(). A newer one is refused (ERROR_BAD_REQUEST). An older one
+ * with rows is first passed to `copy` (NULL: no backup), which returns the name of the backup in
+ * `ret` (in the arena), or -1: then nothing is migrated.
  */
 struct migrate_settings {
     const char *serial_words; /* of the engine */
@@ -25,7 +25,7 @@ struct migrate_settings {
 };
 int migrate_run(struct db_tx *tx, const struct migrate_settings *settings, struct error *err);
 
-/* For a program that only reads: refuses a schema of another number, and says what to do. */
+/* For a read-only program: refuses a schema of another number, with advice. */
 int migrate_check(struct db_tx *tx, struct error *err);
 
 /* Runs every statement of one text. */

@@ -5,7 +5,7 @@
 
 enum { TOGETHER = 16 };
 
-/* Tells this process's messages from those of others; drawn once, and only compared. */
+/* Distinguishes this process's messages from those of others; random, and only compared. */
 static char sender[UUID_SIZE];
 static pthread_once_t sender_once = PTHREAD_ONCE_INIT;
 
@@ -25,7 +25,7 @@ int outbox_put(struct db_tx *tx, const struct outbox_message *message, struct er
                      DB_TEXT(message->project));
     if (changed < 0)
         return -1;
-    db_tx_tells(tx, DB_OUTBOX);
+    db_tx_notifies(tx, DB_OUTBOX);
     return 0;
 }
 
@@ -61,7 +61,7 @@ int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned m
     return count;
 }
 
-/* Places that are left over hold the last id again: one statement serves every number. */
+/* Unused parameters repeat the last id: one statement serves every number. */
 static int delete_together(struct db_tx *tx, const int64_t *ids, unsigned count,
                            struct error *err) {
     static const char sql[] = "DELETE FROM outbox WHERE id IN ($1, $2, $3, $4, $5, $6, $7, $8, "

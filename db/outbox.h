@@ -1,6 +1,6 @@
 /*
  * Messages stored with the change that causes them, in the same transaction: a broker may lose,
- * repeat or reorder, nothing is lost and nothing done twice (rpc/relay.h publishes them).
+ * repeat or reorder messages, and no work is lost or done twice (rpc/relay.h publishes them).
  */
 #pragma once
 
@@ -8,19 +8,19 @@
 
 struct outbox_message {
     int64_t id;
-    const char *topic;   /* who shall get it: "cinder-volume.<host@backend>", … */
+    const char *topic;   /* the receiver: "cinder-volume.<host@backend>", … */
     const char *method;  /* "create_volume", "extend_volume", … */
     const char *key;     /* messages with the same key keep their order (the volume's id) */
-    const char *project; /* whose work it is about; "": nobody's, or it is not known */
+    const char *project; /* project of the work; "": none, or unknown */
     const char *payload; /* JSON object */
     int64_t created_at;
     bool own; /* written by this process */
 };
 
-/* Of the message: topic, method, key, project (NULL: nobody's), payload, created_at. */
+/* Of the message: topic, method, key, project (NULL: none), payload, created_at. */
 int outbox_put(struct db_tx *tx, const struct outbox_message *message, struct error *err);
 
-/* Up to `most` messages with id > after, in order, into the arena; returns how many, or -1. */
+/* Up to `most` messages with id > after, in order, into the arena; returns their number, or -1. */
 int outbox_read(struct db_tx *tx, struct arena *arena, int64_t after, unsigned most,
                 struct outbox_message **ret, struct error *err);
 int outbox_delete(struct db_tx *tx, const int64_t *ids, unsigned count, struct error *err);

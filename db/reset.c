@@ -26,7 +26,7 @@ static int row_copy(struct db_tx *to, const char *sql, const struct db_rows *fro
     return db_change_values(to, err, sql, values, columns);
 }
 
-/* Rows that refer to others of their own table come behind those. */
+/* Rows that reference others of their own table come after those. */
 static const char *order_of(const char *table) {
     return strcmp(table, "documents") == 0 ? " ORDER BY first_version" : "";
 }

@@ -1,5 +1,5 @@
 /*
- * The texts of db/schema/, built into the program by embed.awk, in the order of their numbers.
+ * The texts of db/schema/, built into the program by embed.awk, ordered by number.
  */
 #pragma once
 

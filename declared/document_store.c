@@ -13,7 +13,7 @@ int document_next_version(struct work *work, int64_t *ret, struct error *err) {
 
     if (rows < 0)
         return -1;
-    db_tx_tells(work->tx, DB_DOCUMENTS);
+    db_tx_notifies(work->tx, DB_DOCUMENTS);
     return document_last_version(work, ret, err);
 }
 

@@ -204,7 +204,7 @@ void grpc_stream_take_head(struct grpc_stream *stream) {
     else if (!head->grpc)
         answer_http(stream, "415");
     else if (!stream->entry)
-        refuse(stream, GRPC_UNIMPLEMENTED, "there is no such method");
+        refuse(stream, GRPC_UNIMPLEMENTED, "unknown method");
     else if (!stream->entry->handler)
         refuse(stream, GRPC_UNIMPLEMENTED, "this method is not offered");
     else if (head->bad_timeout)

@@ -21,14 +21,14 @@
 #define KINDS            3
 #define FIRST_PAUSE_MS   500
 #define LONGEST_PAUSE_MS 60000
-#define LASTING_US       (5 * SECOND_US) /* a watch that lasted so long was one */
-#define TOLD_EACH        8               /* so many failures of an object */
-#define WATCH_MOST_S     60              /* a server that has gone without a word is found out */
-#define STEP_US          100000          /* in which a pause sees that it is over */
+#define LASTING_US       (5 * SECOND_US) /* shortest lifetime of a working watch */
+#define TOLD_EACH        8               /* log interval in failures of an object */
+#define WATCH_MOST_S     60              /* bounds the detection of a lost server */
+#define STEP_US          100000          /* granularity in which a pause notices the shutdown */
 
 struct bridge;
 
-/* Of one kind: what is told of its objects, and what of its documents. */
+/* Of one kind: events of its objects, and of its documents. */
 struct watcher {
     struct bridge *bridge;
     unsigned kind;
@@ -42,12 +42,12 @@ struct bridge {
     struct client api;
     const char *namespace;
     int64_t resync_s;
-    int64_t until_us; /* atomic; not 0: all ends */
+    int64_t until_us; /* atomic; not 0: shutdown deadline */
     struct queue *queue;
     struct watcher watchers[KINDS];
     pthread_t worker;
     bool has_worker;
-    bool fails; /* the worker's: the last one did; of a service that is down one line is enough */
+    bool fails; /* the worker's: the last one failed; of a failing service one line is enough */
 };
 
 /* ---- waiting ---- */
@@ -65,8 +65,8 @@ static void pause_for(const struct bridge *bridge, int64_t pause_us) {
 }
 
 /*
- * After the end of a watch, before the next.  A failure is told once, until there is another end;
- * one that ends at once again and again is asked for less and less, whatever it says.
+ * The pause between two watches.  A failure is logged once, until another kind of end; a watch that
+ * ends at once is repeated with growing pauses, whatever the reason.
  */
 static void pause_after_watch(const struct bridge *bridge, const char *event, const char *kind,
                               int outcome, int64_t began_us, unsigned *ends,
@@ -82,7 +82,7 @@ static void pause_after_watch(const struct bridge *bridge, const char *event, co
     pause_for(bridge, backoff_pause_us(&pauses, ++*ends));
 }
 
-/* ---- what is told ---- */
+/* ---- events ---- */
 
 static void call_for_object(void *arg, const json_t *object) {
     const struct watcher *watcher = arg;
@@ -92,7 +92,7 @@ static void call_for_object(void *arg, const json_t *object) {
         queue_call(watcher->bridge->queue, watcher->kind, namespace, name);
 }
 
-/* All of them now and then, and in between what happens. */
+/* Lists all objects periodically, and watches in between. */
 static int watch_theirs(const struct watcher *watcher, const char *path,
                         struct cluster_version *version, int64_t *resync_us, struct error *err) {
     const struct bridge *bridge = watcher->bridge;
@@ -136,7 +136,7 @@ static void *run_theirs(void *arg) {
     return NULL;
 }
 
-/* Of documents with names of others there is no object, which is seen soon. */
+/* Documents with foreign names have no object, which is detected quickly. */
 static int call_for_document(void *arg, const char *type, const json_t *document,
                              struct error *err) {
     const struct watcher *watcher = arg;
@@ -176,7 +176,7 @@ static void *run_ours(void *arg) {
     return NULL;
 }
 
-/* ---- what is done ---- */
+/* ---- work ---- */
 
 static void work_on(struct bridge *bridge, const struct queue_item *item) {
     autoarena struct arena *arena = arena_new();
@@ -185,9 +185,8 @@ static void work_on(struct bridge *bridge, const struct queue_item *item) {
     int outcome = sync_object(&sync, arena, item->namespace, item->name, &err);
 
     if (outcome < 0 && !bridge->fails && item->tries % TOLD_EACH == 0 && !is_over(bridge))
-        log_warning(NULL, "object of Kubernetes and document do not agree yet", "kind",
-                    sync.kind->name, "namespace", item->namespace, "name", item->name, "error",
-                    err.message, NULL);
+        log_warning(NULL, "object and document not reconciled yet", "kind", sync.kind->name,
+                    "namespace", item->namespace, "name", item->name, "error", err.message, NULL);
     bridge->fails = outcome < 0;
     if (outcome == 0)
         queue_settle(bridge->queue, item);
@@ -206,7 +205,7 @@ static void *run_worker(void *arg) {
 
 /* ---- start and stop ---- */
 
-/* What every pod is told. */
+/* As Kubernetes passes it to every pod. */
 static const char *own_cluster(struct arena *arena) {
     const char *host = getenv("KUBERNETES_SERVICE_HOST"), *port = getenv("KUBERNETES_SERVICE_PORT");
     bool is_v6 = host && strchr(host, ':');

@@ -12,8 +12,8 @@
 
 #define CALL_MS          10000
 #define PAGE             500
-#define PAGE_PARTS       8                          /* of one that was too large */
-#define LINE_MOST        ((size_t)16 * 1024 * 1024) /* 1.5 MiB of etcd, each byte as six */
+#define PAGE_PARTS       8                          /* of a page that was too large */
+#define LINE_MOST        ((size_t)16 * 1024 * 1024) /* 1.5 MiB of etcd, each byte escaped as six */
 #define TOKEN_MOST       16384
 #define GONE_STATUS      410
 #define NOT_FOUND_STATUS 404
@@ -34,8 +34,8 @@ static int read_token(const struct cluster *cluster, struct arena *arena, const 
     return 0;
 }
 
-/* What does not exist the server itself says in a Status with this reason; a path that it does not
- * know, or a gateway does not, is answered in some other way. */
+/* A missing object is reported by the server itself in a Status with this reason; an unknown path,
+ * also at a gateway, in another form. */
 static bool is_status(const json_t *said, int status) {
     return json_text_is(said, "kind", "Status") && json_int_at(said, "code") == status &&
            (status != NOT_FOUND_STATUS || json_text_is(said, "reason", "NotFound"));
@@ -59,7 +59,7 @@ static int judge(const struct http_call *call, struct arena *arena,
                      answer->status, message ? message : answer->body);
 }
 
-/* ERROR_TOO_LARGE: the answer is larger than what is read of any. */
+/* ERROR_TOO_LARGE: the response is above the limit. */
 static int send_call(const struct cluster *cluster, struct arena *arena, struct http_call *call,
                      const char *path, struct http_answer *ret, struct error *err) {
     struct http_header headers[2] = { { .name = NULL } };
@@ -105,7 +105,7 @@ int cluster_call(const struct cluster *cluster, struct arena *arena, const char 
     return 0;
 }
 
-/* ---- what is told of objects ---- */
+/* ---- parsing of objects ---- */
 
 static struct json_span span_of(const char *text, size_t size) {
     return (struct json_span){ text, text + size };
@@ -117,8 +117,8 @@ static const char *text_below(struct arena *arena, struct json_span object, cons
     return json_span_member(object, name, &found) ? json_span_text(arena, found) : NULL;
 }
 
-/* Its name and its version, and nothing else: whatever somebody has written into an object of his
- * (however deep, numbers of any size, NUL) keeps no other from being heard of. */
+/* Name and version only: other content of an object (deep nesting, numbers of any size, NUL) must
+ * not prevent the other objects from being read. */
 static const json_t *read_object(struct arena *arena, struct json_span object) {
     struct json_span metadata = { "", "" };
 
@@ -144,7 +144,7 @@ static bool keep_version(struct cluster_version *version, const json_t *object) 
     return true;
 }
 
-/* A page; *more: where the next one begins, in the arena. */
+/* A page; *more: the start of the next one, in the arena. */
 static int read_page(const struct cluster *cluster, struct arena *arena, const char *path,
                      cluster_object *each, void *arg, const char **more,
                      struct cluster_version *ret, struct error *err) {
@@ -157,7 +157,7 @@ static int read_page(const struct cluster *cluster, struct arena *arena, const c
     list = span_of(answer.body, answer.body_size);
     if (!keep_version(ret, read_object(arena, list)) || !json_span_member(list, "items", &items) ||
         *items.begin != '[')
-        return error_set(err, ERROR_UNAVAILABLE, "GET %s: the answer is no list", path);
+        return error_set(err, ERROR_UNAVAILABLE, "GET %s: the response is not a list", path);
     while (json_span_next(&items, &item)) {
         autoarena struct arena *own = arena_new();
 
@@ -194,7 +194,7 @@ int cluster_list(const struct cluster *cluster, const char *path, cluster_object
 /* ---- watches ---- */
 
 struct watch {
-    struct arena *arena; /* of the line at hand */
+    struct arena *arena; /* of the current line */
     cluster_object *each;
     void *arg;
     struct cluster_version *version;
@@ -203,7 +203,7 @@ struct watch {
     bool failed;
 };
 
-/* The server's own words: its version is too old, or something has broken. */
+/* An error event of the server: the version is too old, or a failure. */
 static bool take_failure(struct watch *watch, struct json_span text) {
     const json_t *status =
         json_parse(watch->arena, text.begin, (size_t)(text.end - text.begin), NULL);
@@ -212,7 +212,7 @@ static bool take_failure(struct watch *watch, struct json_span text) {
     watch->gone = json_int_at(status, "code") == GONE_STATUS;
     watch->failed = !watch->gone;
     error_set(watch->err, ERROR_UNAVAILABLE, "Kubernetes ends the watch: %s",
-              message ? message : "it does not say why");
+              message ? message : "no reason given");
     return false;
 }
 
@@ -227,7 +227,7 @@ static bool take_event(struct watch *watch, struct json_span event) {
     object = read_object(watch->arena, text);
     if (!type || !keep_version(watch->version, object)) {
         watch->failed = true;
-        error_set(watch->err, ERROR_UNAVAILABLE, "Kubernetes tells an event that makes no sense");
+        error_set(watch->err, ERROR_UNAVAILABLE, "malformed watch event of Kubernetes");
         return false;
     }
     if (strcmp(type, "BOOKMARK") != 0)
@@ -243,7 +243,7 @@ static bool take_line(void *arg, const char *line, size_t size) {
     return goes_on;
 }
 
-/* A server that is quiet ends it in time; one that has gone is found out soon after. */
+/* The server ends an idle watch in time; a lost one is detected soon after. */
 int cluster_watch(const struct cluster *cluster, const char *path, int64_t lasts_s,
                   cluster_object *each, void *arg, struct cluster_version *version,
                   struct error *err) {

@@ -5,7 +5,7 @@
 #include "common/heap.h"
 #include "common/thread.h"
 
-#include <search.h> /* which has a struct entry of its own */
+#include <search.h> /* declares a struct entry of its own */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -15,19 +15,19 @@
 enum state { READY, PAUSED, TAKEN };
 
 struct waiting {
-    struct queue_item item; /* first: a caller has it as that */
+    struct queue_item item; /* first: a caller has a pointer to it */
     char *namespace, *name;
     enum state state;
-    bool again; /* called for while it was taken */
+    bool again; /* added again while taken */
     int64_t due_us;
     TAILQ_ENTRY(waiting) link; /* of its space's `ready`, or of `paused` */
 };
 
 TAILQ_HEAD(waiting_list, waiting);
 
-/* A namespace that has something ready. */
+/* A namespace with ready items. */
 struct space {
-    const char *namespace; /* text behind it */
+    const char *namespace; /* text after the struct */
     struct waiting_list ready;
     TAILQ_ENTRY(space) link;
 };
@@ -36,12 +36,12 @@ TAILQ_HEAD(space_list, space);
 
 struct queue {
     struct backoff_limits pauses;
-    pthread_mutex_t lock; /* guards everything below */
+    pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
     struct waiting_list paused;
-    struct space_list spaces; /* in turn */
-    void *space_tree;         /* the same, by their names */
-    void *tree;               /* of all entries, by their names */
+    struct space_list spaces; /* in order of service */
+    void *space_tree;         /* the same, by name */
+    void *tree;               /* of all entries, by name */
     unsigned size;
     bool closed;
 };
@@ -113,7 +113,7 @@ static void make_ready(struct queue *queue, struct waiting *entry) {
     pthread_cond_broadcast(&queue->changed);
 }
 
-/* The first of the namespace whose turn it is; NULL: nothing is ready. */
+/* The first of the next namespace; NULL: nothing is ready. */
 static struct waiting *next_ready(struct queue *queue) {
     struct space *space = TAILQ_FIRST(&queue->spaces);
     struct waiting *entry = space ? TAILQ_FIRST(&space->ready) : NULL;
@@ -164,7 +164,7 @@ void queue_call(struct queue *queue, unsigned kind, const char *namespace, const
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* Those whose pause is over are ready; when the next one's will be. */
+/* Moves expired ones to `ready`; returns the next expiry. */
 static int64_t end_pauses(struct queue *queue) {
     int64_t now_us = clock_monotonic_us(), next_us = NEVER;
     struct waiting *entry, *next;

@@ -1,10 +1,9 @@
 /*
- * Names of objects that somebody has to look at.
+ * Work queue of names of objects.
  *
- * A name stands there once: when it is called for while it is being looked at, it comes once more
- * behind that.  One that failed comes again after a pause that doubles.  Namespaces have their
- * turns one after the other: many objects of one keep those of another waiting for one of them.
- * Thread-safe.
+ * A name is queued once: when it is added again while being processed, it is processed once more
+ * afterwards.  A failed one is retried after a pause that doubles.  Namespaces are served
+ * round-robin, so that many objects of one delay those of another by one item only.  Thread-safe.
  */
 #pragma once
 
@@ -16,13 +15,13 @@ struct queue;
 struct queue_item {
     unsigned kind;
     const char *namespace, *name;
-    unsigned tries; /* of the same, without an end that settled it */
+    unsigned tries; /* consecutive failures of this item */
 };
 
 struct queue *queue_new(int64_t first_pause_ms, int64_t longest_pause_ms);
 void queue_free(struct queue *queue);
 
-/* Now, also when it is in a pause. */
+/* Adds it, also during its pause. */
 void queue_call(struct queue *queue, unsigned kind, const char *namespace, const char *name);
 /* The next one, which is the caller's until queue_settle() or queue_retry(); waits for it.  NULL:
  * the queue was closed. */
@@ -30,7 +29,7 @@ const struct queue_item *queue_take(struct queue *queue);
 void queue_settle(struct queue *queue, const struct queue_item *item);
 void queue_retry(struct queue *queue, const struct queue_item *item);
 
-/* Whoever waits waits no longer. */
+/* Ends all waits. */
 void queue_close(struct queue *queue);
-/* Tests: how many there are, in pauses, too. */
+/* For tests: the number of items, including paused ones. */
 unsigned queue_size(struct queue *queue);

@@ -21,7 +21,7 @@ const struct sync_kind sync_kinds[] = {
     { .name = NULL },
 };
 
-/* What is at hand; `object` is as it was read last. */
+/* The state of one synchronization; `object` is as read last. */
 struct hand {
     const struct sync *sync;
     struct arena *arena;
@@ -39,16 +39,16 @@ const char *sync_path(struct arena *arena, const struct sync_kind *kind, const c
                       NULL);
 }
 
-/* What becomes of a step, beside -1. */
+/* Results of a step, beside -1. */
 enum {
     DONE,
-    REFUSED, /* the verdict says why */
-    CHANGED, /* somebody was quicker: look again */
+    REFUSED, /* see the verdict */
+    CHANGED, /* a concurrent change: read again */
 };
 
 /* ---- both sides ---- */
 
-/* The object, as it is or has become. */
+/* The object, as returned by the call. */
 static int call_for_it(struct hand *hand, const char *method, const char *path, const json_t *body,
                        const json_t **ret, struct error *err) {
     const json_t *object;
@@ -75,8 +75,7 @@ static int put_object(struct hand *hand, const char *path, const json_t *object,
     return error_pass(err, &failure);
 }
 
-/* Is the document not there, or did we ask in the wrong place?  Then the list is not there,
- * either. */
+/* Is the document missing, or the URL wrong?  In the latter case the list is missing, too. */
 static int check_absence(struct hand *hand, struct error *err) {
     const struct client_call call = {
         .method = "GET",
@@ -101,7 +100,7 @@ static int find_ours(struct hand *hand, struct error *err) {
     return failure.kind == ERROR_NOT_FOUND ? check_absence(hand, err) : error_pass(err, &failure);
 }
 
-/* The API's own words, without how they came to us. */
+/* The API's message, without the context of the call. */
 static const char *words_of(struct arena *arena, const struct error *failure) {
     const char *answer = strstr(failure->message, " answered ");
     const char *words = answer ? strstr(answer, ": ") : NULL;
@@ -109,7 +108,7 @@ static const char *words_of(struct arena *arena, const struct error *failure) {
     return arena_text(arena, words ? words + 2 : failure->message);
 }
 
-/* What the API understood and does not do is told to whoever declared it. */
+/* A request that the API refused is reported in the object's status. */
 static int refused(struct hand *hand, const char *reason, const struct error *failure,
                    struct error *err) {
     if (failure->kind == ERROR_UNAVAILABLE || failure->kind == ERROR_UNAUTHORIZED)
@@ -138,9 +137,9 @@ static int put_status(struct hand *hand, struct error *err) {
     return put_object(hand, arena_join(hand->arena, hand->path, "/status", NULL), whole, err);
 }
 
-/* ---- what is wanted ---- */
+/* ---- desired state ---- */
 
-/* One that was deleted between our look and this would never be asked for again. */
+/* An object deleted meanwhile would never be processed again. */
 static int check_made(struct hand *hand, struct error *err) {
     const json_t *object;
     struct error failure = { 0 };
@@ -154,7 +153,7 @@ static int check_made(struct hand *hand, struct error *err) {
                          object_text(hand->ours, "uid"), err);
 }
 
-/* A refusal of what was read is one; of what has changed since is none. */
+/* A refusal counts for the version that was read; after a concurrent change it does not. */
 static int judge_refusal(struct hand *hand, const char *version, const struct error *failure,
                          struct error *err) {
     if (failure->kind == ERROR_CONFLICT) {
@@ -168,19 +167,19 @@ static int judge_refusal(struct hand *hand, const char *version, const struct er
     return refused(hand, "Refused", failure, err);
 }
 
-static int create_ours(struct hand *hand, const json_t *told, struct error *err) {
+static int create_ours(struct hand *hand, const json_t *sent, struct error *err) {
     struct error failure = { 0 };
 
     hand->ours =
-        document_send(hand->sync->api, hand->arena, &hand->sync->kind->ours, told, &failure);
+        document_send(hand->sync->api, hand->arena, &hand->sync->kind->ours, sent, &failure);
     return hand->ours ? check_made(hand, err) : judge_refusal(hand, "", &failure, err);
 }
 
-static int replace_ours(struct hand *hand, const json_t *told, struct error *err) {
+static int replace_ours(struct hand *hand, const json_t *sent, struct error *err) {
     struct error failure = { 0 };
     const json_t *ours =
         document_change_whole(hand->sync->api, hand->arena, &hand->sync->kind->ours,
-                              object_text(hand->ours, "uid"), told, &failure);
+                              object_text(hand->ours, "uid"), sent, &failure);
 
     if (!ours)
         return judge_refusal(hand, object_text(hand->ours, "resourceVersion"), &failure, err);
@@ -188,7 +187,7 @@ static int replace_ours(struct hand *hand, const json_t *told, struct error *err
     return 0;
 }
 
-/* Never an empty volume in the place of one that had data, nor a snapshot of another moment. */
+/* Never creates an empty volume in place of one that had data, nor a snapshot of another moment. */
 static int refuse_lost(struct hand *hand) {
     const char *rest = translate_was_taken(hand->object)
                            ? "snapshot; another would be of another moment"
@@ -203,18 +202,18 @@ static int refuse_lost(struct hand *hand) {
 }
 
 static int tell_ours(struct hand *hand, struct error *err) {
-    json_t *told = translate_document(hand->arena, hand->object, hand->ours);
+    json_t *sent = translate_document(hand->arena, hand->object, hand->ours);
 
     if (!hand->ours && (translate_was_bound(hand->object) || translate_was_taken(hand->object)))
         return refuse_lost(hand);
     if (!hand->ours)
-        return create_ours(hand, told, err);
-    if (translate_is_applied(hand->object) && translate_is_told(hand->ours, told))
+        return create_ours(hand, sent, err);
+    if (translate_is_applied(hand->object) && translate_is_sent(hand->ours, sent))
         return 0;
-    return replace_ours(hand, told, err);
+    return replace_ours(hand, sent, err);
 }
 
-/* Not made by this object: nothing of it is touched, and nothing of it is told. */
+/* A document not created for this object is left alone, and not reported. */
 static int refuse_taken(struct hand *hand, struct error *err) {
     hand->verdict = (struct verdict){
         "False", "NameTaken",
@@ -261,13 +260,13 @@ static int make_true(struct hand *hand, struct error *err) {
     return written != DONE ? written : outcome == DONE && is_settled(hand->ours) ? DONE : CHANGED;
 }
 
-/* ---- its end ---- */
+/* ---- deletion ---- */
 
 static const char *node_of(const json_t *whole) {
     return json_text_at(whole, "publish.nodeId");
 }
 
-/* What is published does not go: of an object that goes it is heard, too, that it is no longer. */
+/* A published volume is not deleted: a deleted object may also end its publication. */
 static int unpublish_ours(struct hand *hand, struct error *err) {
     const char *wanted = node_of(hand->object), *has = node_of(hand->ours);
 
@@ -276,13 +275,13 @@ static int unpublish_ours(struct hand *hand, struct error *err) {
     return replace_ours(hand, translate_document(hand->arena, hand->object, hand->ours), err);
 }
 
-/* The object stays until the document has gone. */
+/* The object stays until the document is gone. */
 static int delete_ours(struct hand *hand, struct error *err) {
     struct error failure = { 0 };
-    int told = unpublish_ours(hand, err);
+    int sent = unpublish_ours(hand, err);
 
-    if (told < 0 || told == CHANGED)
-        return told;
+    if (sent < 0 || sent == CHANGED)
+        return sent;
     hand->verdict = (struct verdict){ "True", "Deleting", "The service deletes it." };
     if (!*object_text(hand->ours, "deletionTimestamp") &&
         document_drop(hand->sync->api, hand->arena, &hand->sync->kind->ours,

@@ -1,9 +1,10 @@
 /*
- * Makes one object of Kubernetes and the document that our API keeps for it agree: whatever
- * happened before, as often as one likes, by any number of bridges at once.
+ * Reconciles one object of Kubernetes with its document in the volume API: from any state, any
+ * number of times, by any number of bridges at once.
  *
- * The object says what is wanted, our API what is.  Both are read anew, and each write names what
- * was read: who comes second is refused and reads again, so that no bridge has to lead.
+ * The object has the desired state, the volume API the actual one.  Both are read again, and each
+ * write is conditional on the version that was read: a concurrent writer is refused and reads
+ * again, so no leader election is needed.
  */
 #pragma once
 
@@ -13,7 +14,7 @@
 struct sync_kind {
     const char *name;             /* "CStorVolumeConfig" */
     const char *plural;           /* "cstorvolumeconfigs" */
-    struct remote_documents ours; /* where our API has them */
+    struct remote_documents ours; /* the documents in the volume API */
 };
 
 #define SYNC_API "/apis/cstor.openebs.io/v1"
@@ -30,7 +31,7 @@ struct sync {
 const char *sync_path(struct arena *arena, const struct sync_kind *kind, const char *namespace,
                       const char *name);
 
-/* 0: they agree; 1: not yet, look again after a while (a refused edit, something that is being made
- * or deleted); -1: failed. */
+/* 0: reconciled; 1: not yet, repeat later (a refused edit, or something is being created or
+ * deleted); -1: failed. */
 int sync_object(const struct sync *sync, struct arena *arena, const char *namespace,
                 const char *name, struct error *err);

@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-#define POLICY   "openebs.io/volume-policy" /* names the policy of a config */
-#define SOURCE   "openebs.io/source-volume" /* names the config that one is a clone of */
+#define POLICY   "openebs.io/volume-policy" /* the policy of a config */
+#define SOURCE   "openebs.io/source-volume" /* the source config of a clone */
 #define DOMAIN   "openebs.io/"
-#define OWN      "scoria.io/" /* by what stands below, parts of ours know documents of theirs */
+#define OWN      "scoria.io/" /* prefix of annotations and labels that link documents to objects */
 #define APPLIED  "Applied"
 #define SNAPSHOT "CStorVolumeSnapshot"
 
@@ -18,7 +18,7 @@ static json_t *copy_of(struct arena *arena, const json_t *tree) {
     return json_keep(arena, json_deep_copy(tree));
 }
 
-/* The member that is an object, made when it is none. */
+/* The member that is an object, created if missing. */
 static json_t *object_in(json_t *into, const char *key) {
     json_t *found = json_object_get(into, key);
 
@@ -87,7 +87,7 @@ bool translate_belongs(const json_t *document, const json_t *object) {
     return uid && strcmp(uid, object_text(object, "uid")) == 0;
 }
 
-/* ---- to our API ---- */
+/* ---- to the volume API ---- */
 
 /* "openebs.io/x", "cas.openebs.io/x" */
 static bool is_of(const char *domain, const char *key) {
@@ -96,7 +96,7 @@ static bool is_of(const char *domain, const char *key) {
     return found && !strchr(found + strlen(domain), '/') && (found == key || found[-1] == '.');
 }
 
-/* Annotations of other programs are theirs; a policy is one of the same namespace. */
+/* Annotations of other programs are not copied; a policy is in the same namespace. */
 static json_t *annotations_for(struct arena *arena, const json_t *object) {
     json_t *annotations = json_keep(arena, json_object());
     const json_t *given = json_at(object, "metadata.annotations");
@@ -117,7 +117,7 @@ static json_t *annotations_for(struct arena *arena, const json_t *object) {
     return annotations;
 }
 
-/* A clone has the label whether its object says so or not. */
+/* A clone has the label even if its object does not. */
 static const char *source_of(struct arena *arena, const json_t *object) {
     const char *source = json_text_at(object, "spec.cstorVolumeSource");
 
@@ -125,8 +125,8 @@ static const char *source_of(struct arena *arena, const json_t *object) {
                   : json_text_of(json_at(object, "metadata.labels"), SOURCE);
 }
 
-/* Nobody is held by a clone of another namespace.  An annotation has room for the longer name of a
- * policy. */
+/* A clone of another namespace does not retain its source.  An annotation has space for the longer
+ * name of a policy. */
 static json_t *labels_for(struct arena *arena, const json_t *object) {
     json_t *labels = json_keep(arena, json_object());
     const char *source = source_of(arena, object), *key;
@@ -144,8 +144,8 @@ static json_t *labels_for(struct arena *arena, const json_t *object) {
     return labels;
 }
 
-/* "volume@snapshot": both are of the namespace.  A clone that is there may be of a snapshot that was
- * made under a name of its own. */
+/* "volume@snapshot": both are in the namespace.  An existing clone may have a source snapshot that
+ * was created with its own name. */
 static const char *source_for(struct arena *arena, const char *namespace, const char *source,
                               const json_t *ours) {
     const char *has = json_text_at(ours, "spec.cstorVolumeSource");
@@ -196,49 +196,49 @@ json_t *translate_document(struct arena *arena, const json_t *object, const json
     return whole;
 }
 
-/* ---- what our API has ---- */
+/* ---- documents of the volume API ---- */
 
-static bool covers(const json_t *has, const json_t *told);
+static bool covers(const json_t *has, const json_t *sent);
 
-static bool covers_object(const json_t *has, const json_t *told) {
+static bool covers_object(const json_t *has, const json_t *sent) {
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)(uintptr_t)told, key, value) {
+    json_object_foreach((json_t *)(uintptr_t)sent, key, value) {
         if (!covers(json_object_get(has, key), value))
             return false;
     }
     return true;
 }
 
-static bool covers_list(const json_t *has, const json_t *told) {
-    if (json_array_size(has) != json_array_size(told))
+static bool covers_list(const json_t *has, const json_t *sent) {
+    if (json_array_size(has) != json_array_size(sent))
         return false;
-    for (size_t i = 0; i < json_array_size(told); i++)
-        if (!covers(json_array_get(has, i), json_array_get(told, i)))
+    for (size_t i = 0; i < json_array_size(sent); i++)
+        if (!covers(json_array_get(has, i), json_array_get(sent, i)))
             return false;
     return true;
 }
 
-/* A number that is taken as its text is told by both. */
-static bool is_text_of(const json_t *has, const json_t *told) {
+/* A quantity accepted in both forms: number and text. */
+static bool is_text_of(const json_t *has, const json_t *sent) {
     char text[32];
 
-    snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(told));
-    return json_is_integer(told) && json_is_string(has) &&
+    snprintf(text, sizeof text, "%" JSON_INTEGER_FORMAT, json_integer_value(sent));
+    return json_is_integer(sent) && json_is_string(has) &&
            strcmp(json_string_value(has), text) == 0;
 }
 
-static bool covers(const json_t *has, const json_t *told) {
-    if (json_is_object(told))
-        return json_is_object(has) && covers_object(has, told);
-    if (json_is_array(told))
-        return json_is_array(has) && covers_list(has, told);
-    return json_equal(has, told) || is_text_of(has, told);
+static bool covers(const json_t *has, const json_t *sent) {
+    if (json_is_object(sent))
+        return json_is_object(has) && covers_object(has, sent);
+    if (json_is_array(sent))
+        return json_is_array(has) && covers_list(has, sent);
+    return json_equal(has, sent) || is_text_of(has, sent);
 }
 
-static bool covers_but(const json_t *has, const json_t *told, const char *but) {
-    json_t *rest = json_deep_copy(told);
+static bool covers_but(const json_t *has, const json_t *sent, const char *but) {
+    json_t *rest = json_deep_copy(sent);
     bool covered;
 
     json_object_del(rest, but);
@@ -247,21 +247,21 @@ static bool covers_but(const json_t *has, const json_t *told, const char *but) {
     return covered;
 }
 
-/* The reference to the volume is the service's own word. */
-bool translate_is_told(const json_t *ours, const json_t *told) {
-    return json_equal(json_at(ours, "metadata.labels"), json_at(told, "metadata.labels")) &&
+/* The service sets the reference to the volume. */
+bool translate_is_sent(const json_t *ours, const json_t *sent) {
+    return json_equal(json_at(ours, "metadata.labels"), json_at(sent, "metadata.labels")) &&
            json_equal(json_at(ours, "metadata.annotations"),
-                      json_at(told, "metadata.annotations")) &&
-           covers_but(json_object_get(ours, "spec"), json_object_get(told, "spec"),
+                      json_at(sent, "metadata.annotations")) &&
+           covers_but(json_object_get(ours, "spec"), json_object_get(sent, "spec"),
                       "cstorVolumeRef") &&
-           (!json_object_get(told, "publish") ||
-            covers(json_object_get(ours, "publish"), json_object_get(told, "publish"))) &&
-           (!json_object_get(told, "versionDetails") ||
+           (!json_object_get(sent, "publish") ||
+            covers(json_object_get(ours, "publish"), json_object_get(sent, "publish"))) &&
+           (!json_object_get(sent, "versionDetails") ||
             covers(json_object_get(ours, "versionDetails"),
-                   json_object_get(told, "versionDetails")));
+                   json_object_get(sent, "versionDetails")));
 }
 
-/* ---- back ---- */
+/* ---- back to the cluster ---- */
 
 static const json_t *condition_of(const json_t *conditions, const char *type) {
     for (size_t i = 0; i < json_array_size(conditions); i++) {
@@ -293,7 +293,7 @@ bool translate_is_applied(const json_t *object) {
            applied && strcmp(applied, "True") == 0;
 }
 
-/* One that says the same as before is the same, with its times. */
+/* An unchanged condition keeps its times. */
 static json_t *applied(const json_t *before, const struct verdict *verdict, const char *now) {
     const char *status = json_text_of(before, "status");
     bool same = status && strcmp(status, verdict->status) == 0;

@@ -8,7 +8,7 @@
 
 enum { BEAT_LEAST_MS = 1000, BEAT_MOST_MS = 24 * 3600 * 1000 };
 
-#define NAME_MOST ((size_t)255) /* what AMQP takes for the name of a queue */
+#define NAME_MOST ((size_t)255) /* AMQP's limit for the name of a queue */
 
 /* ---- reading ---- */
 
@@ -16,7 +16,7 @@ static int refuse(struct error *err, const char *what) {
     return error_set(err, ERROR_BAD_REQUEST, "%s", what);
 }
 
-/* The inner object: packed as text, or the whole thing in the form that has no envelope. */
+/* The inner object: packed as text, or the message itself in the form without envelope. */
 static const json_t *inner_object(struct arena *arena, const void *bytes, size_t size,
                                   struct error *err) {
     struct error why;
@@ -55,7 +55,7 @@ static int read_text(const json_t *inner, const char *name, const char **ret, st
     if (!value || json_is_null(value))
         return 0;
     if (!json_is_string(value) || json_string_length(value) > NAME_MOST)
-        return error_set(err, ERROR_BAD_REQUEST, "%s is no text of at most %zu bytes", name,
+        return error_set(err, ERROR_BAD_REQUEST, "%s is not a text of at most %zu bytes", name,
                          NAME_MOST);
     *ret = json_string_value(value);
     return 0;
@@ -81,7 +81,7 @@ bool envelope_version(const char *text, unsigned *ret_major, unsigned *ret_minor
     return true;
 }
 
-/* Half of what the caller gives us; nothing below a second, nor of what is no number. */
+/* Half of the caller's timeout; none below a second, or if it is not a number. */
 static int64_t read_beat_ms(const json_t *inner) {
     double timeout_s = json_number_value(json_object_get(inner, "_timeout"));
 
@@ -90,7 +90,7 @@ static int64_t read_beat_ms(const json_t *inner) {
     return timeout_s * 1000 < 2 * BEAT_MOST_MS ? (int64_t)(timeout_s * 500) : BEAT_MOST_MS;
 }
 
-/* It decides who waits for whom and nothing else: what is none is no reason to refuse a message. */
+/* Used for fairness only: an invalid value does not refuse the message. */
 static const char *read_project(const json_t *inner) {
     const char *project = json_text_of(inner, "_context_project_id");
 
@@ -133,7 +133,7 @@ int envelope_read(struct arena *arena, const void *bytes, size_t size, struct en
     if (!inner || read_head(inner, &envelope, err) < 0)
         return -1;
     if (arguments && !json_is_object(arguments))
-        return refuse(err, "args is no object");
+        return refuse(err, "args is not an object");
     envelope.beat_ms = envelope.reply_queue ? read_beat_ms(inner) : 0;
     envelope.arguments = arguments ? json_text(arena, arguments) : "{}";
     *ret = envelope;
@@ -184,7 +184,7 @@ struct failure {
     const char *class, *module, *message;
 };
 
-/* How a Python peer knows it. */
+/* In the form of a Python peer. */
 static struct failure failure_of(struct arena *arena, const struct envelope *called,
                                  const struct error *err, int refusal) {
     static const char dispatcher[] = "oslo_messaging.rpc.dispatcher";

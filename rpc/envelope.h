@@ -1,10 +1,9 @@
 /*
- * Messages as they stand on the wire of oslo.messaging: a JSON object with a version and, as text,
- * the inner JSON object; in it the method, its named arguments and what belongs to them.
+ * Messages in the wire format of oslo.messaging: a JSON object with a version and, as text, the
+ * inner JSON object; in it the method, its named arguments and their context.
  *
- * What scoria sends to scoria has the namespace "scoria", so no other volume service can take it
- * for its own; the message's key travels as the context's resource_uuid, the project as its
- * project_id.
+ * Messages between scoria processes have the namespace "scoria", so that no other volume service
+ * accepts them; the message's key is the context's resource_uuid, the project its project_id.
  */
 #pragma once
 
@@ -19,18 +18,18 @@
 struct envelope {
     const char *method;
     const char *namespace;                /* NULL: none */
-    const char *version;                  /* "major.minor"; "1.0" when the sender gave none */
-    const char *key;                      /* "" when the sender gave none */
+    const char *version;                  /* "major.minor"; "1.0" when absent */
+    const char *key;                      /* "" when absent */
     const char *project;                  /* the same */
     const char *arguments;                /* JSON object */
     const char *message_id, *reply_queue; /* NULL: a cast */
-    const char *unique_id;                /* "" when the sender gave none */
-    int64_t beat_ms;                      /* how often its caller wants a sign of life; 0: never */
+    const char *unique_id;                /* "" when absent */
+    int64_t beat_ms;                      /* interval of heartbeats to the caller; 0: none */
 };
 
 /*
- * Reads a request from any bytes.  -1 and ERROR_BAD_REQUEST with what is wrong; the error never
- * repeats what the message holds, which may be a token.
+ * Parses a request.  -1 and ERROR_BAD_REQUEST with the fault; the error never contains parts of the
+ * message, which may be a token.
  */
 int envelope_read(struct arena *arena, const void *bytes, size_t size, struct envelope *ret,
                   struct error *err);
@@ -41,17 +40,18 @@ bool envelope_version(const char *text, unsigned *ret_major, unsigned *ret_minor
 /* 32 hex digits, for one message. */
 const char *envelope_unique_id(struct arena *arena, const struct clock *clock);
 
-/* A cast to another scoria. `message->payload` must be a JSON object, `unique_id` 32 hex digits. */
+/* A cast to another scoria.  `message->payload` must be a JSON object, `unique_id` 32 hex
+ * digits. */
 const char *envelope_request(struct arena *arena, const struct rpc_message *message,
                              const char *unique_id);
 
-/* The end of a call: `refusal` is 0 or an enum rpc_refusal, which needs `called`. */
+/* The reply that ends a call: `refusal` is 0 or an enum rpc_refusal, which needs `called`. */
 const char *envelope_reply(struct arena *arena, const struct envelope *called,
                            const struct rpc_answer *answer, int refusal, const char *unique_id);
 
-/* A call is still worked on. */
+/* The heartbeat of a call. */
 const char *envelope_heartbeat(struct arena *arena, const struct envelope *called,
                                const char *unique_id);
 
-/* An inner object that is ready, wrapped. */
+/* Wraps an inner object. */
 const char *envelope_wrap(struct arena *arena, const char *inner);

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows above TOPIC_MOST of one topic wait in the database, not in memory, and so do those of a
- * project that has as many of them as it leaves to others; the regular look goes on with them, as
- * it does with rows that the engine did not take or gave back.  A topic whose backend does not
- * answer keeps nobody else's back, nor does a project that asks for very much. */
+/* Rows of a topic beyond TOPIC_MOST wait in the database, not in memory, and so do those of a
+ * project that would use more than its share; the periodic scan continues with them, as with rows
+ * that the engine did not accept or failed.  A topic with an unresponsive backend does not delay
+ * others, nor does a project with many requests. */
 enum { TOPIC_MOST = 16384, DELETE_BATCH = 128, DELETE_AFTER_MS = 50, DELETE_AGAIN_MS = 1000 };
 
 struct flight {
@@ -25,20 +25,20 @@ struct flight {
     struct flight *next; /* in one of the lists */
 };
 
-/* One for each that a row was for: there are as many as backends and kinds of news. */
+/* One for each topic of a row: there are as many as backends and kinds of notifications. */
 struct topic {
     struct topic *next;
     unsigned in_flight;
-    bool full; /* one of its rows waits in the table for want of a place, and all behind it do */
+    bool full; /* one of its rows waits in the table for lack of a slot, and all after it do */
     char name[];
 };
 
-/* What a project has of a topic. */
+/* Rows of a project in a topic. */
 struct share {
     struct share *next;
     struct topic *topic;
     unsigned in_flight;
-    bool full; /* one of its rows waits in the table, and all behind it do */
+    bool full; /* one of its rows waits in the table, and all after it do */
     char project[];
 };
 
@@ -71,7 +71,7 @@ static void flights_free(struct flights *flights) {
     free(flights);
 }
 
-/* ---- taking off ---- */
+/* ---- publication ---- */
 
 static struct flight **flight_place(struct flights *flights, int64_t id) {
     struct flight **place = &flights->buckets[(uint64_t)id % LENGTH(flights->buckets)];
@@ -119,7 +119,7 @@ static struct share *share_of(struct flights *flights, struct topic *topic, cons
     return share;
 }
 
-/* Those that have nothing to say go: there are no more than flights. */
+/* Removes empty ones; the rest are not more than the flights. */
 static void shares_tidy(struct share **place) {
     while (*place) {
         struct share *share = *place;
@@ -184,7 +184,7 @@ void flight_cancel(struct flight *flight) {
     flight_end(flight);
 }
 
-/* ---- landing ---- */
+/* ---- completion ---- */
 
 static void list_put(struct flight **list, struct flight *flight) {
     flight->next = *list;

@@ -20,36 +20,36 @@ struct flights {
     struct db *db;
     struct db_job delete_job;
 
-    /* Of the thread that looks at the table. */
+    /* Of the scanning thread. */
     struct flight *buckets[1024];
     struct topic *topics;
     struct share *shares[256];
 
-    pthread_mutex_t lock;   /* guards what follows, and two flags of the relay */
-    pthread_cond_t changed; /* it may be time to delete, or a deletion has ended */
+    pthread_mutex_t lock;   /* guards the members below, and two flags of the relay */
+    pthread_cond_t changed; /* a deletion may be due, or has ended */
     struct flight *confirmed, *deleting, *finished;
-    int64_t delete_us; /* when `confirmed` shall be deleted at the latest; monotonic */
+    int64_t delete_us; /* deadline for deleting `confirmed`; monotonic */
     struct error delete_error;
     unsigned with_engine;
-    bool stopped; /* only confirmations to come keep it alive */
+    bool stopped; /* kept alive by outstanding confirmations only */
 };
 
 struct flights *flights_new(struct db *db);
-/* Flights still with the engine are freed when it confirms them, and with the last one all. */
+/* Flights still in the engine are freed at their confirmation, and with the last one all. */
 void flights_stop(struct flights *flights);
 
 bool flights_have(struct flights *flights, int64_t id);
-/* NULL: too many of this topic are under way, or of this project in it.  Then those behind it stay
- * in the table as well, to keep their order, until a look begins anew. */
+/* NULL: too many of this topic are in flight, or of this project in it.  Then those after it stay
+ * in the table as well, to keep their order, until a new scan. */
 struct flight *flight_begin(struct flights *flights, const char *topic, const char *project,
                             int64_t id);
 void flight_confirm(void *flight, bool taken); /* called by the engine, from any thread */
-void flight_cancel(struct flight *flight);     /* the engine did not take it */
+void flight_cancel(struct flight *flight);     /* the engine did not accept it */
 
 void flights_look_anew(struct flights *flights);
 void flights_forget_finished(struct flights *flights);
 
-/* Hands the rows confirmed so far to the database's writer, unless it has some of ours already. */
+/* Passes the rows confirmed so far to the database's writer, unless a deletion is in progress. */
 void flights_delete(struct flights *flights);
 void flights_delete_wait(struct flights *flights);
 /* -1: a deletion failed since the last call. */

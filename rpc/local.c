@@ -12,20 +12,20 @@
 
 static const struct backoff_limits pauses = { .first_us = 100000, .most_us = 10 * SECOND_US };
 
-/* Every topic has workers of its own: one whose backend does not answer takes nobody else's. */
+/* Every topic has its own workers: an unresponsive backend does not occupy those of another. */
 struct subscription {
     char *topic;
     rpc_consumer *consumer;
     void *arg;
-    struct worker_pool *pool; /* local->lock; made, with it held, for the first message */
+    struct worker_pool *pool; /* local->lock; created, with it held, for the first message */
     struct subscription *next;
 };
 
-/* A message on its way, from publish to confirm. */
+/* A message from publication to confirmation. */
 struct delivery {
     struct local *local;
     struct subscription *subscription;
-    struct rpc_message message; /* its texts stand behind this struct */
+    struct rpc_message message; /* its texts follow this struct */
     void (*confirm)(void *arg, bool taken);
     void *confirm_arg;
     unsigned failures; /* before the next attempt */
@@ -36,7 +36,7 @@ struct local {
     struct rpc rpc;
     unsigned workers; /* of each topic; 0: deliveries are made by rpc_local_step() */
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     struct subscription *subscriptions;
     struct delivery *first, *last;
     unsigned count;
@@ -78,13 +78,13 @@ static bool delivery_handled(const struct delivery *delivery) {
                   delivery->message.method, "error", err.message, NULL);
     if (result >= 0)
         return true;
-    log_warning(NULL, "message not handled, comes again", "topic", delivery->message.topic,
-                "method", delivery->message.method, "key", delivery->message.key, "error",
-                err.message, NULL);
+    log_warning(NULL, "message failed, redelivering", "topic", delivery->message.topic, "method",
+                delivery->message.method, "key", delivery->message.key, "error", err.message, NULL);
     return false;
 }
 
-/* Runs in a worker. The delivery stays in the list until it is handled, so that stop() finds it. */
+/* Runs in a worker.  The delivery stays in the list until it is handled, so that stop() finds
+ * it. */
 static void delivery_run(void *arg) {
     struct delivery *delivery = arg;
     struct local *local = delivery->local;
@@ -170,7 +170,7 @@ static int local_publish(struct rpc *rpc, const struct rpc_message *message,
     struct delivery *delivery;
 
     if (!subscription)
-        return error_set(err, ERROR_UNAVAILABLE, "Nobody takes topic %s.", message->topic);
+        return error_set(err, ERROR_UNAVAILABLE, "Topic %s has no consumer.", message->topic);
     delivery = delivery_new(local, message);
     delivery->subscription = subscription;
     delivery->confirm = confirm;
@@ -205,7 +205,7 @@ static void local_stop(struct rpc *rpc) {
 
     for (struct subscription *each = local->subscriptions; each; each = each->next)
         if (each->pool)
-            worker_pool_close(each->pool); /* all before the first one is waited for */
+            worker_pool_close(each->pool); /* all are told before the first one is awaited */
     for (struct subscription *each = local->subscriptions; each; each = each->next)
         if (each->pool)
             worker_pool_stop(each->pool);

@@ -19,22 +19,22 @@ struct relay {
     bool threaded;
     pthread_t thread;
 
-    /* Of the thread that looks at the table. */
-    int64_t seen; /* newest id looked at */
+    /* Of the scanning thread. */
+    int64_t seen; /* newest id scanned */
     bool failing;
 
     bool woken, stopping; /* flights->lock */
 };
 
-/* Is it on its way by the process that wrote it?  Whoever else can bring it to the same place does
- * so only when that seems to be dead. */
+/* Is it being sent by the process that wrote it?  Another process that reaches the same subscriber
+ * takes it over only when that process seems to be dead. */
 static bool row_of_another(const struct relay *relay, const struct outbox_message *row,
                            enum rpc_reach reach) {
     return reach == RPC_EVERYWHERE && !row->own &&
            clock_shared_us(db_clock(relay->db)) - row->created_at < LEAVE_MS * 1000;
 }
 
-/* Publishes one row. 1: published, 0: left where it is, for another process or a later look. */
+/* Publishes one row.  1: published, 0: left for another process or a later scan. */
 static int row_publish(struct relay *relay, const struct outbox_message *row) {
     const struct rpc_engine *engine = relay->rpc->engine;
     const struct rpc_message message = { .topic = row->topic,
@@ -71,7 +71,7 @@ static int batch_body(struct db_tx *tx, void *arg, struct error *err) {
     return batch->count;
 }
 
-/* Publishes the rows behind `after`; returns how many, or -1. */
+/* Publishes the rows after `after`; returns their number, or -1. */
 static int rows_publish(struct relay *relay, int64_t after, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct batch batch = { .arena = arena, .count = BATCH };
@@ -82,7 +82,7 @@ static int rows_publish(struct relay *relay, int64_t after, struct error *err) {
         flights_look_anew(relay->flights);
     while (batch.count == BATCH) {
         arena_reset(arena);
-        /* Before the snapshot, which then shows their rows deleted. */
+        /* before the snapshot, in which their rows are deleted */
         flights_forget_finished(relay->flights);
         batch.after = relay->seen;
         if (db_read(relay->db, batch_body, &batch, err) < 0)
@@ -97,20 +97,20 @@ static int rows_publish(struct relay *relay, int64_t after, struct error *err) {
 
 static void failure_tell(struct relay *relay, int result, const struct error *err) {
     if (result < 0 && !relay->failing)
-        log_warning(NULL, "relay fails, tries again", "error", err->message, NULL);
+        log_warning(NULL, "relay failed, retrying", "error", err->message, NULL);
     else if (result >= 0 && relay->failing)
-        log_info(NULL, "relay works again", NULL);
+        log_info(NULL, "relay recovered", NULL);
     relay->failing = result < 0;
 }
 
-/* Does what is due; returns when the next regular look is. */
+/* Does what is due; returns the time of the next periodic scan. */
 static int64_t relay_round(struct relay *relay, bool woken, int64_t look_us) {
     int64_t now_us = clock_monotonic_us();
     struct error err;
     int result;
     int published = 0;
 
-    /* A commit that woke us is likely followed by another, which these can join. */
+    /* the commit that woke the relay is likely followed by another, which can include these */
     flights_delete(relay->flights);
     result = flights_delete_result(relay->flights, &err);
     if (now_us >= look_us) {
@@ -123,7 +123,7 @@ static int64_t relay_round(struct relay *relay, bool woken, int64_t look_us) {
     return look_us;
 }
 
-/* Called with the lock held: sleeps until there is something to do, at the latest at `look_us`. */
+/* Called with the lock held: sleeps until there is work, or `look_us`. */
 static void relay_sleep(struct relay *relay, int64_t look_us) {
     struct flights *flights = relay->flights;
 

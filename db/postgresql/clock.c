@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is told is stored when it is older than this; a process that starts calls it old when it is
- * older than that of two measurements. */
+/* A returned instant is stored when the stored one is older than this; for a starting process a
+ * stored one is old when it is older than two measurements. */
 #define TELL_US (5 * SECOND_US)
 #define OLD_US  (2 * INT64_C(1000) * POSTGRESQL_CLOCK_MS)
 
@@ -27,8 +27,8 @@ int postgresql_clock_begin(struct db_tx *tx, struct error *err) {
 }
 
 struct reading {
-    int64_t steady_us, took_us;  /* this process's */
-    int64_t server_us, ahead_us; /* the server's, and its correction */
+    int64_t steady_us, took_us;  /* of this process */
+    int64_t server_us, ahead_us; /* of the server, and its correction */
     int64_t told_us;
 };
 
@@ -49,10 +49,10 @@ static int ask(struct session *session, const struct clock *local, struct readin
     return sscanf(text, "%" SCNd64 " %" SCNd64 " %" SCNd64, &ret->server_us, &ret->ahead_us,
                   &ret->told_us) == 3
                ? 0
-               : error_set(err, ERROR_INTERNAL, "The database has lost its clock.");
+               : error_set(err, ERROR_INTERNAL, "The clock row of the database is missing.");
 }
 
-/* The quickest of a few answers. */
+/* The quickest of a few responses. */
 static int read_clocks(struct session *session, const struct clock *local, struct reading *ret,
                        struct error *err) {
     *ret = (struct reading){ .took_us = INT64_MAX };
@@ -67,7 +67,7 @@ static int read_clocks(struct session *session, const struct clock *local, struc
     return 0;
 }
 
-/* 1 done, 0 another one was quicker. */
+/* 1 done, 0 another process was first. */
 static int correct(struct session *session, const struct reading *reading, int64_t clock_us,
                    struct error *err) {
     char sql[200], done[4];
@@ -85,13 +85,12 @@ static int correct(struct session *session, const struct reading *reading, int64
     return 1;
 }
 
-/* What the clock says at the moment of `reading`, as this process knows it. */
+/* The clock at the moment of `reading`, as known to this process. */
 static int64_t expected(const struct postgresql_db *db, const struct reading *reading) {
     return db->measured_us ? reading->steady_us + db->base.ahead_us : reading->told_us;
 }
 
-/* Is the server's clock another one than before?  Clocks that run drift by less than a
- * thousandth. */
+/* Was the server's clock set?  Running clocks drift by less than a thousandth. */
 static bool was_set(const struct postgresql_db *db, const struct reading *reading) {
     int64_t off_us = clock_of(reading) - expected(db, reading);
     int64_t limit_us = SECOND_US + reading->took_us;
@@ -102,7 +101,7 @@ static bool was_set(const struct postgresql_db *db, const struct reading *readin
     return llabs(off_us) > limit_us && reading->told_us <= expected(db, reading) + limit_us;
 }
 
-/* Sure after a time in which every other process that lives has measured, too. */
+/* Sure after a time in which every other live process has measured, too. */
 static bool is_sure(struct postgresql_db *db, const struct reading *reading) {
     if (db->measured_us || clock_of(reading) - reading->told_us < OLD_US)
         return true;
@@ -142,7 +141,8 @@ static int measure(struct postgresql_db *db, struct session *session, struct rea
             return 0;
         }
     }
-    return error_set(err, ERROR_UNAVAILABLE, "The clock of the database is changed all the time.");
+    return error_set(err, ERROR_UNAVAILABLE,
+                     "The clock of the database server is being set repeatedly.");
 }
 
 int postgresql_clock_read(struct postgresql_db *db, struct session *session, struct error *err) {

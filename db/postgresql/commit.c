@@ -28,8 +28,8 @@ int commit_register(struct session *session, const struct clock *random, struct 
 }
 
 /* SQLSTATE of a division by zero.  Without its row in commit_marks a transaction must not commit,
- * because nobody could tell later whether it did: so commit_run() divides by the number of rows,
- * and the server stops before it comes to the COMMIT. */
+ * because its outcome could not be determined later: so commit_run() divides by the number of rows,
+ * and the server stops before it reaches the COMMIT. */
 static const char no_row[] = "22012";
 
 enum commit_outcome commit_run(struct session *session, struct error *err) {
@@ -45,7 +45,7 @@ enum commit_outcome commit_run(struct session *session, struct error *err) {
     if (session->server.fate == SESSION_LOST)
         return COMMIT_IN_DOUBT;
     if (strcmp(session->server.state, no_row) == 0) {
-        session->writer[0] = '\0'; /* for a row of its own again */
+        session->writer[0] = '\0'; /* forces a new row */
         return COMMIT_AGAIN;
     }
     return session->server.fate == SESSION_AGAIN ? COMMIT_AGAIN : COMMIT_FAILED;
@@ -65,7 +65,7 @@ enum commit_outcome commit_ask(struct session *session, const char *writer, int6
     }
     if (*found == '\0') {
         session_rollback(session);
-        error_set(err, ERROR_UNAVAILABLE, "The mark of the commit is gone");
+        error_set(err, ERROR_UNAVAILABLE, "The commit mark is missing");
         return COMMIT_FAILED;
     }
     if (strtoll(found, NULL, 10) == mark) {

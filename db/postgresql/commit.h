@@ -1,19 +1,19 @@
 /*
- * Commits whose outcome is known, also when the connection dies in the middle.
+ * Commits with a known outcome, also when the connection is lost meanwhile.
  *
- * Each session that writes owns a row of the table commit_marks.  The last statement of each of its
+ * Each writing session owns a row of the table commit_marks.  The last statement of each of its
  * transactions sets the row's mark to the transaction's number, so a commit and its mark take
- * effect together; without the row it does not commit.  When the answer to COMMIT is lost, another
- * session locks that row (which waits for a server process that is still at it), reads the mark,
- * and makes it -1 if it is an older one: a COMMIT that is still on its way then fails, because it
- * would change a row that changed since its snapshot.  So the mark tells the truth and keeps it,
- * and the transaction may be run again.
+ * effect together; without the row it does not commit.  When the response to COMMIT is lost,
+ * another session locks that row (which waits for a server process that still works on it), reads
+ * the mark, and sets it to -1 if it is an older one: a COMMIT still in flight then fails, because
+ * it would change a row that changed since its snapshot.  So the mark is final, and the transaction
+ * may be run again.
  *
- * Rows are cleared away a day after their session began, which is an hour at most before it
- * commits. A process that stood still for so long, or a server whose clock jumped, finds no row:
- * that is doubt and no permission, and the caller is told so.
+ * Rows are removed a day after their session began, and a session commits for an hour at most.  A
+ * process that was suspended for so long, or a server whose clock jumped, finds no row: then the
+ * outcome is unknown, and the caller gets that as an error.
  *
- * (pg_xact_status() of the transaction's number would not do: after a crash the server may give a
+ * (pg_xact_status() of the transaction's number would not do: after a crash the server may assign a
  * number that never reached its disk to another transaction.)
  */
 #pragma once
@@ -22,15 +22,15 @@
 
 enum commit_outcome { COMMIT_FAILED = -1, COMMIT_DONE, COMMIT_AGAIN, COMMIT_IN_DOUBT };
 
-/* The table, for the engine's first look at a database. */
+/* The table, created when a database is opened first. */
 extern const char commit_table_sql[];
 
-/* Gives the session its row if it has none. Outside a transaction. */
+/* Assigns a row to the session if it has none.  Outside a transaction. */
 int commit_register(struct session *session, const struct clock *random, struct error *err);
 
 enum commit_outcome commit_run(struct session *session, struct error *err);
 
-/* What became of a commit in doubt, through another session: DONE, AGAIN, IN_DOUBT when this
- * session fails, too (ask again), or FAILED: nobody can know any more. */
+/* Determines the outcome of a commit in doubt, through another session: DONE, AGAIN, IN_DOUBT when
+ * this session fails, too (repeat), or FAILED: it cannot be determined any more. */
 enum commit_outcome commit_ask(struct session *session, const char *writer, int64_t mark,
                                struct error *err);

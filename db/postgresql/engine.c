@@ -30,7 +30,7 @@ void postgresql_hook(struct postgresql_db *db, enum db_event event) {
     pthread_mutex_unlock(&db->hook_lock);
 }
 
-/* ---- the first look at a database ---- */
+/* ---- opening ---- */
 
 static int check_version(const struct session *session, struct error *err) {
     int version = PQserverVersion(session->server.handle);
@@ -41,14 +41,14 @@ static int check_version(const struct session *session, struct error *err) {
                      version / 10000, VERSION_LEAST / 10000);
 }
 
-/* A database of a provider other than the C library does not go by datcollate; the columns that say
- * so came with later versions.  All that the server itself brings are in the order of bytes. */
+/* A database of a provider other than the C library does not use datcollate; the columns for that
+ * came with later versions.  All built-in providers order by bytes. */
 #define SELECT_ORDER                                                                          \
     "SELECT CASE to_jsonb(d) ->> 'datlocprovider' WHEN 'b' THEN 'C' WHEN 'i' THEN 'ICU ' || " \
     "COALESCE(to_jsonb(d) ->> 'datlocale', to_jsonb(d) ->> 'daticulocale', '') "              \
     "ELSE datcollate END FROM pg_database d WHERE datname = current_database()"
 
-/* Names are compared and ordered byte by byte, as SQLite does. */
+/* Names are compared and ordered byte by byte, as in SQLite. */
 static int check_order(struct session *session, struct error *err) {
     static const char *const orders[] = { "C", "POSIX", "C.UTF-8", "C.utf8", "ucs_basic" };
     char order[64], encoding[32];
@@ -81,8 +81,8 @@ static int check_writable(struct session *session, bool serves, struct error *er
     return 0;
 }
 
-/* An operation is changed a few times in its short life, in place if there is room in its page.
- * Left alone when an operator has set something. */
+/* The row of an operation is updated a few times in its short life, in place if its page has space.
+ * Left alone when an operator has set a value. */
 static int leave_room(struct db_tx *tx, struct error *err) {
     int64_t unset = 0;
 
@@ -103,8 +103,8 @@ static int schema_body(struct db_tx *tx, void *arg, struct error *err) {
     return leave_room(tx, err);
 }
 
-/* Processes that start together do this one after the other, and who has another schema of the
- * same database does not wait for them. */
+/* Processes that start together do this one after the other; users of another schema of the same
+ * database do not wait for them. */
 static int schema_update(struct session *session, struct error *err) {
     struct postgresql_tx tx = { .base = { .engine = &postgresql_engine, .writes = true },
                                 .session = session };
@@ -124,7 +124,7 @@ static int check_body(struct db_tx *tx, void *arg, struct error *err) {
     return migrate_check(tx, err);
 }
 
-/* Leaves the database as it is. */
+/* Leaves the database unchanged. */
 static int schema_check(struct session *session, struct error *err) {
     struct postgresql_tx tx = { .base = { .engine = &postgresql_engine }, .session = session };
     int result;

@@ -35,9 +35,9 @@ struct listener {
 
     /* Of the thread. */
     struct session *session;
-    unsigned failures; /* in a row */
+    unsigned failures; /* consecutive */
     bool failing;
-    int64_t clock_us; /* when the clock is due; monotonic */
+    int64_t clock_us; /* of the next clock measurement; monotonic */
 };
 
 static void listener_wake(struct listener *listener) {
@@ -47,7 +47,7 @@ static void listener_wake(struct listener *listener) {
         abort();
 }
 
-/* Sleeps until woken, or the server has something to say, or the time is over. */
+/* Sleeps until woken, input of the server, or the timeout. */
 static void listener_sleep(struct listener *listener, int timeout_ms) {
     struct pollfd fds[2] = {
         { .fd = listener->wake, .events = POLLIN },
@@ -66,7 +66,7 @@ static void listener_drop(struct listener *listener, const struct error *err) {
         session_close(listener->session);
     listener->session = NULL;
     if (!listener->failing)
-        log_warning(NULL, "database is away, tries again", "error", err->message, NULL);
+        log_warning(NULL, "database unreachable, retrying", "error", err->message, NULL);
     listener->failing = true;
 }
 
@@ -75,7 +75,7 @@ static int clock_measure(struct listener *listener, struct error *err) {
     return postgresql_clock_measure(listener->db, listener->session, err);
 }
 
-/* What was told before this moment may be lost. */
+/* Notifications before this moment may be lost. */
 static void hooks_run(struct listener *listener) {
     for (unsigned i = 0; i < DB_EVENTS; i++)
         postgresql_hook(listener->db, (enum db_event)i);
@@ -94,7 +94,7 @@ static int listener_connect(struct listener *listener, struct error *err) {
     if (clock_measure(listener, err) < 0)
         return -1;
     if (listener->failing)
-        log_info(NULL, "database is back", NULL);
+        log_info(NULL, "database reachable again", NULL);
     listener->failing = false;
     listener->failures = 0;
     hooks_run(listener);
@@ -111,19 +111,19 @@ static int told_send(struct listener *listener, struct error *err) {
 
 static int told_hear(struct listener *listener, struct error *err) {
     PGconn *handle = listener->session->server.handle;
-    bool heard[DB_EVENTS] = { false };
+    bool received[DB_EVENTS] = { false };
     PGnotify *notify;
 
     if (!PQconsumeInput(handle) || PQstatus(handle) != CONNECTION_OK)
         return error_set(err, ERROR_UNAVAILABLE, "The connection to the database is lost.");
     while ((notify = PQnotifies(handle))) {
         for (size_t i = 0; i < LENGTH(channels); i++)
-            heard[i] |= notify->be_pid != PQbackendPID(handle) &&
-                        strcmp(notify->relname, channels[i].channel) == 0;
+            received[i] |= notify->be_pid != PQbackendPID(handle) &&
+                           strcmp(notify->relname, channels[i].channel) == 0;
         PQfreemem(notify);
     }
     for (size_t i = 0; i < LENGTH(channels); i++)
-        if (heard[i])
+        if (received[i])
             postgresql_hook(listener->db, (enum db_event)i);
     return 0;
 }

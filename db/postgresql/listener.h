@@ -1,10 +1,10 @@
 /*
- * One thread with a session of its own: hears what other processes tell (NOTIFY), tells them what
- * ours has to say, and measures the server's clock.
+ * A thread with its own session: receives notifications of other processes (NOTIFY), sends those of
+ * this process, and measures the server's clock.
  *
- * NOTIFY is sent here, after the commit and many at a time, not in the transaction: there it would
- * make commits of all processes wait for each other.  What is lost with a connection or a process
- * is found by the regular look of those who listen.
+ * NOTIFY is sent here, after the commit and many at once, not in the transaction: there it would
+ * serialize the commits of all processes.  Notifications lost with a connection or a process are
+ * compensated by their receivers' polling.
  */
 #pragma once
 

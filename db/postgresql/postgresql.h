@@ -1,5 +1,5 @@
 /*
- * A PostgreSQL database: two pools of sessions, a few threads that write, one that listens.
+ * A PostgreSQL database: two pools of sessions, a few writer threads, one listener.
  */
 #pragma once
 
@@ -13,8 +13,8 @@ struct postgresql_db {
     struct session_pool readers, writers;
     struct postgresql_writer *writer;
     struct listener *listener; /* NULL with inline_writes */
-    _Atomic int64_t offset_us; /* of the server's wall clock before the steady one */
-    /* Of whoever measures the clock (clock.h); steady, 0: never. */
+    _Atomic int64_t offset_us; /* offset of the server's wall clock to the steady one */
+    /* Owned by the measuring thread (clock.h); steady, 0: never. */
     int64_t measured_us, unsure_us;
 
     db_fault *fault;
@@ -27,5 +27,5 @@ struct postgresql_db {
     } hooks[DB_EVENTS];
 };
 
-/* Tells whoever listens in this process. */
+/* Calls the hook of this process. */
 void postgresql_hook(struct postgresql_db *db, enum db_event event);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the catalog, where they never change. */
+/* Constants of the catalog. */
 enum { OID_BOOL = 16, OID_INT8 = 20, OID_INT2 = 21, OID_INT4 = 23, OID_TEXT = 25 };
 enum { OID_FLOAT4 = 700, OID_FLOAT8 = 701, OID_NUMERIC = 1700 };
 
@@ -46,7 +46,7 @@ static int query_send(struct session *session, unsigned number, const char *sql,
     return result ? 0 : -1;
 }
 
-/* The server's memory of the statement that made room is given back. */
+/* The evicted statement is deallocated at the server. */
 static struct prepared *query_prepare(struct session *session, const char *sql,
                                       const struct db_value *values, size_t count,
                                       struct error *err) {
@@ -87,7 +87,7 @@ static PGresult *query_start(struct session *session, const char *sql,
 
     arena_reset(session->server.scratch);
     prepared = prepared_find(&session->prepared, sql, values, count);
-    /* A text that the server refuses spoils the part of the transaction that it belongs to. */
+    /* A text refused by the server aborts its part of the transaction. */
     if (!prepared && session_ahead_now(session, err) < 0)
         return NULL;
     if (!prepared && !(prepared = query_prepare(session, sql, values, count, err)))

@@ -1,6 +1,5 @@
 /*
- * db_run(), db_query() and the columns of rows on a PostgreSQL session: of the engine, see
- * engine.h.
+ * db_run(), db_query() and the columns of rows on a PostgreSQL session; see engine.h.
  */
 #pragma once
 

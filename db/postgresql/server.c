@@ -80,7 +80,7 @@ static int result_failed(struct server *server, const PGresult *result, struct e
         return server_lost(server, server_line(server->scratch, PQresultErrorMessage(result)), err);
     snprintf(server->state, sizeof(server->state), "%s", state);
     if (strcmp(state, "25P02") == 0 && server->failure.kind != ERROR_NONE) {
-        /* The transaction is of no use: why, it has said before. */
+        /* The transaction is aborted; the reason was reported before. */
     } else if (failure)
         error_set(&server->failure, failure->kind, "%s: %s", failure->text, detail);
     else
@@ -118,7 +118,7 @@ static int server_flush(struct server *server, int64_t until_us, struct error *e
     return left < 0 ? server_lost(server, "it cannot be written to", err) : 0;
 }
 
-/* One answer, or NULL where a statement's answers end or the session is lost. */
+/* One result, or NULL at the end of a statement's results or when the session is lost. */
 static PGresult *result_next(struct server *server, int64_t until_us, struct error *err) {
     while (PQisBusy(server->handle)) {
         if (!server_wait(server->handle, POLLIN, until_us)) {
@@ -126,7 +126,7 @@ static PGresult *result_next(struct server *server, int64_t until_us, struct err
             return NULL;
         }
         if (!PQconsumeInput(server->handle))
-            break; /* what is still to come says why */
+            break; /* a later result has the reason */
     }
     return PQgetResult(server->handle);
 }
@@ -136,7 +136,7 @@ static bool result_bad(const PGresult *result) {
            PQresultStatus(result) == PGRES_PIPELINE_ABORTED;
 }
 
-/* Of several statements the first that failed counts, else the last. */
+/* Of several statements the first failure counts, otherwise the last result. */
 static PGresult *result_keep(PGresult *kept, PGresult *result) {
     if (kept && result_bad(kept)) {
         PQclear(result);
@@ -146,11 +146,11 @@ static PGresult *result_keep(PGresult *kept, PGresult *result) {
     return result;
 }
 
-/* NULL when it is a failure or none at all. */
+/* NULL when it is a failure or missing. */
 static PGresult *result_judge(struct server *server, PGresult *result, struct error *err) {
     if (result && !result_bad(result) && PQstatus(server->handle) == CONNECTION_OK)
         return result;
-    if (server->fate == SESSION_LOST) { /* it has said why */
+    if (server->fate == SESSION_LOST) { /* the failure is set */
     } else if (result && result_bad(result)) {
         result_failed(server, result, err);
     } else {
@@ -177,7 +177,7 @@ PGresult *server_read(struct server *server, struct error *err) {
     return result_judge(server, kept, err);
 }
 
-/* Reads the answers of a pipeline up to its end. */
+/* Reads the results of a pipeline to its end. */
 PGresult *server_read_pipeline(struct server *server, struct error *err) {
     int64_t until_us = statement_until(server);
     PGresult *kept = NULL, *result;
@@ -200,7 +200,7 @@ PGresult *server_read_pipeline(struct server *server, struct error *err) {
     return result_judge(server, kept, err);
 }
 
-/* ---- beginning ---- */
+/* ---- connecting ---- */
 
 static void notice_drop(void *arg, const char *message) {
     (void)arg;

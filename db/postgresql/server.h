@@ -1,6 +1,6 @@
 /*
- * The PostgreSQL server at the other end of a session: what it answers, and what a failure means
- * for the session.  Waiting has a deadline, behind which the session counts as lost.
+ * The PostgreSQL server of a session: its results, and the effect of a failure on the session.
+ * Each wait has a deadline, after which the session counts as lost.
  */
 #pragma once
 
@@ -9,11 +9,11 @@
 
 #include <libpq-fe.h>
 
-/* What the last failure means for the transaction it happened in. */
+/* The effect of the last failure on its transaction. */
 enum session_fate {
     SESSION_GOOD,
-    SESSION_AGAIN, /* nothing of it took effect: the same again may succeed */
-    SESSION_LOST   /* the session is gone; what was sent before may or may not have taken effect */
+    SESSION_AGAIN, /* nothing of it took effect: a retry may succeed */
+    SESSION_LOST   /* the session is lost; statements sent before may have taken effect */
 };
 
 struct server {
@@ -27,12 +27,12 @@ struct server {
 
 int server_connect(struct server *server, struct error *err);
 
-/* Reads the answer to what was sent; NULL: `err` and the fate say why. */
+/* Reads the result of the last statement; NULL: see `err` and the fate. */
 PGresult *server_read(struct server *server, struct error *err);
 
-/* The same for statements that were sent together, up to their end. */
+/* The same for statements sent together, up to their end. */
 PGresult *server_read_pipeline(struct server *server, struct error *err);
 
 /* Sets `err`, the failure and the fate; returns -1. */
 int server_lost(struct server *server, const char *why, struct error *err);
-int server_lost_as_told(struct server *server, struct error *err); /* in libpq's words */
+int server_lost_as_told(struct server *server, struct error *err); /* with libpq's message */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- statements that go ahead ---- */
+/* ---- statements sent ahead ---- */
 
 void session_ahead(struct session *session, const char *sql) {
     assert(session->ahead_count < SESSION_AHEAD_MOST);
@@ -35,9 +35,9 @@ static bool pipeline_send(struct session *session, const char *name, int count,
            PQpipelineSync(session->server.handle);
 }
 
-/* ---- statements without places ---- */
+/* ---- statements without parameters ---- */
 
-/* Reads the answer to session_rollback_later(), before anything else is sent. */
+/* Reads the result of session_rollback_later(), before anything else is sent. */
 static int session_settle(struct session *session, struct error *err) {
     PGresult *result;
 
@@ -130,12 +130,12 @@ void session_rollback_later(struct session *session) {
         session->ending = true;
 }
 
-/* ---- beginning and end ---- */
+/* ---- opening and closing ---- */
 
 /*
- * A commit is answered when it is on disk, so synchronous_commit must not be off.  The server ends
- * a statement or a transaction whose client is gone by the limits given here.  Under SERIALIZABLE a
- * scan of a whole table conflicts with every change of it, so a session that writes uses an index
+ * A commit is confirmed when it is on disk, so synchronous_commit must not be off.  The server ends
+ * a statement or a transaction of a lost client by the limits given here.  Under SERIALIZABLE a
+ * scan of a whole table conflicts with every change of it, so a writing session uses an index
  * wherever there is one.
  */
 static int session_setup(struct session *session, struct error *err) {
@@ -151,7 +151,7 @@ static int session_setup(struct session *session, struct error *err) {
                      settings->statement_ms / 4 * 3, settings->statement_ms / 2,
                      settings->statement_ms * 2, settings->writes ? "off" : "on",
                      settings->read_only ? "SET default_transaction_read_only = on;" : "");
-    autofree char *kept = heap_text(sql); /* asking empties the scratch memory */
+    autofree char *kept = heap_text(sql); /* running it empties the scratch memory */
 
     return session_run(session, kept, err);
 }
@@ -183,7 +183,7 @@ bool session_alive(struct session *session) {
 
     if (session->server.fate == SESSION_LOST || PQstatus(session->server.handle) != CONNECTION_OK)
         return false;
-    /* Nobody asked anything: what can be read is the server's farewell, or the end. */
+    /* without a pending statement any input is the server's goodbye, or the end */
     if (poll(&fd, 1, 0) <= 0)
         return true;
     if (session->ending && session_settle(session, NULL) < 0)
@@ -211,7 +211,7 @@ int session_body(struct postgresql_tx *tx, db_body *body, void *arg, struct erro
     result = body(&tx->base, arg, err ? err : &own);
     inside_body = false;
     assert(session->open == 0);
-    /* A body that went on after a refusal: the server takes nothing more of this transaction. */
+    /* The body continued after a failed statement: the server refuses the rest. */
     if (result >= 0 && session->server.failure.kind != ERROR_NONE) {
         if (err)
             *err = session->server.failure;

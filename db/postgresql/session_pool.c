@@ -7,7 +7,7 @@
 
 #define PAUSE_FIRST_US 50000
 #define PAUSE_MOST_US  SECOND_US
-/* Marks of sessions (see commit.h) are cleared away after a day. */
+/* Marks of sessions (see commit.h) are removed after a day. */
 #define LIFE_US (3600 * SECOND_US)
 
 static const struct backoff_limits pauses = { .first_us = PAUSE_FIRST_US,
@@ -51,12 +51,12 @@ static int room_wait(struct session_pool *pool, struct error *err) {
     return 0;
 }
 
-/* Where the database is and what it said is for the operator: a client is told neither. */
+/* Host and error of the database are for the operator's log only. */
 static int away_fail(struct error *err) {
     return error_set(err, ERROR_UNAVAILABLE, "The database cannot be reached.");
 }
 
-/* Called with the lock held: an idle session, or room (counted) for a new one with *ret NULL. */
+/* Called with the lock held: an idle session, or a slot (counted) for a new one with *ret NULL. */
 static int room_take(struct session_pool *pool, struct session **ret, struct error *err) {
     if (room_wait(pool, err) < 0)
         return -1;
@@ -69,7 +69,7 @@ static int room_take(struct session_pool *pool, struct session **ret, struct err
         return error_set(err, ERROR_UNAVAILABLE, "The service is stopping.");
     if (backoff_waits(&pool->away, clock_monotonic_us()))
         return away_fail(err);
-    if (pool->away.failures > 0) /* this caller tries; the others need not wait for what it finds */
+    if (pool->away.failures > 0) /* this caller tries; the others need not wait for its result */
         pool->away.due_us = clock_monotonic_us() + PAUSE_MOST_US;
     pool->count++;
     return 0;
@@ -121,7 +121,7 @@ int session_pool_take(struct session_pool *pool, struct session **ret, struct er
     if (result == 0)
         return 0;
     room_free(pool);
-    log_error(NULL, "database cannot be reached", "reason", why.message, NULL);
+    log_error(NULL, "database unreachable", "reason", why.message, NULL);
     return away_fail(err);
 }
 

@@ -16,7 +16,7 @@ static const struct {
     { "keepalives_count", "3" },   { "tcp_user_timeout", "20000" },
 };
 
-/* A password with "/", "@" or "#" that is not written %XX ends up in other parts. */
+/* A password with "/", "@" or "#" that is not percent-encoded ends up in other parts of the URL. */
 static bool option_leaks(const PQconninfoOption *option) {
     const char *value = option->val;
 

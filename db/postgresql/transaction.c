@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* A server that restarts is back within the time of DOUBT_US as a rule. */
+/* A restarting server is usually back within DOUBT_US. */
 #define AGAIN_US (10 * SECOND_US)
 #define DOUBT_US (30 * SECOND_US)
 enum { TRIES_MOST = 100, TRIES_TOGETHER = 2, READ_TRIES = 3, PAUSE_MOST_US = 50000 };
@@ -37,11 +37,11 @@ static enum commit_outcome attempt_failed(const struct session *session) {
     return session->server.fate == SESSION_GOOD ? COMMIT_FAILED : COMMIT_AGAIN;
 }
 
-/* -1: the transaction is of no use any more. */
+/* -1: the transaction is aborted. */
 static int job_run(struct attempt *attempt, const struct db_job *job, struct outcome *outcome) {
     struct session *session = attempt->tx.session;
     unsigned waiting = session->ahead_count;
-    unsigned tells = attempt->tx.base.tells;
+    unsigned events = attempt->tx.base.events;
     bool divided = attempt->count > 1;
 
     if (divided)
@@ -50,9 +50,9 @@ static int job_run(struct attempt *attempt, const struct db_job *job, struct out
     if (session->server.fate != SESSION_GOOD)
         return -1;
     if (outcome->result < 0)
-        attempt->tx.base.tells = tells;
+        attempt->tx.base.events = events;
     if (divided && session->ahead_count > 0) {
-        session->ahead_count = waiting; /* it asked nothing */
+        session->ahead_count = waiting; /* it ran no statement */
     } else if (divided) {
         if (outcome->result < 0)
             session_ahead(session, "ROLLBACK TO body");
@@ -78,7 +78,7 @@ static enum commit_outcome jobs_run(struct attempt *attempt, struct error *err) 
     return any ? COMMIT_DONE : COMMIT_FAILED;
 }
 
-/* All were refused, each with its own words: nothing to commit. */
+/* All were refused, each with its own error: nothing to commit. */
 static bool all_refused(const struct attempt *attempt) {
     for (unsigned i = 0; i < attempt->count; i++)
         if (attempt->outcomes[i].result >= 0)
@@ -134,8 +134,8 @@ static bool is_ending(struct session_pool *pool) {
     return ending;
 }
 
-/* Asks until it is known. A server that stays away or a mark that is gone leave it unknown, and the
- * error says so. */
+/* Queries until the outcome is known.  If the server stays unreachable or the mark is gone it stays
+ * unknown, as the error reports. */
 static enum commit_outcome doubt_resolve(struct postgresql_db *db, const char *writer, int64_t mark,
                                          struct error *err) {
     int64_t until_us = clock_monotonic_us() + DOUBT_US;
@@ -155,19 +155,19 @@ static enum commit_outcome doubt_resolve(struct postgresql_db *db, const char *w
             break;
         pause_us(PAUSE_MOST_US);
     }
-    error_context(err, "It is not known whether the change took effect");
+    error_context(err, "The outcome of the change is unknown");
     return COMMIT_FAILED;
 }
 
-/* ---- until it is done ---- */
+/* ---- retries ---- */
 
 static void outcomes_fail(struct attempt *attempt, const struct error *err) {
-    attempt->tx.base.tells = 0;
+    attempt->tx.base.events = 0;
     for (unsigned i = 0; i < attempt->count; i++)
         attempt->outcomes[i] = (struct outcome){ -1, *err };
 }
 
-/* Its length is random, so that two who met do not meet again. */
+/* Of random length, so that two conflicting transactions do not conflict again. */
 static void again_pause(const struct postgresql_db *db, unsigned tries) {
     const struct backoff_limits pauses = {
         .first_us = 1000, .most_us = PAUSE_MOST_US, .jitter_percent = 100, .clock = db->base.local
@@ -195,7 +195,7 @@ static enum commit_outcome attempt_once(struct attempt *attempt, struct error *e
     return outcome;
 }
 
-/* With what the last attempt has failed of: a conflict, or a lock that was not to be had. */
+/* The reason of the last failed attempt: a conflict, or an unavailable lock. */
 static void tell_busy(struct error *err) {
     static const char busy[] = "The database is too busy with other changes";
 
@@ -206,8 +206,8 @@ static void tell_busy(struct error *err) {
     err->kind = ERROR_UNAVAILABLE;
 }
 
-/* 0: every job has its outcome.  -1: several jobs together have met a conflict again and again;
- * each of them must be run alone. */
+/* 0: every job has its outcome.  -1: the group conflicted repeatedly; each job must be run
+ * alone. */
 static int attempts_run(struct attempt *attempt) {
     int64_t until_us = clock_monotonic_us() + AGAIN_US;
     struct error err = { .kind = ERROR_NONE };
@@ -238,11 +238,11 @@ static void outcomes_tell(struct attempt *attempt) {
     unsigned i = 0;
 
     for (struct db_job *job = attempt->first; i < attempt->count; job = next, i++) {
-        next = job->next; /* the caller's memory until it is told */
+        next = job->next; /* the caller's memory until its result is reported */
         job->done(job, attempt->outcomes[i].result, &attempt->outcomes[i].err);
     }
     for (unsigned event = 0; event < DB_EVENTS; event++)
-        if (attempt->tx.base.tells & 1U << event) {
+        if (attempt->tx.base.events & 1U << event) {
             postgresql_hook(attempt->db, event);
             if (attempt->db->listener)
                 listener_tell(attempt->db->listener, event);
@@ -273,7 +273,7 @@ static int read_once(struct session *session, db_body *body, void *arg, struct e
 
     session_begin(session, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     result = session_body(&tx, body, arg, err);
-    /* Nothing was written: nobody need wait for its end. */
+    /* nothing was written: its end needs no wait */
     session_rollback_later(session);
     return result;
 }

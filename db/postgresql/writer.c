@@ -11,7 +11,7 @@ struct postgresql_writer {
     unsigned thread_count, group_most;
     pthread_t *threads;
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t wake;
     struct db_job *first, **end;
     bool stopping;

@@ -34,7 +34,7 @@ static int check_room(const char *path, struct arena *arena, struct error *err) 
                      needed / MIB + 1, free_bytes / MIB);
 }
 
-/* For the owner of the database alone, whatever the umask says. */
+/* Readable by the owner of the database only, regardless of the umask. */
 static int make_file(const char *path, const char *draft, struct error *err) {
     autoclose int fd = -1;
     struct stat owner;
@@ -49,7 +49,7 @@ static int make_file(const char *path, const char *draft, struct error *err) {
     return 0;
 }
 
-/* A connection of its own: VACUUM runs in no transaction. */
+/* On a separate connection: VACUUM cannot run in a transaction. */
 static int copy_rows(const char *path, const char *draft, struct error *err) {
     sqlite3 *handle = NULL;
     sqlite3_stmt *statement = NULL;

@@ -44,7 +44,7 @@ int connection_note_failure(struct connection *connection) {
         connection->full = true;
     if (code == SQLITE_IOERR_FSYNC && !connection->in_doubt) {
         connection->in_doubt = true;
-        log_error(NULL, "flush of the database failed; nothing is answered until it is good again",
+        log_error(NULL, "flush of the database failed; requests wait until its log is repaired",
                   "path", sqlite3_db_filename(connection->handle, "main"), NULL);
     }
     return code;

@@ -1,6 +1,6 @@
 /*
- * One connection to an SQLite database, used by one thread at a time, and what a failure of it
- * means.
+ * One connection to an SQLite database, used by one thread at a time, and the classification of its
+ * failures.
  */
 #pragma once
 
@@ -15,10 +15,10 @@ struct connection {
     sqlite3 *handle;
     struct statement_cache *statements;
     bool unsynced;        /* see sqlite_tx_set_unsynced() */
-    bool in_doubt;        /* a flush failed: nothing may build on the log before sqlite_renew() */
-    bool full;            /* a failure was for want of space; see sqlite_make_space() */
-    bool no_reserve;      /* of disk space: to be made once there is enough (reserve.h) */
-    int wal_frames;       /* in the WAL after our last commit; 0 once they are checkpointed */
+    bool in_doubt;        /* a flush failed: no commit before sqlite_renew() */
+    bool full;            /* a failure was for lack of space; see sqlite_make_space() */
+    bool no_reserve;      /* of disk space: to be created once there is enough (reserve.h) */
+    int wal_frames;       /* in the WAL after the last own commit; 0 once they are checkpointed */
     struct sqlite_db *db; /* the last three are for engine.c's list of readers */
     struct connection *next, *previous;
 };
@@ -28,7 +28,7 @@ struct sqlite_tx {
     struct connection *connection;
 };
 
-/* After any call of SQLite that failed: its code. A failed flush puts the log in doubt. */
+/* Called after any failed call of SQLite: its code.  A failed flush puts the log in doubt. */
 int connection_note_failure(struct connection *connection);
 
 /* Sets `err` from the last failure; returns -1. */

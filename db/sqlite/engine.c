@@ -17,7 +17,7 @@
 struct sqlite_db {
     struct db base;
     char *path;               /* "": in memory */
-    struct writer *writer;    /* NULL: opened to read */
+    struct writer *writer;    /* NULL: read-only */
     pthread_key_t reader_key; /* the calling thread's connection */
 
     pthread_mutex_t lock; /* guards the list */
@@ -38,7 +38,7 @@ static void readers_add(struct sqlite_db *db, struct connection *reader) {
     pthread_mutex_unlock(&db->lock);
 }
 
-/* Called when a thread that has read ends. */
+/* Called when a reading thread ends. */
 static void reader_end(void *object) {
     struct connection *reader = object;
     struct sqlite_db *db = reader->db;
@@ -119,7 +119,7 @@ static void engine_close(struct db *base) {
         next = reader->next;
         sqlite_close(reader);
     }
-    /* The last connection to go brings the WAL into the file. */
+    /* the last connection checkpoints the WAL */
     if (db->writer)
         writer_stop(db->writer);
     pthread_mutex_destroy(&db->lock);
@@ -127,7 +127,7 @@ static void engine_close(struct db *base) {
     free(db);
 }
 
-/* A tool makes nothing, not even an empty file. */
+/* A tool creates nothing, not even an empty file. */
 static int check_there(const char *path, struct error *err) {
     return *path && access(path, F_OK) == 0
                ? 0
@@ -213,10 +213,10 @@ static void engine_submit(struct db *db, struct db_job *job) {
     if (sqlite_db(db)->writer)
         writer_submit(sqlite_db(db)->writer, job);
     else
-        job->done(job, error_set(&err, ERROR_INTERNAL, "The database was opened to read."), &err);
+        job->done(job, error_set(&err, ERROR_INTERNAL, "The database was opened read-only."), &err);
 }
 
-/* Only our own commits: processes that share a file look at it by themselves. */
+/* Commits of this process only: processes that share a file poll it. */
 static void engine_on_event(struct db *db, enum db_event event, void (*hook)(void *arg),
                             void *arg) {
     if (sqlite_db(db)->writer)
@@ -228,7 +228,7 @@ static void engine_tell(struct db *db, enum db_event event) {
     (void)event;
 }
 
-/* This machine's: there is no other. */
+/* Of this machine: there is no server. */
 static int64_t engine_now_us(struct db *db) {
     return clock_now_us(db->local);
 }
@@ -254,7 +254,7 @@ static void engine_set_fault(struct db *db, db_fault *fault, void *arg) {
     writer_set_fault(sqlite_db(db)->writer, fault, arg);
 }
 
-/* It does so by itself. */
+/* Automatic in SQLite. */
 static int engine_serial_go_on(struct db_tx *tx, const char *table, struct error *err) {
     (void)tx;
     (void)table;
@@ -270,7 +270,7 @@ const struct db_engine sqlite_engine = {
     .tables_sql = "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY rowid",
     .serial_go_on = engine_serial_go_on,
     .open = engine_open,
-    .alone = sqlite_alone,
+    .alone = sqlite_is_unused,
     .close = engine_close,
     .read = engine_read,
     .read_briefly = engine_read_briefly,

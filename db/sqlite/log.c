@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* https://sqlite.org/walformat.html: the header of the shared index, in this machine's order. */
+/* https://sqlite.org/walformat.html: the header of the shared index, in this machine's byte
+ * order. */
 struct index_header {
     uint32_t version, unused, change;
     uint8_t is_init, big_endian;
@@ -16,11 +17,12 @@ struct index_header {
     uint32_t frames;    /* committed ones */
     uint32_t pages;
     uint32_t frame_sum[2]; /* of the last committed frame and all before it */
-    uint8_t salt[8];       /* as the log has it */
+    uint8_t salt[8];       /* as in the log */
     uint32_t sum[2];
 };
 
-/* https://sqlite.org/fileformat2.html#walformat: sums go on from the header over every frame. */
+/* https://sqlite.org/fileformat2.html#walformat: checksums continue from the header over every
+ * frame. */
 enum { INDEX_BYTES = 32768, HEADER_BYTES = 32, HEADER_SALT = 16, HEADER_SUM = 24 };
 enum { FRAME_BYTES = 24, FRAME_SUMMED = 8, FRAME_SALT = 8 };
 
@@ -46,7 +48,7 @@ static void sum_add(struct log *log, const uint8_t *bytes, size_t size) {
     }
 }
 
-/* Where the log ends; called with its write lock held, under which that does not change. */
+/* The end of the log; called with its write lock held, under which it does not change. */
 static int log_find(const struct connection *connection, struct log *ret) {
     void volatile *index = NULL;
     sqlite3_file *database = NULL;
@@ -62,7 +64,7 @@ static int log_find(const struct connection *connection, struct log *ret) {
     return 0;
 }
 
-/* Reads a part and writes it again: the kernel has to bring it to the disk once more. */
+/* Reads a part and writes it again: the kernel must bring it to the disk once more. */
 static int part_renew(struct log *log, uint8_t *bytes, size_t size, sqlite3_int64 at) {
     log->code = log->file->pMethods->xRead(log->file, bytes, (int)size, at);
     if (log->code == SQLITE_IOERR_SHORT_READ)
@@ -131,7 +133,7 @@ int sqlite_log_renew(struct connection *connection, struct error *err) {
                   "The disk of the database has lost a part of its log that was not flushed yet: "
                   "stop every program that uses the database, and start again.");
     else if (result < 0)
-        error_set(err, ERROR_UNAVAILABLE, "The disk of the database fails: %s",
+        error_set(err, ERROR_UNAVAILABLE, "Disk failure of the database: %s",
                   sqlite3_errstr(log.code));
     return result;
 }

@@ -14,7 +14,7 @@ static _Thread_local struct {
 
 static uintptr_t page_size;
 
-/* Of what SQLite maps, the shared index of the WAL is writable, the database is not. */
+/* Of SQLite's mappings the shared index of the WAL is writable, the database is not. */
 static void *file_map(void *at, size_t length, int protection, int flags, int fd, off_t offset) {
     void *begin = mmap(at, length, protection, flags, fd, offset);
 
@@ -44,7 +44,7 @@ static void *file_remap(void *old, size_t old_length, size_t length, int flags, 
     return begin;
 }
 
-/* Also of a page behind the end, when the file was cut under us. */
+/* Also for a page behind the end, when the file was truncated meanwhile. */
 static void page_lost(int number, siginfo_t *info, void *context) {
     uintptr_t at = (uintptr_t)info->si_addr;
     void *page = (void *)(at - at % page_size);

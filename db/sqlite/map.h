@@ -1,22 +1,22 @@
 /*
- * Readers map the database file: among many volumes the one that is asked for is rarely in the page
- * cache of SQLite, and copying its pages there takes a fifth of the time of an answer.  A page that
- * the disk cannot read then shows as a SIGBUS and not as an error of read(2).  Here it becomes an
- * error again: zeros take the place of the page, and the thread hears that what it has read is
- * worth nothing.
+ * Readers map the database file: among many volumes the requested one is rarely in the page cache
+ * of SQLite, and copying its pages there takes a fifth of the time of a response.  An unreadable
+ * page then raises SIGBUS in place of an error of read(2). Here it becomes an error again: zeros
+ * replace the page, and what the thread has read is void.
  *
  * A mapping belongs to the thread that made it; of several, the last one counts.  Any other SIGBUS
- * ends the program, as it should.
+ * ends the program.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Takes SIGBUS and SQLite's ways to map a file. Once, before the first connection. */
+/* Installs the SIGBUS handler and SQLite's mapping functions.  Once, before the first
+ * connection. */
 void sqlite_map_setup(void);
 
 /*
- * Was a page of the calling thread's mapping lost since the last call? Then nothing that was read
- * since may be used, and the connection must be closed: its mapping holds zeros now.
+ * Was a page of the calling thread's mapping lost since the last call?  Then nothing read since may
+ * be used, and the connection must be closed: its mapping holds zeros now.
  */
 bool sqlite_map_lost(void);

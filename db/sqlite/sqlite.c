@@ -20,11 +20,11 @@
 static const char url_scheme[] = "sqlite://";
 
 /*
- * A page is 4 KiB, so the writer's cache may take 2 MB and each reader's 1.5 MB.  Readers map the
- * file (see map.h), of 400,000 volumes all of it; what is behind is read into the cache.
+ * A page is 4 KiB, so the writer's cache may take 2 MB and each reader's 1.5 MB. Readers map the
+ * file (see map.h), with 400,000 volumes all of it; the rest is read into the cache.
  *
- * The writer looks at every cell of a page that it reads before it changes one.  A reader is told
- * of a corrupt cell when it comes to it, as SQLite always checks.
+ * The writer checks every cell of a page that it reads before it changes one.  A reader gets an
+ * error for a corrupt cell when it reaches it, as SQLite always checks.
  */
 static const char common_pragmas[] = "PRAGMA foreign_keys = ON;"
                                      "PRAGMA synchronous = FULL;"
@@ -51,7 +51,8 @@ int sqlite_path(const char *url, const char **ret, struct error *err) {
     return 0;
 }
 
-/* Waits for a lock of another connection or process; our own transactions last milliseconds. */
+/* Waits for a lock of another connection or process; transactions of this program last
+ * milliseconds. */
 static int lock_wait(void *arg, int count) {
     enum { FAST_TRIES = 7, MOST_TRIES = 500 };
     struct timespec pause = { 0, count < FAST_TRIES ? 100000L << count : 10000000L };
@@ -72,7 +73,7 @@ static int wal_written(void *arg, sqlite3 *handle, const char *name, int frames)
     return SQLITE_OK;
 }
 
-/* Makes the file, readable for nobody else: SQLite would leave it to the umask. */
+/* Creates the file, readable by its owner only: SQLite would leave it to the umask. */
 static int file_prepare(const char *path, struct error *err) {
     autoclose int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     struct stat found;
@@ -80,7 +81,7 @@ static int file_prepare(const char *path, struct error *err) {
     if (fd >= 0)
         return 0;
     if (errno != EEXIST)
-        return error_errno(err, ERROR_UNAVAILABLE, "The file cannot be made");
+        return error_errno(err, ERROR_UNAVAILABLE, "The file cannot be created");
     if (stat(path, &found) < 0 || access(path, R_OK | W_OK) < 0)
         return error_errno(err, ERROR_UNAVAILABLE, "The file cannot be read and written");
     if (!S_ISREG(found.st_mode))
@@ -122,7 +123,7 @@ static int connection_setup(struct connection *connection, const char *path, enu
         return connection_error(connection, err);
     sqlite3_busy_handler(connection->handle, lock_wait, NULL);
     sqlite3_extended_result_codes(connection->handle, 1);
-    /* Reading the schema is what shows a file that is no database, or a corrupt one. */
+    /* Reading the schema detects a file that is not a database, or a corrupt one. */
     if (connection_exec(connection, "SELECT count(*) FROM sqlite_schema", err) < 0)
         return -1;
     if (use != SQLITE_LOOKER && sqlite3_db_readonly(connection->handle, "main") == 1)
@@ -133,20 +134,20 @@ static int connection_setup(struct connection *connection, const char *path, enu
     return writer && !in_memory ? wal_begin(connection, err) : 0;
 }
 
-/* The program that was here before may have died of a flush that failed. */
+/* The previous process may have died of a failed flush. */
 static int log_prepare(struct connection *connection, const char *path, struct error *err) {
     connection->in_doubt = sqlite_log_renew(connection, err) != 0;
     return connection->in_doubt ? -1 : sqlite_log_keep_name(path, err);
 }
 
 static void library_setup(void) {
-    /* Statistics of memory cost a global lock at every allocation. */
+    /* Memory statistics cost a global lock at every allocation. */
     sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
     sqlite3_initialize();
     sqlite_map_setup();
 }
 
-/* -1; *ret_full: for want of space. */
+/* -1; *ret_full: for lack of space. */
 static int connection_open(const char *path, enum sqlite_use use, struct connection **ret,
                            bool *ret_full, struct error *err) {
     struct connection *connection = heap_new(sizeof(*connection));
@@ -198,7 +199,7 @@ static void reserve_renew(struct connection *connection) {
             !sqlite_reserve_make(sqlite3_db_filename(connection->handle, "main"));
 }
 
-/* The last connection to go copies the log to the file: not one with a hole. */
+/* The last connection copies the log to the file: not one with a hole. */
 void sqlite_close(struct connection *connection) {
     if (connection->in_doubt && sqlite_log_renew(connection, NULL) != 0)
         sqlite3_db_config(connection->handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -220,19 +221,19 @@ int sqlite_renew(struct connection *connection, struct error *err) {
     int result = connection->in_doubt ? sqlite_log_renew(connection, err) : 0;
 
     if (result == SQLITE_LOG_LOST) {
-        log_error(NULL, "the database is not what it was a moment ago; this process stops",
-                  "reason", err->message, NULL);
+        log_error(NULL, "committed changes of the database are lost; this process stops", "reason",
+                  err->message, NULL);
         abort();
     }
     if (result == 0 && connection->in_doubt)
-        log_info(NULL, "the log of the database is good again", NULL);
+        log_info(NULL, "log of the database repaired", NULL);
     if (result == 0)
         connection->in_doubt = false;
     return result;
 }
 
-/* A file leaves the WAL mode only for a connection that has it for itself. */
-int sqlite_alone(const char *url, struct error *err) {
+/* A file leaves the WAL mode only for its sole connection. */
+int sqlite_is_unused(const char *url, struct error *err) {
     struct connection *connection;
     const char *path;
     int rc;
@@ -243,7 +244,7 @@ int sqlite_alone(const char *url, struct error *err) {
     if (rc != SQLITE_OK)
         connection_error(connection, err);
     if ((rc & 0xff) == SQLITE_BUSY || (rc & 0xff) == SQLITE_LOCKED)
-        error_set(err, ERROR_CONFLICT, "database %s: another program works with it; stop it first",
+        error_set(err, ERROR_CONFLICT, "database %s: in use by another program; stop it first",
                   path);
     sqlite_close(connection);
     return rc == SQLITE_OK ? 0 : -1;

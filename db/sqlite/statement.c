@@ -15,7 +15,7 @@ static unsigned hint_index(const char *sql) {
 }
 _Static_assert(STATEMENT_BUCKETS == 256, "hint_index() gives eight bits");
 
-/* SQLite counts a place "$2" by where it stands, "?2" by its number: the latter is what we mean. */
+/* SQLite numbers a parameter "$2" by its position, "?2" by its number, as PostgreSQL does. */
 static char *places_numbered(const char *sql) {
     char *text = heap_text(sql);
     char quote = '\0';
@@ -61,7 +61,7 @@ static void statement_drop(struct sqlite_rows *rows) {
     *rows = (struct sqlite_rows){ .sql = NULL };
 }
 
-/* A free place for one more statement; NULL when all are busy. */
+/* A free entry for another statement; NULL when all are busy. */
 static struct sqlite_rows *statement_room(struct statement_cache *cache) {
     struct sqlite_rows *oldest = NULL;
 
@@ -104,7 +104,7 @@ static struct sqlite_rows *statement_keep(struct statement_cache *cache, const c
     return rows;
 }
 
-/* For a text whose kept statement is busy, as in a query inside the rows of the same query. */
+/* For a text whose cached statement is busy, as in a query inside the rows of the same query. */
 static struct sqlite_rows *statement_once(sqlite3_stmt *statement) {
     struct sqlite_rows *rows = heap_new(sizeof(*rows));
 

@@ -1,6 +1,6 @@
 /*
- * Prepared statements of one SQLite connection, found again by their text; db_run(), db_query() and
- * the columns of rows are implemented on it.  The one least used lately makes room for a new one.
+ * Prepared statements of one SQLite connection, cached by their text; db_run(), db_query() and the
+ * columns of rows are implemented on it.  The least recently used one is evicted.
  */
 #pragma once
 
@@ -12,9 +12,9 @@ struct sqlite_rows {
     struct db_rows base;
     struct connection *connection;
     sqlite3_stmt *statement;
-    char *sql; /* as the caller wrote it; NULL: not kept, the same text was busy */
+    char *sql; /* as the caller wrote it; NULL: not cached, the same text was busy */
     uint32_t hash;
-    uint32_t used;            /* the cache's tick when it was last taken */
+    uint32_t used;            /* the cache's tick at the last use */
     bool busy;                /* between db_query() and db_rows_end() */
     struct sqlite_rows *next; /* in its bucket */
 };
@@ -23,7 +23,7 @@ struct statement_cache {
     struct sqlite_rows kept[STATEMENTS_MOST];
     struct sqlite_rows *buckets[STATEMENT_BUCKETS];
     struct sqlite_rows
-        *hints[STATEMENT_BUCKETS]; /* by the address of the text: checked before use */
+        *hints[STATEMENT_BUCKETS]; /* by the address of the text: verified before use */
     unsigned count;
     uint32_t tick;
     unsigned open; /* rows not ended yet */
@@ -32,7 +32,7 @@ struct statement_cache {
 struct statement_cache *statement_cache_new(void);
 void statement_cache_free(struct statement_cache *cache);
 
-/* Drops every kept statement; none may be busy. */
+/* Drops every cached statement; none may be busy. */
 void statement_forget_all(struct statement_cache *cache);
 
 /* Of the engine: see engine.h. */

@@ -11,7 +11,7 @@ int sqlite_tx_control(struct connection *connection, const char *sql, struct err
     return statement_run(&tx.base, err, sql, NULL, 0) < 0 ? -1 : 0;
 }
 
-/* SQLite does it while it prepares the statement, so it must not come out of the cache. */
+/* SQLite applies it while it prepares the statement, so it must not come from the cache. */
 int sqlite_tx_set_unsynced(struct connection *connection, bool unsynced, struct error *err) {
     const char *sql = unsynced ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL";
 
@@ -49,8 +49,8 @@ int sqlite_tx_run(struct sqlite_tx *tx, db_body *body, void *arg, struct error *
     return result;
 }
 
-/* SQLite counts the steps of its machine and calls back after so many; a row of a list takes about
- * a hundred. */
+/* SQLite counts the steps of its virtual machine and calls back at intervals; a row of a list takes
+ * about a hundred. */
 #define TICK_STEPS  1000
 #define BRIEF_TICKS 10
 
@@ -61,7 +61,7 @@ static int brief_tick(void *arg) {
     return brief->over;
 }
 
-/* The statements that open and close the transaction around it are never given up. */
+/* The statements that open and close the transaction around it are never aborted. */
 int sqlite_tx_briefly(struct db_tx *base, void *arg, struct error *err) {
     struct sqlite_tx *tx = (struct sqlite_tx *)base; /* its first member */
     struct sqlite_brief *brief = arg;
@@ -80,7 +80,7 @@ int sqlite_tx_read(struct connection *connection, db_body *body, void *arg, stru
     if (sqlite_tx_control(connection, "BEGIN", err) < 0)
         return -1;
     result = sqlite_tx_run(&tx, body, arg, err);
-    /* Nothing was written: ending it cannot lose anything, whichever way. */
+    /* nothing was written: any end is fine */
     sqlite_tx_rollback(connection);
     return result;
 }

@@ -8,28 +8,28 @@
 /* Runs one of the texts that open, close or divide a transaction. */
 int sqlite_tx_control(struct connection *connection, const char *sql, struct error *err);
 
-/* Whether commits from now on wait for the disk; at first they do. Not inside a transaction. */
+/* Whether commits from now on wait for the disk; initially they do.  Not inside a transaction. */
 int sqlite_tx_set_unsynced(struct connection *connection, bool unsynced, struct error *err);
 
-/* Ends the open transaction without its changes, if there is still one. */
+/* Rolls back the open transaction, if there is still one. */
 void sqlite_tx_rollback(struct connection *connection);
 
-/* Did a failure (disk full, I/O) make SQLite itself give the transaction up? */
+/* Did a failure (disk full, I/O) make SQLite itself roll back the transaction? */
 bool sqlite_tx_gave_up(const struct connection *connection);
 
-/* Runs a body in the calling thread. A body inside a body, or rows left open, are bugs: asserts. */
+/* Runs a body in the calling thread.  A body inside a body, or rows left open, fail assertions. */
 int sqlite_tx_run(struct sqlite_tx *tx, db_body *body, void *arg, struct error *err);
 bool sqlite_tx_inside(void); /* of the calling thread */
 
-/* A body that is given up when its statements take much: the argument of the body
+/* A body that is aborted when its statements cost too much: the argument of the body
  * sqlite_tx_briefly(). */
 struct sqlite_brief {
     db_body *body;
     void *arg;
     unsigned ticks; /* so far */
-    bool over;      /* given up: whatever the body has answered counts for nothing */
+    bool over;      /* aborted: the body's result is void */
 };
 db_body sqlite_tx_briefly;
 
-/* Runs a body that only reads on one snapshot. */
+/* Runs a read-only body on one snapshot. */
 int sqlite_tx_read(struct connection *connection, db_body *body, void *arg, struct error *err);

@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Copying the WAL to the file stalls the writer, so it waits for a quiet moment; but a WAL that
- * grows without end slows every reader, so 16 MB of it do not wait. */
+/* A checkpoint stalls the writer, so it is made while idle; but a WAL that grows without end slows
+ * every reader, so 16 MB of it are not deferred. */
 enum { FRAMES_WORTH_IDLE = 200, FRAMES_MOST = 4000, IDLE_MS = 100, GROUP_MOST = 64 };
 
 struct outcome {
@@ -41,7 +41,7 @@ struct writer {
         void *arg;
     } hooks[DB_EVENTS];
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t wake;
     struct db_job *first, **end;
     bool stopping;
@@ -51,22 +51,23 @@ static int fault_check(const struct writer *writer, const char *point, struct er
     return writer->fault ? writer->fault(writer->fault_arg, point, err) : 0;
 }
 
-/* Runs one body of a group. -1: SQLite gave up the whole transaction. */
+/* Runs one body of a group.  -1: SQLite rolled back the whole transaction. */
 static int job_run(struct group *group, const struct db_job *job, struct outcome *outcome) {
     struct sqlite_tx *tx = &group->tx;
     bool divided = group->count > 1;
-    unsigned tells = tx->base.tells;
+    unsigned events = tx->base.events;
 
     if (divided && sqlite_tx_control(tx->connection, "SAVEPOINT body", &outcome->err) < 0)
         return -1;
     outcome->result = sqlite_tx_run(tx, job->body, job->arg, &outcome->err);
     if (sqlite_tx_gave_up(tx->connection)) {
         if (outcome->result >= 0)
-            error_set(&outcome->err, ERROR_UNAVAILABLE, "The database gave up the transaction.");
+            error_set(&outcome->err, ERROR_UNAVAILABLE,
+                      "The database rolled back the transaction.");
         return -1;
     }
     if (outcome->result < 0) {
-        tx->base.tells = tells;
+        tx->base.events = events;
         if (divided && sqlite_tx_control(tx->connection, "ROLLBACK TO body", &outcome->err) < 0)
             return -1;
     }
@@ -93,7 +94,7 @@ static bool group_is_unsynced(const struct group *group) {
     return true;
 }
 
-/* -1: nothing of the group took effect, or a fault wants it to look so. */
+/* -1: nothing of the group took effect, or a fault simulates that. */
 static int group_commit(const struct writer *writer, struct group *group, struct error *err) {
     struct connection *connection = group->tx.connection;
 
@@ -136,19 +137,19 @@ static void group_run(struct writer *writer, struct group *group) {
     if (result < 0 && sqlite_make_space(writer->connection))
         result = group_try(writer, group, &err);
     if (result < 0) {
-        /* So that what is called failed does not come back with the next process. */
+        /* what was reported as failed must not reappear with the next process */
         sqlite_renew(writer->connection, &(struct error){ .kind = ERROR_NONE });
-        group->tx.base.tells = 0;
+        group->tx.base.events = 0;
         for (unsigned i = 0; i < group->count; i++)
             group->outcomes[i] = (struct outcome){ -1, err };
     }
     pthread_mutex_unlock(&writer->using_connection);
 }
 
-static void hooks_run(struct writer *writer, unsigned tells) {
+static void hooks_run(struct writer *writer, unsigned events) {
     pthread_mutex_lock(&writer->hook_lock);
     for (unsigned i = 0; i < DB_EVENTS; i++)
-        if (tells & 1U << i && writer->hooks[i].run)
+        if (events & 1U << i && writer->hooks[i].run)
             writer->hooks[i].run(writer->hooks[i].arg);
     pthread_mutex_unlock(&writer->hook_lock);
 }
@@ -162,8 +163,8 @@ static void group_tell(struct writer *writer, const struct group *group) {
         job->done(job, group->outcomes[i].result, &group->outcomes[i].err);
         job = next;
     }
-    if (group->tx.base.tells)
-        hooks_run(writer, group->tx.base.tells);
+    if (group->tx.base.events)
+        hooks_run(writer, group->tx.base.events);
 }
 
 static void wal_limit(struct writer *writer) {
@@ -173,7 +174,7 @@ static void wal_limit(struct writer *writer) {
     pthread_mutex_unlock(&writer->using_connection);
 }
 
-/* Takes up to group_most queued jobs. Called with the lock held. */
+/* Takes up to group_most queued jobs.  Called with the lock held. */
 static void group_take(struct writer *writer, struct group *group) {
     struct db_job **end = &writer->first;
 
@@ -186,7 +187,7 @@ static void group_take(struct writer *writer, struct group *group) {
         writer->end = &writer->first;
 }
 
-/* One quiet moment: false when work came or the end. Called with the lock held. */
+/* One idle moment: false when work arrived or at the end.  Called with the lock held. */
 static bool writer_rests(struct writer *writer) {
     int64_t until_us = clock_monotonic_us() + IDLE_MS * 1000;
 
@@ -196,7 +197,7 @@ static bool writer_rests(struct writer *writer) {
     return false;
 }
 
-/* Called with the lock held. false: nothing is queued and nothing will be. */
+/* Called with the lock held.  false: nothing is queued and nothing will be. */
 static bool writer_waits(struct writer *writer) {
     while (!writer->first && !writer->stopping) {
         if (writer->connection->wal_frames < FRAMES_WORTH_IDLE) {
@@ -279,7 +280,7 @@ void writer_submit(struct writer *writer, struct db_job *job) {
         job_run_here(writer, job);
         return;
     }
-    /* The writer's thread would wait for itself. */
+    /* the writer's thread would wait for itself */
     assert(!job->awaited || !pthread_equal(writer->thread, pthread_self()));
     pthread_mutex_lock(&writer->lock);
     assert(!writer->stopping);

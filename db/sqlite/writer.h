@@ -1,9 +1,9 @@
 /*
  * The one writer of a database.  Queued bodies are taken in groups: each runs in a savepoint, so
- * one that fails undoes only itself, and the group is committed with one flush.  Results are told
- * after that flush; a group that cannot be committed fails as a whole and leaves nothing.  A group
- * of which nothing need be on disk is not flushed.  After a flush that failed nothing is committed
- * until the log is good again (sqlite_renew()).
+ * one that fails undoes only itself, and the group is committed with one flush.  Results are
+ * reported after that flush; a group that cannot be committed fails as a whole and leaves nothing.
+ * A group without durable changes is not flushed.  After a failed flush nothing is committed until
+ * the log is repaired (sqlite_renew()).
  *
  * Without a thread (writer_start() not called) each body is a group of its own, run by its caller.
  */
@@ -16,11 +16,11 @@ struct writer;
 /* Takes over the connection. */
 struct writer *writer_new(struct connection *connection, unsigned group_most);
 void writer_start(struct writer *writer);
-void writer_stop(struct writer *writer); /* finishes what is queued, closes the connection */
+void writer_stop(struct writer *writer); /* finishes queued bodies, closes the connection */
 
 void writer_submit(struct writer *writer, struct db_job *job);
 
-/* Runs a body that only reads on the writer's own connection: a database in memory has no other. */
+/* Runs a read-only body on the writer's own connection: a database in memory has no other. */
 int writer_read(struct writer *writer, db_body *body, void *arg, struct error *err);
 
 struct connection *writer_connection(struct writer *writer);

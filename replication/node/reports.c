@@ -119,7 +119,8 @@ static int send_one(const struct reports *reports, const struct sending *sending
     const json_t *status = json_parse(arena, sending->status, strlen(sending->status), err);
 
     kind.node = reports->settings.node;
-    return status ? document_tell(&reports->settings.api, arena, &kind, sending->uid, status, err)
+    return status ? document_report_status(&reports->settings.api, arena, &kind, sending->uid,
+                                           status, err)
                   : -1;
 }
 

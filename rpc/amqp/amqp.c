@@ -55,7 +55,7 @@ static int amqp_publish(struct rpc *rpc, const struct rpc_message *message,
     return 0;
 }
 
-/* Whoever takes a topic may come later, and from another process. */
+/* A consumer of a topic may subscribe later, and in another process. */
 static enum rpc_reach amqp_reaches(struct rpc *rpc, const char *topic) {
     (void)rpc, (void)topic;
     return RPC_EVERYWHERE;
@@ -70,7 +70,7 @@ static void amqp_stop(struct rpc *rpc) {
 
     receiver_drain(amqp->receiver);
     sender_stop(
-        amqp->sender); /* its last answers are for the receiver, which may ask it until its end */
+        amqp->sender); /* its last responses are for the receiver, which may use it until its end */
     receiver_free(amqp->receiver);
     sender_free(amqp->sender);
     arena_free(amqp->arena);

@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Answers that wait for their queue to come back, and all that are on their way. */
+/* Responses that wait for their queue to reappear, and all in flight. */
 enum { REPLIES_AGAIN = 256, REPLIES_MOST = 4096 };
 
 enum { REPLY_AGAIN_MS = 250, REPLY_LIFE_MS = 60000 };
 
-/* An answer whose queue is not there yet, or is not there any more. */
+/* A response whose queue does not exist. */
 struct reply {
     LIST_ENTRY(reply) all;
     struct answers *answers;
     int64_t until_us;
-    const char *body; /* behind the name of the queue */
+    const char *body; /* after the name of the queue */
     char queue[];
 };
 
@@ -30,13 +30,13 @@ struct answers {
     const struct clock *clock;
     struct monitor *monitor;
 
-    /* Guards the rest; the pool is called with it held, so that nothing is put into it when it has
-     * ended. */
+    /* Guards the members below; held while the pool is called, so that nothing is added to it after
+     * its end. */
     pthread_mutex_t lock;
-    struct worker_pool *pool; /* of those that wait to be sent again */
+    struct worker_pool *pool; /* of those that wait for a retry */
     struct replies replies;
     unsigned reply_count, beat_count;
-    struct recent absent; /* queues that nobody reads answers from */
+    struct recent absent; /* queues without a reader */
     bool draining;
 };
 
@@ -69,7 +69,7 @@ static void caller_is_gone(struct reply *reply) {
     pthread_mutex_lock(&answers->lock);
     recent_put(&answers->absent, reply->queue, clock_monotonic_us() + REPLY_LIFE_MS * 1000);
     pthread_mutex_unlock(&answers->lock);
-    log_warning(NULL, "answer dropped, its caller is gone", "queue", reply->queue, NULL);
+    log_warning(NULL, "response dropped, no reply queue", "queue", reply->queue, NULL);
 }
 
 /* Called by the sender. */
@@ -129,16 +129,16 @@ void answers_send(struct answers *answers, const char *queue, const char *body) 
     too_many = ++answers->reply_count > REPLIES_MOST;
     pthread_mutex_unlock(&answers->lock);
     if (too_many) {
-        log_warning(NULL, "answer dropped, too many are on their way", "queue", queue, NULL);
+        log_warning(NULL, "response dropped, too many pending responses", "queue", queue, NULL);
         reply_end(reply);
     } else {
         reply_send(reply);
     }
 }
 
-/* ---- signs of life ---- */
+/* ---- heartbeats ---- */
 
-/* Called by the sender. One that does not arrive is not repeated: another follows. */
+/* Called by the sender.  A lost one is not repeated: another follows. */
 static void beat_confirm(void *arg, bool taken) {
     struct answers *answers = arg;
 
@@ -148,7 +148,7 @@ static void beat_confirm(void *arg, bool taken) {
     pthread_mutex_unlock(&answers->lock);
 }
 
-/* Called by the monitor.  They do not pile up while the broker takes none. */
+/* Called by the monitor.  They do not pile up while the broker accepts none. */
 static void send_beat(void *arg, const struct envelope *called) {
     struct answers *answers = arg;
     autoarena struct arena *arena = arena_new();
@@ -176,7 +176,7 @@ int64_t answers_beat(struct answers *answers, int64_t now_us) {
     return monitor_beat(answers->monitor, now_us);
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 struct answers *answers_new(struct sender *sender, const struct clock *clock) {
     struct answers *answers = heap_new(sizeof *answers);
@@ -201,7 +201,8 @@ void answers_drain(struct answers *answers) {
 void answers_stop(struct answers *answers) {
     if (answers->pool)
         worker_pool_stop(answers->pool);
-    monitor_end(answers->monitor); /* whoever takes the rest over will tell of it */
+    monitor_end(
+        answers->monitor); /* the next process that handles the calls sends their heartbeats */
 }
 
 void answers_free(struct answers *answers) {

@@ -1,5 +1,5 @@
 /*
- * What callers get: answers, and signs of life while their call is worked on.  Thread-safe.
+ * Replies to callers: responses, and heartbeats while their call is handled.  Thread-safe.
  */
 #pragma once
 
@@ -11,18 +11,18 @@ struct answers;
 
 struct answers *answers_new(struct sender *sender, const struct clock *clock);
 void answers_start(struct answers *answers);
-/* From now on no answer is sent a second time. */
+/* No response is retried from now on. */
 void answers_drain(struct answers *answers);
-/* Waits for what is being sent again; no more signs of life. */
+/* Waits for current retries; no more heartbeats. */
 void answers_stop(struct answers *answers);
 void answers_free(struct answers *answers); /* when the sender has stopped */
 
-/* Sends an answer, again and again for a minute when its queue is not there; then answers to that
+/* Sends a response, and retries for a minute while its queue does not exist; then responses to that
  * queue are dropped for a minute. */
 void answers_send(struct answers *answers, const char *queue, const char *body);
 
-/* The caller hears of it now and then, from here until answers_leave(). */
+/* Sends heartbeats to the caller until answers_leave(). */
 void answers_watch(struct answers *answers, struct monitored *call, const struct envelope *called);
 void answers_leave(struct answers *answers, struct monitored *call);
-/* Sends the signs that are due, and says when one is due again; 0: never. */
+/* Sends the heartbeats that are due, and returns the time of the next; 0: never. */
 int64_t answers_beat(struct answers *answers, int64_t now_us);

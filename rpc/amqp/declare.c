@@ -81,7 +81,7 @@ static int send_method(struct link *link, unsigned channel, amqp_method_number_t
     return status == AMQP_STATUS_OK ? 0 : failure_library(link_where(link), status, "sending", err);
 }
 
-/* All at once: the answer to the last tells how they went, or the channel is closed. */
+/* All at once: the response to the last one shows the result of all, or the channel is closed. */
 int declare_source(struct link *link, unsigned channel, const struct declare_source *source,
                    struct error *err) {
     const struct declare_queue *queue = &source->queue;

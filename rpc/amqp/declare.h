@@ -1,6 +1,6 @@
 /*
- * Exchanges and queues, made when they are missing.  0 done, 1 the broker refuses (err says why),
- * -1 the connection is lost.
+ * Exchanges and queues, created when missing.  0 done, 1 refused by the broker (see err), -1 the
+ * connection is lost.
  */
 #pragma once
 
@@ -14,13 +14,13 @@ struct declare_queue {
     const char *exchange, *routing_key; /* NULL: not bound */
     bool durable, auto_delete, quorum;
     int32_t expires_ms;  /* 0: never */
-    int32_t length_most; /* 0: any; else the oldest go */
+    int32_t length_most; /* 0: unlimited; otherwise the oldest are dropped */
 };
 
 int declare_queue(struct link *link, const struct declare_queue *queue, struct error *err);
 
-/* Asks for the deliveries of a queue on a channel that is not in use, and for the queue to be made;
- * LINK_TAKEN or LINK_REFUSED tells the end.  -1: the connection is lost. */
+/* Requests the deliveries of a queue on an unused channel, and the creation of the queue; the event
+ * LINK_TAKEN or LINK_REFUSED has the result.  -1: the connection is lost. */
 struct declare_source {
     struct declare_queue queue;
     const char *exchange_type;

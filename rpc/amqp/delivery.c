@@ -26,7 +26,7 @@ static void answer(struct delivery *delivery, const struct rpc_answer *answer, i
                                 envelope_unique_id(delivery->arena, means->clock)));
 }
 
-/* ---- putting aside ---- */
+/* ---- dead letters ---- */
 
 static void put_aside(struct delivery *delivery);
 
@@ -57,15 +57,14 @@ static void put_aside(struct delivery *delivery) {
     sender_put(delivery->means->sender, &message, aside_confirm, delivery);
 }
 
-/* A caller hears what is wrong; what nobody waits for an answer to is kept for somebody to look
- * at. */
+/* A caller gets the error; a message without a reply queue is kept for the operator. */
 static void refuse(struct delivery *delivery, int refusal, const struct error *why) {
     const struct rpc_answer failure = { .arena = delivery->arena, .failure = *why };
     const struct envelope *envelope = &delivery->envelope;
 
-    log_error(NULL, envelope->reply_queue ? "call refused" : "message put aside", "queue",
-              delivery->queue, "method", envelope->method, "version", envelope->version, "reason",
-              why->message, NULL);
+    log_error(NULL, envelope->reply_queue ? "call refused" : "message moved to dead letters",
+              "queue", delivery->queue, "method", envelope->method, "version", envelope->version,
+              "reason", why->message, NULL);
     if (envelope->reply_queue) {
         answer(delivery, &failure, refusal);
         inbox_finish(delivery);
@@ -77,19 +76,19 @@ static void refuse(struct delivery *delivery, int refusal, const struct error *w
 
 static void refuse_method(struct delivery *delivery, int refusal, struct error *err) {
     if (refusal == RPC_NO_METHOD)
-        error_set(err, ERROR_BAD_REQUEST, "there is no such method");
+        error_set(err, ERROR_BAD_REQUEST, "unknown method");
     else if (refusal == RPC_NO_VERSION)
-        error_set(err, ERROR_BAD_REQUEST, "this version of the method is not known");
+        error_set(err, ERROR_BAD_REQUEST, "unsupported version of the method");
     refuse(delivery, refusal, err);
 }
 
-/* ---- delivering ---- */
+/* ---- delivery ---- */
 
 static void deliver(struct delivery *delivery);
 
 static void again_confirm(void *arg, bool taken);
 
-/* To the end of its queue, so that others get its place in here. */
+/* To the end of its queue, so that other messages get its slot here. */
 static void send_again(struct delivery *delivery) {
     const struct send_message message = {
         .where = SEND_QUEUE,
@@ -124,7 +123,7 @@ static void end_pause(struct delivery *delivery) {
 }
 
 static void try_later(struct delivery *delivery, const struct error *err) {
-    log_warning(NULL, "message not handled, comes again", "queue", delivery->queue, "method",
+    log_warning(NULL, "message failed, redelivering", "queue", delivery->queue, "method",
                 delivery->envelope.method, "key", delivery->key, "error", err->message, NULL);
     if (delivery->attempts < ATTEMPTS_MOST)
         delivery->attempts++;
@@ -170,9 +169,9 @@ static void deliver(struct delivery *delivery) {
     }
 }
 
-/* ---- arriving ---- */
+/* ---- arrival ---- */
 
-/* Scoria's own namespace in a version that is known, or none. */
+/* Scoria's own namespace in a supported version, or none. */
 static int check_namespace(const struct envelope *envelope) {
     unsigned major, minor;
 

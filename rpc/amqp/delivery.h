@@ -13,6 +13,7 @@
 #include "rpc/amqp/event.h"
 #include "rpc/amqp/inbox.h"
 
-/* Reads it and hands it to the workers, or puts it aside. Takes body of `event` over. */
+/* Parses it and passes it to the workers, or to the dead letters.  Takes over the body of
+ * `event`. */
 void delivery_begin(struct delivery *delivery, struct link_event *event);
 void delivery_free(struct delivery *delivery);

@@ -18,8 +18,8 @@ struct inbox {
     int paused_most;
     int wake; /* eventfd */
 
-    /* Guards the rest; pools are called with it held, so that nothing is put into one that has
-     * ended. */
+    /* Guards the members below; held while pools are called, so that nothing is added to one after
+     * its end. */
     pthread_mutex_t lock;
     unsigned generation; /* of the connection; 0: none */
     unsigned generations;
@@ -151,7 +151,7 @@ bool inbox_handled(struct delivery *delivery) {
     handled = recent_has(&delivery->subscription->handled, id, 0);
     pthread_mutex_unlock(&inbox->lock);
     if (handled)
-        log_info(NULL, "message came twice, dropped", "queue", delivery->queue, "method",
+        log_info(NULL, "duplicate message dropped", "queue", delivery->queue, "method",
                  delivery->envelope.method, "id", id, NULL);
     return handled;
 }

@@ -1,6 +1,6 @@
 /*
- * The messages that have come in, between the receiver's thread, which takes and acknowledges them,
- * and the workers, which handle them.  Thread-safe.
+ * Received messages, between the receiver's thread, which receives and acknowledges them, and the
+ * workers, which handle them.  Thread-safe.
  */
 #pragma once
 
@@ -17,17 +17,17 @@ struct answers;
 struct inbox;
 struct sender;
 
-/* Every topic has workers of its own: one whose backend does not answer takes nobody else's. */
+/* Every topic has its own workers: an unresponsive backend does not occupy those of another. */
 struct subscription {
     struct subscription *next; /* the receiver's */
     char *topic;
     rpc_consumer *consumer;
     void *arg;
-    struct worker_pool *pool; /* of the inbox's lock; made for the first message */
+    struct worker_pool *pool; /* of the inbox's lock; created for the first message */
     struct recent handled;    /* ids of messages; of the inbox's lock */
 };
 
-/* What all deliveries of a receiver share. */
+/* Shared by all deliveries of a receiver. */
 struct delivery_means {
     struct inbox *inbox;
     struct answers *answers;
@@ -35,14 +35,14 @@ struct delivery_means {
     const struct clock *clock;
 };
 
-/* One message, until it is acknowledged or forgotten: see delivery.h. */
+/* One message, until it is acknowledged or dropped: see delivery.h. */
 struct delivery {
     LIST_ENTRY(delivery) all;
     STAILQ_ENTRY(delivery) done;
     const struct delivery_means *means;
     struct subscription *subscription;
     const char *queue;   /* the source's */
-    unsigned generation; /* of the connection that it came on */
+    unsigned generation; /* of its connection */
     unsigned channel;
     uint64_t tag;
     struct arena *arena;
@@ -53,43 +53,42 @@ struct delivery {
     size_t size;
     char content_type[64];
     int attempts;
-    const char *reason;                      /* of putting it aside */
-    void (*step)(struct delivery *delivery); /* what a worker does with it next */
+    const char *reason;                      /* for moving it to the dead letters */
+    void (*step)(struct delivery *delivery); /* the next step of a worker */
 };
 
-/* workers: of each topic; paused_most: deliveries that may wait for their pause at the same
- * time. */
+/* workers: of each topic; paused_most: deliveries that may pause at the same time. */
 struct inbox *inbox_new(unsigned workers, int paused_most);
 void inbox_free(struct inbox *inbox); /* when it is empty */
 
 /* ---- the receiver's side ---- */
 
-/* Readable when the receiver's thread has something to do. */
+/* Readable when there is work for the receiver's thread. */
 int inbox_fd(const struct inbox *inbox);
 void inbox_wake(struct inbox *inbox);
-void inbox_quiet(struct inbox *inbox); /* readable no more */
+void inbox_quiet(struct inbox *inbox); /* clears that state */
 
-/* Deliveries of the connection before are lost from here on. */
+/* Deliveries of the previous connection are lost from here on. */
 void inbox_connected(struct inbox *inbox, bool connected);
 void inbox_add(struct inbox *inbox, struct delivery *delivery);
-/* The next one that is done, out of every list; NULL: there is none. */
+/* The next finished one, removed from every list; NULL: there is none. */
 struct delivery *inbox_done(struct inbox *inbox, bool *ret_lost);
-/* Any one, out of the list of all; for the end. */
+/* Any one, removed from the list of all; for the end. */
 struct delivery *inbox_rest(struct inbox *inbox);
-/* From now on workers get nothing. */
+/* No further work for workers. */
 void inbox_drain(struct inbox *inbox);
 
 /* ---- the delivery's side ---- */
 
-/* Has a worker run delivery->step, after so many ms; not while it drains. */
+/* Runs delivery->step in a worker, after so many ms; not while draining. */
 void inbox_later(struct delivery *delivery, int64_t pause_ms);
-/* Is it of a connection that is gone? Then nothing needs to be done any more. */
+/* Is it of a lost connection?  Then it needs no further work. */
 bool inbox_lost(struct delivery *delivery);
 /* Was it handled already, and its acknowledgement or the sender's confirmation lost? */
 bool inbox_handled(struct delivery *delivery);
 void inbox_remember(struct delivery *delivery);
 /* The receiver acknowledges it (unless it is lost) and frees it. */
 void inbox_finish(struct delivery *delivery);
-/* May one more wait for its pause in here? (Those that wait keep the place of others.) */
+/* May another one pause here?  (Paused ones occupy slots.) */
 bool inbox_may_pause(struct inbox *inbox);
 void inbox_paused(struct inbox *inbox, int change);

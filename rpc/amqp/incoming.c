@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A message on its way in: method frame, header frame, body frames. */
+/* A partly received message: method frame, header frame, body frames. */
 struct content {
     struct link_event event;
     uint64_t expected;
@@ -74,7 +74,7 @@ static int take_body(struct incoming *incoming, struct content *content,
     return 0;
 }
 
-/* The broker has closed a channel: of a source, it is told to the owner. */
+/* The broker has closed a channel: that of a source is reported to the owner. */
 static int take_close(struct incoming *incoming, unsigned channel, const amqp_method_t *method,
                       struct link_event *event, struct error *err) {
     const amqp_channel_close_t *close = method->decoded;
@@ -92,7 +92,7 @@ static int take_close(struct incoming *incoming, unsigned channel, const amqp_me
     return 0;
 }
 
-/* The whole connection: 0 of no interest to the owner, -1 the end. */
+/* Frames of the connection: 0 handled here, -1 its end. */
 static int take_control(struct incoming *incoming, const amqp_method_t *method, struct error *err) {
     switch (method->id) {
     case AMQP_CONNECTION_BLOCKED_METHOD:
@@ -153,7 +153,7 @@ static int take_method(struct incoming *incoming, unsigned channel, const amqp_m
     }
 }
 
-/* Hands a message over once all of it is there. */
+/* Passes on a message once it is complete. */
 static void content_end(struct content *content, struct link_event *event) {
     if (!content->has_header || content->event.size < content->expected)
         return;

@@ -25,19 +25,19 @@ enum {
     ANSWER_MS = 15000,
     FRAME_MOST = 131072,
     IDLE_MOST_MS = 1000,
-    STEADY_MS = 10000 /* a connection that lived that long was a good one */
+    STEADY_MS = 10000 /* lifetime of a connection that resets the pause */
 };
 
 struct link {
     const struct link_settings *settings;
     amqp_connection_state_t connection; /* NULL: not open */
     struct incoming incoming;
-    unsigned failures; /* in a row */
+    unsigned failures; /* consecutive */
     int64_t opened_us;
     char where[300];
 
     pthread_mutex_t
-        lock; /* guards the rest: link_interrupt() must not meet another file's number */
+        lock; /* guards the members below: link_interrupt() must not meet a reused descriptor */
     int fd;
     bool interrupted;
 };
@@ -122,11 +122,11 @@ static int open_tls(struct link *link, amqp_socket_t **ret, struct error *err) {
     int status;
 
     if (!socket)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: TLS cannot be had", link->where);
+        return error_set(err, ERROR_UNAVAILABLE, "%s: cannot set up TLS", link->where);
     amqp_ssl_socket_set_verify_peer(socket, settings->verify);
     amqp_ssl_socket_set_verify_hostname(socket, settings->verify);
     if (amqp_ssl_socket_set_ssl_versions(socket, AMQP_TLSv1_2, AMQP_TLSvLATEST) != 0)
-        return error_set(err, ERROR_UNAVAILABLE, "%s: TLS 1.2 cannot be had", link->where);
+        return error_set(err, ERROR_UNAVAILABLE, "%s: cannot set up TLS 1.2", link->where);
     if (settings->verify && (status = amqp_ssl_socket_set_cacert(socket, ca_file)) != 0)
         return failure_library(link->where, status, "ssl_ca_file cannot be used", err);
     if (settings->cert_file &&
@@ -137,7 +137,7 @@ static int open_tls(struct link *link, amqp_socket_t **ret, struct error *err) {
     return 0;
 }
 
-/* A peer that is silent, or takes no bytes, for two heartbeats is gone. */
+/* A peer that is unresponsive, or reads nothing, for two heartbeats is lost. */
 static void limit_silence(const struct link *link) {
     int heartbeat_s = link->settings->heartbeat_s ? link->settings->heartbeat_s : 60;
     unsigned limit_ms = (unsigned)heartbeat_s * 2000;
@@ -255,7 +255,7 @@ void link_works(struct link *link) {
     link->failures = 0;
 }
 
-/* ---- what comes in ---- */
+/* ---- receiving ---- */
 
 int link_next(struct link *link, struct link_event *ret, struct error *err) {
     const struct timeval now = { .tv_sec = 0 };
@@ -285,7 +285,7 @@ int link_idle_ms(const struct link *link) {
     return heartbeat_ms > 0 && heartbeat_ms / 4 < IDLE_MOST_MS ? heartbeat_ms / 4 : IDLE_MOST_MS;
 }
 
-/* ---- what goes out ---- */
+/* ---- sending ---- */
 
 bool link_is_blocked(const struct link *link) {
     return link->incoming.blocked;

@@ -1,6 +1,6 @@
 /*
- * One connection to the broker: opened with TLS and login, its events, what is sent.  Everything
- * that waits has a time limit.
+ * One connection to the broker: opened with TLS and login, its events, its output.  All waits have
+ * timeouts.
  *
  * A link belongs to one thread; only link_interrupt() may be called by another.
  */
@@ -20,9 +20,8 @@ struct link_settings {
     const char *program;                        /* of the connection's name in the broker */
     const char *ca_file, *cert_file, *key_file; /* NULL: the system's; none */
     bool verify;
-    int heartbeat_s; /* 0: none */
-    int64_t retry_ms, retry_more_ms,
-        retry_most_ms; /* pauses: first, how much longer each, longest */
+    int heartbeat_s;                                /* 0: none */
+    int64_t retry_ms, retry_more_ms, retry_most_ms; /* pauses: first, growth, longest */
 };
 
 struct link;
@@ -35,27 +34,27 @@ int link_fd(const struct link *link);
 /* "host:port/vhost" of the last attempt. */
 const char *link_where(const struct link *link);
 
-/* Tries the hosts in turn, once each, shuffled; then both channels are open. */
+/* Tries the hosts once each, in random order; on success both channels are open. */
 int link_open(struct link *link, struct error *err);
-/* Before link_drop(): how long to wait after a failure.  Grows with each until link_works(), or a
+/* Before link_drop(): the pause after a failure.  Grows with each until link_works(), or a
  * connection that lived for a while. */
 int64_t link_pause_ms(struct link *link);
 struct backoff_limits link_pauses(const struct link_settings *settings);
 void link_works(struct link *link);
-/* In order; for one that has not failed. */
+/* Orderly; for one that has not failed. */
 void link_close(struct link *link);
-/* Without a word: the library reads beyond its memory when it goes on after bytes that were no
- * frame. */
+/* Without a farewell: the library reads beyond its memory when it continues after malformed
+ * frames. */
 void link_drop(struct link *link);
-/* Ends whatever the link's thread is sending or receiving, for good. */
+/* Aborts the link thread's I/O, for good. */
 void link_interrupt(struct link *link);
 
 /* The next event, without waiting; -1: the connection is lost. */
 int link_next(struct link *link, struct link_event *ret, struct error *err);
-/* Would a publish be taken at once?  Not while the broker says that it takes none (blocked). */
+/* Would a publish be accepted at once?  Not while the broker is blocked. */
 bool link_can_send(const struct link *link);
 bool link_is_blocked(const struct link *link);
-/* When next to call link_next() at the latest, for the sake of heartbeats. */
+/* The longest time until the next link_next(), because of heartbeats. */
 int link_idle_ms(const struct link *link);
 
 #define LINK_CONSUMER "scoria" /* of the deliveries of a channel */

@@ -11,7 +11,7 @@ struct monitor {
     void (*send)(void *arg, const struct envelope *called);
     void *arg;
 
-    pthread_mutex_t lock; /* guards the rest, and every call in the list */
+    pthread_mutex_t lock; /* guards the members below, and every call in the list */
     struct monitored_calls calls;
     bool ended;
 };
@@ -52,7 +52,7 @@ void monitor_leave(struct monitor *monitor, struct monitored *call) {
     pthread_mutex_unlock(&monitor->lock);
 }
 
-/* What was missed while nobody looked is not made up for. */
+/* Missed heartbeats are not made up for. */
 static void beat(const struct monitor *monitor, struct monitored *call, int64_t now_us) {
     if (call->next_us > now_us)
         return;

@@ -1,6 +1,6 @@
 /*
  * The options of the broker: oslo.messaging's names where the meaning is the same.  In a file of
- * their own, for programs that were built without the broker's library know them too.
+ * their own, because programs built without the broker's library know them, too.
  */
 #include "rpc/amqp/amqp.h"
 

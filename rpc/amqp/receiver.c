@@ -28,7 +28,7 @@ struct receiver {
     _Atomic bool draining, ending;
 };
 
-/* ---- what comes in ---- */
+/* ---- events ---- */
 
 static void deliver(struct receiver *receiver, const struct source *source,
                     struct link_event *event) {
@@ -58,14 +58,14 @@ static int receive_event(struct receiver *receiver, struct link_event *event, st
         link_works(receiver->link);
         return 0;
     case LINK_REFUSED:
-        /* What it has delivered comes again on a new connection. */
+        /* its deliveries are repeated on a new connection */
         if (source->state == SOURCE_OPEN)
             return error_set(err, ERROR_UNAVAILABLE, "%s: queue %s: %s", link_where(receiver->link),
                              source->queue, event->text);
         source_refused(source, &receiver->sources, receiver->link, event->text);
         return 0;
-    case LINK_CANCELLED: /* the queue was deleted, or its node went down */
-        return error_set(err, ERROR_UNAVAILABLE, "%s: queue %s was taken away",
+    case LINK_CANCELLED: /* the queue was deleted, or its node is down */
+        return error_set(err, ERROR_UNAVAILABLE, "%s: queue %s was deleted",
                          link_where(receiver->link), source->queue);
     default:
         return 0;
@@ -87,7 +87,7 @@ static int receive(struct receiver *receiver, struct error *err) {
     return result;
 }
 
-/* ---- acknowledging ---- */
+/* ---- acknowledgements ---- */
 
 static int acknowledge(struct receiver *receiver, struct error *err) {
     struct delivery *delivery;
@@ -111,8 +111,8 @@ static void connection_failed(struct receiver *receiver, const struct error *err
     link_drop(receiver->link);
     sources_close(&receiver->sources);
     receiver->retry_us = clock_monotonic_us() + pause_ms * 1000;
-    log_warning(NULL, "broker cannot be used, no messages are taken", "error", err->message,
-                "retry_ms", LOG_INT(pause_ms), NULL);
+    log_warning(NULL, "broker unavailable, receiving stopped", "error", err->message, "retry_ms",
+                LOG_INT(pause_ms), NULL);
 }
 
 static void wait_for_more(struct receiver *receiver, int timeout_ms) {
@@ -133,7 +133,7 @@ static int connect_now(struct receiver *receiver, struct error *err) {
     if (link_open(receiver->link, err) < 0)
         return -1;
     inbox_connected(receiver->means.inbox, true);
-    log_info(NULL, "connected to take messages", "broker", link_where(receiver->link), NULL);
+    log_info(NULL, "connected for receiving", "broker", link_where(receiver->link), NULL);
     return 0;
 }
 
@@ -151,7 +151,7 @@ static void receiver_step(struct receiver *receiver) {
     struct error err;
 
     if (!link_is_open(receiver->link)) {
-        acknowledge(receiver, &err); /* frees what is lost */
+        acknowledge(receiver, &err); /* frees lost ones */
         if (wait_us > 0)
             wait_for_more(receiver, (int)(wait_us / 1000) + 1);
         else if (receiver->draining)
@@ -239,7 +239,7 @@ void receiver_drain(struct receiver *receiver) {
     inbox_drain(receiver->means.inbox);
     answers_drain(receiver->means.answers);
     inbox_wake(receiver->means.inbox);
-    pools_do(receiver, worker_pool_close); /* all before the first one is waited for */
+    pools_do(receiver, worker_pool_close); /* all are told before the first one is awaited */
     pools_do(receiver, worker_pool_stop);
     answers_stop(receiver->means.answers);
 }

@@ -1,10 +1,10 @@
 /*
- * Takes messages from the broker on a connection and thread of its own and has workers handle
- * them, each topic its own; each is acknowledged when its work is done.
+ * Receives messages from the broker on a connection and thread of its own; workers of each topic
+ * handle them, and each is acknowledged when it is handled.
  *
- * For a topic T and a server S there are three queues, as oslo.messaging has them: T (any server
- * takes a message), T.S (this one), and one of T's fanout (every server).  All of them are made
- * when they are missing, after every reconnection.
+ * For a topic T and a server S there are three queues, as in oslo.messaging: T (received by any
+ * server), T.S (by this one), and one of T's fanout (by every server). Missing ones are created
+ * after every connect.
  */
 #pragma once
 
@@ -19,13 +19,14 @@ struct receiver_settings {
     unsigned workers; /* of each topic */
 };
 
-/* `sender` carries answers, and messages that are put aside. */
+/* `sender` sends responses and dead letters. */
 struct receiver *receiver_new(const struct receiver_settings *settings, struct sender *sender);
 /* Before receiver_start(). -1 ERROR_CONFLICT: the topic has a consumer. */
 int receiver_subscribe(struct receiver *receiver, const char *topic, rpc_consumer *consumer,
                        void *arg, struct error *err);
 void receiver_start(struct receiver *receiver);
-/* Takes no more messages, waits for the consumers that run. Then the sender is stopped. */
+/* Receives no more messages, waits for running consumers.  Then the sender is stopped. */
 void receiver_drain(struct receiver *receiver);
-/* Acknowledges what is done, ends the connection; the broker gives the rest to somebody else. */
+/* Acknowledges handled messages, closes the connection; the broker delivers the rest to other
+ * consumers. */
 void receiver_free(struct receiver *receiver);

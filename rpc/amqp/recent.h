@@ -1,5 +1,5 @@
 /*
- * The names that came last, of a fixed number, each for a while.  Not thread-safe.
+ * The most recent names, in a fixed number, each for a limited time.  Not thread-safe.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 enum { RECENT_MOST = 16, RECENT_NAME = 256 };
 
-/* Zero at first. Longer names are not kept, nor "". */
+/* Initially zero.  Longer names, and "", are not kept. */
 struct recent {
     struct {
         char name[RECENT_NAME];
@@ -17,6 +17,6 @@ struct recent {
     unsigned next;
 };
 
-/* Takes the place of the oldest. */
+/* Replaces the oldest. */
 void recent_put(struct recent *recent, const char *name, int64_t until_us);
 bool recent_has(const struct recent *recent, const char *name, int64_t now_us);

@@ -26,7 +26,7 @@ struct sender {
     char *declared[DECLARED_MOST]; /* queues */
     unsigned declared_count;
 
-    pthread_mutex_t lock; /* guards the rest */
+    pthread_mutex_t lock; /* guards the members below */
     bool stopping;
     int64_t stop_us; /* monotonic */
 };
@@ -76,7 +76,7 @@ static int exchange_ensure(struct sender *sender, struct error *err) {
     return 0;
 }
 
-/* A queue that is there with other arguments takes messages as well as ours would. */
+/* An existing queue with other arguments accepts messages as well. */
 static int queue_ensure(struct sender *sender, const struct declare_queue *queue,
                         struct error *err) {
     int result;
@@ -87,7 +87,8 @@ static int queue_ensure(struct sender *sender, const struct declare_queue *queue
     if (result < 0)
         return -1;
     if (result > 0)
-        log_warning(NULL, "queue has other arguments, used as it is", "error", err->message, NULL);
+        log_warning(NULL, "queue exists with other arguments, used unchanged", "error",
+                    err->message, NULL);
     remember_declared(sender, queue->name);
     return 0;
 }
@@ -155,8 +156,8 @@ static void came_back(struct sender *sender, const struct link_event *event) {
     if (!message)
         return;
     if (message->where == SEND_NOTIFICATION)
-        sender->declared_count = 0; /* somebody deleted the queue */
-    log_debug(NULL, "message came back", "routing_key", message->routing_key, "reason", event->text,
+        sender->declared_count = 0; /* the queue was deleted */
+    log_debug(NULL, "message returned", "routing_key", message->routing_key, "reason", event->text,
               NULL);
 }
 
@@ -187,14 +188,14 @@ static void connection_failed(struct sender *sender, const struct error *err) {
     window_take_back(sender->window);
     forget_declared(sender);
     sender->retry_us = clock_monotonic_us() + pause_ms * 1000;
-    log_warning(NULL, "broker cannot be used, messages wait", "error", err->message, "retry_ms",
+    log_warning(NULL, "broker unavailable, messages wait", "error", err->message, "retry_ms",
                 LOG_INT(pause_ms), NULL);
 }
 
 static int connect_now(struct sender *sender, struct error *err) {
     if (link_open(sender->link, err) < 0 || link_confirms(sender->link, err) < 0)
         return -1;
-    log_info(NULL, "connected to send messages", "broker", link_where(sender->link), NULL);
+    log_info(NULL, "connected for sending", "broker", link_where(sender->link), NULL);
     return 0;
 }
 
@@ -206,7 +207,7 @@ static void wait_for_more(struct sender *sender, int timeout_ms) {
     };
     eventfd_t ignored;
 
-    /* A broker that has told us to stop says so when it wants more. */
+    /* a blocked broker announces when it accepts messages again */
     if (wants_to_send && !link_can_send(sender->link))
         files[1].events |= link_is_blocked(sender->link) ? 0 : POLLOUT;
     if (poll(files, 2, timeout_ms) > 0 && files[0].revents)

@@ -10,7 +10,7 @@
 
 enum { SILENT_MS = 15000, QUEUES = 3 /* of a topic */ };
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
 static void source_add(struct sources *sources, struct subscription *subscription,
                        const char *exchange, const char *routing_key, const char *queue,
@@ -61,7 +61,7 @@ void sources_free(struct sources *sources) {
     }
 }
 
-/* ---- taking ---- */
+/* ---- deliveries ---- */
 
 static int source_take(struct source *source, const struct source_settings *settings,
                        struct link *link, struct error *err) {
@@ -89,7 +89,7 @@ static void source_look(struct source *source, int64_t now_us) {
     if (source->state != SOURCE_ASKED || source->late_us == 0 || now_us < source->late_us)
         return;
     source->late_us = 0;
-    log_warning(NULL, "broker does not answer for a queue", "queue", source->queue, NULL);
+    log_warning(NULL, "broker does not respond for a queue", "queue", source->queue, NULL);
 }
 
 int sources_take(struct sources *sources, struct link *link, struct error *err) {
@@ -121,7 +121,7 @@ void sources_close(struct sources *sources) {
     }
 }
 
-/* ---- what the broker says ---- */
+/* ---- events of the broker ---- */
 
 struct source *source_of(const struct sources *sources, unsigned channel) {
     struct source *source = sources->first;

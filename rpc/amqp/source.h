@@ -1,6 +1,5 @@
 /*
- * The queues that a receiver takes messages from, each on a channel of its own.  Of the receiver's
- * thread once it runs.
+ * The queues of a receiver, each on its own channel.  Used by the receiver's thread once it runs.
  */
 #pragma once
 
@@ -23,7 +22,7 @@ struct source {
     unsigned channel;
     enum { SOURCE_CLOSED, SOURCE_ASKED, SOURCE_OPEN } state;
     struct backoff backoff;
-    int64_t late_us; /* when to tell that the broker does not answer; 0: told */
+    int64_t late_us; /* when to log that the broker is unresponsive; 0: logged */
 };
 
 struct sources {
@@ -34,20 +33,20 @@ struct sources {
     bool cancelled;
 };
 
-/* The three queues of a topic: see receiver.h. -1: there are too many for one connection. */
+/* The three queues of a topic: see receiver.h.  -1: too many for one connection. */
 int sources_add(struct sources *sources, struct subscription *subscription, struct error *err);
 void sources_free(struct sources *sources);
 
-/* Asks for the deliveries of those that are closed and may be asked for again. */
+/* Requests deliveries for those that are closed and due. */
 int sources_take(struct sources *sources, struct link *link, struct error *err);
 /* No more deliveries. */
 int sources_cancel(struct sources *sources, struct link *link, struct error *err);
-/* The connection is gone. */
+/* The connection is lost. */
 void sources_close(struct sources *sources);
 
 /* NULL: none has this channel. */
 struct source *source_of(const struct sources *sources, unsigned channel);
 void source_opened(struct source *source);
-/* What the broker refuses is asked for again after a growing pause. */
+/* A refused source is requested again after a growing pause. */
 void source_refused(struct source *source, const struct sources *sources, const struct link *link,
                     const char *why);

@@ -29,7 +29,7 @@ static int parse_port(struct arena *arena, const char *text, size_t length, stru
     return 0;
 }
 
-/* Nothing of the text is repeated in an error: it may be a piece of a password. */
+/* Errors repeat nothing of the text: it may be a part of a password. */
 
 /* host, host:port, [address]:port */
 static int parse_address(struct arena *arena, const char *text, size_t length,
@@ -48,7 +48,7 @@ static int parse_address(struct arena *arena, const char *text, size_t length,
     if (!rest || rest == end)
         return 0;
     if (*rest != ':')
-        return error_set(err, ERROR_BAD_REQUEST, "there is no port behind the address");
+        return error_set(err, ERROR_BAD_REQUEST, "the address has no port");
     return parse_port(arena, rest + 1, (size_t)(end - rest - 1), host, err);
 }
 
@@ -86,12 +86,12 @@ static int parse_hosts(struct arena *arena, const char *text, size_t length, str
     return 0;
 }
 
-/* ?ssl=1 is all there is. */
+/* Only ?ssl=1 or ?ssl=0. */
 static int parse_query(const char *query, struct amqp_url *url, struct error *err) {
     if (!*query)
         return 0;
     if (strncmp(query, "ssl=", 4) != 0 || !json_boolean_word(query + 4, true, &url->ssl))
-        return error_set(err, ERROR_BAD_REQUEST, "behind ? stands neither ssl=1 nor ssl=0");
+        return error_set(err, ERROR_BAD_REQUEST, "the query is neither ssl=1 nor ssl=0");
     return 0;
 }
 

@@ -23,6 +23,6 @@ struct amqp_url {
     bool ssl;
 };
 
-/* `ssl`: TLS unless the URL says otherwise. -1: ERROR_BAD_REQUEST, without the password. */
+/* `ssl`: TLS unless the URL specifies otherwise.  -1: ERROR_BAD_REQUEST, without the password. */
 int amqp_url_parse(struct arena *arena, const char *text, bool ssl, struct amqp_url *ret,
                    struct error *err);

@@ -12,7 +12,7 @@ enum { BUCKETS = 1024 };
 
 struct outgoing {
     STAILQ_ENTRY(outgoing) next;
-    struct send_message message; /* its texts stand behind this struct */
+    struct send_message message; /* its texts follow this struct */
     bool returned;
     void (*confirm)(void *arg, bool taken);
     void *arg;
@@ -20,8 +20,8 @@ struct outgoing {
 
 STAILQ_HEAD(outgoings, outgoing);
 
-/* The messages of one key, oldest first.  A lane stands in `ready`, or its first message is given
- * out; a message without a key has a lane of its own. */
+/* The messages of one key, oldest first.  A lane is in `ready`, or its first message is in flight;
+ * a message without a key has its own lane. */
 struct lane {
     STAILQ_ENTRY(lane) ready;
     LIST_ENTRY(lane) bucket;
@@ -35,9 +35,9 @@ LIST_HEAD(bucket, lane);
 struct window {
     /* Of the sender's thread. */
     struct lane *given[WINDOW_MOST]; /* by tag */
-    uint64_t sent, settled;          /* tags up to which messages were given out, and confirmed */
+    uint64_t sent, settled;          /* tags up to which messages were sent, and confirmed */
 
-    pthread_mutex_t lock; /* guards the rest */
+    pthread_mutex_t lock; /* guards the members below */
     bool closed;
     struct lanes ready;
     struct bucket buckets[BUCKETS];
@@ -75,7 +75,7 @@ static void lane_free(struct lane *lane) {
     free(lane);
 }
 
-/* The first message of a lane that does not stand in `ready` is settled. */
+/* Confirms the first message of a lane that is not in `ready`. */
 static void lane_settle(struct window *window, struct lane *lane, bool taken,
                         struct outgoings *ended) {
     struct outgoing *first = STAILQ_FIRST(&lane->messages);
@@ -93,7 +93,7 @@ static void lane_settle(struct window *window, struct lane *lane, bool taken,
         STAILQ_INSERT_TAIL(&window->ready, lane, ready);
 }
 
-/* ---- what waits ---- */
+/* ---- waiting messages ---- */
 
 static const char *text_put(char **place, const char *text) {
     char *copy = *place;
@@ -157,7 +157,7 @@ bool window_is_empty(struct window *window) {
     return window->sent == window->settled && !window_has_ready(window);
 }
 
-/* ---- what is given out ---- */
+/* ---- messages in flight ---- */
 
 const struct send_message *window_next(struct window *window, uint64_t *ret_tag) {
     struct lane *lane;
@@ -201,7 +201,7 @@ static void window_settle(struct window *window, uint64_t tag, bool taken) {
     tell_ended(&ended, taken);
 }
 
-/* Tags may be confirmed out of order; `settled` follows as far as there is no gap. */
+/* Tags may be confirmed out of order; `settled` advances to the first gap. */
 void window_confirm(struct window *window, uint64_t tag, bool multiple, bool taken) {
     if (tag > window->sent || tag <= window->settled)
         return;
@@ -238,7 +238,7 @@ void window_take_back(struct window *window) {
     window->sent = window->settled = 0;
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and end ---- */
 
 struct window *window_new(void) {
     struct window *window = heap_new(sizeof *window);

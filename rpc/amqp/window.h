@@ -1,11 +1,11 @@
 /*
- * The messages of a sender: those that wait, and those that the broker has not confirmed yet.
+ * The messages of a sender: waiting, and sent but not confirmed yet.
  *
- * The messages of one key follow each other: the next is given out when the one before is
- * confirmed.  One that is not taken ends those behind it, too, so that their order stays when they
- * are given to send again.
+ * The messages of one key follow each other: the next is sent when the previous one is confirmed.
+ * One that is not accepted fails those after it, too, so that their order is kept when they are
+ * sent again.
  *
- * window_put() may be called by any thread, the rest by the sender's.  A message given out is valid
+ * window_put() may be called by any thread, the rest by the sender's.  A message in flight is valid
  * until it is confirmed or taken back.
  */
 #pragma once
@@ -14,13 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WINDOW_MOST = 4096 }; /* messages that are given out at the same time */
+enum { WINDOW_MOST = 4096 }; /* most messages in flight */
 
 enum send_where {
-    SEND_TOPIC,        /* the exchange of topics; somebody must have bound a queue */
-    SEND_NOTIFICATION, /* the same; the queue is made when it is missing */
-    SEND_QUEUE,        /* straight to a queue that must be there */
-    SEND_DEAD,         /* the queue of messages put aside, made when it is missing */
+    SEND_TOPIC,        /* the exchange of topics; a queue must be bound */
+    SEND_NOTIFICATION, /* the same; a missing queue is created */
+    SEND_QUEUE,        /* directly to an existing queue */
+    SEND_DEAD,         /* the queue of dead letters, created when missing */
 };
 
 struct send_message {
@@ -36,23 +36,23 @@ struct send_message {
 struct window;
 
 struct window *window_new(void);
-/* What is left was not taken, nor is what is put from now on. */
+/* Waiting and later messages are not accepted. */
 void window_close(struct window *window);
 void window_free(struct window *window);
 
-/* Copies the message. `confirm` is called exactly once, from any thread. */
+/* Copies the message.  `confirm` is called exactly once, from any thread. */
 void window_put(struct window *window, const struct send_message *message,
                 void (*confirm)(void *arg, bool taken), void *arg);
 
-/* Gives out the next message under the number by which it is confirmed: 1, 2, … since
- * window_take_back().  NULL: none is ready, or there is no room. */
+/* The next message to be sent, with the number of its confirmation: 1, 2, … since
+ * window_take_back(). NULL: none is ready, or the window is full. */
 const struct send_message *window_next(struct window *window, uint64_t *ret_tag);
 bool window_has_next(struct window *window);
-bool window_is_empty(struct window *window); /* nothing waits, and nothing is given out */
+bool window_is_empty(struct window *window); /* nothing waits, and nothing is in flight */
 
-/* The broker's word on one message, or on all up to it. */
+/* Confirmation by the broker of one message, or of all up to it. */
 void window_confirm(struct window *window, uint64_t tag, bool multiple, bool taken);
-/* It could not be delivered: its confirmation, which follows, does not count. NULL: no such one. */
+/* It was undeliverable: its confirmation, which follows, does not count.  NULL: no such one. */
 const struct send_message *window_returned(struct window *window, uint64_t tag);
-/* What is given out may or may not have arrived: it is given out again, before everything else. */
+/* Messages in flight may or may not have arrived: they are sent again, before all others. */
 void window_take_back(struct window *window);

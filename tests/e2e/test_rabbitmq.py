@@ -533,7 +533,7 @@ class Strange(BrokerCase):
                 count += 1
         self.assert_works()
         self.assert_soon(self.waiting, {"scoria.dead": count})
-        self.assertEqual(self.log("manager").count("message put aside"), count)
+        self.assertEqual(self.log("manager").count("message moved to dead letters"), count)
         self.assertLess(self.programs["manager"].memory_kib(), 100 * 1024)
         message = channel.basic_get("scoria.dead")
         self.assertEqual(message.headers["x-scoria-reason"], "the body is no JSON")
@@ -697,7 +697,7 @@ class Calls(BrokerCase):
         for unique_id in "aaab":
             self.call(unique_id)
         self.assertEqual(self.answers("b"), ["b"])
-        self.assert_soon(lambda: self.log("manager").count("message came twice"), 3)
+        self.assert_soon(lambda: self.log("manager").count("duplicate message dropped"), 3)
         for number in range(16):
             self.call(f"n{number}")
             self.answers(f"n{number}")

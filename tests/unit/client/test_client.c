@@ -112,7 +112,7 @@ START_TEST(what_is_not_the_peer_s_says_nothing_of_what_was_asked) {
 
     for (size_t i = 0; i < LENGTH(statuses); i++)
         for (size_t j = 0; j < LENGTH(bodies); j++) {
-            snprintf(what, sizeof(what), "what answered %d at %s/base/it", statuses[i],
+            snprintf(what, sizeof(what), "status %d at %s/base/it", statuses[i],
                      script_server_url(scene->server));
             assert_failure(scene, statuses[i], bodies[j], ERROR_UNAVAILABLE, what);
         }
@@ -133,7 +133,7 @@ START_TEST(not_now_is_no_refusal) {
 }
 END_TEST
 
-START_TEST(a_path_that_is_none_is_nothing_there_for_who_knows_that) {
+START_TEST(an_unrouted_path_is_not_found_where_the_caller_expects_that) {
     struct client_call call = { .method = "GET", .path = "/it" };
     struct scene *scene = scene_new();
 
@@ -238,7 +238,7 @@ END_TEST
 
 CHECK_MAIN("client", a_fault_is_an_error_with_its_kind_and_message,
            what_is_not_the_peer_s_says_nothing_of_what_was_asked, not_now_is_no_refusal,
-           a_path_that_is_none_is_nothing_there_for_who_knows_that,
+           an_unrouted_path_is_not_found_where_the_caller_expects_that,
            what_may_come_twice_is_sent_again, what_asks_for_another_try_is_sent_again,
            what_may_not_come_twice_is_sent_once, repetitions_have_an_end,
            a_peer_that_wants_more_time_than_there_is_is_not_waited_for,

@@ -171,7 +171,7 @@ START_TEST(what_the_service_itself_turns_away_is_a_refusal) {
 END_TEST
 
 /* A proxy's answers, and whatever else may stand behind an event that was passed on (X18). */
-START_TEST(an_answer_that_may_be_somebody_elses_is_unknown) {
+START_TEST(a_response_that_may_be_an_intermediarys_is_unknown) {
     static const struct {
         int status;
         const char *body;
@@ -714,9 +714,9 @@ END_TEST
 CHECK_MAIN("compute_events", the_catalog_leads_to_the_compute_service,
            an_accepted_event_is_one_request_in_the_right_form, our_event_is_found_among_others,
            what_the_service_itself_turns_away_is_a_refusal,
-           an_answer_that_may_be_somebody_elses_is_unknown, a_host_that_is_not_there_is_a_refusal,
-           a_host_without_an_agent_is_a_refusal, no_whole_answer_is_unknown,
-           a_plain_event_asks_for_no_more_than_it_needs,
+           a_response_that_may_be_an_intermediarys_is_unknown,
+           a_host_that_is_not_there_is_a_refusal, a_host_without_an_agent_is_a_refusal,
+           no_whole_answer_is_unknown, a_plain_event_asks_for_no_more_than_it_needs,
            a_service_that_promises_the_report_gets_the_event_at_that_version,
            the_range_is_remembered_for_a_while, versions_are_compared_as_numbers,
            a_range_that_cannot_be_read_sends_nothing,

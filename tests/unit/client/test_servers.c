@@ -118,7 +118,7 @@ START_TEST(what_nova_says_is_what_counts) {
 }
 END_TEST
 
-START_TEST(who_asks_says_who_he_is) {
+START_TEST(a_query_has_the_services_token) {
     autoscene struct scene scene;
     const struct script_request *request;
 
@@ -163,7 +163,7 @@ START_TEST(an_id_leads_nowhere_else) {
 }
 END_TEST
 
-START_TEST(without_an_endpoint_or_a_user_nobody_is_asked) {
+START_TEST(without_an_endpoint_and_a_user_no_service_is_queried) {
     struct servers *servers;
     struct config *config;
     struct error err;
@@ -176,6 +176,6 @@ START_TEST(without_an_endpoint_or_a_user_nobody_is_asked) {
 }
 END_TEST
 
-CHECK_MAIN("servers", what_nova_says_is_what_counts, who_asks_says_who_he_is,
+CHECK_MAIN("servers", what_nova_says_is_what_counts, a_query_has_the_services_token,
            a_service_that_is_not_there_says_nothing, an_id_leads_nowhere_else,
-           without_an_endpoint_or_a_user_nobody_is_asked)
+           without_an_endpoint_and_a_user_no_service_is_queried)

@@ -122,7 +122,7 @@ START_TEST(a_version_that_is_not_kept_any_more_is_said) {
 }
 END_TEST
 
-START_TEST(who_has_enough_or_fails_hears_no_more) {
+START_TEST(a_watch_ends_when_its_callback_stops_or_fails) {
     struct scene *scene = scene_new(4);
 
     scene->most = 1;
@@ -190,6 +190,7 @@ END_TEST
 CHECK_MAIN("client/watch", changes_are_told_and_the_version_follows,
            a_beginning_that_is_cut_off_is_begun_again,
            what_was_told_before_the_connection_broke_is_not_asked_again,
-           a_version_that_is_not_kept_any_more_is_said, who_has_enough_or_fails_hears_no_more,
+           a_version_that_is_not_kept_any_more_is_said,
+           a_watch_ends_when_its_callback_stops_or_fails,
            an_answer_that_makes_no_sense_is_a_failure, a_line_without_an_end_is_bounded,
            a_watch_ends_when_its_time_is_over)

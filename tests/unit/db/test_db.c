@@ -317,7 +317,7 @@ START_TEST(a_transaction_inside_another_stops_the_process) {
 END_TEST
 
 static int outbox_body(struct db_tx *tx, void *arg, struct error *err) {
-    db_tx_tells(tx, DB_OUTBOX);
+    db_tx_notifies(tx, DB_OUTBOX);
     return arg ? error_set(err, ERROR_CONFLICT, "no") : 0;
 }
 
@@ -346,7 +346,7 @@ END_TEST
 static int documents_body(struct db_tx *tx, void *arg, struct error *err) {
     (void)arg;
     (void)err;
-    db_tx_tells(tx, DB_DOCUMENTS);
+    db_tx_notifies(tx, DB_DOCUMENTS);
     return 0;
 }
 

@@ -401,7 +401,7 @@ START_TEST(replicas_that_are_there_are_found_by_their_pool) {
 END_TEST
 
 /* On either engine. */
-START_TEST(turns_that_nobody_waits_for_go) {
+START_TEST(turns_without_a_waiting_operation_are_deleted) {
     struct db *db = scratch_open(database_url(), true);
 
     sql_run(db, "INSERT INTO operations (id, volume_id, target_id, kind, phase, host, project_id, "
@@ -504,18 +504,16 @@ START_TEST(a_foreign_schema_version_is_an_error) {
 }
 END_TEST
 
-CHECK_MAIN("migrate", volumes_that_a_host_may_have_open_have_a_connection_after_an_upgrade,
-           a_database_that_cannot_be_opened_is_named_once, texts_are_in_the_order_of_their_numbers,
-           a_new_database_gets_every_text_once,
-           an_older_database_keeps_its_rows_and_gets_what_is_new,
-           documents_that_are_there_are_counted_in_bytes,
-           replicas_that_are_there_are_found_by_their_pool, turns_that_nobody_waits_for_go,
-           snapshots_that_are_there_are_promised_space,
-           a_migration_keeps_a_copy_of_the_database_before, a_new_database_has_no_copy,
-           without_room_for_a_copy_nothing_is_migrated,
-           a_database_that_was_opened_to_read_is_changed_by_nothing,
-           other_schemas_are_left_as_they_are_by_reading, a_newer_schema_is_refused_with_the_path,
-           a_text_that_fails_is_named_and_nothing_stays,
-           a_text_is_cut_at_the_ends_of_its_statements,
-           metadata_get_the_project_and_the_birth_of_what_they_are_of,
-           a_foreign_schema_version_is_an_error)
+CHECK_MAIN(
+    "migrate", volumes_that_a_host_may_have_open_have_a_connection_after_an_upgrade,
+    a_database_that_cannot_be_opened_is_named_once, texts_are_in_the_order_of_their_numbers,
+    a_new_database_gets_every_text_once, an_older_database_keeps_its_rows_and_gets_what_is_new,
+    documents_that_are_there_are_counted_in_bytes, replicas_that_are_there_are_found_by_their_pool,
+    turns_without_a_waiting_operation_are_deleted, snapshots_that_are_there_are_promised_space,
+    a_migration_keeps_a_copy_of_the_database_before, a_new_database_has_no_copy,
+    without_room_for_a_copy_nothing_is_migrated,
+    a_database_that_was_opened_to_read_is_changed_by_nothing,
+    other_schemas_are_left_as_they_are_by_reading, a_newer_schema_is_refused_with_the_path,
+    a_text_that_fails_is_named_and_nothing_stays, a_text_is_cut_at_the_ends_of_its_statements,
+    metadata_get_the_project_and_the_birth_of_what_they_are_of,
+    a_foreign_schema_version_is_an_error)

@@ -113,7 +113,7 @@ START_TEST(what_failed_is_looked_at_again) {
 END_TEST
 
 /* The test would hang. */
-START_TEST(a_bridge_ends_while_nobody_answers) {
+START_TEST(a_bridge_stops_while_no_server_responds) {
     struct scene scene;
 
     scene_new(&scene);
@@ -126,4 +126,4 @@ END_TEST
 
 CHECK_MAIN("bridge", what_is_there_and_what_is_told_is_looked_at,
            a_version_that_is_too_old_is_listed_anew, what_failed_is_looked_at_again,
-           a_bridge_ends_while_nobody_answers)
+           a_bridge_stops_while_no_server_responds)

@@ -74,7 +74,7 @@ START_TEST(what_is_called_for_while_it_is_taken_comes_again) {
 }
 END_TEST
 
-START_TEST(who_failed_pauses_and_others_go_on) {
+START_TEST(a_failed_item_pauses_while_others_are_processed) {
     struct queue *queue = queue_new(1, 4);
 
     queue_call(queue, 0, "a", "x");
@@ -108,7 +108,7 @@ static void *take_one(void *arg) {
     return (void *)(uintptr_t)queue_take(arg);
 }
 
-START_TEST(who_waits_is_woken_by_a_call_and_by_the_end) {
+START_TEST(a_waiting_worker_is_woken_by_a_new_item_and_at_shutdown) {
     struct queue *queue = queue_new(1, 1);
     pthread_t thread;
     void *got;
@@ -127,5 +127,6 @@ END_TEST
 
 CHECK_MAIN("queue", a_name_stands_there_once_and_in_its_order,
            many_of_one_namespace_keep_another_waiting_for_one,
-           what_is_called_for_while_it_is_taken_comes_again, who_failed_pauses_and_others_go_on,
-           a_call_ends_a_pause, who_waits_is_woken_by_a_call_and_by_the_end)
+           what_is_called_for_while_it_is_taken_comes_again,
+           a_failed_item_pauses_while_others_are_processed, a_call_ends_a_pause,
+           a_waiting_worker_is_woken_by_a_new_item_and_at_shutdown)

@@ -316,7 +316,7 @@ START_TEST(what_is_in_the_way_of_an_edit_is_told) {
 }
 END_TEST
 
-START_TEST(a_document_of_somebody_else_is_left_alone) {
+START_TEST(a_document_of_another_client_is_left_alone) {
     struct scene *scene = scene_new();
 
     answer(scene, "GET", OBJECT, 200, THING(HELD, ""));
@@ -419,7 +419,7 @@ START_TEST(what_is_asked_in_the_wrong_place_is_not_gone) {
 }
 END_TEST
 
-START_TEST(what_a_gateway_in_front_of_the_cluster_says_is_told_nobody) {
+START_TEST(a_gateways_response_is_not_reported_in_a_status) {
     static const struct script_rule rows[] = {
         { .status = 404, .body = "404 page not found" },
         { .status = 200, .body = "<html>" },
@@ -491,7 +491,7 @@ START_TEST(what_a_gateway_does_not_know_is_neither_lost_nor_made) {
 }
 END_TEST
 
-START_TEST(with_an_object_nothing_of_somebody_else_goes) {
+START_TEST(deleting_an_object_deletes_no_document_of_another_client) {
     struct scene *scene = scene_new();
 
     answer(scene, "GET", OBJECT, 200, THING(DELETED, ""));
@@ -511,11 +511,11 @@ CHECK_MAIN("sync", an_object_that_has_gone_is_nobodys,
            a_snapshot_that_was_lost_is_not_one_of_another_moment, what_agrees_is_not_written,
            a_new_generation_is_told_whatever_it_says, a_refused_edit_is_told_once_with_its_field,
            a_document_that_changed_meanwhile_is_no_refusal, what_is_in_the_way_of_an_edit_is_told,
-           a_document_of_somebody_else_is_left_alone, a_service_that_does_not_answer_is_no_refusal,
+           a_document_of_another_client_is_left_alone, a_service_that_does_not_answer_is_no_refusal,
            an_object_stays_until_its_document_has_gone, a_refused_deletion_is_told,
            what_is_published_no_longer_can_be_deleted, what_is_asked_in_the_wrong_place_is_not_gone,
-           with_an_object_nothing_of_somebody_else_goes,
+           deleting_an_object_deletes_no_document_of_another_client,
            what_a_gateway_does_not_know_is_neither_lost_nor_made,
-           what_a_gateway_in_front_of_the_cluster_says_is_told_nobody,
+           a_gateways_response_is_not_reported_in_a_status,
            what_was_made_stays_while_a_gateway_speaks_for_the_cluster,
            a_list_that_is_none_is_not_one_without_the_document)

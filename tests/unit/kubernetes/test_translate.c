@@ -165,7 +165,7 @@ START_TEST(what_is_told_is_seen_beside_what_more_there_is) {
             json_object_set(ours, "metadata", tree(arena, "{'labels':{},'annotations':{}}"));
             json_object_set(told, "metadata", tree(arena, "{'labels':{},'annotations':{}}"));
         }
-        ck_assert_msg(translate_is_told(ours, told) == pairs[i].is_told, "%s %s", pairs[i].ours,
+        ck_assert_msg(translate_is_sent(ours, told) == pairs[i].is_told, "%s %s", pairs[i].ours,
                       pairs[i].told);
     }
 }
@@ -236,7 +236,7 @@ static void *compare_objects(void *text) {
     struct error err;
     const json_t *tree = json_parse(arena, text, strlen(text), &err);
 
-    ck_assert(translate_is_told(tree, tree));
+    ck_assert(translate_is_sent(tree, tree));
     return NULL;
 }
 

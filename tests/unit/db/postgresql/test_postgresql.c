@@ -442,7 +442,7 @@ static int one_body(struct db_tx *tx, void *arg, struct error *err) {
     return db_query_int(tx, &number, err, "SELECT 1");
 }
 
-START_TEST(who_finds_no_free_connection_waits_and_is_refused) {
+START_TEST(without_a_free_connection_the_caller_waits_and_is_refused) {
     const struct db_settings settings = {
         .url = database_url(), .inline_writes = true, .pool_most = 1, .pool_wait_ms = 50
     };
@@ -500,7 +500,7 @@ START_TEST(other_processes_hear_of_messages_and_ends) {
     ck_assert_int_eq(db_transaction(teller, put_body, NULL, &err), 0);
     ck_assert(reaches(&outbox, before + 1));
     before = atomic_load(&ended);
-    db_tell(teller, DB_ENDED);
+    db_notify(teller, DB_ENDED);
     ck_assert(reaches(&ended, before + 1));
     before = atomic_load(&outbox);
     doom("");
@@ -767,7 +767,7 @@ int main(void) {
         marks_that_are_cleared_away_early_cost_nothing,
         a_session_that_rested_for_too_long_is_not_used,
         a_connection_lost_in_commit_leaves_one_effect,
-        who_finds_no_free_connection_waits_and_is_refused,
+        without_a_free_connection_the_caller_waits_and_is_refused,
         other_processes_hear_of_messages_and_ends,
         a_host_whose_clock_is_wrong_goes_by_the_databases,
         a_servers_clock_that_is_set_changes_nothing,

@@ -48,7 +48,7 @@ static int insert_body(struct db_tx *tx, void *arg, struct error *err) {
 
     if (db_run(tx, err, "INSERT INTO item (id, value) VALUES ($1, 'x')", DB_INT(job->id)) < 0)
         return -1;
-    db_tx_tells(tx, DB_OUTBOX);
+    db_tx_notifies(tx, DB_OUTBOX);
     return job->id == 5 ? error_set(err, ERROR_CONFLICT, "number five is refused") : (int)job->id;
 }
 

@@ -81,7 +81,7 @@ START_TEST(a_call_is_told_of_until_it_is_left) {
 }
 END_TEST
 
-START_TEST(who_has_not_asked_hears_nothing) {
+START_TEST(a_caller_without_a_request_for_heartbeats_gets_none) {
     autoarena struct arena *arena = arena_new();
     const struct envelope called = call_of(arena, "null"), brief = call_of(arena, "1");
     const struct envelope cast = { .method = "m", .beat_ms = 1000 };
@@ -123,5 +123,5 @@ START_TEST(each_has_its_own_interval_and_the_end_leaves_all) {
 END_TEST
 
 CHECK_MAIN("amqp_monitor", the_interval_is_half_of_what_the_caller_gives,
-           a_call_is_told_of_until_it_is_left, who_has_not_asked_hears_nothing,
+           a_call_is_told_of_until_it_is_left, a_caller_without_a_request_for_heartbeats_gets_none,
            each_has_its_own_interval_and_the_end_leaves_all)

@@ -512,7 +512,7 @@ END_TEST
 
 /* ---- the end ---- */
 
-START_TEST(the_end_gives_back_what_nobody_has_confirmed) {
+START_TEST(stopping_fails_unconfirmed_messages) {
     struct scene scene;
 
     scene_begin(&scene, 0);
@@ -573,5 +573,5 @@ CHECK_MAIN("sender", each_word_is_heard_in_pieces_of_any_size,
            a_word_that_comes_before_an_answer_is_heard,
            a_connection_that_ends_in_a_declaration_is_begun_anew,
            a_queue_of_another_kind_takes_messages, a_broker_that_falls_silent_is_left,
-           a_broker_that_is_blocked_is_waited_for, the_end_gives_back_what_nobody_has_confirmed,
+           a_broker_that_is_blocked_is_waited_for, stopping_fails_unconfirmed_messages,
            a_farewell_needs_no_sensible_answer)
