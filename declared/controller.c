@@ -35,7 +35,9 @@ int64_t controller_resync_s(const struct config *config) {
 
 /* ---- a database that fails ---- */
 
+/* Another server may answer next, which does not have the last changes. */
 static void hear_failure(struct controller *controller, const struct error *err) {
+    settled_clear(controller->settled);
     if (!controller->failing)
         log_warning(NULL, "declared volumes wait for the database", "error", err->message, NULL);
     controller->failing = true;
@@ -151,6 +153,8 @@ static int follow_changes(struct controller *controller, struct error *err) {
 
     if (work_read(controller->settings.db, &base, changes_body, &call, err) < 0)
         return -1;
+    if (call.changes.version < controller->seen) /* of a backup, or a server that was behind */
+        settled_clear(controller->settled);
     for (unsigned i = 0; i < call.changes.waiting_count; i++)
         retries_hurry(controller->retries, call.changes.waiting[i], controller_now_us(controller));
     for (unsigned i = 0; i < call.changes.count; i++)

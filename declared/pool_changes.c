@@ -18,7 +18,7 @@ struct pool {
     char node[REPLICA_POOL_NODE_MOST + 1], old_node[REPLICA_POOL_NODE_MOST + 1];
     uint32_t path, address; /* hashes */
     enum replica_pool_space space;
-    bool is_online, is_draining, takes_replicas;
+    bool is_up, is_online, is_draining, takes_replicas;
     bool is_gone, is_due;
     struct rate rate;
 };
@@ -54,6 +54,7 @@ static struct pool pool_of(const struct replica_pool *is) {
         .path = word_hash(is->path),
         .address = word_hash(is->address ? is->address : ""),
         .space = replica_pool_space(is),
+        .is_up = is->up, /* of any state: a node is silent when none of its pools is */
         .is_online = is->up && strcmp(is->state, REPLICA_POOL_ONLINE) == 0,
         .is_draining = is->draining,
         .takes_replicas = replica_pool_takes_replicas(is),
@@ -68,8 +69,8 @@ static struct pool pool_of(const struct replica_pool *is) {
 static bool is_same(const struct pool *one, const struct pool *other) {
     return strcmp(one->node, other->node) == 0 && one->path == other->path &&
            one->address == other->address && one->space == other->space &&
-           one->is_online == other->is_online && one->is_draining == other->is_draining &&
-           one->is_gone == other->is_gone;
+           one->is_up == other->is_up && one->is_online == other->is_online &&
+           one->is_draining == other->is_draining && one->is_gone == other->is_gone;
 }
 
 /* A pool that was known before: it stays due, with the node that it was of when it became so. */

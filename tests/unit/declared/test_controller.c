@@ -666,6 +666,74 @@ START_TEST(a_pool_that_flips_has_its_configs_evaluated_a_few_times) {
 }
 END_TEST
 
+static int publish_body(struct work *work, void *arg, struct error *err) {
+    (void)arg;
+    return edit(work, first_config, "{\"publish\":{\"nodeId\":\"host-h\"}}", err);
+}
+
+static int served_body(struct work *work, void *arg, struct error *err) {
+    (void)arg, (void)err;
+    say_served(work, first_config, -1, NULL);
+    return 0;
+}
+
+static bool first_is_available(struct bench *bench) {
+    char query[] = "SELECT COUNT(*) FROM documents WHERE name = 'first' AND status LIKE "
+                   "'%\"reason\":\"NodeSilent\"%' AND kind = 'CStorVolumeConfig'";
+
+    act(bench, number_body, query);
+    return number == 0;
+}
+
+START_TEST(a_node_that_stops_to_report_has_its_volumes_evaluated_though_its_pool_was_offline) {
+    struct bench *bench = bench_with_two(3600);
+
+    act(bench, set_pool_body, "UPDATE replica_pools SET state = 'Offline' WHERE name = 'pool-h'");
+    act(bench, publish_body, NULL);
+    tick(bench);
+    act(bench, served_body, NULL);
+    bench->steady_us += 6 * SECOND_US;
+    tick(bench);
+    ck_assert(first_is_available(bench));
+    act(bench, set_pool_body, "UPDATE replica_pools SET seen_at = 1 WHERE name = 'pool-h'");
+    bench->steady_us += 6 * SECOND_US;
+    tick(bench);
+    tick(bench);
+    ck_assert(!first_is_available(bench));
+    bench_free(bench);
+}
+END_TEST
+
+/* Its numbers may have been given to other changes since. */
+START_TEST(a_database_that_goes_back_has_all_configs_evaluated) {
+    struct bench *bench = bench_with_two(30);
+
+    act(bench, set_pool_body, "UPDATE document_versions SET version = version + 5");
+    tick(bench);
+    act(bench, set_pool_body, "UPDATE document_versions SET version = version - 5");
+    act(bench, break_unseen_body, NULL);
+    tick(bench);
+    bench->steady_us += 31 * SECOND_US;
+    tick(bench);
+    ck_assert(!redundancy(bench).first && !redundancy(bench).second);
+    bench_free(bench);
+}
+END_TEST
+
+START_TEST(a_database_that_has_failed_has_all_configs_evaluated) {
+    struct bench *bench = bench_with_two(30);
+
+    act(bench, set_pool_body, "ALTER TABLE document_versions RENAME TO away");
+    controller_tick(bench->controller);
+    act(bench, set_pool_body, "ALTER TABLE away RENAME TO document_versions");
+    act(bench, break_unseen_body, NULL);
+    bench->steady_us += 31 * SECOND_US;
+    tick(bench);
+    ck_assert(!redundancy(bench).first && !redundancy(bench).second);
+    bench_free(bench);
+}
+END_TEST
+
 /* ---- drained pools ---- */
 
 static int drain_body(struct work *work, void *arg, struct error *err) {
@@ -795,4 +863,7 @@ CHECK_MAIN("controller", what_was_declared_becomes_true_step_by_step,
            a_resync_skips_settled_configs_and_each_is_evaluated_now_and_then,
            a_pool_that_changes_has_its_own_configs_evaluated_and_no_others,
            a_pool_that_flips_has_its_configs_evaluated_a_few_times,
+           a_node_that_stops_to_report_has_its_volumes_evaluated_though_its_pool_was_offline,
+           a_database_that_goes_back_has_all_configs_evaluated,
+           a_database_that_has_failed_has_all_configs_evaluated,
            a_drain_begins_at_once_and_goes_on_as_soon_as_a_replica_is_copied)

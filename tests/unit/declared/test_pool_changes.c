@@ -102,6 +102,20 @@ START_TEST(a_pool_that_moves_names_both_nodes) {
 }
 END_TEST
 
+/* Volumes at its node depend on whether that reports at all. */
+START_TEST(an_offline_pool_that_stops_to_report_is_a_change) {
+    struct replica_pool pool = pool_called("a");
+    struct pool_changes *changes;
+
+    pool.state = "Offline";
+    changes = known(&pool, 1);
+    pool.up = false;
+    pool_changes_note(changes, &pool, 1);
+    ck_assert_uint_eq(take_all(changes, 0, true), 1);
+    pool_changes_free(changes);
+}
+END_TEST
+
 /* And one that is not dealt with yet is not lost. */
 START_TEST(a_pool_that_flips_is_dealt_with_a_few_times_and_no_other_waits) {
     struct replica_pool pools[] = { pool_called("a"), pool_called("b") };
@@ -150,6 +164,6 @@ END_TEST
 CHECK_MAIN("pool changes", each_fact_that_settled_configs_depend_on_is_a_change,
            what_no_settled_config_depends_on_is_no_change,
            pools_that_come_and_go_are_changes_of_their_own_alone,
-           a_pool_that_moves_names_both_nodes,
+           an_offline_pool_that_stops_to_report_is_a_change, a_pool_that_moves_names_both_nodes,
            a_pool_that_flips_is_dealt_with_a_few_times_and_no_other_waits,
            places_for_replicas_hurry_only_what_waits_and_not_all_the_time)
