@@ -4,25 +4,44 @@
 #include "api/agent_instance.h"
 #include "api/answer.h"
 #include "api/routes.h"
-#include "declared/replica_pool.h"
+#include "declared/pool_drain.h"
 
-/* Of one that is drained: how many replicas it still has. */
+/* How far one is that is drained. */
 struct shown_pool {
     struct replica_pool pool;
-    int64_t replicas;
+    struct pool_drain drain;
 };
 
 static void put_labels(struct request *request, const void *row) {
     out_value(&request->out, ((const struct shown_pool *)row)->pool.labels);
 }
 
-static void put_replicas(struct request *request, const void *row) {
-    const struct shown_pool *shown = row;
-
-    if (shown->pool.draining)
-        out_int(&request->out, shown->replicas);
+/* Null where it is not known, and of a pool that is not drained. */
+static void put_figure(struct request *request, const struct shown_pool *shown, int64_t figure) {
+    if (shown->pool.draining && figure >= 0)
+        out_int(&request->out, figure);
     else
         out_null(&request->out);
+}
+
+static void put_replicas(struct request *request, const void *row) {
+    put_figure(request, row, ((const struct shown_pool *)row)->drain.replicas);
+}
+
+static void put_left(struct request *request, const void *row) {
+    put_figure(request, row, ((const struct shown_pool *)row)->drain.left_bytes);
+}
+
+static void put_moved(struct request *request, const void *row) {
+    put_figure(request, row, ((const struct shown_pool *)row)->drain.moved_bytes);
+}
+
+static void put_rate(struct request *request, const void *row) {
+    put_figure(request, row, ((const struct shown_pool *)row)->drain.bytes_per_second);
+}
+
+static void put_remaining(struct request *request, const void *row) {
+    put_figure(request, row, ((const struct shown_pool *)row)->drain.remaining_s);
 }
 
 /* clang-format off */
@@ -37,6 +56,10 @@ static const struct shape_key keys[] = {
     POOL(read_only,   "read_only",   BOOL),
     POOL(draining,    "draining",    BOOL),
     SHAPE_BY(put_replicas, "replicas", INT, .flags = SHAPE_NULLABLE),
+    SHAPE_BY(put_left, "left_bytes", INT, .flags = SHAPE_NULLABLE),
+    SHAPE_BY(put_moved, "moved_bytes", INT, .flags = SHAPE_NULLABLE),
+    SHAPE_BY(put_rate, "bytes_per_second", INT, .flags = SHAPE_NULLABLE),
+    SHAPE_BY(put_remaining, "remaining_seconds", INT, .flags = SHAPE_NULLABLE),
     POOL(total_bytes, "total_bytes", INT),
     POOL(free_bytes,  "free_bytes",  INT),
     POOL(state,       "state",       TEXT),
@@ -51,8 +74,7 @@ static const struct shape shape = { "replica_pool", keys };
 static int show(struct request *request, const struct replica_pool *pool, struct shown_pool *ret,
                 struct error *err) {
     *ret = (struct shown_pool){ .pool = *pool };
-    return pool->draining ? replica_pool_replicas(&request->work, pool->id, &ret->replicas, err)
-                          : 0;
+    return pool->draining ? pool_drain_read(&request->work, pool, &ret->drain, err) : 0;
 }
 
 static int list_pools(struct request *request, struct error *err) {
@@ -163,9 +185,9 @@ static int drain_pool(struct request *request, struct error *err) {
     struct replica_pool pool;
 
     if (find(request, &pool, err) < 0 ||
-        replica_pool_drain(&request->work, &pool, body->draining, err) < 0)
+        pool_drain_set(&request->work, &pool, body->draining, err) < 0 ||
+        find(request, &pool, err) < 0)
         return -1;
-    pool.draining = body->draining;
     return answer_pool(request, &pool, err);
 }
 

@@ -80,13 +80,25 @@ int replica_pools_drain(const struct client *api, struct arena *arena, const cha
     return client_ask_for(api, arena, &call, "replica_pool", err) ? 0 : -1;
 }
 
-int64_t replica_pools_left(const struct client *api, struct arena *arena, const char *name,
-                           struct error *err) {
+static int64_t figure_of(const json_t *pool, const char *key) {
+    const json_t *value = json_object_get(pool, key);
+
+    return json_is_integer(value) ? json_integer_value(value) : -1;
+}
+
+int replica_pools_drained(const struct client *api, struct arena *arena, const char *name,
+                          struct remote_pool_drain *ret, struct error *err) {
     const struct client_call call = { .method = "GET", .path = place_of(arena, name) };
     const json_t *pool = client_ask_for(api, arena, &call, "replica_pool", err);
 
     if (!pool)
         return -1;
-    err->kind = ERROR_NONE;
-    return json_true_at(pool, "draining") ? json_int_at(pool, "replicas") : -1;
+    *ret = (struct remote_pool_drain){
+        .replicas = figure_of(pool, "replicas"),
+        .left_bytes = figure_of(pool, "left_bytes"),
+        .moved_bytes = figure_of(pool, "moved_bytes"),
+        .bytes_per_second = figure_of(pool, "bytes_per_second"),
+        .remaining_s = figure_of(pool, "remaining_seconds"),
+    };
+    return json_true_at(pool, "draining");
 }

@@ -22,13 +22,17 @@ int replica_pools_report(const struct client *api, struct arena *arena,
 /* All pools: their number, with the members for placement.  An API without pools: 0. -1. */
 int replica_pools_list(const struct client *api, struct arena *arena,
                        struct remote_replica_pool **ret, struct error *err);
-/* Was it ever registered?  1, 0, -1. */
 /* Its replicas are to be moved to other pools, or not. */
 int replica_pools_drain(const struct client *api, struct arena *arena, const char *name,
                         bool draining, struct error *err);
-/* Number of replicas on a draining pool; -1: it is not draining, or unknown (its kind is ERROR_NONE
- * in the first case). */
-int64_t replica_pools_left(const struct client *api, struct arena *arena, const char *name,
-                           struct error *err);
+/* Progress of a drain.  -1: unknown, or an older API does not have the figure. */
+struct remote_pool_drain {
+    int64_t replicas, left_bytes, moved_bytes, bytes_per_second, remaining_s;
+};
+
+/* 1: the progress is in *ret; 0: the pool is not draining; -1. */
+int replica_pools_drained(const struct client *api, struct arena *arena, const char *name,
+                          struct remote_pool_drain *ret, struct error *err);
+/* Was it ever registered?  1, 0, -1. */
 int replica_pools_knows(const struct client *api, struct arena *arena, const char *name,
                         struct error *err);

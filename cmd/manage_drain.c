@@ -6,33 +6,73 @@
 
 #include "client/replica_pools.h"
 #include "cmd/manage_talk.h"
+#include "common/cleanup.h"
 #include "common/clock.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
+
+#define MIB  (1 << 20)
+#define LINE 256
+
+static double mib(int64_t bytes) {
+    return (double)bytes / MIB;
+}
+
+/* ", 512.0 of 2048.0 MiB moved, 120.0 MiB/s, 13 s left"; nothing when it is not known. */
+static const char *progress_of(struct arena *arena, const struct remote_pool_drain *drain) {
+    int64_t all = drain->moved_bytes + drain->left_bytes;
+    const char *rate = "";
+
+    if (drain->replicas == 0 || drain->left_bytes < 0 || drain->moved_bytes < 0)
+        return "";
+    if (drain->bytes_per_second > 0 && drain->remaining_s >= 0)
+        rate = arena_format(arena, ", %.1f MiB/s, %" PRId64 " s left", mib(drain->bytes_per_second),
+                            drain->remaining_s);
+    return arena_format(arena, ", %.1f of %.1f MiB moved%s", mib(drain->moved_bytes), mib(all),
+                        rate);
+}
+
+static void print_progress(const char *pool, const struct remote_pool_drain *drain,
+                           char before[LINE]) {
+    autoarena struct arena *arena = arena_new();
+    char line[LINE];
+
+    snprintf(line, sizeof line, "%" PRId64 " replica%s left%s", drain->replicas,
+             drain->replicas == 1 ? "" : "s", progress_of(arena, drain));
+    if (strcmp(before, line) == 0)
+        return;
+    printf("pool %s is drained: %s\n", pool, line);
+    fflush(stdout);
+    memcpy(before, line, LINE);
+}
+
+static int read_drain(struct manage_talk *talk, const char *pool, struct remote_pool_drain *ret) {
+    autoarena struct arena *arena = arena_new();
+    int drained = replica_pools_drained(&talk->api, arena, pool, ret, &talk->err);
+
+    if (drained == 0)
+        return error_set(&talk->err, ERROR_CONFLICT, "pool %s is not drained any more", pool);
+    return drained;
+}
 
 /* Until it is empty, is drained no more, or the time is over. */
 static int wait_until_empty(struct manage_talk *talk, const char *pool) {
     int64_t until_us = talk->timeout_s ? clock_monotonic_us() + talk->timeout_s * SECOND_US : 0;
-    int64_t before = -1, left;
+    struct remote_pool_drain drain;
+    char before[LINE] = "";
 
     for (;;) {
-        left = replica_pools_left(&talk->api, talk->arena, pool, &talk->err);
-        if (left < 0 && talk->err.kind != ERROR_NONE)
+        if (read_drain(talk, pool, &drain) < 0)
             return -1;
-        if (left < 0)
-            return error_set(&talk->err, ERROR_CONFLICT, "pool %s is not drained any more", pool);
-        if (left != before)
-            printf("pool %s is drained: %" PRId64 " replica%s left\n", pool, left,
-                   left == 1 ? "" : "s");
-        fflush(stdout);
-        if (left == 0)
+        print_progress(pool, &drain, before);
+        if (drain.replicas == 0)
             return 0;
         if (until_us != 0 && clock_monotonic_us() >= until_us)
             return error_set(&talk->err, ERROR_UNAVAILABLE,
                              "timeout: pool %s has replicas and is drained further", pool);
-        before = left;
         nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
     }
 }

@@ -84,7 +84,8 @@ schema_texts = \
 	db/schema/0049_pool_drain.sql \
 	db/schema/0050_connections_before.sql \
 	db/schema/0051_documents_pool.sql \
-	db/schema/0052_pool_instance.sql
+	db/schema/0052_pool_instance.sql \
+	db/schema/0053_pool_drain_bytes.sql
 
 nodist_libscoria_a_SOURCES = db/schema.c
 BUILT_SOURCES += db/schema.c

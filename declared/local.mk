@@ -17,6 +17,7 @@ libscoria_a_SOURCES += \
 	declared/name.c declared/name.h \
 	declared/phases.c declared/phases.h \
 	declared/pool_changes.c declared/pool_changes.h \
+	declared/pool_drain.c declared/pool_drain.h \
 	declared/pool_list.c declared/pool_list.h \
 	declared/progress.c declared/progress.h \
 	declared/reconcile.c declared/reconcile.h declared/reconcile.private.h \
@@ -61,6 +62,7 @@ check_PROGRAMS += \
 	tests/unit/declared/test_document_quota \
 	tests/unit/declared/test_phases \
 	tests/unit/declared/test_pool_changes \
+	tests/unit/declared/test_pool_drain \
 	tests/unit/declared/test_progress \
 	tests/unit/declared/test_reconcile \
 	tests/unit/declared/test_reconcile_health \

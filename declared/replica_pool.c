@@ -1,6 +1,5 @@
 #include "declared/replica_pool.h"
 
-#include "declared/document_store.private.h"
 #include "declared/name.h"
 #include "ledger/query.h"
 #include "json/json.h"
@@ -11,7 +10,7 @@
 
 #define POOL_SELECT                                                                         \
     "SELECT name, node, path, labels, read_only, total_bytes, free_bytes, state, seen_at, " \
-    "created_at, address, up_since, draining, online_at FROM replica_pools"
+    "created_at, address, up_since, draining, online_at, drain_at, drain_bytes FROM replica_pools"
 
 static int read_pool(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
     struct arena *arena = work->arena;
@@ -35,6 +34,8 @@ static int read_pool(struct work *work, const struct db_rows *rows, void *item, 
         .silent_us = silent_us,
         .up = up,
         .draining = db_bool(rows, 12),
+        .drain_us = db_is_null(rows, 14) ? -1 : work->clock_us - db_int(rows, 14),
+        .drain_bytes = db_int(rows, 15),
         .offline_us = work->clock_us - online_at,
         .up_us = up && !db_is_null(rows, 11) ? work->clock_us - db_int(rows, 11) : 0,
     };
@@ -169,18 +170,6 @@ int replica_pool_report(struct work *work, const struct replica_pool *said,
         return -1;
     found = replica_pool_find(work, said->id, ret, err);
     return error_if_none(found, err, ERROR_INTERNAL, "Pool %s is not there.", said->id);
-}
-
-int replica_pool_drain(struct work *work, const struct replica_pool *pool, bool draining,
-                       struct error *err) {
-    int64_t version;
-
-    if (pool->draining == draining)
-        return 0;
-    if (db_change(work->tx, err, "UPDATE replica_pools SET draining = $2 WHERE name = $1",
-                  DB_TEXT(pool->id), DB_BOOL(draining)) < 0)
-        return -1;
-    return document_next_version(work, &version, err); /* the controller of documents acts on it */
 }
 
 int replica_pool_replicas(struct work *work, const char *name, int64_t *ret, struct error *err) {

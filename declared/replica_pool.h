@@ -20,7 +20,9 @@ struct replica_pool {
     const char *address;  /* host:port, where other nodes reach its replicas; NULL: nowhere */
     json_t *labels;
     bool read_only;
-    bool draining; /* its replicas are to go to others, and none comes */
+    bool draining;       /* its replicas are to go to others, and none comes */
+    int64_t drain_us;    /* for so long; -1: it is not, or that is not known */
+    int64_t drain_bytes; /* what its replicas took then */
     int64_t total_bytes, free_bytes;
     const char *state;  /* "Online", or what its node says */
     int64_t seen_at;    /* shown */
@@ -59,9 +61,6 @@ int replica_pool_is_silent(struct work *work, const char *node, struct error *er
  * pool of the node is up that another instance has reported.  NULL: the agent has no instance. */
 int replica_pool_check_instance(struct work *work, const char *node, const char *instance,
                                 struct error *err);
-/* Its replicas are to go to other pools, or stay. */
-int replica_pool_drain(struct work *work, const struct replica_pool *pool, bool draining,
-                       struct error *err);
 /* How many replicas it has, also those whose data are to go. */
 int replica_pool_replicas(struct work *work, const char *name, int64_t *ret, struct error *err);
 /* Nobody tells of it any more.  ERROR_CONFLICT while it has replicas. */

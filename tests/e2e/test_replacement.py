@@ -112,7 +112,8 @@ class Replacement(DeclaredCase):
         disk = self.published("first", ("pool-a", "pool-b", "pool-c"))
         self.declare("second", 2, pools=("pool-a", "pool-b"))  # which no node serves
         command = self.drain("pool-b")
-        self.assertEqual(command.stdout.readline(), "pool pool-b is drained: 2 replicas left\n")
+        self.assertRegex(command.stdout.readline(),
+                         r"^pool pool-b is drained: 2 replicas left, \d+\.\d of \d+\.\d MiB moved")
         self.write_until(disk, lambda: self.replacement("first") or self.replacement("second"),
                          "a replacement")
         command.send_signal(signal.SIGINT)  # the service does it all the same

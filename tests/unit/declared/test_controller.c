@@ -1,6 +1,7 @@
 #include "declared/controller.h"
 
 #include "common/log.h"
+#include "declared/pool_drain.h"
 #include "tests/lib/declared.h"
 
 #include <unistd.h>
@@ -740,7 +741,7 @@ static int drain_body(struct work *work, void *arg, struct error *err) {
     struct replica_pool pool;
 
     ck_assert_int_eq(replica_pool_find(work, arg, &pool, err), 1);
-    return replica_pool_drain(work, &pool, true, err);
+    return pool_drain_set(work, &pool, true, err);
 }
 
 static int turn_free_body(struct work *work, void *arg, struct error *err) {

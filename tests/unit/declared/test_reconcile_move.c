@@ -1,6 +1,7 @@
 /*
  * Replicas whose pools stay offline, or are drained.
  */
+#include "declared/pool_drain.h"
 #include "declared/replica_move.h"
 #include "tests/lib/declared.h"
 
@@ -224,7 +225,7 @@ static void drain(struct work *work, const char *name, bool draining) {
     struct replica_pool pool;
 
     ck_assert_int_eq(replica_pool_find(work, name, &pool, &err), 1);
-    ck_assert_int_eq(replica_pool_drain(work, &pool, draining, &err), 0);
+    ck_assert_int_eq(pool_drain_set(work, &pool, draining, &err), 0);
 }
 
 WORK_TEST(a_drained_pool_is_emptied_and_takes_no_replica) {
