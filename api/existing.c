@@ -124,7 +124,7 @@ static int unmanage_volume(struct request *request, struct error *err) {
 /* ---- list ---- */
 
 struct manageable {
-    const char *source_name, *why_not;
+    const char *source_name, *refusal;
     const char *id;              /* of what has it already */
     const char *of_id, *of_name; /* of a snapshot: what it is of, where that is known */
     int64_t size_gb;
@@ -159,7 +159,7 @@ static void put_source_reference(struct request *request, const void *row) {
     SHAPE(struct manageable, safe, "safe_to_manage", BOOL)
 
 #define MANAGEABLE_DETAILS \
-    SHAPE(struct manageable, why_not, "reason_not_safe", TEXT, .flags = SHAPE_NULLABLE), \
+    SHAPE(struct manageable, refusal, "reason_not_safe", TEXT, .flags = SHAPE_NULLABLE), \
     SHAPE(struct manageable, id,      "cinder_id",       TEXT, .flags = SHAPE_NULLABLE), \
     { SHAPE_KEY("extra_info", NULL) }
 #define SNAPSHOT_KEYS \
@@ -265,7 +265,7 @@ static int list_snapshots(struct request *request, struct error *err) {
 static struct manageable manageable_of(const json_t *item) {
     return (struct manageable){
         .source_name = json_string_value(json_object_get(item, "name")),
-        .why_not = json_string_value(json_object_get(item, "why_not")),
+        .refusal = json_string_value(json_object_get(item, "refusal")),
         .id = json_string_value(json_object_get(item, "id")),
         .of_id = json_string_value(json_object_get(item, "of_id")),
         .of_name = json_string_value(json_object_get(item, "of_name")),

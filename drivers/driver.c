@@ -27,7 +27,7 @@ const struct driver_feature_row driver_features[] = {
     { .name = NULL },
 };
 
-/* What every backend has. */
+/* The options of every backend. */
 static const struct option backend_options[] = {
     { .section = OPTION_BACKEND,
       .key = "volume_driver",
@@ -53,22 +53,22 @@ static const struct option backend_options[] = {
       .type = OPTION_FLOAT,
       .min = 1,
       .max = 1000000,
-      .help = "Volumes that take room only as they are written may promise this many times the "
-              "room there is. Unset: as in [DEFAULT]." },
+      .help = "Limit of the total size of sparse volumes, as a multiple of the capacity. "
+              "Unset: as in [DEFAULT]." },
     { .section = OPTION_BACKEND,
       .key = "reserved_percentage",
       .type = OPTION_INT,
       .fallback = "0",
       .min = 0,
       .max = 100,
-      .help = "Part of the whole room that new volumes and growth leave free." },
+      .help = "Percentage of the total capacity that new volumes and growth leave free." },
     { .section = OPTION_BACKEND,
       .key = "report_discard_supported",
       .type = OPTION_BOOL,
       .fallback = "false",
       .help =
-          "Tell whoever connects a volume that its disk may be trimmed: connection_info has discard then, and "
-          "Nova gives the disk discard=unmap, without which a guest gives no room back." },
+          "Report that the disk of a connected volume may be trimmed: connection_info has discard then, and "
+          "Nova gives the disk discard=unmap, without which a guest's discards free no space." },
     OPTIONS_END
 };
 
@@ -92,7 +92,7 @@ size_t driver_add_options(const struct option **tables, size_t count, size_t mos
     return count;
 }
 
-/* What configurations written for cinder say. */
+/* Class paths in configurations written for cinder. */
 static const struct {
     const char *path;
     const struct driver *driver;

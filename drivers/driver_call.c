@@ -22,8 +22,8 @@ int driver_fence_take_long(const struct driver_fence *fence, int64_t bytes,
     return error_set(err, ERROR_BUSY, "This is work for the workers that move data.");
 }
 
-int driver_progress_tell(const struct driver_progress *progress, int64_t done_bytes,
-                         int64_t all_bytes, struct error *err) {
+int driver_progress_report(const struct driver_progress *progress, int64_t done_bytes,
+                           int64_t all_bytes, struct error *err) {
     if (!progress || progress->tell(progress, done_bytes, all_bytes))
         return 0;
     return error_set(err, ERROR_CONFLICT, "The operation was cancelled.");

@@ -1,29 +1,30 @@
 /*
- * What a backend tells of its pools: their room, and what volumes there can or cannot have, which
- * decides where a volume is placed and what may be asked of it.
+ * The report of a backend's pools: their capacity, and features that volumes there can or cannot
+ * have.  It decides the placement of volumes and the operations on them.
  */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
 
-/* In a pool's capabilities: may a snapshot below a guest be left to the guest's host?  Where it is
- * not said nobody knows. */
+/* A capability of pools: is a snapshot below a guest made by the guest's host?  Missing:
+ * unknown. */
 #define POOL_SNAPSHOT_OVERLAYS "snapshot_overlays"
-/* And is the end of a connection the backend's business, too (disconnect)?  Then a volume is
- * connected to one host at a time, */
+/* Does the backend track connections (disconnect)?  Then a volume is connected to one host at a
+ * time, */
 #define POOL_ENDS_CONNECTIONS "ends_connections"
-/* but where this is said to that of one instance and to those that it moves to. */
+/* or, with this capability, to the hosts of one instance and its migration. */
 #define POOL_MOVES_INSTANCES "moves_instances"
-/* What a guest discards goes nowhere: a volume gives back room while nobody is connected alone. */
+/* Discards of guests do not reach the storage: space of a volume is reclaimed while it is
+ * detached. */
 #define POOL_KEEPS_DISCARDS "keeps_discards"
-/* A number of GiB: no volume can be larger.  Where it is not said the room alone decides. */
+/* The largest volume in GiB.  Missing: only the capacity limits it. */
 #define POOL_LARGEST_GB "largest_volume_gb"
-/* A list: keys of extra specs that are the driver's own.  A type with one of them is for such pools
- * alone, whatever the value. */
+/* A list: extra specs of the driver itself.  A type with one of them is only for such pools,
+ * whatever its value. */
 #define POOL_EXTRA_SPECS "extra_specs"
 
-/* Those there are. */
+/* The known ones. */
 #define DRIVER_SPEC_POLICY   "cstorVolumePolicy"
 #define DRIVER_SPEC_REPLICAS "replicaCount"
 
@@ -31,5 +32,5 @@ struct driver_pool {
     const char *name;
     double total_gb, free_gb; /* < 0: unknown */
     bool infinite;
-    json_t *capabilities; /* more keys for the pool report; owned by the caller afterwards */
+    json_t *capabilities; /* more keys of the pool report; owned by the caller afterwards */
 };

@@ -34,7 +34,7 @@ static const struct option own_options[] = {
 
 static const struct option *const fault_options[] = { own_options, NULL };
 
-/* ---- what every storage has (the rest: fault_optional.c) ---- */
+/* ---- functions of every storage (the rest: fault_optional.c) ---- */
 
 static int fault_get_pools(void *handle, struct arena *arena, struct driver_pool **ret,
                            struct error *err) {
@@ -201,7 +201,7 @@ const struct driver fault_driver = {
     .create_snapshot = fault_create_snapshot,
     .delete_snapshot = fault_delete_snapshot,
     .prepare_assist = fault_prepare_assist,
-    .settle_assist = fault_settle_assist,
+    .complete_assist = fault_complete_assist,
     .list_snapshots = fault_list_snapshots,
     .clone_volume = fault_clone_volume,
     .clone_snapshot = fault_clone_snapshot,
@@ -218,7 +218,7 @@ const struct driver fault_driver = {
     .reclaim_volume = fault_reclaim_volume,
 };
 
-/* What the next driver has not, the filter before it has not. */
+/* The filter has exactly the optional functions of the next driver. */
 #define DESCRIBE(call)        \
     do {                      \
         if (!next->call)      \
@@ -238,7 +238,7 @@ void fault_describe(const struct driver *next, struct driver *ret) {
     DESCRIBE(create_snapshot);
     DESCRIBE(delete_snapshot);
     DESCRIBE(prepare_assist);
-    DESCRIBE(settle_assist);
+    DESCRIBE(complete_assist);
     DESCRIBE(list_snapshots);
     DESCRIBE(clone_volume);
     DESCRIBE(clone_snapshot);

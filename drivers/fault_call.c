@@ -28,7 +28,7 @@ int fault_before(struct fault *fault, const char *call, const struct driver_volu
     if (decision.action == FAULT_CRASH_BEFORE)
         atomic_store(&fault->crashed, true);
     if (decision.action == FAULT_BEFORE || decision.action == FAULT_CRASH_BEFORE)
-        return error_set(err, ERROR_BACKEND, "A fault was put before %s.", call);
+        return error_set(err, ERROR_BACKEND, "Injected fault before %s.", call);
     return 0;
 }
 
@@ -37,6 +37,6 @@ int fault_after(struct fault *fault, const char *call, enum fault_action action,
     if (action == FAULT_CRASH_AFTER)
         atomic_store(&fault->crashed, true);
     if (result >= 0 && (action == FAULT_AFTER || action == FAULT_CRASH_AFTER))
-        return error_set(err, ERROR_BACKEND, "A fault was put behind %s.", call);
+        return error_set(err, ERROR_BACKEND, "Injected fault after %s.", call);
     return result;
 }

@@ -1,5 +1,5 @@
 /*
- * What the filter does around a call of the driver behind it.
+ * The filter around a call of the next driver.
  */
 #pragma once
 
@@ -13,19 +13,19 @@ struct fault {
     fault_decide *decide;
     void *decide_arg;
     atomic_bool crashed;
-    struct fault_plan plan; /* decides when nobody else does */
+    struct fault_plan plan; /* used when the owner gives no decision function */
 };
 
-/* 0 with what is to happen behind the call, or -1: the driver is not called. */
+/* 0 with the action after the call, or -1: the driver is not called. */
 int fault_before(struct fault *fault, const char *call, const struct driver_volume *volume,
                  enum fault_action *ret_action, struct error *err);
 
-/* What the caller is told of the driver's result. */
+/* The result of the driver as reported to the caller. */
 int fault_after(struct fault *fault, const char *call, enum fault_action action, int result,
                 struct error *err);
 
-/* A call of a function whose outputs need no list: what it returns, or -1 and `err`.  What it
- * gives is the caller's only when it has succeeded in the caller's eyes. */
+/* A call of a function whose outputs need no list: returns its result, or -1 and `err`. Outputs are
+ * passed on only with a reported success. */
 #define PASS_ON(handle, call, volume, ...)                                              \
     __extension__({                                                                     \
         struct fault *fault_ = handle;                                                  \
@@ -45,7 +45,7 @@ int fault_after(struct fault *fault, const char *call, enum fault_action action,
          ? PASS_ON(handle, call, volume, __VA_ARGS__) \
          : error_set(err, ERROR_BAD_REQUEST, "The driver behind the filter cannot do %s.", #call))
 
-/* Of functions that not every driver has (fault_optional.c). */
+/* Optional functions (fault_optional.c). */
 enum driver_outcome fault_create_snapshot(void *handle, struct arena *arena,
                                           const struct driver_volume *volume,
                                           const struct driver_snapshot *snapshot,
@@ -59,9 +59,9 @@ enum driver_outcome fault_delete_snapshot(void *handle, struct arena *arena,
 int fault_prepare_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
                          const struct driver_snapshot *snapshot, bool deletes,
                          struct driver_assist *ret, struct error *err);
-int fault_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
-                        const struct driver_snapshot *snapshot, bool deletes, enum driver_told told,
-                        struct driver_created *ret, struct error *err);
+int fault_complete_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_snapshot *snapshot, bool deletes,
+                          enum driver_reported told, struct driver_created *ret, struct error *err);
 int fault_list_snapshots(void *handle, struct arena *arena,
                          void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                          struct error *err);

@@ -1,5 +1,5 @@
 /*
- * The filter around functions that not every storage has.
+ * The filter around optional functions.
  */
 #include "drivers/fault_call.private.h"
 
@@ -38,11 +38,12 @@ int fault_prepare_assist(void *handle, struct arena *arena, const struct driver_
     return result;
 }
 
-int fault_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
-                        const struct driver_snapshot *snapshot, bool deletes, enum driver_told told,
-                        struct driver_created *ret, struct error *err) {
+int fault_complete_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                          const struct driver_snapshot *snapshot, bool deletes,
+                          enum driver_reported told, struct driver_created *ret,
+                          struct error *err) {
     struct driver_created created = { 0 };
-    int result = PASS_ON_OPTIONAL(handle, settle_assist, volume, volume, snapshot, deletes, told,
+    int result = PASS_ON_OPTIONAL(handle, complete_assist, volume, volume, snapshot, deletes, told,
                                   &created, err);
 
     if (result > 0)

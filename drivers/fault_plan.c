@@ -22,7 +22,7 @@ static const char *const call_names[] = {
     "create_snapshot",
     "delete_snapshot",
     "prepare_assist",
-    "settle_assist",
+    "complete_assist",
     "list_snapshots",
     "clone_volume",
     "clone_snapshot",
@@ -93,8 +93,7 @@ int fault_parse_rule(const char *text, struct fault_rule *ret, struct error *err
     return 0;
 }
 
-/* The n-th number of the seed's sequence, 0 to 1 (splitmix64): no lock, and a run can be repeated.
- */
+/* Number n of the seed's sequence, 0 to 1 (splitmix64): without a lock, and repeatable. */
 static double draw(struct fault_plan *plan) {
     uint64_t z = plan->seed + (atomic_fetch_add(&plan->drawn, 1) + 1) * 0x9e3779b97f4a7c15u;
 

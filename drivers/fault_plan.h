@@ -1,6 +1,5 @@
 /*
- * What goes wrong with which call of a driver: decided by a test, or by the plan of a
- * configuration.
+ * The faults of a driver's calls: decided by a test, or by the plan of a configuration.
  */
 #pragma once
 
@@ -14,7 +13,7 @@ enum fault_action {
     FAULT_AFTER,        /* done, and reported as failed */
     FAULT_CRASH_BEFORE, /* as FAULT_BEFORE, and every later call fails, too */
     FAULT_CRASH_AFTER,
-    FAULT_BUSY, /* what the call needs is in use, nothing is done */
+    FAULT_BUSY, /* an object of the call is in use, nothing is done */
     FAULT_LONG, /* the call moves much data */
 };
 
@@ -23,8 +22,8 @@ struct fault_decision {
     int64_t delay_ms; /* before the call */
 };
 
-/* Asked once for each call; `call` is the name of the member of struct driver, `volume_id` NULL for
- * calls that are about no volume. */
+/* Called once for each call; `call` is the name of the member of struct driver, `volume_id` NULL
+ * for calls without a volume. */
 typedef struct fault_decision fault_decide(void *arg, const char *call, const char *volume_id);
 
 /* A plan as in fault_plan, one item: "call:action:probability[:milliseconds]". */
@@ -37,7 +36,7 @@ struct fault_rule {
 int fault_parse_rule(const char *text, struct fault_rule *ret, struct error *err);
 
 struct fault_plan {
-    atomic_uint_fast64_t drawn; /* random numbers so far */
+    atomic_uint_fast64_t drawn; /* count of random numbers drawn */
     uint64_t seed;
     size_t rule_count;
     struct fault_rule rules[16];

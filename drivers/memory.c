@@ -109,23 +109,23 @@ void memory_take_out_snapshot(struct memory *memory, const char *name_id) {
     take_out(memory, name_id, MEMORY_SNAPSHOT);
 }
 
-void memory_take_out_foreign(struct memory *memory, const char *name) {
+void memory_remove_foreign(struct memory *memory, const char *name) {
     take_out(memory, name, MEMORY_FOREIGN);
 }
 
-struct memory_volume *memory_find_asked(const struct memory *memory, const char *name_id) {
-    return find(memory, name_id, MEMORY_ASKED);
+struct memory_volume *memory_find_request(const struct memory *memory, const char *name_id) {
+    return find(memory, name_id, MEMORY_REQUEST);
 }
 
-void memory_take_out_asked(struct memory *memory, const char *name_id) {
-    take_out(memory, name_id, MEMORY_ASKED);
+void memory_remove_request(struct memory *memory, const char *name_id) {
+    take_out(memory, name_id, MEMORY_REQUEST);
 }
 
 /* The last request counts. */
-void memory_add_asked(struct memory *memory, const char *name_id, const char *volume,
-                      bool deletes) {
-    memory_take_out_asked(memory, name_id);
-    add(memory, name_id, volume, MEMORY_ASKED, 0)->deletes = deletes;
+void memory_add_request(struct memory *memory, const char *name_id, const char *volume,
+                        bool deletes) {
+    memory_remove_request(memory, name_id);
+    add(memory, name_id, volume, MEMORY_REQUEST, 0)->deletes = deletes;
 }
 
 struct visit {
@@ -163,7 +163,7 @@ static void compare_first(const void *node, VISIT order, void *arg) {
         search->found = volume;
 }
 
-/* As who has it open finds it: also under the name that it was made with. */
+/* By the present name, or by the name that it was made with. */
 static struct memory_volume *find_object(const struct memory *memory, const char *name_id) {
     struct search search = { name_id, memory_find(memory, name_id) };
 
@@ -220,7 +220,7 @@ bool memory_take(void *handle, const char *name) {
 
     if (!memory_find_foreign(memory, name))
         return false;
-    memory_take_out_foreign(memory, name);
+    memory_remove_foreign(memory, name);
     return true;
 }
 
@@ -308,7 +308,7 @@ bool memory_assist(void *handle, const char *name_id) {
     const struct memory_volume *asked, *volume;
     HOLD(memory);
 
-    asked = memory_find_asked(memory, name_id);
+    asked = memory_find_request(memory, name_id);
     volume = asked ? find_object(memory, asked->made_as) : NULL;
     if (!volume)
         return false;
@@ -323,7 +323,7 @@ static bool may_be_made(struct memory *memory, const char *name_id) {
     const struct memory_volume *asked;
     HOLD(memory);
 
-    asked = memory_find_asked(memory, name_id);
+    asked = memory_find_request(memory, name_id);
     return asked && !asked->deletes && find_object(memory, asked->made_as);
 }
 

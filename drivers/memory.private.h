@@ -1,5 +1,5 @@
 /*
- * What a handle holds, for the driver and for what others do to its volumes.
+ * The contents of a handle, for the driver and for the guests' functions.
  */
 #pragma once
 
@@ -7,25 +7,25 @@
 
 #include <pthread.h>
 
-/* Names of one kind are not those of another. */
+/* Each kind has a name space of its own. */
 enum memory_kind {
     MEMORY_VOLUME,
     MEMORY_SNAPSHOT,
     MEMORY_FOREIGN,
-    MEMORY_ASKED /* a snapshot that a guest's host makes, or deletes; its `made_as` is the volume */
+    MEMORY_REQUEST /* snapshot work of a guest's host; its `made_as` is the volume */
 };
 
 struct memory_volume {
     enum memory_kind kind;
     int64_t bytes;
     int64_t content;
-    int64_t waste; /* bytes of room that hold nothing */
+    int64_t waste; /* bytes of unused space */
     bool locked;
     bool busy;           /* an extend, or a reclaim, holds the lock */
-    bool deletes;        /* what is asked */
-    char host[64];       /* that it is connected to; "": none, */
-    char other[64];      /* and the one where its instance goes */
-    const char *made_as; /* its first name, behind the one that it has */
+    bool deletes;        /* the requested work */
+    char host[64];       /* that it is connected to; "": none */
+    char other[64];      /* the destination of its instance's migration */
+    const char *made_as; /* its first name, after the present one */
     char name_id[];      /* the key of the tree */
 };
 
@@ -33,7 +33,7 @@ struct memory {
     pthread_mutex_t mutex; /* guards everything below but the pool */
     void *volumes;         /* search tree */
     size_t count;
-    int64_t used_bytes; /* of volumes; a snapshot takes no room */
+    int64_t used_bytes; /* of volumes; a snapshot takes no space */
     bool defers_snapshots, holds_connections, shares_connections;
     const char *failing_call;
     enum error_kind failure;
@@ -43,7 +43,7 @@ struct memory {
     char pool[];
 };
 
-static inline void memory_let_go(pthread_mutex_t **mutex) {
+static inline void memory_unlock(pthread_mutex_t **mutex) {
     pthread_mutex_unlock(*mutex);
 }
 
@@ -54,7 +54,7 @@ static inline pthread_mutex_t *memory_hold(struct memory *memory) {
 
 /* Holds the mutex until the end of the block. */
 #define HOLD(memory) \
-    pthread_mutex_t *held_ __attribute__((cleanup(memory_let_go), unused)) = memory_hold(memory)
+    pthread_mutex_t *held_ __attribute__((cleanup(memory_unlock), unused)) = memory_hold(memory)
 
 /* All with the mutex held. */
 struct memory_volume *memory_find(const struct memory *memory, const char *name_id);
@@ -66,28 +66,29 @@ struct memory_volume *memory_find_snapshot(const struct memory *memory, const ch
 struct memory_volume *memory_add_snapshot(struct memory *memory, const char *name_id,
                                           int64_t bytes);
 void memory_take_out_snapshot(struct memory *memory, const char *name_id);
-/* What is no volume, as somebody else has made it. */
+/* An existing object outside the service. */
 struct memory_volume *memory_find_foreign(const struct memory *memory, const char *name);
 struct memory_volume *memory_add_foreign(struct memory *memory, const char *name, int64_t bytes);
-void memory_take_out_foreign(struct memory *memory, const char *name);
-/* What a guest's host is asked, by the snapshot's name. */
-struct memory_volume *memory_find_asked(const struct memory *memory, const char *name_id);
-void memory_add_asked(struct memory *memory, const char *name_id, const char *volume, bool deletes);
-void memory_take_out_asked(struct memory *memory, const char *name_id);
+void memory_remove_foreign(struct memory *memory, const char *name);
+/* The work requested from a guest's host, by the snapshot's name. */
+struct memory_volume *memory_find_request(const struct memory *memory, const char *name_id);
+void memory_add_request(struct memory *memory, const char *name_id, const char *volume,
+                        bool deletes);
+void memory_remove_request(struct memory *memory, const char *name_id);
 /* -1 when there is no such volume, or snapshot. */
 int memory_demand(const struct memory *memory, const char *name_id, bool snapshot,
                   struct memory_volume **ret, struct error *err);
 
-/* -1 when the caller was ordered to fail. */
+/* -1 when this call was set to fail. */
 int memory_check_order(struct memory *memory, const char *call, struct error *err);
-/* All that lies between the look and the effect; without the mutex, for a pause may take long. */
+/* The pause between check and effect; without the mutex, as it may be long. */
 int memory_act(struct memory *memory, const char *call, const char *name_id,
                const struct driver_fence *fence, struct error *err);
-/* Tells of all of a kind. */
+/* Reports all objects of a kind. */
 void memory_visit(const struct memory *memory, enum memory_kind kind,
                   void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg);
 
-/* The members of struct driver that stand in memory_snapshot.c. */
+/* The members of struct driver in memory_snapshot.c. */
 enum driver_outcome memory_create_snapshot(void *handle, struct arena *arena,
                                            const struct driver_volume *volume,
                                            const struct driver_snapshot *snapshot,
@@ -101,9 +102,10 @@ enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
 int memory_prepare_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
                           const struct driver_snapshot *snapshot, bool deletes,
                           struct driver_assist *ret, struct error *err);
-int memory_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
-                         const struct driver_snapshot *snapshot, bool deletes,
-                         enum driver_told told, struct driver_created *ret, struct error *err);
+int memory_complete_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           const struct driver_snapshot *snapshot, bool deletes,
+                           enum driver_reported told, struct driver_created *ret,
+                           struct error *err);
 int memory_list_snapshots(void *handle, struct arena *arena,
                           void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                           struct error *err);

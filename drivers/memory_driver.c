@@ -29,7 +29,7 @@ int memory_check_order(struct memory *memory, const char *call, struct error *er
     if (!memory->failing_call || strcmp(memory->failing_call, call) != 0)
         return 0;
     memory->failing_call = NULL;
-    return error_set(err, memory->failure, "%s was told to fail.", call);
+    return error_set(err, memory->failure, "Injected failure of %s.", call);
 }
 
 static int pause_at(const struct memory *memory, enum memory_point point, const char *call,
@@ -172,7 +172,7 @@ static int memory_rename_volume(void *handle, struct arena *arena,
     return 0;
 }
 
-/* Under the image's lock, which is let go of in whatever way it ends. */
+/* Under the image's lock, which is released on every path. */
 static enum driver_outcome extend_locked(struct memory *memory, const struct driver_volume *volume,
                                          int64_t bytes, struct error *err) {
     struct memory_volume *found = memory_find(memory, volume->name_id);
@@ -207,7 +207,7 @@ static enum driver_outcome memory_extend_volume(void *handle, struct arena *aren
         return DRIVER_DONE;
     if ((double)memory->used_bytes + (double)(new_gb * GIB - found->bytes) >
         (double)memory->capacity_gb * (double)GIB)
-        return error_set(err, ERROR_BACKEND, "The pool has no room.");
+        return error_set(err, ERROR_BACKEND, "The pool has no space.");
     if (found->locked || found->busy)
         return DRIVER_DEFERRED;
     return extend_locked(memory, volume, new_gb * GIB, err);
@@ -321,7 +321,7 @@ const struct driver memory_driver = {
     .create_snapshot = memory_create_snapshot,
     .delete_snapshot = memory_delete_snapshot,
     .prepare_assist = memory_prepare_assist,
-    .settle_assist = memory_settle_assist,
+    .complete_assist = memory_complete_assist,
     .list_snapshots = memory_list_snapshots,
     .clone_volume = memory_clone_volume,
     .clone_snapshot = memory_clone_snapshot,

@@ -1,5 +1,5 @@
 /*
- * Objects of somebody else, beside the volumes of the same handle.
+ * Objects outside the service, beside the volumes of the same handle.
  */
 #include "drivers/memory.private.h"
 
@@ -39,7 +39,7 @@ static void make_volume(struct memory *memory, const char *name_id,
     struct memory_volume *made = memory_add(memory, name_id, name_id, from->bytes);
 
     made->content = from->content;
-    memory_take_out_foreign(memory, from->name_id);
+    memory_remove_foreign(memory, from->name_id);
 }
 
 int memory_manage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
@@ -130,7 +130,7 @@ int memory_manage_snapshot(void *handle, struct arena *arena, const struct drive
             return -1;
         if (found->kind == MEMORY_FOREIGN) {
             memory_add_snapshot(memory, snapshot->name_id, found->bytes)->content = found->content;
-            memory_take_out_foreign(memory, source->source_name);
+            memory_remove_foreign(memory, source->source_name);
         }
     }
     *ret = (struct driver_created){ .provider_location = arena_text(arena, "memory"),
@@ -170,14 +170,14 @@ struct telling {
     void *arg;
 };
 
-static void tell(void *arg, const char *name, int64_t bytes) {
+static void report(void *arg, const char *name, int64_t bytes) {
     const struct telling *telling = arg;
     bool is_foreign = telling->kind == MEMORY_FOREIGN;
     const struct driver_candidate candidate = {
         .source_name = name,
         .name_id = is_foreign ? NULL : name,
-        .bytes = is_foreign ? bytes : -1, /* as storage that opens no image to tell it */
-        .why_not = !is_foreign  ? "is the service's"
+        .bytes = is_foreign ? bytes : -1, /* like storage that opens no image to report it */
+        .refusal = !is_foreign  ? "is the service's"
                    : bytes == 0 ? "is empty"
                                 : NULL,
     };
@@ -193,8 +193,8 @@ static int list(struct memory *memory, const char *call, enum memory_kind kind,
 
     if (memory_check_order(memory, call, err) < 0)
         return -1;
-    memory_visit(memory, kind, tell, &ours);
-    memory_visit(memory, MEMORY_FOREIGN, tell, &foreign);
+    memory_visit(memory, kind, report, &ours);
+    memory_visit(memory, MEMORY_FOREIGN, report, &foreign);
     return 0;
 }
 

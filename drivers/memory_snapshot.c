@@ -9,15 +9,15 @@ static struct driver_created describe(struct arena *arena) {
                                     .format = created_format };
 }
 
-/* A guest has it, and the storage cannot take a moment below one. */
-static bool is_beyond_us(const struct memory *memory, const struct driver_volume *volume,
-                         const struct memory_volume *found) {
+/* A guest has it, and the storage cannot take a moment below a guest. */
+static bool must_defer(const struct memory *memory, const struct driver_volume *volume,
+                       const struct memory_volume *found) {
     return (volume->attached || found->locked) && memory->defers_snapshots;
 }
 
 /* ---- snapshots ---- */
 
-/* The moment is when nobody else can come between any more. */
+/* The moment is when no other call can come between. */
 static int take_moment(struct memory *memory, const struct driver_volume *volume,
                        const struct driver_snapshot *snapshot, struct error *err) {
     const struct memory_volume *found;
@@ -41,7 +41,7 @@ enum driver_outcome memory_create_snapshot(void *handle, struct arena *arena,
     struct memory_volume *source;
 
     if (driver_fence_check(snapshot->fence, err) < 0 ||
-        driver_progress_tell(progress, 0, volume->size_gb * GIB, err) < 0)
+        driver_progress_report(progress, 0, volume->size_gb * GIB, err) < 0)
         return DRIVER_FAILED;
     HOLD(memory);
     if (memory_check_order(memory, "create_snapshot", err) < 0)
@@ -49,7 +49,7 @@ enum driver_outcome memory_create_snapshot(void *handle, struct arena *arena,
     if (!memory_find_snapshot(memory, snapshot->name_id)) {
         if (memory_demand(memory, volume->name_id, false, &source, err) < 0)
             return DRIVER_FAILED;
-        if (is_beyond_us(memory, volume, source))
+        if (must_defer(memory, volume, source))
             return DRIVER_DEFERRED;
         if (take_moment(memory, volume, snapshot, err) < 0)
             return DRIVER_FAILED;
@@ -68,17 +68,17 @@ enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
 
     (void)arena;
     if (driver_fence_check(snapshot->fence, err) < 0 ||
-        driver_progress_tell(progress, 0, snapshot->size_gb * GIB, err) < 0)
+        driver_progress_report(progress, 0, snapshot->size_gb * GIB, err) < 0)
         return DRIVER_FAILED;
     HOLD(memory);
     if (memory_check_order(memory, "delete_snapshot", err) < 0)
         return DRIVER_FAILED;
     if (!memory_find_snapshot(memory, snapshot->name_id)) {
-        memory_take_out_asked(memory, snapshot->name_id);
+        memory_remove_request(memory, snapshot->name_id);
         return DRIVER_DONE;
     }
     above = memory_find(memory, volume->name_id);
-    if (above && is_beyond_us(memory, volume, above))
+    if (above && must_defer(memory, volume, above))
         return DRIVER_DEFERRED;
     if (memory_act(memory, "delete_snapshot", snapshot->name_id, snapshot->fence, err) < 0)
         return DRIVER_FAILED;
@@ -86,7 +86,7 @@ enum driver_outcome memory_delete_snapshot(void *handle, struct arena *arena,
     return DRIVER_DONE;
 }
 
-/* ---- what a guest's host does ---- */
+/* ---- assisted work of a guest's host ---- */
 
 int memory_prepare_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
                           const struct driver_snapshot *snapshot, bool deletes,
@@ -101,7 +101,7 @@ int memory_prepare_assist(void *handle, struct arena *arena, const struct driver
         return -1;
     if (deletes && !memory_find_snapshot(memory, snapshot->name_id))
         return 1;
-    memory_add_asked(memory, snapshot->name_id, found->made_as, deletes);
+    memory_add_request(memory, snapshot->name_id, found->made_as, deletes);
     *ret = (struct driver_assist){ 0 };
     if (deletes)
         ret->file_to_merge = arena_text(arena, snapshot->name_id);
@@ -110,19 +110,20 @@ int memory_prepare_assist(void *handle, struct arena *arena, const struct driver
     return 0;
 }
 
-/* The host has done it, or has not: what was told says no more. */
-int memory_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
-                         const struct driver_snapshot *snapshot, bool deletes,
-                         enum driver_told told, struct driver_created *ret, struct error *err) {
+/* The host has done it, or has not: the report adds nothing. */
+int memory_complete_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                           const struct driver_snapshot *snapshot, bool deletes,
+                           enum driver_reported told, struct driver_created *ret,
+                           struct error *err) {
     struct memory *memory = handle;
     HOLD(memory);
 
     (void)volume;
     (void)told;
-    if (memory_check_order(memory, "settle_assist", err) < 0 ||
-        memory_act(memory, "settle_assist", snapshot->name_id, snapshot->fence, err) < 0)
+    if (memory_check_order(memory, "complete_assist", err) < 0 ||
+        memory_act(memory, "complete_assist", snapshot->name_id, snapshot->fence, err) < 0)
         return -1;
-    memory_take_out_asked(memory, snapshot->name_id);
+    memory_remove_request(memory, snapshot->name_id);
     *ret = describe(arena);
     return !memory_find_snapshot(memory, snapshot->name_id) == deletes;
 }
@@ -142,7 +143,7 @@ int memory_list_snapshots(void *handle, struct arena *arena,
 
 /* ---- clones ---- */
 
-/* A volume, or a snapshot, that another one is made of. */
+/* The source of a clone: a volume or a snapshot. */
 struct source {
     const char *call;
     const char *name_id;
@@ -157,7 +158,7 @@ static int check_source(const struct memory *memory, const struct source *source
 
     if (memory_demand(memory, source->name_id, source->snapshot, &found, err) < 0)
         return -1;
-    if (source->volume && is_beyond_us(memory, source->volume, found))
+    if (source->volume && must_defer(memory, source->volume, found))
         return error_set(err, ERROR_CONFLICT, "Volume %s is in use.", source->name_id);
     return 0;
 }
@@ -184,7 +185,7 @@ static int make_or_accept(struct memory *memory, struct arena *arena,
                           const struct driver_progress *progress, struct driver_created *ret,
                           struct error *err) {
     if (driver_fence_check(volume->fence, err) < 0 ||
-        driver_progress_tell(progress, 0, volume->size_gb * GIB, err) < 0)
+        driver_progress_report(progress, 0, volume->size_gb * GIB, err) < 0)
         return -1;
     if (volume->size_gb < source->size_gb)
         return error_set(err, ERROR_BAD_REQUEST, "Volume %s would be smaller than its source.",
@@ -232,7 +233,7 @@ int memory_revert_volume(void *handle, struct arena *arena, const struct driver_
 
     (void)arena;
     if (driver_fence_check(volume->fence, err) < 0 ||
-        driver_progress_tell(progress, 0, snapshot->size_gb * GIB, err) < 0)
+        driver_progress_report(progress, 0, snapshot->size_gb * GIB, err) < 0)
         return -1;
     HOLD(memory);
     if (memory_check_order(memory, "revert_volume", err) < 0 ||
@@ -248,9 +249,9 @@ int memory_revert_volume(void *handle, struct arena *arena, const struct driver_
     return 0;
 }
 
-/* ---- room that holds nothing ---- */
+/* ---- unused space ---- */
 
-/* What holds something has as many bytes as its number says. */
+/* A non-empty object has as many bytes as its number. */
 int memory_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
                      int64_t *ret_bytes, struct error *err) {
     struct memory *memory = handle;
@@ -273,7 +274,7 @@ static int check_still(const struct driver_volume *volume, const struct memory_v
     return 0;
 }
 
-/* No guest begins with it meanwhile. */
+/* No guest opens it meanwhile. */
 static int reclaim_locked(struct memory *memory, const struct driver_volume *volume,
                           struct error *err) {
     struct memory_volume *found = memory_find(memory, volume->name_id);
@@ -297,7 +298,7 @@ int memory_reclaim_volume(void *handle, struct arena *arena, const struct driver
 
     (void)arena, (void)ret_before;
     if (driver_fence_check(volume->fence, err) < 0 ||
-        driver_progress_tell(progress, 0, volume->size_gb * GIB, err) < 0)
+        driver_progress_report(progress, 0, volume->size_gb * GIB, err) < 0)
         return -1;
     HOLD(memory);
     if (memory_check_order(memory, "reclaim_volume", err) < 0 ||

@@ -260,15 +260,15 @@ static int wait_on(struct job *job, const struct error *failure, struct error *e
     return job_held(job, snapshot_assist_stay, &pause_us, err) < 0 ? -1 : 0;
 }
 
-static int settle(struct job *job, const struct job_assist *assist, enum driver_told told,
+static int settle(struct job *job, const struct job_assist *assist, enum driver_reported told,
                   struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
     const struct driver_snapshot snapshot = job_driver_snapshot(job, &job->snapshot);
     struct driver_created created = { 0 };
     struct error failure = { 0 };
     int done =
-        job->backend->driver->settle_assist(job->backend->handle, job->arena, &volume, &snapshot,
-                                            assist->deletes, told, &created, &failure);
+        job->backend->driver->complete_assist(job->backend->handle, job->arena, &volume, &snapshot,
+                                              assist->deletes, told, &created, &failure);
 
     if (done < 0)
         return job_check_lease(job, err) < 0 ? -1 : wait_on(job, &failure, err);
@@ -283,7 +283,8 @@ static int settle_silence(struct job *job, const struct job_assist *assist, stru
 
     if (again < 0)
         return -1;
-    return again > 0 ? ask_again(job, assist, err) : settle(job, assist, DRIVER_TOLD_NOTHING, err);
+    return again > 0 ? ask_again(job, assist, err)
+                     : settle(job, assist, DRIVER_REPORTED_NOTHING, err);
 }
 
 /* ---- the loop ---- */
@@ -297,8 +298,8 @@ int job_assist_go_on(struct job *job, const struct job_assist *assist, struct er
     case PHASE_WAITING:
         return settle_silence(job, assist, err);
     case PHASE_COMPLETING:
-        return settle(job, assist, job->operation.failed ? DRIVER_TOLD_FAILED : DRIVER_TOLD_DONE,
-                      err);
+        return settle(job, assist,
+                      job->operation.failed ? DRIVER_REPORTED_FAILED : DRIVER_REPORTED_DONE, err);
     default:
         return error_set(err, ERROR_INTERNAL, "Operation %s is in the unknown phase \"%s\".",
                          job->operation.id, operation_phase_text(job->operation.phase));

@@ -379,7 +379,7 @@ static int not_opened(struct backend_round *objects, const struct manager_backen
         error_pass(err, why);
         return error_context(err, "backend %s", backend->name);
     }
-    if (backend->settings.knows(&backend->settings, NULL, NULL) != 0)
+    if (backend->settings.has_volume(&backend->settings, NULL, NULL) != 0)
         return storage_away(objects, why);
     round_note(objects->round, "backend %s has neither storage nor volumes: %s", objects->host,
                why->message);
@@ -399,7 +399,7 @@ static int check_backend(struct round *round, struct manager_backend backend,
     if (backend.handle)
         return check_objects(&objects, &backend, base, err);
     known_set(&backend.settings, &known);
-    backend.settings.only_looks = true;
+    backend.settings.probe_only = true;
     if (backend.driver->open(&backend.settings, &backend.handle, &why) < 0)
         return not_opened(&objects, &backend, &why, err);
     result = check_objects(&objects, &backend, base, err);

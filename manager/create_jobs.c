@@ -242,8 +242,9 @@ static int undo_assist(struct job *job, const struct driver_fence *fence, struct
 
     snapshot.fence = fence;
     snapshot.late = true;
-    return job->backend->driver->settle_assist(job->backend->handle, job->arena, &volume, &snapshot,
-                                               false, DRIVER_TOLD_FAILED, &created, err) < 0
+    return job->backend->driver->complete_assist(job->backend->handle, job->arena, &volume,
+                                                 &snapshot, false, DRIVER_REPORTED_FAILED, &created,
+                                                 err) < 0
                ? -1
                : 0;
 }

@@ -13,7 +13,8 @@ static int knows_body(struct work *work, void *arg, struct error *err) {
     return volume_recorded(work, question->host, question->location, question->name_id, err);
 }
 
-static int knows(const struct driver_backend *backend, const char *location, const char *name_id) {
+static int has_volume(const struct driver_backend *backend, const char *location,
+                      const char *name_id) {
     const struct known *known = backend->knows_arg;
     autoarena struct arena *arena = arena_new();
     const struct work base = work_own(known->settings, arena);
@@ -24,6 +25,6 @@ static int knows(const struct driver_backend *backend, const char *location, con
 }
 
 void known_set(struct driver_backend *backend, struct known *known) {
-    backend->knows = knows;
+    backend->has_volume = has_volume;
     backend->knows_arg = known;
 }

@@ -1,5 +1,5 @@
 /*
- * What a driver asks of the database while it opens a backend (driver_backend.knows).
+ * What a driver asks of the database while it opens a backend (driver_backend.has_volume).
  */
 #pragma once
 

@@ -32,7 +32,7 @@ static void keep(void *arg, const struct driver_candidate *candidate) {
     *kept = *candidate;
     kept->source_name = arena_text(listing->arena, candidate->source_name);
     kept->name_id = candidate->name_id ? arena_text(listing->arena, candidate->name_id) : NULL;
-    kept->why_not = candidate->why_not ? arena_text(listing->arena, candidate->why_not) : NULL;
+    kept->refusal = candidate->refusal ? arena_text(listing->arena, candidate->refusal) : NULL;
     kept->volume = candidate->volume ? arena_text(listing->arena, candidate->volume) : NULL;
 }
 
@@ -79,11 +79,11 @@ static json_t *describe(const struct driver_candidate *candidate, bool snapshots
                         const json_t *known) {
     const char *volume_id =
         json_string_value(json_object_get(row_of(candidate, known), "volume_id"));
-    const char *why_not = volume_id ? "already managed" : candidate->why_not;
+    const char *refusal = volume_id ? "already managed" : candidate->refusal;
 
     return json_pack("{s:s, s:I, s:b, s:s?, s:s?, s:s?, s:s?}", "name", candidate->source_name,
-                     "size", (json_int_t)size_gb(candidate), "safe", why_not == NULL, "why_not",
-                     why_not, "id", snapshots && volume_id ? candidate->name_id : volume_id,
+                     "size", (json_int_t)size_gb(candidate), "safe", refusal == NULL, "refusal",
+                     refusal, "id", snapshots && volume_id ? candidate->name_id : volume_id,
                      "of_id", snapshots ? volume_id : NULL, "of_name", candidate->volume);
 }
 

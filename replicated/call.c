@@ -185,8 +185,8 @@ static bool is_passing(const struct replicated_call *call, const struct error *f
 }
 
 static int tell_progress(const struct replicated_call *call, struct error *err) {
-    return driver_progress_tell(call->progress, call->done_bytes,
-                                call->all_bytes > 0 ? call->all_bytes : 1, err);
+    return driver_progress_report(call->progress, call->done_bytes,
+                                  call->all_bytes > 0 ? call->all_bytes : 1, err);
 }
 
 /* What is not there soon is waited for among the work that takes long.  A host that connects goes

@@ -51,7 +51,8 @@ static json_t *read_json(struct arena *arena, int fd, struct error *err) {
     return json_parse(arena, text, (size_t)status.st_size, err);
 }
 
-/* The file that it names says what the base is called: a volume may have another name by now. */
+/* The name of the active file also gives the base's name: the volume may have another name by
+ * now. */
 static int read_active(struct arena *arena, struct chain *chain, struct error *err) {
     const char *deleted = json_text_of(chain->info, "deleted");
     const char *name = deleted ? deleted : json_text_of(chain->info, "active");
@@ -82,7 +83,7 @@ int chain_read(const struct directory *directory, struct arena *arena, const cha
 
         chain.info = read_json(arena, fd, &why);
         if (!chain.info || read_active(arena, &chain, &why) < 0)
-            return error_set(err, ERROR_BACKEND, "%s cannot be believed: %s", chain.info_name,
+            return error_set(err, ERROR_BACKEND, "Invalid chain file %s: %s", chain.info_name,
                              why.message);
     }
     *ret = chain;
@@ -159,8 +160,8 @@ int chain_restore(const struct directory *directory, struct arena *arena, const 
     return error_pass(err, &why);
 }
 
-int chain_settle(const struct directory *directory, struct arena *arena, const struct chain *chain,
-                 struct error *err) {
+int chain_remove_drafts(const struct directory *directory, struct arena *arena,
+                        const struct chain *chain, struct error *err) {
     if (!chain->info && !directory->settings->overlays)
         return 0;
     return volume_name_remove_unfinished(directory, arena, chain->info_name, err);
@@ -173,7 +174,7 @@ static int fill(int fd, const char *text, struct error *err) {
     if (written < 0)
         return error_errno(err, ERROR_BACKEND, "writing the info");
     if ((size_t)written < size)
-        return error_set(err, ERROR_BACKEND, "There is no room for the info.");
+        return error_set(err, ERROR_BACKEND, "No space left for the chain file.");
     return image_flush(fd, err);
 }
 
@@ -194,7 +195,7 @@ int chain_write(const struct directory *directory, struct arena *arena, const st
     return directory_flush(directory, err);
 }
 
-/* ---- who works on it ---- */
+/* ---- the lock ---- */
 
 /* 1: another process has it, or another call of this one. */
 static int try_lock(int fd, bool alone, struct error *err) {
@@ -210,8 +211,8 @@ static int try_lock(int fd, bool alone, struct error *err) {
     return error_errno(err, ERROR_BACKEND, "locking the files of a volume");
 }
 
-/* A program that another thread starts has the descriptor, too, until it is executed.  A call that
- * has no use for busy() cleans up behind a worker that came late, and is not made again. */
+/* A program that another thread starts has the descriptor, too, until it is executed.  A call
+ * without busy() cleans up after a late worker, and is not repeated. */
 static int try_lock_briefly(int fd, bool alone, bool is_last, struct error *err) {
     enum { TRIES = 5, LAST_TRIES = 200 };
     const struct timespec pause = { .tv_nsec = 10000000 };
@@ -257,7 +258,7 @@ static int check_below(const struct chain *chain, const char *name, const struct
     return 0;
 }
 
-/* *ret_below: the next name; NULL behind the last one. */
+/* *ret_below: the next name; NULL after the last one. */
 static int read_link(const struct directory *directory, struct arena *arena,
                      const struct chain *chain, const char *base_format, struct chain_link *link,
                      const char **ret_below, struct error *err) {
@@ -275,7 +276,7 @@ static int read_link(const struct directory *directory, struct arena *arena,
         return error_set(err, ERROR_BACKEND, "%s keeps a part of its data in another file.",
                          link->name);
     link->virtual_bytes = facts.virtual_bytes;
-    last |= !facts.backing[0]; /* all that was below it was put into it */
+    last |= !facts.backing[0]; /* everything below it was merged into it */
     if (!last && check_below(chain, link->name, &facts, base_format, err) < 0)
         return -1;
     *ret_below = last ? NULL : arena_text(arena, facts.backing);
@@ -308,7 +309,7 @@ struct search {
     bool found;
 };
 
-static void look(void *arg, const char *rest) {
+static void visit(void *arg, const char *rest) {
     struct search *search = arg;
     const char *id = chain_snapshot_id(rest);
 
@@ -341,7 +342,7 @@ int chain_find_snapshot(const struct directory *directory, struct arena *arena,
 
     if (!is_snapshot_id(snapshot_id))
         return 0;
-    if (volume_name_each(directory, VOLUME_NAME_PREFIX, look, &search, err) < 0 ||
+    if (volume_name_each(directory, VOLUME_NAME_PREFIX, visit, &search, err) < 0 ||
         (!search.found &&
          volume_name_each(directory, VOLUME_NAME_PREFIX, look_into_info, &search, err) < 0))
         return -1;

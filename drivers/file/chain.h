@@ -5,14 +5,14 @@
  *
  * A snapshot's content is the file below the overlay that bears its id; the overlay holds what was
  * written since.  Names below are relative, and in the directory itself.  The info is JSON as other
- * services of this API write it: "active" is the file that guests use, and each snapshot's id has
- * the name of its overlay.  Keys that are not known are kept.  Without an info the volume's own
- * file is active.
+ * implementations of this API write it: "active" is the file that guests use, and each snapshot's
+ * id has the name of its overlay.  Unknown keys are kept.  Without an info the volume's own file is
+ * active.
  *
- * The info is the truth.  It alone says which file is active and which snapshots exist, it is
- * replaced in one step, and each step in front of that leaves what it says whole:
+ * The info is authoritative.  It alone defines which file is active and which snapshots exist, it
+ * is replaced in one step, and each step before that preserves the images it names:
  *
- *     create   an empty overlay gets its name (nobody reads it yet), then the info names it
+ *     create   an empty overlay gets its name (without a reader yet), then the info names it
  *     delete   the overlay is written into the file below, which is the content that goes; what
  *              is above still sees its own.  Then the overlay above, if there is one, is put above
  *              the file below: both read the same.  Then the info loses the snapshot, then the
@@ -22,15 +22,15 @@
  *     delete   of the volume: the info says "deleted" in place of "active", then the files go,
  *              the info last
  *
- * A worker that comes late would give the volume an info of before.  It has that under a name of
- * its attempt (draft.h), and whoever builds on the volume takes those names away first
- * (chain_settle()): then it finds nothing.  The rest harms nobody late: an overlay's name is never
- * used again, the programs that write into files refuse those that a guest has open, and putting
- * one file above another needs both to be there.
+ * A late worker would give the volume an old info.  It has that under a name of its attempt
+ * (draft.h), and each later operation on the volume removes those names first
+ * (chain_remove_drafts()), so the late worker finds nothing.  The other steps are harmless when
+ * late: an overlay's name is never used again, the programs that write into files refuse those that
+ * a guest has open, and putting one file above another needs both to be there.
  *
- * Headers are believed only so far: each name is the base's or one of its overlays', a regular file
- * and no link; formats are stated by the header and must be those that we know; nothing keeps its
- * data elsewhere; and there is an end to it.
+ * Headers are verified: each name is the base's or one of its overlays', a regular file and no
+ * link; formats are stated by the header and must be those that we know; nothing keeps its data
+ * elsewhere; and the chain is finite.
  */
 #pragma once
 
@@ -45,7 +45,7 @@ struct chain {
     json_t *info;       /* NULL: there is none; the arena's */
     const char *base;   /* name of the file below all others */
     const char *active; /* of the file that guests use */
-    bool deleted;       /* a delete of the volume has begun: nothing of it can be used */
+    bool deleted;       /* a delete of the volume has begun: none of its files can be used */
 };
 
 struct chain_link {
@@ -61,32 +61,31 @@ bool chain_is_layered(const struct chain *chain);
 /* The name of a snapshot's overlay; NULL when the id cannot stand there. */
 const char *chain_overlay(const struct chain *chain, struct arena *arena, const char *snapshot_id,
                           struct error *err);
-/* The file that holds what was written since a snapshot: its overlay, or a later one that has it in
- * itself since a guest's host has merged them. */
+/* The file with the data written since a snapshot: its overlay, or a later overlay into which a
+ * guest's host has merged it. */
 const char *chain_file_of(const struct chain *chain, struct arena *arena, const char *snapshot_id,
                           struct error *err);
 /* Does the info name the file, as the active one or as a snapshot's? */
 bool chain_names(const struct chain *chain, const char *name);
-/* The id in an overlay's name behind "volume-", or NULL. */
+/* The id in an overlay's name after "volume-", or NULL. */
 const char *chain_snapshot_id(const char *rest);
-/* The name that an overlay has while its making is undone (chain_assist.h); and one that was
- * given up half way has its own again. */
+/* The name of an overlay while its creation is undone (chain_assist.h); an overlay whose undoing
+ * was interrupted has its own name again. */
 const char *chain_name_undone(struct arena *arena, const char *overlay);
 int chain_restore(const struct directory *directory, struct arena *arena, const char *overlay,
                   struct error *err);
-/* The overlay's name behind that; any other name is its own. */
+/* The overlay's own name; any other name is returned unchanged. */
 const char *chain_name_before_undone(struct arena *arena, const char *name);
 /* Is it the base's name, or one of its overlays'? */
 bool chain_owns(const struct chain *chain, const char *name);
 bool chain_has(const struct chain *chain, const char *snapshot_id);
 
 /*
- * Calls about a volume and about its snapshots may come side by side, and a chain is of all of
- * them: a call that changes it locks it `alone`, one that reads a part for long shares the lock.
- * ERROR_BUSY: another call has it, perhaps of a process that is paused, and the lock is not waited
- * for (driver_fence_busy()), without a busy() to tell for two seconds at most.  The descriptor is
- * the lock, -1 where there is nothing to lock: no info, and none is made here.  What was read of
- * the chain before may have changed.
+ * Calls about a volume and about its snapshots may run side by side on one chain: a call that
+ * changes it locks it `alone`, a long reader shares the lock.  ERROR_BUSY: another call has it,
+ * perhaps of a paused process; it is not waited for (driver_fence_busy()), or two seconds at most
+ * without busy().  The descriptor is the lock, -1 where there is nothing to lock: no info, and none
+ * is made here.  The chain may have changed since it was read.
  */
 int chain_lock(const struct directory *directory, const struct chain *chain, bool alone,
                const struct driver_fence *fence, int *ret_fd, struct error *err);
@@ -97,20 +96,20 @@ int chain_walk(const struct directory *directory, struct arena *arena, const str
                const char *from, const char *base_format, struct chain_link links[CHAIN_FILES_MOST],
                struct error *err);
 
-/* A worker of before that comes late can change the info no more. */
-int chain_settle(const struct directory *directory, struct arena *arena, const struct chain *chain,
-                 struct error *err);
+/* A late earlier worker can no longer change the info. */
+int chain_remove_drafts(const struct directory *directory, struct arena *arena,
+                        const struct chain *chain, struct error *err);
 /* The info becomes `info`, on the disk. */
 int chain_write(const struct directory *directory, struct arena *arena, const struct chain *chain,
                 const json_t *info, unsigned attempt, const struct driver_fence *fence,
                 struct error *err);
 
-/* The chain that a snapshot's overlay is in, which is `active` there: by its name, or by any
- * info that names it, as nothing else is known.  1 found, 0 there is none. */
+/* The chain with a snapshot's overlay, which becomes `active` there: found by name, or by any info
+ * that names it.  1 found, 0 there is none. */
 int chain_find_snapshot(const struct directory *directory, struct arena *arena,
                         const char *snapshot_id, struct chain *ret, struct error *err);
 
-/* The chain that has this base, by the info of that name or, as a volume may have another name by
+/* The chain with this base: found by the info of that name or, as a volume may have another name by
  * now, by any other.  1 found, 0 no info has it. */
 int chain_find_base(const struct directory *directory, struct arena *arena, const char *base,
                     struct chain *ret, struct error *err);

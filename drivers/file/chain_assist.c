@@ -60,9 +60,9 @@ struct undoing {
 
 enum place { ON_OVERLAY, BELOW_OVERLAY, NOWHERE };
 
-/* Where does the guest write?  It goes from below to the overlay and never back, so below is looked
- * first.  Unless it is on the overlay nobody else can begin to write to that before it is closed
- * here.  -1: it is at both. */
+/* Which file does the guest write?  It moves from below to the overlay and never back, so below is
+ * checked first.  Unless it is on the overlay, no other program can begin to write to that before
+ * it is closed here.  -1: it is at both. */
 static int find_guest(const struct undoing *undoing, enum place *ret, struct error *err) {
     enum image_hold below = image_lock_written(undoing->below_fd, err);
     enum image_hold overlay =
@@ -79,8 +79,8 @@ static int find_guest(const struct undoing *undoing, enum place *ret, struct err
     return 0;
 }
 
-/* 1 made, 0 to be undone, -1 nobody can tell. */
-static int judge(const struct undoing *undoing, enum driver_told told, struct error *err) {
+/* 1 made, 0 to be undone, -1 unknown. */
+static int decide(const struct undoing *undoing, enum driver_reported told, struct error *err) {
     bool trusted = undoing->assist->directory->locks_trusted;
     enum place place = NOWHERE;
     int written;
@@ -98,12 +98,13 @@ static int judge(const struct undoing *undoing, enum driver_told told, struct er
                          undoing->below, undoing->overlay);
     if (place == BELOW_OVERLAY)
         return 0;
-    if (written || told == DRIVER_TOLD_DONE)
+    if (written || told == DRIVER_REPORTED_DONE)
         return 1;
-    if (!trusted && told == DRIVER_TOLD_NOTHING)
-        return error_set(err, ERROR_UNAVAILABLE,
-                         "Nobody has told whether a guest uses %s, and locks do not show here.",
-                         undoing->overlay);
+    if (!trusted && told == DRIVER_REPORTED_NOTHING)
+        return error_set(
+            err, ERROR_UNAVAILABLE,
+            "Unknown whether a guest uses %s: no report, and locks are not shared here.",
+            undoing->overlay);
     return 0;
 }
 
@@ -114,13 +115,13 @@ static int put_info_back(const struct undoing *undoing, struct error *err) {
 
     json_object_set_new(info, "active", json_string(undoing->below));
     json_object_del(info, assist->snapshot->name_id);
-    return chain_settle(assist->directory, assist->arena, chain, err) < 0
+    return chain_remove_drafts(assist->directory, assist->arena, chain, err) < 0
                ? -1
                : chain_write(assist->directory, assist->arena, chain, info,
                              assist->snapshot->attempt, assist->snapshot->fence, err);
 }
 
-/* Begun again it goes on where it was. */
+/* Repeated, it continues an interrupted undoing. */
 static int undo(const struct undoing *undoing, struct error *err) {
     const struct chain_assist *assist = undoing->assist;
     const struct directory *directory = assist->directory;
@@ -156,8 +157,8 @@ static int open_below(struct undoing *undoing, struct error *err) {
     return image_open(assist->directory->fd, undoing->below, O_RDONLY, err);
 }
 
-/* What no info names, and no host was asked for. */
-static int clear_away(const struct undoing *undoing, struct error *err) {
+/* An overlay that no info names, and that no host was given. */
+static int remove_unnamed(const struct undoing *undoing, struct error *err) {
     const struct chain_assist *assist = undoing->assist;
     const char *const names[] = { undoing->overlay,
                                   chain_name_undone(assist->arena, undoing->overlay) };
@@ -193,8 +194,8 @@ static void close_both(struct undoing *undoing) {
 }
 #define autoundoing __attribute__((cleanup(close_both)))
 
-int chain_assist_settle_create(const struct chain_assist *assist, enum driver_told told,
-                               struct error *err) {
+int chain_assist_complete_create(const struct chain_assist *assist, enum driver_reported told,
+                                 struct error *err) {
     autoundoing struct undoing undoing = { .assist = assist, .overlay_fd = -1, .below_fd = -1 };
     int found, made;
 
@@ -202,11 +203,11 @@ int chain_assist_settle_create(const struct chain_assist *assist, enum driver_to
     if (!undoing.overlay)
         return -1;
     if (!chain_has(&assist->chain, assist->snapshot->name_id))
-        return clear_away(&undoing, err);
+        return remove_unnamed(&undoing, err);
     found = open_overlay(&undoing, err);
     if (found <= 0)
         return found < 0 ? -1 : 1; /* others were made above it */
-    made = judge(&undoing, told, err);
+    made = decide(&undoing, told, err);
     return made == 0 ? undo(&undoing, err) : made;
 }
 
@@ -229,7 +230,7 @@ int chain_assist_undo_unused(const struct chain_assist *assist, struct error *er
 
 /* ---- both ---- */
 
-/* *ret_lock as chain_lock() has it. */
+/* *ret_lock as from chain_lock(). */
 static int begin(struct chain_assist *assist, int *ret_lock, struct error *err) {
     assist->work = (struct chain_work){ assist->directory, assist->arena, assist->volume,
                                         assist->snapshot->fence, assist->snapshot->attempt };
@@ -260,9 +261,10 @@ int chain_assist_prepare(const struct directory *directory, struct arena *arena,
     return result;
 }
 
-int chain_assist_settle(const struct directory *directory, struct arena *arena,
-                        const struct driver_volume *volume, const struct driver_snapshot *snapshot,
-                        bool deletes, enum driver_told told, struct error *err) {
+int chain_assist_complete(const struct directory *directory, struct arena *arena,
+                          const struct driver_volume *volume,
+                          const struct driver_snapshot *snapshot, bool deletes,
+                          enum driver_reported told, struct error *err) {
     struct chain_assist assist = {
         .directory = directory, .arena = arena, .volume = volume, .snapshot = snapshot
     };
@@ -272,6 +274,6 @@ int chain_assist_settle(const struct directory *directory, struct arena *arena,
         return 0;
     if (begin(&assist, &lock, err) < 0)
         return -1;
-    return deletes ? chain_assist_settle_delete(&assist, told, err)
-                   : chain_assist_settle_create(&assist, told, err);
+    return deletes ? chain_assist_complete_delete(&assist, told, err)
+                   : chain_assist_complete_create(&assist, told, err);
 }

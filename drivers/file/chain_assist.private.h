@@ -18,15 +18,15 @@ struct chain_assist {
 
 int chain_assist_prepare_create(const struct chain_assist *assist, struct driver_assist *ret,
                                 struct error *err);
-int chain_assist_settle_create(const struct chain_assist *assist, enum driver_told told,
-                               struct error *err);
+int chain_assist_complete_create(const struct chain_assist *assist, enum driver_reported told,
+                                 struct error *err);
 int chain_assist_prepare_delete(const struct chain_assist *assist, struct driver_assist *ret,
                                 struct error *err);
-int chain_assist_settle_delete(const struct chain_assist *assist, enum driver_told told,
-                               struct error *err);
-/* An overlay that was made ready and that the guest does not use: 1 it was undone, 0 it is none. */
+int chain_assist_complete_delete(const struct chain_assist *assist, enum driver_reported told,
+                                 struct error *err);
+/* An overlay that was prepared and that the guest does not use: 1 it was undone, 0 it is none. */
 int chain_assist_undo_unused(const struct chain_assist *assist, struct error *err);
-/* Of one that is made: where it was asked for and never came to an end, the overlay may have lost
- * its name while the info still has it. */
+/* For a create: where an earlier request was never completed, the overlay may have lost its name
+ * while the info still has it. */
 int chain_assist_find_overlay(const struct chain_assist *assist, const char *overlay, int *ret_fd,
                               struct error *err);

@@ -1,8 +1,8 @@
 /*
- * The guest's host merges two neighbours of a chain.  Of the newest snapshot it pulls the file
- * below into the active one, so the snapshot before gets that as its overlay; of an older one it
- * commits the overlay into the file below.  Either way one file drops out of the chain, and that it
- * did, the headers say.  Which one it is to be is noted before the host is asked (chain_merge.h).
+ * The guest's host merges two neighbours of a chain.  For the newest snapshot it pulls the file
+ * below into the active one, which becomes the overlay of the snapshot before; for an older one it
+ * commits the overlay into the file below.  Either way one file drops out of the chain, as the
+ * headers show.  That file is noted before the request (chain_merge.h).
  */
 #include "drivers/file/chain_assist.private.h"
 
@@ -38,8 +38,8 @@ static int walk(const struct chain_assist *assist, struct merge *ret, struct err
     return ret->count < 0 ? -1 : 0;
 }
 
-/* What is below goes up into the active file, which is written alone. */
-static int ask_newest(const struct merge *merge, struct driver_assist *ret, struct error *err) {
+/* The file below is pulled into the active file, which alone is written. */
+static int request_newest(const struct merge *merge, struct driver_assist *ret, struct error *err) {
     const struct chain_assist *assist = merge->assist;
 
     *ret = (struct driver_assist){
@@ -49,8 +49,8 @@ static int ask_newest(const struct merge *merge, struct driver_assist *ret, stru
                       err);
 }
 
-static int ask_older(const struct merge *merge, int at, struct driver_assist *ret,
-                     struct error *err) {
+static int request_older(const struct merge *merge, int at, struct driver_assist *ret,
+                         struct error *err) {
     const struct chain_assist *assist = merge->assist;
     const char *below = merge->links[at + 1].name;
 
@@ -82,16 +82,16 @@ int chain_assist_prepare_delete(const struct chain_assist *assist, struct driver
                          merge.file);
     if (at + 1 == merge.count)
         return error_set(err, ERROR_BACKEND, "Nothing lies below %s.", merge.file);
-    return at == 0 ? ask_newest(&merge, ret, err) : ask_older(&merge, at, ret, err);
+    return at == 0 ? request_newest(&merge, ret, err) : request_older(&merge, at, ret, err);
 }
 
-int chain_assist_settle_delete(const struct chain_assist *assist, enum driver_told told,
-                               struct error *err) {
+int chain_assist_complete_delete(const struct chain_assist *assist, enum driver_reported told,
+                                 struct error *err) {
     const char *noted = chain_noted(&assist->chain, id_of(assist));
 
     if (!chain_has(&assist->chain, id_of(assist)))
         return noted ? error_set(err, ERROR_UNAVAILABLE, "%s is still open in a guest.", noted) : 1;
-    if (!noted || told != DRIVER_TOLD_FAILED)
+    if (!noted || told != DRIVER_REPORTED_FAILED)
         return 0;
     return chain_note(&assist->work, &assist->chain, id_of(assist), noted, false, err);
 }

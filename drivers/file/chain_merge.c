@@ -39,7 +39,7 @@ static json_t *copy_info(const struct chain_work *work, const struct chain *chai
 
 static int write_info(const struct chain_work *work, const struct chain *chain, const json_t *info,
                       struct error *err) {
-    return chain_settle(work->directory, work->arena, chain, err) < 0
+    return chain_remove_drafts(work->directory, work->arena, chain, err) < 0
                ? -1
                : chain_write(work->directory, work->arena, chain, info, work->attempt, work->fence,
                              err);
@@ -63,7 +63,7 @@ int chain_note(const struct chain_work *work, const struct chain *chain, const c
     return write_info(work, chain, info, err);
 }
 
-/* ---- what the files say ---- */
+/* ---- state of the files ---- */
 
 /* 1: the overlay lies right above that file; 0 it does not, or is gone. */
 static int lies_above(const struct directory *directory, const char *overlay, const char *below,
@@ -130,7 +130,7 @@ int chain_check_below(const struct directory *directory, const struct chain *cha
     return 0;
 }
 
-/* Is the file among those that lie below `from`, or that itself? */
+/* Is the file `from`, or one below it? */
 static int is_below(const struct chain_work *work, const struct chain *chain, const char *from,
                     const char *file, struct error *err) {
     struct chain_link links[CHAIN_FILES_MOST];
@@ -143,8 +143,8 @@ static int is_below(const struct chain_work *work, const struct chain *chain, co
     return count < 0 ? -1 : 0;
 }
 
-/* Has the noted file dropped out?  When more than it has, by a pull into a later overlay, another
- * one still lies above it, and it has not. */
+/* Has the noted file dropped out?  If a pull into a later overlay has merged more than it, another
+ * file still lies above it, and it has not. */
 static int is_done(const struct chain_work *work, const struct chain *chain, const char *id,
                    const char *file, struct error *err) {
     const char *overlay = chain_file_of(chain, work->arena, id, err), *above;
@@ -182,7 +182,7 @@ int chain_reread(const struct directory *directory, const struct chain *chain, s
     return reread_file(directory, chain->base, err);
 }
 
-/* The snapshot before a pulled one goes on above what was pulled. */
+/* The snapshot before a pulled one continues above the pulled file. */
 static int forget(const struct chain_work *work, const struct chain *chain, const char *snapshot,
                   const char *file, struct error *err) {
     const char *overlay = chain_file_of(chain, work->arena, snapshot, err), *id;
@@ -208,7 +208,7 @@ struct heads {
 };
 
 /* Does any other file of the chain still name it? */
-static void look_at_head(void *arg, const char *rest) {
+static void check_header(void *arg, const char *rest) {
     struct heads *heads = arg;
     const char *name = arena_format(heads->work->arena, VOLUME_NAME_PREFIX "%s", rest);
     int above;
@@ -221,7 +221,7 @@ static void look_at_head(void *arg, const char *rest) {
     heads->named |= above > 0;
 }
 
-/* The base's name stands for the volume: only its space is reclaimed, where that is possible. */
+/* The base's name stands for the volume: only its space is reclaimed, where possible. */
 static int empty_base(const struct chain_work *work, int fd, struct error *err) {
     enum { HEAD = 1 << 16 };
     off_t end = lseek(fd, 0, SEEK_END);
@@ -237,8 +237,8 @@ static int empty_base(const struct chain_work *work, int fd, struct error *err) 
 }
 
 /* 1: a guest still has it open. */
-static int take_away(const struct chain_work *work, const struct chain *chain, const char *file,
-                     struct error *err) {
+static int remove_dropped(const struct chain_work *work, const struct chain *chain,
+                          const char *file, struct error *err) {
     struct heads heads = { work, chain, file, false, 0, err };
     enum image_hold hold;
     autoclose int fd = -1;
@@ -246,7 +246,7 @@ static int take_away(const struct chain_work *work, const struct chain *chain, c
 
     if (found <= 0)
         return found;
-    if (volume_name_each(work->directory, VOLUME_NAME_PREFIX, look_at_head, &heads, err) < 0 ||
+    if (volume_name_each(work->directory, VOLUME_NAME_PREFIX, check_header, &heads, err) < 0 ||
         heads.failed)
         return -1;
     if (heads.named)
@@ -268,7 +268,7 @@ static int read_again(const struct chain_work *work, struct chain *chain, struct
                       volume_name(work->arena, work->volume->name_id, NULL), chain, err);
 }
 
-/* What the headers say is on the disk before anything is built on it. */
+/* The headers are flushed before the chain changes further. */
 static int end_merge(const struct chain_work *work, struct chain *chain, const char *id,
                      const char *file, struct error *err) {
     int done, open;
@@ -283,7 +283,7 @@ static int end_merge(const struct chain_work *work, struct chain *chain, const c
         if (forget(work, chain, id, file, err) < 0 || read_again(work, chain, err) < 0)
             return -1;
     }
-    open = take_away(work, chain, file, err);
+    open = remove_dropped(work, chain, file, err);
     if (open != 0)
         return open < 0 ? -1 : 0;
     info = copy_info(work, chain);

@@ -32,15 +32,14 @@ int chain_snapshot_fill(const struct draft *draft, struct arena *arena,
     return 0;
 }
 
-/* One that is there already was named by no info: nobody reads it, and its image below may have
- * changed since. */
+/* No info names an existing one: it has no reader, and the image below may have changed since. */
 static int publish(struct draft *draft, const struct driver_fence *fence, struct error *err) {
     int taken = draft_publish(draft, fence, err);
 
     return taken > 0 ? draft_replace(draft, fence, err) : taken;
 }
 
-/* Never smaller than what is below it, or its record (X27). */
+/* Never smaller than the image below it, or its record (X27). */
 static int64_t overlay_bytes(const struct driver_volume *volume,
                              const struct image_source *source) {
     const int64_t sector = 512;
@@ -92,7 +91,7 @@ int chain_snapshot_put(const struct directory *directory, struct arena *arena,
         return error_set(err, ERROR_BAD_REQUEST,
                          "Volume %s has %d snapshots, the most there can be.", volume->id,
                          CHAIN_SNAPSHOTS_MOST);
-    if (chain_settle(directory, arena, chain, err) < 0 || image_flush(source->fd, err) < 0 ||
+    if (chain_remove_drafts(directory, arena, chain, err) < 0 || image_flush(source->fd, err) < 0 ||
         make_overlay(directory, arena, volume, snapshot, source, overlay, err) < 0 ||
         go_on_in(directory, arena, snapshot, chain, overlay, err) < 0)
         return -1;
@@ -126,7 +125,7 @@ struct deletion {
     struct chain_link links[CHAIN_FILES_MOST];
     int count;
     int at;           /* of the overlay in the chain; -1: it has dropped out already */
-    int below, above; /* what it is written into, and what lies above that then; -1: nothing */
+    int below, above; /* the file that it is written into, and the one above that then; -1: none */
 };
 
 static const char *path_of(const struct deletion *deletion, const char *name) {
@@ -209,9 +208,9 @@ static int find_link(const struct deletion *deletion, const char *name) {
     return at;
 }
 
-/* An earlier attempt has merged it, perhaps in memory only, or a host that came late has pulled it
- * into the file above.  Either way the file below has its content after another merge, and that
- * only.  1: it is to be done, 0: the overlay is gone, too. */
+/* An earlier attempt has merged it, perhaps in memory only, or a late host has pulled it into the
+ * file above.  Either way another merge gives the file below exactly its content.  1: to be merged,
+ * 0: the overlay is gone, too. */
 static int find_dropped(struct deletion *deletion, const struct chain *chain, struct error *err) {
     struct image_facts facts;
     autoclose int fd = -1;
@@ -246,7 +245,7 @@ static int find_place(struct deletion *deletion, const struct chain *chain, stru
     return 1;
 }
 
-/* Nothing but this snapshot goes with what is written. */
+/* No other snapshot loses the overwritten content. */
 static int check_place(const struct deletion *deletion, const struct chain *chain,
                        struct error *err) {
     const char *above =
@@ -256,8 +255,8 @@ static int check_place(const struct deletion *deletion, const struct chain *chai
                              deletion->overlay, above, true, err);
 }
 
-/* The next attempt knows that this one was at it.  Until the info has lost the snapshot, its
- * overlay and the one above may lie above the same file. */
+/* The next attempt finds this note.  Until the info has lost the snapshot, its overlay and the one
+ * above may lie above the same file. */
 static int note_merge(const struct deletion *deletion, const struct chain_work *work,
                       struct chain *chain, struct error *err) {
     const struct image_copy how = how_of(deletion);
@@ -279,9 +278,9 @@ static int walk(struct deletion *deletion, const struct chain_work *work, const 
     return deletion->count < 0 ? -1 : 0;
 }
 
-/* Where an earlier attempt was at it, the disk says how far it came (image_flush()). */
-static int look_at_chain(struct deletion *deletion, const struct chain_work *work,
-                         const struct chain *chain, struct error *err) {
+/* After an earlier attempt, the state on the disk counts (image_flush()). */
+static int read_chain(struct deletion *deletion, const struct chain_work *work,
+                      const struct chain *chain, struct error *err) {
     if (walk(deletion, work, chain, err) < 0)
         return -1;
     if (!chain_noted(chain, deletion->snapshot->name_id) &&
@@ -291,10 +290,10 @@ static int look_at_chain(struct deletion *deletion, const struct chain_work *wor
                                                              : walk(deletion, work, chain, err);
 }
 
-/* 1: it can be merged, 0 nothing is left of it. */
+/* 1: it can be merged, 0 it is already gone. */
 static int begin_merge(struct deletion *deletion, const struct chain_work *work,
                        struct chain *chain, struct error *err) {
-    int more = look_at_chain(deletion, work, chain, err);
+    int more = read_chain(deletion, work, chain, err);
 
     if (more == 0)
         more = find_place(deletion, chain, err);
@@ -326,7 +325,7 @@ static enum driver_outcome take_out(struct deletion *deletion, const struct chai
     return forget(deletion, &image.chain, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 
-/* An overlay that no info names, and whose id is never given again.  What a guest's host has merged
+/* An overlay that no info names, and whose id is never used again.  A file merged by a guest's host
  * may bear it, and stays. */
 static enum driver_outcome remove_nameless(const struct deletion *deletion, struct error *err) {
     const struct directory *directory = deletion->directory;
@@ -362,7 +361,7 @@ enum driver_outcome chain_snapshot_delete(const struct directory *directory, str
     if (image_find(directory->fd, chain.base, O_RDONLY, &base, NULL) == 0)
         return DRIVER_DONE; /* with its volume */
     if (chain_enter(&work, &chain, &lock, err) < 0 ||
-        chain_settle(directory, arena, &chain, err) < 0)
+        chain_remove_drafts(directory, arena, &chain, err) < 0)
         return DRIVER_FAILED;
     *deletion = (struct deletion){
         .directory = directory, .arena = arena, .snapshot = snapshot, .progress = progress

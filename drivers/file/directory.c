@@ -17,7 +17,7 @@ static int flush_above(const char *path) {
     return above < 0 ? -1 : fsync(above);
 }
 
-/* The name of the new one is on disk before anything is kept in it. */
+/* The name of the new directory is on disk before its first use. */
 static int make_one(const char *path, mode_t mode, struct error *err) {
     if (mkdir(path, mode) < 0)
         return errno == EEXIST ? 0
@@ -49,8 +49,8 @@ static int open_path(const char *path, struct error *err) {
     return fd;
 }
 
-/* Of a file without a name, where there are such: it leaves nothing. */
-static bool gives_back(int fd) {
+/* Of a file without a name, where supported: it leaves nothing. */
+static bool punches_holes(int fd) {
     autoclose int file = openat(fd, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
     return file < 0 || fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == 0 ||
@@ -58,8 +58,9 @@ static bool gives_back(int fd) {
 }
 
 unsigned directory_features(const struct directory *directory, unsigned features) {
-    return directory->locks_trusted && directory->gives_back ? features
-                                                             : features & ~(unsigned)DRIVER_RECLAIM;
+    return directory->locks_trusted && directory->punches_holes
+               ? features
+               : features & ~(unsigned)DRIVER_RECLAIM;
 }
 
 int directory_open(const char *path, const struct directory_settings *settings,
@@ -75,7 +76,7 @@ int directory_open(const char *path, const struct directory_settings *settings,
                                .path = path,
                                .settings = settings,
                                .locks_trusted = true,
-                               .gives_back = gives_back(fd) };
+                               .punches_holes = punches_holes(fd) };
     return 0;
 }
 
@@ -85,7 +86,7 @@ int directory_reopen(const struct directory *directory, struct error *err) {
     if (fd < 0)
         return -1;
     if (dup3(fd, directory->fd, O_CLOEXEC) < 0)
-        return error_errno(err, ERROR_BACKEND, "opening the directory %s anew", directory->path);
+        return error_errno(err, ERROR_BACKEND, "reopening the directory %s", directory->path);
     return 0;
 }
 
@@ -122,7 +123,7 @@ int directory_replace(const struct directory *directory, const char *from, const
                       struct error *err) {
     struct stat status;
 
-    /* Of a worker that comes late the other one has lost its name: then nothing happens. */
+    /* If the worker is late, the other name is gone: then nothing happens. */
     if (renameat2(directory->fd, from, directory->fd, to, RENAME_EXCHANGE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
@@ -158,29 +159,29 @@ int directory_check_place(const struct directory *directory, struct error *err) 
                      directory->path);
 }
 
-int directory_get_room(const struct directory *directory, double *ret_total_gb, double *ret_free_gb,
-                       struct error *err) {
+int directory_get_space(const struct directory *directory, double *ret_total_gb,
+                        double *ret_free_gb, struct error *err) {
     struct statvfs room;
 
     if (fstatvfs(directory->fd, &room) < 0)
-        return error_errno(err, ERROR_BACKEND, "asking for the room of %s", directory->path);
+        return error_errno(err, ERROR_BACKEND, "querying the free space of %s", directory->path);
     *ret_total_gb = (double)room.f_blocks * (double)room.f_frsize / (double)GIB;
     *ret_free_gb = (double)room.f_bavail * (double)room.f_frsize / (double)GIB;
     return 0;
 }
 
-int directory_check_room(const struct directory *directory, int64_t bytes, struct error *err) {
+int directory_check_space(const struct directory *directory, int64_t bytes, struct error *err) {
     const struct directory_settings *settings = directory->settings;
     double wanted_gb = (double)bytes / (double)GIB;
     double total_gb, free_gb;
 
-    if (directory_get_room(directory, &total_gb, &free_gb, err) < 0)
+    if (directory_get_space(directory, &total_gb, &free_gb, err) < 0)
         return -1;
     free_gb -= total_gb * (double)settings->reserved_percent / 100;
     if (settings->sparse || settings->qcow2)
         free_gb *= settings->over_subscription;
     if (wanted_gb > free_gb)
-        return error_set(err, ERROR_BACKEND, "%s has no room for %.1f GB more (%.1f GB are left).",
+        return error_set(err, ERROR_BACKEND, "%s has no space for %.1f GB more (%.1f GB are free).",
                          directory->path, wanted_gb, free_gb > 0 ? free_gb : 0.0);
     return 0;
 }

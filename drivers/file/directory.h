@@ -1,8 +1,8 @@
 /*
- * A directory of volume files: where file.c and the drivers of mounted shares keep their volumes.
+ * A directory of volume files: used by file.c and the drivers of mounted shares.
  *
- * The descriptor stays open and every file is reached through it, so that nothing that happens to
- * the path later leads elsewhere.  Thread-safe after directory_open().
+ * The descriptor stays open and every file is reached through it, so later changes of the path
+ * cannot redirect it.  Thread-safe after directory_open().
  */
 #pragma once
 
@@ -13,15 +13,15 @@ struct directory {
     const char *path; /* absolute */
     const struct directory_settings *settings;
     bool locks_trusted; /* a lock that a guest took on another host is seen here */
-    bool gives_back;    /* a part of a file, or nobody knows */
+    bool punches_holes; /* or unknown */
 };
 
-/* Makes `path` and what is missing above it; what exists stays as it is. */
+/* Makes `path` and its missing parents; existing ones stay unchanged. */
 int directory_make(const char *path, mode_t mode, struct error *err);
 /* `path` and `settings` must outlive `ret`; close(ret->fd) ends it. */
 int directory_open(const char *path, const struct directory_settings *settings,
                    struct directory *ret, struct error *err);
-/* The mount behind the path was renewed: the same descriptor now means what is there. */
+/* The mount at the path was renewed: the descriptor now refers to it. */
 int directory_reopen(const struct directory *directory, struct error *err);
 /* Of a file, for programs. */
 const char *directory_path(const struct directory *directory, struct arena *arena,
@@ -34,15 +34,15 @@ int directory_rename(const struct directory *directory, const char *from, const 
  * is gone; -1 with ERROR_NOT_FOUND when one of them is missing. */
 int directory_replace(const struct directory *directory, const char *from, const char *to,
                       struct error *err);
-/* What of a driver's features can be done here. */
+/* The features of a driver that work in this directory. */
 unsigned directory_features(const struct directory *directory, unsigned features);
 int directory_flush(const struct directory *directory, struct error *err);
 
-/* Does the path still lead to what is open?  -1 with ERROR_UNAVAILABLE when a mount has come, gone
- * or covers it: the files that are there stay in reach, but nothing new is to be made. */
+/* Does the path still lead to the open directory?  -1 with ERROR_UNAVAILABLE when a mount has come,
+ * gone or covers it: the present files stay accessible, but no new ones may be made. */
 int directory_check_place(const struct directory *directory, struct error *err);
 
-int directory_get_room(const struct directory *directory, double *ret_total_gb, double *ret_free_gb,
-                       struct error *err);
-/* Is there room for so many more bytes (D2)? 0, or -1 with ERROR_BACKEND. */
-int directory_check_room(const struct directory *directory, int64_t bytes, struct error *err);
+int directory_get_space(const struct directory *directory, double *ret_total_gb,
+                        double *ret_free_gb, struct error *err);
+/* Is there space for so many more bytes (D2)?  0, or -1 with ERROR_BACKEND. */
+int directory_check_space(const struct directory *directory, int64_t bytes, struct error *err);

@@ -29,12 +29,12 @@ static int marker_write(const struct directory *directory, const char *name, str
 struct own_volumes {
     const struct driver_backend *backend;
     bool found;
-    bool unanswered; /* nobody could tell of one of them at least */
+    bool unanswered; /* at least one query failed */
 };
 
-static void look_own(void *arg, const char *name_id, int64_t bytes) {
+static void visit_own(void *arg, const char *name_id, int64_t bytes) {
     struct own_volumes *own = arg;
-    int known = own->found ? 1 : own->backend->knows(own->backend, NULL, name_id);
+    int known = own->found ? 1 : own->backend->has_volume(own->backend, NULL, name_id);
 
     (void)bytes;
     own->found = known > 0;
@@ -63,23 +63,24 @@ int directory_claim(const struct directory *directory, const struct driver_backe
     struct stat status;
     int known;
 
-    if (!backend->knows)
+    if (!backend->has_volume)
         return 0;
     if (fstatat(directory->fd, marker, &status, AT_SYMLINK_NOFOLLOW) == 0)
         return 0;
     if (errno != ENOENT)
         return error_errno(err, ERROR_BACKEND, "looking for %s in %s", marker, directory->path);
-    known = backend->knows(backend, location, NULL);
+    known = backend->has_volume(backend, location, NULL);
     own.unanswered = known < 0;
-    if (known != 0 && volume_file_list(directory, look_own, &own, err) < 0)
+    if (known != 0 && volume_file_list(directory, visit_own, &own, err) < 0)
         return -1;
     if (known != 0 && !own.found)
         return refuse_claim(directory, marker, own.unanswered, err);
-    if (backend->only_looks)
+    if (backend->probe_only)
         return 0;
     if (marker_write(directory, marker, &unwritten) == 0)
         return 0;
-    /* It is full, or only read for now; its volumes say as well as the marker where we are. */
+    /* It is full or read-only for now; its volumes identify the directory as well as the marker
+     * does. */
     if (!own.found)
         return error_pass(err, &unwritten);
     log_warning(NULL, "directory takes no marker yet", "directory", directory->path, "reason",

@@ -24,8 +24,8 @@ const struct option directory_options[] = {
     OPTIONS_END
 };
 
-/* For the last look before a file grows, when only [DEFAULT] has a ratio: the scheduler obeys that.
- */
+/* For the last check before a file grows, when only [DEFAULT] has a ratio: the scheduler obeys
+ * that. */
 #define USUAL_OVER_SUBSCRIPTION 20.0
 
 void directory_settings_load(const struct driver_backend *backend, struct directory_settings *ret) {

@@ -1,5 +1,5 @@
 /*
- * What the configuration says of volumes that are files, whatever directory they are in.
+ * Options of volumes that are files, for any directory.
  */
 #pragma once
 
@@ -10,19 +10,19 @@
 
 struct directory_settings {
     struct qemu_img qemu_img;
-    bool sparse;                   /* raw: blocks are taken when they are written */
+    bool sparse;                   /* raw: blocks are allocated when they are written */
     bool qcow2;                    /* format of new volumes; else raw */
     bool overlays;                 /* a snapshot that shares no blocks is a qcow2 overlay */
     mode_t mode;                   /* of new files */
     int64_t copy_bytes_per_second; /* of each copy; 0: no limit */
-    bool over_subscription_given;  /* by the backend's own section: then it is reported */
-    double over_subscription;      /* sparse files may grow to this multiple of the free room */
-    int64_t reserved_percent;      /* of the whole room, kept free */
+    bool over_subscription_given;  /* set in the backend's own section: then it is reported */
+    double over_subscription;      /* sparse files may grow to this multiple of the free space */
+    int64_t reserved_percent;      /* of the total capacity, kept free */
 };
 
 extern const struct option directory_options[];
 
-/* What each driver calls by a key of its own. */
+/* Options with a key of their own for each driver. */
 #define FILES_OPTION(key_, fallback_, help_)                                                \
     {                                                                                       \
         .section = OPTION_BACKEND, .key = key_, .type = OPTION_BOOL, .fallback = fallback_, \
@@ -40,7 +40,7 @@ extern const struct option directory_options[];
         "Where files cannot share blocks, a snapshot is made in a moment all the same: the " \
         "volume goes on in a qcow2 overlay above what it was. When false it is a full copy.")
 
-/* What they and the options of every backend say; the rest is the driver's own. */
+/* Reads them and the options of every backend; the driver reads the rest. */
 void directory_settings_load(const struct driver_backend *backend, struct directory_settings *ret);
-/* How much room a backend with such settings reports beside its numbers; a new reference. */
+/* The capabilities in the capacity report of a backend with such settings; a new reference. */
 json_t *directory_capabilities(const struct directory_settings *settings, unsigned features);

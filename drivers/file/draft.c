@@ -57,7 +57,7 @@ int draft_publish(struct draft *draft, const struct driver_fence *fence, struct 
     return taken;
 }
 
-/* The file that was replaced has the name of the draft now, and goes with it. */
+/* The replaced file has the name of the draft now, and is removed with it. */
 static int hold_replaced(struct draft *draft, struct error *err) {
     int fd = openat(draft->directory->fd, draft->unfinished, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
@@ -87,7 +87,7 @@ void draft_end(struct draft *draft) {
     close(draft->fd);
 }
 
-/* ---- which there are ---- */
+/* ---- list ---- */
 
 struct listing {
     const struct directory *directory;
@@ -97,8 +97,8 @@ struct listing {
     void *arg;
 };
 
-/* Behind the id may stand what of the volume it is, and whose attempt. */
-static void tell(void *arg, const char *rest) {
+/* The id is followed by the volume of the snapshot, and the attempt. */
+static void report(void *arg, const char *rest) {
     const struct listing *listing = arg;
     const char *end = strrchr(rest, '.');
     struct driver_draft draft = {
@@ -118,7 +118,7 @@ int draft_list(const struct directory *directory, struct arena *arena,
     struct listing volumes = { directory, arena, "." VOLUME_NAME_PREFIX, found, arg };
     struct listing snapshots = { directory, arena, "." SNAPSHOT_NAME_PREFIX, found, arg };
 
-    return volume_name_each(directory, volumes.begins, tell, &volumes, err) < 0
+    return volume_name_each(directory, volumes.begins, report, &volumes, err) < 0
                ? -1
-               : volume_name_each(directory, snapshots.begins, tell, &snapshots, err);
+               : volume_name_each(directory, snapshots.begins, report, &snapshots, err);
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- may it be taken over? ---- */
+/* ---- checks ---- */
 
 /* Why a file of that name cannot be taken over; NULL: the name does not forbid it. */
 const char *existing_file_name_refusal(const char *name) {
@@ -28,9 +28,9 @@ const char *existing_file_name_refusal(const char *name) {
 }
 
 /*
- * Whoever hands a file over says what it is by the backend that he hands it to; the content is
- * looked at only to refuse.  A guest that had a raw file may have written any header into it, and
- * then nobody takes that for an image with a file of the host below it.
+ * The backend in the request states the format; the content is read only to refuse.  A guest with a
+ * raw file may have written any header into it, and such a file must not become an image with a
+ * file of the host below it.
  */
 static const char *image_refusal(int fd, const char *format, bool tables,
                                  struct image_facts *facts) {
@@ -52,7 +52,7 @@ static int refuse(const char *name, const char *why, struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST, "The file \"%.255s\" %s.", name, why);
 }
 
-/* A second name would let others write into the volume. */
+/* A second name would give other programs write access to the volume. */
 static int check_alone(int fd, const char *name, struct error *err) {
     struct stat status;
 
@@ -74,7 +74,7 @@ static int check_free(int fd, const char *name, struct error *err) {
     return error_context(err, "%s", name);
 }
 
-/* A descriptor of a file that can be taken over, with QEMU's locks held. */
+/* A descriptor of an acceptable file, with QEMU's locks held. */
 static int open_source(const struct existing_file *file, struct image_facts *facts,
                        struct error *err) {
     const char *name = file->source, *why = existing_file_name_refusal(name);
@@ -92,7 +92,7 @@ static int open_source(const struct existing_file *file, struct image_facts *fac
     return why ? refuse(name, why, err) : take_fd(fd);
 }
 
-/* One that an earlier call has taken over: 1, 0 there is none. */
+/* A file that an earlier call has renamed: 1, 0 there is none. */
 static int find_taken(const struct existing_file *file, struct image_facts *facts,
                       struct error *err) {
     autoclose int fd = -1;
@@ -103,7 +103,7 @@ static int find_taken(const struct existing_file *file, struct image_facts *fact
     return image_read_flushed(fd, file->format, facts, err) < 0 ? -1 : 1;
 }
 
-int existing_file_look(const struct existing_file *file, int64_t *ret_bytes, struct error *err) {
+int existing_file_probe(const struct existing_file *file, int64_t *ret_bytes, struct error *err) {
     struct image_facts facts;
     autoclose int fd = -1;
     int taken = find_taken(file, &facts, err);
@@ -119,7 +119,7 @@ int existing_file_look(const struct existing_file *file, int64_t *ret_bytes, str
     return 0;
 }
 
-const char *existing_file_why_not(const struct directory *directory, const char *name,
+const char *existing_file_refusal(const struct directory *directory, const char *name,
                                   int64_t *ret_bytes) {
     autoclose int fd = image_open(directory->fd, name, O_RDONLY, NULL);
     struct image_facts facts = { .virtual_bytes = -1 };
@@ -135,16 +135,16 @@ const char *existing_file_why_not(const struct directory *directory, const char 
     return why;
 }
 
-/* ---- taken over ---- */
+/* ---- rename ---- */
 
-/* Is what has the name now the file that was looked at? */
+/* Does the name lead to the file that was checked? */
 static int check_same(const struct existing_file *file, int fd, struct error *err) {
-    struct stat looked_at, named;
+    struct stat checked, named;
 
-    if (fstat(fd, &looked_at) < 0 ||
+    if (fstat(fd, &checked) < 0 ||
         fstatat(file->directory->fd, file->name, &named, AT_SYMLINK_NOFOLLOW) < 0)
         return error_errno(err, ERROR_BACKEND, "looking at %s", file->name);
-    if (looked_at.st_dev == named.st_dev && looked_at.st_ino == named.st_ino)
+    if (checked.st_dev == named.st_dev && checked.st_ino == named.st_ino)
         return 0;
     return error_set(err, ERROR_CONFLICT, "The file was replaced while it was taken over.");
 }
@@ -160,11 +160,11 @@ static int take_over(const struct existing_file *file, struct error *err) {
     if (driver_fence_check(file->fence, err) < 0 || image_flush(fd, err) < 0 ||
         volume_file_move(file->directory, file->source, file->name, err) < 0)
         return -1;
-    /* A pause right in front of the name may have given it to what nobody wants any more. */
+    /* After a pause right before the rename the volume may be gone. */
     return check_same(file, fd, err) < 0 ? -1 : driver_fence_check(file->fence, err);
 }
 
-/* Half way with a link it has both names; another file of the old one is not the volume's. */
+/* With the hard link done it has both names; another file of the old name is not the volume's. */
 static int leave_source(const struct existing_file *file, struct error *err) {
     autoclose int fd = -1;
 

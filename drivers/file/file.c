@@ -1,5 +1,5 @@
 /*
- * Volumes as files of one local directory: the backend that needs nothing beside itself.
+ * Volumes as files of one local directory: the backend without external dependencies.
  */
 #include "drivers/file/file.private.h"
 
@@ -48,7 +48,7 @@ static const unsigned file_features = DRIVER_MULTIATTACH | DRIVER_ONLINE_EXTEND 
                                       DRIVER_REVERT | DRIVER_MANAGE | DRIVER_ASSIST |
                                       DRIVER_MANAGE_SNAPSHOT | DRIVER_RECLAIM;
 
-/* The directory may lie on NFS, and there the mount decides whether a lock means anything. */
+/* The directory may be on NFS, where the mount options decide whether locks are shared. */
 static int check_locks(struct file_backend *backend, const char *table, struct error *err) {
     autofree char *path = realpath(backend->directory.path, NULL);
     struct mount_entry entry;
@@ -64,7 +64,7 @@ static int check_locks(struct file_backend *backend, const char *table, struct e
     return 0;
 }
 
-/* For a look, which makes nothing. */
+/* For a read-only caller: makes nothing. */
 static int check_there(const char *path, struct error *err) {
     if (access(path, F_OK) == 0)
         return 0;
@@ -78,7 +78,7 @@ static void file_close(void *handle) {
     arena_free(backend->arena);
 }
 
-/* Nova reads whatever it connects as gpfs as raw. */
+/* Nova reads gpfs connections as raw. */
 static int read_connection_type(const struct driver_backend *source, struct file_backend *backend,
                                 struct error *err) {
     const char *type = config_text(source->config, source->name, "file_connection_type");
@@ -114,7 +114,7 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
     if (path[0] != '/' || !utf8_valid(path, strlen(path)))
         return error_set(err, ERROR_BAD_REQUEST,
                          "file_volume_directory: \"%s\" is not an absolute path in UTF-8.", path);
-    if (source->only_looks ? check_there(path, err) < 0 : directory_make(path, 0711, err) < 0)
+    if (source->probe_only ? check_there(path, err) < 0 : directory_make(path, 0711, err) < 0)
         return -1;
     if (directory_open(path, &backend->settings, &backend->directory, err) < 0)
         return -1;
@@ -124,7 +124,7 @@ static int file_open(const struct driver_backend *source, void **ret_handle, str
         return -1;
     }
     *ret_handle = backend;
-    arena = NULL; /* the backend's own from now on */
+    arena = NULL; /* owned by the backend from now on */
     return 0;
 }
 
@@ -135,7 +135,7 @@ static int file_get_pools(void *handle, struct arena *arena, struct driver_pool 
 
     pool->name = backend->pool;
     if (directory_check_place(&backend->directory, err) < 0 ||
-        directory_get_room(&backend->directory, &pool->total_gb, &pool->free_gb, err) < 0)
+        directory_get_space(&backend->directory, &pool->total_gb, &pool->free_gb, err) < 0)
         return -1;
     pool->capabilities = directory_capabilities(
         &backend->settings, directory_features(&backend->directory, file_features));
@@ -207,7 +207,7 @@ static int file_connect(void *handle, struct arena *arena, const struct driver_v
                      directory_path(&backend->directory, arena, image.name), "name", image.name,
                      "format", image.format);
     assert(*ret); /* the path is UTF-8: file_open() */
-    volume_file_tell_discard(&backend->directory, &image, *ret);
+    volume_file_report_discard(&backend->directory, &image, *ret);
     return 0;
 }
 
@@ -265,7 +265,7 @@ const struct driver file_driver = {
     .create_snapshot = file_create_snapshot,
     .delete_snapshot = file_delete_snapshot,
     .prepare_assist = file_prepare_assist,
-    .settle_assist = file_settle_assist,
+    .complete_assist = file_complete_assist,
     .list_snapshots = file_list_snapshots,
     .clone_volume = file_clone_volume,
     .clone_snapshot = file_clone_snapshot,

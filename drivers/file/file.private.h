@@ -1,20 +1,20 @@
 /*
- * What a handle of the driver of one directory holds, and its functions in other files.
+ * The handle of the driver of one directory, and its functions in other files.
  */
 #pragma once
 
 #include "drivers/file/directory.h"
 
 struct file_backend {
-    struct arena *arena; /* holds this struct and what it points to */
+    struct arena *arena; /* holds this struct and its strings */
     struct directory_settings settings;
     struct directory directory;
     const char *pool;
     const char *raw_type; /* driver_volume_type of a raw file */
-    bool only_raw;        /* gpfs by configuration: nothing else is connected */
+    bool only_raw;        /* configured as gpfs: only raw volumes can be connected */
 };
 
-/* Where it is, and how. */
+/* Its location and format. */
 struct driver_created file_describe(const struct file_backend *backend, struct arena *arena,
                                     const char *format);
 
@@ -31,9 +31,9 @@ enum driver_outcome file_delete_snapshot(void *handle, struct arena *arena,
 int file_prepare_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
                         const struct driver_snapshot *snapshot, bool deletes,
                         struct driver_assist *ret, struct error *err);
-int file_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
-                       const struct driver_snapshot *snapshot, bool deletes, enum driver_told told,
-                       struct driver_created *ret, struct error *err);
+int file_complete_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const struct driver_snapshot *snapshot, bool deletes,
+                         enum driver_reported told, struct driver_created *ret, struct error *err);
 int file_list_snapshots(void *handle, struct arena *arena,
                         void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                         struct error *err);

@@ -1,5 +1,5 @@
 /*
- * Files that are somebody else's become volumes and snapshots, and the other way round.
+ * Managing and unmanaging existing files as volumes and snapshots.
  */
 #include "drivers/file/file.private.h"
 #include "drivers/file/snapshot_file_manage.h"

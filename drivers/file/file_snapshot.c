@@ -39,12 +39,12 @@ int file_prepare_assist(void *handle, struct arena *arena, const struct driver_v
     return chain_assist_prepare(&backend->directory, arena, volume, snapshot, deletes, ret, err);
 }
 
-int file_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
-                       const struct driver_snapshot *snapshot, bool deletes, enum driver_told told,
-                       struct driver_created *ret, struct error *err) {
+int file_complete_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                         const struct driver_snapshot *snapshot, bool deletes,
+                         enum driver_reported told, struct driver_created *ret, struct error *err) {
     const struct file_backend *backend = handle;
     int done =
-        chain_assist_settle(&backend->directory, arena, volume, snapshot, deletes, told, err);
+        chain_assist_complete(&backend->directory, arena, volume, snapshot, deletes, told, err);
 
     if (done > 0)
         *ret = file_describe(backend, arena, volume->format);

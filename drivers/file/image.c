@@ -39,7 +39,7 @@ bool image_format_known(const char *format) {
 }
 
 int image_open(int directory_fd, const char *name, int flags, struct error *err) {
-    /* O_NONBLOCK: a FIFO of that name must not hang us; it changes nothing for a regular file. */
+    /* O_NONBLOCK: opening a FIFO of that name must not block; regular files ignore it. */
     autoclose int fd =
         openat(directory_fd, name, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     struct stat status;
@@ -206,8 +206,8 @@ int image_was_written(int fd, struct error *err) {
     return written;
 }
 
-/* Length comes with the last byte, which is allocated and never written: in one step and upwards
- * only, whoever else grew the file or wrote to it meanwhile. */
+/* The last byte, allocated and never written, sets the length: in one step and upwards only, also
+ * when others grow or write the file meanwhile. */
 static int set_length(int fd, off_t bytes, const struct driver_fence *fence, struct error *err) {
     struct stat status;
     int result;
@@ -228,30 +228,30 @@ static int set_length(int fd, off_t bytes, const struct driver_fence *fence, str
     return 0;
 }
 
-/* A small part of what is left of the shortest lease when the fence gives it up. */
+/* A small part of the shortest lease's rest when the fence gives it up. */
 #define FENCE_LIFE_US ((int64_t)100000)
 
-/* By a clock that goes on while the process is stopped. */
-int image_fence_check(const struct driver_fence *fence, int64_t *asked_us, struct error *err) {
+/* The clock runs on while the process is stopped. */
+int image_fence_check(const struct driver_fence *fence, int64_t *checked_us, struct error *err) {
     int64_t now_us = clock_boottime_us();
 
-    if (*asked_us && now_us - *asked_us < FENCE_LIFE_US)
+    if (*checked_us && now_us - *checked_us < FENCE_LIFE_US)
         return 0;
-    *asked_us = now_us;
+    *checked_us = now_us;
     return driver_fence_check(fence, err);
 }
 
 static int write_zeros(int fd, off_t from, off_t to, const struct driver_fence *fence,
                        struct error *err) {
     static const char zeros[1 << 18];
-    int64_t asked_us = 0;
+    int64_t checked_us = 0;
 
     while (from < to) {
         off_t left = to - from;
         size_t size = left < (off_t)sizeof(zeros) ? (size_t)left : sizeof(zeros);
         ssize_t written;
 
-        if (image_fence_check(fence, &asked_us, err) < 0)
+        if (image_fence_check(fence, &checked_us, err) < 0)
             return -1;
         written = pwrite(fd, zeros, size, from);
         if (written < 0 && errno == EINTR)
@@ -265,12 +265,12 @@ static int write_zeros(int fd, off_t from, off_t to, const struct driver_fence *
 
 struct growth {
     bool sparse;
-    const struct driver_fence *fence;  /* asked before each effect */
-    const struct driver_fence *worker; /* asked whether it may take long */
+    const struct driver_fence *fence;  /* checked before each effect */
+    const struct driver_fence *worker; /* decides whether the call may take long */
 };
 
-/* Takes the blocks first, behind the end of the file, then the length.  NFS can only take both at
- * once. */
+/* Allocates the blocks first, after the end of the file, then sets the length.  NFS can do only
+ * both at once. */
 static int allocate(int fd, off_t from, off_t to, const struct growth *growth, struct error *err) {
     const struct driver_fence *fence = growth->fence;
     static const int modes[] = { FALLOC_FL_KEEP_SIZE, 0 };
@@ -335,7 +335,7 @@ static int grow(int fd, int64_t bytes, const struct growth *growth, struct error
         return set_length(fd, bytes, fence, err) < 0 ? -1 : image_flush(fd, err);
     if (allocate(fd, status.st_size, bytes, growth, err) == 0 && image_flush(fd, err) == 0)
         return 0;
-    /* Gives back what the attempt took; nobody knows of the part behind the old end yet. */
+    /* Frees the blocks of this attempt; the part after the old end has no user yet. */
     if (driver_fence_check(fence, NULL) < 0 || ftruncate(fd, status.st_size) < 0)
         return error_context(err, "the file stays partly grown");
     return -1;

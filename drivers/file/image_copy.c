@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* EINVAL: a length that is no multiple of its blocks, a file of a kind that it does not share. */
+/* EINVAL: a length that is no multiple of its blocks, a kind of file that it does not share. */
 static bool is_unsupported(int number) {
     return number == EOPNOTSUPP || number == ENOSYS || number == ENOTTY || number == EXDEV ||
            number == EINVAL;
@@ -30,43 +30,43 @@ int image_share(int from, int to, struct error *err) {
     return error_errno(err, ERROR_BACKEND, "sharing the file's blocks");
 }
 
-#define TELL_EVERY_US ((int64_t)500000)
-/* A piece takes less than QUICK_US, or the next one is larger; more than SLOW_US, smaller. */
+#define REPORT_EVERY_US ((int64_t)500000)
+/* A piece that takes less than QUICK_US doubles the next one; more than SLOW_US halves it. */
 #define QUICK_US ((int64_t)50000)
 #define SLOW_US  ((int64_t)250000)
 enum {
     SMALLEST_PIECE = 1 << 16,
     LARGEST_PIECE = 1 << 26,
     BUFFER = 1 << 20,
-    ZEROS = 1 << 16,     /* so many together are left out when they were read */
-    UNFLUSHED = 1 << 27, /* so that the flush at the end has little left to do */
+    ZEROS = 1 << 16,     /* zeros of this length are skipped when read */
+    UNFLUSHED = 1 << 27, /* so that the last flush is short */
 };
 
 struct copy {
     int from, to;
     const struct image_copy *how;
     off_t length, at;
-    bool has_holes; /* it takes less room than its length */
-    off_t flushed;  /* all in front of it is on its way to the disk, or there */
-    int64_t moved;  /* bytes that were copied, without holes */
-    size_t piece;   /* to be tried next */
-    char *buffer;   /* NULL: the kernel copies */
-    int64_t begun_us, told_us, asked_us;
+    bool has_holes; /* it takes less space than its length */
+    off_t flushed;  /* everything before it is flushed, or being flushed */
+    int64_t moved;  /* bytes copied, without holes */
+    size_t piece;   /* size of the next attempt */
+    char *buffer;   /* NULL: copied by the kernel */
+    int64_t begun_us, reported_us, checked_us;
 };
 
-/* Before each step: may it go on? */
-static int ask(struct copy *copy, struct error *err) {
+/* Checked before each step: may it go on? */
+static int check(struct copy *copy, struct error *err) {
     int64_t now_us = clock_boottime_us();
 
-    if (image_fence_check(copy->how->fence, &copy->asked_us, err) < 0)
+    if (image_fence_check(copy->how->fence, &copy->checked_us, err) < 0)
         return -1;
-    if (copy->told_us && now_us - copy->told_us < TELL_EVERY_US)
+    if (copy->reported_us && now_us - copy->reported_us < REPORT_EVERY_US)
         return 0;
-    copy->told_us = now_us;
-    return driver_progress_tell(copy->how->progress, copy->at, copy->length, err);
+    copy->reported_us = now_us;
+    return driver_progress_report(copy->how->progress, copy->at, copy->length, err);
 }
 
-/* Waits until what was moved is not more than was allowed in the time since the beginning. */
+/* Waits until the average rate since the start is within the limit. */
 static int keep_pace(struct copy *copy, struct error *err) {
     int64_t limit = copy->how->bytes_per_second;
 
@@ -81,7 +81,7 @@ static int keep_pace(struct copy *copy, struct error *err) {
             ahead_us = SLOW_US;
         pause.tv_nsec = (long)ahead_us * 1000;
         nanosleep(&pause, NULL);
-        if (ask(copy, err) < 0)
+        if (check(copy, err) < 0)
             return -1;
     }
     return 0;
@@ -103,7 +103,7 @@ static void learn_speed(struct copy *copy, int64_t spent_us) {
         copy->piece /= 2;
 }
 
-/* The length of the first piece, and whether it holds nothing. */
+/* The length of the first piece, and whether it is zeros. */
 static size_t first_piece(const char *bytes, size_t size, bool *ret_zero) {
     size_t piece = size < ZEROS ? size : ZEROS;
 
@@ -111,7 +111,7 @@ static size_t first_piece(const char *bytes, size_t size, bool *ret_zero) {
     return piece;
 }
 
-/* How many bytes there are in front of a piece that holds nothing. */
+/* The number of bytes before a piece of zeros. */
 static size_t find_zeros(const char *bytes, size_t size) {
     size_t at = 0;
 
@@ -126,7 +126,7 @@ static size_t find_zeros(const char *bytes, size_t size) {
     return at;
 }
 
-/* The copy is new: what is not written to it is zero. */
+/* The copy is new: unwritten parts read as zeros. */
 static ssize_t write_all(int fd, const char *bytes, size_t size, off_t at) {
     size_t done = 0;
 
@@ -154,7 +154,7 @@ static void begin_by_hand(struct copy *copy) {
     assert(copy->buffer);
 }
 
-/* How many bytes of the piece, 0 at the end of the file, or -1 and errno. */
+/* The number of bytes of the piece, 0 at the end of the file, or -1 and errno. */
 static ssize_t move_piece(struct copy *copy, size_t size) {
     off_t from = copy->at, to = copy->at;
     ssize_t moved;
@@ -168,7 +168,7 @@ static ssize_t move_piece(struct copy *copy, size_t size) {
     return move_by_hand(copy, size);
 }
 
-/* What was copied goes to the disk meanwhile.  An error that is told here is not told again. */
+/* Starts the write-back of copied data.  An error reported here is not reported again. */
 static int flush_behind(struct copy *copy, struct error *err) {
     const unsigned all =
         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
@@ -187,7 +187,7 @@ static int copy_step(struct copy *copy, off_t end, struct error *err) {
     int64_t begun_us;
     ssize_t moved;
 
-    if (ask(copy, err) < 0)
+    if (check(copy, err) < 0)
         return -1;
     begun_us = clock_boottime_us();
     moved = move_piece(copy, next_size(copy, end));
@@ -210,14 +210,14 @@ static int find_data(const struct copy *copy, off_t from, struct image_extent *r
     return image_find_data(copy->from, copy->length, from, ret, err);
 }
 
-/* The next data are looked for first: blocks that were taken and never written count as data once
- * they are in memory, and reading what stands before them brings them there. */
+/* The next data are located first: allocated and unwritten blocks count as data once they are in
+ * memory, and reading before them brings them there. */
 static int copy_data(struct copy *copy, struct error *err) {
     struct image_extent now, next;
 
     if (find_data(copy, 0, &now, err) < 0)
         return -1;
-    /* NFS before 4.2 calls all of it data: holes are found by what is read. */
+    /* NFS before 4.2 reports everything as data: holes are found by reading. */
     if (copy->has_holes && now.begin == 0 && now.end == copy->length)
         begin_by_hand(copy);
     for (; now.begin < copy->length; now = next) {

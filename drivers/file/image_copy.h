@@ -1,6 +1,6 @@
 /*
- * The content of one open file made that of another: shared by the file system in one step, or
- * copied with its holes kept.
+ * The content of one open file made that of another: blocks shared by the file system in one step,
+ * or copied with holes kept.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Who is asked while a copy goes on, and how fast it may. */
+/* The fencing and progress of a copy, and its rate limit. */
 struct image_copy {
     const struct driver_fence *fence;
     const struct driver_progress *progress;
@@ -17,13 +17,14 @@ struct image_copy {
 
 /*
  * `to` shares all blocks of `from` until one of them is written to, and has its length: the content
- * of one moment, also while others write.  1: this file system cannot, or not these two files, and
- * what `to` holds is undefined.  Not flushed.
+ * of one moment, also during writes.  1: this file system, or this pair of files, does not support
+ * it, and the content of `to` is undefined.  Not flushed.
  */
 int image_share(int from, int to, struct error *err);
 
 /*
- * Copies all of `from` into `to`, which must be nobody else's; whatever it held is gone.  `sparse`:
- * holes stay holes, else they take their room.  Flushed.  Nobody may write to `from` meanwhile.
+ * Copies all of `from` into `to`, which must be private to the caller; its old content is gone.
+ * `sparse`: holes stay holes, else they are allocated.  Flushed.  `from` must not be written
+ * meanwhile.
  */
 int image_copy(int from, int to, bool sparse, const struct image_copy *how, struct error *err);

@@ -8,45 +8,45 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define TELL_EVERY_US ((int64_t)500000)
+#define REPORT_EVERY_US ((int64_t)500000)
 
-struct dig {
+struct punch {
     struct image_puncher puncher;
     const struct image_punch *how;
-    struct qcow2_use use; /* without bits: somebody may read every page */
-    int64_t asked_us, told_us;
+    struct qcow2_use use; /* without bits: every page counts as read */
+    int64_t checked_us, reported_us;
 };
 
 static bool is_read(const void *arg, off_t at) {
-    const struct dig *dig = arg;
+    const struct punch *punch = arg;
 
-    return !dig->use.bits || qcow2_use_has(&dig->use, (uint64_t)at);
+    return !punch->use.bits || qcow2_use_has(&punch->use, (uint64_t)at);
 }
 
 static int may(void *arg, off_t at, struct error *err) {
-    struct dig *dig = arg;
+    struct punch *punch = arg;
     int64_t now_us = clock_boottime_us();
 
-    if (image_fence_check(dig->how->fence, &dig->asked_us, err) < 0)
+    if (image_fence_check(punch->how->fence, &punch->checked_us, err) < 0)
         return -1;
-    if (dig->told_us && now_us - dig->told_us < TELL_EVERY_US)
+    if (punch->reported_us && now_us - punch->reported_us < REPORT_EVERY_US)
         return 0;
-    dig->told_us = now_us;
-    return driver_progress_tell(dig->how->progress, at, dig->puncher.length, err);
+    punch->reported_us = now_us;
+    return driver_progress_report(punch->how->progress, at, punch->puncher.length, err);
 }
 
-/* As many clusters at a time as their bits have room. */
-static int dig_qcow2(struct dig *dig, struct error *err) {
+/* As many clusters at a time as fit into their bits. */
+static int punch_qcow2(struct punch *punch, struct error *err) {
     autofree unsigned char *bits = malloc(QCOW2_USE_MOST / 8);
-    struct image_puncher *puncher = &dig->puncher;
-    struct qcow2_use *use = &dig->use;
+    struct image_puncher *puncher = &punch->puncher;
+    struct qcow2_use *use = &punch->use;
     off_t at = 0;
 
     assert(bits);
     use->bits = bits;
     while (at < puncher->length) {
         int known =
-            qcow2_use_read(puncher->fd, (uint64_t)puncher->length, dig->how->fence, use, err);
+            qcow2_use_read(puncher->fd, (uint64_t)puncher->length, punch->how->fence, use, err);
         off_t end;
 
         if (known < 0)
@@ -67,19 +67,19 @@ static int dig_qcow2(struct dig *dig, struct error *err) {
 }
 
 int image_punch(int fd, const struct image_punch *how, struct error *err) {
-    struct dig dig = {
+    struct punch punch = {
         .puncher = { .fd = fd, .worth = IMAGE_PUNCH_WORTH, .may = may, .is_read = is_read },
         .how = how,
     };
     int result;
 
-    dig.puncher.arg = &dig;
-    if (image_puncher_begin(&dig.puncher, err) < 0)
+    punch.puncher.arg = &punch;
+    if (image_puncher_begin(&punch.puncher, err) < 0)
         return -1;
-    result = image_puncher_scan(&dig.puncher, err);
+    result = image_puncher_scan(&punch.puncher, err);
     if (result == 0)
-        result = how->qcow2 ? dig_qcow2(&dig, err)
-                            : image_puncher_punch(&dig.puncher, 0, dig.puncher.length, err);
-    image_puncher_end(&dig.puncher);
+        result = how->qcow2 ? punch_qcow2(&punch, err)
+                            : image_puncher_punch(&punch.puncher, 0, punch.puncher.length, err);
+    image_puncher_end(&punch.puncher);
     return result < 0 ? -1 : image_flush(fd, err);
 }

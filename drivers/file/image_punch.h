@@ -1,6 +1,6 @@
 /*
- * Room that holds nothing goes back to the file system, in place (common/image_holes.h): holes are
- * punched where zeros were read and, in a qcow2 image, where nobody reads (qcow2_use.h).
+ * Reclaims unused space of an image in place (common/image_holes.h): punches holes over zeros and,
+ * in a qcow2 image, over unreferenced clusters (qcow2_use.h).
  */
 #pragma once
 
@@ -13,6 +13,6 @@ struct image_punch {
     bool qcow2; /* else raw */
 };
 
-/* Nobody writes to the file meanwhile, and `fd` holds the locks that see to it.  Flushed; at most
- * 5 MiB of memory.  ERROR_BAD_REQUEST: this file system takes no part of a file back. */
+/* The file is not written meanwhile, which the locks of `fd` ensure.  Flushed; at most 5 MiB of
+ * memory.  ERROR_BAD_REQUEST: this file system cannot punch holes. */
 int image_punch(int fd, const struct image_punch *how, struct error *err);

@@ -57,7 +57,7 @@ int image_source_open_volume(const struct directory *directory, struct arena *ar
     return 0;
 }
 
-/* Is the file below its overlay still the snapshot's?  Not when a guest's host has pulled that into
+/* Is the file below its overlay still the snapshot's?  Not after a guest's host has pulled it into
  * the overlay. */
 static int check_content(const struct directory *directory, struct arena *arena,
                          const struct driver_snapshot *snapshot, const struct chain *found,
@@ -163,7 +163,7 @@ int image_source_hold(const struct image_source *source, struct error *err) {
     return hold == IMAGE_LOCKED ? 0 : hold == IMAGE_HELD ? 1 : -1;
 }
 
-/* Of a file with others below it. */
+/* Of a file with a backing chain. */
 static int flatten(const struct image_source *source, const struct draft *draft, bool thick,
                    const struct image_copy *how, struct error *err) {
     const struct directory *directory = draft->directory;
@@ -191,7 +191,7 @@ static int copy(const struct image_source *source, const struct draft *draft, bo
     if (fstat(source->fd, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "reading the space usage of %s", source->id);
     bytes = thick ? status.st_size : (int64_t)status.st_blocks * block;
-    if (directory_check_room(draft->directory, bytes, err) < 0 ||
+    if (directory_check_space(draft->directory, bytes, err) < 0 ||
         driver_fence_take_long(how->fence, source->layered ? source->virtual_bytes : bytes,
                                how->bytes_per_second, err) < 0)
         return -1;
@@ -218,7 +218,7 @@ int image_source_take(const struct image_source *source, const struct draft *dra
         result = copy(source, draft, thick, &how, err);
     if (result != 0)
         return result;
-    /* A guest may have changed it since the source was looked at. */
+    /* A guest may have changed it since the source was checked. */
     if (image_read_facts(draft->fd, source->format, &facts, err) < 0)
         return error_context(err, "the copy of %s", source->id);
     *ret_bytes = facts.virtual_bytes;
@@ -252,6 +252,6 @@ int image_source_publish(struct draft *draft, const char *format, int64_t least_
         return -1;
     if (taken > 0 && found == 0)
         return error_set(err, ERROR_CONFLICT, "%s came and went meanwhile.", draft->name);
-    /* A pause in front of the name may have given it to what nobody wants any more. */
+    /* After a pause before the rename the volume may be gone. */
     return driver_fence_check(fence, err);
 }

@@ -17,8 +17,8 @@ const struct option mount_options[] = {
       .type = OPTION_WORD,
       .fallback = "auto",
       .words = permission_words,
-      .help = "Image files on shares are for their owner and group alone (true, auto), or for "
-              "everybody (false)." },
+      .help = "Image files on shares are for their owner and group alone (true, auto), or "
+              "for all users (false)." },
     { .section = OPTION_BACKEND,
       .key = "mount_program",
       .type = OPTION_TEXT,
@@ -101,7 +101,7 @@ int mount_find(struct arena *arena, const char *table, const char *path, struct 
     while (getline(&line, &size, file) > 0) {
         struct mount_entry entry;
 
-        /* Of two mounts over each other the later line is the one that is seen. */
+        /* Of two mounts over each other the later line is the visible one. */
         if (parse_line(arena, line, &entry) && covers(entry.point, path) &&
             strlen(entry.point) >= longest) {
             longest = strlen(entry.point);
@@ -112,8 +112,7 @@ int mount_find(struct arena *arena, const char *table, const char *path, struct 
     return found;
 }
 
-/* The option's value, "" without one, NULL when the option is not there; *ret_length of the value.
- */
+/* The option's value, "" without one, NULL without the option; *ret_length of the value. */
 static const char *find_option(const char *options, const char *name, size_t *ret_length) {
     size_t length = strlen(name);
 
@@ -144,7 +143,7 @@ bool mount_shares_locks(const struct mount_entry *entry) {
         return true;
     if (mount_has_option(entry->options, "nolock"))
         return false;
-    /* local_lock=flock is about flock() alone, which QEMU does not use. */
+    /* local_lock=flock affects flock() alone, which QEMU does not use. */
     return !local || (length == 4 && memcmp(local, "none", 4) == 0) ||
            (length == 5 && memcmp(local, "flock", 5) == 0);
 }
@@ -191,7 +190,8 @@ static int try_nfs(struct arena *arena, const struct mount_programs *programs, c
 
         if (run(arena, programs, *words ? with_options : plain, err) == 0)
             return 0;
-        if (err->kind == ERROR_UNAVAILABLE) /* a server that says nothing has no version */
+        if (err->kind ==
+            ERROR_UNAVAILABLE) /* an unreachable server: other versions are not tried */
             break;
     }
     return -1;

@@ -1,5 +1,5 @@
 /*
- * Mounts: what the kernel's table says of a path, and the programs that mount and unmount.
+ * Mounts: the kernel's table of mounts, and the programs that mount and unmount.
  *
  * Nothing here keeps state; thread-safe.  Text of results lives in the arena.
  */
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of mounted shares; "mount_table" tells also where other directories lie. */
+/* Of mounted shares; "mount_table" is also used for other directories. */
 extern const struct option mount_options[];
 
 struct mount_entry {
@@ -22,12 +22,12 @@ struct mount_entry {
     const char *options; /* of the file system; commas between them */
 };
 
-/* The mount that `path` (absolute, without links) lies on, by a table of mountinfo's form.
- * 1 found, 0 there is none, -1 the table cannot be read. */
+/* The mount of `path` (absolute, without links), from a table of mountinfo's form.  1 found, 0
+ * there is none, -1 the table cannot be read. */
 int mount_find(struct arena *arena, const char *table, const char *path, struct mount_entry *ret,
                struct error *err);
 
-/* Do locks taken on other hosts show here?  Not on NFS with nolock or local POSIX locks. */
+/* Are locks of other hosts visible?  Not on NFS with nolock or local POSIX locks. */
 bool mount_shares_locks(const struct mount_entry *entry);
 
 /* Is the option (without its value) in the comma separated text? */
@@ -36,13 +36,13 @@ bool mount_has_option(const char *options, const char *name);
 struct mount_programs {
     const char *mount, *umount;
     const char *table;
-    int64_t timeout_s; /* after so long a run has failed (ERROR_UNAVAILABLE) */
+    int64_t timeout_s; /* the deadline of a run (ERROR_UNAVAILABLE) */
 };
 
 /*
- * Mounts an NFS share: version 4.2, then 4.1, then as `options` say; only the last when they name a
- * version.  The whole round up to `attempts` times, a second apart, but a run that does not end in
- * time is the last one.
+ * Mounts an NFS share: version 4.2, then 4.1, then as in `options`; only the last when they name a
+ * version.  The whole round up to `attempts` times, a second apart; after a run that times out
+ * there is no other.
  */
 int mount_nfs(struct arena *arena, const struct mount_programs *programs, const char *share,
               const char *options, const char *point, int64_t attempts, struct error *err);

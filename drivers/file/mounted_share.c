@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Backends may share a place, and each has threads of its own: one at a time mounts there.  Places
- * are not one lock: a server that does not answer must not hold up the mounts of others. */
+/* Backends may share a mount point, and each has threads of its own: one at a time mounts there.
+ * Each mount point has its own lock: an unresponsive server must not delay the mounts of others. */
 struct place {
     const char *point;
     struct place *next;
@@ -55,7 +55,7 @@ static bool is_dead(const char *point) {
     return stat(point, &status) < 0 && (errno == ENOTCONN || errno == ESTALE || errno == EIO);
 }
 
-/* 1 mounted (and *ret says how), 0 not. */
+/* 1 mounted, described by *ret, 0 not. */
 static int find_mount(const struct mounter *mounter, struct arena *arena, const char *point,
                       struct mount_entry *ret, struct error *err) {
     int found = mount_find(arena, mounter->programs.table, point, ret, err);
@@ -63,8 +63,8 @@ static int find_mount(const struct mounter *mounter, struct arena *arena, const 
     return found > 0 && strcmp(ret->point, point) != 0 ? 0 : found;
 }
 
-static int mount_anew(const struct mounter *mounter, struct arena *arena,
-                      struct mounted_share *share, struct mount_entry *ret, struct error *err) {
+static int remount(const struct mounter *mounter, struct arena *arena, struct mounted_share *share,
+                   struct mount_entry *ret, struct error *err) {
     int found;
 
     if (mounter->method->mount(&mounter->backend, arena, &mounter->programs, &share->share,
@@ -88,7 +88,7 @@ static int mount_share(const struct mounter *mounter, struct arena *arena,
         return 0;
     if (found > 0 && mount_detach(arena, &mounter->programs, share->point, true, err) < 0)
         return error_context(err, "detaching the dead mount of %s", share->share.address);
-    return mount_anew(mounter, arena, share, ret, err);
+    return remount(mounter, arena, share, ret, err);
 }
 
 static int open_directory(const struct mounter *mounter, struct mounted_share *share,
@@ -137,7 +137,7 @@ int mounted_share_attach(const struct mounter *mounter, struct arena *arena,
     int result;
 
     if (mounted_share_ready(share) && directory_check_place(&share->directory, NULL) == 0 &&
-        directory_get_room(&share->directory, &total_gb, &free_gb, NULL) == 0)
+        directory_get_space(&share->directory, &total_gb, &free_gb, NULL) == 0)
         return 0;
     place_take(&place);
     result = attach(mounter, arena, share, err);

@@ -1,8 +1,8 @@
 /*
  * One share of a backend: mounted, opened, and repaired when its server or client process died.
  *
- * Only one thread at a time attaches a share (the caller sees to it); others may use it as soon as
- * it is ready, also while it is repaired.  Shares of several backends may be at one place.
+ * Only one thread at a time attaches a share (the caller ensures this); others may use it once it
+ * is ready, also during a repair.  Shares of several backends may have one mount point.
  */
 #pragma once
 
@@ -12,16 +12,16 @@
 
 #include <stdatomic.h>
 
-/* How shares of one kind are mounted. */
+/* The way in which shares of one kind are mounted. */
 struct mount_method {
     int (*mount)(const struct driver_backend *backend, struct arena *arena,
                  const struct mount_programs *programs, const struct share *share,
                  const char *point, struct error *err);
-    /* Is what is mounted there the right thing?  NULL: anything is. */
+    /* Is the mounted file system the expected one?  NULL: any is. */
     int (*check)(const struct mount_entry *entry, struct error *err);
 };
 
-/* How a backend mounts; fixed once it is open. */
+/* The mount settings of a backend; fixed once it is open. */
 struct mounter {
     const struct mount_method *method;
     struct driver_backend backend;
@@ -38,12 +38,12 @@ struct mounted_share {
     bool mounted_here;          /* by us, not found mounted; only for the thread that attaches */
 };
 
-/* Mounts and opens it, unless it works already.  What is mounted there is used as it is, but a
- * mount that is dead is replaced. */
+/* Mounts and opens it, unless it works already.  An existing mount is used as it is, but a dead one
+ * is replaced. */
 int mounted_share_attach(const struct mounter *mounter, struct arena *arena,
                          struct mounted_share *share, struct error *err);
 
-/* Closes it, and unmounts what was mounted here when `unmount`; a busy mount stays. */
+/* Closes it, and with `unmount` unmounts a share mounted here; a busy mount stays. */
 void mounted_share_detach(const struct mounter *mounter, struct arena *arena,
                           struct mounted_share *share, bool unmount);
 

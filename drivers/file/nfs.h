@@ -1,5 +1,5 @@
 /*
- * What the drivers whose shares are NFS have in common: options, list of shares, mounting.
+ * Common parts of the NFS drivers: options, list of shares, mounting.
  */
 #pragma once
 

@@ -222,14 +222,14 @@ static struct table refcounts_of(const struct header *header) {
                            word(header, REFCOUNT_CLUSTERS) << header->cluster_bits, REFCOUNT_MOST };
 }
 
-/* Behind the header, at the start of a cluster, whole. */
+/* After the header, at the start of a cluster, whole. */
 static bool is_possible(const struct header *header, const struct table *table) {
     return table->bytes <= table->most && table->at >= cluster_of(header) &&
            table->at % cluster_of(header) == 0 && table->at <= header->file_bytes &&
            table->bytes <= header->file_bytes - table->at;
 }
 
-/* How many entries of the first table the disk's size needs. */
+/* The number of entries in the first table for the disk's size. */
 static uint64_t entries_needed(const struct header *header) {
     unsigned entry_bits = header->incompatible & EXTENDED_L2 ? 4 : 3;
     unsigned shift = 2 * header->cluster_bits - entry_bits;
@@ -254,7 +254,7 @@ static const char *check_tables(const struct header *header) {
                                                  : NULL;
 }
 
-/* Each entry is 0 or the place of a cluster within the file; `flags` are bits beside it. */
+/* Each entry is 0 or the offset of a cluster within the file; `flags` are bits beside it. */
 static const char *check_entries(const struct header *header, struct table table, uint64_t flags) {
     uint64_t wrong = ~flags & ~((((uint64_t)1 << 56) - 1) & ~(cluster_of(header) - 1));
     unsigned char page[4096];

@@ -1,14 +1,14 @@
 /*
- * What a qcow2 image of unknown origin must be before it becomes a volume: at least what QEMU asks
- * of one that it opens, and nothing in it but the one disk.
+ * Requirements on a qcow2 image of unknown origin before it becomes a volume: at least those of
+ * QEMU for opening one, and no content but the one disk.
  */
 #pragma once
 
 #include <stdbool.h>
 
 /*
- * Why the image may not be taken over, as what follows its name in a sentence ("has features that
- * are not supported"); NULL: it may.  Reads the header and its extensions, with `tables` the entries
- * of the first two tables as well (at most 40 MiB).  The file may be of any content.
+ * The reason to refuse the image, as the predicate of a sentence ("has features that are not
+ * supported"); NULL: acceptable.  Reads the header and its extensions, with `tables` the entries of
+ * the first two tables as well (at most 40 MiB).  The file may have any content.
  */
 const char *qcow2_check(int fd, bool tables);

@@ -43,7 +43,7 @@ struct reader {
     bool version_3;
     struct qcow2_use *use;
     const struct driver_fence *fence;
-    int64_t asked_us;
+    int64_t checked_us;
     uint64_t tables; /* of the second level so far */
 };
 
@@ -87,7 +87,7 @@ static int walk(struct reader *reader, uint64_t offset, uint64_t entries, visito
             return error_errno(err, ERROR_BACKEND, "reading the tables of the image");
         if ((size_t)got < size)
             return 0;
-        if (image_fence_check(reader->fence, &reader->asked_us, err) < 0)
+        if (image_fence_check(reader->fence, &reader->checked_us, err) < 0)
             return -1;
         for (size_t i = 0; i < size && known > 0; i += ENTRY) {
             uint64_t entry = number(page + i, ENTRY);
@@ -145,8 +145,8 @@ static int visit_refcounts(struct reader *reader, uint64_t entry, struct error *
     return 1;
 }
 
-/* Each names what it brings: only the format below, and names of features, have no clusters. */
-static bool knows_extensions(const unsigned char *header, uint64_t at, uint64_t end) {
+/* Only the extensions with the backing format and with names of features have no clusters. */
+static bool is_known_extensions(const unsigned char *header, uint64_t at, uint64_t end) {
     while (at + 8 <= end) {
         uint64_t type = number(header + at, 4), size = number(header + at + 4, 4);
 
@@ -159,7 +159,7 @@ static bool knows_extensions(const unsigned char *header, uint64_t at, uint64_t 
     return at == end;
 }
 
-static bool knows_header(const unsigned char *header, uint64_t version) {
+static bool is_known_header(const unsigned char *header, uint64_t version) {
     uint64_t bits = number(header + CLUSTER_BITS, 4), backing = number(header + BACKING_OFFSET, 8);
     uint64_t begin = version == 3 ? number(header + HEADER_LENGTH, 4) : VERSION_2_END;
     uint64_t end = backing && backing < HEADER_PAGE ? backing : HEADER_PAGE;
@@ -172,12 +172,12 @@ static bool knows_header(const unsigned char *header, uint64_t version) {
                          (number(header + COMPATIBLE, 8) & ~KNOWN_COMPATIBLE) ||
                          number(header + AUTOCLEAR, 8) || begin < VERSION_3_END))
         return false;
-    return begin <= end && knows_extensions(header, begin, end);
+    return begin <= end && is_known_extensions(header, begin, end);
 }
 
-/* A table that QEMU would refuse, too, or that lies where none can be. */
-static bool knows_table(const struct reader *reader, uint64_t offset, uint64_t entries,
-                        uint64_t most) {
+/* A table that QEMU would refuse, too, or at an impossible offset. */
+static bool is_known_table(const struct reader *reader, uint64_t offset, uint64_t entries,
+                           uint64_t most) {
     return entries <= most && is_cluster(reader, offset) && offset <= reader->length &&
            entries * ENTRY <= reader->length - offset;
 }
@@ -189,8 +189,8 @@ static int read_tables(struct reader *reader, const unsigned char *header, struc
     uint64_t refcounts_size = (number(header + REFCOUNTS_CLUSTERS, 4) << bits) / ENTRY;
     int known;
 
-    if (!knows_table(reader, l1, l1_size, L1_MOST) ||
-        !knows_table(reader, refcounts, refcounts_size, REFCOUNTS_MOST))
+    if (!is_known_table(reader, l1, l1_size, L1_MOST) ||
+        !is_known_table(reader, refcounts, refcounts_size, REFCOUNTS_MOST))
         return 0;
     mark(reader, 0, 1);
     mark(reader, l1, l1_size * ENTRY);
@@ -208,7 +208,7 @@ int qcow2_use_read(int fd, uint64_t length, const struct driver_fence *fence, st
 
     if (got < 0)
         return error_errno(err, ERROR_BACKEND, "reading the header of the image");
-    if (!knows_header(header, version))
+    if (!is_known_header(header, version))
         return 0;
     reader.version_3 = version == 3;
     use->cluster_bits = (unsigned)number(header + CLUSTER_BITS, 4);

@@ -1,9 +1,9 @@
 /*
- * Which clusters of a qcow2 image hold something that somebody may read: what belongs to none of
- * its tables, and what reads as zeros whatever stands there, can be given back.
+ * The clusters of a qcow2 image that may be read: clusters outside of all tables, and clusters that
+ * read as zeros whatever their content, can be reclaimed.
  *
- * The tables are read and never written, so nothing that happens on the way can harm them.  Who
- * asks keeps writers away meanwhile.
+ * The tables are read and never written, so an interruption cannot harm them.  The caller keeps
+ * writers away meanwhile.
  */
 #pragma once
 
@@ -13,15 +13,14 @@
 
 struct qcow2_use {
     unsigned cluster_bits;
-    uint64_t first, count; /* of the clusters in the file that `bits` are about */
-    unsigned char *bits;   /* set: somebody may read it */
+    uint64_t first, count; /* the clusters in the file that `bits` describes */
+    unsigned char *bits;   /* set: the cluster may be read */
 };
 
 /*
- * Sets use->cluster_bits and the bits of `count` clusters from the `first` on, as many as there
- * are up to QCOW2_USE_MOST; `bits` has room for those.  0: the image has something that is not
- * known here (snapshots inside, bitmaps, encryption, a table that cannot be), and nothing can be
- * said of any cluster.
+ * Sets use->cluster_bits and the bits of `count` clusters from the `first` on, as many as there are
+ * up to QCOW2_USE_MOST; `bits` has space for those.  0: the image has unknown parts (internal
+ * snapshots, bitmaps, encryption, an impossible table), and no cluster can be classified.
  */
 int qcow2_use_read(int fd, uint64_t length, const struct driver_fence *fence, struct qcow2_use *use,
                    struct error *err);

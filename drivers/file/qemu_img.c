@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The first line of stderr without the name of the program in front. */
+/* The first line of stderr without the program's name. */
 static const char *first_line(struct arena *arena, const char *errors) {
     static const char prefix[] = "qemu-img: ";
 
@@ -61,7 +61,7 @@ int qemu_img_create(struct arena *arena, const struct qemu_img *tool, const char
     return run_short(arena, tool, arguments, err) == DRIVER_DONE ? 0 : -1;
 }
 
-/* -u: the image below is not opened. */
+/* -u: does not open the backing image. */
 int qemu_img_create_above(struct arena *arena, const struct qemu_img *tool, const char *path,
                           int64_t bytes, const struct qemu_img_below *below, struct error *err) {
     const char *const arguments[] = { tool->program, "create",      "-q", "-f",
@@ -81,20 +81,20 @@ enum driver_outcome qemu_img_resize(struct arena *arena, const struct qemu_img *
     return run_short(arena, tool, arguments, err);
 }
 
-/* ---- what takes long ---- */
+/* ---- long runs ---- */
 
-#define LONGEST_MS ((int64_t)30 * 86400 * 1000) /* it is watched, and can be cancelled */
+#define LONGEST_MS ((int64_t)30 * 86400 * 1000) /* it reports progress, and can be cancelled */
 #define LEAST_RATE ((int64_t)65536)
 
 struct watch {
     const struct image_copy *how;
     int64_t all_bytes;
-    int64_t asked_us; /* as for image_fence_check() */
-    int64_t told_us;
+    int64_t checked_us; /* as for image_fence_check() */
+    int64_t reported_us;
     struct error why;
 };
 
-/* "    (12.34/100%)", the last one. */
+/* " (12.34/100%)", the last one. */
 static int64_t read_progress(const char *output, size_t size, int64_t all_bytes) {
     double percent = 0;
     size_t at = size;
@@ -107,17 +107,18 @@ static int64_t read_progress(const char *output, size_t size, int64_t all_bytes)
 }
 
 static bool goes_on(void *arg, const char *output, size_t size) {
-    enum { TELL_EVERY_US = 500000 };
+    enum { REPORT_EVERY_US = 500000 };
     struct watch *watch = arg;
     int64_t now_us = clock_boottime_us();
 
-    if (image_fence_check(watch->how->fence, &watch->asked_us, &watch->why) < 0)
+    if (image_fence_check(watch->how->fence, &watch->checked_us, &watch->why) < 0)
         return false;
-    if (watch->told_us && now_us - watch->told_us < TELL_EVERY_US)
+    if (watch->reported_us && now_us - watch->reported_us < REPORT_EVERY_US)
         return true;
-    watch->told_us = now_us;
-    return driver_progress_tell(watch->how->progress, read_progress(output, size, watch->all_bytes),
-                                watch->all_bytes, &watch->why) == 0;
+    watch->reported_us = now_us;
+    return driver_progress_report(watch->how->progress,
+                                  read_progress(output, size, watch->all_bytes), watch->all_bytes,
+                                  &watch->why) == 0;
 }
 
 int qemu_img_may_move(const char *path, const struct image_copy *how, struct error *err) {
@@ -143,7 +144,7 @@ static enum driver_outcome run_long(struct arena *arena, const char *const *argu
     return outcome;
 }
 
-/* 0 is no limit for the program, and less than a piece of its own work nearly none. */
+/* For the program 0 is no limit, and less than one of its requests nearly stops it. */
 static const char *rate(struct arena *arena, const struct image_copy *how) {
     int64_t limit = how->bytes_per_second;
 
@@ -153,7 +154,7 @@ static const char *rate(struct arena *arena, const struct image_copy *how) {
 enum driver_outcome qemu_img_commit(struct arena *arena, const struct qemu_img *tool,
                                     const char *path, int64_t all_bytes,
                                     const struct image_copy *how, struct error *err) {
-    /* -d: the image stays as it is, and whole. */
+    /* -d: leaves the image unchanged. */
     const char *const arguments[] = { tool->program, "commit",         "-p", "-d", "-f", "qcow2",
                                       "-r",          rate(arena, how), path, NULL };
 

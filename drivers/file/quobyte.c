@@ -1,5 +1,5 @@
 /*
- * Volumes on a Quobyte file system: one share, qcow2 unless told otherwise.
+ * Volumes on a Quobyte file system: one share, qcow2 by default.
  */
 #include "drivers/file/remotefs.h"
 
@@ -46,7 +46,7 @@ static int quobyte_load_shares(const struct driver_backend *backend, struct aren
         return error_set(err, ERROR_BAD_REQUEST, "quobyte_volume_url is not set.");
     if (strncmp(url, scheme, sizeof(scheme) - 1) == 0)
         url += sizeof(scheme) - 1;
-    /* Not '-': the share must never look like an option of the program. */
+    /* Not '-': the share must never be taken for an option of the program. */
     if (!is_printable(url) || strlen(url) > 255 || url[0] == '-' || url[0] == '/' ||
         !strchr(url, '/') || strstr(url, ".."))
         return error_set(err, ERROR_BAD_REQUEST,

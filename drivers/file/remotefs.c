@@ -11,8 +11,8 @@
 
 /* ---- shares ---- */
 
-/* Mounts what is not mounted and repairs what no longer answers; one thread at a time, the others
- * go on with what there is.  *ret_last: why the last one of those that failed did. */
+/* Mounts missing shares and repairs dead ones; one thread at a time, the others continue with the
+ * present ones.  *ret_last: the error of the last share that failed. */
 static void attach_shares(struct remotefs *remotefs, struct arena *arena, struct error *ret_last) {
     if (pthread_mutex_trylock(&remotefs->mounting) != 0)
         return;
@@ -116,7 +116,7 @@ int remotefs_open(const struct remotefs_kind *kind, const struct driver_backend 
     if (load_base(remotefs, err) < 0 || load_shares(remotefs, err) < 0)
         return -1;
     attach_shares(remotefs, arena, &problem);
-    /* A server that is away comes back; options that nobody understands do not get better. */
+    /* An unreachable server may come back; invalid options stay invalid. */
     if (problem.kind == ERROR_BAD_REQUEST)
         return error_pass(err, &problem);
     *ret_handle = take(remotefs);
@@ -136,14 +136,14 @@ void remotefs_close(void *handle) {
 
 /* ---- pools ---- */
 
-/* Adds a share's room to its pool: its own, or the only one. */
-static int add_room(const struct remotefs *remotefs, const struct mounted_share *share,
-                    struct driver_pool *pools, int count, struct error *err) {
+/* Adds a share's capacity to its pool: its own, or the only one. */
+static int add_space(const struct remotefs *remotefs, const struct mounted_share *share,
+                     struct driver_pool *pools, int count, struct error *err) {
     bool own = remotefs->kind->pool_per_share || count == 0;
     struct driver_pool *pool = &pools[own ? count : 0];
     double total_gb, free_gb;
 
-    if (directory_get_room(&share->directory, &total_gb, &free_gb, err) < 0)
+    if (directory_get_space(&share->directory, &total_gb, &free_gb, err) < 0)
         return -1;
     if (own) {
         pool->name = remotefs->kind->pool_per_share ? share->share.address : remotefs->pool;
@@ -167,9 +167,9 @@ int remotefs_get_pools(void *handle, struct arena *arena, struct driver_pool **r
     for (int i = 0; i < remotefs->count; i++) {
         const struct mounted_share *share = &remotefs->shares[i];
         int more =
-            mounted_share_ready(share) ? add_room(remotefs, share, pools, count, &problem) : count;
+            mounted_share_ready(share) ? add_space(remotefs, share, pools, count, &problem) : count;
 
-        /* A share without an answer is not room; attach_shares() has said so. */
+        /* An unreachable share adds no capacity; attach_shares() has logged it. */
         count = more < 0 ? count : more;
     }
     if (count == 0)

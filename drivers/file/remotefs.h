@@ -1,9 +1,9 @@
 /*
- * Volumes as files of mounted shares: what NFS, its relatives and Quobyte have in common.
+ * Volumes as files of mounted shares: the common part of NFS, its relatives and Quobyte.
  *
  * A driver of this family is a struct remotefs_kind and its options.  Every share is mounted at
- * <base>/<MD5 of its text> (as the compute side does it, too); one that is mounted there already is
- * used as it is.  A share that cannot be mounted at the start is tried again at each get_pools().
+ * <base>/<MD5 of its text> (as on the compute side); an existing mount there is used as it is.  A
+ * share that cannot be mounted at the start is retried at each get_pools().
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 struct remotefs_kind {
     const struct driver *driver;
     const char *volume_type;   /* driver_volume_type of the connection */
-    const char *mount_program; /* unless the option says another */
+    const char *mount_program; /* the default; an option overrides it */
     bool pool_per_share;       /* else all shares are one pool */
     const char *base_key, *sparse_key, *qcow2_key, *overlay_key; /* names of its options */
     struct mount_method method;
@@ -61,9 +61,10 @@ enum driver_outcome remotefs_delete_snapshot(void *handle, struct arena *arena,
 int remotefs_prepare_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
                             const struct driver_snapshot *snapshot, bool deletes,
                             struct driver_assist *ret, struct error *err);
-int remotefs_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
-                           const struct driver_snapshot *snapshot, bool deletes,
-                           enum driver_told told, struct driver_created *ret, struct error *err);
+int remotefs_complete_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const struct driver_snapshot *snapshot, bool deletes,
+                             enum driver_reported told, struct driver_created *ret,
+                             struct error *err);
 int remotefs_list_snapshots(void *handle, struct arena *arena,
                             void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                             struct error *err);
@@ -111,7 +112,7 @@ int remotefs_reclaim_volume(void *handle, struct arena *arena, const struct driv
                             const struct driver_progress *progress, int64_t *ret_before,
                             struct error *err);
 
-/* What all of the family can do: it needs those functions alone. */
+/* The features of the whole family. */
 #define REMOTEFS_FEATURES                                                                 \
     (DRIVER_ONLINE_EXTEND | DRIVER_THIN | DRIVER_THICK | DRIVER_SNAPSHOT | DRIVER_CLONE | \
      DRIVER_REVERT | DRIVER_MANAGE | DRIVER_MANAGE_SNAPSHOT | DRIVER_ASSIST | DRIVER_RECLAIM)
@@ -126,7 +127,7 @@ int remotefs_reclaim_volume(void *handle, struct arena *arena, const struct driv
     .create_snapshot = remotefs_create_snapshot, .delete_snapshot = remotefs_delete_snapshot,     \
     .list_snapshots = remotefs_list_snapshots, .clone_volume = remotefs_clone_volume,             \
     .clone_snapshot = remotefs_clone_snapshot, .prepare_assist = remotefs_prepare_assist,         \
-    .settle_assist = remotefs_settle_assist, .revert_volume = remotefs_revert_volume,             \
+    .complete_assist = remotefs_complete_assist, .revert_volume = remotefs_revert_volume,         \
     .get_manageable = remotefs_get_manageable, .manage_volume = remotefs_manage_volume,           \
     .unmanage_volume = remotefs_unmanage_volume, .list_manageable = remotefs_list_manageable,     \
     .get_manageable_snapshot = remotefs_get_manageable_snapshot,                                  \

@@ -1,5 +1,5 @@
 /*
- * What a handle of this family holds; fixed once it is open, but for the shares' own state.
+ * The handle of this family; fixed once it is open, except for the shares' own state.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 struct remotefs_kind;
 
 struct remotefs {
-    struct arena *arena; /* holds this struct and what it points to */
+    struct arena *arena; /* holds this struct and its strings */
     const struct remotefs_kind *kind;
     struct mounter mounter;
     const char *base; /* without symbolic links */
@@ -20,10 +20,10 @@ struct remotefs {
     int count;
 };
 
-/* The share named by `address`, when it can be used; else NULL and `err`. */
+/* The usable share with this `address`; else NULL and `err`. */
 struct mounted_share *remotefs_use_share(const struct remotefs *remotefs, const char *address,
                                          struct error *err);
-/* The directory of a volume that was made, or NULL and `err`. */
+/* The directory of a created volume, or NULL and `err`. */
 const struct directory *remotefs_volume_directory(const struct remotefs *remotefs,
                                                   const struct driver_volume *volume,
                                                   struct error *err);

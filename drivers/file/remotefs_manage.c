@@ -21,7 +21,7 @@ static const char *name_on(const char *address, const char *source_name) {
     return strchr(source_name, '/') ? NULL : source_name;
 }
 
-/* Where the source is, or where an earlier call has taken it over.  A share that is away may have
+/* The share of the source, or of the volume after an earlier call.  An unreachable share may have
  * another file of that name. */
 static const struct mounted_share *find_source(const struct remotefs *remotefs, struct arena *arena,
                                                const struct driver_volume *volume,
@@ -76,7 +76,7 @@ int remotefs_manage_volume(void *handle, struct arena *arena, const struct drive
     return 0;
 }
 
-/* One that was never recorded may be on any share. */
+/* Without a recorded share any may have it. */
 int remotefs_unmanage_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                              struct error *err) {
     const struct remotefs *remotefs = handle;
@@ -151,7 +151,7 @@ struct share_candidates {
     void *arg;
 };
 
-static void tell_with_share(void *arg, const struct driver_candidate *candidate) {
+static void report_with_share(void *arg, const struct driver_candidate *candidate) {
     const struct share_candidates *candidates = arg;
     struct driver_candidate named = *candidate;
 
@@ -179,7 +179,7 @@ static int list(const struct remotefs *remotefs, struct arena *arena, const char
         if (!is_in_pool(remotefs, share, pool))
             continue;
         if (!remotefs_use_share(remotefs, share->share.address, err) ||
-            function(&share->directory, arena, tell_with_share, &candidates, err) < 0)
+            function(&share->directory, arena, report_with_share, &candidates, err) < 0)
             return -1;
     }
     return 0;

@@ -49,12 +49,13 @@ int remotefs_prepare_assist(void *handle, struct arena *arena, const struct driv
                      : -1;
 }
 
-int remotefs_settle_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
-                           const struct driver_snapshot *snapshot, bool deletes,
-                           enum driver_told told, struct driver_created *ret, struct error *err) {
+int remotefs_complete_assist(void *handle, struct arena *arena, const struct driver_volume *volume,
+                             const struct driver_snapshot *snapshot, bool deletes,
+                             enum driver_reported told, struct driver_created *ret,
+                             struct error *err) {
     const struct directory *directory = remotefs_volume_directory(handle, volume, err);
     int done = directory
-                   ? chain_assist_settle(directory, arena, volume, snapshot, deletes, told, err)
+                   ? chain_assist_complete(directory, arena, volume, snapshot, deletes, told, err)
                    : -1;
 
     if (done > 0)
@@ -62,7 +63,7 @@ int remotefs_settle_assist(void *handle, struct arena *arena, const struct drive
     return done;
 }
 
-/* Of one that was never made to its end only the volume says where it would be. */
+/* For a snapshot that was never completed, only the volume's share is known. */
 enum driver_outcome remotefs_delete_snapshot(void *handle, struct arena *arena,
                                              const struct driver_volume *volume,
                                              const struct driver_snapshot *snapshot,
@@ -91,8 +92,8 @@ int remotefs_list_snapshots(void *handle, struct arena *arena,
     return 0;
 }
 
-/* On its source's share, where blocks may be shared, unless a pool is a share and another one was
- * asked for.  The same one for every attempt, so each finds what another one made. */
+/* On its source's share, where blocks may be shared, unless each share is a pool and the request
+ * names another one.  All attempts use the same share, so each finds the file of another one. */
 static int clone_source(const struct remotefs *remotefs, struct arena *arena,
                         const struct driver_volume *volume, const struct image_source *source,
                         const char *source_location, const struct driver_progress *progress,

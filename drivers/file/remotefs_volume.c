@@ -44,8 +44,8 @@ const struct directory *remotefs_volume_directory(const struct remotefs *remotef
     return share ? &share->directory : NULL;
 }
 
-/* Among the shares of the volume's pool: the one that has its file, else the one with most room.
- * An attempt before this one may have made the file, on any share: then all of them are asked. */
+/* Of the shares of the volume's pool: the one that has its file, else the one with most space.  An
+ * earlier attempt may have made the file on any share: then all of them are searched. */
 static struct mounted_share *choose_share(const struct remotefs *remotefs, struct arena *arena,
                                           const struct driver_volume *volume, struct error *err) {
     struct mounted_share *best = NULL;
@@ -69,8 +69,8 @@ static struct mounted_share *choose_share(const struct remotefs *remotefs, struc
         exists = volume_file_exists(&share->directory, arena, volume, err);
         if (exists != 0)
             return exists < 0 ? NULL : share;
-        if (directory_check_room(&share->directory, volume->size_gb * GIB, err) == 0 &&
-            directory_get_room(&share->directory, &total_gb, &free_gb, err) == 0 &&
+        if (directory_check_space(&share->directory, volume->size_gb * GIB, err) == 0 &&
+            directory_get_space(&share->directory, &total_gb, &free_gb, err) == 0 &&
             free_gb > most_gb) {
             most_gb = free_gb;
             best = share;
@@ -96,7 +96,7 @@ int remotefs_create_volume(void *handle, struct arena *arena, const struct drive
     return 0;
 }
 
-/* A create that never ended left no record of its share: the file may be on any. */
+/* A create that never ended has recorded no share: the file may be on any. */
 static int delete_everywhere(const struct remotefs *remotefs, struct arena *arena,
                              const struct driver_volume *volume, struct error *err) {
     for (int i = 0; i < remotefs->count; i++) {
@@ -120,7 +120,7 @@ int remotefs_delete_volume(void *handle, struct arena *arena, const struct drive
     return directory ? volume_file_delete(directory, arena, volume, err) : -1;
 }
 
-/* One without a record of its share has never been anybody's. */
+/* A volume without a recorded share was never used. */
 int remotefs_rename_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                            const char *new_name_id, struct error *err) {
     const struct directory *directory = remotefs_volume_directory(handle, volume, err);
@@ -159,7 +159,7 @@ int remotefs_connect(void *handle, struct arena *arena, const struct driver_volu
                   remotefs->kind->volume_type, "mount_point_base", remotefs->base, "data", "export",
                   volume->provider_location, "name", image.name, "format", image.format);
     assert(info); /* base and shares are UTF-8: checked when opened */
-    volume_file_tell_discard(directory, &image, info);
+    volume_file_report_discard(directory, &image, info);
     options = find_share(remotefs, volume->provider_location)->share.options;
     if (*options)
         json_object_set_new(json_object_get(info, "data"), "options",

@@ -22,7 +22,7 @@ static size_t host_length(const char *text) {
             length += 1 + strspn(text + 2 + length, letters);
         return length > 1 && text[1 + length] == ']' ? length + 2 : 0;
     }
-    /* Not '-': the address must never look like an option of mount. */
+    /* Not '-': the address must never be taken for an option of mount. */
     return text[0] == '-' ? 0 : strspn(text, letters);
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* As a file of its own, shared or copied; 1: it cannot be one now. */
+/* As a separate file, shared or copied; 1: impossible now. */
 static int make_own(const struct directory *directory, struct arena *arena,
                     const struct image_source *source, const struct driver_snapshot *snapshot,
                     const char *name, bool only_shared, const struct driver_progress *progress,
@@ -41,7 +41,7 @@ static enum driver_outcome make(const struct chain_work *work,
     int result;
 
     if (image_source_open_volume(directory, arena, volume, NULL, &source, err) < 0 ||
-        driver_progress_tell(progress, 0, source.virtual_bytes, err) < 0)
+        driver_progress_report(progress, 0, source.virtual_bytes, err) < 0)
         return DRIVER_FAILED;
     overlays = source.layered || (directory->settings->overlays && !volume->multiattach);
     result = make_own(directory, arena, &source, snapshot, name, overlays, progress, err);
@@ -52,8 +52,8 @@ static enum driver_outcome make(const struct chain_work *work,
     return result > 0 ? DRIVER_DEFERRED : result < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 
-/* Was it made before, as a file of its own or by an overlay?  Then the info is written once more:
- * the attempt may have failed because it did not reach the disk. */
+/* Does it exist, as a separate file or by an overlay?  Then the info is written again: the attempt
+ * may have failed because it was not flushed. */
 static int find_made(const struct chain_work *work, const struct chain *chain,
                      const struct driver_snapshot *snapshot, const char *name, struct error *err) {
     const struct directory *directory = work->directory;
@@ -63,7 +63,7 @@ static int find_made(const struct chain_work *work, const struct chain *chain,
         return 0;
     if (!chain_has(chain, snapshot->name_id))
         return image_source_find_made(directory, name, format, 0, err);
-    return chain_settle(directory, work->arena, chain, err) < 0 ||
+    return chain_remove_drafts(directory, work->arena, chain, err) < 0 ||
                    chain_write(directory, work->arena, chain, chain->info, work->attempt,
                                work->fence, err) < 0
                ? -1
@@ -115,13 +115,11 @@ struct listing {
     struct arena *arena;
     void (*found)(void *arg, const char *name_id, int64_t bytes);
     void *arg;
-    json_t
-        *whole;   /* ids of snapshots whose overlay holds what it should: bytes of the file below */
-    json_t *told; /* names of overlays that an info gives to some snapshot, or to guests */
+    json_t *whole; /* ids of snapshots with a whole chain below their overlay: its size in bytes */
+    json_t *told;  /* names of overlays that an info gives to a snapshot, or to guests */
 };
 
-/* The format of the file below all others is recorded elsewhere; one of them is told in the header
- * above it. */
+/* The format of the base is recorded elsewhere; that of the others is in the header above. */
 static int walk(const struct listing *listing, const struct chain *chain,
                 struct chain_link links[CHAIN_FILES_MOST]) {
     int count =
@@ -132,13 +130,13 @@ static int walk(const struct listing *listing, const struct chain *chain,
                      : count;
 }
 
-static void tell(const struct listing *listing, const char *id, const char *file) {
+static void report(const struct listing *listing, const char *id, const char *file) {
     json_object_set_new(listing->told, file, json_true());
     if (!volume_name_is_nobodys(id))
         listing->found(listing->arg, id, json_integer_value(json_object_get(listing->whole, id)));
 }
 
-/* What an info says is whole where the headers say it, too, down to the last file. */
+/* A snapshot of an info is whole if the headers confirm it down to the base. */
 static void note_whole(void *arg, const char *rest) {
     static const char info[] = ".info";
     const struct listing *listing = arg;
@@ -164,19 +162,19 @@ static void note_whole(void *arg, const char *rest) {
                 json_object_set_new(listing->whole, id, json_integer(links[i + 1].virtual_bytes));
         if (!chain.deleted &&
             faccessat(listing->directory->fd, json_string_value(file), F_OK, 0) == 0)
-            tell(listing, id, json_string_value(file));
+            report(listing, id, json_string_value(file));
     }
     if (!chain.deleted)
         json_object_set_new(listing->told, chain.active, json_true());
 }
 
-static void tell_overlay(void *arg, const char *rest) {
+static void report_overlay(void *arg, const char *rest) {
     const struct listing *listing = arg;
     const char *id = chain_snapshot_id(rest);
     const char *file = arena_format(listing->arena, VOLUME_NAME_PREFIX "%s", rest);
 
     if (id && !json_object_get(listing->told, file))
-        tell(listing, id, file);
+        report(listing, id, file);
 }
 
 int snapshot_file_list(const struct directory *directory, struct arena *arena,
@@ -192,5 +190,5 @@ int snapshot_file_list(const struct directory *directory, struct arena *arena,
     if (volume_file_list_named(directory, SNAPSHOT_NAME_PREFIX, found, arg, err) < 0 ||
         volume_name_each(directory, VOLUME_NAME_PREFIX, note_whole, &listing, err) < 0)
         return -1;
-    return volume_name_each(directory, VOLUME_NAME_PREFIX, tell_overlay, &listing, err);
+    return volume_name_each(directory, VOLUME_NAME_PREFIX, report_overlay, &listing, err);
 }

@@ -1,9 +1,8 @@
 /*
  * One snapshot as a file beside its volume: the calls of driver.h once the directory is known.
  *
- * The file is whole: it needs no other one, and none needs it.  Where the backend is told so and
- * the file system does not share blocks, the snapshot is the volume's image itself, which goes on
- * in an overlay (chain.h).
+ * The file is independent of all others.  Where configured, and the file system does not share
+ * blocks, the snapshot is the volume's image itself, which continues in an overlay (chain.h).
  */
 #pragma once
 
@@ -18,8 +17,7 @@ enum driver_outcome snapshot_file_delete(const struct directory *directory, stru
                                          const struct driver_volume *volume,
                                          const struct driver_snapshot *snapshot,
                                          const struct driver_progress *progress, struct error *err);
-/* As volume_file_list(); an overlay that its volume's files do not lead to, or not all the way
- * down, has no bytes. */
+/* As volume_file_list(); an overlay without a complete chain below it has no size. */
 int snapshot_file_list(const struct directory *directory, struct arena *arena,
                        void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                        struct error *err);

@@ -15,8 +15,8 @@
 
 struct place {
     struct chain chain;
-    const char *name; /* of the snapshot as a file of its own */
-    int lock;         /* as chain_lock() gives it */
+    const char *name; /* of the snapshot as a separate file */
+    int lock;         /* from chain_lock() */
 };
 
 static void leave(struct place *place) {
@@ -25,7 +25,7 @@ static void leave(struct place *place) {
 }
 #define autoplace __attribute__((cleanup(leave)))
 
-/* `alone`: to change what the info says. */
+/* `alone`: to change the info. */
 static int enter(const struct directory *directory, struct arena *arena,
                  const struct driver_volume *volume, const struct driver_snapshot *snapshot,
                  bool alone, struct place *ret, struct error *err) {
@@ -61,10 +61,10 @@ static int refuse_away(const char *file, struct error *err) {
                      file);
 }
 
-/* The size of what lies below a snapshot's overlay. */
-static int look_below(const struct directory *directory, struct arena *arena,
-                      const struct driver_volume *volume, const struct chain *chain,
-                      const char *file, int64_t *ret_bytes, struct error *err) {
+/* The size of the file below a snapshot's overlay. */
+static int probe_below(const struct directory *directory, struct arena *arena,
+                       const struct driver_volume *volume, const struct chain *chain,
+                       const char *file, int64_t *ret_bytes, struct error *err) {
     struct chain_link *links = arena_alloc(arena, CHAIN_FILES_MOST * sizeof *links);
     int count = chain_walk(directory, arena, chain, chain->active, volume->format, links, err);
 
@@ -78,9 +78,9 @@ static int look_below(const struct directory *directory, struct arena *arena,
     return refuse_away(file, err);
 }
 
-static int give(const struct directory *directory, struct arena *arena, const struct chain *chain,
-                const char *from, const char *to, const struct driver_snapshot *snapshot,
-                struct error *err) {
+static int reassign(const struct directory *directory, struct arena *arena,
+                    const struct chain *chain, const char *from, const char *to,
+                    const struct driver_snapshot *snapshot, struct error *err) {
     json_t *info = json_keep(arena, json_copy(chain->info));
 
     if (chain_noted(chain, from))
@@ -88,13 +88,13 @@ static int give(const struct directory *directory, struct arena *arena, const st
                          "A guest's host was asked to merge the files of snapshot %s.", from);
     json_object_set(info, to, json_object_get(info, from));
     json_object_del(info, from);
-    return chain_settle(directory, arena, chain, err) < 0
+    return chain_remove_drafts(directory, arena, chain, err) < 0
                ? -1
                : chain_write(directory, arena, chain, info, snapshot->attempt, snapshot->fence,
                              err);
 }
 
-/* ---- taken over ---- */
+/* ---- manage ---- */
 
 static struct existing_file describe(const struct directory *directory, const struct place *place,
                                      const struct driver_volume *volume,
@@ -141,8 +141,8 @@ int snapshot_file_get_manageable(const struct directory *directory, struct arena
     }
     file = describe(directory, &place, volume, snapshot, source_name);
     if ((found.name_id
-             ? look_below(directory, arena, volume, &place.chain, overlay, &found.bytes, err)
-             : existing_file_look(&file, &found.bytes, err)) < 0)
+             ? probe_below(directory, arena, volume, &place.chain, overlay, &found.bytes, err)
+             : existing_file_probe(&file, &found.bytes, err)) < 0)
         return -1;
     *ret = found;
     return 0;
@@ -163,20 +163,20 @@ int snapshot_file_manage(const struct directory *directory, struct arena *arena,
     file = describe(directory, &place, volume, snapshot, source->source_name);
     if (!source->name_id)
         return existing_file_take(&file, err);
-    /* Whoever has it by now was not asked about. */
+    /* Another snapshot has it by now, which was not checked. */
     id = find_id(&place.chain, source->source_name);
     if (!id || strcmp(id, source->name_id) != 0)
         return refuse_away(source->source_name, err);
     return driver_fence_check(snapshot->fence, err) < 0
                ? -1
-               : give(directory, arena, &place.chain, id, snapshot->name_id, snapshot, err);
+               : reassign(directory, arena, &place.chain, id, snapshot->name_id, snapshot, err);
 }
 
-/* ---- let go ---- */
+/* ---- unmanage ---- */
 
-static int let_go_of_file(const struct directory *directory, struct arena *arena, const char *name,
-                          const char *to, const struct driver_snapshot *snapshot,
-                          struct error *err) {
+static int unmanage_file(const struct directory *directory, struct arena *arena, const char *name,
+                         const char *to, const struct driver_snapshot *snapshot,
+                         struct error *err) {
     if (volume_file_check_unused(directory, name, err) < 0 ||
         driver_fence_check(snapshot->fence, err) < 0 ||
         volume_name_remove_unfinished(directory, arena, name, err) < 0)
@@ -193,14 +193,14 @@ int snapshot_file_unmanage(const struct directory *directory, struct arena *aren
     autoplace struct place place = { .lock = -1 };
 
     if (own != 0)
-        return own < 0 ? -1 : let_go_of_file(directory, arena, name, to, snapshot, err);
+        return own < 0 ? -1 : unmanage_file(directory, arena, name, to, snapshot, err);
     if (enter(directory, arena, volume, snapshot, true, &place, err) < 0)
         return -1;
     if (!chain_has(&place.chain, snapshot->name_id))
         return directory_flush(directory, err);
     return driver_fence_check(snapshot->fence, err) < 0
                ? -1
-               : give(directory, arena, &place.chain, snapshot->name_id, to, snapshot, err);
+               : reassign(directory, arena, &place.chain, snapshot->name_id, to, snapshot, err);
 }
 
 /* ---- list ---- */
@@ -212,7 +212,7 @@ struct candidates {
     void *arg;
 };
 
-static void tell_file(void *arg, const char *name) {
+static void report_file(void *arg, const char *name) {
     const struct candidates *candidates = arg;
     const size_t prefix = strlen(SNAPSHOT_NAME_PREFIX);
     bool is_snapshot = strncmp(name, SNAPSHOT_NAME_PREFIX, prefix) == 0;
@@ -220,32 +220,32 @@ static void tell_file(void *arg, const char *name) {
 
     if (is_snapshot && volume_name_fits(name + prefix))
         candidate.name_id = name + prefix;
-    candidate.why_not = existing_file_name_refusal(name);
-    if (!candidate.name_id && candidate.why_not)
+    candidate.refusal = existing_file_name_refusal(name);
+    if (!candidate.name_id && candidate.refusal)
         return;
-    if (!candidate.why_not)
-        candidate.why_not = existing_file_why_not(candidates->directory, name, &candidate.bytes);
+    if (!candidate.refusal)
+        candidate.refusal = existing_file_refusal(candidates->directory, name, &candidate.bytes);
     candidates->found(candidates->arg, &candidate);
 }
 
-static void tell_overlay(const struct candidates *candidates, const struct chain *chain,
-                         const char *id, const char *file) {
+static void report_overlay(const struct candidates *candidates, const struct chain *chain,
+                           const char *id, const char *file) {
     const struct driver_volume raw = { .format = "raw" }, qcow2 = { .format = "qcow2" };
     struct driver_candidate candidate = { .source_name = file,
                                           .name_id = volume_name_is_nobodys(id) ? NULL : id,
                                           .bytes = -1,
                                           .volume = chain->base };
 
-    /* The format of the file below all others is recorded elsewhere. */
-    if (look_below(candidates->directory, candidates->arena, &raw, chain, file, &candidate.bytes,
-                   NULL) < 0 &&
-        look_below(candidates->directory, candidates->arena, &qcow2, chain, file, &candidate.bytes,
-                   NULL) < 0)
-        candidate.why_not = "has nothing below it that can be believed";
+    /* The format of the base is recorded elsewhere. */
+    if (probe_below(candidates->directory, candidates->arena, &raw, chain, file, &candidate.bytes,
+                    NULL) < 0 &&
+        probe_below(candidates->directory, candidates->arena, &qcow2, chain, file, &candidate.bytes,
+                    NULL) < 0)
+        candidate.refusal = "has no valid backing file";
     candidates->found(candidates->arg, &candidate);
 }
 
-static void tell_chain(void *arg, const char *rest) {
+static void report_chain(void *arg, const char *rest) {
     const struct candidates *candidates = arg;
     size_t length = strcspn(rest, ".");
     const char *id;
@@ -261,7 +261,7 @@ static void tell_chain(void *arg, const char *rest) {
     json_object_foreach(chain.info, id, file) {
         if (chain_has(&chain, id) && json_is_string(file) &&
             find_id(&chain, json_string_value(file)) == id)
-            tell_overlay(candidates, &chain, id, json_string_value(file));
+            report_overlay(candidates, &chain, id, json_string_value(file));
     }
 }
 
@@ -271,7 +271,7 @@ int snapshot_file_list_manageable(const struct directory *directory, struct aren
                                   void *arg, struct error *err) {
     struct candidates candidates = { directory, arena, found, arg };
 
-    return volume_name_each(directory, "", tell_file, &candidates, err) < 0
+    return volume_name_each(directory, "", report_file, &candidates, err) < 0
                ? -1
-               : volume_name_each(directory, VOLUME_NAME_PREFIX, tell_chain, &candidates, err);
+               : volume_name_each(directory, VOLUME_NAME_PREFIX, report_chain, &candidates, err);
 }

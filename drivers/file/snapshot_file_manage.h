@@ -1,10 +1,9 @@
 /*
- * Existing files that become snapshots, and snapshots that are let go of: the calls of driver.h
- * once the directory is known.
+ * Managing and unmanaging snapshots: the calls of driver.h once the directory is known.
  *
- * A file of its own gets a snapshot's name.  What lies in the volume's own chain (chain.h) is named
- * by the file above it, its overlay, and stays where it is: the info alone gives it to another
- * snapshot, and names one that is nobody's "unmanaged-<id>".
+ * A separate file gets a snapshot's name.  A file in the volume's own chain (chain.h) is named by
+ * the file above it, its overlay, and stays in place: only the info assigns it to another snapshot,
+ * and names an unmanaged one "unmanaged-<id>".
  */
 #pragma once
 

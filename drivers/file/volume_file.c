@@ -33,8 +33,8 @@ int volume_file_exists(const struct directory *directory, struct arena *arena,
 
 /* ---- delete ---- */
 
-/* A disk that a running guest has open is never taken away, whatever the rows say: they may be
- * somebody's mistake.  What was deleted by an earlier call is used by nobody. */
+/* A disk that a running guest has open is never removed, whatever the rows contain: they may be
+ * wrong.  A file that an earlier call has deleted has no user. */
 int volume_file_check_unused(const struct directory *directory, const char *name,
                              struct error *err) {
     autoclose int fd = -1;
@@ -43,12 +43,12 @@ int volume_file_check_unused(const struct directory *directory, const char *name
     return found <= 0 ? found : removal_refuse_held(image_lock_look(fd, err), name, err);
 }
 
-/* Also where the image has gone: a worker that has lost its lease may meet another one's drafts. */
+/* Also without an image: a worker that has lost its lease may meet the drafts of another one. */
 static int remove_drafts(const struct directory *directory, struct arena *arena, const char *name,
                          bool made, const struct driver_fence *fence, struct error *err) {
     if (driver_fence_check(fence, err) < 0)
         return -1;
-    /* Only a create that never ended leaves half-made ones, and then nothing says how many. */
+    /* Only a create that never ended leaves drafts, and then their number is unknown. */
     if ((made ? volume_name_remove_draft(directory, arena, name, 1, err)
               : volume_name_remove_unfinished(directory, arena, name, err)) < 0)
         return -1;
@@ -65,7 +65,7 @@ int volume_file_remove(const struct directory *directory, struct arena *arena, c
     return remove_drafts(directory, arena, name, made, fence, err);
 }
 
-/* From then on nobody uses what is left of it. */
+/* From then on the rest has no user. */
 static int mark_deleted(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const struct chain *chain,
                         struct error *err) {
@@ -91,19 +91,19 @@ static int remove_overlay(const struct directory *directory, struct arena *arena
                : 0;
 }
 
-/* One that was let go of is somebody's: it does not go with the volume that it is a part of. */
-static int check_nobodys(const struct chain *chain, struct error *err) {
+/* An unmanaged snapshot is not deleted with the volume that contains it. */
+static int check_no_unmanaged(const struct chain *chain, struct error *err) {
     const char *id;
     json_t *value;
 
     json_object_foreach(chain->info, id, value) if (volume_name_is_nobodys(id)) return error_set(
         err, ERROR_BACKEND,
-        "The volume's files hold a snapshot that was let go of: take over %s, and delete it first.",
+        "The volume's files contain an unmanaged snapshot: manage %s, and delete it first.",
         json_string_value(value));
     return 0;
 }
 
-/* The info names all of them, whatever their headers say. */
+/* The info names all of them, independent of their headers. */
 static int remove_chain(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const struct chain *chain,
                         struct error *err) {
@@ -111,9 +111,9 @@ static int remove_chain(const struct directory *directory, struct arena *arena,
     const char *key;
     json_t *value;
 
-    if (check_nobodys(chain, err) < 0 ||
+    if (check_no_unmanaged(chain, err) < 0 ||
         volume_file_check_unused(directory, chain->active, err) < 0 ||
-        chain_settle(directory, arena, chain, err) < 0 ||
+        chain_remove_drafts(directory, arena, chain, err) < 0 ||
         mark_deleted(directory, arena, volume, chain, err) < 0)
         return -1;
     json_object_foreach(chain->info, key, value) {
@@ -133,7 +133,7 @@ static int remove_chain(const struct directory *directory, struct arena *arena,
     return volume_file_remove(directory, arena, chain->info_name, false, volume->fence, err);
 }
 
-/* As long as anything is left to lock. */
+/* As long as there is an info to lock. */
 static int lock_chain(const struct directory *directory, const struct driver_volume *volume,
                       const struct chain *chain, int *ret_lock, struct error *err) {
     struct error why = { .kind = ERROR_NONE };
@@ -167,7 +167,8 @@ int volume_file_delete(const struct directory *directory, struct arena *arena,
 
 /* ---- rename ---- */
 
-/* The new name is taken: by the same file, when a worker of before came half way with a link. */
+/* The new name is taken: by the same file, when an earlier worker was interrupted after the
+ * link. */
 static int leave_name(const struct directory *directory, const char *from, const char *to,
                       struct error *err) {
     autoclose int fd = openat(directory->fd, to, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -192,7 +193,7 @@ int volume_file_move(const struct directory *directory, const char *from, const 
     return directory_flush(directory, err);
 }
 
-/* Of a volume with an info that alone gets the new name.  1: it has none. */
+/* The info alone gets the new name.  1: the volume has none. */
 static int rename_info(const struct directory *directory, struct arena *arena, const char *from,
                        const char *to, struct error *err) {
     struct error why = { .kind = ERROR_NONE };
@@ -205,7 +206,7 @@ static int rename_info(const struct directory *directory, struct arena *arena, c
         return 0;
     if (!chain.info)
         return 1;
-    if (chain_settle(directory, arena, &chain, err) < 0 ||
+    if (chain_remove_drafts(directory, arena, &chain, err) < 0 ||
         volume_name_remove_unfinished(directory, arena, chain.active, err) < 0)
         return -1;
     if (directory_rename(directory, chain.info_name, renamed.info_name, &why) != 0 &&
@@ -222,7 +223,7 @@ int volume_file_rename(const struct directory *directory, struct arena *arena,
     const char *to = from ? volume_name(arena, new_name_id, err) : NULL;
     int renamed;
 
-    /* Each worker of a revert has a name of its own: what it left is under that alone. */
+    /* Each worker of a revert has a name of its own, and leaves drafts under that alone. */
     if (!to || driver_fence_check(volume->fence, err) < 0 ||
         volume_name_remove_unfinished(directory, arena, from, err) < 0)
         return -1;
@@ -232,7 +233,7 @@ int volume_file_rename(const struct directory *directory, struct arena *arena,
     return volume_file_move(directory, from, to, err);
 }
 
-/* ---- what exists ---- */
+/* ---- facts ---- */
 
 int volume_file_get_size(const struct directory *directory, struct arena *arena,
                          const struct driver_volume *volume, int64_t *ret_bytes,
@@ -253,14 +254,14 @@ int volume_file_connect(const struct directory *directory, struct arena *arena,
     autoclose int fd = volume_image_open(directory, arena, volume, O_RDONLY, &image, err);
 
     if (fd < 0 || volume_image_check_own(directory, arena, volume, &image, err) < 0 ||
-        chain_settle(directory, arena, &image.chain, err) < 0)
+        chain_remove_drafts(directory, arena, &image.chain, err) < 0)
         return -1;
     *ret = image;
     return 0;
 }
 
-void volume_file_tell_discard(const struct directory *directory, const struct volume_image *image,
-                              json_t *info) {
+void volume_file_report_discard(const struct directory *directory, const struct volume_image *image,
+                                json_t *info) {
     if (!directory->settings->sparse && strcmp(image->format, "raw") == 0)
         json_object_set_new(json_object_get(info, "data"), "discard", json_false());
 }
@@ -285,7 +286,7 @@ struct listing {
     void *arg;
 };
 
-static void tell_named(void *arg, const char *rest) {
+static void report_named(void *arg, const char *rest) {
     const struct listing *listing = arg;
     char name[NAME_MAX + 1];
 
@@ -300,10 +301,10 @@ int volume_file_list_named(const struct directory *directory, const char *begins
                            struct error *err) {
     struct listing listing = { directory, begins, found, arg };
 
-    return volume_name_each(directory, begins, tell_named, &listing, err);
+    return volume_name_each(directory, begins, report_named, &listing, err);
 }
 
-/* A volume that got another name when it had an info: its files keep the old one. */
+/* A volume that was renamed while it had an info: its files keep the old name. */
 struct renamed {
     const char *name_id;
     const char *base;
@@ -320,8 +321,8 @@ static bool is_there(const struct directory *directory, const char *name) {
     return faccessat(directory->fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
-/* One whose volume has no file any more is all that there is of it. */
-static void look_into_info(void *arg, const char *rest) {
+/* Without a file of the volume the info is all there is. */
+static void visit_info(void *arg, const char *rest) {
     struct volumes *volumes = arg;
     struct arena *arena = volumes->arena;
     size_t length = strcspn(rest, ".");
@@ -332,7 +333,7 @@ static void look_into_info(void *arg, const char *rest) {
 
     if (strcmp(rest + length, ".info") != 0 || !volume_name_fits(name_id))
         return;
-    /* One that cannot be read says so when its volume is used. */
+    /* An unreadable info is reported when its volume is used. */
     if (chain_read(volumes->listing.directory, arena, name, &chain, NULL) < 0 || !chain.info)
         chain.base = name;
     if (!is_there(volumes->listing.directory, chain.base)) {
@@ -346,7 +347,7 @@ static void look_into_info(void *arg, const char *rest) {
     volumes->renamed = renamed;
 }
 
-static void tell_volume(void *arg, const char *name_id, int64_t bytes) {
+static void report_volume(void *arg, const char *name_id, int64_t bytes) {
     const struct volumes *volumes = arg;
     const struct renamed *renamed = volumes->renamed;
 
@@ -362,7 +363,7 @@ int volume_file_list(const struct directory *directory,
     struct volumes volumes = { .listing = { directory, VOLUME_NAME_PREFIX, found, arg },
                                .arena = arena };
 
-    if (volume_name_each(directory, VOLUME_NAME_PREFIX, look_into_info, &volumes, err) < 0)
+    if (volume_name_each(directory, VOLUME_NAME_PREFIX, visit_info, &volumes, err) < 0)
         return -1;
-    return volume_file_list_named(directory, VOLUME_NAME_PREFIX, tell_volume, &volumes, err);
+    return volume_file_list_named(directory, VOLUME_NAME_PREFIX, report_volume, &volumes, err);
 }

@@ -1,7 +1,7 @@
 /*
  * One volume as a file of a directory: the calls of driver.h once the directory is known.
  *
- * An encrypted volume is grown by nobody here: that needs its secret (D11).
+ * An encrypted volume is never grown here: that needs its secret (D11).
  */
 #pragma once
 
@@ -19,11 +19,11 @@ int volume_file_create(const struct directory *directory, struct arena *arena,
                        struct error *err);
 int volume_file_delete(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, struct error *err);
-/* Another name for a file, never over another file, and flushed.  One that is not there is no
- * failure: a worker of before has given it away, or taken it. */
+/* Renames a file, never replacing another one, and flushes.  A missing file is no failure: an
+ * earlier worker has renamed or removed it. */
 int volume_file_move(const struct directory *directory, const char *from, const char *to,
                      struct error *err);
-/* -1 while a guest has it open; a file that is not there has nobody open. */
+/* -1 while a guest has it open; a missing file is not open. */
 int volume_file_check_unused(const struct directory *directory, const char *name,
                              struct error *err);
 int volume_file_rename(const struct directory *directory, struct arena *arena,
@@ -34,14 +34,14 @@ enum driver_outcome volume_file_extend(const struct directory *directory, struct
                                        struct error *err);
 int volume_file_get_size(const struct directory *directory, struct arena *arena,
                          const struct driver_volume *volume, int64_t *ret_bytes, struct error *err);
-/* What a guest is to open; refuses one that reads from files which the service did not make. */
+/* The file for a guest; refuses an image with a backing file that the service did not make. */
 int volume_file_connect(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, struct volume_image *ret,
                         struct error *err);
-/* Says in the data of a connection that nothing may be discarded, where the image has all its
- * blocks from the beginning. */
-void volume_file_tell_discard(const struct directory *directory, const struct volume_image *image,
-                              json_t *info);
+/* Reports in the connection data that discards are not allowed, where the image is fully
+ * allocated. */
+void volume_file_report_discard(const struct directory *directory, const struct volume_image *image,
+                                json_t *info);
 /* As create, with the source's content at the head; the source's format is the new one's. */
 int volume_file_clone(const struct directory *directory, struct arena *arena,
                       const struct driver_volume *volume, const struct image_source *source,
@@ -50,7 +50,7 @@ int volume_file_revert(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const struct image_source *source,
                        const struct driver_progress *progress, struct error *err);
 
-/* Of the image that guests use, which may share blocks with others (volume_file_reclaim.c). */
+/* Of the active image, which may share blocks with others (volume_file_reclaim.c). */
 int volume_file_get_usage(const struct directory *directory, struct arena *arena,
                           const struct driver_volume *volume, int64_t *ret_bytes,
                           struct error *err);
@@ -58,7 +58,7 @@ int volume_file_reclaim(const struct directory *directory, struct arena *arena,
                         const struct driver_volume *volume, const struct driver_progress *progress,
                         struct error *err);
 
-/* The calls of driver.h about what others have made (volume_file_manage.c); *ret_format lives for
+/* The calls of driver.h about existing objects (volume_file_manage.c); *ret_format lives for
  * ever. */
 int volume_file_get_manageable(const struct directory *directory, struct arena *arena,
                                const struct driver_volume *volume, const char *source_name,
@@ -71,19 +71,19 @@ int volume_file_unmanage(const struct directory *directory, struct arena *arena,
 int volume_file_list_manageable(const struct directory *directory, struct arena *arena,
                                 void (*found)(void *arg, const struct driver_candidate *candidate),
                                 void *arg, struct error *err);
-/* Is there a file that the name, a plain one, could mean?  1 yes, 0 no, -1 failed. */
+/* Does a file with this plain name exist?  1 yes, 0 no, -1 failed. */
 int volume_file_has(const struct directory *directory, const char *name, struct error *err);
-/* In which format are volumes made here?  Text that lives for ever. */
+/* The format of new volumes.  Text that lives for ever. */
 const char *volume_file_format(const struct directory *directory);
 
-/* A file of that name goes, unless a guest has it open; `made`: it was once made to the end. */
+/* Removes the file of that name, unless a guest has it open; `made`: its creation was completed. */
 int volume_file_remove(const struct directory *directory, struct arena *arena, const char *name,
                        bool made, const struct driver_fence *fence, struct error *err);
 /* Every file whose name begins so, with the rest of its name. */
 int volume_file_list_named(const struct directory *directory, const char *begins,
                            void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                            struct error *err);
-/* Every volume file; -1 for the size of one that only its record can tell. */
+/* Every volume file; -1 for a size that only the record has. */
 int volume_file_list(const struct directory *directory,
                      void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg,
                      struct error *err);

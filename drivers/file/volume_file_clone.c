@@ -27,7 +27,7 @@ static int check_request(const struct driver_volume *volume, const struct image_
     return 0;
 }
 
-/* Nobody else knows the file yet, so QEMU's program finds no lock on it either. */
+/* The file is private until it has its name, so qemu-img finds no lock on it either. */
 static int grow(const struct draft *draft, struct arena *arena, const struct image_source *source,
                 int64_t bytes, struct error *err) {
     const struct directory *directory = draft->directory;
@@ -55,9 +55,9 @@ static int make(const struct directory *directory, struct arena *arena,
     int result;
 
     if (directory_check_place(directory, err) < 0 ||
-        driver_progress_tell(progress, 0, source->virtual_bytes, err) < 0 ||
+        driver_progress_report(progress, 0, source->virtual_bytes, err) < 0 ||
         (wanted > source->virtual_bytes &&
-         directory_check_room(directory, wanted - source->virtual_bytes, err) < 0) ||
+         directory_check_space(directory, wanted - source->virtual_bytes, err) < 0) ||
         draft_open(directory, arena, name, volume->attempt, &draft, err) < 0)
         return -1;
     result = image_source_take(source, &draft, thick, volume->fence, progress, &bytes, err);
@@ -91,11 +91,11 @@ int volume_file_clone(const struct directory *directory, struct arena *arena,
 
 /* ---- revert ---- */
 
-/* Nobody has the volume open, and no guest can open it while the descriptor is. */
+/* No guest has the volume open, and none can open it while the descriptor is open. */
 static int hold_alone(const struct driver_volume *volume, int fd, struct error *err) {
     enum image_hold hold = image_lock(fd, err);
 
-    if (hold == IMAGE_LOCKED) /* a guest that shares it with others does not hold it */
+    if (hold == IMAGE_LOCKED) /* a guest that shares it with others does not lock it */
         hold = image_lock_look(fd, err);
     if (hold == IMAGE_HELD)
         return error_set(err, ERROR_BACKEND, "Volume %s is open in a running guest.", volume->id);
@@ -109,14 +109,14 @@ static int put_back(const struct directory *directory, struct arena *arena,
     autodraft struct draft draft = { 0 };
     int64_t bytes;
 
-    if (driver_progress_tell(progress, 0, source->virtual_bytes, err) < 0 ||
+    if (driver_progress_report(progress, 0, source->virtual_bytes, err) < 0 ||
         draft_open(directory, arena, name, volume->attempt, &draft, err) < 0 ||
         image_source_take(source, &draft, thick, volume->fence, progress, &bytes, err) < 0)
         return -1;
     return draft_replace(&draft, volume->fence, err);
 }
 
-/* An empty overlay above the snapshot's own file, in place of the active one. */
+/* An empty overlay above the snapshot's own file replaces the active one. */
 static int put_overlay(const struct directory *directory, struct arena *arena,
                        const struct driver_volume *volume, const struct chain *chain,
                        struct error *err) {
@@ -161,7 +161,7 @@ int volume_file_revert(const struct directory *directory, struct arena *arena,
     name = chain.active;
     fd = chain.deleted ? error_set(err, ERROR_NOT_FOUND, "Volume %s is being deleted.", volume->id)
                        : image_open(directory->fd, name, O_RDWR, err);
-    if (fd < 0 || chain_settle(directory, arena, &chain, err) < 0 ||
+    if (fd < 0 || chain_remove_drafts(directory, arena, &chain, err) < 0 ||
         hold_alone(volume, fd, err) < 0 ||
         replace(directory, arena, volume, &chain, source, progress, err) < 0 ||
         driver_fence_check(volume->fence, err) < 0 ||

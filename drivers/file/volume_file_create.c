@@ -12,8 +12,8 @@ const char *volume_file_format(const struct directory *directory) {
     return directory->settings->qcow2 ? "qcow2" : "raw";
 }
 
-/* One without a length was left by a crash: it is filled, never removed, because a worker that
- * wakes up late would remove what another one has filled. */
+/* A crash left an empty file: it is filled, never removed, because a late worker would remove the
+ * file that another one has filled. */
 static int fill_empty(const struct directory *directory, const struct driver_volume *volume, int fd,
                       int64_t bytes, struct image_facts *facts, struct error *err) {
     const struct directory_settings *settings = directory->settings;
@@ -27,8 +27,8 @@ static int fill_empty(const struct directory *directory, const struct driver_vol
     return image_read_flushed(fd, "raw", facts, err);
 }
 
-/* A file that an earlier call with the same arguments made, or another worker: 1 it is whole, 0
- * there is none. */
+/* The file of an earlier call with the same arguments, or of another worker: 1 it is whole, 0 there
+ * is none. */
 static int accept_existing(const struct directory *directory, const struct driver_volume *volume,
                            const char *name, int64_t bytes, struct error *err) {
     const char *format = volume_file_format(directory);
@@ -64,7 +64,7 @@ static int fill_qcow2(const struct draft *draft, struct arena *arena, int64_t by
     return 0;
 }
 
-/* Nobody else knows the file until it has its name: filling it needs no fence. */
+/* The file is private until it has its name: filling it needs no fence. */
 static int fill_and_publish(const struct directory *directory, struct arena *arena,
                             const struct driver_volume *volume, const char *name, int64_t bytes,
                             struct error *err) {
@@ -79,20 +79,20 @@ static int fill_and_publish(const struct directory *directory, struct arena *are
     return draft_publish(&draft, volume->fence, err);
 }
 
-/* Whatever stops it, and whoever has taken the work over: what is half-made goes again.  A pause
- * right in front of the name can still give it to what nobody wants any more: the fence says so
- * behind it, and the caller takes the file away if the volume is gone. */
+/* After any failure, or a takeover of the work, the draft is removed.  After a pause right before
+ * the rename the volume may be gone: the fence reports that afterwards, and the caller removes the
+ * file if so. */
 static int make(const struct directory *directory, struct arena *arena,
                 const struct driver_volume *volume, const char *name, int64_t bytes,
                 struct error *err) {
     int result;
 
     if (directory_check_place(directory, err) < 0 ||
-        directory_check_room(directory, bytes, err) < 0 ||
+        directory_check_space(directory, bytes, err) < 0 ||
         driver_fence_check(volume->fence, err) < 0)
         return -1;
     result = fill_and_publish(directory, arena, volume, name, bytes, err);
-    if (result > 0) /* another worker was quicker */
+    if (result > 0) /* another worker was faster */
         result = accept_existing(directory, volume, name, bytes, err) < 0 ? -1 : 0;
     return driver_fence_check(volume->fence, err) < 0 ? -1 : result;
 }

@@ -52,15 +52,15 @@ static enum driver_outcome grow(const struct directory *directory, struct arena 
     return check_grown(directory, arena, volume, bytes, err) < 0 ? DRIVER_FAILED : DRIVER_DONE;
 }
 
-/* Must the compute side grow it, whatever a lock would say? */
-static bool is_beyond_us(const struct directory *directory, const struct driver_volume *volume,
-                         const struct volume_image *image) {
+/* Must the compute side grow it, whatever the locks show? */
+static bool must_defer(const struct directory *directory, const struct driver_volume *volume,
+                       const struct volume_image *image) {
     bool shared_raw = volume->multiattach && strcmp(image->format, "raw") == 0;
 
     if (volume->encrypted)
         return true;
-    /* A raw file that several guests share grows below them without harm (D10); anything else needs
-     * a lock that tells the truth (D6). */
+    /* A raw file that several guests share grows below them without harm (D10); others need a
+     * trustworthy lock (D6). */
     return volume->attached && !directory->locks_trusted && !shared_raw;
 }
 
@@ -75,14 +75,14 @@ enum driver_outcome volume_file_extend(const struct directory *directory, struct
         return DRIVER_FAILED;
     fd = volume_image_open(directory, arena, volume, O_RDWR, &image, err);
     if (fd < 0 || volume_image_check_own(directory, arena, volume, &image, err) < 0 ||
-        chain_settle(directory, arena, &image.chain, err) < 0)
+        chain_remove_drafts(directory, arena, &image.chain, err) < 0)
         return DRIVER_FAILED;
-    /* Somebody else made it so, a guest or a worker that died: perhaps in memory only. */
+    /* A guest or a dead worker has grown it: perhaps in memory only. */
     if (image.facts.virtual_bytes >= bytes && volume_image_flush(fd, volume, &image, err) < 0)
         return DRIVER_FAILED;
     if (image.facts.virtual_bytes >= bytes)
         return DRIVER_DONE;
-    if (directory_check_room(directory, bytes - image.facts.virtual_bytes, err) < 0)
+    if (directory_check_space(directory, bytes - image.facts.virtual_bytes, err) < 0)
         return DRIVER_FAILED;
     if (image.facts.encrypted && !volume->encrypted)
         return error_set(err, ERROR_BACKEND, "Volume %s is encrypted but not recorded so.",
@@ -90,7 +90,7 @@ enum driver_outcome volume_file_extend(const struct directory *directory, struct
     if (volume->encrypted && !volume->attached)
         return error_set(err, ERROR_BACKEND,
                          "Volume %s is encrypted: it can grow only while attached.", volume->id);
-    if (is_beyond_us(directory, volume, &image))
+    if (must_defer(directory, volume, &image))
         return DRIVER_DEFERRED;
     if (driver_fence_check(volume->fence, err) < 0)
         return DRIVER_FAILED;

@@ -1,5 +1,5 @@
 /*
- * Files that somebody else made, taken over as volumes and let go again: only names change.
+ * Existing files, managed as volumes and unmanaged: only names change.
  */
 #include "drivers/file/existing_file.h"
 #include "drivers/file/removal.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* As for one that is made. */
+/* As for a new volume. */
 static int check_shared(const struct directory *directory, const struct driver_volume *volume,
                         struct error *err) {
     return volume->multiattach && directory->settings->qcow2
@@ -34,7 +34,7 @@ int volume_file_get_manageable(const struct directory *directory, struct arena *
 
     return describe(directory, arena, volume, source_name, &file, err) < 0
                ? -1
-               : existing_file_look(&file, ret_bytes, err);
+               : existing_file_probe(&file, ret_bytes, err);
 }
 
 int volume_file_manage(const struct directory *directory, struct arena *arena,
@@ -49,9 +49,9 @@ int volume_file_manage(const struct directory *directory, struct arena *arena,
     return 0;
 }
 
-/* ---- let go ---- */
+/* ---- unmanage ---- */
 
-/* The file goes first: an info without it is found again, and says nothing any more. */
+/* The file first: an info without it is found again, and has no effect. */
 int volume_file_unmanage(const struct directory *directory, struct arena *arena,
                          const struct driver_volume *volume, struct error *err) {
     const char *name = volume_name(arena, volume->name_id, err);
@@ -65,7 +65,7 @@ int volume_file_unmanage(const struct directory *directory, struct arena *arena,
                          volume->id);
     if (volume_file_check_unused(directory, chain.active, err) < 0 ||
         driver_fence_check(volume->fence, err) < 0 ||
-        chain_settle(directory, arena, &chain, err) < 0 ||
+        chain_remove_drafts(directory, arena, &chain, err) < 0 ||
         volume_name_remove_unfinished(directory, arena, name, err) < 0 ||
         volume_file_move(directory, chain.active,
                          arena_format(arena, UNMANAGED_NAME_PREFIX "%s", volume->id), err) < 0)
@@ -83,7 +83,7 @@ struct candidates {
     void *arg;
 };
 
-static void tell_candidate(void *arg, const char *name) {
+static void report_candidate(void *arg, const char *name) {
     const struct candidates *candidates = arg;
     const size_t prefix = strlen(VOLUME_NAME_PREFIX);
     bool is_volume = strncmp(name, VOLUME_NAME_PREFIX, prefix) == 0;
@@ -93,9 +93,9 @@ static void tell_candidate(void *arg, const char *name) {
         candidate.name_id = name + prefix;
     if (!candidate.name_id && existing_file_name_refusal(name))
         return;
-    candidate.why_not = candidate.name_id
+    candidate.refusal = candidate.name_id
                             ? existing_file_name_refusal(name)
-                            : existing_file_why_not(candidates->directory, name, &candidate.bytes);
+                            : existing_file_refusal(candidates->directory, name, &candidate.bytes);
     candidates->found(candidates->arg, &candidate);
 }
 
@@ -105,5 +105,5 @@ int volume_file_list_manageable(const struct directory *directory, struct arena 
     struct candidates candidates = { directory, found, arg };
 
     (void)arena;
-    return volume_name_each(directory, "", tell_candidate, &candidates, err);
+    return volume_name_each(directory, "", report_candidate, &candidates, err);
 }

@@ -16,8 +16,8 @@ int volume_file_get_usage(const struct directory *directory, struct arena *arena
     return fd < 0 ? -1 : image_get_usage(fd, ret_bytes, err);
 }
 
-/* Whoever opens it for writing meanwhile is refused, as long as the descriptor is open. */
-static int keep_writers_away(const struct driver_volume *volume, int fd, struct error *err) {
+/* Opening it for writing is refused as long as the descriptor is open. */
+static int lock_out_writers(const struct driver_volume *volume, int fd, struct error *err) {
     enum image_hold hold = volume->attached ? IMAGE_HELD : image_lock_still(fd, err);
 
     if (hold == IMAGE_HELD)
@@ -26,8 +26,8 @@ static int keep_writers_away(const struct driver_volume *volume, int fd, struct 
 }
 
 static int refuse(const struct driver_volume *volume, const char *why, struct error *err) {
-    return error_set(err, ERROR_BAD_REQUEST, "Volume %s can give back no room: %s.", volume->id,
-                     why);
+    return error_set(err, ERROR_BAD_REQUEST, "Space of volume %s cannot be reclaimed: %s.",
+                     volume->id, why);
 }
 
 int volume_file_reclaim(const struct directory *directory, struct arena *arena,
@@ -40,8 +40,7 @@ int volume_file_reclaim(const struct directory *directory, struct arena *arena,
 
     if (driver_fence_check(volume->fence, err) < 0)
         return -1;
-    /* A worker that was paused between a look and its effect is kept from harm by its lock
-     * alone. */
+    /* For a worker that is paused between check and effect, only the lock protects the image. */
     if (!directory->locks_trusted)
         return refuse(volume, "locks of its mount say nothing, and a guest could write meanwhile",
                       err);
@@ -52,12 +51,12 @@ int volume_file_reclaim(const struct directory *directory, struct arena *arena,
         return -1;
     how.qcow2 = strcmp(image.format, "qcow2") == 0;
     if (!how.qcow2 && !directory->settings->sparse)
-        return refuse(volume, "its backend takes all room of a volume at once", err);
+        return refuse(volume, "its backend allocates all space of a volume at once", err);
     if (fstat(fd, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "reading the space usage of %s", image.name);
     if (driver_fence_take_long(volume->fence, (int64_t)status.st_blocks * 512, 0, err) < 0)
         return -1;
-    if (keep_writers_away(volume, fd, err) < 0)
+    if (lock_out_writers(volume, fd, err) < 0)
         return -1;
     return image_punch(fd, &how, err);
 }

@@ -29,7 +29,8 @@ int volume_image_open(const struct directory *directory, struct arena *arena,
     if (chain_is_layered(&chain))
         format = "qcow2";
     raw = strcmp(format, "raw") == 0;
-    /* The content of an encrypted volume is not the guest's to choose, so here the look is safe. */
+    /* The guest does not control the stored bytes of an encrypted volume, so here the check is
+     * safe. */
     if (raw && volume->encrypted && image_looks_qcow2(fd))
         return error_set(err, ERROR_BACKEND, "%s is recorded as raw but is qcow2.", name);
     if (raw && volume->encrypted && image_looks_luks(fd)) {
@@ -76,7 +77,7 @@ int volume_image_check_own(const struct directory *directory, struct arena *aren
         return error_set(err, ERROR_BACKEND, "Volume %s keeps its data in another file.",
                          volume->id);
     if (image->facts.backing[0])
-        return error_set(err, ERROR_BACKEND,
-                         "Volume %s has an image below it that nobody recorded.", volume->id);
+        return error_set(err, ERROR_BACKEND, "Volume %s has an unrecorded backing image.",
+                         volume->id);
     return 0;
 }

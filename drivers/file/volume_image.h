@@ -1,7 +1,6 @@
 /*
- * Which of a volume's files is the image that its guests use, and in which format: nothing else
- * knows.  It is the file of the volume's name, in the recorded format, unless the volume has
- * overlays (chain.h).
+ * The active image of a volume and its format: the only place that knows it.  It is the file of the
+ * volume's name, in the recorded format, unless the volume has overlays (chain.h).
  */
 #pragma once
 
@@ -21,19 +20,19 @@ static inline int64_t volume_image_bytes(int64_t size_gb) {
     return size_gb * GIB;
 }
 
-/* A descriptor, with the facts as the format has them; a record that cannot be true is refused
- * (D12).  -1 with ERROR_NOT_FOUND when there is no file. */
+/* A descriptor, with the facts of the header; a false record is refused (D12).  -1 with
+ * ERROR_NOT_FOUND when there is no file. */
 int volume_image_open(const struct directory *directory, struct arena *arena,
                       const struct driver_volume *volume, int flags, struct volume_image *ret,
                       struct error *err);
-/* chain_lock() of a volume's. */
+/* chain_lock() of a volume. */
 int volume_image_lock(const struct directory *directory, struct arena *arena,
                       const struct driver_volume *volume, bool alone,
                       const struct driver_fence *fence, int *ret_lock, struct error *err);
-/* What the facts say is on the disk from now on. */
+/* Makes the facts durable. */
 int volume_image_flush(int fd, const struct driver_volume *volume, struct volume_image *image,
                        struct error *err);
-/* Refuses one that reads from files which the service did not make. */
+/* Refuses an image with a backing file that the service did not make. */
 int volume_image_check_own(const struct directory *directory, struct arena *arena,
                            const struct driver_volume *volume, const struct volume_image *image,
                            struct error *err);

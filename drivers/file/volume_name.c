@@ -47,14 +47,14 @@ static void cleanup_closedir(DIR *const *stream) {
 int volume_name_each(const struct directory *directory, const char *begins,
                      void (*each)(void *arg, const char *rest), void *arg, struct error *err) {
     const size_t prefix = strlen(begins);
-    /* Opened anew: a position of its own, so that lists may run side by side. */
+    /* A new descriptor has a position of its own, so that lists may run side by side. */
     autoclose int fd = openat(directory->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *stream __attribute__((cleanup(cleanup_closedir))) = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *entry;
 
     if (!stream)
         return error_errno(err, ERROR_BACKEND, "listing %s", directory->path);
-    fd = -1; /* the stream's from now on */
+    fd = -1; /* owned by the stream from now on */
     while ((errno = 0, entry = readdir(stream))) {
         if (strncmp(entry->d_name, begins, prefix) == 0)
             each(arg, entry->d_name + prefix);
@@ -66,9 +66,9 @@ int volume_name_each(const struct directory *directory, const char *begins,
 
 /* ---- of attempts ---- */
 
-/* Each worker that ever took up the work has a file of its own: one that was paused must not write
- * into another's, nor give another's its name.  Nothing records how many there were, so the first
- * names are tried, and later ones are looked for where a worker has said that there are such. */
+/* Each worker of an operation has a file of its own: one that was paused must not write into
+ * another's file, nor publish it.  The number of workers is not recorded, so the first names are
+ * tried, and later ones are searched if a worker has noted that they exist. */
 enum { NAMES_TRIED = 16 };
 
 const char *volume_name_unfinished(struct arena *arena, const char *name, unsigned attempt) {

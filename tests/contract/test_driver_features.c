@@ -378,11 +378,11 @@ static int prepare(struct place *place, const struct driver_volume *volume,
 }
 
 static int settle(struct place *place, const struct driver_volume *volume,
-                  const struct driver_snapshot *snapshot, enum driver_told told) {
+                  const struct driver_snapshot *snapshot, enum driver_reported told) {
     struct driver_created created = { 0 };
     int result =
-        place->bench.driver->settle_assist(place->bench.handle, place->bench.arena, volume,
-                                           snapshot, false, told, &created, &place->bench.err);
+        place->bench.driver->complete_assist(place->bench.handle, place->bench.arena, volume,
+                                             snapshot, false, told, &created, &place->bench.err);
 
     ck_assert(result <= 0 || created.format);
     return result;
@@ -405,7 +405,7 @@ static void help_the_host(struct place *place, bool reported) {
         ck_assert_int_eq(prepare(place, &volume, &snapshot), 0);
     ck_assert_int_eq(read_content(place, &volume), 11);
     for (int i = 0; i <= 1; i++)
-        ck_assert_int_eq(settle(place, &volume, &snapshot, DRIVER_TOLD_FAILED), 0);
+        ck_assert_int_eq(settle(place, &volume, &snapshot, DRIVER_REPORTED_FAILED), 0);
     ck_assert_int_eq(count_snapshots(place), 0);
     ck_assert_int_eq(read_content(place, &volume), 11);
 
@@ -414,7 +414,7 @@ static void help_the_host(struct place *place, bool reported) {
     if (place->subject->driver == &memory_driver)
         ck_assert(memory_assist(place->inner, other.name_id));
     for (int i = 0; i <= 1; i++)
-        ck_assert_int_eq(settle(place, &volume, &other, DRIVER_TOLD_DONE), 1);
+        ck_assert_int_eq(settle(place, &volume, &other, DRIVER_REPORTED_DONE), 1);
     ck_assert_int_eq(count_snapshots(place), 1);
     ck_assert_int_eq(read_content(place, &volume), 11);
 }
@@ -631,7 +631,7 @@ static void see(void *arg, const struct driver_candidate *candidate) {
     seen->candidate = *candidate; /* whose texts live until we return */
     seen->candidate.source_name = arena_text(seen->arena, candidate->source_name);
     seen->candidate.name_id = arena_text(seen->arena, candidate->name_id);
-    seen->candidate.why_not = arena_text(seen->arena, candidate->why_not);
+    seen->candidate.refusal = arena_text(seen->arena, candidate->refusal);
     seen->times++;
 }
 
@@ -674,7 +674,7 @@ static void take_over_and_let_go(struct place *place, bool reported) {
     put_existing(place, "existing");
     found = candidate_of(place, "existing");
     ck_assert_ptr_null(found.name_id);
-    ck_assert_msg(!found.why_not, "%s", found.why_not);
+    ck_assert_msg(!found.refusal, "%s", found.refusal);
     ck_assert_int_eq(found.bytes, GIB);
     ck_assert_int_eq(get_manageable(place, &volume, found.source_name, &bytes), 0);
     ck_assert_int_eq(bytes, GIB);
@@ -694,7 +694,7 @@ static void take_over_and_let_go(struct place *place, bool reported) {
     ck_assert_ptr_null(candidate_of(place, "existing").source_name);
     found = candidate_of(place, volume.id);
     ck_assert_str_eq(found.name_id, volume.name_id);
-    ck_assert_ptr_nonnull(found.why_not);
+    ck_assert_ptr_nonnull(found.refusal);
 
     volume.fence = &no_fence;
     ck_assert_int_eq(unmanage(place, &volume), -1);
@@ -706,7 +706,7 @@ static void take_over_and_let_go(struct place *place, bool reported) {
     ck_assert_int_eq(count_volumes(place), 0);
     found = candidate_of(place, free_name);
     ck_assert_ptr_nonnull(found.source_name);
-    ck_assert(!found.why_not && !found.name_id);
+    ck_assert(!found.refusal && !found.name_id);
     ck_assert_int_eq(manage(place, &again, found.source_name), 0);
     ck_assert_int_eq(read_content(place, &again), 11);
 }
@@ -777,7 +777,7 @@ static unsigned count_candidates(struct place *place, const char *name) {
     ck_assert_int_eq(bench->driver->list_manageable_snapshots(bench->handle, bench->arena, NULL,
                                                               see, &seen, &bench->err),
                      0);
-    ck_assert(seen.times == 0 || (!seen.candidate.why_not && !seen.candidate.name_id));
+    ck_assert(seen.times == 0 || (!seen.candidate.refusal && !seen.candidate.name_id));
     return seen.times;
 }
 

@@ -107,27 +107,27 @@ static int prepare_second(struct place *place) {
                                 false, &assist, &place->bench.err);
 }
 
-static int settle_second(struct place *place, enum driver_told told) {
+static int settle_second(struct place *place, enum driver_reported told) {
     struct driver_snapshot snapshot = snapshot_of(place, SECOND);
 
-    return chain_assist_settle(&place->directory, place->bench.arena, &place->volume, &snapshot,
-                               false, told, &place->bench.err);
+    return chain_assist_complete(&place->directory, place->bench.arena, &place->volume, &snapshot,
+                                 false, told, &place->bench.err);
 }
 
 static int undo_second(struct place *place) {
-    return settle_second(place, DRIVER_TOLD_FAILED);
+    return settle_second(place, DRIVER_REPORTED_FAILED);
 }
 
 static int keep_second(struct place *place) {
-    return settle_second(place, DRIVER_TOLD_DONE) == 1 ? 0 : -1;
+    return settle_second(place, DRIVER_REPORTED_DONE) == 1 ? 0 : -1;
 }
 
 static int merge_call(struct place *place, const char *id, bool settles) {
     struct driver_snapshot snapshot = snapshot_of(place, id);
     struct driver_assist assist;
 
-    return settles ? chain_assist_settle(&place->directory, place->bench.arena, &place->volume,
-                                         &snapshot, true, DRIVER_TOLD_DONE, &place->bench.err)
+    return settles ? chain_assist_complete(&place->directory, place->bench.arena, &place->volume,
+                                           &snapshot, true, DRIVER_REPORTED_DONE, &place->bench.err)
                    : chain_assist_prepare(&place->directory, place->bench.arena, &place->volume,
                                           &snapshot, true, &assist, &place->bench.err);
 }

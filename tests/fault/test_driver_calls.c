@@ -674,7 +674,7 @@ START_TEST(a_place_that_takes_no_marker_is_known_by_its_volumes) {
 
     bench_new(&bench);
     bench_configure(&bench, &file_driver, NULL);
-    bench.backend.knows = knows;
+    bench.backend.has_volume = knows;
     bench.backend.knows_arg = &volume;
     fail_all("fsync", ENOSPC);
     ck_assert_int_eq(bench_try_open(&bench), -1); /* nothing says that it is the right one */

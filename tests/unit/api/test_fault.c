@@ -129,7 +129,7 @@ START_TEST(why_the_backend_failed_is_logged_once_and_not_told) {
                                   "{\"os-initialize_connection\": {\"connector\": "
                                   "{\"host\": \"node\"}}}"),
                      500);
-    expect_logged_once(world, log, "connect was told to fail");
+    expect_logged_once(world, log, "Injected failure of connect");
 }
 END_TEST
 

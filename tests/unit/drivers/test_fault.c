@@ -58,7 +58,7 @@ START_TEST(a_plan_comes_from_the_configuration) {
     ck_assert_int_eq(bench_create(&bench, &volume), 0);
     ck_assert_int_ge(clock_monotonic_us() - start, 20000);
     ck_assert_int_eq(bench_extend(&bench, &volume, 2), DRIVER_FAILED);
-    ck_assert_str_eq(bench.err.message, "A fault was put behind extend_volume.");
+    ck_assert_str_eq(bench.err.message, "Injected fault after extend_volume.");
     ck_assert_int_eq(bench_size(&bench, &volume), 2 * GIB);
 }
 END_TEST
@@ -124,8 +124,8 @@ START_TEST(a_bad_plan_stops_the_start) {
     assert_refused(unknown, "did you mean memory?");
     assert_refused(itself, "is not a driver to put a filter before");
     assert_refused(broken, "is not call:action:probability");
-    assert_refused(before, "A fault was put before open.");
-    assert_refused(after, "A fault was put behind open.");
+    assert_refused(before, "Injected fault before open.");
+    assert_refused(after, "Injected fault after open.");
     assert_refused(behind, "Neither nfs_shares_config nor nas_host");
     assert_refused(many, "more than 16 rules");
 }
@@ -244,7 +244,7 @@ static void note_draft(void *arg, const struct driver_draft *draft) {
     *(const char **)arg = draft->where;
 }
 
-START_TEST(what_is_half_made_is_passed_on) {
+START_TEST(lists_of_drafts_are_passed_on) {
     enum fault_action action = FAULT_PASS;
     struct driver next = memory_driver, filter;
     void *handle = fault_new(&next, memory_new("pool", 10), always, &action);
@@ -287,5 +287,5 @@ END_TEST
 CHECK_MAIN("fault", rules_are_read, bad_rules_are_refused_with_the_reason,
            a_plan_comes_from_the_configuration, opening_is_a_call_that_has_to_be_named,
            a_seed_repeats_its_faults, a_bad_plan_stops_the_start, every_call_passes_fails_and_lies,
-           the_end_of_an_extend_is_passed_on, what_is_half_made_is_passed_on,
+           the_end_of_an_extend_is_passed_on, lists_of_drafts_are_passed_on,
            what_the_driver_behind_cannot_do_is_refused)

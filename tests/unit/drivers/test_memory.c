@@ -19,7 +19,7 @@ START_TEST(a_locked_volume_defers_until_it_is_large_enough) {
 }
 END_TEST
 
-START_TEST(the_outside_world_is_told_about_missing_volumes) {
+START_TEST(missing_volumes_are_reported) {
     void *handle = memory_new("pool", 10);
 
     ck_assert(!memory_lock(handle, "x", true));
@@ -33,7 +33,7 @@ START_TEST(the_outside_world_is_told_about_missing_volumes) {
 }
 END_TEST
 
-START_TEST(room_is_what_volumes_leave) {
+START_TEST(free_space_is_capacity_less_volumes) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
     struct driver_pool *pools;
@@ -59,7 +59,7 @@ static void ignore(void *arg, const char *name_id, int64_t bytes) {
     ++*(int *)arg;
 }
 
-START_TEST(every_call_can_be_told_to_fail_once) {
+START_TEST(every_call_can_be_set_to_fail_once) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
     struct driver_pool *pools;
@@ -114,7 +114,7 @@ START_TEST(many_volumes_are_listed_once_each) {
 }
 END_TEST
 
-START_TEST(below_a_guest_a_moment_can_be_taken_until_told_otherwise) {
+START_TEST(snapshots_below_a_guest_are_taken_unless_deferred) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME, copy = A_VOLUME;
     const struct driver_snapshot first = { .id = "1", .name_id = "1", .size_gb = 1 },
@@ -183,8 +183,7 @@ START_TEST(between_look_and_effect_the_image_is_locked_and_a_death_does_nothing)
 }
 END_TEST
 
-CHECK_MAIN("memory", a_locked_volume_defers_until_it_is_large_enough,
-           the_outside_world_is_told_about_missing_volumes, room_is_what_volumes_leave,
-           every_call_can_be_told_to_fail_once, many_volumes_are_listed_once_each,
-           below_a_guest_a_moment_can_be_taken_until_told_otherwise,
+CHECK_MAIN("memory", a_locked_volume_defers_until_it_is_large_enough, missing_volumes_are_reported,
+           free_space_is_capacity_less_volumes, every_call_can_be_set_to_fail_once,
+           many_volumes_are_listed_once_each, snapshots_below_a_guest_are_taken_unless_deferred,
            between_look_and_effect_the_image_is_locked_and_a_death_does_nothing)

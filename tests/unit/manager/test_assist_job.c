@@ -317,12 +317,12 @@ START_TEST(what_nobody_can_tell_waits) {
 
     world->on_assist = do_it;
     id = pending(world, volume);
-    memory_fail_next(world->memory, "settle_assist", ERROR_BACKEND);
+    memory_fail_next(world->memory, "complete_assist", ERROR_BACKEND);
     world_advance(world, 700);
     world_settle(world);
     assert_snapshot(world, id, "creating");
     ck_assert_int_eq(operations_in(world, "waiting"), 1);
-    memory_fail_next(world->memory, "settle_assist", ERROR_BACKEND);
+    memory_fail_next(world->memory, "complete_assist", ERROR_BACKEND);
     ck_assert_int_eq(report(world, id, host_done), 202);
     world_settle(world);
     assert_snapshot(world, id, "creating");

@@ -74,7 +74,7 @@ static struct fault_decision wanted_again(void *arg, const char *call, const cha
     struct world *world = arg;
 
     (void)id; /* the volume's */
-    if (strcmp(call, "settle_assist") == 0)
+    if (strcmp(call, "complete_assist") == 0)
         world_sql(world,
                   PATH("UPDATE snapshots SET status = 'creating' WHERE id = '%s'", given_up));
     return (struct fault_decision){ .action = FAULT_PASS };

@@ -63,7 +63,7 @@ static const char *pick_wish(struct work *work, struct placement wish) {
     return host;
 }
 /* What a user is told where nothing fits. */
-static const char *why_not(struct work *work, struct placement wish) {
+static const char *refusal(struct work *work, struct placement wish) {
     const char *host, *why = NULL;
     struct error err = { 0 };
 
@@ -152,7 +152,7 @@ WORK_TEST(a_types_extra_specs_choose_among_the_pools) {
 
 /* ---- why none fits ---- */
 
-#define WHY(...) why_not(work, (struct placement){ __VA_ARGS__ })
+#define WHY(...) refusal(work, (struct placement){ __VA_ARGS__ })
 
 WORK_TEST(each_filter_says_why_no_backend_fits) {
     struct volume_type type = type_with("storage_protocol", "made-up");

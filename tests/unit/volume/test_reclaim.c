@@ -174,7 +174,7 @@ START_TEST(why_it_failed_is_told_to_programs_and_people) {
         world_settle(world);
         ck_assert_str_eq(text(world, id, "status"), "error");
         ck_assert_str_eq(text(world, id, "reason"), rows[i].reason);
-        ck_assert_str_eq(text(world, id, "message"), "reclaim_volume was told to fail.");
+        ck_assert_str_eq(text(world, id, "message"), "Injected failure of reclaim_volume.");
         ck_assert_int_eq(number(world, id, "post_usage"), -1);
         ck_assert(world_has_message(world, id, rows[i].event));
         assert_whole(world, id);

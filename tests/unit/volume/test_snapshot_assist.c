@@ -78,7 +78,7 @@ START_TEST(who_cannot_look_waits_for_nobody_who_has_left) {
     world->sender.asks_again = false;
     id = new_snapshot(world, volume);
     world_settle(world);
-    leaves_at = "settle_assist";
+    leaves_at = "complete_assist";
     unreadable = true;
     world->decide = leave;
     world_advance(world, world->settings.assisted_create_deadline_s + 1);

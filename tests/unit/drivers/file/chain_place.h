@@ -137,11 +137,11 @@ static inline int prepare_delete(struct place *place, const char *id, struct dri
                                 true, ret, &place->bench.err);
 }
 
-static inline int settle_delete(struct place *place, const char *id, enum driver_told told) {
+static inline int settle_delete(struct place *place, const char *id, enum driver_reported told) {
     struct driver_snapshot snapshot = named(place, id);
 
-    return chain_assist_settle(&place->directory, place->bench.arena, &place->volume, &snapshot,
-                               true, told, &place->bench.err);
+    return chain_assist_complete(&place->directory, place->bench.arena, &place->volume, &snapshot,
+                                 true, told, &place->bench.err);
 }
 
 /* What a guest's host does: pulls what is below into the active file, down to `base` (NULL:

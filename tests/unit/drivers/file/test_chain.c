@@ -173,7 +173,7 @@ END_TEST
 
 /* ---- infos ---- */
 
-START_TEST(an_info_is_believed_only_so_far) {
+START_TEST(an_invalid_chain_file_is_refused) {
     static const char *const infos[] = {
         "",
         "{",
@@ -195,7 +195,7 @@ START_TEST(an_info_is_believed_only_so_far) {
     for (size_t i = 0; i < LENGTH(infos); i++) {
         put_text(&place, INFO, infos[i]);
         ck_assert_msg(connect_volume(&place) < 0, "%s", infos[i]);
-        ASSERT_ERROR(&place, "cannot be believed");
+        ASSERT_ERROR(&place, "Invalid chain file");
         ck_assert_int_eq(volume_file_delete(&place.directory, place.bench.arena, &place.volume,
                                             &place.bench.err),
                          -1);
@@ -332,7 +332,7 @@ START_TEST(a_chain_is_one_volume_under_any_name) {
 }
 END_TEST
 
-START_TEST(what_is_being_deleted_is_nobodys_volume) {
+START_TEST(a_volume_being_deleted_cannot_be_used) {
     autoplace struct place place;
 
     open_place(&place);
@@ -373,7 +373,7 @@ static void note_bytes(void *arg, const char *name_id, int64_t bytes) {
 }
 
 /* Whoever looks for damage sees which snapshots have lost what they were. */
-START_TEST(a_list_tells_who_is_led_to_a_content) {
+START_TEST(a_list_has_the_size_of_complete_chains_only) {
     static const char whole[] =
         "{\"active\": \"" FILE_NAME ".t\", \"s\": \"" FILE_NAME ".s\", \"t\": \"" FILE_NAME ".t\"}";
     static const struct {
@@ -413,8 +413,8 @@ START_TEST(a_list_tells_who_is_led_to_a_content) {
 END_TEST
 
 CHECK_MAIN("chain", a_header_leads_nowhere_else, only_regular_files_lie_below,
-           a_raw_base_is_read_as_nothing_else, an_info_is_believed_only_so_far,
+           a_raw_base_is_read_as_nothing_else, an_invalid_chain_file_is_refused,
            an_info_keeps_what_it_does_not_know, a_hundred_snapshots_and_no_more,
            files_that_are_read_are_not_changed, a_chain_is_one_volume_under_any_name,
-           what_is_being_deleted_is_nobodys_volume, an_overlay_is_never_smaller_than_what_is_below,
-           a_list_tells_who_is_led_to_a_content)
+           a_volume_being_deleted_cannot_be_used, an_overlay_is_never_smaller_than_what_is_below,
+           a_list_has_the_size_of_complete_chains_only)

@@ -16,9 +16,9 @@ static int prepare(struct place *place) {
     return result;
 }
 
-static int settle(struct place *place, enum driver_told told) {
-    return chain_assist_settle(&place->directory, place->bench.arena, &place->volume,
-                               &place->snapshot, false, told, &place->bench.err);
+static int settle(struct place *place, enum driver_reported told) {
+    return chain_assist_complete(&place->directory, place->bench.arena, &place->volume,
+                                 &place->snapshot, false, told, &place->bench.err);
 }
 
 static void assert_undone(struct place *place) {
@@ -26,10 +26,10 @@ static void assert_undone(struct place *place) {
     ck_assert(!has(place, OVERLAY) && !has(place, "." OVERLAY ".undone"));
 }
 
-static const enum driver_told all_told[] = { DRIVER_TOLD_NOTHING, DRIVER_TOLD_DONE,
-                                             DRIVER_TOLD_FAILED };
+static const enum driver_reported all_told[] = { DRIVER_REPORTED_NOTHING, DRIVER_REPORTED_DONE,
+                                                 DRIVER_REPORTED_FAILED };
 
-START_TEST(a_guest_below_the_overlay_undoes_it_whatever_was_told) {
+START_TEST(a_guest_below_the_overlay_undoes_it_whatever_was_reported) {
     for (size_t i = 0; i < LENGTH(all_told); i++) {
         autoplace struct place place;
         autoclose int guest = -1;
@@ -45,7 +45,7 @@ START_TEST(a_guest_below_the_overlay_undoes_it_whatever_was_told) {
 }
 END_TEST
 
-START_TEST(a_guest_on_the_overlay_keeps_it_whatever_was_told) {
+START_TEST(a_guest_on_the_overlay_keeps_it_whatever_was_reported) {
     for (size_t i = 0; i < LENGTH(all_told); i++) {
         autoplace struct place place;
         autoclose int guest = -1;
@@ -81,7 +81,7 @@ START_TEST(a_guest_that_is_off_has_left_its_traces) {
     for (size_t i = 0; i < LENGTH(all_told); i++)
         for (int written = 0; written <= 1; written++) {
             autoplace struct place place;
-            bool kept = written || all_told[i] == DRIVER_TOLD_DONE;
+            bool kept = written || all_told[i] == DRIVER_REPORTED_DONE;
 
             open_place(&place);
             ck_assert_int_eq(prepare(&place), 0);
@@ -162,14 +162,14 @@ START_TEST(an_undoing_goes_on_where_it_was) {
                                                   &place.bench.err),
                              DRIVER_DONE);
         } else {
-            ck_assert_int_eq(settle(&place, DRIVER_TOLD_FAILED), 0);
+            ck_assert_int_eq(settle(&place, DRIVER_REPORTED_FAILED), 0);
         }
         assert_undone(&place);
     }
 }
 END_TEST
 
-START_TEST(without_overlays_nobody_is_asked) {
+START_TEST(without_overlays_no_assist_is_requested) {
     autoplace struct place place;
 
     open_place(&place);
@@ -199,7 +199,7 @@ START_TEST(the_newest_is_pulled_and_the_one_before_lives_on) {
     pull(&place, FILE_NAME ".t", FILE_NAME, "raw");
     ck_assert_int_eq(prepare_delete(&place, "t", &assist), 1);
     for (int i = 0; i <= 1; i++)
-        ck_assert_int_eq(settle_delete(&place, "t", DRIVER_TOLD_FAILED), 1);
+        ck_assert_int_eq(settle_delete(&place, "t", DRIVER_REPORTED_FAILED), 1);
     ck_assert_str_eq(active(&place), FILE_NAME ".t");
     ck_assert(!has(&place, FILE_NAME ".s"));
     ck_assert(reads(&place, FILE_NAME ".t", "qcow2", 3) && snapshot_reads(&place, "s", 1));
@@ -210,7 +210,7 @@ START_TEST(the_newest_is_pulled_and_the_one_before_lives_on) {
     ck_assert_ptr_null(assist.file_to_merge);
     ck_assert_ptr_null(assist.merge_target_file);
     pull(&place, FILE_NAME ".t", NULL, NULL);
-    ck_assert_int_eq(settle_delete(&place, "s", DRIVER_TOLD_DONE), 1);
+    ck_assert_int_eq(settle_delete(&place, "s", DRIVER_REPORTED_DONE), 1);
     ck_assert(reads(&place, FILE_NAME ".t", "qcow2", 3));
     ck_assert_str_eq(listed(&place), "");
     ck_assert_str_eq(active(&place), FILE_NAME ".t");
@@ -247,7 +247,7 @@ START_TEST(an_older_one_is_committed) {
     }
     commit(&place, FILE_NAME ".s", FILE_NAME ".t", FILE_NAME);
     for (int i = 0; i <= 1; i++)
-        ck_assert_int_eq(settle_delete(&place, "s", DRIVER_TOLD_NOTHING), 1);
+        ck_assert_int_eq(settle_delete(&place, "s", DRIVER_REPORTED_NOTHING), 1);
     ck_assert(!has(&place, FILE_NAME ".s"));
     ck_assert(reads(&place, FILE_NAME ".t", "qcow2", 3) && snapshot_reads(&place, "t", 2));
     ck_assert_str_eq(listed(&place), "t ");
@@ -255,7 +255,7 @@ START_TEST(an_older_one_is_committed) {
 END_TEST
 
 /* Nothing goes that a header still names. */
-START_TEST(what_was_not_merged_stays_whatever_was_told) {
+START_TEST(files_that_were_not_merged_stay_whatever_was_reported) {
     static const char *const ids[] = { "s", "t" };
 
     for (size_t i = 0; i < LENGTH(all_told); i++)
@@ -285,11 +285,11 @@ START_TEST(a_late_merge_is_found) {
 
     open_chain(&place);
     ck_assert_int_eq(prepare_delete(&place, "t", &assist), 0);
-    ck_assert_int_eq(settle_delete(&place, "t", DRIVER_TOLD_NOTHING), 0);
+    ck_assert_int_eq(settle_delete(&place, "t", DRIVER_REPORTED_NOTHING), 0);
     pull(&place, FILE_NAME ".t", FILE_NAME, "raw");
     ck_assert(snapshot_reads(&place, "s", 1));
     ck_assert_int_eq(prepare_delete(&place, "t", &assist), 1);
-    ck_assert_int_eq(settle_delete(&place, "t", DRIVER_TOLD_DONE), 1);
+    ck_assert_int_eq(settle_delete(&place, "t", DRIVER_REPORTED_DONE), 1);
     ck_assert(reads(&place, FILE_NAME ".t", "qcow2", 3) && snapshot_reads(&place, "s", 1));
 }
 END_TEST
@@ -304,16 +304,17 @@ START_TEST(an_overlay_that_no_guest_uses_is_only_undone) {
     guest = guest_opens(&place, FILE_NAME);
     ck_assert_int_eq(prepare(&place), 0);
     ck_assert_int_eq(prepare_delete(&place, "s", &assist), 1);
-    ck_assert_int_eq(settle_delete(&place, "s", DRIVER_TOLD_DONE), 1);
+    ck_assert_int_eq(settle_delete(&place, "s", DRIVER_REPORTED_DONE), 1);
     assert_undone(&place);
 }
 END_TEST
 
-CHECK_MAIN("assisted chains", a_guest_below_the_overlay_undoes_it_whatever_was_told,
-           a_guest_on_the_overlay_keeps_it_whatever_was_told, between_two_files_nothing_is_decided,
-           a_guest_that_is_off_has_left_its_traces, data_of_a_guest_is_never_thrown_away,
-           locks_that_do_not_show_prove_nothing, an_overlay_is_never_smaller_than_what_is_below,
-           an_undoing_goes_on_where_it_was, without_overlays_nobody_is_asked,
+CHECK_MAIN("assisted chains", a_guest_below_the_overlay_undoes_it_whatever_was_reported,
+           a_guest_on_the_overlay_keeps_it_whatever_was_reported,
+           between_two_files_nothing_is_decided, a_guest_that_is_off_has_left_its_traces,
+           data_of_a_guest_is_never_thrown_away, locks_that_do_not_show_prove_nothing,
+           an_overlay_is_never_smaller_than_what_is_below, an_undoing_goes_on_where_it_was,
+           without_overlays_no_assist_is_requested,
            the_newest_is_pulled_and_the_one_before_lives_on, an_older_one_is_committed,
-           what_was_not_merged_stays_whatever_was_told, a_late_merge_is_found,
+           files_that_were_not_merged_stay_whatever_was_reported, a_late_merge_is_found,
            an_overlay_that_no_guest_uses_is_only_undone)

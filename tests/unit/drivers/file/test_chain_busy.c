@@ -130,13 +130,15 @@ static int prepare_delete(void) {
 static int settle_create(void) {
     struct driver_created created;
 
-    return ASK(settle_assist, &place.volume, &place.snapshot, false, DRIVER_TOLD_NOTHING, &created);
+    return ASK(complete_assist, &place.volume, &place.snapshot, false, DRIVER_REPORTED_NOTHING,
+               &created);
 }
 
 static int settle_delete(void) {
     struct driver_created created;
 
-    return ASK(settle_assist, &place.volume, &place.snapshot, true, DRIVER_TOLD_NOTHING, &created);
+    return ASK(complete_assist, &place.volume, &place.snapshot, true, DRIVER_REPORTED_NOTHING,
+               &created);
 }
 
 static int reclaim(void) {
@@ -163,8 +165,8 @@ static const struct {
     { "clone_snapshot",           clone_snapshot,    true },
     { "prepare_assist, create",   prepare_create,    false },
     { "prepare_assist, delete",   prepare_delete,    false },
-    { "settle_assist, create",    settle_create,     false },
-    { "settle_assist, delete",    settle_delete,     false },
+    { "complete_assist, create",    settle_create,     false },
+    { "complete_assist, delete",    settle_delete,     false },
     { "reclaim_volume",           reclaim,           true },
     { "unmanage_snapshot",        unmanage_snapshot, false },
 };

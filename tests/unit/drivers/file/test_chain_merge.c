@@ -19,7 +19,7 @@ static void ask_and_give_up(struct place *place, const char *id) {
     struct driver_assist assist;
 
     ck_assert_msg(prepare_delete(place, id, &assist) == 0, "%s", place->bench.err.message);
-    ck_assert_int_eq(settle_delete(place, id, DRIVER_TOLD_NOTHING), 0);
+    ck_assert_int_eq(settle_delete(place, id, DRIVER_REPORTED_NOTHING), 0);
 }
 
 /* Whatever is asked for next finds the merge, and the other snapshot keeps its content. */
@@ -46,7 +46,7 @@ static void do_next(struct place *place, enum next next) {
         break;
     case DELETE_BELOW_GUEST:
         ck_assert_int_eq(prepare_delete(place, "t", &assist), 1);
-        ck_assert_int_eq(settle_delete(place, "t", DRIVER_TOLD_NOTHING), 1);
+        ck_assert_int_eq(settle_delete(place, "t", DRIVER_REPORTED_NOTHING), 1);
         break;
     case SNAPSHOT:
         ck_assert_msg(take_snapshot(place, "u") == DRIVER_DONE, "%s", place->bench.err.message);
@@ -74,7 +74,7 @@ static void do_next(struct place *place, enum next next) {
     }
 }
 
-START_TEST(a_late_pull_of_the_newest_is_found_by_whatever_comes_next) {
+START_TEST(a_late_pull_of_the_newest_is_found_by_the_next_operation) {
     for (int next = 0; next < NEXT_END; next++) {
         autoplace struct place place;
 
@@ -92,7 +92,7 @@ START_TEST(a_late_pull_of_the_newest_is_found_by_whatever_comes_next) {
 }
 END_TEST
 
-START_TEST(a_late_commit_of_an_older_one_is_found_by_whatever_comes_next) {
+START_TEST(a_late_commit_of_an_older_one_is_found_by_the_next_operation) {
     autoplace struct place place;
 
     open_chain(&place);
@@ -155,7 +155,7 @@ START_TEST(nothing_is_begun_while_a_host_may_still_merge) {
         ck_assert_int_eq(prepare_delete(&place, "t", &assist), 0);
         guest = guest_opens(&place, T_FILE);
         ck_assert_int_eq(
-            settle_delete(&place, "t", told ? DRIVER_TOLD_FAILED : DRIVER_TOLD_NOTHING), 0);
+            settle_delete(&place, "t", told ? DRIVER_REPORTED_FAILED : DRIVER_REPORTED_NOTHING), 0);
         u = named(&place, "u");
         ck_assert_int_eq(chain_assist_prepare(&place.directory, place.bench.arena, &place.volume,
                                               &u, false, &assist, &place.bench.err),
@@ -218,8 +218,8 @@ START_TEST(a_late_pull_is_found_under_any_name) {
 }
 END_TEST
 
-CHECK_MAIN("merged chains", a_late_pull_of_the_newest_is_found_by_whatever_comes_next,
-           a_late_commit_of_an_older_one_is_found_by_whatever_comes_next,
+CHECK_MAIN("merged chains", a_late_pull_of_the_newest_is_found_by_the_next_operation,
+           a_late_commit_of_an_older_one_is_found_by_the_next_operation,
            without_a_note_no_content_of_a_snapshot_is_written_over,
            a_snapshot_whose_files_were_merged_is_not_read,
            nothing_is_begun_while_a_host_may_still_merge,

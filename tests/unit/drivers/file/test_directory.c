@@ -50,7 +50,7 @@ START_TEST(only_an_absolute_directory_opens) {
 }
 END_TEST
 
-START_TEST(opened_anew_the_descriptor_stays) {
+START_TEST(a_reopened_directory_keeps_its_descriptor) {
     autobench struct bench bench;
     struct directory_settings settings;
     struct directory directory;
@@ -72,7 +72,7 @@ START_TEST(opened_anew_the_descriptor_stays) {
     ck_assert_int_eq(directory_flush(&directory, &bench.err), 0);
     close(fd);
     ck_assert_int_eq(directory_flush(&directory, &bench.err), -1);
-    ck_assert_int_eq(directory_check_room(&directory, 1, &bench.err), -1);
+    ck_assert_int_eq(directory_check_space(&directory, 1, &bench.err), -1);
 }
 END_TEST
 
@@ -91,10 +91,10 @@ static bool fits(struct bench *bench, const struct directory_settings *settings,
     bool result;
 
     ck_assert_int_eq(directory_open(bench->path, settings, &directory, &bench->err), 0);
-    ck_assert_int_eq(directory_get_room(&directory, &total_gb, &free_gb, &bench->err), 0);
+    ck_assert_int_eq(directory_get_space(&directory, &total_gb, &free_gb, &bench->err), 0);
     ck_assert(free_gb <= total_gb);
-    result = directory_check_room(&directory, (int64_t)(free_gb * times * (double)GIB),
-                                  &bench->err) == 0;
+    result = directory_check_space(&directory, (int64_t)(free_gb * times * (double)GIB),
+                                   &bench->err) == 0;
     close(directory.fd);
     return result;
 }
@@ -141,5 +141,5 @@ START_TEST(capabilities_follow_the_settings) {
 END_TEST
 
 CHECK_MAIN("directory", missing_directories_are_made_and_others_left,
-           only_an_absolute_directory_opens, opened_anew_the_descriptor_stays,
+           only_an_absolute_directory_opens, a_reopened_directory_keeps_its_descriptor,
            sparse_files_may_promise_more_than_there_is, capabilities_follow_the_settings)

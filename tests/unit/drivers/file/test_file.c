@@ -160,7 +160,7 @@ static int knows_the_first(const struct driver_backend *backend, const char *loc
 static void open_knowing(struct bench *bench, struct driver_volume *volume) {
     bench_new(bench);
     bench_configure(bench, &file_driver, NULL);
-    bench->backend.knows = knows;
+    bench->backend.has_volume = knows;
     bench->backend.knows_arg = volume;
     ck_assert_msg(bench_try_open(bench) == 0, "%s", bench->err.message);
 }
@@ -233,7 +233,7 @@ START_TEST(a_place_without_a_marker_waits_for_the_database) {
     stop(&bench);
     ck_assert_int_eq(unlink(bench_path(&bench, "volumes/.scoria-" BACKEND)), 0);
     for (int i = 0; i <= 1; i++) {
-        bench.backend.knows = i == 0 ? knows : knows_the_first;
+        bench.backend.has_volume = i == 0 ? knows : knows_the_first;
         bench.backend.knows_arg = NULL;
         ck_assert_int_eq(bench_try_open(&bench), -1);
         ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
@@ -242,21 +242,21 @@ START_TEST(a_place_without_a_marker_waits_for_the_database) {
         ck_assert_ptr_null(strstr(bench.err.message, "none of the volumes"));
         ck_assert(!bench_has(&bench, "volumes/.scoria-" BACKEND));
     }
-    bench.backend.knows = knows;
+    bench.backend.has_volume = knows;
     bench.backend.knows_arg = &volume;
     ck_assert_msg(bench_try_open(&bench) == 0, "%s", bench.err.message);
 }
 END_TEST
 
-START_TEST(who_only_looks_marks_nothing) {
+START_TEST(a_probe_writes_no_marker) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME, recorded = A_VOLUME;
 
     BENCH_OPEN(&bench, &file_driver, NULL);
     ck_assert(!bench_has(&bench, "volumes/.scoria-" BACKEND));
     stop(&bench);
-    bench.backend.only_looks = true;
-    bench.backend.knows = knows;
+    bench.backend.probe_only = true;
+    bench.backend.has_volume = knows;
     bench.backend.knows_arg = &volume; /* not made */
     ck_assert_int_eq(bench_try_open(&bench), 0);
     ck_assert(!bench_has(&bench, "volumes/.scoria-" BACKEND));
@@ -374,7 +374,7 @@ END_TEST
 CHECK_MAIN("file", a_volume_that_has_all_its_blocks_is_connected_without_discards,
            the_directory_is_for_the_service_alone, a_mount_that_is_missing_loses_no_volume,
            a_place_from_before_the_marker_is_known_by_its_volumes,
-           a_place_without_a_marker_waits_for_the_database, who_only_looks_marks_nothing,
+           a_place_without_a_marker_waits_for_the_database, a_probe_writes_no_marker,
            the_directory_may_be_another, a_place_that_cannot_be_used_stops_the_start,
            on_nfs_without_locks_attached_volumes_are_deferred, the_pool_has_the_backends_name,
            a_raw_file_is_connected_as_what_the_compute_service_takes,

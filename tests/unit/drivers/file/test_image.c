@@ -228,7 +228,7 @@ START_TEST(a_guest_is_known_by_what_it_does_not_share) {
 }
 END_TEST
 
-START_TEST(who_resizes_alone_keeps_the_others_out) {
+START_TEST(an_exclusive_lock_of_a_resize_refuses_others) {
     autobench struct bench bench;
     autoclose int alone = -1, other = -1;
 
@@ -317,5 +317,5 @@ CHECK_MAIN("image", only_raw_and_qcow2_are_known, opens_nothing_but_regular_file
            raw_is_as_large_as_its_file_whatever_it_holds, qcow2_header_tells_size_and_parts,
            qcow2_header_that_lies_is_refused, growing_takes_blocks_only_when_thick,
            growth_that_fails_leaves_the_length, a_guest_is_known_by_what_it_does_not_share,
-           who_resizes_alone_keeps_the_others_out, our_own_lock_stops_a_guest,
+           an_exclusive_lock_of_a_resize_refuses_others, our_own_lock_stops_a_guest,
            another_programs_lock_is_no_guest)

@@ -46,7 +46,7 @@ static void assert_refused(struct bench *bench, const char *name, enum error_kin
     ck_assert(!bench_has(bench, "volumes/" FILE_NAME));
 }
 
-START_TEST(what_is_no_file_of_its_own_is_refused) {
+START_TEST(links_and_parts_of_other_images_are_refused) {
     autobench struct bench bench;
 
     BENCH_OPEN(&bench, &file_driver, NULL);
@@ -106,7 +106,7 @@ START_TEST(an_image_of_another_format_or_with_other_files_is_refused) {
 }
 END_TEST
 
-START_TEST(what_a_guest_has_open_is_refused) {
+START_TEST(a_file_open_in_a_guest_is_refused) {
     autobench struct bench bench;
     int fd;
 
@@ -154,7 +154,7 @@ START_TEST(half_way_with_a_link_is_finished) {
 }
 END_TEST
 
-START_TEST(letting_go_replaces_nothing) {
+START_TEST(unmanaging_replaces_no_file) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
 
@@ -167,7 +167,7 @@ START_TEST(letting_go_replaces_nothing) {
 }
 END_TEST
 
-CHECK_MAIN("existing files", what_is_no_file_of_its_own_is_refused,
+CHECK_MAIN("existing files", links_and_parts_of_other_images_are_refused,
            an_image_of_another_format_or_with_other_files_is_refused,
-           what_a_guest_has_open_is_refused, it_gets_the_volumes_name_and_mode_and_nothing_else,
-           half_way_with_a_link_is_finished, letting_go_replaces_nothing)
+           a_file_open_in_a_guest_is_refused, it_gets_the_volumes_name_and_mode_and_nothing_else,
+           half_way_with_a_link_is_finished, unmanaging_replaces_no_file)

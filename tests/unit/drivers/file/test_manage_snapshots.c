@@ -91,7 +91,7 @@ static void put_info(struct bench *bench, const char *text) {
 
 /* ---- a file of its own ---- */
 
-START_TEST(what_is_no_file_of_its_own_is_refused) {
+START_TEST(links_and_parts_of_other_images_are_refused) {
     static const struct {
         const char *name, *why;
     } names[] = {
@@ -128,7 +128,7 @@ START_TEST(what_is_no_file_of_its_own_is_refused) {
 }
 END_TEST
 
-START_TEST(what_a_guest_has_open_is_refused) {
+START_TEST(a_file_open_in_a_guest_is_refused) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
     int fd;
@@ -181,7 +181,7 @@ END_TEST
         make(bench, volume, "b");                                       \
     } while (0)
 
-START_TEST(one_that_no_row_knows_is_named_by_what_is_above_it) {
+START_TEST(an_unrecorded_snapshot_is_named_by_its_overlay) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
     struct driver_candidate found;
@@ -206,7 +206,7 @@ START_TEST(one_that_no_row_knows_is_named_by_what_is_above_it) {
 }
 END_TEST
 
-START_TEST(what_is_in_no_chain_is_not_taken_for_one) {
+START_TEST(a_file_outside_the_chain_is_refused) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
     struct driver_candidate found;
@@ -228,7 +228,7 @@ START_TEST(what_is_in_no_chain_is_not_taken_for_one) {
 END_TEST
 
 /* What was let go of is a part of the volume: neither goes without the other. */
-START_TEST(what_was_let_go_of_is_not_destroyed_with_its_volume) {
+START_TEST(an_unmanaged_snapshot_is_not_deleted_with_its_volume) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
 
@@ -237,7 +237,7 @@ START_TEST(what_was_let_go_of_is_not_destroyed_with_its_volume) {
     ck_assert_int_eq(let_go(&bench, &volume, "a"), 0);
     ck_assert_uint_eq(list(&bench, NULL).count, 1);
     ck_assert_int_eq(bench_delete(&bench, &volume), -1);
-    ck_assert_ptr_nonnull(strstr(bench.err.message, "let go of"));
+    ck_assert_ptr_nonnull(strstr(bench.err.message, "unmanaged snapshot"));
     ck_assert(bench_has(&bench, "volumes/" FILE_NAME));
     ck_assert_int_eq(bench_size(&bench, &volume), GIB);
     ck_assert_int_eq(manage(&bench, &volume, "c", FILE_NAME ".a"), 0);
@@ -275,7 +275,7 @@ static bool lost(const struct driver_fence *asked) {
     return false;
 }
 
-START_TEST(whoever_has_lost_the_work_changes_nothing) {
+START_TEST(a_worker_without_its_lease_changes_nothing) {
     static const struct driver_fence none = { .holds = lost };
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
@@ -292,9 +292,9 @@ START_TEST(whoever_has_lost_the_work_changes_nothing) {
 }
 END_TEST
 
-CHECK_MAIN("existing snapshots", what_is_no_file_of_its_own_is_refused,
-           what_a_guest_has_open_is_refused, it_gets_another_name_and_nothing_else,
-           one_that_no_row_knows_is_named_by_what_is_above_it,
-           what_is_in_no_chain_is_not_taken_for_one,
-           what_was_let_go_of_is_not_destroyed_with_its_volume,
-           a_volume_goes_back_to_one_that_was_taken_over, whoever_has_lost_the_work_changes_nothing)
+CHECK_MAIN("existing snapshots", links_and_parts_of_other_images_are_refused,
+           a_file_open_in_a_guest_is_refused, it_gets_another_name_and_nothing_else,
+           an_unrecorded_snapshot_is_named_by_its_overlay, a_file_outside_the_chain_is_refused,
+           an_unmanaged_snapshot_is_not_deleted_with_its_volume,
+           a_volume_goes_back_to_one_that_was_taken_over,
+           a_worker_without_its_lease_changes_nothing)

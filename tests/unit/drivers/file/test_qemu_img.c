@@ -62,7 +62,7 @@ START_TEST(only_a_guest_defers) {
 }
 END_TEST
 
-START_TEST(status_decides_before_the_words) {
+START_TEST(the_exit_status_decides_before_the_output) {
     autobench struct bench bench;
     struct qemu_img tool = { .timeout_s = 30 };
 
@@ -105,7 +105,7 @@ static int parse(struct bench *bench, const char *text, struct image_facts *fact
     return qemu_img_parse_info(text, strlen(text), "qcow2", facts, &bench->err);
 }
 
-START_TEST(info_is_read_and_doubted) {
+START_TEST(qemu_img_info_is_verified) {
     static const char *const bad[] = {
         "",
         "garbage",
@@ -149,7 +149,7 @@ START_TEST(info_is_read_and_doubted) {
 }
 END_TEST
 
-START_TEST(the_real_program_makes_grows_and_tells) {
+START_TEST(the_real_qemu_img_creates_grows_and_reports) {
     autobench struct bench bench;
     const struct qemu_img tool = { .program = "qemu-img", .timeout_s = 60 };
     struct image_facts facts;
@@ -173,6 +173,6 @@ START_TEST(the_real_program_makes_grows_and_tells) {
 }
 END_TEST
 
-CHECK_MAIN("qemu_img", only_a_guest_defers, status_decides_before_the_words,
-           a_program_that_hangs_or_is_missing_is_a_failure, info_is_read_and_doubted,
-           the_real_program_makes_grows_and_tells)
+CHECK_MAIN("qemu_img", only_a_guest_defers, the_exit_status_decides_before_the_output,
+           a_program_that_hangs_or_is_missing_is_a_failure, qemu_img_info_is_verified,
+           the_real_qemu_img_creates_grows_and_reports)

@@ -90,7 +90,7 @@ static void fill_raw(const struct bench *bench, const char *name) {
     ck_assert_int_eq(fsync(fd), 0);
 }
 
-START_TEST(zeros_of_a_raw_file_are_given_back) {
+START_TEST(zeros_of_a_raw_file_are_reclaimed) {
     autobench struct bench bench;
     int64_t before;
 
@@ -113,7 +113,7 @@ START_TEST(zeros_of_a_raw_file_are_given_back) {
 END_TEST
 
 /* Blocks that were taken and never written hold nothing either. */
-START_TEST(room_that_was_never_written_is_given_back) {
+START_TEST(unwritten_space_is_reclaimed) {
     autobench struct bench bench;
     autoclose int fd = -1;
 
@@ -191,7 +191,7 @@ static void assert_image_dug(struct bench *bench, const char *name) {
     assert_freed(bench, before, name, "best");
 }
 
-START_TEST(an_image_gives_back_as_much_as_a_fresh_copy) {
+START_TEST(a_reclaimed_image_is_as_small_as_a_fresh_copy) {
     static const char *const options[] = {
         "compat=1.1",
         "compat=1.1,preallocation=metadata",
@@ -219,7 +219,7 @@ END_TEST
 
 /* The program leaves what it gives up in the file when the layer below is not told: whole clusters
  * of old data that no table knows any more. */
-START_TEST(clusters_that_nobody_has_are_given_back) {
+START_TEST(unreferenced_clusters_are_reclaimed) {
     autobench struct bench bench;
     autoclose int fd = -1;
     int64_t before;
@@ -253,7 +253,7 @@ START_TEST(compressed_clusters_stay) {
 END_TEST
 
 /* What stands in an image that is not known here may be somebody's: only zeros go. */
-START_TEST(what_is_not_known_keeps_every_byte) {
+START_TEST(unknown_image_features_keep_every_byte) {
     autobench struct bench bench;
 
     bench_new(&bench);
@@ -389,7 +389,7 @@ static bool try_to_write(const struct driver_fence *fence) {
 }
 
 /* Asked in the middle: a guest that starts meanwhile is refused by QEMU itself. */
-START_TEST(nobody_opens_it_for_writing_meanwhile) {
+START_TEST(an_image_is_locked_against_writers_during_a_reclaim) {
     const struct driver_fence fence = { .holds = try_to_write };
     const struct image_punch how = { .fence = &fence };
     autoplace struct place place;
@@ -406,7 +406,7 @@ START_TEST(nobody_opens_it_for_writing_meanwhile) {
 }
 END_TEST
 
-START_TEST(what_takes_its_room_at_once_gives_none_back) {
+START_TEST(space_of_thick_volumes_is_not_reclaimed) {
     autoplace struct place place;
 
     open_place(&place, false);
@@ -447,9 +447,9 @@ START_TEST(a_snapshot_keeps_the_blocks_that_it_shares) {
 }
 END_TEST
 
-CHECK_MAIN("reclaim", zeros_of_a_raw_file_are_given_back, room_that_was_never_written_is_given_back,
-           a_file_is_not_cut_into_pieces, an_image_gives_back_as_much_as_a_fresh_copy,
-           clusters_that_nobody_has_are_given_back, compressed_clusters_stay,
-           what_is_not_known_keeps_every_byte, zeros_above_another_image_keep_hiding_it,
-           a_volume_in_a_guest_is_left_alone, nobody_opens_it_for_writing_meanwhile,
-           what_takes_its_room_at_once_gives_none_back, a_snapshot_keeps_the_blocks_that_it_shares)
+CHECK_MAIN("reclaim", zeros_of_a_raw_file_are_reclaimed, unwritten_space_is_reclaimed,
+           a_file_is_not_cut_into_pieces, a_reclaimed_image_is_as_small_as_a_fresh_copy,
+           unreferenced_clusters_are_reclaimed, compressed_clusters_stay,
+           unknown_image_features_keep_every_byte, zeros_above_another_image_keep_hiding_it,
+           a_volume_in_a_guest_is_left_alone, an_image_is_locked_against_writers_during_a_reclaim,
+           space_of_thick_volumes_is_not_reclaimed, a_snapshot_keeps_the_blocks_that_it_shares)

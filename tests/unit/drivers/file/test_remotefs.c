@@ -134,7 +134,7 @@ START_TEST(we_unmount_what_we_mounted) {
 }
 END_TEST
 
-START_TEST(we_leave_the_mount_when_told_so) {
+START_TEST(a_mount_stays_when_so_configured) {
     autobench struct bench bench;
 
     open_shares(&bench, &nfs_driver, SHARE_A "\n",
@@ -330,7 +330,7 @@ START_TEST(another_file_system_at_the_place_of_a_share_is_not_used) {
     const char *point, *away;
 
     prepare(&bench, &nfs_driver, "srv:/a\nsrv:/b\n", NULL);
-    bench.backend.knows = knows;
+    bench.backend.has_volume = knows;
     bench.backend.knows_arg = &volume;
     ck_assert_int_eq(bench_try_open(&bench), 0);
     ck_assert_int_eq(bench_create(&bench, &volume), 0);
@@ -395,14 +395,14 @@ START_TEST(what_lies_on_a_lost_share_is_not_guessed) {
 }
 END_TEST
 
-START_TEST(no_share_with_room_is_an_error) {
+START_TEST(no_share_with_space_is_an_error) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
 
     open_shares(&bench, &nfs_driver, "srv:/a\nsrv:/b\n",
                 (const char *const[]){ "reserved_percentage=100", NULL });
     ck_assert_int_eq(bench_create(&bench, &volume), -1);
-    ck_assert_ptr_nonnull(strstr(bench.err.message, "no room"));
+    ck_assert_ptr_nonnull(strstr(bench.err.message, "no space"));
     volume.name_id = "../x";
     ck_assert_int_eq(bench_create(&bench, &volume), -1);
     ck_assert_int_eq(bench.err.kind, ERROR_BAD_REQUEST);
@@ -424,7 +424,7 @@ START_TEST(without_shared_locks_attached_volumes_are_deferred) {
 }
 END_TEST
 
-START_TEST(files_are_open_to_others_only_when_told_so) {
+START_TEST(files_are_accessible_to_others_only_when_so_configured) {
     static const struct {
         const char *option;
         mode_t mode;
@@ -701,17 +701,18 @@ END_TEST
 
 CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
            a_share_without_options_sends_none, we_unmount_what_we_mounted,
-           we_leave_the_mount_when_told_so, without_any_share_nothing_starts,
+           a_mount_stays_when_so_configured, without_any_share_nothing_starts,
            options_that_cannot_work_stop_the_start, a_program_that_lies_about_mounting_is_caught,
            a_base_that_is_no_directory_stops_the_start,
            a_server_that_is_away_at_the_start_comes_back, one_pool_is_the_sum_of_what_answers,
            a_pool_per_share_for_netapp, a_repeated_create_finds_the_share_of_the_first,
            a_create_that_is_repeated_looks_on_every_share,
            another_file_system_at_the_place_of_a_share_is_not_used,
-           what_lies_on_a_lost_share_is_not_guessed, no_share_with_room_is_an_error,
+           what_lies_on_a_lost_share_is_not_guessed, no_share_with_space_is_an_error,
            without_shared_locks_attached_volumes_are_deferred,
-           files_are_open_to_others_only_when_told_so, a_real_mount_is_made_used_and_undone,
-           two_backends_may_use_one_mount, one_at_a_time_mounts_at_a_place,
+           files_are_accessible_to_others_only_when_so_configured,
+           a_real_mount_is_made_used_and_undone, two_backends_may_use_one_mount,
+           one_at_a_time_mounts_at_a_place,
            a_snapshot_is_on_the_share_of_its_volume_and_a_clone_in_its_pool,
            a_clone_of_shares_that_are_one_pool_is_beside_its_source,
            a_file_is_looked_for_in_its_share_alone,

@@ -183,9 +183,9 @@ START_TEST(a_late_clean_up_under_an_old_name_takes_no_file_of_the_chain) {
                                               &place.snapshot, NULL, &bench->err),
                          DRIVER_DONE);
         assert_chain_stays(&place);
-        ck_assert_int_eq(chain_assist_settle(&place.directory, bench->arena, &place.volume,
-                                             &place.snapshot, false, DRIVER_TOLD_FAILED,
-                                             &bench->err),
+        ck_assert_int_eq(chain_assist_complete(&place.directory, bench->arena, &place.volume,
+                                               &place.snapshot, false, DRIVER_REPORTED_FAILED,
+                                               &bench->err),
                          0);
         assert_chain_stays(&place);
         ck_assert_int_eq(

@@ -69,7 +69,7 @@ START_TEST(a_bad_line_is_named_with_its_number) {
 }
 END_TEST
 
-START_TEST(what_is_too_much_is_refused) {
+START_TEST(too_many_shares_are_refused) {
     autoarena struct arena *arena = arena_new();
     char *text = arena_alloc(arena, 65536);
     struct share *shares;
@@ -108,4 +108,4 @@ START_TEST(a_file_is_read_whole_or_not) {
 END_TEST
 
 CHECK_MAIN("shares", shares_stand_one_a_line, a_bad_line_is_named_with_its_number,
-           what_is_too_much_is_refused, a_file_is_read_whole_or_not)
+           too_many_shares_are_refused, a_file_is_read_whole_or_not)

@@ -251,7 +251,7 @@ START_TEST(a_volume_goes_and_its_snapshots_stay) {
 }
 END_TEST
 
-START_TEST(what_workers_of_before_have_left_goes) {
+START_TEST(drafts_of_earlier_workers_are_removed) {
     static const char *const left[] = { "d/." SNAPSHOT_NAME ".new", "d/." SNAPSHOT_NAME ".2.new",
                                         "d/." FILE_NAME ".2.new" };
     autoplace struct place place;
@@ -274,7 +274,7 @@ START_TEST(what_workers_of_before_have_left_goes) {
 END_TEST
 
 /* A guest had it grown after the extend was given up. */
-START_TEST(what_outgrew_its_record_is_taken_whole) {
+START_TEST(a_source_larger_than_its_record_is_copied_whole) {
     autoplace struct place place;
     struct stat status;
 
@@ -308,7 +308,7 @@ static int lock_bytes(struct place *place, const int *bytes, size_t count) {
 }
 
 /* Copies as where blocks cannot be shared: thick clones are always copied. */
-START_TEST(who_writes_keeps_others_from_copying) {
+START_TEST(a_source_with_a_writer_is_not_copied) {
     static const struct {
         int bytes[4];
         bool copied;
@@ -402,5 +402,5 @@ CHECK_MAIN("snapshot file", much_data_is_moved_only_by_a_worker_for_that,
            ids_stay_in_the_directory, an_encrypted_volume_is_refused,
            an_image_with_parts_elsewhere_is_refused, a_snapshot_without_its_format_is_no_source,
            qcow2_is_not_cloned_for_several_instances, a_volume_goes_and_its_snapshots_stay,
-           what_workers_of_before_have_left_goes, what_outgrew_its_record_is_taken_whole,
-           who_writes_keeps_others_from_copying)
+           drafts_of_earlier_workers_are_removed, a_source_larger_than_its_record_is_copied_whole,
+           a_source_with_a_writer_is_not_copied)

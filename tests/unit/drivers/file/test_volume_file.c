@@ -91,7 +91,7 @@ START_TEST(a_file_is_for_those_it_is_meant_for) {
 }
 END_TEST
 
-START_TEST(sparse_takes_no_room_and_thick_all_of_it) {
+START_TEST(sparse_allocates_nothing_and_thick_everything) {
     autoplace struct place place;
 
     open_place(&place, NULL);
@@ -108,7 +108,7 @@ START_TEST(sparse_takes_no_room_and_thick_all_of_it) {
 }
 END_TEST
 
-START_TEST(what_a_crash_left_is_made_anew) {
+START_TEST(a_half_made_file_is_recreated) {
     autoplace struct place place;
 
     open_place(&place, NULL);
@@ -163,7 +163,7 @@ START_TEST(a_create_that_fails_leaves_nothing) {
     ck_assert(!has(&place, FILE_NAME) && !has(&place, UNFINISHED));
     place.volume.size_gb = 1 << 30;
     ck_assert_int_eq(create(&place), -1);
-    ASSERT_ERROR(&place, "no room");
+    ASSERT_ERROR(&place, "no space");
     ck_assert(!has(&place, FILE_NAME) && !has(&place, UNFINISHED));
 }
 END_TEST
@@ -396,7 +396,7 @@ START_TEST(parts_of_unknown_origin_are_refused) {
     bench_write(&place.bench, "base", "secret of the host", 0600);
     make_by_hand(&place, "backing_file=../base,backing_fmt=raw");
     ck_assert_int_eq(extend(&place, 2), DRIVER_FAILED);
-    ASSERT_ERROR(&place, "an image below it");
+    ASSERT_ERROR(&place, "unrecorded backing image");
     ck_assert_int_eq(volume_file_connect(&place.directory, place.bench.arena, &place.volume, &image,
                                          &place.bench.err),
                      -1);
@@ -534,7 +534,7 @@ START_TEST(only_volume_files_are_listed) {
 END_TEST
 
 CHECK_MAIN("volume_file", a_file_is_for_those_it_is_meant_for,
-           sparse_takes_no_room_and_thick_all_of_it, what_a_crash_left_is_made_anew,
+           sparse_allocates_nothing_and_thick_everything, a_half_made_file_is_recreated,
            a_foreign_file_is_not_touched, a_create_that_fails_leaves_nothing,
            a_broken_qemu_img_makes_nothing, what_cannot_be_kept_is_not_promised,
            delete_takes_the_half_made_too, a_closed_directory_fails_every_call,
