@@ -6,6 +6,7 @@ libscoria_a_SOURCES += \
 	replication/engine/generation.c replication/engine/generation.h \
 	replication/engine/job_states.c replication/engine/job_states.h \
 	replication/engine/justify.c replication/engine/justify.h \
+	replication/engine/member_states.c replication/engine/member_states.h \
 	replication/engine/nbd_client.c replication/engine/nbd_client.h \
 	replication/engine/qmp.c replication/engine/qmp.h \
 	replication/engine/quorum.c replication/engine/quorum.h \
@@ -109,6 +110,7 @@ check_PROGRAMS += \
 	tests/unit/replication/engine/test_generation \
 	tests/unit/replication/engine/test_job_states \
 	tests/unit/replication/engine/test_justify \
+	tests/unit/replication/engine/test_member_states \
 	tests/unit/replication/engine/test_qmp \
 	tests/unit/replication/engine/test_quorum \
 	tests/unit/replication/engine/test_quorum_epochs \

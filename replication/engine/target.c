@@ -197,7 +197,7 @@ static int check_room(struct target *target, int64_t size_bytes, struct error *e
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        if (!member->votes || !target_serves(target))
+        if (!member_votes(member) || !target_serves(target))
             continue;
         member_look(target, member);
         if (member_check_look(member, err) < 0)

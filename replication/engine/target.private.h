@@ -8,6 +8,7 @@
 
 #include "replication/engine/file_node.h"
 #include "replication/engine/job_states.h"
+#include "replication/engine/member_states.h"
 #include "replication/engine/qmp.h"
 #include "replication/engine/quorum.h"
 #include "replication/engine/replica_access.h"
@@ -34,12 +35,9 @@ struct member {
     struct replica_data data; /* where it is served */
     int64_t look_us;          /* it was not reached: no look before that */
     struct replica_look look;
-    bool votes;
-    bool shunned;     /* could not be opened in this start, */
-    bool failing;     /* missed a write, or is unlinked: */
-    struct error why; /* of either */
-    bool unlinked;    /* its path does not lead to the file that the daemon writes to, */
-    dev_t device;     /* which is this one; */
+    unsigned state;   /* enum member_state, as member_next() has made it */
+    struct error why; /* of one that is excluded, spoilt, failing or unlinked */
+    dev_t device;     /* the file that the daemon writes to; */
     ino_t inode;      /* 0: not known yet */
     char copy_node[NODE_SIZE];
     bool copied; /* into a snapshot that is being made, with every write */
@@ -91,6 +89,11 @@ struct target {
 
 /* ---- target_state.c ---- */
 
+/* The only one that changes its state. */
+void member_next(struct member *member, enum member_event event);
+bool member_votes(const struct member *member);
+/* Its data lack something, though it votes or is filled. */
+bool member_fails(const struct member *member);
 struct member *member_find(struct target *target, const char *uid);
 struct member *member_of_node(struct target *target, const char *node);
 struct member *member_add(struct target *target, const struct replica *replica);
@@ -132,7 +135,7 @@ int member_read(const struct member *member, int64_t at, size_t size, void *ret,
 int member_sums(const struct member *member, int64_t epoch, int64_t *at, int64_t end,
                 unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE], struct error *err);
 
-/* Opens all: those that cannot be are shunned. ERROR_CONFLICT: one has a higher epoch, or another
+/* Opens all: those that cannot be are excluded. ERROR_CONFLICT: one has a higher epoch, or another
  * has it. */
 int target_open_replicas(struct target *target, struct error *err);
 void target_close_replicas(struct target *target);
@@ -159,7 +162,7 @@ struct change {
 /*
  * The members that vote, but for one, and another beside them, get a new generation, and it is
  * durable.  If they are more than were wanted, so many are from now on.  One that cannot be written
- * to, or knows what is newer, is left out: its `votes` is false then.  ERROR_UNAVAILABLE: too few
+ * to, or knows what is newer, is left out, and votes no more.  ERROR_UNAVAILABLE: too few
  * would be left, and they vote as before.
  */
 int generation_change(struct target *target, struct change change, struct error *err);

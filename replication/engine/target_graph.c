@@ -107,7 +107,7 @@ int graph_add_quorum(struct target *target, unsigned threshold, struct error *er
     json_t *children = json_array();
 
     for (unsigned i = 0; i < target->count; i++) {
-        if (target->members[i].votes)
+        if (member_votes(&target->members[i]))
             json_array_append_new(children, json_string(target->members[i].node));
     }
     target->threshold = threshold;

@@ -73,7 +73,7 @@ void logs_follow(struct target *target) {
                  target->threshold == generation_needed(&target->current);
 
     for (unsigned i = 0; i < target->count; i++) {
-        if (target->members[i].votes)
+        if (member_votes(&target->members[i]))
             set_log(target, &target->members[i], &no_generation,
                     exact ? &target->current.id : &no_generation);
     }
@@ -86,7 +86,7 @@ void logs_begin(struct target *target, const struct logs *logs) {
         struct member *member = &target->members[i];
 
         member->logged = (struct generation_id){ .number = member_is_here(member) ? -1 : 0 };
-        if (member->votes)
+        if (member_votes(member))
             set_log(target, member, logs->usable ? &target->plan.current.id : &no_generation,
                     exact ? &target->current.id : &no_generation);
     }
@@ -146,9 +146,9 @@ static bool is_complete(struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
 
-        if (member->votes && !generation_has(found, member->replica.uid))
+        if (member_votes(member) && !generation_has(found, member->replica.uid))
             return false;
-        voters += member->votes;
+        voters += member_votes(member);
     }
     return is_exact(target, found) && voters == found->count;
 }
@@ -163,9 +163,9 @@ void logs_look(struct target *target, struct arena *arena, struct logs *ret) {
         return;
     ret->usable = true;
     for (unsigned i = 0; i < target->count; i++)
-        any_here |= target->members[i].votes && member_is_here(&target->members[i]);
+        any_here |= member_votes(&target->members[i]) && member_is_here(&target->members[i]);
     for (unsigned i = 0; i < target->count; i++) {
-        if (target->members[i].votes && member_is_here(&target->members[i]) == any_here)
+        if (member_votes(&target->members[i]) && member_is_here(&target->members[i]) == any_here)
             read_log(target, i, ret);
     }
 }
@@ -349,11 +349,11 @@ static int open_nodes(struct decision *decision, struct error *err) {
 
     for (unsigned i = 0, voter = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
-        int fd = member->votes ? open_node(target, voter, member->node, false, err) : -1;
+        int fd = member_votes(member) ? open_node(target, voter, member->node, false, err) : -1;
 
-        if (member->votes && fd < 0)
+        if (member_votes(member) && fd < 0)
             return -1;
-        if (member->votes)
+        if (member_votes(member))
             decision->voters[voter++].fd = fd;
     }
     decision->fd = open_node(target, decision->count, QUORUM, true, err);
@@ -392,7 +392,7 @@ static bool begin_decision(struct target *target, const struct logs *logs,
     for (unsigned i = 0; i < target->count; i++) {
         struct voter *voter = &decision->voters[decision->count];
 
-        if (!target->members[i].votes)
+        if (!member_votes(&target->members[i]))
             continue;
         decision->count++;
         voter->fd = -1;

@@ -15,7 +15,6 @@ int member_open(struct target *target, struct member *member, struct error *err)
                      err) < 0)
         return -1;
     member->opened = true;
-    member->unlinked = false;
     member->inode = 0;
     member->look_us = 0;
     return 0;
@@ -67,7 +66,7 @@ int member_write_state(struct target *target, const struct member *member,
 int member_reset(struct target *target, struct member *member, struct error *err) {
     const struct replica_access *access = member->access;
 
-    member->opened = member->unlinked = false;
+    member->opened = false;
     member->inode = 0;
     return access->reset(access->arg, &member->replica, target->volume, target->maximum_bytes,
                          target->epoch, err);
@@ -141,8 +140,9 @@ int target_open_replicas(struct target *target, struct error *err) {
         struct member *member = &target->members[i];
 
         member->look_us = 0;
-        member->shunned = member_open(target, member, &member->why) < 0;
-        if (member->shunned && member->why.kind == ERROR_CONFLICT) {
+        member_next(member, member_open(target, member, &member->why) < 0 ? MEMBER_NOT_OPENED
+                                                                          : MEMBER_OPENED);
+        if (member->state == MEMBER_IS_EXCLUDED && member->why.kind == ERROR_CONFLICT) {
             look_at_all(target); /* for the highest epoch, which the owner's status reports */
             return error_pass(err, &member->why);
         }

@@ -30,7 +30,7 @@ static int check(struct target *target, const struct replica *replica, const cha
         return target_job_refuse(target, err);
     if (replica->pool[0] != '/' || !uuid_is_canonical(replica->uid))
         return error_set(err, ERROR_BAD_REQUEST, "%.64s is no replica.", replica->uid);
-    if ((member && member->votes) || (replaces && (!old || !old->votes)))
+    if ((member && member_votes(member)) || (replaces && (!old || !member_votes(old))))
         return error_set(err, ERROR_CONFLICT,
                          "Who votes is not rebuilt, and only who votes is replaced.");
     if (!replaces && !grows && target->current.count >= target->current.wanted)
@@ -64,14 +64,23 @@ static int tidy(struct target *target, struct error *err) {
     struct member *old = find_replaced(target);
 
     if (graph_remove_child(target, HOLE, err) < 0 ||
-        (!member->votes && graph_remove_child(target, member->node, err) < 0))
+        (!member_votes(member) && graph_remove_child(target, member->node, err) < 0))
         return -1;
-    return old && !old->votes ? graph_remove_child(target, old->node, err) : 0;
+    return old && !member_votes(old) ? graph_remove_child(target, old->node, err) : 0;
+}
+
+/* If it does not vote yet. */
+static void leave_out(struct target *target) {
+    struct member *member = &target->members[target->rebuilt];
+
+    if (!member_votes(member))
+        member_next(member, MEMBER_LEFT_OUT);
 }
 
 static int fail(struct target *target, const struct error *why) {
     struct error ignored;
 
+    leave_out(target);
     target_job_fail(target, why);
     return tidy(target, &ignored);
 }
@@ -106,6 +115,8 @@ static int fill(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
     const struct member *old = find_replaced(target);
 
+    member_next(member, MEMBER_FILLS);
+    member->mismatches = member->errors = 0;
     if (make_place(target, member, err) < 0 || graph_remove_child(target, member->node, err) < 0 ||
         member_reset(target, member, err) < 0 || member_open(target, member, err) < 0)
         return -1;
@@ -136,8 +147,6 @@ int rebuild_start(struct target *target, const struct replica *replica, const ch
     target->rebuilt = (unsigned)(member - target->members);
     target->grows = grows;
     target_job_begin(target, TARGET_REBUILD);
-    member->failing = false;
-    member->mismatches = member->errors = 0;
     if (fill(target, &reason) == 0)
         return 0;
     fail(target, &reason);
@@ -156,11 +165,11 @@ static int take_place(struct target *target, struct error *err) {
     struct change change = { .without = old ? old->replica.uid : NULL,
                              .with = member->replica.uid };
 
+    if (member_fails(member))
+        return error_pass(err, &member->why);
     if (member_flush(target, member, err) < 0 || generation_change(target, change, err) < 0)
         return -1;
-    if (old)
-        old->votes = false;
-    if (!member->votes)
+    if (!member_votes(member))
         return error_set(err, ERROR_BACKEND, "the new replica does not take its state");
     target_job_next(target, JOB_COPIED);
     return GRAPH_DO(target, err, "job-complete", "{s:s}", "id", JOB);
@@ -202,7 +211,7 @@ void rebuild_joined(struct target *target) {
 
     if (target->job_state != JOB_IS_JOINING)
         return;
-    if (member->votes) {
+    if (member_votes(member)) {
         target_job_next(target, JOB_COMPLETED);
         return;
     }
@@ -231,7 +240,7 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
     if (placed == 0)
         return error_set(err, ERROR_BACKEND, "%s",
                          job->error[0] ? job->error : "the copy was ended before its time");
-    if (member->failing || !member->votes)
+    if (member->state != MEMBER_IS_VOTING)
         return error_set(err, ERROR_BACKEND, "the new replica missed a write");
     if (member_flush(target, member, err) < 0 || tidy(target, err) < 0)
         return -1;
@@ -247,10 +256,10 @@ static int conclude(struct target *target, const struct graph_job *job, struct e
 }
 
 /* It was to take its place, and did not. */
-static int leave_out(struct target *target, struct error *err) {
+static int take_back(struct target *target, struct error *err) {
     struct member *member = &target->members[target->rebuilt];
 
-    member->votes = false;
+    member_next(member, MEMBER_LEFT_OUT);
     return generation_has(&target->current, member->replica.uid)
                ? generation_change(target, (struct change){ 0 }, err)
                : 0;
@@ -288,7 +297,7 @@ int rebuild_look(struct target *target, struct error *err) {
     }
     if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0)
         return 0;
-    if (leave_out(target, err) == 0 && fill_again(target, &job, &reason) == 0)
+    if (take_back(target, err) == 0 && fill_again(target, &job, &reason) == 0)
         return 0;
     fail(target, &reason);
     return error_pass(err, &reason);

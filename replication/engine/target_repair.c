@@ -74,7 +74,7 @@ int target_repair(struct target *target, const char *replica, int64_t speed, str
     const struct member *member = member_find(target, replica);
     struct error reason;
 
-    if (!target_serves(target) || !member || !member->votes)
+    if (!target_serves(target) || !member || !member_votes(member))
         return error_set(err, ERROR_CONFLICT, "The replica %.64s does not vote: it is rebuilt.",
                          replica);
     if (target_job_runs(target))

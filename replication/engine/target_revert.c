@@ -96,9 +96,9 @@ static int settle(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
 
-        if (member->votes && member->failing)
+        if (member_votes(member) && member_fails(member))
             return error_pass(err, &member->why);
-        if (member->votes && member_flush(target, member, err) < 0)
+        if (member_votes(member) && member_flush(target, member, err) < 0)
             return -1;
     }
     target_next(target, TARGET_REVERT_ENDED);

@@ -25,7 +25,7 @@ static int check(const struct target *target, const struct member *member, enum 
                  struct error *err) {
     const struct replica_look *look = &member->look;
 
-    if (member->shunned)
+    if (member->state == MEMBER_IS_EXCLUDED)
         return refuse(TARGET_AWAY, ret, err, member, member->why.message);
     if (look->health == REPLICA_GONE || look->health == REPLICA_FAILING)
         return refuse(TARGET_AWAY, ret, err, member, look->why.message);

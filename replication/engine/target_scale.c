@@ -40,7 +40,7 @@ static const struct replica *find_missing(struct target *target, const struct wi
     for (unsigned i = 0; i < wish->count; i++) {
         const struct member *member = member_find(target, wish->replicas[i].uid);
 
-        if (member && member->votes)
+        if (member && member_votes(member))
             continue;
         last = &wish->replicas[i];
         if (!failed || strcmp(last->uid, failed) != 0)
@@ -63,7 +63,7 @@ static int add(struct target *target, const struct wish *wish, const struct repl
     const struct member *surplus = find_surplus(target, wish);
     bool full = target->current.count >= target->current.wanted;
 
-    if (full && surplus && surplus->votes && target->threshold > 1)
+    if (full && surplus && member_votes(surplus) && target->threshold > 1)
         return rebuild_start(target, replica, surplus->replica.uid, false, speed, err);
     if (full && target->current.wanted == REPLICAS_MOST)
         return error_set(err, ERROR_CONFLICT, "A volume has at most %u replicas.", REPLICAS_MOST);
@@ -75,8 +75,8 @@ static bool may_lack_writes(const struct target *target, const char *without) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
 
-        if (member->votes && !(without && strcmp(member->replica.uid, without) == 0) &&
-            (member->failing || member->errors > 0 || member->mismatches > 0))
+        if (member_votes(member) && !(without && strcmp(member->replica.uid, without) == 0) &&
+            (member_fails(member) || member->errors > 0 || member->mismatches > 0))
             return true;
     }
     return false;
@@ -108,8 +108,6 @@ static int shrink(struct target *target, struct member *surplus, unsigned wanted
     target_job_next(target, JOB_FORGOTTEN);
     if (generation_change(target, change, err) < 0)
         return -1;
-    if (surplus)
-        surplus->votes = false;
     if (target->threshold != generation_needed(&target->current))
         outcome = target_restart(target, err);
     else if (surplus)

@@ -44,13 +44,13 @@ struct copies {
 static void begin_copies(struct target *target, struct copies *copies) {
     copies->epoch = target->epoch;
     for (unsigned i = 0; i < target->count; i++)
-        copies->sums |= target->members[i].votes && !member_is_here(&target->members[i]);
+        copies->sums |= member_votes(&target->members[i]) && !member_is_here(&target->members[i]);
     copies->quiet_us = copies->sums ? target->silence_ms * 1000 + FAR_SLACK_US : 0;
     copies->buffer = heap_new(REPLICAS_MOST * PIECE);
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        if (!member->votes || member->failing)
+        if (!member_votes(member) || member_fails(member))
             continue;
         copies->pieces[copies->count] = copies->buffer + copies->count * PIECE;
         copies->members[copies->count++] = member;
@@ -243,7 +243,7 @@ static bool is_stale(struct target *target, const struct copies *copies) {
 
     (void)watch_events(target, &ignored);
     for (unsigned i = 0; i < copies->count; i++)
-        stale |= copies->members[i]->failing;
+        stale |= member_fails(copies->members[i]);
     return stale;
 }
 

@@ -47,7 +47,7 @@ static void name_missing(struct target *target, char *text, size_t size) {
 
         if (!target->plan.votes[i])
             snprintf(text + length, size - length, " %s: %s.", member->replica.uid,
-                     member->shunned                       ? member->why.message
+                     member->state == MEMBER_IS_EXCLUDED   ? member->why.message
                      : member->look.health == REPLICA_GOOD ? "stale or empty"
                                                            : member->look.why.message);
     }
@@ -82,8 +82,8 @@ static int follow_plan(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        member->votes = target->plan.votes[i];
-        member->failing = false;
+        if (target->plan.votes[i])
+            member_next(member, MEMBER_CHOSEN);
         member->mismatches = member->errors = member->told_us = 0;
     }
     return 0;
@@ -101,6 +101,12 @@ static int begin_start(struct target *target, struct error *err) {
     return follow_plan(target, err) < 0 ? fail_start(target, err) : 0;
 }
 
+static int add_replica(struct target *target, struct member *member, struct error *err) {
+    if (member_is_short(member, target->size_bytes))
+        return error_set(err, ERROR_CONFLICT, "the file is too short");
+    return graph_add_replica(target, member, target->size_bytes, err);
+}
+
 /* One that cannot be opened, or is too short for the new size, is left out like any that fails.  Of
  * one that could not be looked at a moment ago the daemon sees how long it is. */
 static void add_replicas(struct target *target, struct error *err) {
@@ -108,15 +114,11 @@ static void add_replicas(struct target *target, struct error *err) {
         struct member *member = &target->members[i];
 
         member->mismatches = 0;
-        if (!member->votes)
+        if (!member_votes(member) || add_replica(target, member, err) == 0)
             continue;
-        if (member_is_short(member, target->size_bytes))
-            member->votes = error_set(err, ERROR_CONFLICT, "the file is too short") == 0;
-        else if (graph_add_replica(target, member, target->size_bytes, err) < 0)
-            member->votes = false;
-        if (!member->votes)
-            log_warning(NULL, "replica left out", "volume_id", target->volume, "replica_id",
-                        member->replica.uid, "reason", err->message, NULL);
+        member_next(member, MEMBER_LEFT_OUT);
+        log_warning(NULL, "replica left out", "volume_id", target->volume, "replica_id",
+                    member->replica.uid, "reason", err->message, NULL);
     }
 }
 
@@ -125,11 +127,11 @@ static struct member *let_join(struct target *target) {
     struct error reason;
     struct member *member = &target->members[target->rebuilt];
 
-    if (target->job_state != JOB_IS_JOINING ||
+    if (target->job_state != JOB_IS_JOINING || member->state != MEMBER_IS_OUT ||
         !generation_same(&target->joins_after, &target->current.id) ||
         member_flush(target, member, &reason) < 0)
         return NULL;
-    member->votes = true;
+    member_next(member, MEMBER_CHOSEN);
     return member;
 }
 
@@ -152,7 +154,7 @@ static int serve(struct target *target, struct error *err) {
         return -1;
     new = let_join(target);
     add_replicas(target, err);
-    if (new &&new->votes)
+    if (new &&member_votes(new))
         change.with = new->replica.uid;
     logs_look(target, arena, &logs);
     if (generation_change(target, change, err) < 0)
@@ -182,7 +184,7 @@ static int weigh(struct target *target, struct error *err) {
         return fail_start(target, err);
     add_replicas(target, &reason);
     for (unsigned i = 0; i < target->count; i++)
-        voters += target->members[i].votes;
+        voters += member_votes(&target->members[i]);
     if (voters < needed)
         error_set(err, ERROR_UNAVAILABLE,
                   "Of the volume %s %u of %u replicas that it needs can be opened. %.300s",
@@ -207,12 +209,12 @@ int target_start(struct target *target, struct error *err) {
 
 static int check_member(const struct target *target, const struct member *member,
                         struct error *err) {
-    if (member->failing)
+    if (member_fails(member))
         return error_set(err, ERROR_CONFLICT, "the replica %s: %.300s", member->replica.uid,
                          member->why.message);
     if (member_check_look(member, err) < 0)
         return -1;
-    if (!member->votes || member->errors > 0 ||
+    if (!member_votes(member) || member->errors > 0 ||
         !generation_same(&member->look.state.generation.id, &target->current.id))
         return error_set(err, ERROR_CONFLICT, "the replica %s lags behind", member->replica.uid);
     return 0;
@@ -233,7 +235,7 @@ static int check_settled(struct target *target, int64_t ended_us, const char *do
 
         if (generation_has(&target->current, member->replica.uid))
             result = check_member(target, member, err);
-        if (result == 0 && member->votes && may_be_untold(member, ended_us))
+        if (result == 0 && member_votes(member) && may_be_untold(member, ended_us))
             result = error_set(err, ERROR_CONFLICT, "the replica %s was outvoted a moment ago",
                                member->replica.uid);
     }

@@ -37,7 +37,7 @@ static int add_copies(struct target *target, struct error *err) {
         struct member *member = &target->members[i];
 
         member_name_next_copy(member); /* what was told of the last one is not said of this */
-        member->copied = member->votes && is_possible(member, &reason) &&
+        member->copied = member_votes(member) && is_possible(member, &reason) &&
                          member_snapshot(target, member, REPLICA_SNAPSHOT_BEGIN, &reason) == 0 &&
                          add_copy(target, member, &reason) == 0;
         if (member->copied)

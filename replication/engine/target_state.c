@@ -7,6 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
+void member_next(struct member *member, enum member_event event) {
+    state_table_next(&member_states, &member->state, event);
+}
+
+bool member_votes(const struct member *member) {
+    return member->state >= MEMBER_IS_VOTING;
+}
+
+bool member_fails(const struct member *member) {
+    return member->state == MEMBER_IS_SPOILT || member->state == MEMBER_IS_FAILING ||
+           member->state == MEMBER_IS_UNLINKED;
+}
+
 struct member *member_find(struct target *target, const char *uid) {
     for (unsigned i = 0; i < target->count; i++) {
         if (strcmp(target->members[i].replica.uid, uid) == 0)
@@ -102,7 +115,7 @@ void target_look(struct target *target, struct quorum_plan *ret) {
         struct member *member = &target->members[i];
 
         member_look(target, member);
-        if (member->look.health == REPLICA_GOOD && !member->shunned)
+        if (member->look.health == REPLICA_GOOD && member->state != MEMBER_IS_EXCLUDED)
             states[i] = &member->look.state;
     }
     quorum_plan(target->volume, states, target->count, generation_floor(target->salvage), ret);
@@ -164,7 +177,7 @@ void target_note_compared(struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
 
-        if (member->votes && (member->failing || member->mismatches > 0))
+        if (member_votes(member) && (member_fails(member) || member->mismatches > 0))
             return;
     }
     target_next(target, TARGET_COMPARED);
@@ -202,17 +215,20 @@ static int write_one(struct target *target, struct member *member, enum replica_
     return 0;
 }
 
+/* Who votes while a change is made, by the index of the member. */
+typedef bool votes_t[LENGTH(((struct target *)NULL)->members)];
+
 /* Who cannot take it is not waited for: the change that follows leaves it out. */
-static unsigned roll(struct target *target, struct error *reason) {
+static unsigned roll(struct target *target, votes_t votes, struct error *reason) {
     unsigned failed = 0;
 
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        if (member->votes && generation_has(&target->current, member->replica.uid) &&
+        if (votes[i] && generation_has(&target->current, member->replica.uid) &&
             !generation_same(&member->look.state.generation.id, &target->current.id) &&
             write_one(target, member, REPLICA_DIRTY, reason) < 0) {
-            member->votes = false;
+            votes[i] = false;
             failed++;
         }
     }
@@ -224,15 +240,16 @@ static bool write_member(struct target *target, struct member *member, struct er
         return true;
     log_warning(NULL, "replica does not take its state", "volume_id", target->volume, "replica_id",
                 member->replica.uid, "reason", err->message, NULL);
-    member->votes = false;
     return false;
 }
 
 /* Writes the current generation to its members, to the new one at last; those that do not take it
  * vote no more. */
-static unsigned write_current(struct target *target, const char *newcomer, struct error *err) {
-    unsigned failed = 0;
+static unsigned write_current(struct target *target, votes_t votes, const char *newcomer,
+                              struct error *err) {
+    const struct member *first = target->members;
     struct member *last = NULL;
+    unsigned failed = 0;
 
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
@@ -242,15 +259,19 @@ static unsigned write_current(struct target *target, const char *newcomer, struc
         if (newcomer && strcmp(member->replica.uid, newcomer) == 0)
             last = member;
         else
-            failed += !write_member(target, member, err);
+            failed += !(votes[i] = write_member(target, member, err));
     }
     if (last && failed == 0)
-        failed += !write_member(target, last, err);
+        failed += !(votes[last - first] = write_member(target, last, err));
     return failed;
 }
 
-static void next_generation(struct target *target, const struct generation *before,
-                            struct change change) {
+static bool is_named(const char *uid, const struct member *member) {
+    return uid && strcmp(uid, member->replica.uid) == 0;
+}
+
+static void next_generation(struct target *target, const votes_t votes,
+                            const struct generation *before, struct change change) {
     struct generation next;
 
     generation_next(&target->current, &clock_system, &next);
@@ -258,7 +279,7 @@ static void next_generation(struct target *target, const struct generation *befo
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
 
-        if (member->votes && (!change.without || strcmp(member->replica.uid, change.without) != 0))
+        if (votes[i] && !is_named(change.without, member))
             generation_add(&next, member->replica.uid);
     }
     next.wanted = change.wanted ? change.wanted : before->wanted;
@@ -267,13 +288,22 @@ static void next_generation(struct target *target, const struct generation *befo
     target->current = next;
 }
 
-static int too_few(struct target *target, const bool *votes, const struct error *reason,
-                   struct error *err) {
-    for (unsigned i = 0; i < target->count; i++)
-        target->members[i].votes = votes[i];
+static int too_few(const struct target *target, const struct error *reason, struct error *err) {
     return error_set(err, ERROR_UNAVAILABLE,
                      "The volume %s would go on with too few replicas.%s%.200s", target->volume,
                      reason->message[0] ? " " : "", reason->message);
+}
+
+static void follow_change(struct target *target, const votes_t votes, const char *without) {
+    for (unsigned i = 0; i < target->count; i++) {
+        struct member *member = &target->members[i];
+        bool stays = votes[i] && !is_named(without, member);
+
+        if (member_votes(member) && !stays)
+            member_next(member, MEMBER_LEFT_OUT);
+        else if (!member_votes(member) && stays)
+            member_next(member, MEMBER_JOINS);
+    }
 }
 
 /*
@@ -283,25 +313,24 @@ static int too_few(struct target *target, const bool *votes, const struct error 
  */
 int generation_change(struct target *target, struct change change, struct error *err) {
     const struct generation before = target->current;
-    bool votes[LENGTH(target->members)];
     struct error reason = { 0 };
+    votes_t votes;
 
     for (unsigned i = 0; i < target->count; i++)
-        votes[i] = target->members[i].votes;
-    if (roll(target, &reason) > 0 && (change.wanted > 0 || change.with))
-        return too_few(target, votes, &reason, err);
-    if (change.with)
-        member_find(target, change.with)->votes = true;
+        votes[i] = member_votes(&target->members[i]) || is_named(change.with, &target->members[i]);
+    if (roll(target, votes, &reason) > 0 && (change.wanted > 0 || change.with))
+        return too_few(target, &reason, err);
     do {
         struct generation tried = target->current;
 
-        next_generation(target, &before, change);
+        next_generation(target, votes, &before, change);
         if (!generation_follows(&before, &target->current) ||
             !generation_follows(&tried, &target->current)) {
             target->current = tried;
-            return too_few(target, votes, &reason, err);
+            return too_few(target, &reason, err);
         }
-    } while (write_current(target, change.with, &reason) > 0);
+    } while (write_current(target, votes, change.with, &reason) > 0);
+    follow_change(target, votes, change.without);
     return 0;
 }
 

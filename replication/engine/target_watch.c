@@ -13,8 +13,8 @@
 /* ---- what the daemon tells ---- */
 
 /* It is left out, or stays and lacks what it missed; a revert is done again without it. */
-static void note_failing(struct target *target, struct member *member) {
-    member->failing = true;
+static void note_failing(struct target *target, struct member *member, enum member_event event) {
+    member_next(member, event);
     target_next(target, TARGET_WRITE_MISSED);
 }
 
@@ -41,7 +41,7 @@ static void take_report(struct target *target, const json_t *data) {
     if (member->errors++ == 0)
         log_warning(NULL, "replica missed a request", "volume_id", target->volume, "replica_id",
                     member->replica.uid, "reason", member->why.message, NULL);
-    note_failing(target, member);
+    note_failing(target, member, MEMBER_MISSED);
 }
 
 static bool is_of_copies(const json_t *data) {
@@ -106,9 +106,8 @@ static void fail_file(struct target *target, struct member *member) {
     const struct replica_look *look = &member->look;
     bool linked = is_linked(member);
 
-    if (member->failing && (linked || member->unlinked))
+    if (member_fails(member) && (linked || member->state != MEMBER_IS_FAILING))
         return;
-    member->unlinked = !linked;
     if (look->health == REPLICA_GOOD)
         error_set(&member->why, ERROR_BACKEND, "%s",
                   member_is_here(member) ? "the storage daemon has another file open"
@@ -117,7 +116,7 @@ static void fail_file(struct target *target, struct member *member) {
         member->why = look->why;
     log_warning(NULL, "replica's file is not what is served", "volume_id", target->volume,
                 "replica_id", member->replica.uid, "reason", member->why.message, NULL);
-    note_failing(target, member);
+    note_failing(target, member, linked ? MEMBER_MISSED : MEMBER_FILE_LOST);
 }
 
 /* Its data could not be read, and neither can its state: writing over them repairs nothing. */
@@ -126,21 +125,20 @@ static void fail_reads(struct target *target, struct member *member) {
     member->mismatches = 0;
     log_warning(NULL, "replica cannot be read", "volume_id", target->volume, "replica_id",
                 member->replica.uid, "reason", member->why.message, NULL);
-    note_failing(target, member);
+    note_failing(target, member, MEMBER_MISSED);
 }
 
 void watch_files(struct target *target) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
         const struct replica_look *look = &member->look;
-        bool open =
-            member->votes || (target_job_is(target, TARGET_REBUILD) && target->rebuilt == i);
 
         member_look(target, member);
-        if (open && (look->health == REPLICA_GONE || look->health == REPLICA_DAMAGED ||
-                     (look->health == REPLICA_GOOD && (!look->held || is_exchanged(member)))))
+        if (member->state >= MEMBER_IS_FILLING &&
+            (look->health == REPLICA_GONE || look->health == REPLICA_DAMAGED ||
+             (look->health == REPLICA_GOOD && (!look->held || is_exchanged(member)))))
             fail_file(target, member);
-        else if (member->votes && !member->failing && look->health == REPLICA_FAILING &&
+        else if (member->state == MEMBER_IS_VOTING && look->health == REPLICA_FAILING &&
                  member->mismatches > 0)
             fail_reads(target, member);
     }
@@ -156,7 +154,7 @@ bool target_is_usurped(const struct target *target) {
 
         if (member->look.epoch > target->epoch)
             return true;
-        if (target_serves(target) && member->votes && member->look.health == REPLICA_GOOD &&
+        if (target_serves(target) && member_votes(member) && member->look.health == REPLICA_GOOD &&
             member->look.held && generation_has(&target->current, member->replica.uid) &&
             !generation_same(id, &target->current.id) &&
             !generation_same(id, &target->current.base))
@@ -173,26 +171,26 @@ bool target_is_usurped(const struct target *target) {
  */
 int target_drop(struct target *target, const char *replica, struct error *err) {
     struct member *member = member_find(target, replica);
-    bool rebuilt;
+    bool rebuilt, failed;
 
-    if (!member || !member->votes)
+    if (!member || !member_votes(member))
         return 0;
     if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
     if (!quorum_spares(&target->current, replica) && generation_has(&target->current, replica))
         return error_set(err, ERROR_CONFLICT, "The volume %s needs its replica %s.", target->volume,
                          replica);
+    failed = member_fails(member);
     rebuilt = target_job_is(target, TARGET_REBUILD) && member == &target->members[target->rebuilt];
     if ((!rebuilt && graph_remove_child(target, member->node, err) < 0) ||
         watch_events(target, err) < 0 ||
         generation_change(target, (struct change){ .without = replica }, err) < 0)
         return -1;
-    member->votes = false;
     if (rebuilt)
         return target_rebuild_stop(target, err);
     member_close(target, member);
     log_warning(NULL, "replica votes no more", "volume_id", target->volume, "replica_id", replica,
-                "reason", member->failing ? member->why.message : "it is to be filled anew", NULL);
+                "reason", failed ? member->why.message : "it is to be filled anew", NULL);
     return 0;
 }
 
@@ -204,7 +202,8 @@ static int drop_failing(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        if (member->votes && member->failing && target_drop(target, member->replica.uid, err) < 0)
+        if (member_votes(member) && member_fails(member) &&
+            target_drop(target, member->replica.uid, err) < 0)
             result = -1;
     }
     return result;
@@ -218,7 +217,7 @@ static int remove_strangers(struct target *target, struct error *err) {
     for (int i = 0; i < count; i++) {
         const struct member *member = member_of_node(target, children[i]);
 
-        if ((!member || !member->votes) && strcmp(children[i], HOLE) != 0 &&
+        if ((!member || !member_votes(member)) && strcmp(children[i], HOLE) != 0 &&
             graph_remove_child(target, children[i], err) < 0)
             return -1;
     }
@@ -235,8 +234,8 @@ static int refuse_unlinked(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
 
-        linked += member->votes && !member->unlinked;
-        if (member->votes && member->unlinked && !first)
+        linked += member_votes(member) && member->state != MEMBER_IS_UNLINKED;
+        if (member->state == MEMBER_IS_UNLINKED && !first)
             first = member;
     }
     if (!first || linked >= target->threshold)
@@ -331,7 +330,7 @@ void target_status(struct target *target, struct target_status *ret) {
         ret->size_bytes = target->file_bytes;
     for (unsigned i = 0; i < target->count && i < REPLICAS_MOST; i++) {
         const struct member *member = &target->members[i];
-        bool votes = serves && member->votes;
+        bool votes = serves && member_votes(member);
         struct target_replica *replica = &ret->replicas[ret->count++];
 
         *replica = (struct target_replica){ .replica = member->replica,
@@ -339,9 +338,9 @@ void target_status(struct target *target, struct target_status *ret) {
                                             .votes = votes,
                                             .mismatches = member->mismatches,
                                             .errors = member->errors };
-        if (votes && member->failing)
+        if (votes && member_fails(member))
             replica->why = member->why;
-        ret->failed += votes && member->failing;
+        ret->failed += votes && member_fails(member);
         ret->voters += votes;
     }
 }
@@ -407,8 +406,8 @@ static int adopt_voters(struct target *target, struct error *err) {
 
         bool serves = is_child(member, children, count);
 
-        member->votes = target->plan.votes[i] && member->look.held && serves;
-        member->failing = false;
+        if (target->plan.votes[i] && member->look.held && serves)
+            member_next(member, MEMBER_CHOSEN);
         if (!serves && remove_nodes(target, member, err) < 0)
             return -1;
     }
@@ -421,12 +420,12 @@ static int adopt_epoch(struct target *target, struct error *err) {
         struct member *member = &target->members[i];
 
         if (member_is_here(member)) {
-            if (member->votes && member_adopt(target, member, err) < 0)
+            if (member_votes(member) && member_adopt(target, member, err) < 0)
                 return -1;
             continue;
         }
-        member->opened = member->votes;
-        if (member->votes && member->look.epoch != target->epoch)
+        member->opened = member_votes(member);
+        if (member_votes(member) && member->look.epoch != target->epoch)
             return error_set(err, ERROR_CONFLICT, "it serves in another epoch");
     }
     return 0;
@@ -439,8 +438,8 @@ static int adopt_generation(struct target *target, struct error *err) {
     for (unsigned i = 0; i < target->count; i++) {
         const struct member *member = &target->members[i];
 
-        same &= member->votes == generation_has(&target->current, member->replica.uid) &&
-                (!member->votes ||
+        same &= member_votes(member) == generation_has(&target->current, member->replica.uid) &&
+                (!member_votes(member) ||
                  generation_same(&member->look.state.generation.id, &target->current.id));
     }
     return same ? 0 : generation_change(target, (struct change){ 0 }, err);

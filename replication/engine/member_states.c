@@ -1,0 +1,80 @@
+#include "replication/engine/member_states.h"
+
+/* clang-format off */
+
+static const char *const names[] = {
+    [MEMBER_IS_OUT] = "Out",
+    [MEMBER_IS_EXCLUDED] = "Excluded",
+    [MEMBER_IS_FILLING] = "Filling",
+    [MEMBER_IS_SPOILT] = "Spoilt",
+    [MEMBER_IS_VOTING] = "Voting",
+    [MEMBER_IS_FAILING] = "Failing",
+    [MEMBER_IS_UNLINKED] = "Unlinked",
+};
+
+static const char *const events[] = {
+    [MEMBER_OPENED] = "opened for a start",
+    [MEMBER_NOT_OPENED] = "not opened for a start",
+    [MEMBER_CHOSEN] = "is of the quorum",
+    [MEMBER_FILLS] = "rebuild begins",
+    [MEMBER_JOINS] = "rebuild ends",
+    [MEMBER_MISSED] = "missed a write",
+    [MEMBER_FILE_LOST] = "file is another one",
+    [MEMBER_LEFT_OUT] = "left out",
+};
+
+static const char *const actions[] = { "-" };
+
+#define ROW(STATE, EVENT, NEXT, SENTENCE) { STATE, EVENT, NEXT, 0, SENTENCE }
+/* Every start begins anew. */
+#define STARTS(STATE) \
+    ROW(STATE, MEMBER_OPENED, MEMBER_IS_OUT, "The replica does not vote yet."), \
+    ROW(STATE, MEMBER_NOT_OPENED, MEMBER_IS_EXCLUDED, "The replica cannot be opened.")
+#define LEAVES(STATE) ROW(STATE, MEMBER_LEFT_OUT, MEMBER_IS_OUT, "The replica is to be rebuilt.")
+#define FILLS(STATE) \
+    ROW(STATE, MEMBER_FILLS, MEMBER_IS_FILLING, "The replica is rebuilt, from nothing on.")
+#define MISSES(STATE, NEXT) ROW(STATE, MEMBER_MISSED, NEXT, "The replica has missed a write.")
+#define LOSES(STATE, NEXT) \
+    ROW(STATE, MEMBER_FILE_LOST, NEXT, "What is written is not found behind the replica's path.")
+/* What the daemon reports late of a replica that it has no more. */
+#define LATE(STATE) ROW(STATE, MEMBER_MISSED, STATE, "The replica does not vote anyway.")
+
+static const struct state_row rows[] = {
+    STARTS(MEMBER_IS_OUT),
+    ROW(MEMBER_IS_OUT, MEMBER_CHOSEN, MEMBER_IS_VOTING, "The replica votes."),
+    FILLS(MEMBER_IS_OUT),
+    LEAVES(MEMBER_IS_OUT),
+    LATE(MEMBER_IS_OUT),
+
+    STARTS(MEMBER_IS_EXCLUDED),
+    FILLS(MEMBER_IS_EXCLUDED),
+    LATE(MEMBER_IS_EXCLUDED),
+
+    STARTS(MEMBER_IS_FILLING),
+    ROW(MEMBER_IS_FILLING, MEMBER_JOINS, MEMBER_IS_VOTING, "The replica has all data, and votes."),
+    MISSES(MEMBER_IS_FILLING, MEMBER_IS_SPOILT),
+    LOSES(MEMBER_IS_FILLING, MEMBER_IS_SPOILT),
+    LEAVES(MEMBER_IS_FILLING),
+
+    STARTS(MEMBER_IS_SPOILT),
+    MISSES(MEMBER_IS_SPOILT, MEMBER_IS_SPOILT),
+    LEAVES(MEMBER_IS_SPOILT),
+
+    STARTS(MEMBER_IS_VOTING),
+    MISSES(MEMBER_IS_VOTING, MEMBER_IS_FAILING),
+    LOSES(MEMBER_IS_VOTING, MEMBER_IS_UNLINKED),
+    LEAVES(MEMBER_IS_VOTING),
+
+    STARTS(MEMBER_IS_FAILING),
+    MISSES(MEMBER_IS_FAILING, MEMBER_IS_FAILING),
+    LOSES(MEMBER_IS_FAILING, MEMBER_IS_UNLINKED),
+    LEAVES(MEMBER_IS_FAILING),
+
+    STARTS(MEMBER_IS_UNLINKED),
+    MISSES(MEMBER_IS_UNLINKED, MEMBER_IS_UNLINKED),
+    LEAVES(MEMBER_IS_UNLINKED),
+};
+static atomic_uint reached[LENGTH(rows)];
+
+const struct state_table member_states = STATE_TABLE("replica, as its target sees it",
+    MEMBER_IS_OUT, names, events, actions, rows, reached);

@@ -1,0 +1,29 @@
+/*
+ * A replica as its target sees it, as a state table: whether it votes, and why it may not for long.
+ */
+#pragma once
+
+#include "common/state_table.h"
+
+enum member_state {
+    MEMBER_IS_OUT,      /* stale, empty, short, or more than are wanted */
+    MEMBER_IS_EXCLUDED, /* could not be opened in this start */
+    MEMBER_IS_FILLING,  /* from here on the storage daemon has its file open */
+    MEMBER_IS_SPOILT,   /* filling, and has missed a write */
+    MEMBER_IS_VOTING,   /* from here on it is read and written */
+    MEMBER_IS_FAILING,  /* voting, and has missed a write, or cannot be read */
+    MEMBER_IS_UNLINKED, /* voting, and its path does not lead to the file that is written to */
+};
+
+enum member_event {
+    MEMBER_OPENED, /* in a start */
+    MEMBER_NOT_OPENED,
+    MEMBER_CHOSEN,
+    MEMBER_FILLS,
+    MEMBER_JOINS,
+    MEMBER_MISSED,
+    MEMBER_FILE_LOST,
+    MEMBER_LEFT_OUT,
+};
+
+extern const struct state_table member_states;
