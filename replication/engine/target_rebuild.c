@@ -165,8 +165,6 @@ static int take_place(struct target *target, struct error *err) {
     struct change change = { .without = old ? old->replica.uid : NULL,
                              .with = member->replica.uid };
 
-    if (member_fails(member))
-        return error_pass(err, &member->why);
     if (member_flush(target, member, err) < 0 || generation_change(target, change, err) < 0)
         return -1;
     if (!member_votes(member))
@@ -276,7 +274,17 @@ static int fill_again(struct target *target, const struct graph_job *job, struct
     return fill(target, reason);
 }
 
+static int refuse_place(struct target *target, const struct error *why, struct error *err) {
+    struct error ignored;
+
+    log_warning(NULL, "replica does not take its place", "volume_id", target->volume, "replica_id",
+                target->members[target->rebuilt].replica.uid, "reason", why->message, NULL);
+    target_rebuild_stop(target, &ignored);
+    return error_pass(err, why);
+}
+
 int rebuild_look(struct target *target, struct error *err) {
+    const struct member *member = &target->members[target->rebuilt];
     struct graph_job job = { 0 };
     struct error reason;
     int found = graph_copy(target, &job, &reason, err);
@@ -285,16 +293,14 @@ int rebuild_look(struct target *target, struct error *err) {
         return -1;
     if (found == 0)
         return fail(target, &reason);
+    if (strcmp(job.status, "ready") == 0 && member->state == MEMBER_IS_SPOILT &&
+        target_job_may(target, JOB_STOPPED))
+        return refuse_place(target, &member->why, err);
     if (strcmp(job.status, "ready") == 0 && target_job_may(target, JOB_AWAITS_START))
         return join_anew(target, err);
     if (strcmp(job.status, "ready") == 0 && target_job_may(target, JOB_COPIED) &&
-        take_place(target, &reason) < 0) {
-        log_warning(NULL, "replica does not take its place", "volume_id", target->volume,
-                    "replica_id", target->members[target->rebuilt].replica.uid, "reason",
-                    reason.message, NULL);
-        target_rebuild_stop(target, err);
-        return error_pass(err, &reason);
-    }
+        take_place(target, &reason) < 0)
+        return refuse_place(target, &reason, err);
     if (strcmp(job.status, "concluded") != 0 || conclude(target, &job, &reason) == 0)
         return 0;
     if (take_back(target, err) == 0 && fill_again(target, &job, &reason) == 0)

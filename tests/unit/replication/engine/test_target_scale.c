@@ -97,6 +97,33 @@ START_TEST(three_become_five_and_two) {
 }
 END_TEST
 
+/* As an administrator may do who restores a file from a copy of it. */
+static void exchange_file(unsigned i) {
+    char other[512];
+
+    snprintf(other, sizeof(other), "%s", file_of(i, "other"));
+    ck_assert_int_eq(close(open(other, O_WRONLY | O_CREAT, 0600)), 0);
+    ck_assert_int_eq(truncate(other, MAXIMUM), 0);
+    ck_assert_int_eq(rename(other, file_of(i, "data")), 0);
+}
+
+START_TEST(a_replica_whose_file_was_exchanged_while_it_was_filled_does_not_join) {
+    serve();
+    write_some(100);
+    ck_assert_int_eq(target_scale(target, all, 4, 32 << 20, &err), 1);
+    watch();
+    ck_assert_int_eq(status.job, TARGET_REBUILD);
+    exchange_file(3);
+    await_job();
+    ck_assert_int_eq(status.job, TARGET_REBUILD_FAILED);
+    assert_voters(REPLICAS);
+    read_all(); /* and no client had to connect anew */
+    ck_assert_uint_eq(scale_to("abcd"), 1);
+    stop();
+    assert_equal(0, 3);
+}
+END_TEST
+
 /* The daemon begins anew for it, with another threshold. */
 START_TEST(one_joins_while_the_others_are_resynchronized) {
     serve();
@@ -221,7 +248,9 @@ END_TEST
 
 CHECK_MAIN_WITH("target scale", adopt_daemons(), begin_three, end, one_becomes_three_and_one_again,
                 an_only_one_is_exchanged_for_another, three_become_five_and_two,
-                one_joins_while_the_others_are_resynchronized, one_goes_out_as_another_comes_in,
+                one_joins_while_the_others_are_resynchronized,
+                a_replica_whose_file_was_exchanged_while_it_was_filled_does_not_join,
+                one_goes_out_as_another_comes_in,
                 one_that_is_gone_for_good_is_left_out_of_the_number,
                 what_its_owner_has_left_is_gone_on_with, nobody_has_none_or_too_many,
                 who_was_taken_over_from_changes_nothing)
