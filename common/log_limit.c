@@ -33,7 +33,7 @@ bool log_limit_allows(struct log_limit *limit, const char *key, int64_t now_us,
     place = place_of(limit, hash, now_us);
     allows = is_over(place, now_us);
     if (allows) {
-        *ret_others = place->others;
+        *ret_others = place->hash == hash ? place->others : 0;
         *place = (struct log_limit_key){ .hash = hash, .logged_us = now_us };
     } else {
         place->others++;

@@ -5,6 +5,7 @@
 #include "common/log_limit.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,13 +27,15 @@ static const char *name_of(const char *const *names, unsigned count, unsigned nu
 static void refuse(const struct state_table *table, unsigned state, unsigned event) {
     static struct log_limit refused = LOG_LIMIT;
     const char *strict = getenv("SCORIA_STATE_TABLES");
+    const char *from = name_of(table->states, table->state_count, state);
+    const char *what = name_of(table->events, table->event_count, event);
     unsigned others;
+    char key[128];
 
-    if (log_limit_allows(&refused, table->name, clock_monotonic_us(), &others))
+    snprintf(key, sizeof key, "%s %u %u", table->name, state, event);
+    if (log_limit_allows(&refused, key, clock_monotonic_us(), &others))
         log_error(NULL, "state transition refused: the table has no row", "table", table->name,
-                  "state", name_of(table->states, table->state_count, state), "event",
-                  name_of(table->events, table->event_count, event), "others", LOG_INT(others),
-                  NULL);
+                  "state", from, "event", what, "others", LOG_INT(others), NULL);
     if (strict && strcmp(strict, "strict") == 0)
         abort();
 }

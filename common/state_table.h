@@ -4,10 +4,9 @@
  * A module lists its states, events and actions as enums and its transitions as rows, in one const
  * table, and changes a state by state_table_next() alone.  A pair of state and event without a row
  * is a bug: where $SCORIA_STATE_TABLES is "strict", as in every test, the process aborts; elsewhere
- * the transition is refused, the state stays and the log has one line a minute.  What comes from
- * outside is looked up first (state_table_find()): a report that fits no row is no bug.  An action
- * is a number that
- * the module performs itself, after the state has changed.
+ * the transition is refused, the state stays and the log has one line a minute of each pair.
+ * What comes from outside is looked up first (state_table_find()): a report that fits no row is no
+ * bug.  An action is a number that the module performs itself, after the state has changed.
  *
  *     enum { OPEN, CLOSED };
  *     enum { PUSHED };

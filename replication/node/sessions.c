@@ -224,6 +224,7 @@ int sessions_begin(struct sessions *sessions, const struct replica *replica,
     const char *run = run_of(arena, sessions, replica->uid);
     autoclose int lock = -1;
     static struct log_limit served = LOG_LIMIT;
+    const char *client = wish->client ? wish->client : "-";
     unsigned others;
     struct replica_session session = { .epoch = wish->epoch,
                                        .pool = wish->pool,
@@ -237,10 +238,11 @@ int sessions_begin(struct sessions *sessions, const struct replica *replica,
         daemon_clear(run);
         return -1;
     }
-    if (log_limit_allows(&served, replica->uid, clock_monotonic_us(), &others))
+    if (log_limit_allows(&served, arena_join(arena, replica->uid, " ", client, NULL),
+                         clock_monotonic_us(), &others))
         log_info(NULL, "replica is served to another node", "replica_id", replica->uid, "volume_id",
-                 wish->volume, "epoch", LOG_INT(wish->epoch), "client",
-                 wish->client ? wish->client : "-", "others", LOG_INT(others), NULL);
+                 wish->volume, "epoch", LOG_INT(wish->epoch), "client", client, "others",
+                 LOG_INT(others), NULL);
     *ret = session;
     return 0;
 }

@@ -32,6 +32,26 @@ START_TEST(an_object_holds_up_no_line_of_another) {
 }
 END_TEST
 
+START_TEST(what_was_left_out_of_one_object_is_not_counted_of_another) {
+    struct log_limit limit = LOG_LIMIT;
+    unsigned others, taken = 0;
+    char key[16];
+
+    for (unsigned i = 0; i < 10000; i++) {
+        snprintf(key, sizeof key, "%u", i);
+        log_limit_allows(&limit, key, NOW, &others);
+    }
+    for (unsigned i = 10000; i < 20000; i++) {
+        snprintf(key, sizeof key, "%u", i);
+        if (!log_limit_allows(&limit, key, NOW + LOG_LIMIT_US, &others))
+            continue;
+        ck_assert_uint_eq(others, 0);
+        taken++;
+    }
+    ck_assert_uint_gt(taken, 0);
+}
+END_TEST
+
 START_TEST(any_number_of_objects_has_a_bound_of_lines) {
     struct log_limit limit = LOG_LIMIT;
     unsigned others, lines = 0;
@@ -47,4 +67,6 @@ START_TEST(any_number_of_objects_has_a_bound_of_lines) {
 END_TEST
 
 CHECK_MAIN("log limit", of_one_object_a_line_a_minute_is_written_and_tells_how_many_were_left_out,
-           an_object_holds_up_no_line_of_another, any_number_of_objects_has_a_bound_of_lines)
+           an_object_holds_up_no_line_of_another,
+           what_was_left_out_of_one_object_is_not_counted_of_another,
+           any_number_of_objects_has_a_bound_of_lines)

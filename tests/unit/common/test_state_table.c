@@ -5,6 +5,8 @@
 
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 enum { OPEN, CLOSED, LOCKED };
 enum { PUSHED, TURNED };
@@ -50,6 +52,26 @@ START_TEST(a_transition_without_a_row_is_refused_in_production) {
     ck_assert_uint_eq(state, OPEN);
     ck_assert_ptr_null(state_table_next(&door, &state, 17));
     ck_assert_uint_eq(state, OPEN);
+}
+END_TEST
+
+/* One that happens all the time. */
+START_TEST(a_refused_transition_hides_no_other_one) {
+    static char lines[4096];
+    autoclose int log = memfd_create("log", MFD_CLOEXEC);
+    unsigned state = OPEN;
+
+    unsetenv("SCORIA_STATE_TABLES");
+    log_open(log, LOG_ERROR, LOG_TEXT);
+    for (unsigned i = 0; i < 10; i++)
+        state_table_next(&door, &state, TURNED);
+    state = LOCKED;
+    state_table_next(&door, &state, PUSHED);
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    ck_assert_int_gt(pread(log, lines, sizeof lines - 1, 0), 0);
+    ck_assert_ptr_nonnull(strstr(lines, "state=Open event=\"key turned\" others=0"));
+    ck_assert_ptr_nonnull(strstr(lines, "state=Locked event=pushed others=0"));
+    ck_assert_ptr_null(strstr(strstr(lines, "others=0") + 1, "state=Open"));
 }
 END_TEST
 
@@ -152,6 +174,7 @@ static SRunner *runner_new(void) {
 
     tcase_add_test(cases, a_transition_with_a_row_changes_the_state);
     tcase_add_test(cases, a_transition_without_a_row_is_refused_in_production);
+    tcase_add_test(cases, a_refused_transition_hides_no_other_one);
     tcase_add_test(cases, rows_that_no_transition_has_taken_are_named);
     tcase_add_test(cases, a_table_that_contradicts_itself_is_found);
     tcase_add_test(cases, names_without_a_row_are_found);

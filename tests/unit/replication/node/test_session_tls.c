@@ -12,6 +12,7 @@
 #include <endian.h>
 #include <gnutls/gnutls.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #define MAXIMUM (INT64_C(1) << 30)
@@ -246,8 +247,33 @@ START_TEST(without_the_lists_nothing_is_served) {
 }
 END_TEST
 
+static void begin_for(const char *name) {
+    const struct replica here = { .pool = paths[0], .uid = uids[0] };
+    const struct session_wish wish = { names[0], VOLUME, name, 1 };
+    struct replica_session session;
+
+    assert_done(sessions_begin(sessions, &here, &wish, &session, &err));
+}
+
+/* Another node with a certificate may open a replica again and again. */
+START_TEST(each_client_of_a_replica_is_logged) {
+    static char lines[16384];
+    autoclose int log = memfd_create("log", MFD_CLOEXEC);
+
+    log_open(log, LOG_INFO, LOG_TEXT);
+    for (int i = 0; i < 3; i++)
+        begin_for("first");
+    begin_for("second");
+    log_open(-1, LOG_ERROR, LOG_TEXT);
+    ck_assert_int_gt(pread(log, lines, sizeof lines - 1, 0), 0);
+    ck_assert_ptr_nonnull(strstr(lines, "client=second others=0"));
+    ck_assert_ptr_nonnull(strstr(lines, "client=first others=0"));
+    ck_assert_ptr_null(strstr(strstr(lines, "client=first") + 1, "client=first"));
+}
+END_TEST
+
 CHECK_MAIN_WITH("session_tls", adopt_daemons(), begin, end, nobody_is_let_in_but_who_has_opened_it,
                 a_certificate_of_a_server_opens_none, old_versions_are_not_spoken,
                 who_is_revoked_opens_none_from_the_next_call_on,
                 who_is_revoked_is_told_nothing_at_the_port_either,
-                without_the_lists_nothing_is_served)
+                without_the_lists_nothing_is_served, each_client_of_a_replica_is_logged)
