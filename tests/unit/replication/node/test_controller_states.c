@@ -100,6 +100,114 @@ START_TEST(a_volume_that_is_reverted_is_served_to_no_client) {
 }
 END_TEST
 
+/* ---- a walk over all that can happen ---- */
+
+/* What is so, whatever the table says. */
+struct model {
+    unsigned state;
+    bool open, serves, sealed;
+    bool opens, starts; /* the last action does */
+};
+
+static bool is_stopping(const struct model *model) {
+    return model->state == CONTROLLER_STOPPING;
+}
+
+static bool happens_without_target(const struct model *model, unsigned event) {
+    bool released = model->state == CONTROLLER_RELEASED;
+
+    switch (event) {
+    case CONTROLLER_UNCLAIMED:
+    case CONTROLLER_ASSIGNED:
+        return !released; /* that has another document first */
+    case CONTROLLER_DOCUMENT_CHANGED:
+        return released;
+    case CONTROLLER_OPENED:
+        return model->opens;
+    default:
+        return event == CONTROLLER_LEFT_OVER || event == CONTROLLER_NOTHING_LEFT ||
+               event == CONTROLLER_POOL_AWAITED || event == CONTROLLER_RETIRED;
+    }
+}
+
+static bool happens_with_target(const struct model *model, unsigned event) {
+    switch (event) {
+    case CONTROLLER_CURRENT:
+    case CONTROLLER_MOVED:
+        return !is_stopping(model);
+    case CONTROLLER_RECOVERY_REQUESTED:
+        return !is_stopping(model) && !model->serves;
+    case CONTROLLER_SERVED:
+    case CONTROLLER_SERVED_SEALED:
+        return model->starts && model->sealed == (event == CONTROLLER_SERVED_SEALED);
+    case CONTROLLER_LOST:
+        return model->serves && !is_stopping(model);
+    case CONTROLLER_REVERT_FAILED:
+        return model->serves && model->sealed && !is_stopping(model);
+    case CONTROLLER_POOL_AWAITED:
+    case CONTROLLER_POOL_EXCLUDED:
+        return model->serves;
+    default:
+        return event == CONTROLLER_UNASSIGNED || event == CONTROLLER_CHANGED ||
+               event == CONTROLLER_POOLS_CHANGED || event == CONTROLLER_CLOSED;
+    }
+}
+
+static void apply(struct model *model, unsigned event, unsigned action) {
+    if (event == CONTROLLER_OPENED) {
+        model->open = true;
+        model->sealed = rand() % 2;
+    }
+    if (event == CONTROLLER_CLOSED)
+        model->open = model->serves = false;
+    if (event == CONTROLLER_SERVED || event == CONTROLLER_SERVED_SEALED)
+        model->serves = true;
+    if (event == CONTROLLER_LOST)
+        model->serves = false;
+    model->opens = action == CONTROLLER_OPEN;
+    model->starts = action == CONTROLLER_START || event == CONTROLLER_OPENED; /* found again */
+    if (event == CONTROLLER_RETIRED)
+        *model = (struct model){ .state = CONTROLLER_IDLE };
+}
+
+static void assert_model(const struct model *model, unsigned action) {
+    bool started = model->state == CONTROLLER_SERVING || model->state == CONTROLLER_REVERTING;
+
+    ck_assert_int_eq(started, model->serves && !is_stopping(model));
+    ck_assert(model->state != CONTROLLER_SERVING || !model->sealed);
+    ck_assert(model->state != CONTROLLER_REVERTING || model->sealed);
+    ck_assert(action != CONTROLLER_OPEN || !model->open);
+    ck_assert(action != CONTROLLER_START || (model->open && !model->serves));
+    ck_assert(action != CONTROLLER_EVALUATE || (model->open && !model->serves));
+    ck_assert(action != CONTROLLER_SERVE || (model->serves && !model->sealed));
+    ck_assert(action != CONTROLLER_REVERT || (model->serves && model->sealed));
+    ck_assert(action != CONTROLLER_STOP || model->open);
+    ck_assert(action != CONTROLLER_KILL || model->serves);
+    ck_assert(action != CONTROLLER_REPORT_NONE || !model->open);
+}
+
+START_TEST(whatever_can_happen_to_a_volume_controller_has_a_row) {
+    autoarena struct arena *arena = arena_new();
+    struct model model = { .state = CONTROLLER_IDLE };
+    const char *unreached;
+
+    srand(3);
+    for (unsigned i = 0; i < 200000; i++) {
+        unsigned event = (unsigned)rand() % table->event_count;
+        const struct state_row *row;
+
+        if (!(model.open ? happens_with_target : happens_without_target)(&model, event))
+            continue;
+        row = state_table_next(table, &model.state, event);
+        ck_assert_msg(row, "%s: %s", table->states[model.state], table->events[event]);
+        apply(&model, event, row->action);
+        assert_model(&model, row->action);
+    }
+    unreached = state_table_unreached(table, arena);
+    ck_assert_msg(!unreached, "%s", unreached);
+}
+END_TEST
+
 /* ---- a revert ---- */
 
 START_TEST(every_row_of_a_revert_on_its_node_is_reached) {
@@ -163,6 +271,7 @@ CHECK_MAIN("controller states", every_row_of_the_volume_controller_is_reached,
            a_daemon_is_started_for_a_claimed_assignment_alone,
            no_volume_is_served_while_its_forced_recovery_is_evaluated,
            a_volume_that_is_reverted_is_served_to_no_client,
+           whatever_can_happen_to_a_volume_controller_has_a_row,
            every_row_of_a_revert_on_its_node_is_reached,
            a_revert_begins_with_an_attempt_that_its_document_has,
            a_revert_that_is_done_begins_no_more, every_row_of_copying_and_comparing_is_reached,
