@@ -21,12 +21,13 @@
 
 #define PAUSE_US     1000
 #define CLOSE_MOST   300  /* pauses, for files whose closing takes time */
+#define CANCEL_MOST  300  /* pauses, for rings that a thread is inside of */
 #define REQUEST_MOST 3000 /* pauses, for requests that are under way */
 #define STACK_SIZE   (64 * 1024)
 #define FDS_MOST     4096
 #define RINGS_MOST   64
 
-static atomic_uint closing, locked;
+static atomic_uint closing, locked, cancelling;
 static int dead_end = -1; /* of a path alone: each request fails, and no read ends as at an end */
 static int fds[FDS_MOST], rings[RINGS_MOST];
 static unsigned fd_count, ring_count;
@@ -58,13 +59,17 @@ static void read_path(int fd, char ret[PATH_MAX]) {
 
 /* The number stays taken: what a thread of QEMU does with it later fails, and reaches no other
  * file. */
-static void *replace(void *arg) {
+static void replace(int fd) {
+    dup2(dead_end, fd);
+    atomic_fetch_sub(&closing, 1);
+}
+
+static void *replace_and_await(void *arg) {
     int fd = (int)(intptr_t)arg;
     char path[PATH_MAX];
 
     read_path(fd, path);
-    dup2(dead_end, fd);
-    atomic_fetch_sub(&closing, 1);
+    replace(fd);
     await_unlocked(path);
     atomic_fetch_sub(&locked, 1);
     return NULL;
@@ -90,12 +95,15 @@ static int start(void *(*run)(void *arg), void *arg) {
     return code;
 }
 
-/* A file system may hold up the closing of a file: each has a thread. */
+/* A file system may hold up the closing of a file: each has a thread.  Where there can be none the
+ * lock is not awaited: that would hold up the other files. */
 static void release(int fd) {
     atomic_fetch_add(&closing, 1);
     atomic_fetch_add(&locked, 1);
-    if (start(replace, (void *)(intptr_t)fd) != 0)
-        replace((void *)(intptr_t)fd);
+    if (start(replace_and_await, (void *)(intptr_t)fd) == 0)
+        return;
+    replace(fd);
+    atomic_fetch_sub(&locked, 1);
 }
 
 static void add_fd(int fd) {
@@ -140,18 +148,30 @@ static void await_replaced(void) {
         usleep(PAUSE_US);
 }
 
-/*
- * The kernel puts writes of io_uring to regular files into queues by a hash of the file: a write to
- * one replica may be queued behind a stuck one to another, and keeps its file until that one ends,
- * even beyond the death of the process.  Such a write is cancelled (since Linux 6.0).
- */
-static void cancel_queued(void) {
+static void *cancel(void *arg) {
     struct io_uring_sync_cancel_reg all = { .fd = -1,
                                             .flags =
                                                 IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL };
 
-    for (unsigned i = 0; i < ring_count; i++)
-        syscall(SYS_io_uring_register, rings[i], IORING_REGISTER_SYNC_CANCEL, &all, 1);
+    syscall(SYS_io_uring_register, (int)(intptr_t)arg, IORING_REGISTER_SYNC_CANCEL, &all, 1);
+    atomic_fetch_sub(&cancelling, 1);
+    return NULL;
+}
+
+/*
+ * The kernel puts writes of io_uring to regular files into queues by a hash of the file: a write to
+ * one replica may be queued behind a stuck one to another, and keeps its file until that one ends,
+ * even beyond the death of the process.  Such a write is cancelled (since Linux 6.0).  A thread
+ * that is stuck while it submits has its ring locked: its cancellation may never end.
+ */
+static void cancel_queued(void) {
+    for (unsigned i = 0; i < ring_count; i++) {
+        atomic_fetch_add(&cancelling, 1);
+        if (start(cancel, (void *)(intptr_t)rings[i]) != 0)
+            atomic_fetch_sub(&cancelling, 1);
+    }
+    for (unsigned i = 0; i < CANCEL_MOST && atomic_load(&cancelling) > 0; i++)
+        usleep(PAUSE_US);
 }
 
 /* Clients and the monitor first: none of them hears of what follows. */

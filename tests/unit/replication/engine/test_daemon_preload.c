@@ -11,9 +11,13 @@
 
 #include <dlfcn.h>
 #include <linux/io_uring.h>
+#include <linux/userfaultfd.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -281,6 +285,13 @@ static void read_and_release(struct reading *reading) {
         pause();
 }
 
+static void assert_killed(pid_t pid) {
+    int ended;
+
+    ck_assert_int_eq(waitpid(pid, &ended, 0), pid);
+    ck_assert(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL);
+}
+
 /* QEMU takes a read that ends at once for one behind the end of the file, where all is zero. */
 START_TEST(no_read_of_a_released_file_succeeds) {
     struct reading *reading =
@@ -289,18 +300,115 @@ START_TEST(no_read_of_a_released_file_succeeds) {
     ck_assert_ptr_ne(reading, MAP_FAILED);
     for (int i = 0; i < RELEASES; i++) {
         pid_t pid = fork();
-        int ended;
 
         ck_assert_int_ge(pid, 0);
         if (pid == 0)
             read_and_release(reading);
-        ck_assert_int_eq(waitpid(pid, &ended, 0), pid);
-        ck_assert(WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL);
+        assert_killed(pid);
         ck_assert_uint_eq(atomic_load(&reading->ended), 0);
         atomic_store(&reading->before, 0);
     }
     ck_assert_uint_gt(atomic_load(&reading->failed), 0);
     munmap(reading, sizeof(*reading));
+}
+END_TEST
+
+/* In a process of its own that can make no thread. */
+static void release_alone(const char *path) {
+    const struct rlimit none = { 0 };
+
+    load();
+    if (fcntl(open(path, O_RDONLY), F_DUPFD, DAEMON_LOCK_FD + 1) < 0 ||
+        setrlimit(RLIMIT_NPROC, &none) < 0 || (geteuid() == 0 && setuid(65534) < 0))
+        _exit(1);
+    kill(getpid(), DAEMON_RELEASE_SIGNAL);
+    for (;;)
+        pause();
+}
+
+/* Of one that is locked, as by a request that is stuck. */
+START_TEST(a_file_is_released_where_no_thread_can_be_made) {
+    autoarena struct arena *arena = arena_new();
+    const char *path = arena_join(arena, top, "/locked", NULL);
+    autoclose int fd = open(path, O_RDWR | O_CREAT, 0644);
+    struct flock lock = { .l_type = F_RDLCK };
+    pid_t pid;
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
+    ck_assert_int_eq(chmod(top, 0755), 0);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        release_alone(path);
+    assert_killed(pid);
+}
+END_TEST
+
+static int busy_ring;
+static struct iovec unanswered; /* memory whose first use waits */
+
+static void *lock_ring(void *arg) {
+    syscall(SYS_io_uring_register, busy_ring, IORING_REGISTER_BUFFERS, &unanswered, 1);
+    return arg;
+}
+
+/* -1: not possible here. */
+static int watch_memory(void) {
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    struct uffdio_api api = { .api = UFFD_API };
+    struct uffdio_register region = { .range = { .len = WRITE_SIZE },
+                                      .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+    unanswered.iov_len = WRITE_SIZE;
+    unanswered.iov_base =
+        mmap(NULL, WRITE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    region.range.start = (uintptr_t)unanswered.iov_base;
+    return unanswered.iov_base != MAP_FAILED && fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0 &&
+                   ioctl(fd, UFFDIO_REGISTER, &region) == 0
+               ? fd
+               : -1;
+}
+
+/* Another process has the descriptor, too: else its release would let the thread go on. */
+static bool keep_open(void) {
+    pid_t parent = getpid(), pid = fork();
+
+    if (pid != 0)
+        return pid > 0;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (getppid() == parent)
+        pause();
+    _exit(0);
+}
+
+/* In a process of its own: a thread waits inside a ring. */
+static void release_locked_ring(void) {
+    struct io_uring_params params = { 0 };
+    struct pollfd faults = { .events = POLLIN };
+    pthread_t thread;
+
+    load();
+    busy_ring =
+        fcntl((int)syscall(SYS_io_uring_setup, 1, &params), F_DUPFD_CLOEXEC, DAEMON_LOCK_FD + 1);
+    faults.fd = watch_memory();
+    if (busy_ring < 0 || faults.fd < 0)
+        kill(getpid(), SIGKILL);
+    if (!keep_open() || pthread_create(&thread, NULL, lock_ring, NULL) != 0 ||
+        poll(&faults, 1, -1) != 1)
+        _exit(1);
+    kill(getpid(), DAEMON_RELEASE_SIGNAL);
+    for (;;)
+        pause();
+}
+
+START_TEST(a_ring_in_which_a_thread_is_stuck_holds_up_no_release) {
+    pid_t pid = fork();
+
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        release_locked_ring();
+    assert_killed(pid);
 }
 END_TEST
 
@@ -409,4 +517,6 @@ CHECK_MAIN_WITH("daemon preload", adopt_daemons(), begin, end,
                 a_copy_that_fails_under_writes_leaves_the_daemon_well,
                 a_copy_that_is_cancelled_by_force_under_writes_leaves_the_daemon_well,
                 memory_that_was_given_back_is_nobodys_and_harms_none, other_memory_is_as_ever,
-                no_read_of_a_released_file_succeeds, a_stuck_write_keeps_no_file_but_its_own)
+                no_read_of_a_released_file_succeeds, a_file_is_released_where_no_thread_can_be_made,
+                a_ring_in_which_a_thread_is_stuck_holds_up_no_release,
+                a_stuck_write_keeps_no_file_but_its_own)
