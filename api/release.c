@@ -31,14 +31,15 @@ static bool is_free(struct asking *asking) {
         uses = settings->server_uses(settings->server_uses_arg, call->request.http->arena,
                                      attachment, call->request.context.request_id, &why);
     else
-        error_set(&why, ERROR_UNAVAILABLE, "too many ask the compute service");
+        error_set(&why, ERROR_UNAVAILABLE, "too many pending queries to the compute service");
     if (uses == 0)
-        log_warning(&call->request.context.log, "a server's disk that it does not use is let go",
-                    "volume_id", attachment->volume_id, "attachment_id", attachment->id,
-                    "instance_uuid", attachment->instance_uuid, NULL);
+        log_warning(&call->request.context.log,
+                    "stale attachment deleted: the server does not use the volume", "volume_id",
+                    attachment->volume_id, "attachment_id", attachment->id, "instance_uuid",
+                    attachment->instance_uuid, NULL);
     if (uses < 0 &&
         log_limit_allows(&unknown, attachment->volume_id, clock_monotonic_us(), &others))
-        log_warning(&call->request.context.log, "nobody knows whether a server uses its disk",
+        log_warning(&call->request.context.log, "use of a volume by its server is unknown",
                     "volume_id", attachment->volume_id, "instance_uuid", attachment->instance_uuid,
                     "reason", why.message, "others", LOG_INT(others), NULL);
     return uses == 0;

@@ -9,7 +9,7 @@
 #define MEMBER_BEGINS "{."
 #define MEMBER_ENDS   "}="
 
-/* What stands behind a word, if there is anything. */
+/* The text after a prefix; NULL: it has another one. */
 static char *behind(char *text, const char *word) {
     size_t size = strlen(word);
 
@@ -18,7 +18,7 @@ static char *behind(char *text, const char *word) {
 
 static int refuse(struct error *err) {
     return error_set(err, ERROR_BAD_REQUEST,
-                     "it is not said for what: --for=phase=PHASE, --for=condition=TYPE[=STATUS], "
+                     "no condition given: --for=phase=PHASE, --for=condition=TYPE[=STATUS], "
                      "--for=jsonpath={.PATH}=VALUE or --for=delete");
 }
 

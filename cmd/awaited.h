@@ -1,5 +1,5 @@
 /*
- * What somebody waits for in a document, as `scoria manage wait --for` and kubectl say it.
+ * A condition on a document to wait for, as in `scoria manage wait --for` and kubectl.
  */
 #pragma once
 
@@ -17,9 +17,9 @@ struct awaited {
     const char *value; /* of a condition or a member */
 };
 
-/* Of "phase=…", "condition=TYPE[=STATUS]", "jsonpath={.PATH}=VALUE", "delete". */
+/* Parses "phase=…", "condition=TYPE[=STATUS]", "jsonpath={.PATH}=VALUE", "delete". */
 int awaited_read(struct arena *arena, const char *text, struct awaited *ret, struct error *err);
-bool awaited_is_met(const struct awaited *awaited, const json_t *document); /* NULL: it is gone */
+bool awaited_is_met(const struct awaited *awaited, const json_t *document); /* NULL: deleted */
 const char *awaited_text(struct arena *arena, const struct awaited *awaited);
 
 /* NULL: it has none of that type; NULL for a type: the last of all. */

@@ -15,7 +15,7 @@ static int put_text(const char *text) {
     return plain_text_put(stdout, text);
 }
 
-/* At least `width` wide, and two blanks. */
+/* At least `width` wide, followed by two blanks. */
 static void put_cell(const char *text, int width) {
     int cells = put_text(text);
 
@@ -34,8 +34,8 @@ static const char *metadata_of(const json_t *document, const char *key) {
     return member_text(json_object_get(document, "metadata"), key);
 }
 
-/* What it has, or else what it is to have, of a replica what its file takes: each kind says it in a
- * form of its own. */
+/* The actual capacity, otherwise the requested one; for a replica the size of its file.  Each kind
+ * has its own member. */
 static const char *capacity_of(const json_t *document) {
     static const char *const parts[] = { "status", "spec" }, *const keys[] = { "storage", "used" };
 
@@ -63,7 +63,7 @@ static const char *const names[] = { "name",    "phase", "capacity", "node",
 
 enum { CELLS = LENGTH(names) - 1 };
 
-/* Of what runs, the first: "Rebuild 43%, 120 MiB/s, 75 s left". */
+/* The first running one: "Rebuild 43%, 120 MiB/s, 75 s left". */
 static const char *progress_of(struct arena *arena, const json_t *document) {
     const json_t *first =
         json_array_get(json_object_get(json_object_get(document, "status"), "progress"), 0);
@@ -105,7 +105,7 @@ void document_print_table(const json_t *list) {
     table_print(&table);
 }
 
-/* How wide the columns of events are, which come one by one, is not known before. */
+/* Events are printed one by one, so the widths of their columns are fixed. */
 static void put_row(const char *const *cells) {
     static const int widths[CELLS - 1] = { 30, 12, 8, 16, 20, 36 };
 
@@ -148,7 +148,7 @@ void document_print_pools(const json_t *list) {
     table_print(&table);
 }
 
-/* ---- all of it ---- */
+/* ---- describe ---- */
 
 static void print_value(const json_t *value) {
     if (json_is_string(value))
@@ -235,7 +235,7 @@ void document_print_events(const json_t *list) {
     }
 }
 
-/* ---- what has changed ---- */
+/* ---- changes ---- */
 
 struct change {
     struct arena *arena;
@@ -292,7 +292,7 @@ static void compare(struct change *change, const char *path, const json_t *befor
         tell(change, path, before, after);
 }
 
-/* Without what every change changes. */
+/* Without members that every change updates. */
 static const json_t *meaning_of(struct arena *arena, const json_t *document) {
     static const char *const moving[] = { "resourceVersion", "generation", "creationTimestamp",
                                           "uid", NULL };

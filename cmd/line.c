@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is being read. */
+/* State of the parser. */
 struct line_reader {
     struct arena *arena;
     const struct command *command;
@@ -105,7 +105,7 @@ static int read_documents(struct line_reader *reader, const struct line_option *
     return 0;
 }
 
-/* A tool reads it itself: "--name=value", or "--name". */
+/* Parsed by the tool itself: "--name=value", or "--name". */
 static int read_tool(struct line_reader *reader, const struct line_option *option,
                      const char *value) {
     add_word(reader,
@@ -206,7 +206,7 @@ bool line_option_is_of(const struct line_option *option, const struct command *c
            (!option->behind || option->behind(word));
 }
 
-/* "--name=value" or "--name value": how many words were taken; 0: this is another one. */
+/* "--name=value" or "--name value": number of arguments taken; 0: another option. */
 static int read_named(struct line_reader *reader, const struct line_option *option,
                       const char *name, const char *word, const char *next) {
     size_t length = name ? strlen(name) : 0;
@@ -227,7 +227,7 @@ static int read_named(struct line_reader *reader, const struct line_option *opti
     return value && !joined ? 2 : 1;
 }
 
-/* How many words were taken. */
+/* Number of arguments taken. */
 static int read_word(struct line_reader *reader, const char *word, const char *next) {
     for (const struct line_option *option = line_options; option->name; option++) {
         int taken = 0;
@@ -262,7 +262,7 @@ int line_read(struct arena *arena, const struct command *command, int count,
     return 0;
 }
 
-/* ---- what is unknown ---- */
+/* ---- unknown arguments ---- */
 
 static void try_all(struct nearest *nearest, const struct command *command) {
     for (const struct line_option *option = line_options; option->name; option++)
@@ -281,8 +281,8 @@ static int check_option(const struct command *command, const char *option, struc
     if (nearest.word)
         return error_set(err, ERROR_BAD_REQUEST, "%s: unknown option; did you mean %s?", name,
                          nearest.word);
-    return error_set(err, ERROR_BAD_REQUEST, "%s: unknown option; scoria %s --help names them.",
-                     name, command->name);
+    return error_set(err, ERROR_BAD_REQUEST, "%s: unknown option; see scoria %s --help.", name,
+                     command->name);
 }
 
 int line_check(const struct command *command, const struct line *line, struct error *err) {

@@ -1,5 +1,5 @@
 /*
- * scoria manage: what operators look at and print.
+ * scoria manage: the tools of operators.
  */
 #include "cmd/manage.h"
 
@@ -82,7 +82,7 @@ const struct command_word manage_words[] = {
     { "check", .effect = WORD_READS_DATABASE, .run = manage_check, .json = true,
       .help = "compares what must always agree; status 0 only when it does" },
     { "operations", .effect = WORD_READS_DATABASE, .run = manage_operations, .json = true,
-      .help = "what is being worked on, since when and by whom" },
+      .help = "operations in progress, with age and owner" },
     { "host rename", .run_on = manage_host_rename, .effect = WORD_WRITES_DATABASE, .json = true,
       .more = "OLD NEW [--dry-run]",
       .help = "gives what a node, NODE@BACKEND or a pool has to another name" },
@@ -124,7 +124,7 @@ const struct command_word manage_words[] = {
 };
 /* clang-format on */
 
-/* How many words of `words` are those of the name; 0: they are others. */
+/* Number of `words` that form the name; 0: they do not. */
 static unsigned words_taken(const char *name, const char *const *words) {
     unsigned taken = 0;
 
@@ -138,7 +138,7 @@ static unsigned words_taken(const char *name, const char *const *words) {
     return taken;
 }
 
-/* --format goes from among the words. */
+/* Removes --format from the words. */
 static int take_format(const struct command *command, const char **words, bool *ret_json) {
     const char **kept = words;
 

@@ -1,5 +1,5 @@
 /*
- * What scoria manage can do; each prints a table or JSON and returns the exit status.
+ * The subcommands of scoria manage; each prints a table or JSON and returns the exit status.
  */
 #pragma once
 
@@ -11,7 +11,7 @@ extern const struct command_word manage_words[];
 int manage_run(const struct command *command, const struct config *config,
                const char *const *words);
 
-/* What --format json prints; takes the list over. */
+/* Output of --format json; takes over the list. */
 void manage_print_json(json_t *list);
 
 int manage_check(const struct config *config, bool json);
@@ -23,7 +23,7 @@ int manage_db_copy(const struct config *config, bool json);
 int manage_host_rename(const struct config *config, const char *const *words, bool json);
 int manage_routes(const struct config *config, bool json);
 int manage_drivers(const struct config *config, bool json);
-/* `words`: a kind and a name, and what manage_talk.h knows. */
+/* `words`: a kind and a name, and the options of manage_talk.h. */
 int manage_apply(const struct config *config, const char *const *words, bool json);
 int manage_get(const struct config *config, const char *const *words, bool json);
 int manage_describe(const struct config *config, const char *const *words, bool json);

@@ -25,7 +25,7 @@ static void print_finding(void *arg, const char *promise, const char *text) {
         print_line(stdout, promise, text);
 }
 
-/* What programs read holds findings alone. */
+/* JSON output has findings only. */
 static void print_note(void *arg, const char *text) {
     const struct findings *findings = arg;
 

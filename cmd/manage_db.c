@@ -78,7 +78,7 @@ static void print_copied(const struct copy *copy, bool json) {
         json_decref(list);
 }
 
-/* The file that was the database before [database] connection named another. */
+/* The file that was the database before [database] connection was changed. */
 static int source_open(const struct config *config, struct arena *arena, struct db **ret,
                        struct error *err) {
     const char *path =
@@ -88,7 +88,7 @@ static int source_open(const struct config *config, struct arena *arena, struct 
                                     .access = DB_READS };
 
     if (access(path, F_OK) < 0)
-        return error_errno(err, ERROR_NOT_FOUND, "there is nothing to copy: %s", path);
+        return error_errno(err, ERROR_NOT_FOUND, "no database to copy: %s", path);
     if (db_is_unused(settings.url, err) < 0)
         return -1;
     return db_open(&settings, ret, err);

@@ -1,5 +1,5 @@
 /*
- * What is declared, by the API: applied from files, shown, deleted.
+ * Documents of declared volumes, through the API: applied from files, shown, deleted.
  */
 #include "cmd/manage.h"
 
@@ -14,9 +14,9 @@
 #include <string.h>
 
 #define FILE_MOST  ((size_t)1024 * 1024)
-#define RACES_MOST 3 /* somebody makes or deletes the same meanwhile */
+#define RACES_MOST 3 /* concurrent changes of the same document */
 
-/* One that clients have no part in making. */
+/* Documents created by the service only. */
 static int refuse_ours(struct manage_talk *talk, const struct document_kind *kind) {
     return error_set(&talk->err, ERROR_BAD_REQUEST,
                      "%s: the service makes and removes them by itself", kind->collection);
@@ -24,7 +24,7 @@ static int refuse_ours(struct manage_talk *talk, const struct document_kind *kin
 
 /* ---- apply ---- */
 
-/* All of a file, or of the standard input; NULL: err says why. */
+/* A whole file, or the standard input; NULL: see err. */
 static const char *read_file(struct manage_talk *talk, size_t *ret_size) {
     bool here = strcmp(talk->file, "-") == 0;
     autofile FILE *file = here ? NULL : fopen(talk->file, "re");
@@ -45,7 +45,7 @@ static const json_t *read_documents(struct manage_talk *talk) {
     size_t size = 0;
 
     if (!talk->file) {
-        error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said of which file: -f FILE");
+        error_set(&talk->err, ERROR_BAD_REQUEST, "no file given: -f FILE");
         return NULL;
     }
     text = read_file(talk, &size);
@@ -56,7 +56,7 @@ static const json_t *read_documents(struct manage_talk *talk) {
     return documents;
 }
 
-/* What is there (NULL: nothing) and what it has become; NULL: err says why. */
+/* The document before (NULL: none) and after the change; NULL: see err. */
 static const json_t *apply_once(struct manage_talk *talk, const struct remote_documents *place,
                                 const char *name, const json_t *document, const json_t **ret_old) {
     *ret_old = document_fetch(&talk->api, talk->arena, place, name, &talk->err);
@@ -142,7 +142,7 @@ static const char *uid_of(const json_t *document) {
     return json_text_at(document, "metadata.uid");
 }
 
-/* What happened to it. */
+/* Its events. */
 static int describe_events(struct manage_talk *talk, const struct document_kind *kind,
                            const json_t *document) {
     const struct remote_documents place = manage_place(talk, kind);
@@ -156,7 +156,7 @@ static int describe_events(struct manage_talk *talk, const struct document_kind 
     return 0;
 }
 
-/* What a config has become, and what happened on the way. */
+/* A config with its volume, snapshots and events. */
 static int describe_config(struct manage_talk *talk, const json_t *config) {
     const struct remote_documents place = manage_place(talk, &kind_volume_config);
     const json_t *replicas =
@@ -198,7 +198,7 @@ static int delete_one(struct manage_talk *talk) {
     if (!kind || (kind->ours && kind != &manage_pools))
         return kind ? refuse_ours(talk, kind) : -1;
     if (!talk->words[1])
-        return error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said which one: its name");
+        return error_set(&talk->err, ERROR_BAD_REQUEST, "no name given");
     place = manage_place(talk, kind);
     if (document_drop(&talk->api, talk->arena, &place, talk->words[1], &talk->err) < 0)
         return -1;
@@ -209,7 +209,7 @@ static int delete_one(struct manage_talk *talk) {
 
 /* ---- salvage ---- */
 
-/* The word is about the volume as it is now: one that is late is about no later loss. */
+/* The request is for the current loss: a late one does not apply to a later loss. */
 static int salvage(struct manage_talk *talk) {
     const struct remote_documents replicas = manage_place(talk, &kind_volume_replica),
                                   volumes = manage_place(talk, &kind_replicated_volume);
@@ -217,7 +217,7 @@ static int salvage(struct manage_talk *talk) {
     json_t *body;
 
     if (!talk->words[0] || talk->words[1])
-        return error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said which replica: its name");
+        return error_set(&talk->err, ERROR_BAD_REQUEST, "no replica given: its name");
     replica = document_fetch(&talk->api, talk->arena, &replicas, talk->words[0], &talk->err);
     if (replica)
         volume = document_fetch(&talk->api, talk->arena, &volumes,
@@ -234,7 +234,7 @@ static int salvage(struct manage_talk *talk) {
     return 0;
 }
 
-/* ---- the commands ---- */
+/* ---- subcommands ---- */
 
 int manage_apply(const struct config *config, const char *const *words, bool json) {
     return manage_talk(config, words, json, "apply", apply);

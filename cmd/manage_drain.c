@@ -21,7 +21,7 @@ static double mib(int64_t bytes) {
     return (double)bytes / MIB;
 }
 
-/* ", 512.0 of 2048.0 MiB moved, 120.0 MiB/s, 13 s left"; nothing when it is not known. */
+/* ", 512.0 of 2048.0 MiB moved, 120.0 MiB/s, 13 s left"; "" when unknown. */
 static const char *progress_of(struct arena *arena, const struct remote_pool_drain *drain) {
     int64_t all = drain->moved_bytes + drain->left_bytes;
     const char *rate = "";
@@ -54,11 +54,11 @@ static int read_drain(struct manage_talk *talk, const char *pool, struct remote_
     int drained = replica_pools_drained(&talk->api, arena, pool, ret, &talk->err);
 
     if (drained == 0)
-        return error_set(&talk->err, ERROR_CONFLICT, "pool %s is not drained any more", pool);
+        return error_set(&talk->err, ERROR_CONFLICT, "pool %s is no longer draining", pool);
     return drained;
 }
 
-/* Until it is empty, is drained no more, or the time is over. */
+/* Until it is empty, is not draining any more, or the timeout. */
 static int wait_until_empty(struct manage_talk *talk, const char *pool) {
     int64_t until_us = talk->timeout_s ? clock_monotonic_us() + talk->timeout_s * SECOND_US : 0;
     struct remote_pool_drain drain;
@@ -86,7 +86,7 @@ static int drain(struct manage_talk *talk) {
         return -1;
     if (!talk->stops)
         return wait_until_empty(talk, pool);
-    printf("pool %s is not drained any more\n", pool);
+    printf("pool %s is no longer draining\n", pool);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
- * scoria manage drivers: what each driver can do and which options it has; the matrix in
- * docs/drivers.md comes from here.
+ * scoria manage drivers: features and options of each driver; source of the matrix in
+ * docs/drivers.md.
  */
 #include "cmd/manage.h"
 #include "drivers/driver.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Those that belong to it alone: its last table. */
+/* Its own options: its last table. */
 static const struct option *own_options(const struct driver *driver) {
     size_t last = 0;
 

@@ -1,5 +1,5 @@
 /*
- * scoria manage host rename: rows of a node, a backend or a pool that has another name now.
+ * scoria manage host rename: changes the rows of a renamed node, backend or pool.
  */
 #include "cmd/manage.h"
 #include "cmd/parts.h"
@@ -45,7 +45,7 @@ static int read_words(const char *const *words, struct host_rename *rename, stru
         if (strcmp(*words, "--dry-run") == 0)
             rename->dry_run = true;
         else if (**words == '-' || rename->new_name)
-            return error_set(err, ERROR_BAD_REQUEST, "\"%s\" is not understood", *words);
+            return error_set(err, ERROR_BAD_REQUEST, "unexpected argument \"%s\"", *words);
         else if (rename->old_name)
             rename->new_name = *words;
         else

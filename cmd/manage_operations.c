@@ -7,7 +7,7 @@
 struct listing {
     struct operation *operations;
     int count;
-    int64_t now_us; /* as what is shown */
+    int64_t now_us; /* of the wall clock */
 };
 
 static int list_body(struct work *work, void *arg, struct error *err) {
@@ -75,7 +75,7 @@ static const char *span(struct arena *arena, int64_t seconds) {
     return arena_format(arena, "%jds", (intmax_t)seconds);
 }
 
-/* What it waits for, or how far it is. */
+/* The object that it waits for, or its progress. */
 static const char *state(struct arena *arena, const struct operation *row) {
     bool has_worker = row->owner && *row->owner;
 

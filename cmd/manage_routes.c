@@ -1,6 +1,5 @@
 /*
- * scoria manage routes: the API as its tables have it; the reference in docs/api.md comes from
- * here.
+ * scoria manage routes: the API by its tables; source of the reference in docs/api.md.
  */
 #include "api/routes.h"
 #include "cmd/manage.h"

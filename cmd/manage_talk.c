@@ -28,7 +28,7 @@ static int read_duration(struct manage_talk *talk, const char *text) {
                      "--timeout=%s: it is no time as 90s, 5m or 1h, of a week at most", text);
 }
 
-/* One word of the command line. */
+/* One argument. */
 static int read_word(struct manage_talk *talk, const char *word) {
     if (strncmp(word, "--file=", strlen("--file=")) == 0) {
         talk->file = word + strlen("--file=");
@@ -47,7 +47,7 @@ static int read_word(struct manage_talk *talk, const char *word) {
     } else if (strncmp(word, "--timeout=", strlen("--timeout=")) == 0) {
         return read_duration(talk, word + strlen("--timeout="));
     } else if (*word == '-' || talk->words[1]) {
-        return error_set(&talk->err, ERROR_BAD_REQUEST, "\"%s\" is not understood", word);
+        return error_set(&talk->err, ERROR_BAD_REQUEST, "unexpected argument \"%s\"", word);
     } else {
         talk->words[talk->words[0] ? 1 : 0] = word;
     }
@@ -97,9 +97,9 @@ const struct document_kind *manage_kind(struct manage_talk *talk, const char *na
     for (const struct document_kind *const *each = document_kinds; *each; each++)
         list = arena_join(talk->arena, list, ", ", (*each)->collection, NULL);
     if (!name)
-        error_set(&talk->err, ERROR_BAD_REQUEST, "it is not said of which kind: one of %s", list);
+        error_set(&talk->err, ERROR_BAD_REQUEST, "no kind given; expected one of %s", list);
     else if (!kind)
-        error_set(&talk->err, ERROR_BAD_REQUEST, "there is no kind \"%s\"; there are %s", name,
+        error_set(&talk->err, ERROR_BAD_REQUEST, "no such kind \"%s\"; expected one of %s", name,
                   list);
     return kind;
 }

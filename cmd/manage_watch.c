@@ -1,6 +1,6 @@
 /*
- * What is declared, as it changes: shown, or waited for.  A watch that breaks off goes on where it
- * was, or from the beginning: what it was meanwhile does not matter to who waits for what it is.
+ * Shows or awaits changes of documents.  An interrupted watch continues, or starts again: a wait
+ * depends on the current state only.
  */
 #include "cmd/manage.h"
 
@@ -17,7 +17,7 @@
 #include <time.h>
 
 #define TIMEOUT_S     60
-#define PAUSE_FIRST_S 1 /* before a service that is away is asked again */
+#define PAUSE_FIRST_S 1 /* before an unreachable service is called again */
 
 static bool is_text(const char *one, const char *other) {
     return one && other && strcmp(one, other) == 0;
@@ -34,7 +34,7 @@ static const char *path_of(struct manage_talk *talk, const struct document_kind 
                 : arena_join(talk->arena, "/", kind->collection, NULL);
 }
 
-/* It may be another time; false: the time is over. */
+/* Pauses before a retry; false: timed out. */
 static bool pause_until(int64_t until_us) {
     struct timespec pause = { .tv_sec = PAUSE_FIRST_S };
     int64_t left_us = until_us - clock_monotonic_us();
@@ -45,7 +45,7 @@ static bool pause_until(int64_t until_us) {
     return until_us == 0 || clock_monotonic_us() < until_us;
 }
 
-/* Is the service away, or too busy?  Everything else is an answer. */
+/* Is the service unreachable or overloaded?  Any other error is final. */
 static bool is_away(const struct error *err) {
     return err->kind == ERROR_UNAVAILABLE || err->kind == ERROR_TRY_LATER;
 }
@@ -54,9 +54,9 @@ struct round {
     const char *path;
     client_watch_event *each;
     void *arg;
-    bool enough; /* whoever hears it says so */
-    bool seen;   /* something, since the watch began from the beginning */
-    bool heard;  /* anything at all: the service is one that can be watched */
+    bool enough; /* printed by the caller */
+    bool seen;   /* a change since the watch started */
+    bool heard;  /* any change: the service supports watches */
 };
 
 static int hear(void *arg, const char *type, const json_t *object, struct error *err) {
@@ -66,7 +66,7 @@ static int hear(void *arg, const char *type, const json_t *object, struct error 
     return round->each(round->arg, type, object, err);
 }
 
-/* Until somebody has enough, the time is over, or it is refused. */
+/* Until `each` stops it, a timeout, or a refusal. */
 static int watch_on(struct manage_talk *talk, struct round *round) {
     int64_t until_us = talk->timeout_s ? clock_monotonic_us() + talk->timeout_s * SECOND_US : 0;
     int64_t version = WATCH_FROM_THE_BEGINNING;
@@ -123,10 +123,10 @@ struct waiting {
     struct awaited wanted;
     struct round round;
     bool gone, met;
-    json_t *last; /* as it was told last */
+    json_t *last; /* as of the last event */
 };
 
-/* One of the same name that is another one was made behind it. */
+/* A new object with the same name does not match. */
 static int look(void *arg, const char *type, const json_t *object, struct error *err) {
     struct waiting *waiting = arg;
     bool is_it = is_text(metadata_of(object, "uid"), waiting->id);
@@ -149,7 +149,7 @@ static int look(void *arg, const char *type, const json_t *object, struct error 
     return waiting->round.enough;
 }
 
-/* It as it is; 0: it is not there, or -1. */
+/* Its current state; 0: it does not exist, or -1. */
 static int find(struct waiting *waiting) {
     struct manage_talk *talk = waiting->talk;
     const struct remote_documents place = manage_place(talk, waiting->kind);
@@ -168,7 +168,7 @@ static const char *text_or(const char *text, const char *otherwise) {
     return text && *text ? text : otherwise;
 }
 
-/* The newest of what happened to a config; NULL: nothing, or nobody can tell. */
+/* The newest event of a config; NULL: none, or unknown. */
 static const json_t *last_event(const struct waiting *waiting) {
     struct manage_talk *talk = waiting->talk;
     const struct remote_documents place = manage_place(talk, waiting->kind);
@@ -182,7 +182,7 @@ static const json_t *last_event(const struct waiting *waiting) {
     return json_array_get(events, json_array_size(events) - 1);
 }
 
-/* What is known of why it did not come. */
+/* Prints the known reasons of a timeout. */
 static int tell_missed(struct waiting *waiting) {
     struct manage_talk *talk = waiting->talk;
     const json_t *status = json_object_get(waiting->last, "status");
@@ -244,8 +244,7 @@ static int wait_body(struct manage_talk *talk) {
         return -1;
     if (!talk->words[1] || waiting.kind == &manage_pools)
         return error_set(&talk->err, ERROR_BAD_REQUEST,
-                         talk->words[1] ? "pools cannot be waited for"
-                                        : "it is not said for which one: its name");
+                         talk->words[1] ? "pools cannot be waited for" : "no name given");
     if (!talk->timeout_s)
         talk->timeout_s = TIMEOUT_S;
     result = wait_for(&waiting);

@@ -53,7 +53,7 @@ static int check_topics(const struct config *config, struct error *err) {
     return 0;
 }
 
-/* Where notifications go; NULL when it is where everything goes. */
+/* Engine for notifications; NULL when it is the one for all messages. */
 static int notifications_new(const struct config *config, const char *main_url, struct rpc **ret,
                              struct error *err) {
     const char *driver = config_text(config, NOTIFICATIONS, "driver");

@@ -1,6 +1,6 @@
 /*
- * The rpc engines that the configuration asks for: in this process or through a broker, and for
- * notifications another when they go elsewhere.
+ * The configured rpc engines: in this process or through a broker, and possibly another one for
+ * notifications.
  */
 #pragma once
 
@@ -8,12 +8,12 @@
 #include "rpc/rpc.h"
 
 struct messaging {
-    struct rpc *rpc;    /* all of it */
-    struct rpc *broker; /* the part of it that takes messages from a broker, or NULL */
+    struct rpc *rpc;    /* all messages */
+    struct rpc *broker; /* the part that receives messages from a broker, or NULL */
 };
 
-/* The broker is not asked yet, so one that is away does not hinder the start. */
+/* Does not connect to the broker, so an unreachable one does not prevent the start. */
 int messaging_new(const struct config *config, struct messaging *ret, struct error *err);
-/* Messages come in from here on. */
+/* Starts receiving messages. */
 void messaging_start(const struct messaging *messaging);
 void messaging_stop(const struct messaging *messaging);

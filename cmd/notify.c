@@ -16,16 +16,16 @@
 #include <unistd.h>
 
 struct notify {
-    int fd; /* -1: nobody listens */
+    int fd; /* -1: no receiver */
     struct sockaddr_un address;
     socklen_t address_size;
-    int64_t watchdog_us; /* 0: none is wanted */
+    int64_t watchdog_us; /* 0: disabled */
     bool (*alive)(void *arg);
     void *arg;
 
     bool watching;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t changed;
     bool stopping, closing;
 };
@@ -35,7 +35,7 @@ static void send_text(const struct notify *notify, const char *text) {
         return;
     if (sendto(notify->fd, text, strlen(text), MSG_NOSIGNAL,
                (const struct sockaddr *)&notify->address, notify->address_size) < 0)
-        log_warning(NULL, "the notification socket does not take it", "reason", strerror(errno),
+        log_warning(NULL, "cannot send to the notification socket", "reason", strerror(errno),
                     NULL);
 }
 
@@ -50,7 +50,7 @@ static int read_address(struct notify *notify, const char *name, struct error *e
     memcpy(address->sun_path, name, length);
     if (*name == '@')
         address->sun_path[0] = '\0';
-    /* The end of a path is a zero byte; an abstract name ends with its length. */
+    /* A path ends with a zero byte; an abstract name by its length. */
     notify->address_size =
         (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + (*name == '/'));
     notify->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -69,7 +69,7 @@ static int read_number(const char *name, int64_t *ret, struct error *err) {
     errno = 0;
     *ret = strtoll(text, &end, 10);
     if (errno || end == text || *end || *ret <= 0)
-        return error_set(err, ERROR_BAD_REQUEST, "%s: \"%s\" is no positive number", name, text);
+        return error_set(err, ERROR_BAD_REQUEST, "%s: \"%s\" is not a positive number", name, text);
     return 0;
 }
 
@@ -106,7 +106,7 @@ int notify_open(struct notify **ret, struct error *err) {
     return 0;
 }
 
-/* Called with the lock held: sleeps half the time that the watchdog grants. */
+/* Called with the lock held: sleeps for half the timeout of the watchdog. */
 static void watch_sleep(struct notify *notify) {
     int64_t until_us = clock_monotonic_us() + notify->watchdog_us / 2;
 
@@ -143,7 +143,7 @@ void notify_ready(struct notify *notify, const char *status, bool (*alive)(void 
         return;
     notify->watching = pthread_create(&notify->thread, NULL, watch, notify) == 0;
     if (!notify->watching)
-        log_error(NULL, "the watchdog's thread cannot be started", NULL);
+        log_error(NULL, "cannot start the watchdog thread", NULL);
 }
 
 void notify_stopping(struct notify *notify) {

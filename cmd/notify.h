@@ -1,11 +1,11 @@
 /*
- * What a service tells the program that started it: systemd's notification protocol (sd_notify(3)),
- * datagrams to the socket that NOTIFY_SOCKET names (a path, or '@' and a name in the abstract name
- * space).  Without that variable nothing is sent.
+ * Status of the service for its supervisor: systemd's notification protocol (sd_notify(3)),
+ * datagrams to the socket in NOTIFY_SOCKET (a path, or '@' and a name in the abstract name space).
+ * Without that variable nothing is sent.
  *
- * The watchdog has a thread of its own.  It asks `alive` before each sign of life, and the question
- * goes through the parts that must work: when one of them hangs, so does the thread, and the
- * starter ends the process.
+ * The watchdog has its own thread.  It calls `alive` before each notification, which calls the
+ * parts that must work: if one of them hangs, so does the thread, and the supervisor kills the
+ * process.
  */
 #pragma once
 
@@ -15,11 +15,11 @@
 
 struct notify;
 
-/* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID and removes them, so that programs we start
- * do not speak in our name. -1: they make no sense. */
+/* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID and removes them, so that child processes do
+ * not notify in place of this one.  -1: malformed. */
 int notify_open(struct notify **ret, struct error *err);
-/* READY=1 with a STATUS; begins the watchdog when one is wanted. */
+/* READY=1 with a STATUS; starts the watchdog if requested. */
 void notify_ready(struct notify *notify, const char *status, bool (*alive)(void *arg), void *arg);
-/* STOPPING=1; the watchdog goes on as a mere sign of life until notify_close(). */
+/* STOPPING=1; watchdog notifications continue without a check until notify_close(). */
 void notify_stopping(struct notify *notify);
 void notify_close(struct notify *notify); /* NULL is fine */

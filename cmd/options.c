@@ -36,7 +36,7 @@ static const struct option service_options[] = {
     { .section = "DEFAULT", .key = "osapi_volume_listen_port", .type = OPTION_INT, .fallback = "8776", .max = 65535,
       .help = "Port of the HTTP API; 0 takes any free one." },
     { .section = "DEFAULT", .key = "unix_socket_mode", .type = OPTION_TEXT, .fallback = "0660",
-      .help = "Mode of the file of a Unix socket that is listened on, octal. Who may write to it may connect." },
+      .help = "Mode of the file of a listening Unix socket, octal. Users with write permission may connect." },
     { .section = "DEFAULT", .key = "unix_socket_group", .type = OPTION_TEXT,
       .help = "Group of that file, by name or number. Unset: the service's own." },
     { .section = "DEFAULT", .key = "osapi_volume_threads", .type = OPTION_INT, .fallback = "0", .max = 256,
@@ -66,10 +66,10 @@ static const struct option service_options[] = {
     { .section = "DEFAULT", .key = "public_endpoint", .type = OPTION_TEXT,
       .help = "URL before /v3 in links and version documents. Unset: as the client called it." },
     { .section = "DEFAULT", .key = "allow_insecure_listen", .type = OPTION_BOOL, .fallback = "false",
-      .help = "Without identity everybody who reaches the API is its administrator, so an address other than "
+      .help = "Without identity every client of the API is an administrator, so an address other than "
               "loopback is refused unless this is true." },
     { .section = "DEFAULT", .key = "log_level", .type = OPTION_WORD, .fallback = "info", .words = log_levels,
-      .help = "Least weight of what is logged to standard error." },
+      .help = "Lowest level of lines logged to standard error." },
     { .section = "DEFAULT", .key = "log_format", .type = OPTION_WORD, .fallback = "text", .words = log_formats,
       .help = "Form of a log line." },
     { .section = "ssl", .key = "cert_file", .type = OPTION_TEXT,
@@ -95,7 +95,7 @@ static const struct option service_options[] = {
 };
 /* clang-format on */
 
-/* The drivers' tables stand behind the modules'. */
+/* The drivers' tables follow those of the modules. */
 #define TABLES_MOST 32
 
 static const struct option *tables[TABLES_MOST + 1] = {

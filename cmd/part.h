@@ -1,7 +1,7 @@
 /*
- * The parts of a running service, as their files fill them in; a part that is not there is NULL.
- * Starting one may fail half way, and stopping one that never started does nothing.  Nothing here
- * decides anything: it wires.
+ * The parts of a running service, filled in by their files; an absent part is NULL. Starting one
+ * may fail half way, and stopping one that never started does nothing.  This layer only connects
+ * the parts.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct parts {
     struct arena *arena;
     struct settings settings;
     int lock;
-    char place[UUID_SIZE]; /* what the lock file holds */
+    char place[UUID_SIZE]; /* content of the lock file */
 
     struct db *db;
     struct messaging messaging;
@@ -33,13 +33,13 @@ struct parts {
     const char *names[6]; /* of origin */
     char machine[256];
     struct http_origin origin;
-    struct authtoken *authtoken; /* NULL: callers are who they say they are */
-    struct servers *servers;     /* who is asked about them; NULL: nobody is */
+    struct authtoken *authtoken; /* NULL: callers are not authenticated */
+    struct servers *servers;     /* Nova, for the use of volumes; NULL: not configured */
     struct identity *keystone;   /* of the API when there is an authtoken */
     struct api *api;
     struct controller *controller; /* beside the API */
     struct http_server *http;
-    const char *volume_url; /* atomic: root of the API while it listens; else NULL */
+    const char *volume_url; /* atomic: root of the API while it listens; otherwise NULL */
     struct own_user *agent_user;
     struct hypervisor *hypervisor;
     struct agent *agent;
@@ -59,25 +59,27 @@ bool part_knows_callers(const struct parts *parts);
 int part_store_start(struct parts *parts, struct error *err);
 void part_store_stop(struct parts *parts);
 
-/* Of the state directory: one manager works in it. */
+/* Of the state directory: it has one manager at a time. */
 int part_lock_take(struct parts *parts, struct error *err);
 void part_lock_release(struct parts *parts);
 
-/* What asks Keystone who calls; without it every caller is believed. */
+/* Authentication by Keystone; without it every caller is trusted. */
 int part_gate_start(struct parts *parts, struct error *err);
-void part_gate_set_deadline(struct parts *parts); /* who waits for it waits no longer */
-void part_gate_close(struct parts *parts);        /* its threads answer for API and agent */
+void part_gate_set_deadline(struct parts *parts); /* limits pending validations at shutdown */
+void part_gate_close(struct parts *parts);        /* its threads respond to requests of API and
+                                                   * agent */
 void part_gate_stop(struct parts *parts);
 
 int part_api_start(struct parts *parts, struct error *err);
 void part_api_stop(struct parts *parts);
 
-/* What makes declared volumes true. */
+/* The reconciliation of declared volumes. */
 int part_controller_start(struct parts *parts, struct error *err);
 void part_controller_stop(struct parts *parts);
 
 int part_messages_start(struct parts *parts, struct error *err);
-int part_messages_flow(struct parts *parts, struct error *err); /* from here on they come in */
+int part_messages_flow(struct parts *parts, struct error *err); /* from here on messages are
+                                                                 * received */
 void part_messages_stop(struct parts *parts);
 
 int part_manager_start(struct parts *parts, struct error *err);
@@ -85,29 +87,29 @@ int part_manager_look(struct parts *parts, struct error *err);
 void part_manager_drain(struct parts *parts);
 void part_manager_stop(struct parts *parts);
 
-/* From the first of these signals on, which are blocked: tells what the end waits for, and leaves
- * it at the second one. */
+/* Waits for these signals, which are blocked: from the first one on logs what delays the shutdown,
+ * and ends the process at the second one. */
 void part_end_watch(struct parts *parts, const sigset_t *ends);
-/* Nothing is waited for any more that it could tell of; a signal ends the process by itself. */
+/* The rest of the shutdown is not logged; a signal ends the process. */
 void part_end_forget(struct parts *parts);
 
-/* Who we are to clients, and whether they may be let in. */
+/* The public addresses of the service, and whether it may be exposed. */
 int part_listener_check(struct parts *parts, struct error *err);
 int part_listener_start(struct parts *parts, struct error *err);
 void part_listener_stop(struct parts *parts);
-/* The URL of a path behind it, in the arena. */
+/* The URL of a path of the listener, in the arena. */
 const char *part_listener_url(const struct parts *parts, const char *path);
-/* Where a client of the volume API finds it: what `section` has as volume_endpoint, the API of this
- * process, what the catalog says to `user` (NULL), or the usual place. */
+/* Root of the volume API for a client: volume_endpoint of `section`, the API of this process, the
+ * catalog's for `user` (NULL), or the default. */
 const char *part_volume_url(const struct parts *parts, const char *section,
                             const struct own_user *user);
 
-/* Under which the managers reach the agent. */
+/* The agent's URL for managers. */
 const char *part_agent_url(const struct parts *parts);
 int part_agent_start(struct parts *parts, struct error *err);
 void part_agent_stop(struct parts *parts);
 
-/* Where it answers; NULL: nobody said. */
+/* Its address; NULL: not configured. */
 const char *part_csi_endpoint(const struct config *config);
 int part_csi_start(struct parts *parts, struct error *err);
 void part_csi_stop(struct parts *parts);

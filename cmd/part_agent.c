@@ -14,8 +14,8 @@
 #define HYPERVISOR_TIMEOUT_MS 5000
 
 #ifdef HAVE_LIBVIRT
-/* The built-in agent is known before messages move: an extend that a crash cut off must find it
- * where it is now, not where it was before. */
+/* The built-in agent is registered before messages are received: an extend interrupted by a crash
+ * must find its new address, not the previous one. */
 struct registration {
     const char *host, *endpoint;
 };

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- gate ---- */
+/* ---- authentication ---- */
 
 bool part_knows_callers(const struct parts *parts) {
     return strcmp(part_text(parts, "auth_strategy"), "keystone") == 0;
@@ -21,8 +21,8 @@ static unsigned quarter_of_clients(const struct parts *parts) {
     return (unsigned)config_int(parts->config, "DEFAULT", "osapi_volume_connections") / 4;
 }
 
-/* Half of the clients, and no more, may wait for Keystone to say who they are: a quarter with
- * tokens of their own, a quarter with the same as another. */
+/* At most half of the clients may wait for a validation by Keystone: a quarter with tokens of their
+ * own, a quarter sharing one. */
 int part_gate_start(struct parts *parts, struct error *err) {
     if (!part_knows_callers(parts))
         return 0;
@@ -45,8 +45,8 @@ void part_gate_stop(struct parts *parts) {
 
 /* ---- API ---- */
 
-/* A relative path of a policy file stands beside the configuration file, never in the directory
- * where somebody happened to start the program. */
+/* A relative path of a policy file is resolved beside the configuration file, never in the current
+ * directory. */
 static const char *policy_path(const struct parts *parts, const char *key) {
     const char *path = config_text(parts->config, "oslo_policy", key);
     const char *file = config_file(parts->config);
@@ -76,8 +76,8 @@ static void operation_ended_elsewhere(void *arg) {
     api_operations_ended(arg);
 }
 
-/* One more than there are processors: a project may have all but one of them.  At most half of the
- * sessions of a PostgreSQL server, which small reads need, too. */
+/* One more than processors: a project may use all but one.  At most half of the sessions of a
+ * PostgreSQL server, which small reads need, too. */
 static unsigned readers(const struct parts *parts) {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned sessions = (unsigned)config_int(parts->config, "database", "max_pool_size");

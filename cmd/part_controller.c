@@ -3,7 +3,7 @@
 #include "db/db.h"
 #include "declared/controller.h"
 
-/* Here, and on PostgreSQL in any other process, too. */
+/* Of this process, and on PostgreSQL of any other process. */
 static void documents_changed(void *arg) {
     const struct parts *parts = arg;
 

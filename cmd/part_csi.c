@@ -23,7 +23,7 @@ int part_csi_start(struct parts *parts, struct error *err) {
 
     if (!settings.endpoint)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "it is not said where the driver answers: --endpoint unix:///PATH, "
+                         "no address of the driver given: --endpoint unix:///PATH, "
                          "[csi] endpoint, or CSI_ENDPOINT");
     if (own_user_new(parts->config, "service_user", &parts->csi_user, err) < 0)
         return -1;

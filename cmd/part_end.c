@@ -1,7 +1,7 @@
 /*
- * What the end of the process waits for: operations that its workers have.  They are told in the
- * log soon after the first signal and then every ten seconds; at a second signal they are left to
- * the next start or to another manager, which loses nothing.
+ * Reports what delays the shutdown: operations in progress.  They are logged soon after the first
+ * signal and then every ten seconds; at a second signal they are left to the next start or to
+ * another manager, without loss.
  */
 #include "cmd/part.h"
 #include "common/arena.h"
@@ -41,7 +41,7 @@ static unsigned tell(struct end_watch *watch) {
 
     if (count == 0)
         return 0;
-    log_info(NULL, "ending: operations are waited for, a second signal leaves them", "count",
+    log_info(NULL, "stopping: waiting for operations, a second signal skips the wait", "count",
              LOG_INT(count), "at_most_s",
              LOG_INT(config_int(parts->config, "DEFAULT", "graceful_shutdown_timeout")), NULL);
     for (unsigned i = 0; i < count && i < TOLD_MOST; i++)
@@ -52,8 +52,8 @@ static unsigned tell(struct end_watch *watch) {
 static void leave(struct end_watch *watch) {
     unsigned count = tell(watch);
 
-    log_warning(NULL, "second signal: work in progress is left to others", "count", LOG_INT(count),
-                NULL);
+    log_warning(NULL, "second signal: operations in progress are left to other managers", "count",
+                LOG_INT(count), NULL);
     _exit(EXIT_SUCCESS);
 }
 
@@ -84,7 +84,7 @@ void part_end_watch(struct parts *parts, const sigset_t *ends) {
     if (watch->signals >= 0 && watch->stop >= 0 &&
         thread_start(&watch->thread, "end", watch_end, watch) == 0)
         return;
-    log_error(NULL, "what the end waits for cannot be told", NULL);
+    log_error(NULL, "cannot report what delays the shutdown", NULL);
     watch->parts = NULL;
     pthread_sigmask(SIG_UNBLOCK, ends, NULL);
 }

@@ -18,7 +18,7 @@ static const char *listen_address(const struct parts *parts) {
     return config_text(parts->config, parts->listener->section, parts->listener->address);
 }
 
-/* By which names clients know us; with identity nobody looks at them. */
+/* Host names of the service for clients; not checked with identity. */
 static void find_names(struct parts *parts) {
     const char *address = listen_address(parts);
     const char *texts[] = {
@@ -40,7 +40,8 @@ static void find_names(struct parts *parts) {
     };
 }
 
-/* The agent behind a Unix socket: the managers must be here, too, or reach it in another way. */
+/* The agent behind a Unix socket: the managers must be in this process, or reach it in another
+ * way. */
 static int find_agent(struct parts *parts, struct error *err) {
     const char *endpoint = config_text(parts->config, "compute_agent", "endpoint");
 
@@ -66,7 +67,7 @@ int part_listener_check(struct parts *parts, struct error *err) {
         return 0;
     return error_set(
         err, ERROR_BAD_REQUEST,
-        "listening on %s: without identity everybody who reaches it would be "
+        "listening on %s: without identity every client would be an "
         "administrator; listen on a loopback address or set allow_insecure_listen = true",
         address);
 }

@@ -35,7 +35,7 @@ static void tell_volume_url(struct parts *parts) {
     }
 }
 
-/* Backends that are behind the API of this process have something to tell from now on. */
+/* Backends that use the API of this process can report from now on. */
 int part_manager_look(struct parts *parts, struct error *err) {
     return manager_report(parts->manager, err);
 }
@@ -69,7 +69,7 @@ int part_manager_start(struct parts *parts, struct error *err) {
 void part_manager_drain(struct parts *parts) {
     if (parts->manager)
         manager_drain(parts->manager);
-    /* Now that nobody's failure counts: who waits for the API waits no longer. */
+    /* failures do not count any more: waits for the API end */
     __atomic_store_n(&parts->volume_url, NULL, __ATOMIC_RELEASE);
 }
 

@@ -28,7 +28,7 @@ int part_storage_start(struct parts *parts, struct error *err) {
     return storage_agent_start(&settings, &parts->storage, err);
 }
 
-/* One that hangs goes on using its user until the process ends. */
+/* A hanging one uses its user until the process ends. */
 void part_storage_stop(struct parts *parts) {
     if (storage_agent_stop(parts->storage))
         own_user_free(parts->storage_user);

@@ -30,8 +30,8 @@ void part_store_stop(struct parts *parts) {
 
 /* ---- lock ---- */
 
-/* The name of this state directory among all of the same database: made once, kept in the lock
- * file, so that nobody but the one who holds the lock ever uses it. */
+/* The id of this state directory among all of the database: created once and stored in the lock
+ * file, so that only the holder of the lock uses it. */
 static int read_place(struct parts *parts, const char *path, struct error *err) {
     ssize_t size = pread(parts->lock, parts->place, UUID_SIZE - 1, 0);
 
@@ -45,7 +45,7 @@ static int read_place(struct parts *parts, const char *path, struct error *err) 
     return 0;
 }
 
-/* Who holds the lock knows that former holders are dead, and frees their leases. */
+/* The holder of the lock knows that former holders are dead, and ends their leases. */
 int part_lock_take(struct parts *parts, struct error *err) {
     const char *path = arena_format(parts->arena, "%s/lock", part_text(parts, "state_path"));
 

@@ -37,7 +37,7 @@ static char *node_path(const struct config *config) {
     return path;
 }
 
-/* What was kept; false: nothing that can be a name. */
+/* The stored name; false: not a valid name. */
 static bool node_read(const struct config *config, char ret[NODE_MOST]) {
     autofree char *path = node_path(config);
     autoclose int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -52,7 +52,7 @@ static bool node_read(const struct config *config, char ret[NODE_MOST]) {
     return true;
 }
 
-/* Another database is shared with others: there a copied state directory must not bring a name. */
+/* Another database is shared: there a copied state directory must not provide a name. */
 static bool node_is_kept(const struct config *config) {
     return !config_text(config, "DEFAULT", "host") &&
            !config_text(config, "database", "connection");
@@ -70,7 +70,7 @@ const char *parts_node(const struct config *config) {
     return kept;
 }
 
-/* Root may rename what a service of another user keeps, which has to read it. */
+/* Root may rename the node of a service that runs as another user and must read the file. */
 static int keep_owner(int fd, const char *path) {
     struct stat before;
 
@@ -108,8 +108,8 @@ static int nodes_body(struct db_tx *tx, void *arg, struct error *err) {
     return more;
 }
 
-/* The file is missing where the program before this one kept none: the one node that the database
- * knows, if it knows one, goes on, whatever the machine is called now. */
+/* Without the file (the previous program had none) the only node in the database, if there is one,
+ * keeps its name, regardless of the machine's current name. */
 static void node_adopt(const struct config *config) {
     struct nodes nodes = { .count = 0 };
     struct error err = { .kind = ERROR_NONE };
@@ -135,9 +135,9 @@ void parts_keep_node(const struct config *config) {
                  "file", path, NULL);
     if (node_read(config, before) && strcmp(before, node) == 0)
         return;
-    /* On a full disk, say, the service goes on as it is. */
+    /* on a full disk, for example, the service continues without it */
     if (!node_write(path, node))
-        log_warning(NULL, "name of the host cannot be kept", "file", path, "reason",
+        log_warning(NULL, "cannot store the name of the host", "file", path, "reason",
                     strerror(errno), NULL);
 }
 
@@ -155,8 +155,8 @@ int parts_rename_node(const struct config *config, const char *old_node, const c
                              new_node);
 }
 
-/* Hypervisors run guests as users of their own, who have to get through to the images; nothing in
- * it can be listed or read by others. */
+/* Hypervisors run guests as other users, which must reach the images; the directory cannot be
+ * listed or read by others. */
 int parts_make_directories(const char *path, struct error *err) {
     autofree char *part = heap_text(path);
 
@@ -180,11 +180,11 @@ int parts_make_state_directory(const struct config *config, struct error *err) {
     struct stat info;
 
     if (*path != '/')
-        return error_set(err, ERROR_BAD_REQUEST, "state_path: %s is no absolute path", path);
+        return error_set(err, ERROR_BAD_REQUEST, "state_path: %s is not an absolute path", path);
     if (parts_make_directories(path, err) < 0)
         return error_context(err, "state_path");
     if (stat(path, &info) < 0 || !S_ISDIR(info.st_mode))
-        return error_set(err, ERROR_BAD_REQUEST, "state_path: %s is no directory", path);
+        return error_set(err, ERROR_BAD_REQUEST, "state_path: %s is not a directory", path);
     if (access(path, W_OK) < 0)
         return error_errno(err, ERROR_BAD_REQUEST, "state_path: %s cannot be written", path);
     return 0;

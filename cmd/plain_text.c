@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-/* `to` NULL: nowhere. */
+/* `to` NULL: counts only. */
 static int put(FILE *to, const char *text) {
     int places = 0;
 
@@ -12,7 +12,7 @@ static int put(FILE *to, const char *text) {
 
         if (to)
             putc(first < ' ' || first == 0x7F || longer ? '?' : first, to);
-        places += (first & 0xC0) != 0x80; /* not what goes on with a character */
+        places += (first & 0xC0) != 0x80; /* not for continuation bytes */
         text += longer;
     }
     return places;

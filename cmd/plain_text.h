@@ -1,11 +1,11 @@
 /*
- * What others have written, shown to people: a name, a reason, an answer of somebody's.
+ * Safe display of foreign text: names, reasons, responses.
  */
 #pragma once
 
 #include <stdio.h>
 
-/* What controls a terminal becomes '?'. How many places it takes there. */
+/* Control characters become '?'. Returns its width. */
 int plain_text_put(FILE *to, const char *text);
-/* So many it would take. */
+/* Its width. */
 int plain_text_width(const char *text);

@@ -44,7 +44,7 @@ static bool asks_help(const char *word) {
            strcmp(word, "--help-all") == 0;
 }
 
-/* The words that are no options say of what. */
+/* The words select the topic. */
 static int help(const struct command *command, int count, const char *const *arguments) {
     autoarena struct arena *arena = arena_new();
     const char *word = "";

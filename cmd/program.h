@@ -1,5 +1,5 @@
 /*
- * scoria: finds the subcommand, reads options and configuration, hands over.
+ * scoria: finds the subcommand, reads options and configuration, runs it.
  */
 #pragma once
 

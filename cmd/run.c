@@ -1,6 +1,6 @@
 /*
- * A running service: starts the parts of its role in the order in which they need each other, and
- * ends them the other way round.
+ * A running service: starts the parts of its role in the order of their dependencies, and stops
+ * them in reverse.
  */
 #include "cmd/notify.h"
 #include "cmd/part.h"
@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The end of a start that failed, for what it began. */
+/* Limit of the shutdown after a failed start. */
 #define FAILED_START_S 5
 
 /* ---- parts ---- */
@@ -33,7 +33,8 @@ static const struct {
     int (*start)(struct parts *parts, struct error *err);
 } starts[] = {
     { PARTS_LISTENING, part_listener_check },
-    /* Before the database: a second manager of this place must not migrate that of the first. */
+    /* before the database: a second manager with this state directory must not migrate that of the
+     * first */
     { PART_MANAGER, part_lock_take },
     { PARTS_STORING, part_store_start },
     { PARTS_LISTENING, part_gate_start },
@@ -44,8 +45,8 @@ static const struct {
     { PART_MANAGER, part_manager_look },
     { PART_API, part_controller_start },
     { PART_AGENT, part_agent_start },
-    /* Messages last: an extend that a crash cut off sends its event at once, and the agent must be
-     * there to take it. */
+    /* messages last: an interrupted extend sends its event at once, and the agent must be ready for
+     * it */
     { PARTS_STORING, part_messages_flow },
     { PART_CSI, part_csi_start },
     { PART_KUBERNETES, part_kubernetes_start },
@@ -84,7 +85,7 @@ const char *part_text(const struct parts *parts, const char *key) {
     return config_text(parts->config, "DEFAULT", key);
 }
 
-/* ---- limits of the end ---- */
+/* ---- limits of the shutdown ---- */
 
 static void wait_detached(intptr_t limit_s) {
     struct timespec until = { .tv_sec = limit_s };
@@ -94,18 +95,18 @@ static void wait_detached(intptr_t limit_s) {
         ;
 }
 
-/* A job that does not end in time ends with the process; its lease runs out and another manager, or
- * the next start, takes it up. */
+/* A job that does not end in time ends with the process; its lease expires and another manager, or
+ * the next start, takes over. */
 static void *stop_at_last(void *arg) {
     intptr_t limit_s = (intptr_t)arg; /* no pointer: nothing may outlive the rest of the process */
 
     wait_detached(limit_s);
-    log_warning(NULL, "work in progress is left to others", "graceful_shutdown_timeout",
-                LOG_INT(limit_s), NULL);
+    log_warning(NULL, "shutdown timeout: operations in progress are left to other managers",
+                "graceful_shutdown_timeout", LOG_INT(limit_s), NULL);
     _exit(EXIT_SUCCESS);
 }
 
-/* A backend that does not answer is no reason to stay. */
+/* An unresponsive backend must not delay the exit. */
 static void *fail_at_last(void *arg) {
     wait_detached((intptr_t)arg);
     _exit(EXIT_FAILURE);
@@ -115,18 +116,18 @@ static void limit_end(int64_t limit_s, void *(*end)(void *limit)) {
     pthread_t thread;
 
     if (limit_s > 0 && pthread_create(&thread, NULL, end, (void *)(intptr_t)limit_s) != 0)
-        log_error(NULL, "the end of this process has no limit", NULL);
+        log_error(NULL, "cannot arm the shutdown timeout", NULL);
 }
 
 static void drain(struct parts *parts, struct notify *notify) {
     limit_end(config_int(parts->config, "DEFAULT", "graceful_shutdown_timeout"), stop_at_last);
     notify_stopping(notify);
-    /* Requests that are being answered may still wait for a connection: with an API, after it. */
+    /* pending requests may still wait for a connection: with an API, after it */
     if (!parts->api)
         part_manager_drain(parts);
 }
 
-/* ---- the whole ---- */
+/* ---- the process ---- */
 
 static void open_log(const struct config *config) {
     bool json = strcmp(config_text(config, "DEFAULT", "log_format"), "json") == 0;
@@ -143,7 +144,7 @@ static int look(struct db_tx *tx, void *arg, struct error *err) {
     return db_query_int(tx, &one, err, "SELECT 1");
 }
 
-/* A database that refuses is alive; one that never answers holds us here. */
+/* A database that refuses is alive; one that hangs blocks this thread. */
 static bool is_alive(void *arg) {
     const struct parts *parts = arg;
     struct error err;
@@ -166,7 +167,7 @@ static void announce(struct parts *parts, struct notify *notify) {
     notify_ready(notify, ready, is_alive, parts);
 }
 
-/* What systemd gives by default is meant for programs that use select(); ours poll. */
+/* systemd's default limit is for programs that use select(); this one polls. */
 static void raise_descriptor_limit(void) {
     struct rlimit limit;
 
@@ -176,10 +177,10 @@ static void raise_descriptor_limit(void) {
     }
 }
 
-/* The process as a service has it, before any thread: all of them inherit the signals. */
+/* Process-wide settings, before any thread: all of them inherit the signal mask. */
 static void prepare_process(sigset_t *ends) {
-    /* A page of 1000 volumes gives its memory back; one of 100, which clients ask for again and
-     * again, finds its memory where the one before left it. */
+    /* A page of 1000 volumes returns its memory to the system; one of 100, which clients request
+     * repeatedly, reuses the memory of the previous one. */
     mallopt(M_MMAP_THRESHOLD, 1024 * 1024);
     mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
     signal(SIGPIPE, SIG_IGN);
@@ -197,7 +198,7 @@ static void load_settings(struct parts *parts) {
     settings_load(parts->config, &clock_system, settings);
     settings->node = parts_node(parts->config);
     settings->asks_service = strcmp(config_text(parts->config, "compute", "service"), "nova") == 0;
-    /* A compute service comes with a token of its own; agents do not detach. */
+    /* A compute service has its own service token; agents do not detach. */
     settings->only_services_detach = part_knows_callers(parts) && settings->asks_service;
     settings->one_process = (parts->there & PARTS_STORING) == PARTS_STORING;
 }
@@ -206,9 +207,9 @@ static void serve(struct parts *parts, struct notify *notify, const sigset_t *en
     int sig;
 
     announce(parts, notify);
-    malloc_trim(0); /* what a new schema's indexes took stays with nobody */
+    malloc_trim(0); /* memory of a migration's indexes */
     sigwait(ends, &sig);
-    log_info(NULL, "ending", "signal", sig == SIGTERM ? "TERM" : "INT", NULL);
+    log_info(NULL, "stopping", "signal", sig == SIGTERM ? "TERM" : "INT", NULL);
     part_end_watch(parts, ends);
     drain(parts, notify);
 }

@@ -14,7 +14,7 @@ void table_begin(struct table *table, struct arena *arena, const char *const *na
     assert(table->columns <= TABLE_COLUMNS);
 }
 
-/* A power of two of rows, so that they are copied now and then. */
+/* A power of two of rows, so that copies are rare. */
 static void make_room(struct table *table) {
     size_t size = table->columns * sizeof *table->cells;
     const char **cells;

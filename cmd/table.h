@@ -1,5 +1,5 @@
 /*
- * A table for people: each column is as wide as its widest cell, and two blanks stand between two.
+ * A text table: each column is as wide as its widest cell, separated by two blanks.
  */
 #pragma once
 
@@ -10,7 +10,7 @@ enum { TABLE_COLUMNS = 12 };
 struct table {
     struct arena *arena;
     const char *const *names; /* ended with NULL */
-    unsigned numbers;         /* bits of the columns that stand at the right */
+    unsigned numbers;         /* bits of the right-aligned columns */
     unsigned columns, rows;
     const char **cells; /* of all rows */
 };
@@ -18,6 +18,6 @@ struct table {
 /* `names` lives as long as the table. */
 void table_begin(struct table *table, struct arena *arena, const char *const *names,
                  unsigned numbers);
-/* As many cells as columns; NULL and "" are shown as "-".  They live as long as the table. */
+/* As many cells as columns; NULL and "" are shown as "-". They live as long as the table. */
 void table_add(struct table *table, const char *const *cells);
 void table_print(const struct table *table);

@@ -13,13 +13,13 @@ void usage_print(FILE *out) {
             "              [--KEY=VALUE | --SECTION.KEY=VALUE]...\n\n");
     for (const struct command *command = commands; command->name; command++)
         fprintf(out, "  %-8s %s\n", command->name, command->help);
-    fprintf(out, "\nscoria COMMAND --help, or scoria help COMMAND, tells more of one, with its "
+    fprintf(out, "\nscoria COMMAND --help, or scoria help COMMAND, shows the help of one, with its "
                  "options.\nscoria --version prints the version.\n");
 }
 
 /* ---- one command ---- */
 
-enum { OPTION_COLUMNS = 20 }; /* of the name and its value; the help begins behind them */
+enum { OPTION_COLUMNS = 20 }; /* of the name and its value; the help starts after them */
 
 static void print_option(const struct line_option *option, FILE *out) {
     autoarena struct arena *arena = arena_new();
@@ -45,7 +45,7 @@ static bool begins_with(const char *name, const char *word) {
     return strncmp(name, word, length) == 0 && (name[length] == '\0' || name[length] == ' ');
 }
 
-/* Behind one of its words that begin so; NULL: behind any. */
+/* After one of its subcommands with this prefix; NULL: after any. */
 static bool is_shown(const struct line_option *option, const struct command *command,
                      const char *words) {
     bool shown = line_option_is_of(option, command, NULL);
@@ -62,7 +62,7 @@ static void print_options(const struct command *command, const char *words, FILE
             print_option(option, out);
 }
 
-/* As docs/operations.md says it. */
+/* The terms of docs/operations.md. */
 static const char *const effects[] = {
     [WORD_PRINTS] = "prints",
     [WORD_READS_DATABASE] = "reads database",
@@ -111,17 +111,17 @@ int usage_print_word(const struct command *command, const char *word, bool all, 
     return found ? 0 : -1;
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors ---- */
 
 int usage_no_command(const char *name) {
     struct nearest nearest = nearest_to(name);
 
     for (const struct command *command = commands; command->name; command++)
         nearest_try(&nearest, command->name);
-    fprintf(stderr, "scoria: there is no command \"%s\"", name);
+    fprintf(stderr, "scoria: unknown command \"%s\"", name);
     if (nearest.word)
         fprintf(stderr, "; did you mean \"%s\"?", nearest.word);
-    fputs("\nscoria --help names them all.\n", stderr);
+    fputs("\nSee scoria --help.\n", stderr);
     return EXIT_USAGE;
 }
 
@@ -131,17 +131,17 @@ int usage_no_word(const struct command *command, const char *word) {
     for (const struct command_word *each = command->words; each && each->name; each++)
         nearest_try(&nearest, each->name);
     if (*word)
-        fprintf(stderr, "scoria %s: \"%s\" is not understood", command->name, word);
+        fprintf(stderr, "scoria %s: unexpected argument \"%s\"", command->name, word);
     else
-        fprintf(stderr, "scoria %s: it is not said what", command->name);
+        fprintf(stderr, "scoria %s: no subcommand given", command->name);
     if (nearest.word)
         fprintf(stderr, "; did you mean \"%s\"?", nearest.word);
-    fprintf(stderr, "\nscoria %s --help tells more.\n", command->name);
+    fprintf(stderr, "\nSee scoria %s --help.\n", command->name);
     return EXIT_USAGE;
 }
 
 int usage_no_format(const struct command *command, const char *format) {
-    fprintf(stderr, "scoria %s: --format: \"%s\" is no format; there are table and json\n",
+    fprintf(stderr, "scoria %s: --format: unknown format \"%s\" (expected table or json)\n",
             command->name, format);
     return EXIT_USAGE;
 }

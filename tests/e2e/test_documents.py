@@ -178,10 +178,10 @@ class Documents(ServiceCase):
                 ("line 2, column 4: aliases are not understood", "a: 1\nb: *a\n"),
                 ("there is no document", "---\n"),
                 ("metadata.name is missing", "kind: CStorVolumePolicy\nspec: {}\n"),
-                ('there is no kind "Pod"', "kind: Pod\nmetadata: {name: x}\n")):
+                ('no such kind "Pod"', "kind: Pod\nmetadata: {name: x}\n")):
             self.refused(reason, "apply", "-f", "-", text=text)
-        self.refused("it is not said of which file", "apply")
+        self.refused("no file given", "apply")
         self.refused("No such file", "apply", "-f", os.path.join(self.directory, "nothing"))
-        self.refused('there is no kind "pods"', "get", "pods")
-        self.refused("it is not said which one", "delete", "cvp")
+        self.refused('no such kind "pods"', "get", "pods")
+        self.refused("no name given", "delete", "cvp")
         self.assertEqual(json.loads(self.done("get", "cvp", "--format=json")), [])

@@ -142,7 +142,7 @@ class Hanging(Workplace):
         self.begin = time.monotonic()
         self.assertEqual(service.stop(), 0)  # SIGTERM, the second one
         self.assertLess(self.seconds(), SLACK_S)
-        self.assertIn("second signal: work in progress is left to others", self.log_of(service))
+        self.assertIn("second signal: operations in progress are left to other managers", self.log_of(service))
 
         service = self.start()
         self.api.wait_status(held, "available")

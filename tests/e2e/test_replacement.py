@@ -150,7 +150,7 @@ class Replacement(DeclaredCase):
         self.write_until(disk, lambda: self.replacement("stays"), "a replacement")
         self.assertEqual(self.drain("pool-c", "--stop").wait(60), 0)
         self.assertEqual(command.wait(60), 1)
-        self.assertIn("pool pool-c is not drained any more", command.stdout.read())
+        self.assertIn("pool pool-c is no longer draining", command.stdout.read())
         self.write_until(disk, lambda: not self.replacement("stays"), "its end")
         self.moved("stays", ("pool-a", "pool-b", "pool-c"))
         self.assertIn("ReplacementCancelled", self.reasons("stays"))

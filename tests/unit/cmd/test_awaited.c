@@ -12,10 +12,10 @@
     "\"False\"}]}}"
 
 static const struct {
-    const char *wish, *document;
+    const char *text_of, *document;
     bool met;
     const char *text;
-} wishes[] = {
+} conditions[] = {
     { "phase=Bound", DOCUMENT, true, "Bound" },
     { "phase=Pending", DOCUMENT, false, "Pending" },
     { "phase=Bound", "{}", false, "Bound" },
@@ -37,18 +37,19 @@ static const struct {
     { "delete", NULL, true, "gone" },
 };
 
-START_TEST(a_wish_is_met_by_what_it_names) {
+START_TEST(a_condition_matches_the_document_it_describes) {
     autoarena struct arena *arena = arena_new();
     struct awaited awaited;
     struct error err;
 
-    for (size_t i = 0; i < LENGTH(wishes); i++) {
-        const char *text = wishes[i].document;
+    for (size_t i = 0; i < LENGTH(conditions); i++) {
+        const char *text = conditions[i].document;
         json_t *document = text ? json_parse(arena, text, strlen(text), &err) : NULL;
 
-        ck_assert_int_eq(awaited_read(arena, wishes[i].wish, &awaited, &err), 0);
-        ck_assert_msg(awaited_is_met(&awaited, document) == wishes[i].met, "%s", wishes[i].wish);
-        ck_assert_str_eq(awaited_text(arena, &awaited), wishes[i].text);
+        ck_assert_int_eq(awaited_read(arena, conditions[i].text_of, &awaited, &err), 0);
+        ck_assert_msg(awaited_is_met(&awaited, document) == conditions[i].met, "%s",
+                      conditions[i].text_of);
+        ck_assert_str_eq(awaited_text(arena, &awaited), conditions[i].text);
     }
 }
 END_TEST
@@ -66,7 +67,7 @@ static const char *const nonsense[] = {
     "Phase=Bound",
 };
 
-START_TEST(what_is_no_wish_is_refused) {
+START_TEST(a_malformed_condition_is_refused) {
     autoarena struct arena *arena = arena_new();
     struct awaited awaited = { .what = "kept" };
     struct error err;
@@ -79,4 +80,5 @@ START_TEST(what_is_no_wish_is_refused) {
 }
 END_TEST
 
-CHECK_MAIN("awaited", a_wish_is_met_by_what_it_names, what_is_no_wish_is_refused)
+CHECK_MAIN("awaited", a_condition_matches_the_document_it_describes,
+           a_malformed_condition_is_refused)

@@ -69,9 +69,9 @@ START_TEST(an_option_that_is_none_names_the_nearest) {
     assert_told("serve --stat-dir /x", EXIT_FAILURE, "", "did you mean --state-dir?");
     assert_told("csi --end-point=unix:///x", EXIT_FAILURE, "", "did you mean --endpoint?");
     assert_told("api --completely-unknown", EXIT_FAILURE, "",
-                "--completely-unknown: unknown option; scoria api --help names them.");
+                "--completely-unknown: unknown option; see scoria api --help.");
     assert_told("manage check --format=xml", EXIT_USAGE, "",
-                "--format: \"xml\" is no format; there are table and json\n");
+                "--format: unknown format \"xml\" (expected table or json)\n");
 }
 END_TEST
 
@@ -91,17 +91,17 @@ START_TEST(a_tool_tells_its_words) {
     }
     assert_told("manage db --help", EXIT_SUCCESS, "manage db copy ", "");
     assert_told("manage db --help", EXIT_SUCCESS, "manage db sync ", "");
-    assert_told("manage d --help", EXIT_USAGE, "", "\"d\" is not understood");
+    assert_told("manage d --help", EXIT_USAGE, "", "unexpected argument \"d\"");
 }
 END_TEST
 
 START_TEST(what_is_wrong_names_the_nearest) {
-    assert_told("serv", EXIT_USAGE, "", "no command \"serv\"; did you mean \"serve\"?");
+    assert_told("serv", EXIT_USAGE, "", "unknown command \"serv\"; did you mean \"serve\"?");
     assert_told("help computte", EXIT_USAGE, "", "did you mean \"compute\"?");
-    assert_told("xyzzyxyzzy", EXIT_USAGE, "", "no command \"xyzzyxyzzy\"\n");
+    assert_told("xyzzyxyzzy", EXIT_USAGE, "", "unknown command \"xyzzyxyzzy\"\n");
     assert_told("manage db syncc", EXIT_USAGE, "", "did you mean \"db sync\"?");
-    assert_told("manage", EXIT_USAGE, "", "scoria manage: it is not said what");
-    assert_told("serve now", EXIT_USAGE, "", "scoria serve: \"now\" is not understood");
+    assert_told("manage", EXIT_USAGE, "", "scoria manage: no subcommand given");
+    assert_told("serve now", EXIT_USAGE, "", "scoria serve: unexpected argument \"now\"");
     assert_told("serve --quota_volume=3", EXIT_FAILURE, "", "quota_volumes");
     assert_told("api --listen", EXIT_FAILURE, "", "scoria: --listen needs a value\n");
 }
