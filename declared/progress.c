@@ -11,12 +11,12 @@
 
 /* clang-format off */
 static const char *const operations[] = {
-    "Rebuild", "Resynchronization", "Comparison", "Revert", NULL,
+    "Rebuild", "Resynchronization", "Comparison", "Revert", "SnapshotCopy", "Clone", NULL,
 };
 
 const struct schema_field progress_fields[] = {
     { "operation", SCHEMA_WORD, SCHEMA_REQUIRED, .words = operations, .about = "What runs." },
-    { "replicaId", SCHEMA_TEXT, .about = "The replica that is rebuilt." },
+    { "replicaId", SCHEMA_TEXT, .about = "The replica that is rebuilt, or copied to." },
     { "percent", SCHEMA_INT, SCHEMA_REQUIRED, .max = 100, .about = "How far it is." },
     { "doneBytes", SCHEMA_INT, SCHEMA_REQUIRED, .about = "The same in bytes," },
     { "totalBytes", SCHEMA_INT, SCHEMA_REQUIRED, .about = "of these." },
@@ -119,5 +119,16 @@ json_t *progress_of(struct arena *arena, const json_t *before, const json_t *sta
     }
     for (size_t i = 0; i < 2; i++)
         put(list, before, &others[i], now_us);
+    return json_array_size(list) > 0 ? list : NULL;
+}
+
+json_t *progress_of_replica(struct arena *arena, const json_t *before, const char *replica,
+                            const json_t *status, int64_t now_us) {
+    const json_t *copying = json_object_get(status, "copying");
+    const struct operation copy =
+        operation_of(json_true_at(copying, "clone") ? "Clone" : "SnapshotCopy", replica, copying);
+    json_t *list = json_keep(arena, json_array());
+
+    put(list, before, &copy, now_us);
     return json_array_size(list) > 0 ? list : NULL;
 }

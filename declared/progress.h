@@ -22,3 +22,6 @@ extern const struct schema_field progress_fields[];
  * there; NULL: none. */
 json_t *progress_of(struct arena *arena, const json_t *before, const json_t *status,
                     int64_t now_us);
+/* The same of a replica, by its own node's `status`: what is copied to it. */
+json_t *progress_of_replica(struct arena *arena, const json_t *before, const char *replica,
+                            const json_t *status, int64_t now_us);

@@ -4,6 +4,7 @@
  */
 #include "declared/reconcile.private.h"
 
+#include "declared/progress.h"
 #include "declared/volume_health.h"
 #include "json/json.h"
 
@@ -178,12 +179,28 @@ static int tell_change(struct reconcile *r, const json_t *old, const struct cond
 
 /* ---- the step ---- */
 
-/* What the volume's own has, as long as its node reports. */
-static void put_progress(struct reconcile *r, const struct volume_facts *facts) {
-    bool counts = facts->has_node && !facts->is_silent;
-    json_t *progress = counts ? json_object_get(side_status(&r->volume), "progress") : NULL;
+static void add_progress(json_t *list, const json_t *status) {
+    const json_t *more = json_object_get(status, "progress");
 
-    side_put_status(r, &r->config, "progress", json_incref(progress));
+    for (size_t i = 0; i < json_array_size(more) && json_array_size(list) < PROGRESS_MOST; i++)
+        json_array_append(list, json_array_get(more, i));
+}
+
+/* What the volume has and its replicas have, as long as their nodes report. */
+static void put_progress(struct reconcile *r, const struct volume_facts *facts) {
+    json_t *list = json_array();
+
+    if (facts->has_node && !facts->is_silent)
+        add_progress(list, side_status(&r->volume));
+    for (unsigned i = 0; i < r->count; i++) {
+        const struct replica_pool *pool = reconcile_pool(r, &r->replicas[i]);
+
+        if (!r->replicas[i].deleted_at && pool && pool->up)
+            add_progress(list, r->replicas[i].status);
+    }
+    side_put_status(r, &r->config, "progress",
+                    json_array_size(list) > 0 ? json_incref(list) : NULL);
+    json_decref(list);
 }
 
 /* Once for each start that has found some. */

@@ -5,6 +5,7 @@
 #include "common/reclaim_phase.h"
 #include "declared/document.h"
 #include "declared/phases.h"
+#include "declared/progress.h"
 
 #include "ledger/work.h"
 #include "json/json.h"
@@ -96,12 +97,23 @@ static const struct schema_field reclaim_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
+static const struct schema_field copying_fields[] = {
+    { "snapshot", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Uid of the one that is copied." },
+    { "clone", SCHEMA_BOOL, .about = "It becomes the data of a clone, not a snapshot of this replica." },
+    { "doneBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it is." },
+    { "totalBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it has to go." },
+    SCHEMA_FIELDS_END,
+};
+
 static const struct schema_field status_fields[] = {
     { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = replica_phase_names, .about = "How it is." },
     { "capacity", SCHEMA_OBJECT, .of = capacity_fields, .about = "What it takes." },
     { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
       .about = "Those of its spec that are to be held, or are still there; without: not known." },
     { "reclaim", SCHEMA_OBJECT, .of = reclaim_fields, .about = "What came of the one that is wanted." },
+    { "copying", SCHEMA_OBJECT, .of = copying_fields, .about = "What is copied to it; nothing when nothing is." },
+    { "progress", SCHEMA_LIST, SCHEMA_OURS, .of = progress_fields, .max = PROGRESS_MOST,
+      .about = "How far that is." },
     { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
     SCHEMA_FIELDS_END,
@@ -117,11 +129,22 @@ static void put_phase(const struct document *before, struct document *after) {
         json_object_set_new(after->status, "phase", json_string(phase));
 }
 
+static void put_progress(struct work *work, const struct document *before, struct document *after) {
+    json_t *progress = progress_of_replica(work->arena, json_object_get(before->status, "progress"),
+                                           before->id, after->status, work->now_us);
+
+    if (progress)
+        json_object_set(after->status, "progress", progress);
+    else
+        json_object_del(after->status, "progress");
+}
+
 /* Its data are gone, and so is what held the document; nobody loses data that are wanted. */
 static int check_replica_status(struct work *work, const struct document *before,
                                 struct document *after, struct error *err) {
     json_t *finalizers;
 
+    put_progress(work, before, after);
     if (!phase_is(&replica_states, after->status, REPLICA_DELETED)) {
         put_phase(before, after);
         return 0;

@@ -213,7 +213,7 @@ static int write_piece(int fd, const char *bytes, size_t size, off_t at) {
 
 struct source {
     int fd;
-    const atomic_bool *ends;
+    struct replica_copy *copy; /* NULL: no other thread has it */
 };
 
 static int copy_extent(const struct source *source, int to, off_t at, off_t end, char *buffer) {
@@ -221,7 +221,7 @@ static int copy_extent(const struct source *source, int to, off_t at, off_t end,
         size_t size = end - at < (off_t)PIECE ? (size_t)(end - at) : PIECE;
         ssize_t got = pread(source->fd, buffer, size, at);
 
-        if (source->ends && atomic_load(source->ends)) {
+        if (source->copy && atomic_load(&source->copy->ends)) {
             errno = ECANCELED;
             return -1;
         }
@@ -231,8 +231,19 @@ static int copy_extent(const struct source *source, int to, off_t at, off_t end,
             (got > 0 && write_piece(to, buffer, (size_t)got, at) < 0))
             return -1;
         at += got > 0 ? got : 0;
+        if (source->copy && got > 0)
+            atomic_fetch_add(&source->copy->done_bytes, got);
     }
     return 0;
+}
+
+#define BLOCK 512 /* of st_blocks */
+
+static void note_total(const struct source *source) {
+    struct stat facts;
+
+    if (source->copy && fstat(source->fd, &facts) == 0)
+        atomic_store(&source->copy->total_bytes, (int64_t)facts.st_blocks * BLOCK);
 }
 
 /* What is a hole stays one. */
@@ -240,6 +251,7 @@ static int copy_data(const struct source *source, int to) {
     autofree char *buffer = heap_new(PIECE);
     off_t at = 0, end;
 
+    note_total(source);
     while ((at = lseek(source->fd, at, SEEK_DATA)) >= 0) {
         end = lseek(source->fd, at, SEEK_HOLE);
         if (end < 0 || copy_extent(source, to, at, end, buffer) < 0)
@@ -259,10 +271,10 @@ static int fill(void *arg, int fd, struct error *err) {
 
 int replica_snapshot_clone(const struct replica *source, const char *name,
                            const struct replica *replica, const char *volume, int64_t maximum_bytes,
-                           const struct generation *first, const atomic_bool *ends,
+                           const struct generation *first, struct replica_copy *copy,
                            struct error *err) {
     autoclose int from = open_whole(source, name, err);
-    struct source filled = { from, ends };
+    struct source filled = { from, copy };
     const struct replica_content content = { .bytes = maximum_bytes, .fill = fill, .arg = &filled };
     struct stat facts;
 
@@ -278,11 +290,11 @@ int replica_snapshot_clone(const struct replica *source, const char *name,
 }
 
 int replica_snapshot_copy(const struct replica *source, const char *name,
-                          const struct replica *replica, const atomic_bool *ends,
+                          const struct replica *replica, struct replica_copy *copy,
                           struct error *err) {
     autoarena struct arena *arena = arena_new();
     autoclose int from = open_whole(source, name, err), to = -1;
-    struct source filled = { from, ends };
+    struct source filled = { from, copy };
     const char *path;
     struct stat facts;
 

@@ -27,21 +27,28 @@ bool replica_snapshot_is_there(const struct replica *replica, const char *name);
 /* 0: it is gone, or was never there. */
 int replica_snapshot_delete(const struct replica *replica, const char *name, struct error *err);
 
+/* Of a copy that runs, for other threads. */
+struct replica_copy {
+    atomic_bool ends; /* set: it ends soon, as a failure */
+    /* Of what is no hole; 0 until it is known.  Blocks that are shared are not counted. */
+    atomic_int_least64_t done_bytes, total_bytes;
+};
+
 /*
  * replica_create() with the content of the snapshot that stands beside the replica `source`: blocks
  * are shared where the file system can, else copied with their holes, which takes its time.  All
- * replicas in the first generation of a volume must be made so, of one snapshot.  It ends soon (-1)
- * when another thread sets *ends; NULL: nobody does.
+ * replicas in the first generation of a volume must be made so, of one snapshot.  `copy` may be
+ * NULL.
  */
 int replica_snapshot_clone(const struct replica *source, const char *name,
                            const struct replica *replica, const char *volume, int64_t maximum_bytes,
-                           const struct generation *first, const atomic_bool *ends,
+                           const struct generation *first, struct replica_copy *copy,
                            struct error *err);
 
 /* Makes it beside `replica`, too, which did not vote when it was made: 0 also if it is there.
  * Takes its time, as replica_snapshot_clone() does. */
 int replica_snapshot_copy(const struct replica *source, const char *name,
-                          const struct replica *replica, const atomic_bool *ends,
+                          const struct replica *replica, struct replica_copy *copy,
                           struct error *err);
 
 /* ---- for target_snapshot() ---- */

@@ -28,7 +28,8 @@ struct copies {
     struct copy copy;
     struct generation first;
     pthread_t thread;
-    atomic_bool ends, done;
+    struct replica_copy progress;
+    atomic_bool done;
     int outcome; /* once it is done */
     struct error err;
     struct failure failures[FAILURES];
@@ -49,12 +50,12 @@ static void *run(void *arg) {
     const struct copy *copy = &copies->copy;
 
     if (copy->volume)
-        copies->outcome =
-            replica_snapshot_clone(&copy->source, copy->snapshot, &copy->target, copy->volume,
-                                   copy->maximum_bytes, copy->first, &copies->ends, &copies->err);
+        copies->outcome = replica_snapshot_clone(&copy->source, copy->snapshot, &copy->target,
+                                                 copy->volume, copy->maximum_bytes, copy->first,
+                                                 &copies->progress, &copies->err);
     else
         copies->outcome = replica_snapshot_copy(&copy->source, copy->snapshot, &copy->target,
-                                                &copies->ends, &copies->err);
+                                                &copies->progress, &copies->err);
     atomic_store(&copies->done, true);
     return NULL;
 }
@@ -72,7 +73,9 @@ static int start(struct copies *copies, const struct copy *wanted, struct error 
         copies->first = *wanted->first;
         copies->copy.first = &copies->first;
     }
-    atomic_store(&copies->ends, false);
+    atomic_store(&copies->progress.ends, false);
+    atomic_store(&copies->progress.done_bytes, 0);
+    atomic_store(&copies->progress.total_bytes, 0);
     atomic_store(&copies->done, false);
     code = thread_start(&copies->thread, "copy", run, copies);
     if (code == 0)
@@ -138,6 +141,20 @@ bool copies_clones(const struct copies *copies, const char *replica) {
     return is_of(copies, replica, NULL) && copies->copy.volume && !atomic_load(&copies->done);
 }
 
+/* A file that grows while it is copied is not copied by more than all of it. */
+bool copies_progress(const struct copies *copies, const char *replica, struct copy_progress *ret) {
+    int64_t total = atomic_load(&copies->progress.total_bytes);
+    int64_t done = atomic_load(&copies->progress.done_bytes);
+
+    if (!is_of(copies, replica, NULL) || atomic_load(&copies->done) || total == 0)
+        return false;
+    *ret = (struct copy_progress){ .snapshot = copies->copy.snapshot,
+                                   .is_clone = copies->copy.volume != NULL,
+                                   .done_bytes = done < total ? done : total,
+                                   .total_bytes = total };
+    return true;
+}
+
 int copies_make(struct copies *copies, const struct copy *wanted, struct error *err) {
     const struct failure *failure;
     struct error ignored;
@@ -159,7 +176,7 @@ void copies_end(struct copies *copies) {
 
     if (!copies->arena)
         return;
-    atomic_store(&copies->ends, true);
+    atomic_store(&copies->progress.ends, true);
     (void)collect(copies, &ignored);
 }
 

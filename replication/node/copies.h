@@ -31,6 +31,15 @@ void copies_free(struct copies *copies); /* after copies_end(); NULL is fine */
 int copies_make(struct copies *copies, const struct copy *wanted, struct error *err);
 /* Is that replica being made, as a clone? */
 bool copies_clones(const struct copies *copies, const char *replica);
+
+struct copy_progress {
+    const char *snapshot; /* that is copied; until the next call of anything here */
+    bool is_clone;        /* to the data of the replica, not to a snapshot of it */
+    int64_t done_bytes, total_bytes;
+};
+
+/* How far a copy to that replica is; false: none runs that copies bytes. */
+bool copies_progress(const struct copies *copies, const char *replica, struct copy_progress *ret);
 /* Nothing is written beside that replica, or to that snapshot of it, any more when this returns.
  * NULL: to any. */
 void copies_stop(struct copies *copies, const char *replica, const char *snapshot);

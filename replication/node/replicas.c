@@ -49,13 +49,26 @@ static json_t *capacity_json(struct arena *arena, const struct replica_look *loo
                      "total", quantity_text(arena, look->bytes));
 }
 
+/* NULL: nothing is copied to it. */
+static json_t *copying_json(const struct replicas *replicas, const struct file *file,
+                            bool figures) {
+    struct copy_progress copy;
+
+    if (!copies_progress(replicas->copies, file->wish->uid, &copy))
+        return NULL;
+    return json_pack("{s:s, s:b, s:I, s:I}", "snapshot", copy.snapshot, "clone", copy.is_clone,
+                     "doneBytes", (json_int_t)(figures ? copy.done_bytes : 0), "totalBytes",
+                     (json_int_t)(figures ? copy.total_bytes : 0));
+}
+
 static const char *status_text(struct arena *arena, const struct replicas *replicas,
                                const struct file *file, const struct replica_look *look,
                                const char *message, bool figures) {
     json_t *status =
-        json_pack("{s:s, s:o, s:I, s:o*}", "phase", file->phase, "message", wish_text(message),
-                  "observedGeneration", (json_int_t)file->wish->generation, "reclaim",
-                  room_json(&file->room, replicas->digs, file->wish, figures));
+        json_pack("{s:s, s:o, s:I, s:o*, s:o*}", "phase", file->phase, "message",
+                  wish_text(message), "observedGeneration", (json_int_t)file->wish->generation,
+                  "reclaim", room_json(&file->room, replicas->digs, file->wish, figures), "copying",
+                  copying_json(replicas, file, figures));
 
     if (look)
         json_object_set_new(status, "capacity", capacity_json(arena, look, figures));
@@ -75,7 +88,8 @@ static void say(struct replicas *replicas, struct file *file, const char *phase,
     file->phase = phase;
     reports_put(replicas->settings.reports, WISH_REPLICA, file->wish->uid,
                 status_text(arena, replicas, file, look, message, true),
-                status_text(arena, replicas, file, look, message, false), file->digs);
+                status_text(arena, replicas, file, look, message, false),
+                file->digs || file->copies);
 }
 
 /* ---- work ---- */

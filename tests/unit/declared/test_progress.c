@@ -111,7 +111,65 @@ WORK_TEST(the_progress_of_a_rebuild_is_shown_while_it_runs) {
     ck_assert_str_eq(config_at(work, id, "status.progress"), "null");
 }
 
+static const json_t *copied(struct arena *arena, const json_t *before, bool clone, int64_t done_mib,
+                            int64_t at_s) {
+    json_t *status =
+        json_keep(arena, json_pack("{s:{s:s, s:b, s:I, s:I}}", "copying", "snapshot", "s", "clone",
+                                   clone, "doneBytes", (json_int_t)(done_mib * MIB), "totalBytes",
+                                   (json_int_t)TOTAL));
+
+    return progress_of_replica(arena, before, "r", status, NOW + at_s * SECOND_US);
+}
+
+START_TEST(a_copy_to_a_replica_has_percent_rate_and_remaining_time) {
+    autoarena struct arena *arena = arena_new();
+    const json_t *now = copied(arena, copied(arena, NULL, false, 100, 0), false, 300, 4);
+
+    ck_assert_str_eq(json_text_of(json_array_get(now, 0), "operation"), "SnapshotCopy");
+    ck_assert_str_eq(json_text_of(json_array_get(now, 0), "replicaId"), "r");
+    ck_assert_int_eq(number_at(now, "percent"), 30);
+    ck_assert_int_eq(number_at(now, "bytesPerSecond"), 50 * MIB);
+    ck_assert_int_eq(number_at(now, "remainingSeconds"), 14);
+    now = copied(arena, now, true, 400, 5);
+    ck_assert_str_eq(json_text_of(json_array_get(now, 0), "operation"), "Clone");
+    ck_assert_int_eq(number_at(now, "bytesPerSecond"), -1); /* another operation */
+    ck_assert_ptr_null(progress_of_replica(arena, now, "r", json_keep(arena, json_object()), NOW));
+}
+END_TEST
+
+/* As the agents of both replicas report, of which one is not published anywhere. */
+WORK_TEST(the_progress_of_copies_to_replicas_is_shown_by_replica_and_config_while_they_run) {
+    struct document *replicas = NULL;
+    const char *id;
+
+    (void)err;
+    put_pools(work, 2);
+    id = declare(work, &kind_volume_config, DECLARED("copied", "1Gi", 2, ""));
+    settle(work, id);
+    say_made(work, id);
+    settle(work, id);
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 2);
+    for (unsigned i = 0; i < 2; i++)
+        say(work, &replicas[i],
+            "{\"phase\":\"Healthy\",\"copying\":{\"snapshot\":\"s\",\"clone\":false,"
+            "\"doneBytes\":25,\"totalBytes\":100}}");
+    settle(work, id);
+    replicas_of(work, id, &replicas);
+    ck_assert_int_eq(number_at(json_object_get(replicas[0].status, "progress"), "percent"), 25);
+    ck_assert_uint_eq(json_array_size(json_object_get(config_of(work, id).status, "progress")), 2);
+    sql(work, "UPDATE replica_pools SET seen_at = 1 WHERE name = 'pool-b'");
+    settle(work, id);
+    ck_assert_uint_eq(json_array_size(json_object_get(config_of(work, id).status, "progress")), 1);
+    say(work, &replicas[0], "{\"phase\":\"Healthy\"}");
+    settle(work, id);
+    ck_assert_str_eq(config_at(work, id, "status.progress"), "null");
+    replicas_of(work, id, &replicas);
+    ck_assert_ptr_null(json_object_get(replicas[0].status, "progress"));
+}
+
 CHECK_MAIN("progress", percent_rate_and_remaining_time_follow_from_what_is_reported,
            an_operation_that_begins_anew_is_measured_anew, a_clock_that_steps_makes_no_rate,
            what_does_not_run_or_makes_no_sense_has_no_progress,
-           the_progress_of_a_rebuild_is_shown_while_it_runs)
+           the_progress_of_a_rebuild_is_shown_while_it_runs,
+           a_copy_to_a_replica_has_percent_rate_and_remaining_time,
+           the_progress_of_copies_to_replicas_is_shown_by_replica_and_config_while_they_run)

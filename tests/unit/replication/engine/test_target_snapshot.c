@@ -128,6 +128,7 @@ END_TEST
 START_TEST(a_snapshot_is_the_same_whatever_becomes_of_the_volume) {
     const struct replica second = { .pool = pools[1], .uid = uids[1] };
     struct replica_snapshot found[2];
+    struct replica_copy copy = { .ends = false };
     struct target_settings cloned;
     struct generation small;
     uint32_t versions[BLOCKS];
@@ -175,7 +176,9 @@ START_TEST(a_snapshot_is_the_same_whatever_becomes_of_the_volume) {
         assert_done(replica_snapshot_delete(&second, NAME, &err));
     ck_assert(!replica_snapshot_is_there(&second, NAME));
     for (int twice = 0; twice < 2; twice++) /* as beside one that did not vote then */
-        assert_done(replica_snapshot_copy(&settings.replicas[0], NAME, &second, NULL, &err));
+        assert_done(replica_snapshot_copy(&settings.replicas[0], NAME, &second, &copy, &err));
+    ck_assert_int_eq(atomic_load(&copy.done_bytes) > 0, atomic_load(&copy.total_bytes) > 0);
+    ck_assert_int_lt(atomic_load(&copy.done_bytes), SIZE / 8); /* holes are not counted */
     ck_assert(are_equal(0, 1));
     ck_assert_int_eq(replica_snapshot_copy(&second, OTHER_NAME, &settings.replicas[0], NULL, &err),
                      -1);
