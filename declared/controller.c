@@ -64,11 +64,16 @@ static int look_body(struct work *work, void *arg, struct error *err) {
 
 /* When the documents could not be read, it is not known which config has changed. */
 static void note_outlook(struct controller *controller, const struct look *look, int result) {
-    if (result < 0 && look->outlook.version == 0)
+    const struct reconcile_outlook *outlook = &look->outlook;
+    bool is_settled =
+        result == RECONCILE_SETTLED && outlook->is_settled &&
+        pool_changes_know(controller->pool_changes, outlook->pools, outlook->pool_count);
+
+    if (result < 0 && outlook->version == 0)
         settled_clear(controller->settled);
     else
-        settled_put(controller->settled, look->outlook.version, look->outlook.is_settled);
-    if (look->outlook.waits_for_turn)
+        settled_put(controller->settled, outlook->version, is_settled);
+    if (outlook->waits_for_turn)
         controller_wait_for_turn(controller, look->id);
 }
 

@@ -1,5 +1,6 @@
 #include "declared/pool_changes.h"
 
+#include "common/cleanup.h"
 #include "common/heap.h"
 #include "common/words.h"
 
@@ -100,22 +101,67 @@ static void put(struct pool_changes *changes, struct pool *all, unsigned *count,
         all[(*count)++] = now;
 }
 
+static int compare(const void *one, const void *other) {
+    const struct replica_pool *first = one, *second = other;
+
+    return strcmp(first->id, second->id);
+}
+
+/* A database may have another order of names. */
+static struct replica_pool *sort(const struct replica_pool *pools, unsigned count) {
+    struct replica_pool *sorted = heap_new((count + 1) * sizeof *sorted);
+
+    if (count > 0)
+        memcpy(sorted, pools, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, compare);
+    return sorted;
+}
+
 void pool_changes_note(struct pool_changes *changes, const struct replica_pool *pools,
                        unsigned count) {
+    autofree struct replica_pool *sorted = sort(pools, count);
     const struct pool *known = changes->pools;
     struct pool *all = heap_new((changes->count + count + 1) * sizeof *all);
     unsigned kept = 0, i = 0, k = 0;
 
     while (i < changes->count || k < count) {
-        int order = i == changes->count ? 1 : k == count ? -1 : strcmp(known[i].name, pools[k].id);
+        int order = i == changes->count ? 1 : k == count ? -1 : strcmp(known[i].name, sorted[k].id);
 
-        put(changes, all, &kept, order <= 0 ? &known[i] : NULL, order >= 0 ? &pools[k] : NULL);
+        put(changes, all, &kept, order <= 0 ? &known[i] : NULL, order >= 0 ? &sorted[k] : NULL);
         i += order <= 0;
         k += order >= 0;
     }
     free(changes->pools);
     changes->pools = all;
     changes->count = kept;
+}
+
+static const struct pool *find(const struct pool_changes *changes, const char *name) {
+    unsigned first = 0, end = changes->count;
+
+    while (first < end) {
+        unsigned middle = first + (end - first) / 2;
+
+        if (strcmp(changes->pools[middle].name, name) < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first < changes->count && strcmp(changes->pools[first].name, name) == 0
+               ? &changes->pools[first]
+               : NULL;
+}
+
+bool pool_changes_know(const struct pool_changes *changes, const struct replica_pool *pools,
+                       unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        const struct pool *known = find(changes, pools[i].id);
+        const struct pool now = pool_of(&pools[i]);
+
+        if (!known || !is_same(&now, known))
+            return false;
+    }
+    return true;
 }
 
 bool pool_changes_take(struct pool_changes *changes, int64_t now_us, bool all,

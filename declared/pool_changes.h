@@ -23,8 +23,11 @@ struct pool_change {
 struct pool_changes *pool_changes_new(void);
 void pool_changes_free(struct pool_changes *changes);
 
-/* As all pools are now, by name. */
+/* As all pools are now. */
 void pool_changes_note(struct pool_changes *changes, const struct replica_pool *pools,
+                       unsigned count);
+/* As these pools are now they were noted: a later change of them is one. */
+bool pool_changes_know(const struct pool_changes *changes, const struct replica_pool *pools,
                        unsigned count);
 /* One that has changed and is not dealt with: it is from now on.  `all`: whatever its rate. */
 bool pool_changes_take(struct pool_changes *changes, int64_t now_us, bool all,

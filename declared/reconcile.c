@@ -337,7 +337,9 @@ int reconcile_look(struct work *work, const char *id, struct reconcile_outlook *
         *ret =
             (struct reconcile_outlook){ .version = r.config.before.version,
                                         .is_settled = result == RECONCILE_SETTLED && is_settled(&r),
-                                        .waits_for_turn = r.waits_for_turn };
+                                        .waits_for_turn = r.waits_for_turn,
+                                        .pools = r.pools,
+                                        .pool_count = r.pool_count };
     if (result < 0)
         return -1;
     return r.writes ? RECONCILE_WRITES : RECONCILE_SETTLED;

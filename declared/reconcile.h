@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "declared/replica_pool.h"
 #include "ledger/work.h"
 
 #include <stdbool.h>
@@ -32,6 +33,8 @@ struct reconcile_outlook {
     int64_t version;     /* of the config; 0: there is none */
     bool is_settled;     /* only a change of its documents or of its pools can make work */
     bool waits_for_turn; /* a replica is to be replaced when fewer are being copied */
+    const struct replica_pool *pools; /* of its replicas, as it was evaluated with; in the arena */
+    unsigned pool_count;
 };
 
 /* Would that do anything?  On a snapshot.  *ret, which may be NULL, is written after a failure,

@@ -86,6 +86,40 @@ START_TEST(pools_that_come_and_go_are_changes_of_their_own_alone) {
 }
 END_TEST
 
+/* As PostgreSQL has them in most languages, where '-' counts little. */
+START_TEST(pools_may_be_in_any_order) {
+    struct replica_pool pools[] = { pool_called("pool-1"), pool_called("pool2"),
+                                    pool_called("pool-3") };
+    struct replica_pool before[] = { pools[0], pools[2] };
+    struct pool_changes *changes = known(before, 2);
+    struct pool_change change;
+
+    pool_changes_note(changes, pools, 3);
+    ck_assert(pool_changes_take(changes, 0, false, &change));
+    ck_assert_str_eq(change.pool, "pool2");
+    ck_assert_uint_eq(take_all(changes, 0, false), 0);
+    ck_assert(pool_changes_know(changes, pools, 3));
+    pool_changes_free(changes);
+}
+END_TEST
+
+START_TEST(pools_are_known_as_they_were_noted_last) {
+    struct replica_pool pools[] = { pool_called("a"), pool_called("b"), pool_called("c") };
+    struct pool_changes *changes = known(pools, 2);
+
+    ck_assert(pool_changes_know(changes, pools, 0));
+    ck_assert(pool_changes_know(changes, pools, 2));
+    ck_assert(!pool_changes_know(changes, pools, 3));
+    pools[1].state = "Offline";
+    ck_assert(!pool_changes_know(changes, pools, 2));
+    pool_changes_note(changes, pools, 2);
+    ck_assert(pool_changes_know(changes, pools, 2));
+    pool_changes_note(changes, pools, 1);
+    ck_assert(!pool_changes_know(changes, pools, 2));
+    pool_changes_free(changes);
+}
+END_TEST
+
 START_TEST(a_pool_that_moves_names_both_nodes) {
     struct replica_pool pool = pool_called("a");
     struct pool_changes *changes = known(&pool, 1);
@@ -163,7 +197,8 @@ END_TEST
 
 CHECK_MAIN("pool changes", each_fact_that_settled_configs_depend_on_is_a_change,
            what_no_settled_config_depends_on_is_no_change,
-           pools_that_come_and_go_are_changes_of_their_own_alone,
+           pools_that_come_and_go_are_changes_of_their_own_alone, pools_may_be_in_any_order,
+           pools_are_known_as_they_were_noted_last,
            an_offline_pool_that_stops_to_report_is_a_change, a_pool_that_moves_names_both_nodes,
            a_pool_that_flips_is_dealt_with_a_few_times_and_no_other_waits,
            places_for_replicas_hurry_only_what_waits_and_not_all_the_time)
