@@ -9,7 +9,7 @@ source tests/lint/folders.sh
 # The circle, and why it is left.
 declare -A stated=(
     ["db/db db/engine"]="the door calls engines by a struct of functions that promise what the door says"
-    ["http/acceptor http/answers http/connection http/crowd http/refusal http/reply http/server http/stream http/tls"]="parts of one server, which share its state (connection.private.h) and its settings (server.h)"
+    ["http/acceptor http/answers http/connection http/eviction http/refusal http/reply http/server http/stream http/tls"]="parts of one server, which share its state (connection.private.h) and its settings (server.h)"
 )
 
 # "FILE INCLUDED", each without its end.
