@@ -164,6 +164,10 @@ static int follow_changes(struct controller *controller, struct error *err) {
         retries_hurry(controller->retries, call.changes.waiting[i], controller_now_us(controller));
     for (unsigned i = 0; i < call.changes.count; i++)
         controller_work_on(controller, call.changes.configs[i]);
+    if (call.changes.version < controller->seen) { /* the database was restored */
+        settled_clear(controller->settled);
+        controller->walk_us = controller_now_us(controller);
+    }
     if (call.changes.draining >= 0 && call.changes.draining != controller->draining)
         controller->knows_pools = false;
     controller->seen = call.changes.version;

@@ -582,7 +582,7 @@ static int break_unseen_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-static int set_pool_body(struct work *work, void *arg, struct error *err) {
+static int sql_body(struct work *work, void *arg, struct error *err) {
     (void)err;
     sql(work, "%s", (const char *)arg);
     return 0;
@@ -625,15 +625,29 @@ START_TEST(a_resync_skips_settled_configs_and_each_is_evaluated_now_and_then) {
 }
 END_TEST
 
+START_TEST(a_database_that_was_restored_has_all_configs_evaluated) {
+    struct bench *bench = bench_with_two(3600);
+
+    act(bench, sql_body, "UPDATE document_versions SET version = version + 10");
+    act(bench, break_unseen_body, NULL);
+    tick(bench);
+    ck_assert(redundancy(bench).first && redundancy(bench).second);
+    act(bench, sql_body, "UPDATE document_versions SET version = version - 1");
+    tick(bench);
+    ck_assert(!redundancy(bench).first && !redundancy(bench).second);
+    bench_free(bench);
+}
+END_TEST
+
 START_TEST(a_pool_that_changes_has_its_own_configs_evaluated_and_no_others) {
     struct bench *bench = bench_with_two(3600);
 
     act(bench, break_unseen_body, NULL);
-    act(bench, set_pool_body, "UPDATE replica_pools SET address = 'h:1' WHERE name = 'pool-e'");
+    act(bench, sql_body, "UPDATE replica_pools SET address = 'h:1' WHERE name = 'pool-e'");
     bench->steady_us += 6 * SECOND_US;
     tick(bench);
     ck_assert(redundancy(bench).first && !redundancy(bench).second);
-    act(bench, set_pool_body, "UPDATE replica_pools SET address = 'h:1' WHERE name = 'pool-c'");
+    act(bench, sql_body, "UPDATE replica_pools SET address = 'h:1' WHERE name = 'pool-c'");
     bench->steady_us += 6 * SECOND_US;
     tick(bench);
     ck_assert(!redundancy(bench).first);
@@ -650,7 +664,7 @@ START_TEST(a_pool_that_flips_has_its_configs_evaluated_a_few_times) {
     act(bench, number_body, query);
     for (int i = 0; i < 5; i++) {
         before = number;
-        act(bench, set_pool_body,
+        act(bench, sql_body,
             i % 2 ? "UPDATE replica_pools SET state = 'Online' WHERE name = 'pool-a'"
                   : "UPDATE replica_pools SET state = 'Offline' WHERE name = 'pool-a'");
         bench->steady_us += 5 * SECOND_US;
@@ -689,14 +703,14 @@ static bool first_is_available(struct bench *bench) {
 START_TEST(a_node_that_stops_to_report_has_its_volumes_evaluated_though_its_pool_was_offline) {
     struct bench *bench = bench_with_two(3600);
 
-    act(bench, set_pool_body, "UPDATE replica_pools SET state = 'Offline' WHERE name = 'pool-h'");
+    act(bench, sql_body, "UPDATE replica_pools SET state = 'Offline' WHERE name = 'pool-h'");
     act(bench, publish_body, NULL);
     tick(bench);
     act(bench, served_body, NULL);
     bench->steady_us += 6 * SECOND_US;
     tick(bench);
     ck_assert(first_is_available(bench));
-    act(bench, set_pool_body, "UPDATE replica_pools SET seen_at = 1 WHERE name = 'pool-h'");
+    act(bench, sql_body, "UPDATE replica_pools SET seen_at = 1 WHERE name = 'pool-h'");
     bench->steady_us += 6 * SECOND_US;
     tick(bench);
     tick(bench);
@@ -742,9 +756,9 @@ END_TEST
 START_TEST(a_database_that_goes_back_has_all_configs_evaluated) {
     struct bench *bench = bench_with_two(30);
 
-    act(bench, set_pool_body, "UPDATE document_versions SET version = version + 5");
+    act(bench, sql_body, "UPDATE document_versions SET version = version + 5");
     tick(bench);
-    act(bench, set_pool_body, "UPDATE document_versions SET version = version - 5");
+    act(bench, sql_body, "UPDATE document_versions SET version = version - 5");
     act(bench, break_unseen_body, NULL);
     tick(bench);
     bench->steady_us += 31 * SECOND_US;
@@ -757,9 +771,9 @@ END_TEST
 START_TEST(a_database_that_has_failed_has_all_configs_evaluated) {
     struct bench *bench = bench_with_two(30);
 
-    act(bench, set_pool_body, "ALTER TABLE document_versions RENAME TO away");
+    act(bench, sql_body, "ALTER TABLE document_versions RENAME TO away");
     controller_tick(bench->controller);
-    act(bench, set_pool_body, "ALTER TABLE away RENAME TO document_versions");
+    act(bench, sql_body, "ALTER TABLE away RENAME TO document_versions");
     act(bench, break_unseen_body, NULL);
     bench->steady_us += 31 * SECOND_US;
     tick(bench);
@@ -895,6 +909,7 @@ CHECK_MAIN("controller", what_was_declared_becomes_true_step_by_step,
            room_that_comes_and_goes_hurries_nobody_all_the_time, a_change_wakes_its_thread,
            two_threads_beside_each_other_do_each_thing_once,
            a_resync_skips_settled_configs_and_each_is_evaluated_now_and_then,
+           a_database_that_was_restored_has_all_configs_evaluated,
            a_pool_that_changes_has_its_own_configs_evaluated_and_no_others,
            a_pool_that_flips_has_its_configs_evaluated_a_few_times,
            a_node_that_stops_to_report_has_its_volumes_evaluated_though_its_pool_was_offline,
