@@ -89,7 +89,7 @@ int service_log_set(struct request *request, struct error *err) {
     for (int i = 0; i < count; i++) {
         if (is_here(request, &services[i]))
             here = true;
-        else if (service_levels_ask(&request->work, &services[i], &wanted, err) < 0)
+        else if (service_levels_request(&request->work, &services[i], &wanted, err) < 0)
             return -1;
     }
     if (here)
@@ -140,7 +140,7 @@ static int put_service(struct request *request, const struct service *service, s
     if (!service->up)
         return 0;
     if (!is_here(request, service)) {
-        int said = service_levels_said(&request->work, service, &levels, err);
+        int said = service_levels_reported(&request->work, service, &levels, err);
 
         if (said <= 0)
             return said;

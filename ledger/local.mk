@@ -6,13 +6,13 @@ libscoria_a_SOURCES += \
 	ledger/pairs.c ledger/pairs.h \
 	ledger/phase.def \
 	ledger/query.c ledger/query.h \
+	ledger/queue.c ledger/queue.private.h \
 	ledger/quota.c ledger/quota.h \
 	ledger/quota_limit.c ledger/quota_limit.h \
 	ledger/service.c ledger/service.h \
 	ledger/service_log.c ledger/service_log.h \
 	ledger/settings.c ledger/settings.h \
 	ledger/status.c ledger/status.h \
-	ledger/turn.c ledger/turn.private.h \
 	ledger/work.c ledger/work.h
 
 if HAVE_CHECK

@@ -31,7 +31,7 @@ static const struct numbered_text actions[] = {
     { "014", "delete backup" },
     { "015", "restore backup" },
     { "016", "reimage volume" },
-    { "901", "delete volume" }, /* from 900 on: our own */
+    { "901", "delete volume" }, /* from 900 on: numbers of scoria */
     { "902", "revert volume" },
     { "903", "create group" },
     { "904", "create group snapshot" },
@@ -102,7 +102,7 @@ const char *message_detail_text(const char *detail_id) {
     return find_text(details, LENGTH(details), detail_id, details[0].text);
 }
 
-/* Whoever fails again and again fills its own list, and not the table. */
+/* A project that fails repeatedly fills its own list, and not the table. */
 static int drop_oldest(struct work *work, const char *project_id, struct error *err) {
     return db_change(
         work->tx, err,

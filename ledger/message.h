@@ -1,5 +1,5 @@
 /*
- * User messages: every asynchronous failure tells the user what happened (messages API, D18).
+ * User messages: every asynchronous failure is reported to the user (messages API, D18).
  */
 #pragma once
 
@@ -20,7 +20,7 @@ int message_put(struct work *work, const char *project_id, const char *request_i
 int message_put_of(struct work *work, const char *project_id, const char *request_id,
                    const char *type, const char *id, const char *action_id, const char *detail_id,
                    struct error *err);
-/* Adds a sentence to what was said of that resource in this request. */
+/* Adds a sentence to the message about that resource in this request. */
 int message_explain(struct work *work, const char *resource_id, const char *reason,
                     struct error *err);
 /* Never NULL: unknown numbers have a text too. */
@@ -32,4 +32,4 @@ int message_get(struct work *work, const char *id, struct message *ret, struct e
 int message_list(struct work *work, const struct query *query, struct message **ret,
                  struct error *err); /* alias m */
 int message_delete(struct work *work, const char *id, struct error *err);
-int message_expire(struct work *work, struct error *err); /* deletes what is over; how many */
+int message_expire(struct work *work, struct error *err); /* deletes expired messages; how many */

@@ -32,7 +32,7 @@ const struct operation_kind *operation_kind_find(const char *name) {
     return NULL;
 }
 
-/* A later version of this program may have left it. */
+/* A later version of this program may have stored it. */
 static const struct operation_kind *kind_unknown(struct arena *arena, const char *name) {
     struct operation_kind *kind = arena_alloc(arena, sizeof *kind);
 
@@ -96,10 +96,11 @@ char *operation_topic(struct arena *arena, const char *host, bool is_long) {
                         host_backend(arena, host));
 }
 
-/* A process handles the messages of one key one after the other: whoever may work beside others has
- * its own.  Those that read their own volume share one, so that many copies of it do not take every
- * worker of the backend; and those that change another object of their volume share one: where the
- * storage has them all in one chain, they would wait for whoever reads it, each with a worker. */
+/* A process handles the messages of one key one after the other: an operation that may run beside
+ * others has a key of its own.  Operations that read their own volume share one, so that many
+ * copies of it do not occupy every worker of the backend; and those that change another object of
+ * their volume share one: where the storage has them all in one chain, each would occupy a worker
+ * while it waits for a reader. */
 static const char *key_of(struct arena *arena, const struct operation *operation) {
     const char *turn_of = operation->turn_of;
 

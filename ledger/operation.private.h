@@ -1,5 +1,5 @@
 /*
- * What the statements about operations share.
+ * Common parts of the statements about operations.
  */
 #pragma once
 
@@ -11,19 +11,19 @@
     "created_at, updated_at, COALESCE(object_id, target_id), turn_of, waits_for, is_long, "     \
     "COALESCE(progress, -1)"
 
-/* What the phases are to the statements. */
+/* The phases as conditions. */
 #define IS_CANCELLED       "phase = 'cancelled'"
-#define TARGETS_ITSELF(of) of ".target_id = " of ".id" /* as all that are cancelled */
+#define TARGETS_ITSELF(of) of ".target_id = " of ".id" /* as for all cancelled ones */
 #define IS_NOT_CANCELLED   "phase <> 'cancelled'"
 #define AWAITS_REPORT      "phase IN ('sending', 'waiting')"
 #define IS_ASSISTED(of) \
     of ".deadline IS NOT NULL AND " of ".phase IN ('preparing', 'sending', 'waiting', 'completing')"
 #define IS_ANSWERED   "phase = 'answered'"
 #define HAS_NO_ANSWER "phase <> 'answered'"
-/* What may be handed to a worker; `now`: the place of an instant. */
+/* Operations that a worker may claim; `now`: the placeholder of an instant. */
 #define IS_DUE(now) HAS_NO_ANSWER " AND (phase <> 'waiting' OR deadline <= " now ")"
 
-/* Those that `query` gives: how many, or -1. */
+/* The results of `query`: how many, or -1. */
 int operation_all(struct work *work, struct db_rows *query, struct operation **ret,
                   struct error *err);
 /* 1 found, 0 none. */

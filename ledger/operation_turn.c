@@ -1,8 +1,8 @@
 /*
- * Who works on an operation, and whose turn is next: claims and leases, retries and deadlines, ends
- * and cancels, and what a dead worker has left.
+ * Owners and queues of operations: claims and leases, retries and deadlines, ends and cancels, and
+ * the operations of dead workers.
  */
-#include "ledger/turn.private.h"
+#include "ledger/queue.private.h"
 
 #include <string.h>
 
@@ -46,7 +46,7 @@ int operation_move(struct work *work, const char *id, const char *owner, enum op
                       "WHERE id = $3 AND phase = $4 AND owner = $5",
                       DB_TEXT(operation_phase_text(to)), DB_INT(work->clock_us), DB_TEXT(id),
                       DB_TEXT(operation_phase_text(from)), DB_TEXT(owner));
-    return turn_pass_on(
+    return queue_advance(
         work,
         db_query(work->tx, err,
                  "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "
@@ -83,7 +83,8 @@ int operation_report(struct work *work, const struct operation *operation, bool 
                   DB_INT(work->clock_us), DB_TEXT(operation->id));
 }
 
-int operation_hurry(struct work *work, const struct operation *operation, struct error *err) {
+int operation_end_deadline(struct work *work, const struct operation *operation,
+                           struct error *err) {
     if (db_run(work->tx, err,
                "UPDATE operations SET deadline = $1 WHERE id = $2 AND " AWAITS_REPORT,
                DB_INT(DEADLINE_OVER_US), DB_TEXT(operation->id)) < 0)
@@ -91,44 +92,44 @@ int operation_hurry(struct work *work, const struct operation *operation, struct
     return operation_notify(work, operation, NULL, err);
 }
 
-int operation_settle(struct work *work, const char *target_id, struct error *err) {
+int operation_reevaluate(struct work *work, const char *target_id, struct error *err) {
     struct operation operation;
     int found = operation_of(work, target_id, &operation, err);
 
-    if (found <= 0 || !operation.kind->settle)
+    if (found <= 0 || !operation.kind->reevaluate)
         return found < 0 ? -1 : 0;
-    return operation.kind->settle(work, &operation, err);
+    return operation.kind->reevaluate(work, &operation, err);
 }
 
 int operation_part_ended(struct work *work, const char *target_id, bool failed, struct error *err) {
     if (failed && db_run(work->tx, err, "UPDATE operations SET failed = $1 WHERE target_id = $2",
                          DB_BOOL(true), DB_TEXT(target_id)) < 0)
         return -1;
-    return operation_settle(work, target_id, err);
+    return operation_reevaluate(work, target_id, err);
 }
 
 int operation_postpone(struct work *work, const char *id, const char *owner, int64_t deadline,
                        struct error *err) {
-    return turn_pass_on(work,
-                        db_query(work->tx, err,
-                                 "UPDATE operations SET deadline = $1, owner = NULL, "
-                                 "lease_until = NULL, updated_at = $2 "
-                                 "WHERE id = $3 AND owner = $4" RETURNING_PASSED,
-                                 DB_INT(deadline), DB_INT(work->clock_us), DB_TEXT(id),
-                                 DB_TEXT(owner)),
-                        err);
+    return queue_advance(work,
+                         db_query(work->tx, err,
+                                  "UPDATE operations SET deadline = $1, owner = NULL, "
+                                  "lease_until = NULL, updated_at = $2 "
+                                  "WHERE id = $3 AND owner = $4" RETURNING_PASSED,
+                                  DB_INT(deadline), DB_INT(work->clock_us), DB_TEXT(id),
+                                  DB_TEXT(owner)),
+                         err);
 }
 
 static int let_go(struct work *work, const char *id, const char *owner, int64_t retry_at,
                   int64_t uncounted, const char *waits_for, struct error *err) {
-    return turn_pass_on(work,
-                        db_query(work->tx, err,
-                                 "UPDATE operations SET owner = '', lease_until = $1, "
-                                 "attempts = attempts - $2, waits_for = $3, updated_at = $4 "
-                                 "WHERE id = $5 AND owner = $6" RETURNING_PASSED,
-                                 DB_INT(retry_at), DB_INT(uncounted), DB_TEXT(waits_for),
-                                 DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner)),
-                        err);
+    return queue_advance(work,
+                         db_query(work->tx, err,
+                                  "UPDATE operations SET owner = '', lease_until = $1, "
+                                  "attempts = attempts - $2, waits_for = $3, updated_at = $4 "
+                                  "WHERE id = $5 AND owner = $6" RETURNING_PASSED,
+                                  DB_INT(retry_at), DB_INT(uncounted), DB_TEXT(waits_for),
+                                  DB_INT(work->clock_us), DB_TEXT(id), DB_TEXT(owner)),
+                         err);
 }
 
 int operation_retry(struct work *work, const char *id, const char *owner, int64_t retry_at,
@@ -191,7 +192,8 @@ int operation_renew(struct work *work, const char *owner, const char *id, struct
         DB_INT(lease), DB_TEXT(id), DB_TEXT(owner));
 }
 
-int operation_disown(struct work *work, const char *prefix, const char *owner, struct error *err) {
+int operation_end_stale_leases(struct work *work, const char *prefix, const char *owner,
+                               struct error *err) {
     return db_run(work->tx, err,
                   "UPDATE operations SET lease_until = $4 "
                   "WHERE substr(owner, 1, CAST($1 AS INTEGER)) = $2 AND owner <> $3",
@@ -199,7 +201,7 @@ int operation_disown(struct work *work, const char *prefix, const char *owner, s
 }
 
 int operation_answer(struct work *work, const char *id, const char *arguments, struct error *err) {
-    return turn_pass_on_for_good(
+    return queue_advance_removed(
                work,
                db_query(work->tx, err,
                         "UPDATE operations SET phase = $1, owner = NULL, lease_until = NULL, "
@@ -227,7 +229,7 @@ int operation_leave(struct work *work, const char *object_id, const struct opera
 }
 
 int operation_end(struct work *work, const char *id, struct error *err) {
-    return turn_pass_on_for_good(work,
+    return queue_advance_removed(work,
                                  db_query(work->tx, err,
                                           "DELETE FROM operations WHERE id = $1" RETURNING_PASSED,
                                           DB_TEXT(id)),
@@ -256,7 +258,7 @@ int operation_insert_once(struct work *work, const struct operation_kind *kind,
     return operation_insert(work, kind, fields, NULL, err);
 }
 
-/* Also one whose lease seems over: whoever recovers the dead judges that. */
+/* Also one with an expired lease: recovery decides about that. */
 static bool has_worker(const struct operation *operation) {
     return operation->owner && *operation->owner;
 }
@@ -265,7 +267,8 @@ static bool leaves_traces(const struct operation *operation) {
     return operation->kind->leaves_traces && operation->attempts > 0;
 }
 
-/* To look what its former worker has left moves no data: that waits behind none that does. */
+/* Inspecting the effects of its former worker moves no data: it runs on the workers for short
+ * work. */
 int operation_cancel(struct work *work, const struct operation *operation, struct error *err) {
     struct operation cancelled = *operation;
 
@@ -276,7 +279,7 @@ int operation_cancel(struct work *work, const struct operation *operation, struc
         return -1;
     if (!has_worker(operation) && !leaves_traces(operation))
         return operation_end(work, operation->id, err);
-    /* The volume's own place is free for what comes next. */
+    /* The volume's place in the queue is free for the next operation. */
     if (db_run(work->tx, err,
                "UPDATE operations SET phase = $1, target_id = id, deadline = NULL, "
                "is_long = 0, owner = NULLIF(owner, ''), updated_at = $2, "
@@ -291,7 +294,7 @@ int operation_close(struct work *work, const struct operation *operation, const 
                     struct error *err) {
     const char *volume_id = operation->volume_id;
     int closed =
-        turn_pass_on_for_good(work,
+        queue_advance_removed(work,
                               db_query(work->tx, err,
                                        "DELETE FROM operations WHERE id = $1 AND owner = $2 "
                                        "AND " IS_CANCELLED RETURNING_PASSED,
@@ -300,13 +303,13 @@ int operation_close(struct work *work, const struct operation *operation, const 
 
     if (closed <= 0)
         return closed;
-    if (turn_tell_volume(work, volume_id, err) < 0 ||
-        (operation->turn_of && turn_tell_next(work, volume_id, err) < 0))
+    if (queue_notify_volume(work, volume_id, err) < 0 ||
+        (operation->turn_of && queue_notify_next(work, volume_id, err) < 0))
         return -1;
     return 1;
 }
 
-/* $1 what is over, $2, $3 and $6 of the rule. */
+/* $1 the present instant, $2, $3 and $6 of the rule. */
 #define IS_ORPHAN                                                                  \
     "(lease_until < $1 OR (owner IS NULL AND COALESCE(updated_at, created_at) <= " \
     "CASE WHEN phase IN ('waiting', 'cancelled') AND $6 = 2 THEN "                 \
@@ -332,9 +335,9 @@ int operation_orphans(struct work *work, const char *host, const struct orphan_r
                          ret, err);
 }
 
-int operation_hand_out(struct work *work, const struct operation *orphan,
-                       const struct orphan_rule *rule, struct error *err) {
-    /* Without its dead owner it counts as handed out just now. */
+int operation_redeliver(struct work *work, const struct operation *orphan,
+                        const struct orphan_rule *rule, struct error *err) {
+    /* Without its dead owner it counts as notified just now. */
     int freed =
         db_run(work->tx, err,
                "UPDATE operations SET owner = NULL, lease_until = NULL, updated_at = $5 "
@@ -344,14 +347,14 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
 
     if (freed <= 0 || operation_notify(work, orphan, NULL, err) < 0)
         return freed <= 0 ? freed : -1;
-    /* Its dead worker kept others waiting, too. */
-    return orphan->owner ? turn_pass_on_of(work, orphan, err) : 0;
+    /* Its dead worker blocked others, too. */
+    return orphan->owner ? queue_advance_past(work, orphan, err) : 0;
 }
 
 /* clang-format off */
-/* The line of a project: its operations at the backend that nobody has.  Each line is looked into
- * by an index (operations_in_line, operations_at_work) and none is read through; the scalar
- * queries keep PostgreSQL from joining with all of the table instead. */
+/* The queue of a project: its operations at the backend without an owner.  Each is searched by an
+ * index (operations_in_line, operations_at_work) and none is read through; the scalar queries keep
+ * PostgreSQL from joining with all of the table instead. */
 #define NEXT_LINE(behind) \
     "(SELECT project_id FROM operations WHERE host = $4 AND is_long = $6 AND owner IS NULL AND " HAS_NO_ANSWER \
     behind " ORDER BY project_id LIMIT 1)"
@@ -366,12 +369,12 @@ int operation_hand_out(struct work *work, const struct operation *orphan,
 #define LONGEST_AGO \
     ONE_OF_LINE("owner IS NULL AND " TOLD_AT " <= $2 ORDER BY " TOLD_AT ", created_at, id")
 #define AT_WORK ONE_OF_LINE("owner <> ''")
-/* One that is new has not been told of. */
+/* A new one was not announced. */
 #define TOLD_SINCE ONE_OF_LINE("owner IS NULL AND " TOLD_AT " > $3 AND updated_at > $3")
 /* clang-format on */
 
 int operation_unserved(struct work *work, const char *host, bool is_long, int64_t waiting_since_us,
-                       int64_t told_since_us, unsigned most, struct operation **ret,
+                       int64_t announced_since_us, unsigned most, struct operation **ret,
                        struct error *err) {
     return operation_all(
         work,
@@ -380,12 +383,13 @@ int operation_unserved(struct work *work, const char *host, bool is_long, int64_
                  " FROM operations WHERE id IN (SELECT " LONGEST_AGO " FROM lines WHERE "
                  "project_id IS NOT NULL AND " AT_WORK " IS NULL AND " TOLD_SINCE " IS NULL) "
                  "ORDER BY created_at, id LIMIT $5",
-                 DB_INT(work->over_us), DB_INT(waiting_since_us), DB_INT(told_since_us),
+                 DB_INT(work->over_us), DB_INT(waiting_since_us), DB_INT(announced_since_us),
                  DB_TEXT(host), DB_INT(most), DB_BOOL(is_long)),
         ret, err);
 }
 
-int operation_note_told(struct work *work, const struct operation *operation, struct error *err) {
+int operation_note_announced(struct work *work, const struct operation *operation,
+                             struct error *err) {
     return db_run(work->tx, err,
                   "UPDATE operations SET updated_at = $1 WHERE id = $2 AND owner IS NULL",
                   DB_INT(work->clock_us), DB_TEXT(operation->id));

@@ -1,7 +1,8 @@
 /*
  * Sets of keys and values, and the rows behind them: metadata of a volume, its image metadata,
- * extra specs of a type.  A change costs what it names and not what is there; how much one set may
- * hold is bounded (quota_metadata_items), because others pay for every answer that shows it.
+ * extra specs of a type.  The cost of a change depends on the changed keys and not on the size of
+ * the set; the size of a set is bounded (quota_metadata_items), because every answer that shows it
+ * costs.
  */
 #pragma once
 
@@ -19,7 +20,7 @@ struct pairs {
 
 const char *pairs_get(const struct pairs *pairs, const char *key); /* NULL when absent */
 
-/* Whose set it is; of rows that cannot be sought, the id is enough. */
+/* The owner of a set; for tables without a search index, the id is enough. */
 struct pair_owner {
     const char *id, *project_id;
     int64_t created_at;
@@ -27,20 +28,20 @@ struct pair_owner {
 
 #define PAIR_OWNER(row) (&(struct pair_owner){ (row)->id, (row)->project_id, (row)->created_at })
 
-/* A table of sets: whoever owns it says so once. */
+/* A table of sets, as its owner declares it. */
 struct pair_rows {
-    const char *what;          /* "Metadata of volume": in a refusal */
+    const char *what;          /* "Metadata of volume": in an error */
     const char *table, *owner; /* the table, and its column of the owner's id */
     const char *insert, *clear, *count, *characters, *select, *find,
-        *remove;        /* SQL; $1: the owner */
-    const char *sought; /* SQL: has any of project $1 the pair $2, $3?  NULL: not to be sought */
+        *remove;             /* SQL; $1: the owner */
+    const char *sought;      /* SQL: has an owner in project $1 the pair $2, $3?  NULL: no search */
     int64_t characters_most; /* of one set; 0: not bounded */
 };
 
-/* `owner` is the column of the owner's id; owner and key are the key of the table.  Of a set
- * that is larger than it may be (an option was lowered) no more is counted than needed.
- * PAIR_ROWS_SOUGHT: each row has the project and the birth of its owner, which never change, for an
- * index in which the owners of one pair stand in the order of a page. */
+/* `owner` is the column of the owner's id; owner and key are the key of the table.  Of a set that
+ * exceeds its limit (an option was lowered) no more is counted than needed.  PAIR_ROWS_SOUGHT: each
+ * row has the project and the creation time of its owner, which never change, for an index with the
+ * owners of one pair in the order of a page. */
 /* clang-format off */
 #define PAIR_ROWS(table, owner) \
     .insert = "INSERT INTO " table " (" owner ", key, value) VALUES ($1, $2, $3)" \
@@ -67,7 +68,8 @@ struct pair_rows {
 /* Reads and ends rows of key and value; `rows` may be NULL when the query failed. */
 int pairs_read(struct work *work, struct db_rows *rows, struct pairs *ret, struct error *err);
 
-/* Are these too many for one set? ERROR_TOO_LARGE (413). For a look before other work is done. */
+/* Do these exceed the limit of one set?  ERROR_TOO_LARGE (413).  A check before other work is
+ * done. */
 int pair_rows_check(const struct work *work, const struct pair_rows *rows, const char *owner_id,
                     const struct pairs *pairs, struct error *err);
 /* Adds or overwrites; `merge` false: the set becomes exactly `pairs`. ERROR_TOO_LARGE (413). */
@@ -76,9 +78,9 @@ int pair_rows_put(struct work *work, const struct pair_rows *rows, const struct 
 /* The value of one key: 1, or 0 when there is none. */
 int pair_rows_find(struct work *work, const struct pair_rows *rows, const char *owner_id,
                    const char *key, const char **ret, struct error *err);
-/* Takes one key away: 1, or 0 when there was none. */
+/* Removes one key: 1, or 0 when there was none. */
 int pair_rows_remove(struct work *work, const struct pair_rows *rows, const char *owner_id,
                      const char *key, struct error *err);
-/* The set as it is, by key. */
+/* The whole set, by key. */
 int pair_rows_get(struct work *work, const struct pair_rows *rows, const char *owner_id,
                   struct pairs *ret, struct error *err);

@@ -56,7 +56,7 @@ int query_text(struct work *work, const struct db_rows *rows, void *item, struct
 void *query_grow(struct arena *arena, void *items, unsigned count, size_t size) {
     void *larger;
 
-    /* Filled exactly when the count is a power of two (or nothing is there yet). */
+    /* Full exactly when the count is a power of two (or 0). */
     if ((count & (count - 1)) != 0)
         return items;
     larger = arena_alloc(arena, (count > 0 ? 2 * (size_t)count : 1) * size);

@@ -6,8 +6,8 @@
 #include "ledger/work.h"
 
 /*
- * Rows for a list.  `where` is the inside of WHERE ("1=1" for all), with places from $1 on for
- * `values`; `order` the inside of ORDER BY; limit < 0: none.
+ * Rows for a list.  `where` is the inside of WHERE ("1=1" for all), with placeholders from $1 on
+ * for `values`; `order` the inside of ORDER BY; limit < 0: none.
  */
 struct query {
     const char *where;
@@ -15,22 +15,22 @@ struct query {
     unsigned value_count;
     const char *order;
     int64_t limit, offset;
-    bool with_details; /* what other tables say of the rows, too */
-    /* So much memory may the details take (0: any). *cut: the page ended earlier for that. */
+    bool with_details; /* includes columns of other tables */
+    /* The limit of memory for the details (0: none).  *cut: it has ended the page early. */
     size_t bytes_most;
     bool *cut;
-    const char *join; /* more tables, behind those of the list's own SELECT; or NULL */
+    const char *join; /* more tables, after those of the list's own SELECT; or NULL */
 };
 
 /*
- * Runs "<select> WHERE … ORDER BY … LIMIT … OFFSET …" as the query says; a NULL order is none.
- * `select` ends before WHERE and has no places of its own.  NULL and err on failure; ended by
+ * Runs "<select> WHERE … ORDER BY … LIMIT … OFFSET …" from the query; a NULL order is none.
+ * `select` ends before WHERE and has no placeholders of its own.  NULL and err on failure; ended by
  * autorows.
  */
 struct db_rows *query_page(struct work *work, const char *select, const struct query *query,
                            struct error *err);
 
-/* Reads the row on which `rows` stand into *item: 0, or -1. */
+/* Reads the current row of `rows` into *item: 0, or -1. */
 typedef int query_read(struct work *work, const struct db_rows *rows, void *item,
                        struct error *err);
 
@@ -47,10 +47,10 @@ int query_one(struct work *work, struct db_rows *rows, query_read *read, void *r
 /* A query_read of rows with one column: *item is a const char *. */
 int query_text(struct work *work, const struct db_rows *rows, void *item, struct error *err);
 
-/* Room for one more item of `size` bytes behind the `count` that `items` holds; grows by doubling,
- * the old block stays in the arena. `count` must rise by one between calls. */
+/* Space for one more item of `size` bytes after the `count` in `items`; grows by doubling, the old
+ * block stays in the arena.  `count` must rise by one between calls. */
 void *query_grow(struct arena *arena, void *items, unsigned count, size_t size);
 
-/* Number of values that IN (…) shall have for `count` of them: the next power of two, so that the
- * texts of statements repeat. */
+/* The number of values in IN (…) for `count` of them: the next power of two, so that the texts of
+ * statements repeat. */
 unsigned query_in_count(unsigned count);

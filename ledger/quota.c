@@ -16,7 +16,7 @@ void quota_demand_add(struct quota_demands *demands, struct arena *arena, const 
 
 /* ---- taking and reserving ---- */
 
-/* How it stands with a resource. */
+/* Limit and usage of a resource. */
 struct standing {
     int64_t limit, used;
 };
@@ -26,10 +26,10 @@ static unsigned demand_find(const struct quota_demands *demands, const char *res
 
     while (i < demands->count - 1 && strcmp(demands->items[i].resource, resource) != 0)
         i++;
-    return i; /* only what was asked for is answered, so the last one is left */
+    return i; /* only requested resources are answered, so the last one is left */
 }
 
-/* Limits and usage of all demands with one query: it is on the way of every create. */
+/* Limits and usage of all demands with one query: every create runs it. */
 static int load_standings(struct work *work, const char *project_id,
                           const struct quota_demands *demands, struct standing *ret,
                           struct error *err) {
@@ -67,16 +67,16 @@ static bool is_single(const char *resource) {
     return strcmp(resource, QUOTA_PER_VOLUME) == 0;
 }
 
-/* Which excess is told, as upstream: the single volume's, else by the alphabet. */
-static bool is_told_before(const char *resource, const char *other) {
+/* The excess to report, as upstream: the single volume's, else by the alphabet. */
+static bool is_reported_before(const char *resource, const char *other) {
     return is_single(resource) || (!is_single(other) && strcmp(resource, other) < 0);
 }
 
-/* What is told of each resource, and of those of its types. */
+/* The error of each resource, and of those of its types. */
 static const struct refusal {
     const char *resource;
     const char *error; /* upstream's class */
-    const char *what;  /* has the size; NULL: the resource is a number of things */
+    const char *what;  /* has the size; NULL: the resource is a number of objects */
 } refusals[] = {
     { QUOTA_VOLUMES, "VolumeLimitExceeded", NULL },
     { QUOTA_SNAPSHOTS, "SnapshotLimitExceeded", NULL },
@@ -96,42 +96,42 @@ static bool is_of(const char *resource, const char *fixed) {
 
 static int refuse(const struct quota_demand *demand, const struct standing *standing,
                   struct error *err) {
-    const struct refusal *told = refusals;
+    const struct refusal *refusal = refusals;
 
     if (is_single(demand->resource))
         return error_set(err, ERROR_OVER_QUOTA,
                          "VolumeSizeExceedsLimit: Requested volume size %jdG exceeds the maximum "
                          "allowed limit %jdG of a single volume.",
                          demand->amount, standing->limit);
-    while (told->resource && !is_of(demand->resource, told->resource))
-        told++;
-    assert(told->resource); /* nothing else has a limit */
-    if (told->what)
+    while (refusal->resource && !is_of(demand->resource, refusal->resource))
+        refusal++;
+    assert(refusal->resource); /* nothing else has a limit */
+    if (refusal->what)
         return error_set(err, ERROR_OVER_QUOTA,
                          "%s: Requested %s exceeds allowed %s quota. Requested %jdG, quota is %jdG "
                          "and %jdG has been consumed.",
-                         told->error, told->what, demand->resource, demand->amount, standing->limit,
-                         standing->used);
+                         refusal->error, refusal->what, demand->resource, demand->amount,
+                         standing->limit, standing->used);
     return error_set(err, ERROR_OVER_QUOTA,
-                     "%s: Maximum number of %s allowed (%jd) exceeded for quota '%s'.", told->error,
-                     told->resource, standing->limit, demand->resource);
+                     "%s: Maximum number of %s allowed (%jd) exceeded for quota '%s'.",
+                     refusal->error, refusal->resource, standing->limit, demand->resource);
 }
 
 static int check_demands(const struct quota_demands *demands, const struct standing *standings,
                          struct error *err) {
-    const struct quota_demand *told = NULL;
+    const struct quota_demand *worst = NULL;
 
     for (unsigned i = 0; i < demands->count; i++) {
         const struct quota_demand *demand = &demands->items[i];
 
         if (standings[i].limit >= 0 && standings[i].used + demand->amount > standings[i].limit &&
-            (!told || is_told_before(demand->resource, told->resource)))
-            told = demand;
+            (!worst || is_reported_before(demand->resource, worst->resource)))
+            worst = demand;
     }
-    return told ? refuse(told, &standings[told - demands->items], err) : 0;
+    return worst ? refuse(worst, &standings[worst - demands->items], err) : 0;
 }
 
-/* What is not only checked. */
+/* All that are not checked only. */
 static struct quota_demands used_up(const struct quota_demands *demands) {
     struct quota_demands used = { .count = 0 };
 
@@ -270,7 +270,7 @@ int quota_rollback(struct work *work, const char *operation_id, struct error *er
     return drop_reservations(work, operation_id, err) < 0 ? -1 : 0;
 }
 
-/* ---- counting anew ---- */
+/* ---- recount ---- */
 
 int quota_recount(struct work *work, const char *in_use, void (*wrong)(void *arg, const char *text),
                   void *arg, struct error *err) {

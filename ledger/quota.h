@@ -1,14 +1,14 @@
 /*
- * Quotas: usage and reservations (limits: quota_limit.h).  What is used is what the rows say; a
- * reservation belongs to an operation and ends with it; nothing expires by time (D4, X8).
+ * Quotas: usage and reservations (limits: quota_limit.h).  The rows define the usage; a reservation
+ * belongs to an operation and ends with it; nothing expires by time (D4, X8).
  *
- * One stored number counts both what is in use and what is reserved, because limits are about the
- * two together; the reservations themselves say which part is reserved.  So an extend that ends
- * well changes no row that others change too.
+ * One stored number is the sum of usage and reservations, because limits apply to the sum; the
+ * reservations themselves state the reserved part.  So a successful extend changes no row that
+ * others change too.
  *
- * Whoever changes rows says which resources that takes or gives back, in the same transaction:
+ * Every change of rows includes the resources that it takes or releases, in the same transaction:
  * volumes, gigabytes, snapshots, backups, backup_gigabytes, groups, and per type volumes_T,
- * gigabytes_T, snapshots_T.  QUOTA_PER_VOLUME is checked only, and used up by nobody.
+ * gigabytes_T, snapshots_T.  QUOTA_PER_VOLUME is checked only, and never used up.
  */
 #pragma once
 
@@ -28,18 +28,18 @@ struct quota_demands {
 void quota_demand_add(struct quota_demands *demands, struct arena *arena, const char *resource,
                       const char *type_name, int64_t amount);
 
-/* Takes all of it at once.  ERROR_OVER_QUOTA with upstream's class name and words when over: of
- * several the limit of a single volume is told, else the first in the order of the alphabet;
+/* Takes all of it at once.  ERROR_OVER_QUOTA with upstream's class name and text when over: of
+ * several excesses the one of a single volume is reported, else the first in alphabetical order;
  * nothing changed then. */
 int quota_take(struct work *work, const char *project_id, const struct quota_demands *demands,
                struct error *err);
-/* Would it be?  Nothing changes. */
+/* The same check without a change. */
 int quota_check(struct work *work, const char *project_id, const struct quota_demands *demands,
                 struct error *err);
-/* What is there already, whatever the limits say. */
+/* Counts existing resources, whatever the limits. */
 int quota_count(struct work *work, const char *project_id, const struct quota_demands *demands,
                 struct error *err);
-/* What is used does not fall below 0. */
+/* The usage does not fall below 0. */
 int quota_give_back(struct work *work, const char *project_id, const struct quota_demands *demands,
                     struct error *err);
 
@@ -49,19 +49,19 @@ int quota_reserve(struct work *work, const char *project_id, const char *operati
 /* Ids of the operation's reservations as a JSON list: the value of extend_reservations. */
 int quota_reservation_ids(struct work *work, const char *operation_id, const char **ret_json,
                           struct error *err);
-/* Ends the operation's reservations: what they stood for is in use, and it is told how many
- * resources had some; or they are given back. Twice is nothing. */
+/* Ends the operation's reservations: they become usage, and the number of resources with a
+ * reservation is returned; or they are released.  Idempotent. */
 int quota_commit(struct work *work, const char *operation_id, struct error *err);
 int quota_rollback(struct work *work, const char *operation_id, struct error *err);
 
 /*
- * `in_use` is the SQL of what the rows that count say: project_id, resource, in_use; a resource may
- * come several times.
+ * `in_use` is SQL for the usage by the rows: project_id, resource, in_use; a resource may come
+ * several times.
  */
-/* That and the reservations against what is stored; calls wrong(arg, text) for each difference
- * (P2). */
+/* Compares that and the reservations with the stored sums; calls wrong(arg, text) for each
+ * difference (P2). */
 int quota_recount(struct work *work, const char *in_use, void (*wrong)(void *arg, const char *text),
                   void *arg, struct error *err);
-/* Stores for a project what its rows and reservations say (X9). */
+/* Stores for a project the sums of its rows and reservations (X9). */
 int quota_recount_project(struct work *work, const char *in_use, const char *project_id,
                           struct error *err);

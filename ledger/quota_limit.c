@@ -36,7 +36,7 @@ char *quota_limit_of_type(struct arena *arena, const char *resource, const char 
     return arena_format(arena, "%s_%s", resource, type_name);
 }
 
-/* The fixed ones in their places, behind them those of the types that the caller sees. */
+/* The fixed ones in order, followed by those of the types that the caller sees. */
 static const char *resources_sql(struct arena *arena, const struct quota_types *types) {
     const char *sql = "";
 
@@ -66,8 +66,8 @@ static int read_quota(struct work *work, const struct db_rows *rows, void *ret, 
     return 0;
 }
 
-/* Every resource with the limits and the usage that are stored; `own` are the own limits of $3, $4
- * is whose usage. */
+/* Every resource with its stored limits and usage; `own` are the own limits of $3, $4 is the
+ * project of the usage. */
 static int list_quotas(struct work *work, const struct quota_types *types, const char *own,
                        const char *owner, const char *user, struct quota **ret, struct error *err) {
     const char *sql = arena_format(
@@ -163,7 +163,7 @@ int quota_limit_reset(struct work *work, const char *project_id, struct error *e
                      DB_TEXT(project_id));
 }
 
-/* ---- types come, go and change their names ---- */
+/* ---- creation, deletion and renaming of types ---- */
 
 int quota_limit_forget_type(struct work *work, const struct quota_types *types, const char *name,
                             struct error *err) {
@@ -190,7 +190,7 @@ int quota_limit_rename_type(struct work *work, const struct quota_types *types,
         "UPDATE reservations SET resource = $1 WHERE resource = $2",
     };
 
-    /* Nobody has the new name: rows of it are of a type that was deleted. */
+    /* No type has the new name: rows of it are of a deleted type. */
     if (quota_limit_forget_type(work, types, new_name, err) < 0)
         return -1;
     for (size_t of = 0; types->resources[of]; of++) {

@@ -1,5 +1,5 @@
 /*
- * Limits of quotas, and the list of all resources with what is used of them.
+ * Limits of quotas, and the list of all resources with their usage.
  *
  * A limit is the project's own, else the one of the quota class "default", else the configured one;
  * for the resources of a type -1.
@@ -16,10 +16,10 @@
 #define QUOTA_GROUPS           "groups"
 #define QUOTA_PER_VOLUME       "per_volume_gigabytes" /* of a single one: checked, never used up */
 
-/* Resources that each type of something has for itself. */
+/* Resources of each type of an object. */
 struct quota_types {
     const char *const *resources; /* ended with NULL */
-    /* SQL of the names that the caller sees, column name: $1 is 1 for who sees all, $2 the
+    /* SQL of the names that the caller sees, column name: $1 is 1 if all are visible, $2 the
      * project. */
     const char *names;
 };
@@ -34,7 +34,7 @@ struct quota {
 };
 
 /* Every resource of a project: the fixed ones, then those of each type; defaults_only leaves out
- * what is the project's own. Returns how many. */
+ * the project's own limits.  Returns how many. */
 int quota_limit_list(struct work *work, const struct quota_types *types, const char *project_id,
                      bool defaults_only, struct quota **ret, struct error *err);
 /* A class's own limits, else those of the class "default", else the configured ones. */
@@ -43,7 +43,7 @@ int quota_limit_list_class(struct work *work, const struct quota_types *types,
 /* 1 there is a resource of this name, 0 none, -1 failed. */
 int quota_limit_known(struct work *work, const struct quota_types *types, const char *resource,
                       struct error *err);
-/* As the configuration says, before any row. */
+/* The configured limit, without rows. */
 int64_t quota_limit_configured(const struct settings *settings, const char *resource);
 
 /* A limit below present use is refused (ERROR_BAD_REQUEST) when the project has its own limit
@@ -52,7 +52,7 @@ int quota_limit_set(struct work *work, const char *project_id, const char *resou
                     struct error *err);
 int quota_limit_set_class(struct work *work, const char *class_name, const char *resource,
                           int64_t limit, struct error *err);
-/* Removes what is the project's own; usage stays. */
+/* Removes the project's own limits; usage stays. */
 int quota_limit_reset(struct work *work, const char *project_id, struct error *err);
 
 /* A type's resources follow its name: limits, classes, usage, reservations. */

@@ -65,7 +65,7 @@ int service_is_frozen(struct work *work, const char *host, struct error *err) {
     return found > 0 ? service.frozen : found;
 }
 
-/* A node's name stands for its backends too. */
+/* The name of a node includes its backends. */
 static bool host_matches(const char *host, const char *wanted) {
     size_t length = strlen(wanted);
 

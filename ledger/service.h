@@ -1,11 +1,11 @@
 /*
- * Services: who runs where, is it alive, and does an operator want it to work.
+ * Services: their hosts, whether they are alive, and whether an operator has disabled them.
  */
 #pragma once
 
 #include "ledger/work.h"
 
-#define SERVICE_API       "cinder-api" /* has no row: it answers for itself */
+#define SERVICE_API       "cinder-api" /* has no row: it reports its own state */
 #define SERVICE_VOLUME    "cinder-volume"
 #define SERVICE_SCHEDULER "cinder-scheduler"
 #define SERVICE_COMPUTE   "scoria-compute"

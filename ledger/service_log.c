@@ -46,7 +46,7 @@ static struct service_levels laid_over(struct service_levels below,
     return below;
 }
 
-/* ---- as the row has them: {"scoria.api": "INFO", …} ---- */
+/* ---- the row's form: {"scoria.api": "INFO", …} ---- */
 
 static struct db_value levels_value(struct arena *arena, const struct service_levels *levels) {
     json_t *object = json_keep(arena, json_object());
@@ -87,13 +87,13 @@ static int column_read(struct work *work, const char *column, const char *binary
     return text != NULL;
 }
 
-int service_levels_said(struct work *work, const struct service *service,
-                        struct service_levels *ret, struct error *err) {
+int service_levels_reported(struct work *work, const struct service *service,
+                            struct service_levels *ret, struct error *err) {
     return column_read(work, "log_levels", service->binary, service->host, ret, err);
 }
 
-int service_levels_ask(struct work *work, const struct service *service,
-                       const struct service_levels *wanted, struct error *err) {
+int service_levels_request(struct work *work, const struct service *service,
+                           const struct service_levels *wanted, struct error *err) {
     struct service_levels before;
 
     if (column_read(work, "log_wanted", service->binary, service->host, &before, err) < 0)

@@ -1,7 +1,6 @@
 /*
- * Log levels of services, read and set from afar.  A process of the API sets its own at once; a
- * service elsewhere finds what was asked of it at its next heartbeat, takes it up, and says which
- * levels it has now.
+ * Log levels of services, read and set remotely.  A process of the API sets its own at once; a
+ * service elsewhere receives a request at its next heartbeat, applies it, and reports its levels.
  */
 #pragma once
 
@@ -19,18 +18,18 @@ struct service_levels {
 struct service_levels service_levels_now(void);
 /* `level` for the loggers whose names begin with `prefix`, the others unnamed. */
 struct service_levels service_levels_of(const char *prefix, enum log_level level);
-/* Sets those of this process that are named. */
+/* Sets the named ones in this process. */
 void service_levels_apply(const struct service_levels *levels);
 
-/* What the service has said of itself; 0 when it has never done so. */
-int service_levels_said(struct work *work, const struct service *service,
-                        struct service_levels *ret, struct error *err);
-/* Adds to what is asked of the service. */
-int service_levels_ask(struct work *work, const struct service *service,
-                       const struct service_levels *wanted, struct error *err);
+/* The levels that the service has reported; 0 when it has reported none. */
+int service_levels_reported(struct work *work, const struct service *service,
+                            struct service_levels *ret, struct error *err);
+/* Adds to the levels requested of the service. */
+int service_levels_request(struct work *work, const struct service *service,
+                           const struct service_levels *wanted, struct error *err);
 /*
- * Part of a heartbeat: moves what is asked of the service into *ret.  The row already tells these
- * levels as the service's own, so the caller applies them once the transaction has committed.
+ * Part of a heartbeat: moves the requested levels into *ret.  The row already shows these levels as
+ * the service's own, so the caller applies them once the transaction has committed.
  */
 int service_levels_take(struct work *work, const char *binary, const char *host,
                         struct service_levels *ret, struct error *err);

@@ -95,7 +95,7 @@ static void load_notifications(const struct config *config, struct settings *ret
         ret->notification_topics[i] = config_item(config, section, "topics", i);
 }
 
-/* Without identity the callers are one user of a service of its own. */
+/* Without identity all callers are one user of a service of its own. */
 static int64_t quota(const struct config *config, const char *key) {
     bool known = strcmp(config_text(config, "DEFAULT", "auth_strategy"), "keystone") == 0;
 

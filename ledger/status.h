@@ -1,8 +1,8 @@
 /*
- * Statuses: one table for each kind of object, and one door through which they are written.
+ * Statuses: one table for each kind of object, and one function that writes them.
  *
  * A status is stable and can last for ever, or transient: then an operation has the object and will
- * end it, or an operator has said so by a reset.  A row is born with its status; every later one
+ * end it, or an operator has set it by a reset.  A row is inserted with its status; every later one
  * comes from status_write().
  */
 #pragma once
@@ -12,7 +12,7 @@
 struct status {
     const char *text, *shown; /* as stored, as clients see it */
     bool transient;
-    bool by_reset; /* may an operator say it? */
+    bool by_reset; /* may an operator set it? */
 };
 
 struct object_kind {
@@ -24,10 +24,10 @@ struct object_kind {
 #define STATUS_ANY (-1)
 
 struct status_change {
-    int from; /* STATUS_ANY: whatever it is */
+    int from; /* STATUS_ANY: any status */
     unsigned to;
-    bool unless_reset; /* what an operator said stays */
-    bool by_reset;     /* an operator says it: no operation owns it */
+    bool unless_reset; /* a status set by an operator stays */
+    bool by_reset;     /* set by an operator: no operation owns it */
 };
 
 /* 1 done; 0 the status, or the object, was not as expected: nothing changed. */

@@ -1,9 +1,9 @@
 /*
- * What the body of one transaction works with: the functions of ledger/ and volume/ get it first.
+ * The arguments of the body of one transaction: the functions of ledger/ and volume/ get it first.
  *
- * One instant stands for the whole transaction, so rows written together carry the same time: the
- * wall's for what is only shown (created_at, updated_at), the database's for all that is compared
- * with another instant (leases, deadlines, reports, operations, messages in the outbox).
+ * The whole transaction has one instant, so rows written together carry the same time: of the wall
+ * clock where it is only shown (created_at, updated_at), of the database's clock where it is
+ * compared with another instant (leases, deadlines, reports, operations, messages in the outbox).
  */
 #pragma once
 
@@ -12,22 +12,22 @@
 #include "ledger/settings.h"
 #include "policy/context.h"
 
-/* What ends a lease, or a deadline, by a word and not by time. */
+/* Instants of a lease or a deadline that was ended explicitly. */
 #define LEASE_ENDED_US   0
 #define DEADLINE_OVER_US 0
 
 struct work {
     struct db_tx *tx;
     struct arena *arena;           /* of the request or job */
-    const struct context *context; /* who asks, or for whom a job works */
+    const struct context *context; /* the requester, also of a job */
     const struct settings *settings;
-    int64_t now_us;          /* what is shown */
-    int64_t clock_us;        /* the database's clock: what is compared */
-    int64_t over_us;         /* what should end before is over (db_clock_sure()) */
-    struct release *release; /* volume/attachment.h; NULL: nobody can be asked */
+    int64_t now_us;          /* shown */
+    int64_t clock_us;        /* the database's clock: compared */
+    int64_t over_us;         /* earlier instants are certainly over (db_clock_sure()) */
+    struct release *release; /* volume/attachment.h; NULL: no compute service */
 };
 
-/* An instant of the database's clock as the wall's has it now; 0 stays. */
+/* An instant of the database's clock in terms of the wall clock; 0 stays. */
 static inline int64_t work_shown(const struct work *work, int64_t instant_us) {
     return instant_us ? instant_us - work->clock_us + work->now_us : 0;
 }
@@ -39,7 +39,7 @@ static inline char *work_uuid(const struct work *work) {
     return arena_text(work->arena, clock_uuid(work->settings->clock, text));
 }
 
-/* What the service does by itself, for nobody's request and with an administrator's rights. */
+/* For work of the service itself, without a request and with an administrator's rights. */
 struct work work_own(const struct settings *settings, struct arena *arena);
 
 typedef int work_body(struct work *work, void *arg, struct error *err);

@@ -105,8 +105,9 @@ static int wanted_body(struct work *work, void *arg, struct error *err) {
     struct operation operation;
     int held = operation_held(work, job->operation.id, job_owner(job), &operation, err);
 
-    return held > 0 && operation.kind->wanted ? operation.kind->wanted(work, &operation, err)
-                                              : held;
+    return held > 0 && operation.kind->still_valid
+               ? operation.kind->still_valid(work, &operation, err)
+               : held;
 }
 
 static bool is_wanted(const struct job *job) {

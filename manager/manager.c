@@ -172,7 +172,7 @@ static int hand_out_body(struct work *work, void *arg, struct error *err) {
     const struct hand_out *hand_out = arg;
 
     for (int i = 0; i < hand_out->count; i++)
-        if (operation_hand_out(work, &hand_out->orphans[i], &hand_out->rule, err) < 0)
+        if (operation_redeliver(work, &hand_out->orphans[i], &hand_out->rule, err) < 0)
             return -1;
     return 0;
 }
@@ -293,7 +293,8 @@ static int64_t tick_again(void *arg) {
 static int disown_body(struct work *work, void *arg, struct error *err) {
     const struct manager *manager = arg;
 
-    return operation_disown(work, manager->settings.owner_prefix, manager->settings.owner, err);
+    return operation_end_stale_leases(work, manager->settings.owner_prefix, manager->settings.owner,
+                                      err);
 }
 
 /* A former incarnation of this place is dead: nobody has to wait for its leases. */

@@ -28,7 +28,7 @@ static int note_body(struct work *work, void *arg, struct error *err) {
     struct look *look = arg;
 
     for (int i = 0; i < look->count; i++) {
-        int noted = operation_note_told(work, &look->found[i], err);
+        int noted = operation_note_announced(work, &look->found[i], err);
 
         if (noted < 0)
             return -1;

@@ -100,7 +100,7 @@ int attach_status_follow(struct work *work, const char *volume_id, struct error 
         snapshot_assist_follow(work, &volume, err) < 0)
         return -1;
     if (status_is_transient(volume.status))
-        return operation_settle(work, volume_id, err);
+        return operation_reevaluate(work, volume_id, err);
     if (volume.status == VOLUME_MAINTENANCE || volume.migration_status)
         return 0;
     return attach_status_write(work, &volume, attachment_status_of(&volume), err);

@@ -259,7 +259,8 @@ int volume_delete_undone(struct work *work, const struct operation *operation, s
 
 /* ---- what it is to others ---- */
 
-static int delete_wanted(struct work *work, const struct operation *operation, struct error *err) {
+static int delete_still_valid(struct work *work, const struct operation *operation,
+                              struct error *err) {
     struct volume volume;
 
     if (volume_details(work, operation->volume_id, &volume, err) < 0)
@@ -307,7 +308,7 @@ const struct operation_kind kind_delete = {
     .on_failure = VOLUME_ERROR_DELETING,
     .is = { [PHASE_QUEUED] = WORK_DESTROYS, [PHASE_RUNNING] = WORK_DESTROYS },
     .leaves_traces = true,
-    .wanted = delete_wanted,
+    .still_valid = delete_still_valid,
     .finish = delete_finish,
     .cancel = delete_cancel,
 };

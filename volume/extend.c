@@ -366,13 +366,14 @@ static int extend_cancel(struct work *work, const struct operation *operation, s
 
 /* X30: nobody is left who could report; one who has only reserved hears of nothing.  X21:
  * somebody may be where the event never came. */
-static int extend_settle(struct work *work, const struct operation *operation, struct error *err) {
+static int extend_reevaluate(struct work *work, const struct operation *operation,
+                             struct error *err) {
     struct volume volume;
 
     if (volume_details(work, operation->volume_id, &volume, err) < 0)
         return -1;
     if (attachment_instances(work->arena, &volume, NULL) == 0)
-        return operation_hurry(work, operation, err);
+        return operation_end_deadline(work, operation, err);
     return volume_extend_pending(&volume) ? volume_notify_attached(work, &volume, err) : 0;
 }
 
@@ -391,5 +392,5 @@ const struct operation_kind kind_extend = {
             [PHASE_COMPLETING] = WORK_GROWS },
     .finish = extend_finish,
     .cancel = extend_cancel,
-    .settle = extend_settle,
+    .reevaluate = extend_reevaluate,
 };

@@ -270,7 +270,8 @@ int group_snapshot_create_share(struct work *work, const struct operation *held,
     return group_snapshot_hand_over(work, held, &parts, err);
 }
 
-static int create_settle(struct work *work, const struct operation *operation, struct error *err) {
+static int create_reevaluate(struct work *work, const struct operation *operation,
+                             struct error *err) {
     struct error failure = { 0 };
     struct group_snapshot_ending ending = { .failure = operation->failed ? &failure : NULL };
     struct create_ending *each;
@@ -297,7 +298,7 @@ const struct operation_kind kind_group_snapshot_create = {
     .on_failure = GROUP_SNAPSHOT_ERROR,
     .finish = create_finish,
     .cancel = group_snapshot_cancel_parts,
-    .settle = create_settle,
+    .reevaluate = create_reevaluate,
     .is = { [PHASE_QUEUED] = WORK_MAKES,
             [PHASE_RUNNING] = WORK_MAKES,
             [PHASE_WAITING] = WORK_MAKES },

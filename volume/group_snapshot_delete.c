@@ -138,7 +138,8 @@ int group_snapshot_delete_share(struct work *work, const struct operation *held,
     return count < 0 ? -1 : group_snapshot_hand_over(work, held, &parts, err);
 }
 
-static int delete_settle(struct work *work, const struct operation *operation, struct error *err) {
+static int delete_reevaluate(struct work *work, const struct operation *operation,
+                             struct error *err) {
     struct error failure = { 0 };
     struct group_snapshot_delete_ending ending = { operation->failed ? &failure : NULL, NULL, 0 };
     struct snapshot *snapshots;
@@ -160,7 +161,7 @@ const struct operation_kind kind_group_snapshot_delete = {
             [PHASE_WAITING] = WORK_DESTROYS },
     .finish = delete_finish,
     .cancel = delete_cancel,
-    .settle = delete_settle,
+    .reevaluate = delete_reevaluate,
 };
 
 /* ---- begin ---- */

@@ -146,8 +146,8 @@ int group_snapshot_hurry_parts(struct work *work, const struct operation *operat
     for (size_t i = 0; i < json_array_size(list); i++) {
         int open = operation_of(work, json_string_value(json_array_get(list, i)), &part, err);
 
-        if (open < 0 ||
-            (open > 0 && operation_awaits_report(&part) && operation_hurry(work, &part, err) < 0))
+        if (open < 0 || (open > 0 && operation_awaits_report(&part) &&
+                         operation_end_deadline(work, &part, err) < 0))
             return -1;
     }
     return 0;

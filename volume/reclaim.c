@@ -201,7 +201,8 @@ int volume_reclaim_give_way(struct work *work, struct volume *volume, enum volum
     return volume_details(work, volume->id, volume, err);
 }
 
-static int reclaim_wanted(struct work *work, const struct operation *operation, struct error *err) {
+static int reclaim_still_valid(struct work *work, const struct operation *operation,
+                               struct error *err) {
     struct volume volume;
 
     if (volume_row(work, operation->volume_id, &volume, err) < 0)
@@ -228,9 +229,9 @@ const struct operation_kind kind_reclaim = {
             [PHASE_WAITING] = WORK_RECLAIMS,
             [PHASE_COMPLETING] = WORK_RECLAIMS,
             [PHASE_CANCELLED] = WORK_YIELDS },
-    .wanted = reclaim_wanted,
+    .still_valid = reclaim_still_valid,
     .progress = reclaim_progress,
     .finish = reclaim_finish,
     .cancel = reclaim_cancel,
-    .settle = reclaim_trim_settle,
+    .reevaluate = reclaim_trim_reevaluate,
 };

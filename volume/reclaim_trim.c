@@ -51,7 +51,8 @@ int reclaim_trim_begin(struct work *work, const struct operation *held, void *ar
         err);
 }
 
-int reclaim_trim_settle(struct work *work, const struct operation *operation, struct error *err) {
+int reclaim_trim_reevaluate(struct work *work, const struct operation *operation,
+                            struct error *err) {
     struct volume volume;
 
     if (!operation_awaits_report(operation))
@@ -60,7 +61,7 @@ int reclaim_trim_settle(struct work *work, const struct operation *operation, st
         return -1;
     return attachment_instances(work->arena, &volume, NULL) > 0
                ? 0
-               : operation_hurry(work, operation, err);
+               : operation_end_deadline(work, operation, err);
 }
 
 /* ---- the host's report ---- */

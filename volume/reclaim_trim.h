@@ -27,7 +27,7 @@ struct reclaim_trim {
 operation_body reclaim_trim_begin;
 
 /* Without a guest nobody is left who could report. */
-operation_function reclaim_trim_settle;
+operation_function reclaim_trim_reevaluate;
 
 struct reclaim_report {
     const char *id;      /* what the host was asked for: the operation */

@@ -67,7 +67,7 @@ static int reset_attach_status(struct work *work, const struct volume *volume,
     /* X30: nobody is left to report */
     if (snapshot_assist_follow(work, &(struct volume){ .id = volume->id }, err) < 0)
         return -1;
-    return operation_settle(work, volume->id, err);
+    return operation_reevaluate(work, volume->id, err);
 }
 
 static int reset_migration_status(struct work *work, const struct volume *volume,

@@ -107,7 +107,8 @@ bool volume_revert_wanted(const struct volume *volume) {
     return volume->status == VOLUME_REVERTING && volume->attachment_count == 0;
 }
 
-static int revert_wanted(struct work *work, const struct operation *operation, struct error *err) {
+static int revert_still_valid(struct work *work, const struct operation *operation,
+                              struct error *err) {
     struct volume volume;
 
     if (volume_details(work, operation->volume_id, &volume, err) < 0)
@@ -125,7 +126,7 @@ const struct operation_kind kind_revert = {
     .on_failure = VOLUME_ERROR,
     .is = { [PHASE_QUEUED] = WORK_REVERTS, [PHASE_RUNNING] = WORK_REVERTS },
     .leaves_traces = true,
-    .wanted = revert_wanted,
+    .still_valid = revert_still_valid,
     .finish = revert_finish,
     .cancel = free_snapshot,
 };

@@ -65,7 +65,7 @@ int snapshot_assist_sent(struct work *work, const struct operation *held, void *
     int nobody = awaits_nobody(work, held, err);
     struct operation as_now = *held;
 
-    if (nobody < 0 || (nobody > 0 && operation_hurry(work, held, err) < 0))
+    if (nobody < 0 || (nobody > 0 && operation_end_deadline(work, held, err) < 0))
         return -1;
     if (nobody > 0)
         as_now.deadline = DEADLINE_OVER_US;
@@ -116,5 +116,5 @@ int snapshot_assist_follow(struct work *work, const struct volume *volume, struc
     if (volume_in_use(volume))
         return 0;
     found = operation_assisted(work, volume->id, &operation, err);
-    return found > 0 ? operation_hurry(work, &operation, err) : found;
+    return found > 0 ? operation_end_deadline(work, &operation, err) : found;
 }

@@ -52,8 +52,8 @@ bool volume_unmanage_wanted(const struct volume *volume) {
            strcmp(volume->attach_status, "attached") != 0;
 }
 
-static int unmanage_wanted(struct work *work, const struct operation *operation,
-                           struct error *err) {
+static int unmanage_still_valid(struct work *work, const struct operation *operation,
+                                struct error *err) {
     struct volume volume;
 
     if (volume_details(work, operation->volume_id, &volume, err) < 0)
@@ -91,6 +91,6 @@ const struct operation_kind kind_unmanage = {
     .on_failure = VOLUME_ERROR_UNMANAGING,
     .is = { [PHASE_QUEUED] = WORK_DESTROYS, [PHASE_RUNNING] = WORK_DESTROYS },
     .leaves_traces = true,
-    .wanted = unmanage_wanted,
+    .still_valid = unmanage_still_valid,
     .finish = unmanage_finish,
 };

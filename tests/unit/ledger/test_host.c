@@ -12,11 +12,11 @@ START_TEST(a_backend_is_the_host_without_its_pool) {
 }
 END_TEST
 
-START_TEST(who_is_nowhere_has_no_backend) {
+START_TEST(an_unplaced_volume_has_no_backend) {
     autoarena struct arena *arena = arena_new();
 
     ck_assert_ptr_null(host_backend(arena, NULL));
 }
 END_TEST
 
-CHECK_MAIN("host", a_backend_is_the_host_without_its_pool, who_is_nowhere_has_no_backend)
+CHECK_MAIN("host", a_backend_is_the_host_without_its_pool, an_unplaced_volume_has_no_backend)

@@ -40,7 +40,7 @@ WORK_TEST(a_demand_of_a_type_counts_for_both) {
     ck_assert_str_eq(usage(work), "backups=4 backups_gold=3 groups=3 groups_gold=2 ");
 }
 
-WORK_TEST(of_several_excesses_the_first_of_the_alphabet_is_told_whatever_their_order) {
+WORK_TEST(of_several_excesses_the_alphabetically_first_is_reported) {
     struct quota_demands demands = demands_of(work, NULL, 1, 1);
 
     settings_of(work)->quota_backups = settings_of(work)->quota_groups = 0;
@@ -57,7 +57,7 @@ WORK_TEST(of_several_excesses_the_first_of_the_alphabet_is_told_whatever_their_o
     ck_assert_str_eq(usage(work), "");
 }
 
-WORK_TEST(a_refusal_is_told_as_upstream_tells_the_resource) {
+WORK_TEST(an_excess_has_the_text_of_upstream) {
     static const char *const rows[][2] = {
         { "volumes", "VolumeLimitExceeded: Maximum number of volumes allowed (1) exceeded" },
         { "snapshots", "SnapshotLimitExceeded: Maximum number of snapshots allowed (1) exceeded" },
@@ -83,7 +83,7 @@ WORK_TEST(a_refusal_is_told_as_upstream_tells_the_resource) {
     }
 }
 
-WORK_TEST(what_is_only_checked_is_used_up_by_nobody) {
+WORK_TEST(a_limit_that_is_only_checked_is_never_used_up) {
     struct quota_demands demands = { .count = 0 };
 
     quota_demand_add(&demands, work->arena, QUOTA_PER_VOLUME, NULL, 5);
@@ -112,7 +112,7 @@ WORK_TEST(as_many_demands_as_fit_are_taken_and_given_back) {
                      8);
 }
 
-WORK_TEST(what_nobody_has_taken_is_not_given_back) {
+WORK_TEST(usage_never_falls_below_zero) {
     struct quota_demands demands = demands_of(work, NULL, 1, 1);
 
     OK(quota_give_back(work, PROJECT, &demands, err));
@@ -148,7 +148,7 @@ static void keep_text(void *arg, const char *text) {
     *kept = text;
 }
 
-WORK_TEST(a_recount_compares_what_the_rows_say_with_what_is_stored) {
+WORK_TEST(a_recount_compares_rows_with_stored_sums) {
     struct quota_demands two = demands_of(work, NULL, 2, 0), one = demands_of(work, NULL, 0, 1);
     const char *text = NULL;
 
@@ -185,9 +185,8 @@ WORK_TEST(a_failing_database_is_reported) {
 }
 
 CHECK_MAIN("quota", a_demand_of_a_type_counts_for_both,
-           of_several_excesses_the_first_of_the_alphabet_is_told_whatever_their_order,
-           a_refusal_is_told_as_upstream_tells_the_resource,
-           what_is_only_checked_is_used_up_by_nobody,
-           as_many_demands_as_fit_are_taken_and_given_back, what_nobody_has_taken_is_not_given_back,
+           of_several_excesses_the_alphabetically_first_is_reported,
+           an_excess_has_the_text_of_upstream, a_limit_that_is_only_checked_is_never_used_up,
+           as_many_demands_as_fit_are_taken_and_given_back, usage_never_falls_below_zero,
            what_is_reserved_is_in_use_or_given_back_when_the_operation_ends,
-           a_recount_compares_what_the_rows_say_with_what_is_stored, a_failing_database_is_reported)
+           a_recount_compares_rows_with_stored_sums, a_failing_database_is_reported)

@@ -24,13 +24,13 @@ WORK_TEST(what_is_asked_for_is_taken_once_and_said) {
     struct service_levels wanted = service_levels_of("scoria.manager", LOG_DEBUG), levels;
 
     log_open(-1, LOG_INFO, LOG_TEXT);
-    ck_assert_int_eq(service_levels_said(work, &service, &levels, err), 0);
-    OK(service_levels_ask(work, &service, &wanted, err));
+    ck_assert_int_eq(service_levels_reported(work, &service, &levels, err), 0);
+    OK(service_levels_request(work, &service, &wanted, err));
     wanted = service_levels_of("scoria.db", LOG_ERROR);
-    OK(service_levels_ask(work, &service, &wanted, err)); /* beside the first */
+    OK(service_levels_request(work, &service, &wanted, err)); /* beside the first */
     wanted = service_levels_of("scoria.manager", LOG_WARNING);
-    OK(service_levels_ask(work, &service, &wanted, err)); /* instead of it */
-    ck_assert_int_eq(service_levels_said(work, &service, &levels, err), 0);
+    OK(service_levels_request(work, &service, &wanted, err)); /* instead of it */
+    ck_assert_int_eq(service_levels_reported(work, &service, &levels, err), 0);
 
     OK(service_levels_take(work, SERVICE_VOLUME, "node@a", &levels, err));
     ck_assert_int_eq(levels.of[logger("scoria.manager")], LOG_WARNING);
@@ -41,7 +41,7 @@ WORK_TEST(what_is_asked_for_is_taken_once_and_said) {
     ck_assert_int_eq(log_level_of(logger("scoria.manager")), LOG_WARNING);
     ck_assert_int_eq(log_level_of(logger("scoria.api")), LOG_INFO);
 
-    ck_assert_int_eq(service_levels_said(work, &service, &levels, err), 1);
+    ck_assert_int_eq(service_levels_reported(work, &service, &levels, err), 1);
     ck_assert_int_eq(levels.of[logger("scoria.manager")], LOG_WARNING);
     ck_assert_int_eq(levels.of[logger("scoria.api")], LOG_INFO);
     OK(service_levels_take(work, SERVICE_VOLUME, "node@a", &levels, err));
@@ -73,7 +73,7 @@ WORK_TEST(words_of_another_version_are_left_out) {
                             "\"scoria.api\": \"LOUD\", \"scoria.db\": 3, "
                             "\"scoria.rpc\": \"ERROR\"}', log_wanted = '{'"),
                      1);
-    ck_assert_int_eq(service_levels_said(work, &service, &levels, err), 1);
+    ck_assert_int_eq(service_levels_reported(work, &service, &levels, err), 1);
     for (unsigned i = 0; i < log_loggers(); i++)
         ck_assert_int_eq(levels.of[i],
                          i == logger("scoria.rpc") ? (int)LOG_ERROR : SERVICE_LEVEL_UNNAMED);
@@ -88,8 +88,8 @@ WORK_TEST(a_failing_database_is_told) {
     if (postgresql_given())
         return; /* it ends a transaction with its first error */
 
-    FAILS_WITHOUT("services", service_levels_said(work, &service, &levels, err));
-    FAILS_WITHOUT("services", service_levels_ask(work, &service, &levels, err));
+    FAILS_WITHOUT("services", service_levels_reported(work, &service, &levels, err));
+    FAILS_WITHOUT("services", service_levels_request(work, &service, &levels, err));
     FAILS_WITHOUT("services", service_levels_take(work, SERVICE_VOLUME, "node@a", &levels, err));
 }
 

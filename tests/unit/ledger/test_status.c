@@ -38,7 +38,7 @@ WORK_TEST(a_status_changes_from_the_one_that_was_seen) {
     assert_status(work, VOLUME_EXTENDING, false);
 }
 
-WORK_TEST(what_an_operator_said_stays_where_that_is_asked_for) {
+WORK_TEST(a_status_set_by_an_operator_stays_where_requested) {
     struct status_change ending = { .from = VOLUME_EXTENDING,
                                     .to = VOLUME_IN_USE,
                                     .unless_reset = true };
@@ -63,5 +63,4 @@ WORK_TEST(an_object_that_is_gone_gets_no_status) {
 }
 
 CHECK_MAIN("status door", a_status_changes_from_the_one_that_was_seen,
-           what_an_operator_said_stays_where_that_is_asked_for,
-           an_object_that_is_gone_gets_no_status)
+           a_status_set_by_an_operator_stays_where_requested, an_object_that_is_gone_gets_no_status)

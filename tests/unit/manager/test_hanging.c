@@ -462,7 +462,7 @@ static int unserved_body(struct work *work, void *arg, struct error *err) {
         operation_unserved(work, "node@bad", false, work->clock_us, work->clock_us, 9, &found, err),
         1);
     ck_assert_str_eq(found->project_id, ANOTHER);
-    ck_assert_int_eq(operation_note_told(work, found, err), 1);
+    ck_assert_int_eq(operation_note_announced(work, found, err), 1);
     ck_assert_int_eq(operation_unserved(work, "node@bad", false, work->clock_us, 0, 9, &found, err),
                      0);
     return 0;

@@ -1,4 +1,4 @@
-#include "ledger/turn.private.h"
+#include "ledger/queue.private.h"
 
 #include "ledger/query.h"
 
@@ -14,8 +14,8 @@ static int notify_all(struct work *work, struct db_rows *query, struct error *er
     return count < 0 ? -1 : 0;
 }
 
-/* Whoever was told in vain to begin, and has nobody in front of it any more: the first in line, or
- * all that read in front of the first that changes something. */
+/* Waiting operations that were notified in vain and have none before them now: the first of the
+ * queue, or all readers before the first that changes the object. */
 /* clang-format off */
 #define FIRST_IN_LINE(those) \
     "SELECT " OPERATION_COLUMNS " FROM operations WHERE id IN (" those ") AND " IS_IN_LINE \
@@ -28,10 +28,10 @@ static int notify_all(struct work *work, struct db_rows *query, struct error *er
 #define READS_IT  "SELECT next.id FROM operations next WHERE next.reads_of = $1"
 
 static const char next_of_change[] = FIRST_IN_LINE(THERE " UNION ALL " THERE_TOO);
-/* Those that read need not be told by one of their own: nothing that changed kept them waiting. */
+/* Readers need no notification after a reader: none that changed the object blocked them. */
 static const char next_of_reader[] =
     FIRST_IN_LINE(THERE " AND " CHANGES("next") " UNION ALL " THERE_TOO " AND next.only_reads = 0");
-/* Each once, however many turns it has with this one. */
+/* Each once, however many queues it shares with this one. */
 static const char next_of_several[] = FIRST_IN_LINE(
     "SELECT next.id" WITH_MINE("operations") " AND " CHANGES("next") " UNION ALL "
     "SELECT next.id" WITH_MINE("operations") " AND mine.only_reads = 0 UNION ALL "
@@ -40,7 +40,7 @@ static const char next_of_several[] = FIRST_IN_LINE(
     "SELECT next.id FROM operation_turns mine JOIN operations next ON "
     "next.reads_of = mine.turn_of WHERE mine.operation_id = $1");
 static const char next_of_part[] = FIRST_IN_LINE(READS_IT);
-/* Those of the volume that only read wait for the host that a cancelled one of them was at. */
+/* Readers of the volume wait for the host that worked on a cancelled one of them. */
 static const char next_of_closed[] =
     FIRST_IN_LINE("SELECT next.id FROM operations next WHERE next.turn_of = $1 UNION " READS_IT);
 static const char next_of_host[] = FIRST_IN_LINE(
@@ -48,13 +48,13 @@ static const char next_of_host[] = FIRST_IN_LINE(
     "UNION " READS_IT " UNION " THERE_TOO);
 /* clang-format on */
 
-static int tell_next(struct work *work, const char *which, const char *of, struct error *err) {
+static int notify_next(struct work *work, const char *which, const char *of, struct error *err) {
     return notify_all(work, db_query(work->tx, err, which, DB_TEXT(of)), err);
 }
 
 struct passed {
     const char *id, *turn_of, *object_id, *volume_id;
-    bool with_host, waited; /* the latter: for files in use, and kept readers of them away */
+    bool with_host, waited; /* waited: for files in use, blocking their readers */
 };
 
 static int passed_read(struct work *work, const struct db_rows *rows, void *item,
@@ -71,27 +71,27 @@ static int passed_read(struct work *work, const struct db_rows *rows, void *item
     return 0;
 }
 
-/* Who waited at the volume's files, whatever his own turn. */
-static int tell_at_files(struct work *work, const struct passed *passed, bool only_read,
-                         struct error *err) {
+/* Operations that waited for the volume's files, in whatever queue. */
+static int notify_at_files(struct work *work, const struct passed *passed, bool only_read,
+                           struct error *err) {
     bool of_part = strcmp(passed->object_id, passed->volume_id) != 0;
 
     if (of_part && passed->with_host)
-        return tell_next(work, next_of_host, passed->volume_id, err);
+        return notify_next(work, next_of_host, passed->volume_id, err);
     return (of_part && !only_read) || passed->waited
-               ? tell_next(work, next_of_part, passed->volume_id, err)
+               ? notify_next(work, next_of_part, passed->volume_id, err)
                : 0;
 }
 
-static int tell_after(struct work *work, const struct passed *passed, struct error *err) {
+static int notify_after(struct work *work, const struct passed *passed, struct error *err) {
     bool only_read;
 
     if (!passed->turn_of)
-        return tell_next(work, next_of_several, passed->id, err);
+        return notify_next(work, next_of_several, passed->id, err);
     only_read = strcmp(passed->turn_of, passed->object_id) != 0;
-    if (tell_next(work, only_read ? next_of_reader : next_of_change, passed->turn_of, err) < 0)
+    if (notify_next(work, only_read ? next_of_reader : next_of_change, passed->turn_of, err) < 0)
         return -1;
-    return tell_at_files(work, passed, only_read, err);
+    return notify_at_files(work, passed, only_read, err);
 }
 
 /* Returns as query_one() does. */
@@ -99,16 +99,16 @@ static int end_one(struct work *work, struct db_rows *query, struct passed *ret,
                    struct error *err) {
     int ended = query_one(work, query, passed_read, ret, err);
 
-    return ended > 0 && tell_after(work, ret, err) < 0 ? -1 : ended;
+    return ended > 0 && notify_after(work, ret, err) < 0 ? -1 : ended;
 }
 
-int turn_pass_on(struct work *work, struct db_rows *query, struct error *err) {
+int queue_advance(struct work *work, struct db_rows *query, struct error *err) {
     struct passed passed;
 
     return end_one(work, query, &passed, err);
 }
 
-int turn_pass_on_for_good(struct work *work, struct db_rows *query, struct error *err) {
+int queue_advance_removed(struct work *work, struct db_rows *query, struct error *err) {
     struct passed passed;
     int ended = end_one(work, query, &passed, err);
 
@@ -118,24 +118,24 @@ int turn_pass_on_for_good(struct work *work, struct db_rows *query, struct error
     return ended;
 }
 
-int turn_pass_on_of(struct work *work, const struct operation *operation, struct error *err) {
+int queue_advance_past(struct work *work, const struct operation *operation, struct error *err) {
     const struct passed passed = {
         operation->id, operation->turn_of,          operation->object_id, operation->volume_id,
         false,         operation->waits_for != NULL
     };
 
     if (!operation->turn_of)
-        return tell_after(work, &passed, err);
-    return tell_next(work, next_of_change, operation->turn_of, err) < 0
+        return notify_after(work, &passed, err);
+    return notify_next(work, next_of_change, operation->turn_of, err) < 0
                ? -1
-               : tell_at_files(work, &passed, strcmp(passed.turn_of, passed.object_id) != 0, err);
+               : notify_at_files(work, &passed, strcmp(passed.turn_of, passed.object_id) != 0, err);
 }
 
-int turn_tell_next(struct work *work, const char *turn_of, struct error *err) {
-    return tell_next(work, next_of_closed, turn_of, err);
+int queue_notify_next(struct work *work, const char *turn_of, struct error *err) {
+    return notify_next(work, next_of_closed, turn_of, err);
 }
 
-int turn_tell_volume(struct work *work, const char *volume_id, struct error *err) {
+int queue_notify_volume(struct work *work, const char *volume_id, struct error *err) {
     return notify_all(work,
                       db_query(work->tx, err,
                                "SELECT " OPERATION_COLUMNS " FROM operations WHERE "

@@ -1,13 +1,14 @@
 /*
- * Whose turn it is: what the statements ask of the row `operations`, and who is told of it.
+ * Queues of operations: the conditions on rows of `operations` under which one may begin, and the
+ * notification of the next one.
  *
- * Those of one turn do not overlap, and the oldest is first; but nobody waits for what waits itself
- * for a report, and those that only read what the turn is about, because they are about another
- * object, do not wait for each other.  What is cancelled waits for none.
+ * Operations of one queue (`turn_of`) do not overlap, and the oldest is first; but an operation
+ * that waits for a report blocks no other, and those that only read the object of the queue,
+ * because they are about another one, do not wait for each other.  A cancelled one waits for none.
  *
- * Besides, a volume's files may be one chain.  From the moment that a guest's host has a part in
- * one of its snapshots nothing else begins there; and while a snapshot is taken out of it, or an
- * operation that changes it waits for its files, nothing begins to read any part.
+ * Besides, a volume's files may be one chain.  Once a guest's host works on one of its snapshots no
+ * other operation begins there; and while a snapshot is removed from it, or an operation that
+ * changes it waits for its files, no reader of any part begins.
  */
 #pragma once
 
@@ -20,7 +21,7 @@
     "(other.created_at = operations.created_at AND other.id < operations.id))))"
 #define NONE_IN_FRONT(those) "NOT EXISTS (SELECT 1 FROM " those " AND " IS_IN_FRONT ")"
 #define CHANGES(of)          of ".turn_of = " of ".object_id"
-/* Its one turn, or each of its several, against one and several of others. */
+/* Its one queue, or each of its several, against those of others. */
 #define ONE_ONE "operations other WHERE other.turn_of = operations.turn_of"
 #define ONE_SEVERAL                                                                   \
     "operation_turns theirs JOIN operations other ON other.id = theirs.operation_id " \
@@ -36,7 +37,7 @@
 #define SEVERAL_CHANGE(those, of) those " AND (mine.only_reads = 0 OR " of ")"
 #define THEIRS                    "theirs.only_reads = 0"
 
-/* A volume at whose files another one is. */
+/* Another operation is at the volume's files. */
 /* clang-format off */
 #define NO_HOST_IS_AT(volume) \
     "NOT EXISTS (SELECT 1 FROM operations other WHERE other.volume_id = " volume " AND " \
@@ -54,7 +55,7 @@
     "(other.owner <> '' OR other.waits_for IS NOT NULL) AND " \
     "EXISTS (SELECT 1 FROM operation_turns theirs WHERE theirs.operation_id = other.id AND " \
     THEIRS "))"
-/* Else those that read could keep a change of the volume away for ever, one after the other. */
+/* Else readers could block a change of the volume for ever, one after the other. */
 #define NONE_WAITS_FOR_FILES(volume) \
     "NOT EXISTS (SELECT 1 FROM operations other WHERE other.volume_id = " volume " AND " \
     "other.waits_for IS NOT NULL AND other.reads_of IS NULL AND other." IS_IN_LINE " AND " \
@@ -65,8 +66,8 @@
     NOTHING_IS_TAKEN_OUT_OF("operations.reads_of") " AND " \
     NONE_WAITS_FOR_FILES("operations.reads_of") ")) AND " NO_HOST_IS_AT_ITS_VOLUMES
 
-/* Of one turn those that change what it is about are found by an index of theirs, so that many that
- * read cost nobody anything. */
+/* In one queue those that change its object are found by an index of theirs, so that many readers
+ * cost nothing. */
 #define IS_ITS_TURN \
     "(" IS_CANCELLED " OR (" \
     NONE_IN_FRONT(ONE_ONE " AND " CHANGES("other")) " AND " \
@@ -76,19 +77,19 @@
     NONE_IN_FRONT(SEVERAL_CHANGE(SEVERAL_SEVERAL, THEIRS)) " AND " MAY_BEGIN_AT_FILES "))"
 /* clang-format on */
 
-/* What a statement tells of the operation that it has ended, or that has lost its worker. */
+/* The columns returned about an ended operation, or one that has lost its worker. */
 #define RETURNING_PASSED                                                \
     " RETURNING id, turn_of, object_id, volume_id, CASE WHEN deadline " \
     "IS NULL THEN 0 ELSE 1 END, CASE WHEN waits_for IS NULL THEN 0 ELSE 1 END"
 
-/* Runs `query`, which has that at its end, and tells whoever was told in vain to begin, and has
- * nobody in front of it any more.  How many it has ended, 1 or 0; or -1. */
-int turn_pass_on(struct work *work, struct db_rows *query, struct error *err);
-/* The same of one that is not there any more. */
-int turn_pass_on_for_good(struct work *work, struct db_rows *query, struct error *err);
-/* The dead worker of one that is still there kept them waiting. */
-int turn_pass_on_of(struct work *work, const struct operation *operation, struct error *err);
-/* What was cancelled on the volume has ended: those that wait for that. */
-int turn_tell_volume(struct work *work, const char *volume_id, struct error *err);
-/* The first in line of those with the turn. */
-int turn_tell_next(struct work *work, const char *turn_of, struct error *err);
+/* Runs `query`, which ends with RETURNING_PASSED, and notifies the waiting operations that have
+ * none before them now.  How many it has ended, 1 or 0; or -1. */
+int queue_advance(struct work *work, struct db_rows *query, struct error *err);
+/* The same for an operation that is gone. */
+int queue_advance_removed(struct work *work, struct db_rows *query, struct error *err);
+/* Notifies those that the dead worker of a remaining operation has blocked. */
+int queue_advance_past(struct work *work, const struct operation *operation, struct error *err);
+/* A cancelled operation of the volume is gone: notifies those that waited for that. */
+int queue_notify_volume(struct work *work, const char *volume_id, struct error *err);
+/* Notifies the first of the queue. */
+int queue_notify_next(struct work *work, const char *turn_of, struct error *err);
