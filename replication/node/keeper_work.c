@@ -70,11 +70,14 @@ void keeper_look(struct keeper *keeper) {
     serves = keeper->status.state == TARGET_SERVING;
     if (keeper->state == CONTROLLER_STOPPING || serves == is_started(keeper))
         return;
-    if (!serves)
-        keeper_take(keeper, CONTROLLER_LOST);
-    else
+    if (serves) {
         keeper_take(keeper, keeper->opened->volume.revert.snapshot ? CONTROLLER_SERVED_SEALED
                                                                    : CONTROLLER_SERVED);
+        return;
+    }
+    keeper_take(keeper, CONTROLLER_LOST);
+    keeper_end_jobs(keeper); /* other volumes have the places: this one may be down for long */
+    keeper_scrub_end(keeper);
 }
 
 static int open_target(struct keeper *keeper, struct error *err) {

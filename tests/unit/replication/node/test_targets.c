@@ -794,6 +794,25 @@ static void lose_two(void) {
     ck_assert_str_eq(state_told(), "Down");
 }
 
+START_TEST(a_volume_that_is_lost_while_it_is_rebuilt_keeps_no_other_from_that) {
+    settings.rebuild_speed = 4 * STRIDE;
+    ck_assert(targets_stop(targets, 60000));
+    targets = targets_new(&settings);
+    serve();
+    ck_assert_int_eq(unlink(arena_join(arena, paths[2], "/", uids[2], "/data", NULL)), 0);
+    while (strcmp(mode_told(2), "Rebuilding") != 0)
+        poll(NULL, 0, 5);
+    ck_assert(!rebuilds_begin(settings.rebuilds));
+    move_pools(true);
+    await_phase(VOLUME, "Offline");
+    while (!rebuilds_begin(settings.rebuilds))
+        poll(NULL, 0, 5);
+    rebuilds_end(settings.rebuilds);
+    move_pools(false);
+    assert_well();
+}
+END_TEST
+
 /* One is to be believed, by that word; and the last word that stands. */
 static void want_salvage_at(const char *node, int64_t number, unsigned i, int64_t salvaged) {
     json_t *document = volume_document(node, "64Mi", version++);
@@ -1541,8 +1560,9 @@ CHECK_MAIN_WITH(
     a_volume_with_blocks_without_a_majority_is_degraded_until_they_have_one,
     a_snapshot_is_taken_once_while_clients_write,
     what_is_wanted_no_more_is_not_taken_when_the_document_is_true,
-    a_rebuild_has_ended_before_a_snapshot_begins, who_serves_for_nobody_does_not_say_where,
-    a_volume_is_put_back_and_nobody_is_let_in_before,
+    a_rebuild_has_ended_before_a_snapshot_begins,
+    a_volume_that_is_lost_while_it_is_rebuilt_keeps_no_other_from_that,
+    who_serves_for_nobody_does_not_say_where, a_volume_is_put_back_and_nobody_is_let_in_before,
     a_revert_is_begun_when_its_document_knows_of_it, whoever_dies_a_revert_comes_to_its_end,
     a_replica_leaves_and_comes_back, too_few_replicas_are_waited_for,
     one_that_hangs_holds_up_no_other, a_pool_that_hangs_costs_its_replica_alone,
