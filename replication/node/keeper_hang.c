@@ -70,10 +70,17 @@ static void look_at(struct keeper *keeper, unsigned i, struct hang *hang) {
     }
 }
 
+/* The daemon is to end in any case, or a forced recovery is requested: pools that do not respond
+ * count as lost then, and the daemon that waits for them keeps the loss from being evaluated. */
+static bool may_end(const struct keeper *keeper) {
+    return !keeper_is_wanted(keeper) || keeper->state == CONTROLLER_STOPPING ||
+           (keeper_weighs(keeper) && !keeper_is_judged(keeper));
+}
+
 static bool is_enough(const struct keeper *keeper, const struct hang *hang) {
     const struct target_status *status = &keeper->status;
 
-    return !keeper_is_wanted(keeper) || status->state != TARGET_SERVING ||
+    return may_end(keeper) || status->state != TARGET_SERVING ||
            status->voters >= status->needed + hang->voters;
 }
 

@@ -1440,6 +1440,37 @@ START_TEST(a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing) 
 }
 END_TEST
 
+/* To a forced recovery, a pool that does not respond is lost. */
+START_TEST(forced_recovery_is_evaluated_while_the_other_pools_hang) {
+    int disks[2];
+
+    if (!serve_with_knocks())
+        return;
+    for (unsigned i = 0; i < 2; i++) {
+        disks[i] = hung_disk(paths[i + 1]);
+        if (disks[i] < 0)
+            return;
+    }
+    want(NODE, "64Mi");
+    await_phase(VOLUME, "Offline");
+    want_salvage(5, 0, 0);
+    await_salvage_told(5, "Able", "");
+    ck_assert_str_eq(state_told(), "Down");
+    want_salvage(5, 0, 5);
+    await_salvage_told(5, "Done", "");
+    connect_checker();
+    ck_assert(checker_write(&checker, 30));
+    ck_assert(checker_read(&checker));
+    for (unsigned i = 0; i < 2; i++)
+        hung_disk_end(paths[i + 1], disks[i]);
+    while (strcmp(phase_told(VOLUME), "Healthy") != 0) {
+        want_salvage(5, 0, 5);
+        poll(NULL, 0, 50);
+    }
+    assert_well();
+}
+END_TEST
+
 /* No one else has what it has: it waits, and says for what. */
 static void assert_waits_for_two(void) {
     int disks[2];
@@ -1579,5 +1610,6 @@ CHECK_MAIN_WITH(
     an_end_tells_what_may_change_yet, a_pool_that_hangs_when_a_snapshot_ends_costs_no_snapshot,
     a_pool_that_hangs_when_a_volume_is_given_away_keeps_it_no_longer,
     a_pool_that_hangs_for_a_moment_while_the_agent_begins_costs_nothing,
-    a_volume_waits_for_pools_that_it_needs, a_volume_waits_for_pools_that_it_needs_behind_a_knock,
+    forced_recovery_is_evaluated_while_the_other_pools_hang, a_volume_waits_for_pools_that_it_needs,
+    a_volume_waits_for_pools_that_it_needs_behind_a_knock,
     what_a_machine_that_went_down_has_left_goes)
