@@ -36,10 +36,10 @@ libscoria_a_SOURCES += \
 	replication/node/instance.c replication/node/instance.h \
 	replication/node/keeper.c replication/node/keeper.h replication/node/keeper.private.h replication/node/keeper_mend.c \
 	replication/node/keeper_gates.c replication/node/keeper_hang.c replication/node/keeper_jobs.c replication/node/keeper_revert.c replication/node/keeper_salvage.c replication/node/keeper_scrub.c \
-	replication/node/keeper_paper.c replication/node/keeper_paper.h \
 	replication/node/keeper_report.c replication/node/keeper_snapshots.c \
 	replication/node/keeper_work.c \
 	replication/node/knocks.c replication/node/knocks.h \
+	replication/node/manifest.c replication/node/manifest.h \
 	replication/node/nbd_server.c replication/node/nbd_server.h \
 	replication/node/near.c replication/node/near.h \
 	replication/node/options.c \

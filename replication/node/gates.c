@@ -5,7 +5,7 @@
 #include "common/log.h"
 #include "replication/engine/daemon.h"
 #include "replication/engine/target.h"
-#include "replication/node/keeper_paper.h"
+#include "replication/node/manifest.h"
 #include "json/json.h"
 
 #include <errno.h>
@@ -33,25 +33,25 @@ static const char *run_of(struct arena *arena, const char *run, unsigned slot) {
 
 /* ---- what stands beside the daemon ---- */
 
-static void write_paper(const struct gate *gate) {
+static void write_manifest(const struct gate *gate) {
     autoarena struct arena *arena = arena_new();
-    json_t *paper =
+    json_t *manifest =
         json_pack("{s:s, s:i, s:I, s:s}", "client", gate->client, "port", (int)gate->port, "bytes",
                   (json_int_t)gate->bytes, "mark", gate->mark);
 
-    paper_write(gate->run, json_text(arena, json_keep(arena, paper)));
+    manifest_write(gate->run, json_text(arena, json_keep(arena, manifest)));
 }
 
-static void read_paper(struct arena *arena, const char *run, unsigned slot, struct gate *ret) {
-    const char *own = run_of(arena, run, slot), *text = paper_read(arena, own);
-    const json_t *paper = text ? json_parse(arena, text, strlen(text), NULL) : NULL;
+static void read_manifest(struct arena *arena, const char *run, unsigned slot, struct gate *ret) {
+    const char *own = run_of(arena, run, slot), *text = manifest_read(arena, own);
+    const json_t *manifest = text ? json_parse(arena, text, strlen(text), NULL) : NULL;
 
     *ret = (struct gate){
         .run = own,
-        .client = json_text_of(paper, "client"),
-        .port = (unsigned)json_int_at(paper, "port"),
-        .bytes = json_int_at(paper, "bytes"),
-        .mark = json_text_of(paper, "mark"),
+        .client = json_text_of(manifest, "client"),
+        .port = (unsigned)json_int_at(manifest, "port"),
+        .bytes = json_int_at(manifest, "bytes"),
+        .mark = json_text_of(manifest, "mark"),
     };
 }
 
@@ -62,7 +62,7 @@ static int end(const char *run, int64_t timeout_ms, struct error *err) {
         return 0;
     if (daemon_kill(run, timeout_ms, err) < 0)
         return -1;
-    paper_remove(run);
+    manifest_remove(run);
     daemon_clear(run);
     return 0;
 }
@@ -163,7 +163,7 @@ static int begin(const struct gates_settings *settings, const struct gates_wish 
     gate->mark = mark;
     if (launch(settings, wish, gate, path, err) < 0)
         return error_context(err, "letting host %s in", client->node);
-    write_paper(gate);
+    write_manifest(gate);
     log_info(NULL, "volume is served to another host", "volume_id", wish->volume, "host",
              client->node, "port", LOG_INT(gate->port), NULL);
     return 0;
@@ -213,7 +213,7 @@ int gates_keep(const struct gates_settings *settings, const struct gates_wish *w
     int outcome = 0;
 
     for (unsigned i = 0; i < GATES_MOST; i++) {
-        read_paper(arena, wish->run, i, &gates[i]);
+        read_manifest(arena, wish->run, i, &gates[i]);
         ret_ports[i] = 0;
     }
     if (end_others(wish, gates, listener.timeout_ms, err) < 0)

@@ -5,7 +5,7 @@
 #include "common/log.h"
 #include "replication/engine/daemon.h"
 #include "replication/node/hanging.h"
-#include "replication/node/keeper_paper.h"
+#include "replication/node/manifest.h"
 #include "replication/node/sessions.h"
 
 #include <string.h>
@@ -106,9 +106,9 @@ static int open_target(struct keeper *keeper, struct error *err) {
     if (keeper_look_before(keeper, err) < 0 || target_open(&settings, &keeper->target, err) < 0)
         return -1;
     if (settings.sealed)
-        paper_remove(keeper->run); /* what is left of a revert, nobody serves without the API */
+        manifest_remove(keeper->run); /* what is left of a revert, nobody serves without the API */
     else
-        paper_write(keeper->run, wanted->text);
+        manifest_write(keeper->run, wanted->text);
     keeper->opened = wish_hold(keeper->wish);
     keeper->elsewhere = false;
     keeper_take(keeper, CONTROLLER_OPENED);
@@ -187,7 +187,7 @@ static int adjust(struct keeper *keeper, struct error *err) {
         target_resize(keeper->target, wanted->size_bytes, err) < 0)
         return -1;
     if (keeper->opened != keeper->wish) {
-        paper_write(keeper->run, wanted->text);
+        manifest_write(keeper->run, wanted->text);
         wish_release(keeper->opened);
         keeper->opened = wish_hold(keeper->wish);
     }
@@ -275,7 +275,7 @@ static int stop(struct keeper *keeper, struct error *err) {
     if (keeper_end_gates(keeper, err) < 0 || target_stop(keeper->target, err) < 0)
         return -1;
     if (!keeper_is_wanted(keeper)) {
-        paper_remove(keeper->run);
+        manifest_remove(keeper->run);
         target_clear(keeper->target);
         log_info(NULL, "volume is served no more", "volume_id", keeper->uid, NULL);
     }

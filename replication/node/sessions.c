@@ -9,7 +9,7 @@
 #include "replication/engine/file_node.h"
 #include "replication/engine/replica_epoch.h"
 #include "replication/engine/write_log.h"
-#include "replication/node/keeper_paper.h"
+#include "replication/node/manifest.h"
 #include "json/json.h"
 
 #include <dirent.h>
@@ -37,10 +37,10 @@ static const char *run_of(struct arena *arena, const struct sessions *sessions, 
     return run;
 }
 
-static void write_paper(const char *run, const struct replica_session *session) {
+static void write_manifest(const char *run, const struct replica_session *session) {
     autoarena struct arena *arena = arena_new();
 
-    paper_write(
+    manifest_write(
         run, json_text(arena, json_keep(arena, json_pack("{s:I, s:i, s:s, s:s, s:s, s:s}", "epoch",
                                                          (json_int_t)session->epoch, "port",
                                                          (int)session->port, "name", session->name,
@@ -48,17 +48,17 @@ static void write_paper(const char *run, const struct replica_session *session) 
                                                          session->pool, "path", session->path))));
 }
 
-static bool read_paper(struct arena *arena, const char *run, struct replica_session *ret) {
-    const char *text = paper_read(arena, run), *name, *volume;
-    const json_t *paper = text ? json_parse(arena, text, strlen(text), NULL) : NULL;
+static bool read_manifest(struct arena *arena, const char *run, struct replica_session *ret) {
+    const char *text = manifest_read(arena, run), *name, *volume;
+    const json_t *manifest = text ? json_parse(arena, text, strlen(text), NULL) : NULL;
 
-    name = json_text_of(paper, "name");
-    volume = json_text_of(paper, "volume");
+    name = json_text_of(manifest, "name");
+    volume = json_text_of(manifest, "volume");
     *ret = (struct replica_session){
-        .epoch = json_int_at(paper, "epoch"),
-        .port = (unsigned)json_int_at(paper, "port"),
-        .pool = json_text_of(paper, "pool"),
-        .path = json_text_of(paper, "path"),
+        .epoch = json_int_at(manifest, "epoch"),
+        .port = (unsigned)json_int_at(manifest, "port"),
+        .pool = json_text_of(manifest, "pool"),
+        .path = json_text_of(manifest, "path"),
     };
     if (!name || !volume || !ret->pool || !ret->path || !uuid_parse(volume, ret->volume))
         return false;
@@ -70,7 +70,7 @@ bool sessions_find(struct sessions *sessions, struct arena *arena, const char *u
                    struct replica_session *ret) {
     const char *run = run_of(arena, sessions, uid);
 
-    return read_paper(arena, run, ret) && daemon_runs(run);
+    return read_manifest(arena, run, ret) && daemon_runs(run);
 }
 
 const char *sessions_write_logs(const struct sessions *sessions, struct arena *arena) {
@@ -124,7 +124,7 @@ static int serve(const struct sessions *sessions, const char *run, const struct 
 static int end(const struct sessions *sessions, const char *run, struct error *err) {
     if (daemon_kill(run, sessions->settings.listener.timeout_ms, err) < 0)
         return -1;
-    paper_remove(run);
+    manifest_remove(run);
     return 0;
 }
 
@@ -141,7 +141,7 @@ static int end_unless(const struct sessions *sessions, const char *uid,
         return 0;
     if (daemon_lock(run, &lock, err) < 0)
         return -1;
-    if (daemon_runs(run) && read_paper(arena, run, &session) && stays(&session, arg))
+    if (daemon_runs(run) && read_manifest(arena, run, &session) && stays(&session, arg))
         return 0;
     if (end(sessions, run, err) < 0)
         return -1;
@@ -210,7 +210,7 @@ static int begin(struct sessions *sessions, const char *run, const struct replic
         return -1;
     name_session(replica, session);
     if (serve(sessions, run, replica, client, session, err) == 0) {
-        write_paper(run, session);
+        write_manifest(run, session);
         return 0;
     }
     end(sessions, run, &ignored);
@@ -282,7 +282,7 @@ static void clear_dead(struct sessions *sessions) {
 
         if (daemon_runs(run))
             continue;
-        paper_remove(run);
+        manifest_remove(run);
         daemon_clear(run);
     }
 }

@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "replication/engine/daemon.h"
 #include "replication/node/gates.h"
-#include "replication/node/keeper_paper.h"
+#include "replication/node/manifest.h"
 #include "json/json.h"
 
 #include <dirent.h>
@@ -114,12 +114,12 @@ unsigned targets_count(const struct targets *targets) {
 
 static void adopt(struct targets *targets, const char *uid, const char *run) {
     autoarena struct arena *arena = arena_new();
-    const char *paper = paper_read(arena, run);
+    const char *manifest = manifest_read(arena, run);
     struct wish *wish = NULL;
     struct error err;
 
-    if (!paper ||
-        wish_read(WISH_VOLUME, json_parse(arena, paper, strlen(paper), &err), &wish, &err) < 0)
+    if (!manifest || wish_read(WISH_VOLUME, json_parse(arena, manifest, strlen(manifest), &err),
+                               &wish, &err) < 0)
         return;
     if (strcmp(wish->uid, uid) == 0 && is_wanted(targets, wish))
         begin(targets, wish);
@@ -155,7 +155,7 @@ static void clear(const char *run) {
     struct error ignored;
 
     gates_end(run, SWEEP_MS, &ignored);
-    paper_remove(run);
+    manifest_remove(run);
     target_sweep(run);
 }
 

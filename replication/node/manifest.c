@@ -1,4 +1,4 @@
-#include "replication/node/keeper_paper.h"
+#include "replication/node/manifest.h"
 
 #include "common/cleanup.h"
 
@@ -7,29 +7,30 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PAPER     "/document"
-#define PAPER_NEW "/document.new"
-#define SIZE_MOST (1024 * 1024)
+#define MANIFEST     "/document"
+#define MANIFEST_NEW "/document.new"
+#define SIZE_MOST    (1024 * 1024)
 
-void paper_write(const char *run, const char *text) {
+void manifest_write(const char *run, const char *text) {
     autoarena struct arena *arena = arena_new();
-    const char *path = arena_join(arena, run, PAPER_NEW, NULL);
+    const char *path = arena_join(arena, run, MANIFEST_NEW, NULL);
     autoclose int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     size_t size = strlen(text);
 
     if (fd >= 0 && write(fd, text, size) == (ssize_t)size)
-        rename(path, arena_join(arena, run, PAPER, NULL));
+        rename(path, arena_join(arena, run, MANIFEST, NULL));
 }
 
-void paper_remove(const char *run) {
+void manifest_remove(const char *run) {
     autoarena struct arena *arena = arena_new();
 
-    unlink(arena_join(arena, run, PAPER, NULL));
-    unlink(arena_join(arena, run, PAPER_NEW, NULL));
+    unlink(arena_join(arena, run, MANIFEST, NULL));
+    unlink(arena_join(arena, run, MANIFEST_NEW, NULL));
 }
 
-const char *paper_read(struct arena *arena, const char *run) {
-    autoclose int fd = open(arena_join(arena, run, PAPER, NULL), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+const char *manifest_read(struct arena *arena, const char *run) {
+    autoclose int fd =
+        open(arena_join(arena, run, MANIFEST, NULL), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     struct stat facts;
     char *text;
 
