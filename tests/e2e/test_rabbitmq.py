@@ -907,7 +907,7 @@ class Tls(BrokerCase):
     def test_a_broker_that_wants_a_certificate_refuses_us_without(self):
         self.start_both(*self.words(client=False), url=self.tls_url())
         self.api.create(1)
-        self.wait_log("manager", "broker cannot be used")
+        self.wait_log("manager", "broker unavailable")
         self.assertNotIn("connected", self.log("manager"))
 
     def test_files_that_are_missing_stop_the_start(self):

@@ -113,8 +113,8 @@ static const struct refusal {
     size_t size;
     const char *status, *message;
 } refusals[] = {
-    { "/csi.v1.Identity/Nothing", TEXT("\0\0\0\0\0"), "12", "no such method" },
-    { "/", TEXT("\0\0\0\0\0"), "12", "no such method" },
+    { "/csi.v1.Identity/Nothing", TEXT("\0\0\0\0\0"), "12", "unknown method" },
+    { "/", TEXT("\0\0\0\0\0"), "12", "unknown method" },
     { "/csi.v1.Controller/CreateVolume", TEXT("\0\0\0\0\0"), "12", "not offered" },
     { PROBE, TEXT("\1\0\0\0\0"), "12", "compressed" },
     { PROBE, TEXT("\2\0\0\0\0"), "13", "prefix" },
