@@ -158,13 +158,11 @@ static int follow_changes(struct controller *controller, struct error *err) {
 
     if (work_read(controller->settings.db, &base, changes_body, &call, err) < 0)
         return -1;
-    if (call.changes.version < controller->seen) /* of a backup, or a server that was behind */
-        settled_clear(controller->settled);
     for (unsigned i = 0; i < call.changes.waiting_count; i++)
         retries_hurry(controller->retries, call.changes.waiting[i], controller_now_us(controller));
     for (unsigned i = 0; i < call.changes.count; i++)
         controller_work_on(controller, call.changes.configs[i]);
-    if (call.changes.version < controller->seen) { /* the database was restored */
+    if (call.changes.version < controller->seen) { /* it was restored, or is another server */
         settled_clear(controller->settled);
         controller->walk_us = controller_now_us(controller);
     }
