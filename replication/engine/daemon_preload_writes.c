@@ -7,6 +7,7 @@
  * replica's uid is its directory.  A log that cannot be opened, or is not active, costs a look at
  * memory.
  */
+#include "replication/engine/daemon_release.h"
 #include "replication/engine/write_log_format.h"
 
 #include <dlfcn.h>
@@ -32,6 +33,7 @@ int io_uring_submit_and_wait(void *ring, unsigned count);
 static char no_log; /* its address: of what is no replica */
 static _Atomic(void *) logs[FDS_MOST];
 static const char *directory;
+static atomic_bool ended;
 
 __attribute__((constructor)) static void begin_logs(void) {
     write_log_prepare();
@@ -72,7 +74,7 @@ static struct write_log_header *log_of(int fd) {
     struct write_log_header *log;
     void *found, *none = NULL;
 
-    if (fd < 0 || fd >= FDS_MOST)
+    if (fd < 0 || fd >= FDS_MOST || atomic_load_explicit(&ended, memory_order_relaxed))
         return NULL;
     found = atomic_load(&logs[fd]);
     if (!found) {
@@ -87,6 +89,10 @@ static struct write_log_header *log_of(int fd) {
         return NULL;
     log = found;
     return atomic_load(&log->active) ? log : NULL;
+}
+
+void daemon_writes_end(void) {
+    atomic_store(&ended, true);
 }
 
 static void forget(int fd) {

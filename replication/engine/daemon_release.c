@@ -191,6 +191,7 @@ static void release_all(void) {
             release(fds[i]);
     }
     await_replaced();
+    daemon_writes_end();
     cancel_queued();
     close(DAEMON_LOCK_FD);
 }

@@ -17,3 +17,7 @@
 
 #define DAEMON_RELEASE_SIGNAL SIGRTMAX
 #define DAEMON_LOCK_FD        3 /* of the lock that says that a daemon runs: it goes last */
+
+/* In the preloaded object: what was released is written no more, and nothing of it is logged, for
+ * the next daemon has the logs. */
+void daemon_writes_end(void);

@@ -8,6 +8,8 @@
 #include "tests/lib/nbd.h"
 #include "tests/unit/replication/engine/target_test.h"
 
+#include <sys/syscall.h>
+
 #define FILE_SIZE  (INT64_C(4) << 20)
 #define TIMEOUT_MS 20000
 #define NBD_TRIM   ((enum nbd_command)4)
@@ -154,6 +156,64 @@ START_TEST(a_log_that_cannot_be_made_fails_no_write) {
 }
 END_TEST
 
+static int connect_slow(void) {
+    int64_t size;
+    int fd;
+
+    tell("object-add", json_pack("{s:s, s:s, s:{s:i}}", "qom-type", "throttle-group", "id", "slow",
+                                 "limits", "iops-total", 1));
+    tell("blockdev-add", json_pack("{s:s, s:s, s:s, s:s}", "driver", "throttle", "node-name",
+                                   "slow", "throttle-group", "slow", "file", "file"));
+    tell("block-export-add", json_pack("{s:s, s:s, s:s, s:s, s:b}", "type", "nbd", "id", "slow",
+                                       "node-name", "slow", "name", "slow", "writable", 1));
+    fd = nbd_connect(daemon_path(arena, run, "nbd"), "slow", &size);
+    ck_assert_int_ge(fd, 0);
+    return fd;
+}
+
+static int open_daemon(void) {
+    autoclose int fd = open(daemon_path(arena, run, "daemon"), O_RDONLY);
+    char text[32] = "";
+    int process;
+
+    ck_assert_int_gt(read(fd, text, sizeof(text) - 1), 0);
+    process = (int)syscall(SYS_pidfd_open, (pid_t)strtol(text, NULL, 10), 0);
+    ck_assert_int_ge(process, 0);
+    return process;
+}
+
+/* A lock beyond its end keeps the daemon waiting, as one of a request that is under way. */
+static int lock_data(void) {
+    struct flock lock = { .l_type = F_RDLCK, .l_start = 2 * FILE_SIZE, .l_len = 1 };
+    int fd = open(file_of(0, "data"), O_RDWR);
+
+    ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &lock), 0);
+    return fd;
+}
+
+/* The next daemon has the logs: writes that wait for a limit are none of its. */
+START_TEST(a_daemon_that_was_released_logs_nothing) {
+    autoclose int slow = -1, lock = lock_data(), process = -1;
+    struct pollfd dead = { .events = POLLIN };
+    uint64_t handle;
+    unsigned logged;
+
+    begin_daemon("io_uring", file_of(0, "data"));
+    slow = connect_slow();
+    assert_done(write_log_begin(logs, uids[0], &none, &one, &err));
+    for (unsigned i = 0; i < 8; i++)
+        ck_assert_int_eq(nbd_send(slow, NBD_WRITE, i, i * 4096, bytes, 4096), 0);
+    ck_assert_int_eq(nbd_answer(slow, &handle, NULL, 0), 0);
+    dead.fd = process = open_daemon();
+    kill_daemon();
+    logged = read_writes().count;
+    while (poll(&dead, 1, -1) != 1)
+        ;
+    ck_assert_uint_eq(read_writes().count, logged);
+    end_daemon();
+}
+END_TEST
+
 CHECK_MAIN_WITH("daemon writes", adopt_daemons(), begin, end, writes_by_io_uring_are_logged,
                 writes_by_threads_are_logged, writes_to_another_file_are_not_logged,
-                a_log_that_cannot_be_made_fails_no_write)
+                a_log_that_cannot_be_made_fails_no_write, a_daemon_that_was_released_logs_nothing)
