@@ -198,6 +198,7 @@ START_TEST(a_daemon_that_was_released_logs_nothing) {
     uint64_t handle;
     unsigned logged;
 
+    ck_assert_int_ge(lock, 0);
     begin_daemon("io_uring", file_of(0, "data"));
     slow = connect_slow();
     assert_done(write_log_begin(logs, uids[0], &none, &one, &err));
