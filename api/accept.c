@@ -26,7 +26,7 @@ static int weight_of(const char *parameters, size_t size) {
     return weight;
 }
 
-/* Of one media type in the header's list; 0: it is not there. */
+/* Of one media type in the header's list; 0: absent. */
 static int weight_in(const char *header, const char *type) {
     size_t length = strlen(type);
 

@@ -1,11 +1,11 @@
 /*
- * The instance of the storage agent that sends a request (common/instance_header.h).
+ * The instance id of the storage agent that sends a request (common/instance_header.h).
  */
 #pragma once
 
 #include "api/request.h"
 
-/* *ret: NULL without the header.  ERROR_BAD_REQUEST when it is no UUID. */
+/* *ret: NULL without the header.  ERROR_BAD_REQUEST when it is not a UUID. */
 int agent_instance(const struct request *request, const char **ret, struct error *err);
 /* replica_pool_check_instance() of the request's. */
 int agent_instance_check(struct request *request, const char *node, struct error *err);

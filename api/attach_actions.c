@@ -1,5 +1,6 @@
 /*
- * Attaching and connecting as Nova did it before there were attachments (api/attachments.c).
+ * Attaching and connecting by volume actions, as Nova did before the attachments API
+ * (api/attachments.c).
  */
 #include "api/answer.h"
 #include "api/connect.h"
@@ -43,7 +44,7 @@ static int attach(struct request *request, struct error *err) {
 
 struct detach_body {
     const char *attachment_id;
-    const json_t *connector; /* taken for old clients; the attachment's own counts */
+    const json_t *connector; /* accepted from old clients; the attachment's own is used */
 };
 
 static const struct field detach_fields[] = {
@@ -130,7 +131,7 @@ static int connection_initialized(struct request *request, struct error *err) {
     if (answered < 0)
         return -1;
     if (answered == 0)
-        return error_set(err, ERROR_TRY_LATER, "The backend's answer is lost.");
+        return error_set(err, ERROR_TRY_LATER, "The response of the backend is lost.");
     answer_open(request);
     out_value(&request->out, json_object_get(answer, "connection_info"));
     answer_close(request);

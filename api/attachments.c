@@ -34,7 +34,7 @@ static const struct resource_column columns[] = {
 };
 /* clang-format on */
 
-/* What the API knows of one. */
+/* An attachment as loaded by the API. */
 struct attached {
     struct attachment attachment; /* first: the row of the resource */
     const struct volume *volume;
@@ -60,7 +60,7 @@ static int list(struct request *request, struct page *page, struct error *err) {
     return count;
 }
 
-/* A list has a rule of its own nowhere: a caller who may see none of them finds an empty one. */
+/* Lists have no rule of their own: a caller without access to any gets an empty one. */
 static int narrow(struct request *request, struct page *page, struct error *err) {
     (void)err;
     if (!request_allows(request, "volume:get", NULL))
@@ -134,7 +134,7 @@ static const struct field create_fields[] = {
     FIELDS_END,
 };
 
-/* What is being reclaimed may be, too: an attachment puts an end to that. */
+/* A volume being reclaimed counts, too: attaching it cancels the reclamation. */
 static bool is_in_use(const struct volume *volume) {
     return volume->status == VOLUME_IN_USE ||
            (volume->status == VOLUME_RECLAIMING && attachment_status_of(volume) == VOLUME_IN_USE);
@@ -196,7 +196,7 @@ static int update_attachment(struct request *request, struct error *err) {
                               &request->wait_operation, err);
 }
 
-/* The record of the answer may be gone before the request looks: then the row tells the success. */
+/* The record of the response may be gone by now: then the row shows the success. */
 static int attachment_connected_answer(struct request *request, struct error *err) {
     struct attachment *attachment = request->object;
     const json_t *answer;
@@ -205,7 +205,7 @@ static int attachment_connected_answer(struct request *request, struct error *er
     if (answered < 0 || attachment_get(&request->work, attachment->id, attachment, err) < 0)
         return -1;
     if (answered == 0 && !attachment->connection_info)
-        return error_set(err, ERROR_TRY_LATER, "The backend's answer is lost.");
+        return error_set(err, ERROR_TRY_LATER, "The response of the backend is lost.");
     put_attachment(request, NULL);
     return 0;
 }
@@ -232,7 +232,8 @@ static int delete_attachment(struct request *request, struct error *err) {
     return 0;
 }
 
-/* In the transaction that completes it: of two for the last place the second sees the first. */
+/* In the transaction that completes it: of two requests for the last slot the second sees the
+ * first. */
 static int check_room(struct request *request, const struct attachment *attachment,
                       struct error *err) {
     const char *most = http_header(request->http, ROOM_HEADER);

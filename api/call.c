@@ -30,23 +30,23 @@ int call_negotiate(struct call *call, struct error *err) {
     return result;
 }
 
-/* ---- the answer ---- */
+/* ---- response ---- */
 
-/* A refusal may quote the body, and no text of a body is logged: the client knows it. */
+/* A refusal may quote the body, which is not logged: the client knows it. */
 static const char *reason_to_log(const struct http_exchange *http, const struct error *err) {
     return err && http->body_size == 0 ? err->message : NULL;
 }
 
-static void leave_seat(struct call *call) {
-    if (call->seat)
-        seats_leave(call->request.api->seats, call->seat, call->seat);
-    call->seat = NULL;
+static void release_slot(struct call *call) {
+    if (call->slot)
+        request_slots_leave(call->request.api->slots, call->slot, call->slot);
+    call->slot = NULL;
 }
 
 #define REFUSALS_EACH_US SECOND_US
 
-/* A client that has its share is refused as often as it asks: one of these refusals a second is
- * logged as an error, and how many others there were before it. */
+/* A client above its share may be refused repeatedly: one of these refusals a second is logged as
+ * an error, with the number of those before it. */
 static bool is_due(struct call *call, const struct error *err, unsigned *ret_others) {
     struct api *api = call->request.api;
     int64_t now_us = clock_monotonic_us(), due_us = atomic_load(&api->refusal_due_us);
@@ -68,13 +68,13 @@ static bool has_failed(const struct call *call, const struct error *err) {
            (err && error_is_hidden(err->kind));
 }
 
-/* What clients are not told, the log is; `err` is NULL when all is well. */
+/* Details hidden from clients are logged; `err` is NULL on success. */
 static void reply(struct call *call, const struct error *err) {
     struct http_exchange *http = call->request.http;
     const struct log_context *log = &call->request.context.log;
     unsigned others;
 
-    leave_seat(call);
+    release_slot(call);
     if (has_failed(call, err) && is_due(call, err, &others))
         log_error(log, "request failed", "method", http->method, "path", http->path, "status",
                   LOG_INT(http->status), "peer", http->peer, "reason", err ? err->message : NULL,
@@ -96,7 +96,7 @@ void call_fail(struct call *call, const struct error *err) {
     reply(call, err);
 }
 
-/* The server has no room for an answer that waits: the list is asked for again. */
+/* The server has no memory for a waiting response: the client must repeat the request. */
 void call_refuse(void *arg) {
     struct call *call = arg;
     struct http_exchange *http = call->request.http;
@@ -109,12 +109,12 @@ void call_refuse(void *arg) {
     http->reply_header_count = call->headers;
     fault_render(http, &err);
     if (is_due(call, &err, &others))
-        log_error(&call->request.context.log, "answer refused", "method", http->method, "path",
+        log_error(&call->request.context.log, "response refused", "method", http->method, "path",
                   http->path, "peer", http->peer, "reason", err.message, "others", LOG_INT(others),
                   NULL);
 }
 
-/* Runs inside the body: the writer's thread has only to send afterwards. */
+/* Runs inside the body: the writer's thread only has to send afterwards. */
 static void request_render(struct request *request) {
     struct http_exchange *http = request->http;
 
@@ -130,7 +130,7 @@ static void request_render(struct request *request) {
     http_add_header(http, "Content-Type", fault_media_type(http));
 }
 
-/* ---- the transaction ---- */
+/* ---- transaction ---- */
 
 static int request_load(struct request *request, struct error *err) {
     const struct resource *resource = request->route->resource;
@@ -152,7 +152,7 @@ static int request_police(struct request *request, struct error *err) {
     return route->rule ? request_authorize(request, route->rule, request->owner, err) : 0;
 }
 
-/* Of an unowned object the rule comes first: a refusal does not depend on whether it exists. */
+/* For an unowned object the rule comes first: a refusal does not depend on its existence. */
 static int request_find(struct request *request, struct error *err) {
     const struct resource *resource = request->route->resource;
     bool rule_first = resource && resource->unowned && request->id;
@@ -163,7 +163,7 @@ static int request_find(struct request *request, struct error *err) {
     return request_load(request, err) < 0 ? -1 : request_police(request, err);
 }
 
-/* What asks a backend writes its question down. */
+/* A query to a backend is recorded as an operation. */
 static bool route_reads(const struct route *route) {
     return strcmp(route->method, "GET") == 0 && !route->after && !(route->flags & ROUTE_WRITES);
 }
@@ -185,30 +185,30 @@ static void request_begin(struct call *call, struct db_tx *tx) {
     json_out_init(&request->out, request->http->arena, 1024);
 }
 
-int call_sit(struct call *call, const char *project, struct error *err) {
-    struct seats *seats = call->request.api->seats;
-    const char *guest = project ? project : ""; /* a token of no project has a share, too */
+int call_take_slot(struct call *call, const char *project, struct error *err) {
+    struct request_slots *slots = call->request.api->slots;
+    const char *holder = project ? project : ""; /* a token without project has a share, too */
 
-    if (!seats || call->seat)
+    if (!slots || call->slot)
         return 0;
-    if (seats_take(seats, guest, guest))
-        call->seat = guest;
-    return call->seat ? 0
+    if (request_slots_take(slots, holder, holder))
+        call->slot = holder;
+    return call->slot ? 0
                       : error_set(err, ERROR_TRY_LATER,
                                   "Too many requests of this project wait for their answers; "
                                   "try again.");
 }
 
 bool call_must_go(const struct call *call) {
-    return call->seat && seats_too_many(call->request.api->seats, call->seat, call->seat);
+    return call->slot && request_slots_too_many(call->request.api->slots, call->slot, call->slot);
 }
 
-/* What would be made behind the backend's answer is made at once. */
+/* Without a query to the backend the object is created at once. */
 static bool is_not_asked(const struct request *request) {
     return request->route->flags & ROUTE_ASKS && !request->wait_operation;
 }
 
-/* May run again, so everything that the last run left is set anew. */
+/* May run again, so all results of the previous run are reset. */
 int call_body(struct db_tx *tx, void *arg, struct error *err) {
     struct call *call = arg;
     struct request *request = &call->request;
@@ -218,13 +218,13 @@ int call_body(struct db_tx *tx, void *arg, struct error *err) {
     request->wait_ms = 0;
     call->release.wanted = false;
     request->work.release = request->api->settings.server_uses ? &call->release : NULL;
-    if (route_reads(request->route)) { /* what has taken effect is answered so */
+    if (route_reads(request->route)) { /* the response of a committed change */
         request->http->refuse = call_refuse;
         request->http->refuse_arg = call;
     }
     if (request_find(request, err) < 0 || request->route->handler(request, err) < 0 ||
         (is_not_asked(request) && request->route->after(request, err) < 0) ||
-        (request->wait_operation && call_sit(call, request->wait_project, err) < 0))
+        (request->wait_operation && call_take_slot(call, request->wait_project, err) < 0))
         return -1;
     request_render(request);
     return 0;
@@ -236,7 +236,7 @@ static void call_watch(struct call *call) {
 
     log_debug(&request->context.log, "watch", "path", request->http->path, "peer",
               request->http->peer, NULL);
-    leave_seat(call);
+    release_slot(call);
     if (watchers_put(request->api->watchers, request, &err) < 0)
         call_fail(call, &err);
 }
@@ -282,7 +282,7 @@ void call_run(struct call *call) {
 
 enum { OPERATION_OPEN = 1 };
 
-/* Looked at again and again: what that takes is not the request's memory. */
+/* Called repeatedly: its memory is not the request's. */
 static int operation_is_open(struct request *request, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct work work = request->work;
@@ -304,7 +304,7 @@ static int after(struct call *call, struct db_tx *tx, struct error *err) {
     return 0;
 }
 
-/* OPERATION_OPEN, or the answer of route->after on the same snapshot that saw the end. */
+/* OPERATION_OPEN, or the response of route->after on the snapshot that showed the end. */
 static int call_after_body(struct db_tx *tx, void *arg, struct error *err) {
     struct call *call = arg;
     struct request *request = &call->request;
@@ -332,7 +332,7 @@ static void call_made(struct db_job *job, int result, struct error *err) {
     atomic_fetch_sub(&api->in_flight, 1);
 }
 
-/* The backend was asked, and nothing is made yet. */
+/* The backend was queried, and nothing is created yet. */
 static void call_make(struct call *call) {
     struct api *api = call->request.api;
     struct error err = { .kind = ERROR_NONE };
@@ -345,13 +345,13 @@ static void call_make(struct call *call) {
         db_submit(api->settings.db, &call->job);
 }
 
-/* What a POST has made stands: a client that is told to ask again would make another one. */
+/* The object of a POST exists: a client told to retry would create another one. */
 static void keep_from_retrying(const struct request *request, struct error *err) {
     const struct route *route = request->route;
 
     if (error_http_status(err->kind) == error_http_status(ERROR_GOES_ON) && !route->action &&
         strcmp(route->method, "POST") == 0 && !(route->flags & ROUTE_ASKS))
-        error_set(err, ERROR_GOES_ON, "%s What was made stands, and shows how it ends.",
+        error_set(err, ERROR_GOES_ON, "%s The object exists; its status shows the result.",
                   arena_text(request->http->arena, error_client_text(err)));
 }
 

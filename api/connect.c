@@ -2,7 +2,7 @@
 
 #include "ledger/operation.h"
 
-/* Whether it is a refusal that clients read, and which one. */
+/* Whether it is a refusal for clients, and which one. */
 static enum error_kind kind_of(const json_t *conflict) {
     if (!conflict)
         return ERROR_BACKEND;
@@ -21,7 +21,7 @@ int connect_read_answer(struct request *request, const json_t **ret, struct erro
         return error_set(err, ERROR_TRY_LATER, "The backend has not answered in time.");
     answer = operation_arguments(request->work.arena, &operation);
     if (!answer)
-        return error_set(err, ERROR_INTERNAL, "The answer of operation %s is no JSON.",
+        return error_set(err, ERROR_INTERNAL, "The result of operation %s is not JSON.",
                          operation.id);
     failure = json_string_value(json_object_get(answer, "error"));
     if (failure)

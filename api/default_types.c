@@ -1,5 +1,6 @@
 /*
- * Default volume types of projects.  Whether a project exists is not known here: any name is taken.
+ * Default volume types of projects.  The API cannot check whether a project exists: any id is
+ * accepted.
  */
 #include "volume/default_type.h"
 
@@ -47,7 +48,7 @@ static const struct field default_fields[] = {
 
 #define PROJECT_ID_MOST 255
 
-/* What the body names is part of the request, so its absence is the request's fault: no 404. */
+/* An unknown type in the body is an error of the request: no 404. */
 static int find_type(struct request *request, struct volume_type *ret, struct error *err) {
     const struct default_body *body = request->body;
 

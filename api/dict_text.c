@@ -22,7 +22,7 @@ static bool skip_mark(struct scan *scan, char mark) {
     return true;
 }
 
-/* A quoted text; Python 2 put a "u" before it. NULL when there is none. */
+/* A quoted text; Python 2 prefixed it with "u". NULL when there is none. */
 static const char *read_text(struct scan *scan) {
     const char *text;
     const char *end = literal_quoted(scan->arena, scan->at + (*scan->at == 'u'), &text);

@@ -1,5 +1,5 @@
 /*
- * The filters `metadata`, `glance_metadata` and `extra_specs` of the API's lists take their pairs
+ * The filters `metadata`, `glance_metadata` and `extra_specs` of the API's lists have their pairs
  * as the text of a Python dict: {'key': 'value', "other": "value"}.
  */
 #pragma once
@@ -8,5 +8,5 @@
 
 #include <stdbool.h>
 
-/* False when the text is no dict of strings. */
+/* False when the text is not a dict of strings. */
 bool dict_text_parse(struct arena *arena, const char *text, struct pairs *ret);

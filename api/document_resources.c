@@ -107,7 +107,7 @@ static const struct resource_column columns[] = { COLUMNS(true), { .name = NULL 
 static const struct resource_column node_columns[] = {
     COLUMNS(true), { "node", "d.node", COLUMN_TEXT, false, 0 }, { .name = NULL },
 };
-/* Their names have those of pools. */
+/* The names of their columns are those of pools. */
 static const struct resource_column replica_columns[] = {
     COLUMNS(false), { "node", "d.node", COLUMN_TEXT, false, 0 }, { .name = NULL },
 };

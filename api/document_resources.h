@@ -1,6 +1,6 @@
 /*
- * Documents of declared/ on this API: a resource for each kind, wrapped as the objects of this API
- * are.  {id} in a path is a name or a uid.
+ * Documents of declared/ in this API: a resource for each kind, wrapped like the other objects of
+ * the API. {id} in a path is a name or a uid.
  */
 #pragma once
 
@@ -12,5 +12,5 @@ extern const struct resource volume_policy_resource, volume_config_resource,
 extern const struct shape volume_policy_shape, volume_config_shape, replicated_volume_shape,
     volume_replica_shape, volume_config_snapshot_shape;
 
-/* The kind that the request's route is about. */
+/* The kind of the request's route. */
 const struct document_kind *document_kind_asked(const struct request *request);

@@ -11,7 +11,7 @@
 
 #define LABELS_MOST    32
 #define TIMEOUT_S      300
-#define TIMEOUT_MOST_S 600 /* the caller's rights are asked for once */
+#define TIMEOUT_MOST_S 600 /* the caller's rights are checked once, at the start */
 
 int document_watch_asked(const struct request *request, struct error *err) {
     bool asked = false;
@@ -21,7 +21,7 @@ int document_watch_asked(const struct request *request, struct error *err) {
     return asked && strcmp(request->http->method, "HEAD") != 0;
 }
 
-/* Who acts for a node watches what is the node's, of all projects. */
+/* A node's agent watches the documents of the node, in all projects. */
 static const char *node_key(const struct request *request) {
     return request->context.is_admin ? request->route->resource->all_by : NULL;
 }
@@ -36,7 +36,7 @@ static int check_keys(const struct request *request, struct error *err) {
     for (unsigned i = 0; i < count; i++)
         if (!words_have(keys, LENGTH(keys), parameters[i].key) &&
             !(node && strcmp(parameters[i].key, node) == 0))
-            return error_set(err, ERROR_BAD_REQUEST, "Invalid watch: it knows no %.100s.",
+            return error_set(err, ERROR_BAD_REQUEST, "Invalid watch: unsupported parameter %.100s.",
                              parameters[i].key);
     return 0;
 }
@@ -47,8 +47,9 @@ static int read_number(const struct request *request, const char *name, int64_t 
 
     if (!text || (json_digits(text, ret) && *ret >= least && *ret <= most))
         return 0;
-    return error_set(err, ERROR_BAD_REQUEST, "Invalid %s: '%.100s' is no number from %jd to %jd.",
-                     name, text, (intmax_t)least, (intmax_t)most);
+    return error_set(err, ERROR_BAD_REQUEST,
+                     "Invalid %s: '%.100s' is not a number from %jd to %jd.", name, text,
+                     (intmax_t)least, (intmax_t)most);
 }
 
 static int read_labels(const struct request *request, struct pairs *ret, struct error *err) {
@@ -57,7 +58,8 @@ static int read_labels(const struct request *request, struct pairs *ret, struct 
     if (!text)
         return 0;
     if (!dict_text_parse(request->work.arena, text, ret))
-        return error_set(err, ERROR_BAD_REQUEST, "Invalid labels: they are no {'key': 'value'}.");
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "Invalid labels: not of the form {'key': 'value'}.");
     if (ret->count > LABELS_MOST)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid labels: %u pairs are given, at most %d can be.", ret->count,
@@ -71,7 +73,7 @@ static int read_scope(struct request *request, struct document_scope *scope, str
         return -1;
     scope->name = request_query(request, "name");
     if (scope->name && scope->kind->name_tells_hosts && !request->context.is_admin)
-        scope->name = ""; /* none has it */
+        scope->name = ""; /* matches none */
     scope->node = node_key(request) ? request_query(request, node_key(request)) : NULL;
     return read_labels(request, &scope->labels, err);
 }

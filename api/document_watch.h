@@ -1,5 +1,5 @@
 /*
- * GET of a list of documents with watch=true: the list goes on, a line of JSON for each change
+ * GET of a list of documents with watch=true: a streamed list, one line of JSON for each change
  * (watchers.h).
  */
 #pragma once
@@ -11,9 +11,8 @@
 struct error;
 struct request;
 
-/* Does it ask for a watch?  1; 0: or for its head alone, which is a list's; -1: that is no
- * boolean. */
+/* Is a watch requested?  1; 0: no, or a HEAD, which is a list's; -1: not a boolean. */
 int document_watch_asked(const struct request *request, struct error *err);
-/* A handler's work: reads what is to be watched, and from which version on, into request->watch.
- * ERROR_GONE: list anew. */
+/* For a handler: reads the watch's filters and start version into request->watch.  ERROR_GONE: list
+ * again. */
 int document_watch(struct request *request, const struct document_kind *kind, struct error *err);

@@ -1,5 +1,5 @@
 /*
- * Documents of declared/ on this API: what is asked of them, and what a config has become.
+ * Documents of declared/ in this API: their routes, and the volume and snapshots of a config.
  */
 #include "api/agent_instance.h"
 #include "api/document_resources.h"
@@ -15,7 +15,7 @@
 
 /* ---- changes ---- */
 
-/* Told for the description of the API; the kind of the document has the rest (declared/kind.h). */
+/* For the description of the API; other members belong to the kind (declared/kind.h). */
 struct document_body {
     const char *api_version, *kind;
     const json_t *metadata, *spec, *publish, *details, *status;
@@ -31,7 +31,7 @@ struct document_body {
     DOCUMENT_FIELDS(required), FIELD_ANY(struct document_body, publish, "publish", 0), \
         FIELD_ANY(struct document_body, details, "versionDetails", 0)
 
-/* Everything is checked, and nothing is changed. */
+/* Validation only, nothing is changed. */
 static const struct route_query change_queries[] = { { "dry_run", 0, true }, { NULL, 0, false } };
 static const struct route_query delete_queries[] = { { "dry_run", 0, true },
                                                      { "resourceVersion", 0, false },
@@ -76,7 +76,7 @@ static int patch(struct request *request, struct error *err) {
     return 0;
 }
 
-/* Who names a version deletes that and no later one. */
+/* A delete with a version applies to that one and no later one. */
 static int check_version(const struct request *request, struct error *err) {
     const char *version = request_query(request, "resourceVersion");
     const struct document *document = request->object;
@@ -102,7 +102,7 @@ static int delete_one(struct request *request, struct error *err) {
     return 0;
 }
 
-/* ---- what nodes say ---- */
+/* ---- status reports of nodes ---- */
 
 struct status_put {
     const char *node;
@@ -127,7 +127,7 @@ static int put_node_status(struct request *request, struct error *err) {
     return 0;
 }
 
-/* ---- what an administrator knows ---- */
+/* ---- for administrators ---- */
 
 static const struct field salvage_fields[] = {
     FIELD_TEXT(struct salvage_word, version, "resourceVersion", FIELD_NULLABLE, 1, 24),
@@ -144,9 +144,9 @@ static int salvage(struct request *request, struct error *err) {
     return 0;
 }
 
-/* ---- what a config has become ---- */
+/* ---- the volume of a config ---- */
 
-/* Its volume: how many there are, or -1. */
+/* The number of its volumes, or -1. */
 static int find_volume(struct request *request, struct document **ret, struct error *err) {
     const struct document *config = request->object;
 

@@ -1,6 +1,6 @@
 /*
- * Storage that was there before: taken over, let go of, and listed.  Each route has the name that
- * it had at first, and the one that it has since 3.8.
+ * Existing storage: managed, unmanaged, and listed.  Each route has its original name, and its name
+ * since 3.8.
  */
 #include "api/answer.h"
 #include "api/connect.h"
@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-/* ---- which one ---- */
+/* ---- reference ---- */
 
 /* {"source-name": …}, or the bare name. */
 static int read_reference(const json_t *reference, const char **ret, struct error *err) {
@@ -33,7 +33,7 @@ static int read_reference(const json_t *reference, const char **ret, struct erro
                      "Invalid input for field/attribute ref: it must have a source-name.");
 }
 
-/* No backend of this service is one of a cluster. */
+/* No backend of this service belongs to a cluster. */
 static int read_host(const char *host, const char *cluster, const char **ret, struct error *err) {
     if (host && cluster)
         return error_set(err, ERROR_BAD_REQUEST, "Only one of host and cluster can be given.");
@@ -45,7 +45,7 @@ static int read_host(const char *host, const char *cluster, const char **ret, st
     return 0;
 }
 
-/* ---- take over ---- */
+/* ---- manage ---- */
 
 struct manage_body {
     const json_t *reference;
@@ -70,7 +70,7 @@ static const struct field manage_fields[] = {
 };
 /* clang-format on */
 
-/* A backend that has not answered by then is not waited for: the state tells how it ends. */
+/* A slower backend is not awaited: the status shows the result. */
 #define ASK_MS 10000
 
 static int read_existing(struct request *request, struct volume_existing *ret, struct error *err) {
@@ -112,7 +112,7 @@ static int manage_volume(struct request *request, struct error *err) {
         volume_manage(&request->work, &existing, &volume, err) < 0)
         return -1;
     if (volume.multiattach && request_authorize(request, "volume:multiattach", NULL, err) < 0)
-        return -1; /* takes the new row back */
+        return -1; /* rolls back the new row */
     answer_row(request, &volume, 0);
     return 0;
 }
@@ -125,8 +125,8 @@ static int unmanage_volume(struct request *request, struct error *err) {
 
 struct manageable {
     const char *source_name, *refusal;
-    const char *id;              /* of what has it already */
-    const char *of_id, *of_name; /* of a snapshot: what it is of, where that is known */
+    const char *id;              /* of an object managed already */
+    const char *of_id, *of_name; /* of a snapshot: its volume, if known */
     int64_t size_gb;
     bool safe;
 };
@@ -195,7 +195,7 @@ static int read_number(struct request *request, const char *name, int64_t most, 
     return 0;
 }
 
-/* "key[:dir]"; the old pair of keys says the same. */
+/* "key[:dir]"; the older pair of parameters is equivalent. */
 static int read_sort(struct request *request, struct manageable_page *ret, struct error *err) {
     const char *sort = request_query(request, "sort");
     const char *key = request_query(request, "sort_key");
@@ -219,7 +219,7 @@ static int read_sort(struct request *request, struct manageable_page *ret, struc
     return 0;
 }
 
-/* As a list has told it: the reference, or the bare name. */
+/* In the form of a list: the reference, or the bare name. */
 static int read_marker(struct request *request, struct manageable_page *ret, struct error *err) {
     const char *marker = request_query(request, "marker");
     const json_t *reference =
@@ -281,7 +281,9 @@ static int manageable_listed(struct request *request, struct error *err) {
     int answered = connect_read_answer(request, &answer, err);
 
     if (answered <= 0)
-        return answered < 0 ? -1 : error_set(err, ERROR_TRY_LATER, "The backend's answer is lost.");
+        return answered < 0
+                   ? -1
+                   : error_set(err, ERROR_TRY_LATER, "The response of the backend is lost.");
     answer = json_object_get(answer, "manageable");
     count = json_array_size(answer);
     rows = arena_alloc(request->work.arena, (count + 1) * sizeof *rows);

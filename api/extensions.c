@@ -8,8 +8,8 @@ struct extension {
     const char *alias, *name, *updated, *description;
 };
 
-/* What is served here and nothing else: clients offer what they find.  Words and dates are
- * upstream's; the last one is our own. */
+/* The extensions served here: clients offer what they find.  Texts and dates are upstream's; the
+ * last one is scoria's own. */
 /* clang-format off */
 static const struct extension extensions[] = {
     { "os-vol-image-meta", "VolumeImageMetadata", "2012-12-07T00:00:00+00:00",

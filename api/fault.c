@@ -14,7 +14,7 @@ const char *fault_media_type(const struct http_exchange *exchange) {
     return accept && strcmp(accept, MEDIA_TYPE_OWN) == 0 ? MEDIA_TYPE_OWN : MEDIA_TYPE;
 }
 
-/* {"error": {"code": 401, "title": …}}: what clients of the token middleware know. */
+/* {"error": {"code": 401, "title": …}}: the form of the token middleware. */
 static void put_unauthorized(struct json_out *out, const struct error *err) {
     out_key(out, "error");
     out_begin_object(out);

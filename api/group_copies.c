@@ -1,5 +1,5 @@
 /*
- * Groups that are made of others, or of group snapshots.
+ * Groups created from other groups, or from group snapshots.
  */
 #include "api/answer.h"
 #include "api/group_resource.h"

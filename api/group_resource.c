@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- which, and with what ---- */
+/* ---- visibility and details ---- */
 
 static int with_volumes(struct request *request, bool *ret, struct error *err) {
     *ret = false;
@@ -42,7 +42,7 @@ static void *load_consistency(struct request *request, const char *id,
 
     if (!group || group_type_is_reserved(group->group_type_name))
         return group;
-    error_set(err, ERROR_NOT_FOUND, "Group %s is no consistency group.", id);
+    error_set(err, ERROR_NOT_FOUND, "Group %s is not a consistency group.", id);
     return NULL;
 }
 
@@ -66,7 +66,7 @@ static const struct resource_column columns[] = {
 };
 /* clang-format on */
 
-/* list_volume is no condition: list() reads it. */
+/* list_volume is not a condition: list() reads it. */
 static int filter(struct request *request, struct page *page, const char *key, const char *value,
                   struct error *err) {
     (void)page, (void)value, (void)err;
@@ -107,7 +107,7 @@ static int list(struct request *request, struct page *page, struct error *err) {
 
 /* ---- views ---- */
 
-/* The owner that was asked about last. */
+/* The owner checked last. */
 struct group_rights {
     const char *project_id;
     bool project;

@@ -1,5 +1,5 @@
 /*
- * Groups as a resource: how one is loaded, listed and shown.
+ * Groups as a resource: loaded, listed and shown.
  */
 #pragma once
 
@@ -9,11 +9,12 @@
 
 struct page;
 
-/* A group, or a consistency group: one of the reserved type.  Neither is there as the other. */
+/* A group, or a consistency group: one of the reserved type.  Each is hidden from the other
+ * resource. */
 extern const struct resource group_resource, consistency_group_resource;
 
-/* Conditions the type of what is listed: "g.group_type_id IN" those that are reserved, or "NOT IN". */
+/* Restricts the type of listed groups: "g.group_type_id IN" the reserved ones, or "NOT IN". */
 void group_narrow(struct request *request, struct page *page, const char *column_in);
 
-/* What a change answers. */
+/* Response to a change. */
 extern const struct shape group_short_shape;

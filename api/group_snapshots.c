@@ -37,7 +37,8 @@ static void *load_cgsnapshot(struct request *request, const char *id,
 
     if (!row || group_type_is_reserved(row->group_type_name))
         return row;
-    error_set(err, ERROR_NOT_FOUND, "Group snapshot %s is of no consistency group.", id);
+    error_set(err, ERROR_NOT_FOUND, "Group snapshot %s does not belong to a consistency group.",
+              id);
     return NULL;
 }
 
@@ -198,7 +199,7 @@ const struct resource cgsnapshot_resource = {
     .short_shape = &short_shape,
 };
 
-/* ---- what can be done ---- */
+/* ---- operations ---- */
 
 struct create_body {
     const char *group_id, *name, *description;

@@ -14,7 +14,7 @@ static const struct resource_column columns[] = {
     { .name = NULL },
 };
 
-/* is_public is all there is, and page_filter_public() reads it. */
+/* is_public is the only one, and page_filter_public() reads it. */
 static int filter(struct request *request, struct page *page, const char *key, const char *value,
                   struct error *err) {
     (void)request, (void)page, (void)key, (void)value, (void)err;

@@ -1,5 +1,5 @@
 /*
- * Group types as a resource: how one is loaded, listed and shown.
+ * Group types as a resource: loaded, listed and shown.
  */
 #pragma once
 
@@ -10,5 +10,5 @@
 extern const struct resource group_type_resource;
 
 extern const struct shape group_type_shape;
-/* As the route says: {"group_type": …}. */
+/* In the route's form: {"group_type": …}. */
 void group_type_answer(struct request *request, const struct group_type *type);

@@ -88,7 +88,7 @@ static const struct field update_fields[] = {
     FIELDS_END,
 };
 
-/* Before 3.6 an empty text says nothing. */
+/* Before 3.6 an empty text counts as absent. */
 static const char *given(const struct request *request, const char *text) {
     return request->minor < MV_CONSISTENCY_GROUP_BLANKS ? text_or_null(text) : text;
 }
@@ -111,7 +111,7 @@ static bool among(const char *const *ids, unsigned count, const char *id) {
     return false;
 }
 
-/* The words between the commas, each once; of `uuids` in their canonical form. */
+/* The items between commas, each once; `uuids`: in canonical form. */
 static unsigned split(struct arena *arena, const char *list, bool uuids, const char *const **ret) {
     const char **ids = arena_alloc(arena, (list ? strlen(list) : 0) * sizeof *ids + 1);
     char *rest = list ? arena_text(arena, list) : NULL;

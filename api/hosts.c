@@ -48,7 +48,7 @@ int hosts_list(struct request *request, struct error *err) {
     return 0;
 }
 
-/* Numbers are text in this answer, as upstream. */
+/* Numbers are text in this response, as upstream. */
 struct host_row {
     const char *host, *project;
     const char *volumes, *volumes_gb, *snapshots, *snapshots_gb;

@@ -1,5 +1,5 @@
 /*
- * Where volumes are: the services' hosts with what stands on them, and the availability zones.
+ * The services' hosts with their volumes, and the availability zones.
  */
 #pragma once
 

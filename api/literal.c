@@ -7,7 +7,7 @@ static const char *skip_blanks(const char *at) {
     return at + strspn(at, " \t");
 }
 
-/* Where the text that `quote` opened ends; its '\0' when it does not. */
+/* The end of the text opened by `quote`; its '\0' when unterminated. */
 static const char *find_quote(const char *at, char quote) {
     while (*at && *at != quote)
         at += *at == '\\' && at[1] ? 2 : 1;
@@ -18,7 +18,7 @@ static char unescaped(char mark) {
     return mark == 'n' ? '\n' : mark == 't' ? '\t' : mark == 'r' ? '\r' : mark;
 }
 
-/* It takes the memory of its own text: a list has thousands. */
+/* It allocates only its own text: a list has thousands. */
 const char *literal_quoted(struct arena *arena, const char *at, const char **ret) {
     char quote = *at;
     const char *stop;
@@ -36,7 +36,7 @@ const char *literal_quoted(struct arena *arena, const char *at, const char **ret
     return stop + 1;
 }
 
-/* A number or a name, which stand for their own text; None is NULL. */
+/* A number or a name, used as text; None is NULL. */
 static const char *read_word(struct arena *arena, const char *at, const char **ret) {
     size_t length = strcspn(at, " \t,])");
     bool name = false;

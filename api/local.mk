@@ -52,8 +52,8 @@ libscoria_a_SOURCES += \
 	api/retype.c \
 	api/route_table.c api/route_table.h \
 	api/router.c api/router.h api/routes.def api/routes.h \
-	api/seats.c \
-	api/seats.h \
+	api/request_slots.c \
+	api/request_slots.h \
 	api/service_log.c api/service_log.h \
 	api/shape.c api/shape.h \
 	api/services.c \
@@ -110,7 +110,7 @@ check_PROGRAMS += \
 	tests/unit/api/test_rights_rules \
 	tests/unit/api/test_route_table \
 	tests/unit/api/test_router \
-	tests/unit/api/test_seats \
+	tests/unit/api/test_request_slots \
 	tests/unit/api/test_service_log \
 	tests/unit/api/test_services \
 	tests/unit/api/test_small_stack \

@@ -59,7 +59,7 @@ static void view(struct request *request, const void *row, bool detail) {
     shape_put(request, &shape, row, 0);
 }
 
-/* The id of an event is no column of its own, but made of three. */
+/* The id of an event is derived from three columns. */
 #define EVENT_ID \
     "('VOLUME_' || COALESCE(m.resource_type, '') || '_' || m.action_id || '_' || m.detail_id)"
 

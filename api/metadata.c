@@ -42,7 +42,7 @@ static void put_answer(struct json_out *out, const char *word, const struct pair
     out_end_object(out);
 }
 
-/* In the word of the route. */
+/* With the key of the route. */
 static void answer_pairs(struct request *request, const struct pairs *pairs) {
     put_answer(&request->out, request->route->answer, pairs);
 }
@@ -88,7 +88,7 @@ static bool is_among_tags(const char *header, const char *etag) {
     return false;
 }
 
-/* 0 with the answer set: somebody has changed the metadata since the client read them. */
+/* 0 with the response set: the metadata have changed since the client read them. */
 static int holds_precondition(struct request *request, struct error *err) {
     const char *tags = has_etags(request) ? http_header(request->http, "If-Match") : NULL;
     struct pairs pairs;

@@ -1,8 +1,8 @@
 /*
- * Metadata of objects, set by users: routes for every resource that has them.
+ * User metadata of objects: routes for every resource that has them.
  *
  * With etags, from 3.15 on, the whole set has an entity tag, the MD5 of the JSON text of its GET
- * answer, and the two PUTs hold to If-Match: a mismatch is 412 with an empty body and changes
+ * response, and the two PUTs honour If-Match: a mismatch is 412 with an empty body and changes
  * nothing.
  */
 #pragma once
@@ -19,10 +19,11 @@ extern const struct field metadata_one_fields[]; /* {"meta": {…}} */
 route_handler metadata_show, metadata_add, metadata_replace;
 route_handler metadata_show_key, metadata_set_key, metadata_remove_key;
 
-/* Has the row's resource all that these handlers call?  Rows with other handlers need nothing. */
+/* Has the row's resource all functions that these handlers call?  Rows with other handlers need
+ * none. */
 bool metadata_route_works(const struct route *route);
 
-/* A user cannot give the names that the service gives itself (X13): ERROR_BAD_REQUEST. */
+/* Names set by the service are refused (X13): ERROR_BAD_REQUEST. */
 int metadata_check(const struct resource *resource, const struct pairs *pairs, struct error *err);
 
 /* The rows of a resource with metadata; `path_` ends with the object, the rules are those of GET,

@@ -1,7 +1,6 @@
 /*
- * What each microversion of the API brought, by name: nothing else in the code says 3.42 by its
- * number.  All of them stand here, also those whose resource is not served: a new one finds its
- * own.
+ * Each microversion of the API by the name of its change: the code uses no numbers.  All of them
+ * are listed, also those of resources not served yet.
  */
 #pragma once
 
@@ -9,7 +8,7 @@
 enum microversion {
     MV_LEAST                        = 0, /* 3.0 */
     MV_IMAGE_UPLOAD_VISIBILITY      = 1,
-    MV_STRICT_BOOLEANS              = 2, /* a boolean filter must be one */
+    MV_STRICT_BOOLEANS              = 2, /* a boolean filter must be valid */
     MV_MESSAGES                     = 3,
     MV_IMAGE_METADATA_FILTER        = 4,
     MV_MESSAGE_PAGES                = 5,
@@ -38,7 +37,7 @@ enum microversion {
     MV_POOL_FILTERS                 = 28,
     MV_GROUP_SNAPSHOT_PAGES         = 29,
     MV_SNAPSHOT_SORT_NAME           = 30,
-    MV_STRICT_FILTERS               = 31, /* a filter that the caller may not use is refused */
+    MV_STRICT_FILTERS               = 31, /* a disallowed filter is refused */
     MV_SERVICE_LOG                  = 32,
     MV_RESOURCE_FILTERS             = 33,
     MV_CONTAINS_FILTER              = 34, /* name~= */
@@ -59,7 +58,7 @@ enum microversion {
     MV_BACKEND_STATE                = 49,
     MV_MULTIATTACH                  = 50,
     MV_BACKUP_ZONE                  = 51,
-    MV_TYPE_FILTERS                 = 52, /* extra_specs for everybody, and strictly */
+    MV_TYPE_FILTERS                 = 52, /* extra_specs for all callers, and strictly */
     MV_STRICT_VOLUME_BODIES         = 53, /* unknown keys are refused */
     MV_ATTACHMENT_MODE              = 54,
     MV_TRANSFER_SNAPSHOTS           = 55,
@@ -82,6 +81,6 @@ enum microversion {
 };
 /* clang-format on */
 
-/* As versions are written: a number that the preprocessor can put into a text. */
+/* Numbers that the preprocessor can put into a text. */
 #define MICROVERSION_LEAST  0
 #define MICROVERSION_NEWEST 71

@@ -1,7 +1,7 @@
 /*
- * The API as an OpenAPI 3.1 document, made of its tables: routes, fields of bodies, columns of
- * resources, shapes of answers.  Microversions stand in "x-openstack": "min-ver" is the first that
- * has an operation, a parameter or a property, "action-name" the key that chooses among the
+ * The API as an OpenAPI 3.1 document, generated from its tables: routes, fields of bodies, columns
+ * of resources, shapes of responses.  Microversions are in "x-openstack": "min-ver" is the first
+ * with an operation, a parameter or a property, "action-name" the key that selects among the
  * actions of a path.
  */
 #pragma once
@@ -12,5 +12,5 @@
 /* A new reference. */
 json_t *openapi_document(void);
 
-/* The same as compact text, made once and kept: nobody's wish makes it again. */
+/* The same as compact text, generated once and cached. */
 const char *openapi_text(size_t *ret_size);

@@ -6,12 +6,13 @@
 
 static json_t *keys_schema(const struct shape *shape, json_t *schemas);
 
-/* By its name, under which it is kept among the schemas, or as it is. */
+/* As a reference to its name among the schemas, or inline. */
 static json_t *shape_schema(const struct shape *shape, json_t *schemas) {
     if (!shape->name)
         return keys_schema(shape, schemas);
     if (!json_object_get(schemas, shape->name)) {
-        json_object_set_new(schemas, shape->name, json_null()); /* one that holds its like ends */
+        json_object_set_new(schemas, shape->name, json_null()); /* ends the recursion of a nested
+                                                                 * shape */
         json_object_set_new(schemas, shape->name, keys_schema(shape, schemas));
     }
     return json_pack("{s:o}", "$ref", json_sprintf("#/components/schemas/%s", shape->name));
@@ -77,15 +78,15 @@ static json_t *keys_schema(const struct shape *shape, json_t *schemas) {
     return schema;
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
-/* {"<key>": …}, and nothing beside. */
+/* {"<key>": …}, without other members. */
 static json_t *only(const char *key, json_t *value) {
     return json_pack("{s:s, s:{s:o}, s:[s], s:b}", "type", "object", "properties", key, value,
                      "required", key, "additionalProperties", 0);
 }
 
-/* A page: its rows, the link to the next one, and the count that was asked for. */
+/* A page: its rows, the link to the next one, and the requested count. */
 static json_t *list_schema(const struct resource *resource, bool detail, json_t *schemas) {
     const struct shape *shape =
         !detail && resource->short_shape ? resource->short_shape : resource->shape;
@@ -144,7 +145,7 @@ void openapi_answer(json_t *responses, const struct route *route, json_t *schema
     json_t *schema, *response;
 
     if (route->status >= error_http_status(ERROR_BAD_REQUEST))
-        return; /* refused, whatever is asked */
+        return; /* always refused */
     schema = answer_schema(route, schemas);
     response = response_of(responses, route->status);
     if (route->status_later)
@@ -158,7 +159,7 @@ void openapi_answer(json_t *responses, const struct route *route, json_t *schema
 
 /* ---- faults ---- */
 
-/* {"code": …, "message": …}, and what a few have beside. */
+/* {"code": …, "message": …}, and further members of a few. */
 static json_t *fault_schema(void) {
     return json_pack("{s:s, s:{s:{s:s}, s:{s:s}, s:{s:s}, s:{s:s}}, s:[ss], s:b}", "type", "object",
                      "properties", "code", "type", "integer", "message", "type", "string", "title",

@@ -20,8 +20,8 @@ const char *page_places(struct arena *arena, const char *condition, unsigned fir
     return text;
 }
 
-/* Filters and marker as one condition with one list of values; the filters' places do not change,
- * so that page_count() can leave the marker out. */
+/* Filters and marker as one condition with one list of values; the filters' parameters keep their
+ * numbers, so that page_count() can omit the marker. */
 static void page_compose(struct arena *arena, struct page *page) {
     unsigned filters = page->value_count;
     struct db_value *values;
@@ -101,7 +101,7 @@ int page_count(struct request *request, struct page *page, int64_t *ret, struct 
 
 /* ---- the link to the next page ---- */
 
-/* The request's own query with another marker, put together once: a query may be long. */
+/* The request's own query with another marker, built once: a query may be long. */
 static const char *next_query(struct request *request, const char *last_id) {
     struct arena *arena = request->work.arena;
     const struct pair *parameters;

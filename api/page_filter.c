@@ -10,7 +10,7 @@
 
 #define VALUES_MOST 1000
 
-/* One value, however the condition looks. */
+/* One value, for any form of condition. */
 static void and_value(struct request *request, struct page *page, const char *form_before,
                       const char *column, const char *form_behind, struct db_value value) {
     page_and(request, page,
@@ -18,9 +18,9 @@ static void and_value(struct request *request, struct page *page, const char *fo
              1);
 }
 
-/* ---- one of some values ---- */
+/* ---- one of several values ---- */
 
-/* A whole number, also when it is written as 5.0; what is none equals no integer. */
+/* A whole number, also when written as 5.0; other texts equal no integer. */
 static bool text_is_int(const char *text, int64_t *ret) {
     char *end;
     double real;
@@ -50,7 +50,7 @@ static bool column_value(const struct resource_column *column, const char *text,
     return true;
 }
 
-/* "column IN (?,…)" with a power of two of places, so that few statements differ. */
+/* "column IN (?,…)" with a power of two of parameters, so that few statements differ. */
 static const char *condition_in(struct arena *arena, const char *column, struct db_value *values,
                                 unsigned *count) {
     unsigned places = query_in_count(*count);
@@ -100,7 +100,7 @@ static int filter_one_of(struct request *request, struct page *page,
     return 0;
 }
 
-/* ---- the other kinds ---- */
+/* ---- other kinds ---- */
 
 static int filter_bool(struct request *request, struct page *page,
                        const struct resource_column *column, const char *value, struct error *err) {
@@ -109,7 +109,7 @@ static int filter_bool(struct request *request, struct page *page,
     if (request->minor < MV_STRICT_BOOLEANS)
         wanted = value[0] != '\0' && strcasecmp(value, "false") != 0;
     else if (!json_boolean_word(value, true, &wanted))
-        return error_set(err, ERROR_BAD_REQUEST, "Invalid filter %s: '%s' is no boolean.",
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid filter %s: '%s' is not a boolean.",
                          column->name, value);
     and_value(request, page, "", column->column, " = ?", DB_BOOL(wanted));
     return 0;
@@ -120,7 +120,7 @@ static const struct {
 } time_operators[] = { { "gt:", " > ?" },   { "gte:", " >= ?" }, { "eq:", " = ?" },
                        { "neq:", " <> ?" }, { "lt:", " < ?" },   { "lte:", " <= ?" } };
 
-/* "gte:2026-01-01" as SQL behind the column; NULL when it is no condition on a time. */
+/* "gte:2026-01-01" as SQL after the column; NULL when it is not a condition on a time. */
 static const char *time_condition(const char *text, int64_t *ret_us) {
     for (size_t i = 0; i < LENGTH(time_operators); i++) {
         size_t length = strlen(time_operators[i].name);
@@ -131,7 +131,7 @@ static const char *time_condition(const char *text, int64_t *ret_us) {
     return NULL;
 }
 
-/* Several conditions are joined with OR, as upstream does. */
+/* Several conditions are joined with OR, as upstream. */
 static int filter_time(struct request *request, struct page *page,
                        const struct resource_column *column, const char *value, struct error *err) {
     struct arena *arena = request->work.arena;
@@ -177,7 +177,7 @@ static int filter_column(struct request *request, struct page *page,
     return 0;
 }
 
-/* ---- who may filter by what ---- */
+/* ---- permitted filters ---- */
 
 static bool text_is_ascii(const char *text) {
     while (*text && !(*text & 0x80))
@@ -192,7 +192,7 @@ static int filter_refuse(struct request *request, const char *key, struct error 
                      key);
 }
 
-/* An admin may name any column; a key that is none matches nothing. */
+/* An admin may filter by any column; an unknown key matches nothing. */
 static int filter_unknown(struct request *request, struct page *page, const char *key,
                           struct error *err) {
     if (!request->context.is_admin)

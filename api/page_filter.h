@@ -5,10 +5,10 @@
 
 #include "api/page.h"
 
-/* Adds the condition of a parameter that is not paging: 0, or -1 when it is refused. A key that the
+/* Adds the condition of a parameter other than paging: 0, or -1 when it is refused.  A key that the
  * caller may not filter by is dropped below 3.31 and refused from there on. */
 int page_filter(struct request *request, struct page *page, const struct pair *parameter,
                 struct error *err);
-/* resource->narrow() of types: admins choose with is_public (none: all) among those that are
- * `visible` or private; everybody else gets what is visible. */
+/* resource->narrow() of types: admins select by is_public (none: all) among the `visible` and
+ * private ones; other callers get the visible ones. */
 int page_filter_public(struct request *request, struct page *page, struct error *err);

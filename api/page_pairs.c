@@ -2,7 +2,7 @@
 
 #include "api/dict_text.h"
 
-/* More pairs than this in one filter serve nobody, and a statement's size has limits. */
+/* More pairs are of no use in a filter, and statements are limited in size. */
 #define PAIRS_MOST 32
 
 void page_sought_pair(struct request *request, struct page *page, const struct pair_rows *rows,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define OFFSET_MOST  2147483647
-#define LIMIT_DIGITS 18 /* a limit of more is as good as none */
+#define LIMIT_DIGITS 18 /* a larger limit equals none */
 
 static int number_read(const char *name, const char *text, int64_t most, int64_t *ret,
                        struct error *err) {
@@ -45,7 +45,7 @@ static int page_read_limits(struct request *request, struct page *page, struct e
 static int boolean_read(const char *name, const char *text, bool *ret, struct error *err) {
     if (json_boolean_word(text, true, ret))
         return 0;
-    return error_set(err, ERROR_BAD_REQUEST, "Invalid %s: '%s' is no boolean.", name, text);
+    return error_set(err, ERROR_BAD_REQUEST, "Invalid %s: '%s' is not a boolean.", name, text);
 }
 
 static int page_read_count(struct request *request, struct page *page, struct error *err) {
@@ -84,7 +84,7 @@ static bool parameter_is_paging(const struct request *request, const struct reso
            (resource->watch && words_have(of_watches, LENGTH(of_watches), name));
 }
 
-/* Of a parameter that comes twice the last one counts. */
+/* Of a repeated parameter the last one counts. */
 static int page_read_filters(struct request *request, struct page *page, struct error *err) {
     const struct pair *parameters;
     unsigned count = request_queries(request, &parameters);
@@ -101,7 +101,7 @@ static int page_read_filters(struct request *request, struct page *page, struct 
     return 0;
 }
 
-/* Whose rows the page has; what leads to them says so, too. */
+/* Restricts the page to the project's rows; the leading pair, too. */
 static void page_read_visible(struct request *request, struct page *page, const char *visible,
                               const char *project) {
     const struct db_value value = DB_TEXT(project);

@@ -19,7 +19,7 @@ static void sort_add(struct page_sort *sort, const char *sql, bool text, bool de
     sort->keys[sort->count++].descending = descending;
 }
 
-/* The two columns that are never NULL stand plain, so that an index can serve them. */
+/* The two columns that are never NULL are used plain, so that an index can serve them. */
 static int sort_add_key(struct request *request, const struct resource *resource,
                         struct page_sort *sort, const char *key, bool descending,
                         struct error *err) {
@@ -114,7 +114,7 @@ int page_sort_read(struct request *request, const struct page *page, struct page
     return 0;
 }
 
-/* A column that the row of the pair which leads has as well is taken from there. */
+/* A column of the leading pair's row is taken from there. */
 static const char *sort_term(struct arena *arena, const struct page *page, const char *sql) {
     size_t alias = strlen(page->resource->alias);
 
@@ -145,7 +145,7 @@ static bool sort_is_even(const struct page_sort *sort) {
     return true;
 }
 
-/* All keys go one way: (k1, k2) < (?, ?), which an index over (k1, k2) answers at once. */
+/* All keys in one direction: (k1, k2) < (?, ?), served by an index over (k1, k2). */
 static const char *condition_even(struct arena *arena, const struct page *page,
                                   const struct page_sort *sort) {
     const char *keys = sort_term(arena, page, sort->keys[0].sql), *places = "?";
@@ -157,7 +157,7 @@ static const char *condition_even(struct arena *arena, const struct page *page,
     return arena_format(arena, "(%s) %s (%s)", keys, sort->keys[0].descending ? "<" : ">", places);
 }
 
-/* k1 > ? OR (k1 = ? AND (k2 < ? OR (k2 = ? AND …))), made from the inside. */
+/* k1 > ? OR (k1 = ? AND (k2 < ? OR (k2 = ? AND …))), built from the inside. */
 static const char *condition_mixed(struct arena *arena, const struct page *page,
                                    const struct page_sort *sort) {
     const char *inside = NULL;

@@ -1,6 +1,6 @@
 /*
- * The order of a list, and the condition that begins a page behind its marker: the marker row's own
- * sort values are looked up, so a page costs the same wherever it begins.
+ * The order of a list, and the condition that starts a page after its marker: the marker row's own
+ * sort values are looked up, so the cost of a page does not depend on its position.
  */
 #pragma once
 
@@ -16,13 +16,13 @@ struct page_sort {
     unsigned count;
 };
 
-/* Reads sort, sort_key and sort_dir. */
+/* Parses sort, sort_key and sort_dir. */
 int page_sort_read(struct request *request, const struct page *page, struct page_sort *ret,
                    struct error *err);
-/* Sets page->query.order, once the filters are there: what leads to the rows has their order. */
+/* Sets page->query.order, after the filters: the leading pair has their order. */
 void page_sort_set(struct request *request, struct page *page, const struct page_sort *sort);
-/* Looks the row `id` up and sets the page's marker condition. `visible` (or NULL): what makes the
- * caller see a row, "?" is `project_id`. */
+/* Looks up the row `id` and sets the page's marker condition.  `visible` (or NULL): the condition
+ * of visibility, "?" is `project_id`. */
 int page_marker_read(struct request *request, struct page *page, const struct page_sort *sort,
                      const char *id, const char *visible, const char *project_id,
                      struct error *err);

@@ -37,7 +37,7 @@ static void answer_redirect(struct call *call) {
     call_reply(call);
 }
 
-/* HEAD hears 204, as upstream's clients know it. */
+/* HEAD gets 204, as upstream. */
 static void answer_health(struct call *call) {
     static const char *const offers[] = { "text/plain", "text/html", MEDIA_TYPE, NULL };
     static const char page[] = "<html><body>OK</body></html>\n",
@@ -56,8 +56,7 @@ static void answer_health(struct call *call) {
     call_reply(call);
 }
 
-/* Everybody may ask: it lies there made, and who does not read it waits in no memory of ours but
- * the room for answers (call_refuse()). */
+/* Public and cached: a slow reader uses only the memory of waiting responses (call_refuse()). */
 static void answer_openapi(struct call *call) {
     struct http_exchange *http = call->request.http;
 
@@ -72,7 +71,7 @@ static void answer_openapi(struct call *call) {
 struct place {
     const char *path;
     void (*answer)(struct call *call);
-    bool large; /* not for the crowd */
+    bool large; /* not served over the connection limit */
 };
 
 static const struct place open_places[] = { { "/", answer_root, false },

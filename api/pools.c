@@ -17,7 +17,7 @@ static const struct resource_column filters[] = {
     { .name = NULL },
 };
 
-/* Pools are no rows of one table: only their filters are told. */
+/* Pools are not rows of one table: only their filters are listed. */
 const struct resource pool_resource = {
     .name = "pool",
     .collection = "scheduler-stats/get_pools",
@@ -29,7 +29,7 @@ struct pool_filter {
     const char *name;
     const char *type_name;   /* NULL: any */
     struct volume_type type; /* of that name */
-    struct pair *pairs;      /* capabilities that must have a value */
+    struct pair *pairs;      /* required values of capabilities */
     unsigned pair_count;
 };
 
@@ -146,7 +146,7 @@ static void put_properties(struct request *request, const void *row) {
     out_end_object(&request->out);
 }
 
-/* A host, and what pool_capabilities() says of its pool. */
+/* A host, and pool_capabilities() of its pool. */
 struct capabilities {
     const char *host;
     const json_t *said;
@@ -159,7 +159,7 @@ static void put_namespace(struct request *request, const void *row) {
                                          capabilities->host));
 }
 
-/* What the backend has said, or null. */
+/* As reported by the backend, or null. */
 static void put_said(struct request *request, const struct capabilities *capabilities,
                      const char *name) {
     out_value(&request->out, json_object_get(capabilities->said, name));

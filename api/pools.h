@@ -1,5 +1,5 @@
 /*
- * What administrators see of the backends: pools and capabilities.
+ * Backends for administrators: pools and capabilities.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * QoS specs: administrators say what volumes of a type may take, and who holds them to it.
+ * QoS specs: limits for the volumes of types, and their consumer, set by administrators.
  */
 #include "volume/qos.h"
 
@@ -14,7 +14,7 @@
 #define KEY_MOST  255 /* characters, of a value as well */
 #define KEYS_MOST 1000
 
-/* ---- what is shown ---- */
+/* ---- shapes ---- */
 
 /* clang-format off */
 #define QOS(member, ...) SHAPE(struct qos_specs, member, __VA_ARGS__)
@@ -28,7 +28,7 @@ static const struct shape_key keys[] = {
 };
 static const struct shape shape = { "qos_specs", keys };
 
-/* Alone, one has its links beside it. */
+/* A single one has its links beside it. */
 static void put_one(struct request *request, const void *row) {
     shape_put(request, &shape, row, 0);
 }
@@ -225,7 +225,7 @@ static int delete_specs(struct request *request, struct error *err) {
     return qos_specs_delete(&request->work, request->object, force, err);
 }
 
-/* ---- the types that belong to them ---- */
+/* ---- types that use them ---- */
 
 static void put_kind(struct request *request, const void *row) {
     (void)row;
@@ -280,7 +280,7 @@ static const struct route_query delete_queries[] = { { .name = "force", .is_bool
                                                      { .name = NULL } };
 static const struct route_query type_queries[] = { { .name = "vol_type_id" }, { .name = NULL } };
 
-/* What associates is asked with GET, as upstream, and changes nonetheless. */
+/* Associations use GET, as upstream, though they change state. */
 /* clang-format off */
 #define SPECS(method_, path_, rule_, handler_, status_) \
     .method = method_, .path = "/qos-specs" path_, .resource = &resource, \

@@ -8,11 +8,11 @@
 #define LIMIT_MOST 2147483647
 #define OWNER_MOST 255
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
 /* Of a project or a class. */
 struct quota_set {
-    const char *id; /* NULL: left out, as in the answer to a change */
+    const char *id; /* NULL: omitted, as in the response to a change */
     const struct quota *quotas;
     int count;
     bool usage;
@@ -60,7 +60,7 @@ static void answer_quotas(struct request *request, const char *id, const struct 
 
 #define QUOTA_SET "quota_set"
 
-/* The rule is about the project in the path. */
+/* The rule's target is the project in the path. */
 static int authorize_show(struct request *request, struct error *err) {
     return request_authorize(request, "volume_extension:quotas:show",
                              &(struct policy_target){ .project_id = request->id }, err);
@@ -75,7 +75,7 @@ static int show_quota_set(struct request *request, struct error *err) {
     if (authorize_show(request, err) < 0)
         return -1;
     if (asked && !json_boolean_word(asked, true, &usage))
-        return error_set(err, ERROR_BAD_REQUEST, "Invalid usage: '%s' is no boolean.", asked);
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid usage: '%s' is not a boolean.", asked);
     count = quota_limit_list(&request->work, &volume_type_quotas, request->id, false, &quotas, err);
     if (count < 0)
         return -1;
@@ -98,7 +98,7 @@ static int show_quota_defaults(struct request *request, struct error *err) {
 
 /* ---- changes ---- */
 
-/* What is read here is looked at by each key: which names there are is in the database. */
+/* The keys are checked one by one: valid names are in the database. */
 struct limits_body {
     const json_t *ignored;
     int64_t limit;

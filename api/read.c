@@ -1,10 +1,9 @@
 /*
- * Reads that grow with the number of rows: lists and sums.  Each is tried in the thread that has
- * received it, and given up there when the database has much to do for it; then one of a few
- * threads runs it, which are shared out among projects.  So requests that take little never wait
- * for those that take much, and those of one project only for the one that another has running.
- * What took much is not tried again: the project's next request at the same route waits for a
- * thread at once, until one has taken little there.
+ * Reads whose cost grows with the number of rows: lists and sums.  Each is tried in the thread that
+ * received it, and aborted there when it exceeds a small budget; then one of a few threads runs it,
+ * shared fairly among projects.  So cheap requests never wait for expensive ones, and those of one
+ * project only for another project's running one.  An expensive read is predicted: the project's
+ * next request at the same route waits for a thread at once, until one was cheap there.
  */
 #include "api/call.h"
 
@@ -14,7 +13,7 @@
 
 /* A client that closes its side within this time has probably only nothing more to send. */
 #define LEAVES_US 100000
-/* Longer than this is much, about as long as db_read_briefly() lets a read take. */
+/* A longer read is expensive, about as long as db_read_briefly() allows. */
 #define LITTLE_US 300
 
 static const char *project_of(const struct call *call) {
@@ -23,7 +22,7 @@ static const char *project_of(const struct call *call) {
     return project ? project : "";
 }
 
-/* Did it take much last?  Two projects that share a place only predict each other badly. */
+/* Was the last one expensive?  Two projects with a common entry only mispredict each other. */
 static _Atomic bool *prediction_of(const struct call *call) {
     uintptr_t route = (uintptr_t)call->request.route / sizeof(struct route);
     size_t place = (word_hash(project_of(call)) + route) % API_READS_KNOWN;
@@ -31,14 +30,14 @@ static _Atomic bool *prediction_of(const struct call *call) {
     return &call->request.api->reads_much[place];
 }
 
-/* Why a read is not run when its turn has come; false: it is. */
+/* Why a read is not run in its turn; false: it is. */
 static bool is_pointless(const struct call *call, struct error *err) {
     bool waited = clock_monotonic_us() - call->queued_us > LEAVES_US;
 
     if (atomic_load(&call->request.api->stops))
         error_set(err, ERROR_TRY_LATER, "The service is stopping.");
     else if (call_must_go(call))
-        error_set(err, ERROR_TRY_LATER, "Others wait for their turn; try again.");
+        error_set(err, ERROR_TRY_LATER, "Too many requests of the project are waiting; try again.");
     else if (waited && http_client_left(call->request.http))
         error_set(err, ERROR_TRY_LATER, "The client closed its side while the request waited.");
     else
@@ -68,7 +67,7 @@ static void put_in_line(struct call *call) {
     const char *project = project_of(call);
     struct error err;
 
-    if (call_sit(call, project, &err) < 0) {
+    if (call_take_slot(call, project, &err) < 0) {
         call_fail(call, &err);
         return;
     }
@@ -77,7 +76,7 @@ static void put_in_line(struct call *call) {
     worker_pool_put(api->readers, &(struct work_item){ .group = project, .run = run, .arg = call });
 }
 
-/* False: it takes much. */
+/* False: it is expensive. */
 static bool read_briefly(struct call *call) {
     struct error err = { .kind = ERROR_NONE };
     _Atomic bool *much = prediction_of(call);

@@ -16,7 +16,7 @@ static int begin(struct request *request, struct error *err) {
     return volume_reclaim(&request->work, request->object, err);
 }
 
-/* ---- a host reports ---- */
+/* ---- report of a host ---- */
 
 static const char *const report_statuses[] = { "running", "done", "error", NULL };
 static const char *const report_reasons[] = { "busy", "unsupported", "failed", NULL };
@@ -34,7 +34,7 @@ static int report(struct request *request, struct error *err) {
     return reclaim_trim_report(&request->work, request->object, request->body, err);
 }
 
-/* ---- what came of it ---- */
+/* ---- last result ---- */
 
 static void put_usage(struct request *request, int64_t bytes) {
     if (bytes < 0)

@@ -1,8 +1,8 @@
 /*
- * A request that was refused because a server has the disk: the compute service is asked, and when
- * the server does not use it the request runs once more, with that word (volume/attachment.h).  It
- * holds a seat meanwhile, and a few threads ask for all: one question of a project at a time, so
- * that one whose servers are silently somewhere keeps but one of them.
+ * A request refused because a server may use the disk: the compute service is queried, and if the
+ * server does not use it the request runs once more, with that result (volume/attachment.h). It
+ * holds a request slot meanwhile, and a few threads make all queries: one of a project at a time,
+ * so that a project with an unresponsive compute service occupies one of them only.
  */
 #include "api/call.h"
 
@@ -10,7 +10,7 @@
 #include "common/log_limit.h"
 #include "common/worker.h"
 
-#define PATIENCE_US 10000000 /* for a thread that is free to ask */
+#define PATIENCE_US 10000000 /* for a free thread */
 
 struct asking {
     struct call *call;
@@ -55,7 +55,8 @@ static void ask(void *arg) {
         error_set(&err, ERROR_TRY_LATER, "The service is stopping.");
         call_fail(call, &err);
     } else if (call_must_go(call)) {
-        error_set(&err, ERROR_TRY_LATER, "Others wait for their turn; try again.");
+        error_set(&err, ERROR_TRY_LATER,
+                  "Too many requests of the project are waiting; try again.");
         call_fail(call, &err);
     } else if (is_free(asking)) {
         call->release.granted = true;
@@ -73,7 +74,7 @@ bool release_ask(struct call *call, const struct error *refusal) {
 
     if (!call->release.wanted || call->release.granted)
         return false;
-    if (call_sit(call, call->release.attachment.project_id, &err) < 0) {
+    if (call_take_slot(call, call->release.attachment.project_id, &err) < 0) {
         call_fail(call, &err);
         return true;
     }

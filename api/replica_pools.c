@@ -1,12 +1,12 @@
 /*
- * Pools for files of replicas: their nodes tell of them, administrators look at them.
+ * Pools for files of replicas: reported by their nodes, shown to administrators.
  */
 #include "api/agent_instance.h"
 #include "api/answer.h"
 #include "api/routes.h"
 #include "declared/pool_drain.h"
 
-/* How far one is that is drained. */
+/* Progress of a draining one. */
 struct shown_pool {
     struct replica_pool pool;
     struct pool_drain drain;
@@ -16,7 +16,7 @@ static void put_labels(struct request *request, const void *row) {
     out_value(&request->out, ((const struct shown_pool *)row)->pool.labels);
 }
 
-/* Null where it is not known, and of a pool that is not drained. */
+/* Null when unknown, and for a pool that is not draining. */
 static void put_figure(struct request *request, const struct shown_pool *shown, int64_t figure) {
     if (shown->pool.draining && figure >= 0)
         out_int(&request->out, figure);
@@ -169,7 +169,7 @@ static int report_pool(struct request *request, struct error *err) {
     return answer_pool(request, &pool, err);
 }
 
-/* ---- drained ---- */
+/* ---- drain ---- */
 
 struct drain_body {
     bool draining;

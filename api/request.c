@@ -45,7 +45,7 @@ bool request_allows(struct request *request, const char *rule, const struct poli
     return policy_allows(request->policy, rule, &request->context, target);
 }
 
-/* "<base>/v3/<project>/": the part that all links of one request share. */
+/* "<base>/v3/<project>/": the common part of all links of one request. */
 static const char *link_base(struct request *request, bool bookmark) {
     struct arena *arena = request->http->arena;
     const char **base = &request->link_bases[bookmark];

@@ -1,11 +1,11 @@
 /*
- * One request of the Block Storage API, as its handler sees it.
+ * One request of the Block Storage API, as seen by its handler.
  *
- * The router has done everything that a table can say before the handler runs: version, identity,
- * body schema, the object that the path names (looked up with the caller's eyes), policy.  A
- * handler runs inside ONE transaction (request->work.tx): a read for GET, unless it asks a backend
- * (struct route's `after`), a write otherwise; a write handler may run again after a serialization
- * failure, so it has no effect outside database and arena.
+ * The router has done all that the tables define before the handler runs: version, identity, body
+ * schema, the object in the path (visible to the caller), policy.  A handler runs inside ONE
+ * transaction (request->work.tx): a read for GET, unless it queries a backend (struct route's
+ * `after`), a write otherwise; a write handler may run again after a serialization failure, so it
+ * has no effect outside database and arena.
  */
 #pragma once
 
@@ -36,21 +36,21 @@ struct request {
     const char *key;          /* {key} of the path */
     const json_t *json;       /* the object inside the body's outer key; the action's value */
     const json_t *json_outer; /* the whole body */
-    const void *body;         /* what the route's fields decoded `json` into */
+    const void *body;         /* `json` decoded by the route's fields */
 
-    void *object; /* of the route's resource, that {id} names; NULL: no {id}, or no resource */
-    const struct policy_target *owner; /* whose it is; NULL: nobody's, or there is no object */
+    void *object; /* of the route's resource, selected by {id}; NULL: no {id}, or no resource */
+    const struct policy_target *owner; /* its owner; NULL: unowned, or no object */
 
-    /* The answer. status is the route's unless the handler sets another; empty `out` = no body. */
+    /* The response.  status is the route's unless the handler sets it; empty `out` = no body. */
     int status;
     struct json_out out;
     void *view;      /* of resource->view() */
-    unsigned rights; /* of the shape that is being written */
-    /* answer only when this operation has ended: then route->after runs */
+    unsigned rights; /* of the current shape */
+    /* reply after the end of this operation: then route->after runs */
     const char *wait_operation;
-    int64_t wait_ms;          /* at most; 0: as long as usual */
-    const char *wait_project; /* of the volume that it is about: it has so many seats (seats.h) */
-    /* answer in pieces, as what is watched changes; or NULL */
+    int64_t wait_ms;          /* at most; 0: the default */
+    const char *wait_project; /* of its volume: limits the request slots (request_slots.h) */
+    /* a streamed response of changes; or NULL */
     const struct watch *watch;
 
     /* private: see request_query(), request_links(), and owner */
@@ -60,13 +60,13 @@ struct request {
     struct policy_target target;
 };
 
-/* Value of a query parameter, decoded; NULL when absent. The last one counts, as in upstream. */
+/* Value of a query parameter, decoded; NULL when absent.  The last one counts, as upstream. */
 const char *request_query(const struct request *request, const char *name);
-/* One that is a boolean word, else ERROR_BAD_REQUEST; *ret stays when it is absent. */
+/* A boolean parameter, otherwise ERROR_BAD_REQUEST; *ret stays when it is absent. */
 int request_flag(const struct request *request, const char *name, bool *ret, struct error *err);
-/* Is the request the retry of one that has failed (common/retry_header.h)? */
+/* Is it the retry of a failed request (common/retry_header.h)? */
 int request_retries(const struct request *request, bool *ret, struct error *err);
-/* All parameters in order; returns how many. */
+/* All parameters in order; returns their number. */
 unsigned request_queries(const struct request *request, const struct pair **ret);
 
 /* Policy for the object (or the caller's own project): ERROR_FORBIDDEN. */
@@ -81,7 +81,7 @@ void request_links(struct request *request, const char *collection, const char *
 
 void request_header(struct request *request, const char *name, const char *value);
 
-/* Of a body: what is empty counts as absent. */
+/* An empty text of a body counts as absent. */
 static inline const char *text_or_null(const char *text) {
     return text && *text ? text : NULL;
 }

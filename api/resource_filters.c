@@ -31,7 +31,7 @@ static bool has_filters(const struct resource *resource) {
     return found;
 }
 
-/* Is it the row that lists its resource? */
+/* Is it the row of its resource's list? */
 static bool route_lists(const struct route *route) {
     return route->resource && strcmp(route->method, "GET") == 0 &&
            strcmp(route->path + 1, route->resource->collection) == 0 &&

@@ -1,5 +1,5 @@
 /*
- * Handlers that need nothing but the row of their resource: lists and a plain show.
+ * Handlers that need only the row of their resource: lists and a plain show.
  */
 #include "api/document_watch.h"
 #include "api/page_read.h"
@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-/* The version from which a watch goes on. */
+/* The version from which a watch continues. */
 static int put_version(struct request *request, struct error *err) {
     int64_t version;
 
@@ -22,8 +22,8 @@ static int put_version(struct request *request, struct error *err) {
     return 0;
 }
 
-/* The conditions of the page.  Before the resource's list looked at queries, only the link to the
- * next page has what was asked. */
+/* The conditions of the page.  Before the resource's lists supported queries, only the link to the
+ * next page has the parameters. */
 static int read_page(struct request *request, const struct resource *resource, struct page *ret,
                      struct error *err) {
     unsigned asked = request->query_count;
@@ -50,14 +50,14 @@ static int read_rows(struct request *request, struct page *page, int64_t *ret_to
     return count;
 }
 
-/* Has the text of this page its size? What is left of it comes with the next one. */
+/* Has this page reached its size?  The rest comes with the next one. */
 static bool is_full(const struct request *request, const struct resource *resource) {
     size_t most = request->work.settings->page_bytes;
 
     return resource->large && most > 0 && request->out.size > most;
 }
 
-/* How many of the rows the page shows. */
+/* Number of rows on the page. */
 static unsigned put_rows(struct request *request, struct page *page, bool detail, unsigned count) {
     const struct resource *resource = page->resource;
     const char *row = page->rows;

@@ -7,7 +7,7 @@ struct retype_body {
     const char *type, *policy;
 };
 
-/* Nothing is moved either way: a type that would need it is refused. */
+/* Nothing is migrated with either: a type that would need it is refused. */
 static const char *const policies[] = { "on-demand", "never", NULL };
 
 static const struct field fields[] = {
@@ -16,7 +16,7 @@ static const struct field fields[] = {
     FIELDS_END,
 };
 
-/* What several may attach needs the right that a new one of its type does. */
+/* A type with multiattach needs the same right as for a new volume. */
 static int retype(struct request *request, struct error *err) {
     const struct retype_body *body = request->body;
     const struct volume *volume = request->object;

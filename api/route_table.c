@@ -63,7 +63,7 @@ static int node_parse(struct route_node *node, struct arena *arena, const char *
             if (strcmp(segment, words[part]) == 0)
                 node->parts[i] = part;
         if (node->parts[i] == PART_WORD && segment[0] == '{')
-            return error_set(err, ERROR_INTERNAL, "Route %s has an unknown place.", path);
+            return error_set(err, ERROR_INTERNAL, "Route %s has an unknown parameter.", path);
         node->words += node->parts[i] == PART_WORD;
     }
     return 0;
@@ -78,7 +78,7 @@ static bool node_is(const struct route_node *node, const struct route_node *othe
     return true;
 }
 
-/* The node of the pattern, made when it is new; patterns with more words come first. */
+/* The node of the pattern, created if new; patterns with more literal segments come first. */
 static struct route_node *table_node(struct route_table *table, const char *path,
                                      struct error *err) {
     struct route_node *made = arena_alloc(table->arena, sizeof(*made));
@@ -125,7 +125,7 @@ static int table_add(struct route_table *table, const struct route *route, struc
     for (place = route->action ? &node->actions : &node->plain; *place; place = &(*place)->next)
         if (strcmp(route->action ? (*place)->route->action : (*place)->route->method,
                    route->action ? route->action : route->method) == 0)
-            return error_set(err, ERROR_INTERNAL, "Route %s %s %s stands twice.", route->method,
+            return error_set(err, ERROR_INTERNAL, "Route %s %s %s is defined twice.", route->method,
                              route->path, route->action ? route->action : "");
     entry->route = route;
     *place = entry;
@@ -152,7 +152,7 @@ void route_table_free(struct route_table *table) {
     arena_free(table->arena);
 }
 
-/* Cuts ".json" from the last segment. */
+/* Removes ".json" from the last segment. */
 static const char *segment_bare(struct arena *arena, const char *segment) {
     size_t length = strlen(segment);
 

@@ -1,6 +1,6 @@
 /*
- * The rows of routes.h made ready for look-up: by first segment and number of segments, then the
- * pattern with more words before one with fewer, then method and action.  Read-only once made.
+ * The rows of routes.h prepared for look-up: by first segment and number of segments, then patterns
+ * with more literal segments first, then method and action.  Read-only once built.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 struct route_table;
 struct route_node; /* one path pattern and its rows */
 
-/* `arrays` ends with NULL.  A row is refused that repeats another, has a path we cannot match,
- * sets metadata of a resource that has none to set, or shows one of no shape. */
+/* `arrays` ends with NULL. A row is refused that repeats another, has a malformed path, metadata of
+ * a resource without them, or no shape. */
 int route_table_new(const struct route *const *arrays, struct route_table **ret, struct error *err);
 void route_table_free(struct route_table *table);
 
@@ -20,11 +20,11 @@ bool route_table_knows(const struct route_table *table, const char *segment);
 
 struct route_match {
     const struct route_node *node;
-    const struct route *route; /* NULL: the node has actions, the body says which */
+    const struct route *route; /* NULL: the node has actions, selected by the body */
     const char *id, *key;
 };
 
-/* `path` begins behind /v3[/{project}]; ".json" behind its last segment is cut, but not from a
+/* `path` starts after /v3[/{project}]; ".json" after its last segment is removed, but not from a
  * {key}, which may end so itself.  HEAD is looked up as GET. */
 bool route_table_find(const struct route_table *table, struct arena *arena, const char *method,
                       const struct url_path *path, struct route_match *ret);

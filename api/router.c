@@ -13,7 +13,7 @@
 #include <time.h>
 
 #define WATCHERS_MOST      500
-#define ASKERS             4 /* threads that wait for the compute service's answers */
+#define ASKERS             4 /* threads for queries to the compute service */
 #define PROJECT_REGEX      "[0-9a-f\\-]+"
 #define PROJECT_CHARACTERS "0123456789abcdef-"
 
@@ -31,7 +31,7 @@ static bool text_begins(const char *text, const char *start) {
     return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Slashes in a row are one. */
+/* Repeated slashes count as one. */
 static const char *path_squeeze(struct arena *arena, const char *path) {
     char *squeezed, *end;
 
@@ -45,7 +45,7 @@ static const char *path_squeeze(struct arena *arena, const char *path) {
     return squeezed;
 }
 
-/* Takes "/v3" and the project off the path; false when nothing of ours can be there. */
+/* Removes "/v3" and the project from the path; false for a path outside of the API. */
 static bool call_split_path(struct call *call) {
     struct request *request = &call->request;
     const char *path = call->whole_path;
@@ -62,7 +62,7 @@ static bool call_split_path(struct call *call) {
     return true;
 }
 
-/* ---- who asks ---- */
+/* ---- caller ---- */
 
 #define REQUEST_ID_PREFIX "req-"
 
@@ -74,7 +74,7 @@ static const char *request_id_new(struct arena *arena, const struct clock *clock
     return text;
 }
 
-/* The client's own request id, when it has the form of one. */
+/* The client's own request id, when it is well-formed. */
 static const char *request_id_given(const struct http_exchange *http) {
     const char *given = http_header(http, "X-OpenStack-Request-ID");
 
@@ -129,7 +129,7 @@ static int request_read_query(struct request *request, struct error *err) {
     return count < 0 ? -1 : 0;
 }
 
-/* Everything that a table can say, in the order of the API's rules. */
+/* All checks defined by the tables, in the order of the API's rules. */
 static int call_check_all(struct call *call, const struct route_match *match, struct error *err) {
     struct request *request = &call->request;
     const char *project = request->path_project;
@@ -152,7 +152,8 @@ static int call_check_all(struct call *call, const struct route_match *match, st
     return body_decode(request, err);
 }
 
-/* Upstream routes a form for each object, …/{id}/edit, and answers none: 404 as of an object. */
+/* Upstream routes a form for each object, …/{id}/edit, without a response: 404 as for a missing
+ * object. */
 static bool route_find_form(struct call *call, struct route_match *ret) {
     static const struct route form = { .flags = ROUTE_ABSENT };
     const struct request *request = &call->request;
@@ -194,7 +195,7 @@ static void call_route(struct call *call) {
 
 /* ---- from the caller to the route ---- */
 
-/* The caller is known. */
+/* The caller is authenticated. */
 static void call_enter(struct call *call) {
     struct context *context = &call->request.context;
 
@@ -219,7 +220,8 @@ static void call_identified(void *arg, enum identity_outcome outcome, const stru
     } else if (outcome == IDENTITY_ANSWERED) {
         call_reply(call);
     } else {
-        call->headers = call->request.http->reply_header_count; /* the identity's own stay */
+        call->headers = call->request.http->reply_header_count; /* headers of the identity engine
+                                                                 * are kept */
         call_fail(call, err);
     }
 }
@@ -272,8 +274,8 @@ void api_operations_ended(struct api *api) {
 
 /* ---- start and end ---- */
 
-/* The whole segment must match.  In a POSIX bracket a backslash is a character of its own: the one
- * that other dialects want before a hyphen goes. */
+/* The whole segment must match.  In a POSIX bracket a backslash is an ordinary character: the one
+ * that other dialects need before a hyphen is removed. */
 static int api_compile_project(struct api *api, const char *regex, struct error *err) {
     char *text = arena_format(api->arena, "^(%s)$", regex);
     char *end = text;
@@ -316,15 +318,15 @@ static int api_prepare(struct api *api, struct error *err) {
         api->askers = worker_pool_new("servers", ASKERS);
     if (readers > 0 && !api->settings.inline_transactions)
         api->readers = worker_pool_new_shared("reads", readers, readers > 1 ? readers - 1 : 1);
-    if (api->settings.seats > 0)
-        api->seats = seats_new(api->settings.seats);
+    if (api->settings.slots > 0)
+        api->slots = request_slots_new(api->settings.slots);
     api->watchers =
         watchers_new(api->settings.db, api->settings.settings,
                      api->settings.watchers > 0 ? api->settings.watchers : WATCHERS_MOST,
                      !api->settings.inline_transactions);
     return api->waiting && api->watchers
                ? 0
-               : error_set(err, ERROR_UNAVAILABLE, "No thread for the API.");
+               : error_set(err, ERROR_UNAVAILABLE, "Cannot start a thread of the API.");
 }
 
 int api_new(const struct api_settings *settings, struct api **ret, struct error *err) {
@@ -360,8 +362,8 @@ void api_free(struct api *api) {
     watchers_free(api->watchers);
     if (api->waiting)
         waiting_free(api->waiting);
-    await_writes(api); /* the last that was parked may have begun one */
-    seats_free(api->seats);
+    await_writes(api); /* the last parked request may have started one */
+    request_slots_free(api->slots);
     if (api->routes)
         route_table_free(api->routes);
     if (api->own_project_regex)

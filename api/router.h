@@ -1,6 +1,6 @@
 /*
  * From an HTTP exchange to a handler and back: path, version, identity, body, policy, transaction,
- * answer or fault; in the order of the API's rules.
+ * response or fault; in the order of the API's rules.
  */
 #pragma once
 
@@ -13,9 +13,9 @@ struct api;
 int api_new(const struct api_settings *settings, struct api **ret, struct error *err);
 /* An http_handler; arg is the struct api. */
 void api_handle(void *api, struct http_exchange *exchange);
-/* Documents have changed (any thread): those who watch are told. */
+/* Documents have changed (any thread): notifies watches. */
 void api_documents_changed(struct api *api);
-/* Some operations ended (any thread): requests that wait for one look again. */
+/* Some operations ended (any thread): waiting requests check again. */
 void api_operations_ended(struct api *api);
-/* Waits for writes that are queued (so before db_close()); ends requests that wait with 503. */
+/* Waits for queued writes (so before db_close()); ends waiting requests with 503. */
 void api_free(struct api *api);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* "" and "*" are all of them. */
+/* "" and "*" mean all of them. */
 static const char *const binaries[] = {
     SERVICE_API, SERVICE_SCHEDULER, SERVICE_VOLUME, "cinder-backup", "", "*", NULL,
 };
@@ -42,7 +42,7 @@ static bool asks_for_us(const struct request *request) {
            (!body->server || !*body->server || strcmp(body->server, own_host(request)) == 0);
 }
 
-/* Services with a log that we can reach: none of the agents, whose hosts have no database. */
+/* Services whose log can be set: not the agents, whose hosts have no database. */
 static int find_services(struct request *request, struct service **ret, struct error *err) {
     const struct service_log_body *body = request->body;
     const char *host = text_or_null(body->server);
@@ -68,8 +68,8 @@ static const char *prefix_of(const struct service_log_body *body) {
 
 /* ---- set ---- */
 
-/* Levels of this process are no part of the transaction; setting them twice is setting them once,
- * and nothing that may refuse comes afterwards. */
+/* Levels of this process are not part of the transaction; setting them is idempotent, and no
+ * refusal can follow. */
 int service_log_set(struct request *request, struct error *err) {
     const struct service_log_body *body = request->body;
     bool here = asks_for_us(request);
@@ -133,7 +133,7 @@ static void put_levels(struct request *request, const char *binary, const char *
     shape_put(request, &service_log_shape, &(struct levels_row){ host, binary, levels }, 0);
 }
 
-/* A service that is down has no levels, whatever it said before. */
+/* A service that is down has no levels. */
 static int put_service(struct request *request, const struct service *service, struct error *err) {
     struct service_levels levels = service_levels_now();
 

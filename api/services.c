@@ -113,7 +113,7 @@ static bool has_reason(const void *row) {
     return service->disabled_reason != NULL;
 }
 
-/* As the request has named it: "" for the key that it left out. */
+/* As named by the request: "" for an omitted key. */
 static void put_named_service(struct request *request, const void *row) {
     const struct service_body *body = request->body;
 
@@ -185,7 +185,7 @@ static const struct field failover_fields[] = {
 };
 /* clang-format on */
 
-/* The volume service of `host`; there are no clusters here, so no name of one is known. */
+/* The volume service of `host`; there are no clusters here, so every cluster name is unknown. */
 static int find_backend(struct request *request, struct service *ret, struct error *err) {
     const struct service_body *body = request->body;
     int found;
@@ -249,8 +249,7 @@ static const struct field report_fields[] = {
     FIELDS_END,
 };
 
-/* Events will be sent there, and nowhere but over HTTP, nor to a Unix socket but our own
- * agent's. */
+/* Target of events: HTTP only, and a Unix socket only for the agent of this process. */
 static int check_endpoint(const struct settings *settings, const char *endpoint,
                           struct error *err) {
     if (endpoint && settings->agent_endpoint && strcmp(endpoint, settings->agent_endpoint) == 0)
@@ -332,7 +331,7 @@ const struct route service_routes[] = {
     ABSENT("DELETE", "/os-hosts/{id}"),
 
     READ("/os-availability-zone", NULL, hosts_list_zones, ANSWER("availabilityZoneInfo", zone_shape),
-         .flags = ROUTE_MANY), /* everybody reads it */
+         .flags = ROUTE_MANY), /* for all callers */
     ABSENT("POST", "/os-availability-zone"),
     ABSENT("GET", "/os-availability-zone/{id}"),
     ABSENT("PUT", "/os-availability-zone/{id}"),

@@ -71,7 +71,7 @@ static int list(struct request *request, struct page *page, struct error *err) {
 
 /* ---- views ---- */
 
-/* The owner that was asked about last. */
+/* The owner checked last. */
 struct snapshot_rights {
     const char *project_id;
     bool attributes;

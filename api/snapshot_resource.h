@@ -1,5 +1,5 @@
 /*
- * Snapshots as the API knows them: loaded, listed and shown.
+ * Snapshots as a resource: loaded, listed and shown.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 extern const struct resource snapshot_resource;
 
-/* With the rights 0: without os-extended-…, which show and detail have. */
+/* With rights 0: without os-extended-…, which show and detail have. */
 extern const struct shape snapshot_shape;
-/* As it was at first. */
+/* As of the first version. */
 extern const struct shape snapshot_short_shape;

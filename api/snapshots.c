@@ -33,7 +33,7 @@ static const struct field create_fields[] = {
     FIELDS_END,
 };
 
-/* From 3.66 on a volume in use needs no force, and only its absence or true is taken. */
+/* From 3.66 on a volume in use needs no force, which must be absent or true. */
 static int check_create(struct request *request, struct error *err) {
     const struct create_body *body = request->body;
 

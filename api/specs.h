@@ -1,6 +1,6 @@
 /*
- * Specs of volume types and of group types: handlers of their routes, for any resource whose
- * `specs` says where they are.
+ * Specs of volume types and of group types: handlers of their routes, for any resource with
+ * `specs`.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * The body with which an operator says what the status of an object shall be.
+ * The body of a status reset by an operator.
  */
 #pragma once
 

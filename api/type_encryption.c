@@ -1,6 +1,6 @@
 /*
- * The encryption of volume types: what an administrator says about it.  The service itself has no
- * key manager, so volumes of an encrypted type are refused when they are created.
+ * The encryption of volume types, set by administrators.  The service itself has no key manager, so
+ * volumes of an encrypted type are refused at creation.
  */
 #include "volume/type_encryption.h"
 
@@ -33,7 +33,7 @@ static void put_false(struct request *request, const void *row) {
 #define NULLS .flags = SHAPE_NULLABLE | SHAPE_MAYBE
 #define MEMBER(member, ...) SHAPE(struct type_encryption, member, __VA_ARGS__)
 
-/* Of a type without encryption the answer is empty. */
+/* Of a type without encryption the response is empty. */
 static const struct shape_key members[] = {
     MEMBER(volume_type_id,   "volume_type_id",   TEXT, .flags = SHAPE_MAYBE),
     MEMBER(id,               "encryption_id",    TEXT, .flags = SHAPE_MAYBE),
@@ -63,7 +63,7 @@ static int show_encryption(struct request *request, struct error *err) {
     return 0;
 }
 
-/* The one that is called `name`; two rows, as a table ends. */
+/* The one named `name`; two rows, as a table ends. */
 static bool find_member(const char *name, struct shape_key ret[2]) {
     for (const struct shape_key *key = members; key->name; key++)
         if (strcmp(key->name, name) == 0) {
@@ -110,7 +110,7 @@ static const struct field create_fields[] = { ENCRYPTION_FIELDS(FIELD_REQUIRED) 
 static const struct field update_fields[] = { ENCRYPTION_FIELDS(0) };
 /* clang-format on */
 
-/* The body over `present`: what it does not name stays. */
+/* The body merged into `present`: omitted keys are kept. */
 static struct type_encryption encryption_wanted(const struct request *request,
                                                 struct type_encryption present) {
     const struct encryption_body *body = request->body;
@@ -127,7 +127,7 @@ static struct type_encryption encryption_wanted(const struct request *request,
     return present;
 }
 
-/* What was sent, a key size as a number whatever it came as. */
+/* The sent values, a key size as a number in any form. */
 static void put_sent(struct request *request) {
     const struct encryption_body *body = request->body;
     struct json_out *out = &request->out;
@@ -180,7 +180,7 @@ static int delete_encryption(struct request *request, struct error *err) {
     return type_encryption_delete(&request->work, request->object, err);
 }
 
-/* What was sent, whatever else it had. */
+/* The sent values, including unknown ones. */
 static const struct shape_key sent_keys[] = {
     SHAPE(struct encryption_body, provider, "provider", TEXT, .flags = SHAPE_MAYBE),
     SHAPE(struct encryption_body, control_location, "control_location", TEXT, .flags = SHAPE_MAYBE),
@@ -193,7 +193,7 @@ static const struct shape_key sent_keys[] = {
 };
 static const struct shape sent_shape = { "type_encryption_sent", sent_keys };
 
-/* The id in the path of PUT and DELETE is not looked at, as upstream: there is one for a type. */
+/* The id in the path of PUT and DELETE is ignored, as upstream: there is one for a type. */
 /* clang-format off */
 #define ENCRYPTION(method_, path_, rule_, handler_, status_) \
     .method = method_, .path = "/types/{id}/encryption" path_, .resource = &type_resource, \

@@ -21,7 +21,8 @@ static const struct resource_column columns[] = {
     PAGE_HAS_PAIR("volume_type_extra_specs", "volume_type_id = t.id", "m.value " holds)
 
 static void match_spec(struct request *request, struct page *page, const struct pair *pair) {
-    bool zones = strcmp(pair->key, TYPE_SPEC_ZONES) == 0; /* a list: one zone of it is asked for */
+    bool zones =
+        strcmp(pair->key, TYPE_SPEC_ZONES) == 0; /* a list: one of its zones is requested */
     const char *value = zones ? page_pattern(request->work.arena, pair->value) : pair->value;
     const struct db_value values[] = { DB_TEXT(pair->key), DB_TEXT(value) };
 

@@ -1,6 +1,6 @@
 /*
- * Volume types as a resource: how one is loaded; paging, sorting, and the filters is_public and
- * extra_specs of their list.
+ * Volume types as a resource: loaded; paging, sorting, and the filters is_public and extra_specs of
+ * their list.
  */
 #pragma once
 

@@ -26,7 +26,7 @@ unsigned type_view_rights(struct request *request, bool with_access) {
     return rights;
 }
 
-/* What a user needs to know to choose a type; every other extra spec tells about the backends. */
+/* Extra specs that a user needs to choose a type; every other one is about the backends. */
 bool type_view_shows_spec(const char *key) {
     static const char *const keys[] = { TYPE_SPEC_ZONES, "multiattach", "replication_enabled" };
 

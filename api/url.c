@@ -40,7 +40,7 @@ static int query_decode(struct arena *arena, const char *text, size_t length, st
     ret->key = http_decode(arena, text, key, true);
     ret->value = equals ? http_decode(arena, equals + 1, length - key - 1, true) : "";
     if (!ret->key || !ret->value)
-        return error_set(err, ERROR_BAD_REQUEST, "The query of the URL is not encoded properly.");
+        return error_set(err, ERROR_BAD_REQUEST, "The query of the URL is malformed.");
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * Paths and queries of requests: taken apart, and put together for links.
+ * Paths and queries of requests: parsed, and built for links.
  */
 #pragma once
 
@@ -16,11 +16,11 @@ struct url_path {
 };
 
 /*
- * Splits "/a/b%20c" at the slashes, then decodes each piece.  False when nothing of ours can be
- * there: an empty segment (so also a trailing slash), too many, bad encoding.
+ * Splits "/a/b%20c" at the slashes, then decodes each segment.  False for a path outside of the
+ * API: an empty segment (so also a trailing slash), too many, bad encoding.
  */
 bool url_split(struct arena *arena, const char *path, struct url_path *ret);
 
-/* Parameters of "a=1&b=%20" in order, decoded; "a" alone has the value "".  How many, or -1
- * when there are more than URL_PARAMETERS or the encoding is bad. */
+/* Parameters of "a=1&b=%20" in order, decoded; "a" alone has the value "". Their number, or -1 when
+ * there are more than URL_PARAMETERS or the encoding is bad. */
 int url_queries(struct arena *arena, const char *query, const struct pair **ret, struct error *err);

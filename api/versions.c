@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define SERVICE      "volume"
-#define VERSION_MOST 32 /* characters; what is longer is not said back */
+#define VERSION_MOST 32 /* characters; longer ones are not echoed */
 
 #define TEXT_OF(number)      #number
 #define VERSION_TEXT(minor_) "3." TEXT_OF(minor_)
@@ -30,7 +30,7 @@ static bool text_is_version(const char *text) {
     return minor > 0 && text[major + 1 + minor] == '\0';
 }
 
-/* The minor number of a version that we have, or -1. */
+/* The minor number of a supported version, or -1. */
 static int version_minor(const char *text) {
     unsigned minor = 0;
 
@@ -41,8 +41,8 @@ static int version_minor(const char *text) {
     return minor <= MICROVERSION_NEWEST ? (int)minor : -1;
 }
 
-/* The version in the first element that speaks of volumes: its second word. "" when there is none,
- * NULL when no element is for us. */
+/* The version in the first element about volumes: its second word.  "" when there is none, NULL
+ * when no element matches. */
 static const char *header_version(struct arena *arena, const char *header) {
     char *rest = arena_text(arena, header);
 

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* An encryption key id that stands for "no key". */
+/* An encryption key id that means "no key". */
 #define NO_KEY "00000000-0000-0000-0000-000000000000"
 
 bool view_shows_admin_key(const char *key) {
@@ -38,7 +38,7 @@ bool view_shows_hosts(const struct context *context) {
     return context->is_admin || context->from_service || has_role(context, "service");
 }
 
-/* What a caller may see of a volume. */
+/* Visibility of a volume's parts. */
 enum {
     SEES_ADMIN = 1 << 0,
     SEES_HOSTS = 1 << 1, /* host_name of attachments */
@@ -203,7 +203,7 @@ static void put_links(struct request *request, const void *row) {
     SHAPE_BY(put_metadata,       "metadata",            PAIRS), \
     SHAPE_BY(put_attachments,    "attachments",         LIST, .of = &attached_shape)
 
-/* As 3.0 had it, for answers that no later version has changed. */
+/* As of 3.0, for responses unchanged since. */
 static const struct shape_key volume_first_keys[] = {
     FIRST_KEYS,
     SHAPE_BY(put_links,          "links",               LIST, .of = &shape_link),
@@ -262,9 +262,9 @@ static void put_time_or_empty(struct json_out *out, int64_t instant_us) {
         out_text(out, "");
 }
 
-/* A row of attachments, and what else stands in the whole answer about it. */
+/* A row of attachments, and the other data of the whole response. */
 struct shown {
-    struct attachment attachment; /* first: the row alone is enough for the short answer */
+    struct attachment attachment; /* first: the row alone is enough for the short response */
     const char *format;
 };
 

@@ -1,5 +1,5 @@
 /*
- * Pairs as the API shows them.
+ * Pairs in responses.
  */
 #pragma once
 

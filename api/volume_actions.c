@@ -48,7 +48,7 @@ static const struct field completion_fields[] = {
     FIELDS_END,
 };
 
-/* Absent and null are false; a boolean word is what it says; nothing else is taken (D10). */
+/* Absent and null are false; boolean words are accepted; nothing else is (D10). */
 static int read_completion_error(const json_t *error, bool *ret, struct error *err) {
     *ret = false;
     if (!error || json_is_null(error))

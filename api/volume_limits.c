@@ -1,5 +1,5 @@
 /*
- * What is held to on a host: its agent, or its driver for Kubernetes, asks again and again.
+ * I/O limits of a host: polled by its agent, or its driver for Kubernetes.
  */
 #include "api/answer.h"
 #include "api/routes.h"
@@ -33,7 +33,7 @@ static int list_limits(struct request *request, struct error *err) {
     int count;
 
     if (!host)
-        return error_set(err, ERROR_BAD_REQUEST, "Invalid input: which host is not said.");
+        return error_set(err, ERROR_BAD_REQUEST, "Invalid input: no host given.");
     count = qos_limits_on_host(&request->work, host, &limits, err);
     if (count < 0)
         return -1;

@@ -58,8 +58,8 @@ static const struct resource_column columns[] = {
 
 #define HAS_PAIR(table) PAGE_HAS_PAIR(table, "volume_id = v.id", "m.value = ?")
 
-/* What admin metadata does not show cannot be probed by a filter either (R44). A key that is never
- * one of theirs is sought where users set it. */
+/* Hidden admin metadata cannot be probed by a filter either (R44). A key that they never have is
+ * searched in the users' metadata. */
 static void match_metadata(struct request *request, struct page *page, const struct pair *pair) {
     const struct db_value values[] = { DB_TEXT(pair->key), DB_TEXT(pair->value), DB_TEXT(pair->key),
                                        DB_TEXT(pair->value) };
@@ -80,7 +80,7 @@ static void match_image_metadata(struct request *request, struct page *page,
     page_and(request, page, HAS_PAIR("volume_glance_metadata"), values, 2);
 }
 
-/* A host without pool stands for all its pools. */
+/* A host without pool matches all its pools. */
 static void filter_host(struct request *request, struct page *page, const char *host) {
     const char *pools = arena_format(request->work.arena, "%s#", host);
     const struct db_value values[] = { DB_TEXT(host), DB_INT(strlen(pools)), DB_TEXT(pools) };
@@ -105,7 +105,7 @@ static int filter(struct request *request, struct page *page, const char *key, c
     return 0;
 }
 
-/* A volume that another one will become is not there yet. */
+/* A volume that is the target of a migration is hidden. */
 static int narrow(struct request *request, struct page *page, struct error *err) {
     (void)err;
     if (!request->context.is_admin)

@@ -1,5 +1,5 @@
 /*
- * Volumes as a resource: how one is loaded, what a list of them can be asked.
+ * Volumes as a resource: loading, and the filters of their list.
  */
 #pragma once
 

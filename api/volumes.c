@@ -15,7 +15,7 @@
 
 #define HINTS "OS-SCH-HNT:scheduler_hints"
 
-/* What a change answers: without the attributes that a show has. */
+/* Response to a change: without the attributes of a show. */
 static int answer_change(struct request *request, const struct volume *volume) {
     struct volume_view view;
 
@@ -26,7 +26,7 @@ static int answer_change(struct request *request, const struct volume *volume) {
     return 0;
 }
 
-/* To those who may be the compute side. */
+/* For callers that may be the compute side. */
 static int name_extend(struct request *request, struct error *err) {
     const char *extend_id;
 
@@ -125,7 +125,7 @@ static int check_host_hint(const json_t *value, const char *name, struct error *
     return 0;
 }
 
-/* Hints stand beside the volume; below 3.53, where unknown keys pass, also within it. */
+/* Hints are beside the volume; below 3.53, where unknown keys are accepted, also within it. */
 static const json_t *hints_of(const struct request *request) {
     const json_t *hints = json_object_get(request->json_outer, HINTS);
 
@@ -181,8 +181,8 @@ static struct volume_new volume_wanted(struct request *request) {
     };
 }
 
-/* The snapshot first, then the volume, as upstream: a source that is not there, or is hidden from
- * the caller, is not found, also where several are given. */
+/* The snapshot first, then the volume, as upstream: a source that is missing, or hidden from the
+ * caller, is not found, also where several are given. */
 static int see_sources(struct request *request, const struct volume_new *wanted,
                        struct error *err) {
     struct policy_target owner;
@@ -196,7 +196,7 @@ static int see_sources(struct request *request, const struct volume_new *wanted,
     return 0;
 }
 
-/* Of whatever type it is. */
+/* Of any type. */
 static int see_group(struct request *request, const char *id, struct error *err) {
     struct volume_group group;
 
@@ -228,7 +228,7 @@ static int create_volume(struct request *request, struct error *err) {
         volume_create(&request->work, &wanted, &volume, err) < 0)
         return -1;
     if (volume.multiattach && request_authorize(request, "volume:multiattach", NULL, err) < 0)
-        return -1; /* takes the new row back */
+        return -1; /* rolls back the new row */
     return answer_change(request, &volume);
 }
 
@@ -305,7 +305,7 @@ static int show_encryption(struct request *request, struct error *err) {
     return 0;
 }
 
-/* The bare value, no JSON: that is the API's form here. */
+/* The bare value, not JSON: the API's form here. */
 static int show_encryption_key(struct request *request, struct error *err) {
     const struct volume *volume = request->object;
     const char *value = volume->encryption_key_id;

@@ -15,9 +15,9 @@ struct waiting {
     pthread_t thread;
     bool threaded;
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t wake;
-    struct waiters parked; /* who came first is first */
+    struct waiters parked; /* in order of arrival */
     bool look, stop;
 };
 
@@ -27,7 +27,7 @@ static enum waiting_reason waiter_reason(const struct waiter *waiter, bool stop)
     return clock_monotonic_us() >= waiter->deadline_us ? WAITING_TIMEOUT : WAITING_LOOK;
 }
 
-/* Looks at everything that is parked now; what has to wait on is parked again. */
+/* Checks all parked ones; those that must keep waiting are parked again. */
 static void waiting_round(struct waiting *waiting, bool stop) {
     struct waiters taken = STAILQ_HEAD_INITIALIZER(taken), left = STAILQ_HEAD_INITIALIZER(left);
     struct waiter *waiter;

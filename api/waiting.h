@@ -1,7 +1,6 @@
 /*
- * Requests that are answered later: parked until what they wait for has happened, looked at in the
- * order in which they came, when someone says so and every 100 ms (the end may come from another
- * process).
+ * Requests with a deferred response: parked until an event, checked in the order of their arrival,
+ * on notification and every 100 ms (the event may be of another process).
  *
  * One lock guards the list and the flags; nothing else is done while it is held.
  */
@@ -23,8 +22,8 @@ enum waiting_reason { WAITING_LOOK, WAITING_TIMEOUT, WAITING_STOP };
 /* True: the waiter is done and its memory gone.  After TIMEOUT and STOP it must be. */
 typedef bool waiting_check(struct waiter *waiter, enum waiting_reason reason);
 
-/* Without `threaded` nothing looks by itself: waiting_look() does, in the caller's thread.
- * NULL when the thread cannot be had. */
+/* Without `threaded` nothing runs by itself: waiting_look() checks, in the caller's thread.  NULL
+ * when no thread can be started. */
 struct waiting *waiting_new(waiting_check *check, bool threaded);
 void waiting_put(struct waiting *waiting, struct waiter *waiter, int64_t timeout_ms);
 void waiting_look(struct waiting *waiting);

@@ -1,6 +1,6 @@
 /*
- * One of those who watch: how far it has come, and what it hears.  It is in one piece of memory:
- * there may be a thousand that have nothing to do.
+ * One watch of a client: its position, and its filters.  In one allocation: there may be a thousand
+ * idle ones.
  */
 #pragma once
 
@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <sys/queue.h>
 
-/* What one wants to hear. */
+/* Filters of a watch. */
 struct watch {
     struct document_scope scope;
     struct document_position position;
-    bool begins;     /* with all there is, and then a bookmark */
+    bool begins;     /* from the beginning, followed by a bookmark */
     bool sees_hosts; /* an administrator */
     int64_t timeout_ms;
 };
@@ -24,30 +24,30 @@ struct watcher {
     struct document_scope scope;
     struct document_position position;
     struct http_stream *stream;
-    const char *project, *peer; /* whose seats it has */
+    const char *project, *peer; /* owner of its slots */
     int64_t until_us, spoken_us;
-    bool begins; /* has not heard yet that it was told all there was */
+    bool begins; /* the bookmark after the initial list is still due */
     bool sees_hosts;
-    bool full; /* its client has to read first */
+    bool full; /* its client must read first */
     bool over;
     struct pair labels[];
 };
 
-/* A part of what has changed, and each change as it is told, once for all who hear it, and once for
- * those who see all of it. */
+/* A part of the changes, with the text of each, once for all watches, and once for those that may
+ * see all of it. */
 struct watch_part {
     struct document_change *changes;
     unsigned count;
-    int64_t version; /* how far it goes */
+    int64_t version; /* its last version */
     const char *(*texts)[2][DOCUMENT_NEWS];
 };
 
 /* Without a stream yet; freed with free(). */
 struct watcher *watcher_new(const struct watch *watch, const char *project, const char *peer);
 
-/* False: it was not taken.  Nothing is said to hear whether something can be. */
+/* False: it was not queued.  An empty text queries whether one can be. */
 bool watcher_say(struct watcher *watcher, const char *text);
 void watcher_say_bookmark(struct watcher *watcher, struct arena *arena);
-/* What concerns it of a part that goes on from where it is, as far as its client takes it.  Two
- * changes may have one version: they are told both, or once more. */
+/* Sends the matching changes of a part that starts at the watch's position, as far as its client
+ * reads them.  Two changes may have one version: both are sent, or repeated. */
 void watcher_tell(struct watcher *watcher, struct arena *arena, const struct watch_part *part);

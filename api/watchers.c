@@ -1,6 +1,6 @@
 #include "api/watchers.h"
 
-#include "api/seats.h"
+#include "api/request_slots.h"
 #include "api/watcher.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -20,40 +20,40 @@ TAILQ_HEAD(watcher_list, watcher);
 struct watchers {
     struct db *db;
     const struct settings *settings;
-    struct seats *projects, *peers;
+    struct request_slots *projects, *peers;
     pthread_t thread;
     bool threaded;
 
-    struct arena *arena; /* the thread's, as all down to the lock */
+    struct arena *arena; /* the thread's, like all members down to the lock */
     struct watcher_list all;
-    int64_t heads[KINDS_MOST]; /* of each kind, how far who has heard all has come */
+    int64_t heads[KINDS_MOST]; /* of each kind, the position of watches that are up to date */
     int64_t last;              /* version of all */
-    bool sure;                 /* that is what the database has told just now */
-    bool again;                /* somebody can go on at once */
-    unsigned parts;            /* read in this look for who is behind */
-    struct watcher *left_out;  /* the first for whom there was none any more */
-    int64_t seats_us;          /* when it was asked last who has to go for others */
-    bool asks_seats;           /* in this look */
+    bool sure;                 /* just read from the database */
+    bool again;                /* a watch can continue at once */
+    unsigned parts;            /* read in this round for watches that are behind */
+    struct watcher *left_out;  /* the first one left out in this round */
+    int64_t slots_us;          /* time of the last check of slots */
+    bool checks_slots;         /* in this round */
 
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t wake;
     struct watcher_list arrived;
     bool look, stop;
 };
 
-static void leave_seats(struct watchers *watchers, const char *project, const char *peer) {
-    seats_leave(watchers->projects, project, project);
-    seats_leave(watchers->peers, peer, project);
+static void release_slots(struct watchers *watchers, const char *project, const char *peer) {
+    request_slots_leave(watchers->projects, project, project);
+    request_slots_leave(watchers->peers, peer, project);
 }
 
-static bool seats_are_wanted(struct watchers *watchers, const struct watcher *watcher) {
-    return seats_too_many(watchers->projects, watcher->project, watcher->project) ||
-           seats_too_many(watchers->peers, watcher->peer, watcher->project);
+static bool slots_are_needed(struct watchers *watchers, const struct watcher *watcher) {
+    return request_slots_too_many(watchers->projects, watcher->project, watcher->project) ||
+           request_slots_too_many(watchers->peers, watcher->peer, watcher->project);
 }
 
 static void watcher_end(struct watchers *watchers, struct watcher *watcher) {
     http_stream_end(watcher->stream);
-    leave_seats(watchers, watcher->project, watcher->peer);
+    release_slots(watchers, watcher->project, watcher->peer);
     free(watcher);
 }
 
@@ -78,7 +78,7 @@ static int read_part(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* Into the thread's arena. A database that is away is asked again soon. */
+/* Into the thread's arena.  An unreachable database is retried soon. */
 static int read_changes(struct watchers *watchers, const struct document_scope *scope,
                         int64_t after, struct watch_part *ret) {
     const struct work own = work_own(watchers->settings, watchers->arena);
@@ -98,7 +98,7 @@ static bool is_at(const struct watcher *watcher, const struct document_kind *kin
            watcher->position.version >= head;
 }
 
-/* What has changed is read once for all who have heard the rest. */
+/* Reads changes once for all watches that are up to date. */
 static void follow(struct watchers *watchers, const struct document_kind *kind, int64_t *head) {
     const struct document_scope scope = { .kind = kind };
     struct watcher *watcher;
@@ -130,8 +130,7 @@ static int64_t *head_of(struct watchers *watchers, const struct document_kind *k
     return &watchers->heads[i];
 }
 
-/* Who is behind the others is brought up to them, and what happens meanwhile is told to the others
- * in between. */
+/* Brings a watch up to date with the others; new changes are sent to the others in between. */
 static void catch_up(struct watchers *watchers, struct watcher *watcher) {
     int64_t before = watcher->position.version;
     struct watch_part part;
@@ -152,7 +151,7 @@ static void catch_up(struct watchers *watchers, struct watcher *watcher) {
     watchers->again |= watcher->position.version > before && !watcher->full;
 }
 
-/* ---- a look at all ---- */
+/* ---- a round over all ---- */
 
 static int read_last(struct work *work, void *arg, struct error *err) {
     return document_last_version(work, arg, err);
@@ -162,10 +161,10 @@ static bool has_to_go(struct watchers *watchers, const struct watcher *watcher, 
     return watcher->over || now_us >= watcher->until_us ||
            (watchers->sure &&
             document_position_check(&watcher->position, watchers->last, NULL) < 0) ||
-           (watchers->asks_seats && seats_are_wanted(watchers, watcher));
+           (watchers->checks_slots && slots_are_needed(watchers, watcher));
 }
 
-/* True: it has to be ended. */
+/* True: it must be ended. */
 static bool look_at(struct watchers *watchers, struct watcher *watcher) {
     int64_t now_us = clock_monotonic_us();
 
@@ -187,8 +186,8 @@ static void remove_watcher(struct watchers *watchers, struct watcher *watcher) {
     watcher_end(watchers, watcher);
 }
 
-/* The next look begins with who was left out: who has much to hear keeps nobody waiting for all of
- * it. */
+/* The next round starts with the first one left out: a watch that is far behind does not delay
+ * others for all of it. */
 static void turn_list(struct watchers *watchers) {
     struct watcher *first;
 
@@ -206,9 +205,9 @@ static void look_around(struct watchers *watchers) {
     int64_t now_us = clock_monotonic_us();
 
     watchers->parts = 0;
-    watchers->asks_seats = now_us - watchers->seats_us >= (int64_t)SEATS_MS * 1000;
-    if (watchers->asks_seats)
-        watchers->seats_us = now_us;
+    watchers->checks_slots = now_us - watchers->slots_us >= (int64_t)SEATS_MS * 1000;
+    if (watchers->checks_slots)
+        watchers->slots_us = now_us;
     watchers->sure = work_read(watchers->db, &own, read_last, &watchers->last, &err) == 0;
     for (size_t i = 0; watchers->sure && document_kinds[i]; i++)
         if (watchers->heads[i] != watchers->last)
@@ -223,7 +222,7 @@ static void look_around(struct watchers *watchers) {
 
 /* ---- the thread ---- */
 
-/* False: nobody is there. */
+/* False: there are no watches. */
 static bool look(struct watchers *watchers) {
     watchers->again = false;
     pthread_mutex_lock(&watchers->lock);
@@ -235,7 +234,7 @@ static bool look(struct watchers *watchers) {
     return !TAILQ_EMPTY(&watchers->all);
 }
 
-/* Until somebody has to be told something; false: the end.  Called with the lock held. */
+/* Until there is something to send; false: the end.  Called with the lock held. */
 static bool rest(struct watchers *watchers, bool somebody) {
     int64_t until_us = clock_monotonic_us() + (int64_t)WATCHERS_LOOK_MS * 1000;
 
@@ -279,8 +278,8 @@ struct watchers *watchers_new(struct db *db, const struct settings *settings, un
 
     watchers->db = db;
     watchers->settings = settings;
-    watchers->projects = seats_new(most);
-    watchers->peers = seats_new(most);
+    watchers->projects = request_slots_new(most);
+    watchers->peers = request_slots_new(most);
     watchers->threaded = threaded;
     watchers->arena = arena_new();
     TAILQ_INIT(&watchers->all);
@@ -308,8 +307,8 @@ void watchers_free(struct watchers *watchers) {
         TAILQ_REMOVE(&watchers->all, watcher, next);
         watcher_end(watchers, watcher);
     }
-    seats_free(watchers->projects);
-    seats_free(watchers->peers);
+    request_slots_free(watchers->projects);
+    request_slots_free(watchers->peers);
     pthread_cond_destroy(&watchers->wake);
     pthread_mutex_destroy(&watchers->lock);
     arena_free(watchers->arena);
@@ -328,7 +327,7 @@ void watchers_look(struct watchers *watchers) {
 
 /* ---- arrivals ---- */
 
-/* A stream has room again, or is over: its thread may be one that must not be held up. */
+/* A stream has space again, or is over: called by a thread that must not block. */
 static void heard_of(void *arg) {
     struct watchers *watchers = arg;
 
@@ -336,14 +335,14 @@ static void heard_of(void *arg) {
         wake(watchers, NULL, false);
 }
 
-static int take_seats(struct watchers *watchers, const char *project, const char *peer,
+static int take_slots(struct watchers *watchers, const char *project, const char *peer,
                       struct error *err) {
-    if (!seats_take(watchers->projects, project, project))
+    if (!request_slots_take(watchers->projects, project, project))
         return error_set(err, ERROR_TRY_LATER,
                          "The project watches in too many places; try again later.");
-    if (seats_take(watchers->peers, peer, project))
+    if (request_slots_take(watchers->peers, peer, project))
         return 0;
-    seats_leave(watchers->projects, project, project);
+    request_slots_leave(watchers->projects, project, project);
     return error_set(err, ERROR_TRY_LATER,
                      "Too much is watched from this address; try again later.");
 }
@@ -353,11 +352,11 @@ int watchers_put(struct watchers *watchers, struct request *request, struct erro
     const char *project = request->context.project_id ? request->context.project_id : "";
     struct watcher *watcher;
 
-    if (take_seats(watchers, project, http->peer, err) < 0)
+    if (take_slots(watchers, project, http->peer, err) < 0)
         return -1;
     watcher = watcher_new(request->watch, project, http->peer);
     http_add_header(http, "Cache-Control", "no-cache");
-    http_add_header(http, "X-Accel-Buffering", "no"); /* a proxy that gathers would tell late */
+    http_add_header(http, "X-Accel-Buffering", "no"); /* a buffering proxy would delay events */
     watcher->stream = http_stream_open(http, heard_of, watchers);
     wake(watchers, watcher, false);
     if (!watchers->threaded)

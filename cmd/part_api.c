@@ -100,7 +100,7 @@ int part_api_start(struct parts *parts, struct error *err) {
         .identity = &identity_none,
         .origin = parts->authtoken ? NULL : &parts->origin,
         .public_endpoint = part_text(parts, "public_endpoint"),
-        .seats = quarter_of_clients(parts),
+        .slots = quarter_of_clients(parts),
         .readers = readers(parts),
         .watchers = 2 * quarter_of_clients(parts),
     };

@@ -281,7 +281,7 @@ static void expect_nobody_takes(struct world *world, const char *token, const ch
     ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s", volume), NULL), 400);
 }
 
-START_TEST(a_servers_disk_is_taken_away_by_those_who_speak_for_it) {
+START_TEST(a_servers_disk_is_detached_only_by_callers_that_act_for_servers) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *id = reserve(world, volume, INSTANCE CONNECTOR);
 
@@ -434,7 +434,7 @@ START_TEST(lists_filter_by_volume_server_and_status) {
 }
 END_TEST
 
-START_TEST(lists_show_the_project_and_all_to_admins_who_ask) {
+START_TEST(lists_show_the_project_and_all_on_request_of_an_admin) {
     autoworld struct world *world = world_new(NULL);
 
     reserve(world, world_volume(world, 1), INSTANCE);
@@ -471,10 +471,10 @@ CHECK_MAIN("attachments", an_attachment_lives_from_reserved_to_deleted,
            the_format_of_the_volume_shows_in_its_connection, delete_answers_what_is_left,
            everything_needs_3_27_and_completing_3_44, readers_and_strangers_change_nothing,
            a_shared_boot_disk_needs_a_right_of_its_own,
-           a_servers_disk_is_taken_away_by_those_who_speak_for_it,
+           a_servers_disk_is_detached_only_by_callers_that_act_for_servers,
            a_disk_on_its_way_to_a_server_is_the_servers,
            administrators_take_disks_away_where_no_compute_service_could,
            what_no_server_uses_its_project_takes_away,
            which_of_several_connections_ends_must_be_said,
            lists_are_short_or_full_and_have_no_links, lists_filter_by_volume_server_and_status,
-           lists_show_the_project_and_all_to_admins_who_ask, a_table_that_fails_is_an_error)
+           lists_show_the_project_and_all_on_request_of_an_admin, a_table_that_fails_is_an_error)

@@ -286,7 +286,7 @@ static void assert_try_later(struct test_exchange *exchange) {
 }
 
 /* The backend does not answer until the world is settled. */
-START_TEST(who_waits_for_a_backend_leaves_places_to_others) {
+START_TEST(requests_waiting_for_a_backend_leave_slots_to_other_projects) {
     autoworld struct world *world = world_new(NULL);
     const char *mine = world->token, *other = "other:" WORLD_OTHER;
     struct api_settings settings = world_api_settings(world);
@@ -295,7 +295,7 @@ START_TEST(who_waits_for_a_backend_leaves_places_to_others) {
     struct error err;
     struct api *api;
 
-    settings.seats = 4;
+    settings.slots = 4;
     ck_assert_int_eq(api_new(&settings, &api, &err), 0);
     volume = world_volume(world, 1);
     world->token = other;
@@ -314,7 +314,7 @@ START_TEST(who_waits_for_a_backend_leaves_places_to_others) {
         ck_assert_int_eq(test_exchange_await(asked[i]), 200);
         test_exchange_free(asked[i]);
     }
-    for (int i = 0; i < 2; i++) /* the seats are free again, also for what fails in the end */
+    for (int i = 0; i < 2; i++) /* the slots are free again, also for what fails in the end */
         asked[i] = ask_connection(world, api, mine, volume);
     assert_try_later(ask_connection(world, api, mine, volume));
     api_free(api);
@@ -393,7 +393,7 @@ static struct test_exchange *ask_to_take(struct world *world, struct api *api, c
 }
 
 /* As an administrator of the whole system has one. */
-START_TEST(a_token_of_no_project_takes_seats_too) {
+START_TEST(a_token_of_no_project_takes_slots_too) {
     static const struct identity identity = { .name = "test", .authenticate = of_no_project };
     autoworld struct world *world = world_new(NULL);
     struct api_settings settings = world_api_settings(world);
@@ -402,7 +402,7 @@ START_TEST(a_token_of_no_project_takes_seats_too) {
     struct error err;
     struct api *api;
 
-    settings.seats = 4;
+    settings.slots = 4;
     settings.identity = &identity;
     ck_assert_int_eq(api_new(&settings, &api, &err), 0);
     memory_put(world->memory, "disk", (int64_t)1 << 30, 7);
@@ -421,8 +421,8 @@ START_TEST(a_token_of_no_project_takes_seats_too) {
 }
 END_TEST
 
-/* In whatever names the seats were taken, and however many of them. */
-START_TEST(who_has_waited_longest_goes_for_a_project_that_has_no_place) {
+/* In whatever names the slots were taken, and however many of them. */
+START_TEST(the_longest_waiting_request_ends_for_a_project_without_a_slot) {
     autoworld struct world *world = world_new(NULL);
     struct api_settings settings = world_api_settings(world);
     const char *token[4], *volume[4];
@@ -430,7 +430,7 @@ START_TEST(who_has_waited_longest_goes_for_a_project_that_has_no_place) {
     struct error err;
     struct api *api;
 
-    settings.seats = 4;
+    settings.slots = 4;
     ck_assert_int_eq(api_new(&settings, &api, &err), 0);
     for (unsigned i = 0; i < 4; i++) {
         world->token = token[i] = PATH("user:%032u", i + 1);
@@ -580,7 +580,7 @@ START_TEST(a_list_of_values_takes_the_memory_of_its_text) {
 }
 END_TEST
 
-CHECK_MAIN("bounds", a_token_of_no_project_takes_seats_too,
+CHECK_MAIN("bounds", a_token_of_no_project_takes_slots_too,
            only_what_may_be_repeated_says_when_to_come_again,
            a_volume_has_so_many_items_and_no_more,
            what_is_over_the_limit_already_can_be_made_smaller,
@@ -590,8 +590,8 @@ CHECK_MAIN("bounds", a_token_of_no_project_takes_seats_too,
            a_volume_has_so_many_attachments_and_no_more, a_connector_is_no_place_to_store_things,
            questions_to_a_silent_backend_do_not_gather,
            what_is_taken_over_is_accepted_when_a_silent_backend_has_all_questions,
-           who_waits_for_a_backend_leaves_places_to_others,
-           who_has_waited_longest_goes_for_a_project_that_has_no_place,
+           requests_waiting_for_a_backend_leave_slots_to_other_projects,
+           the_longest_waiting_request_ends_for_a_project_without_a_slot,
            a_page_of_large_volumes_ends_early, a_page_of_much_text_ends_early,
            a_summary_of_too_many_metadata_is_refused,
            a_summary_over_its_limit_is_refused_before_volumes_are_counted,

@@ -78,7 +78,7 @@ START_TEST(it_comes_before_the_configured_default) {
 }
 END_TEST
 
-START_TEST(a_private_default_is_for_those_who_may_use_it) {
+START_TEST(a_private_default_is_for_projects_with_access) {
     autoworld struct world *world = world_new(NULL);
     const char *id = make(world, "hidden", ", \"os-volume-type-access:is_public\": false");
 
@@ -170,6 +170,6 @@ START_TEST(a_failing_database_is_told) {
 END_TEST
 
 CHECK_MAIN("default_types", a_default_is_set_shown_listed_replaced_and_unset,
-           it_comes_before_the_configured_default, a_private_default_is_for_those_who_may_use_it,
+           it_comes_before_the_configured_default, a_private_default_is_for_projects_with_access,
            a_default_of_a_project_is_not_deleted, a_bad_request_sets_nothing,
            defaults_are_for_administrators_from_3_62_on, a_failing_database_is_told)

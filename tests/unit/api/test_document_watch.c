@@ -126,7 +126,7 @@ START_TEST(a_watch_from_the_beginning_tells_all_there_is_first) {
 }
 END_TEST
 
-START_TEST(who_was_away_is_told_what_has_become_of_all) {
+START_TEST(a_resumed_watch_gets_the_current_state_of_all_documents) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *test;
 
@@ -142,7 +142,7 @@ START_TEST(who_was_away_is_told_what_has_become_of_all) {
 }
 END_TEST
 
-START_TEST(who_does_not_read_is_told_later_what_is_true_then) {
+START_TEST(a_slow_watch_gets_the_state_of_the_time_it_reads) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *test = watch(world, "watch=true&resourceVersion=0");
     struct test_exchange *other = watch(world, "watch=true&resourceVersion=0");
@@ -191,7 +191,7 @@ START_TEST(a_version_that_is_not_kept_is_refused_and_ends_a_watch) {
 }
 END_TEST
 
-START_TEST(each_hears_what_he_may_see_and_has_asked_for) {
+START_TEST(each_watch_gets_visible_and_matching_documents) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *own = watch(world, "watch=true&resourceVersion=0");
     struct test_exchange *ssd =
@@ -367,7 +367,7 @@ END_TEST
 #define EAGER 21 /* more than are told of in one look */
 
 /* Clients of one project who all have much to hear are told of it beside the one of another. */
-START_TEST(who_has_little_to_hear_waits_for_nobody_who_has_much) {
+START_TEST(a_watch_far_behind_does_not_delay_others) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *eager[EAGER], *other;
     char name[16];
@@ -401,13 +401,12 @@ END_TEST
 
 CHECK_MAIN("api/document_watch", a_list_tells_from_where_it_goes_on,
            a_watch_from_the_beginning_tells_all_there_is_first,
-           who_was_away_is_told_what_has_become_of_all,
-           who_does_not_read_is_told_later_what_is_true_then,
+           a_resumed_watch_gets_the_current_state_of_all_documents,
+           a_slow_watch_gets_the_state_of_the_time_it_reads,
            a_version_that_is_not_kept_is_refused_and_ends_a_watch,
-           each_hears_what_he_may_see_and_has_asked_for,
+           each_watch_gets_visible_and_matching_documents,
            a_node_hears_what_is_its_own_of_all_projects,
            where_it_is_on_our_hosts_is_heard_by_administrators_alone,
            a_query_that_makes_no_sense_is_refused, the_head_of_a_watch_is_no_watch,
            a_project_watches_in_as_many_places_as_it_leaves_to_others,
-           projects_behind_one_address_share_its_places,
-           who_has_little_to_hear_waits_for_nobody_who_has_much)
+           projects_behind_one_address_share_its_places, a_watch_far_behind_does_not_delay_others)

@@ -66,7 +66,7 @@ START_TEST(a_policy_lives_from_its_declaration_to_its_deletion) {
 }
 END_TEST
 
-START_TEST(who_edits_what_was_edited_meanwhile_is_told) {
+START_TEST(an_edit_of_an_outdated_version_is_refused) {
     autoworld struct world *world = world_new(NULL);
 
     expect(world, "POST", "/volume_policies", POLICY("\"name\": \"fast\"", WORKERS("1")), 201);
@@ -164,6 +164,6 @@ START_TEST(one_with_finalizers_goes_with_the_last_of_them) {
 END_TEST
 
 CHECK_MAIN("documents", a_policy_lives_from_its_declaration_to_its_deletion,
-           who_edits_what_was_edited_meanwhile_is_told, what_is_wrong_is_named_and_changes_nothing,
+           an_edit_of_an_outdated_version_is_refused, what_is_wrong_is_named_and_changes_nothing,
            policies_are_found_by_page_name_and_label, an_edit_outlives_the_service,
            one_with_finalizers_goes_with_the_last_of_them)

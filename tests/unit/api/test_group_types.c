@@ -199,7 +199,7 @@ END_TEST
 
 /* ---- list ---- */
 
-START_TEST(who_is_no_admin_sees_public_types_without_their_specs) {
+START_TEST(callers_other_than_admins_see_public_types_without_specs) {
     autoworld struct world *world = world_new(NULL);
     const char *shut = make(world, "shut", ", \"is_public\": false");
 
@@ -308,6 +308,6 @@ CHECK_MAIN("group_types", a_fresh_database_has_the_type_of_consistency_groups,
            a_group_type_is_made_and_shown, a_bad_group_type_is_refused,
            an_update_changes_what_it_names, a_group_type_is_deleted_when_no_group_has_it,
            the_default_is_the_configured_one, a_default_is_there_from_the_start,
-           who_is_no_admin_sees_public_types_without_their_specs,
+           callers_other_than_admins_see_public_types_without_specs,
            a_list_is_cut_into_pages_and_filtered_by_nothing_else,
            specs_are_set_shown_and_taken_away, bad_specs_are_refused, group_types_came_with_3_11)

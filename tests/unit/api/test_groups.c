@@ -535,7 +535,7 @@ START_TEST(a_group_that_may_not_go_keeps_all_its_volumes) {
 }
 END_TEST
 
-START_TEST(who_uses_a_group_keeps_it) {
+START_TEST(a_group_in_use_is_not_deleted) {
     autoworld struct world *world = world_with_types();
     const char *id = new_group(world);
 
@@ -691,7 +691,7 @@ CHECK_MAIN("groups", a_group_is_made_shown_and_deleted, a_bad_group_is_refused,
            volumes_join_and_leave_a_group, a_bad_update_changes_nothing,
            a_name_makes_what_lasts_available, a_status_is_reset_to_what_lists_have,
            a_group_goes_with_its_volumes, a_group_that_may_not_go_keeps_all_its_volumes,
-           who_uses_a_group_keeps_it, where_one_volume_stays_the_group_does,
+           a_group_in_use_is_not_deleted, where_one_volume_stays_the_group_does,
            a_volume_that_is_kept_by_a_reset_keeps_its_group,
            a_group_that_is_reset_stays_without_volumes, a_volume_on_no_backend_goes_at_once,
            no_group_replicates, what_happens_to_a_group_is_told)

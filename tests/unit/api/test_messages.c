@@ -57,7 +57,7 @@ static const char *first_id(struct world *world) {
                       json_string_value(json_object_get(json_array_get(list, 0), "id")));
 }
 
-START_TEST(a_message_tells_what_happened_to_whom) {
+START_TEST(a_message_names_the_event_and_its_resource) {
     static const char *const keys[] = { "id",
                                         "event_id",
                                         "user_message",
@@ -196,7 +196,7 @@ START_TEST(a_failing_database_is_no_answer) {
 }
 END_TEST
 
-CHECK_MAIN("messages", a_message_tells_what_happened_to_whom,
+CHECK_MAIN("messages", a_message_names_the_event_and_its_resource,
            a_message_about_nothing_names_no_resource, messages_are_there_from_3_3_on,
            the_query_counts_from_3_5_on, messages_are_filtered_by_what_they_are_about,
            a_project_has_only_its_own_messages, a_message_is_deleted_by_members_only,

@@ -567,7 +567,7 @@ START_TEST(contains_is_literal_and_for_admins) {
 }
 END_TEST
 
-START_TEST(who_may_filter_by_what_depends_on_caller_and_version) {
+START_TEST(permitted_filters_depend_on_caller_and_version) {
     SERVICE;
 
     refused_at(&service, MEMBER, 31, "description=off", 400);
@@ -714,7 +714,7 @@ CHECK_MAIN("page", the_newest_come_first_and_only_ones_own, limit_offset_and_mar
            values_are_read_as_literals_but_names_are_not, too_many_values_are_refused,
            booleans_are_loose_below_3_2_and_strict_from_there_on,
            times_are_compared_and_joined_with_or, contains_is_literal_and_for_admins,
-           who_may_filter_by_what_depends_on_caller_and_version, a_lists_own_filters_come_first,
+           permitted_filters_depend_on_caller_and_version, a_lists_own_filters_come_first,
            all_tenants_is_for_admins, a_full_page_links_to_the_next,
            without_a_limit_the_maximum_counts, the_count_is_of_all_matches,
            literals_are_numbers_texts_names_and_lists_of_them)

@@ -272,7 +272,7 @@ START_TEST(an_admin_sees_another_projects_limits_from_3_39_on) {
 }
 END_TEST
 
-START_TEST(usage_is_left_out_for_whom_the_policy_does_not_name) {
+START_TEST(usage_is_omitted_without_the_right_to_see_it) {
     autoworld struct world *world = world_new(NULL);
 
     roles_enter(world, "limits_extension:used_limits: \"!\"\n");
@@ -360,4 +360,4 @@ CHECK_MAIN("quotas", a_quota_set_has_every_resource_and_the_id, usage_is_shown_w
            the_default_class_is_what_projects_without_limits_have,
            what_is_not_implemented_is_not_found, limits_show_totals_and_what_is_used,
            an_admin_sees_another_projects_limits_from_3_39_on,
-           usage_is_left_out_for_whom_the_policy_does_not_name, a_failing_database_is_no_answer)
+           usage_is_omitted_without_the_right_to_see_it, a_failing_database_is_no_answer)

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define READERS   3 /* of which a project has two */
-#define SEATS     8
+#define SLOTS     8
 #define PROJECT_A "aaaa"
 #define PROJECT_B "bbbb"
 #define PROJECT_C "cccc"
@@ -119,7 +119,7 @@ static void service_start(struct service *service) {
                                                      .policy = service->policy,
                                                      .identity = &identity_none,
                                                      .readers = READERS,
-                                                     .seats = SEATS },
+                                                     .slots = SLOTS },
                              &service->api, &err),
                      0);
     sem_init(&begun, 0, 0);
@@ -255,9 +255,9 @@ START_TEST(what_took_little_again_is_read_at_once) {
 }
 END_TEST
 
-START_TEST(a_project_leaves_seats_of_those_that_wait) {
+START_TEST(a_project_leaves_slots_for_waiting_reads) {
     autoservice struct service service;
-    struct test_exchange *more[SEATS / 2 - READERS], *other;
+    struct test_exchange *more[SLOTS / 2 - READERS], *other;
     struct hoard hoard;
 
     service_start(&service);
@@ -310,7 +310,7 @@ static unsigned logged_lines(const struct api *api, unsigned *ret_refusals) {
 START_TEST(a_project_that_is_refused_does_not_fill_the_log) {
     enum { REFUSALS = 2000 };
     autoservice struct service service;
-    struct test_exchange *more[SEATS / 2 - READERS];
+    struct test_exchange *more[SLOTS / 2 - READERS];
     struct hoard hoard;
     unsigned refusals;
 
@@ -358,7 +358,7 @@ END_TEST
 
 CHECK_MAIN("reads", requests_that_take_little_never_wait_for_large_reads,
            a_project_leaves_a_reader_to_the_others, what_took_little_again_is_read_at_once,
-           a_project_leaves_seats_of_those_that_wait,
+           a_project_leaves_slots_for_waiting_reads,
            a_client_that_leaves_while_it_waits_costs_no_read,
            a_project_that_is_refused_does_not_fill_the_log,
            the_end_answers_whatever_waits_for_a_reader)

@@ -49,14 +49,14 @@ static int server_uses(void *arg, struct arena *arena, const struct attachment *
     return nova.says < 0 ? error_set(err, ERROR_UNAVAILABLE, "nobody there") : nova.says;
 }
 
-static struct api *api_with_nova(struct world *world, unsigned seats, bool threaded) {
+static struct api *api_with_nova(struct world *world, unsigned slots, bool threaded) {
     struct api_settings settings = world_api_settings(world);
     struct error err;
     struct api *api;
 
     settings.identity = &identity_roles;
     settings.server_uses = server_uses;
-    settings.seats = seats;
+    settings.slots = slots;
     settings.inline_transactions = !threaded;
     ck_assert_int_eq(api_new(&settings, &api, &err), 0);
     return api;
@@ -157,7 +157,7 @@ START_TEST(one_that_is_used_or_may_be_is_kept) {
 }
 END_TEST
 
-START_TEST(nobody_asks_for_those_who_may_or_may_not_anyway) {
+START_TEST(the_compute_service_is_not_queried_when_the_caller_decides) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *id;
 
@@ -294,5 +294,6 @@ START_TEST(one_that_hangs_costs_others_nothing) {
 END_TEST
 
 CHECK_MAIN("release", a_disk_that_its_server_does_not_use_is_let_go,
-           one_that_is_used_or_may_be_is_kept, nobody_asks_for_those_who_may_or_may_not_anyway,
+           one_that_is_used_or_may_be_is_kept,
+           the_compute_service_is_not_queried_when_the_caller_decides,
            the_word_counts_for_the_row_that_was_asked_about, one_that_hangs_costs_others_nothing)

@@ -49,7 +49,7 @@ START_TEST(one_resource_can_be_asked_for) {
 }
 END_TEST
 
-START_TEST(what_is_listed_filters_for_everybody) {
+START_TEST(listed_filters_apply_for_all_callers) {
     autoworld struct world *world = world_new(NULL);
     static const char *const taken[] = { "name", "status", "metadata", "group_id", "size" };
 
@@ -79,4 +79,4 @@ START_TEST(the_list_came_with_3_33) {
 END_TEST
 
 CHECK_MAIN("resource_filters", every_list_tells_its_filters, one_resource_can_be_asked_for,
-           what_is_listed_filters_for_everybody, the_list_came_with_3_33)
+           listed_filters_apply_for_all_callers, the_list_came_with_3_33)

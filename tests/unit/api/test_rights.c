@@ -185,7 +185,7 @@ static void expect_all_rights(enum rules rules) {
                 expect_rights(group, &group->rows[i], rules);
 }
 
-START_TEST(everybody_gets_what_the_table_says) {
+START_TEST(every_caller_gets_the_response_of_the_table) {
     expect_all_rights(BUILT_IN);
 }
 END_TEST
@@ -384,7 +384,7 @@ START_TEST(every_route_below_an_object_loads_it) {
 END_TEST
 
 /* The rule of showing a volume is asked wherever one is named, and nothing happens to it. */
-START_TEST(who_may_not_see_a_volume_reaches_nothing_of_it) {
+START_TEST(without_the_right_to_see_a_volume_nothing_of_it_is_reached) {
     unsigned count = 0;
 
     for (const struct group *group = rights_groups; group->rows; group++)
@@ -499,9 +499,10 @@ START_TEST(lists_show_nothing_of_others) {
 }
 END_TEST
 
-CHECK_MAIN("rights", everybody_gets_what_the_table_says,
+CHECK_MAIN("rights", every_caller_gets_the_response_of_the_table,
            a_list_shows_a_caller_no_more_than_the_object_itself,
            former_rules_let_every_role_of_the_project_in, what_changes_is_seen,
            a_bad_body_is_told_before_rights_and_objects, every_route_has_its_row,
-           every_route_below_an_object_loads_it, who_may_not_see_a_volume_reaches_nothing_of_it,
+           every_route_below_an_object_loads_it,
+           without_the_right_to_see_a_volume_nothing_of_it_is_reached,
            what_a_body_names_of_others_is_not_there, lists_show_nothing_of_others)

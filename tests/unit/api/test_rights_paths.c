@@ -109,7 +109,7 @@ START_TEST(before_its_microversion_a_route_is_not_there) {
 }
 END_TEST
 
-START_TEST(where_nothing_answers_nothing_is_there_for_anybody) {
+START_TEST(unserved_paths_are_not_found_for_any_caller) {
     autoworld struct world *world = world_new(NULL);
     const char *before = database_text(world->db, world->arena);
     unsigned count = 0;
@@ -135,4 +135,4 @@ END_TEST
 CHECK_MAIN("rights_paths", the_project_in_the_path_is_the_callers,
            without_a_project_in_the_path_the_answer_is_the_same,
            before_its_microversion_a_route_is_not_there,
-           where_nothing_answers_nothing_is_there_for_anybody)
+           unserved_paths_are_not_found_for_any_caller)

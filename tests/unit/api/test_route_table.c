@@ -86,12 +86,12 @@ START_TEST(rows_that_cannot_work_are_refused) {
     static const struct resource plain = { .name = "plain" }, fixed = { .metadata = &read_only };
 
     refused(ROUTES(.method = "GET", .path = "/things"), "twice");
-    refused(ROUTES(.method = "POST", .path = "/things/{id}/action", .action = "one"), "one stands");
+    refused(ROUTES(.method = "POST", .path = "/things/{id}/action", .action = "one"), "one is defined");
     refused(ROUTES(.method = "GET", .path = "things"), "cannot be matched");
     refused(ROUTES(.method = "GET", .path = "/{id}"), "cannot be matched");
     refused(ROUTES(.method = "GET", .path = "/a/"), "cannot be matched");
     refused(ROUTES(.method = "GET", .path = "/a/b/c/d/e/f/g/h/i"), "cannot be matched");
-    refused(ROUTES(.method = "GET", .path = "/a/{name}"), "unknown place");
+    refused(ROUTES(.method = "GET", .path = "/a/{name}"), "unknown parameter");
     refused(
         ROUTES(.method = "GET", .path = "/a/{id}", .resource = &plain, .handler = resource_show),
         "without a shape");

@@ -620,7 +620,7 @@ START_TEST(the_version_documents_stand_where_clients_look) {
 }
 END_TEST
 
-START_TEST(health_needs_nobody) {
+START_TEST(the_health_check_needs_no_authentication) {
     SERVICE();
     autoanswer struct answer answer =
         ask_with(&service, "GET", "/healthcheck", WITH({ "X-Auth-Token", "none" }), NULL, 200);
@@ -631,7 +631,7 @@ START_TEST(health_needs_nobody) {
 }
 END_TEST
 
-START_TEST(the_description_of_the_api_needs_nobody_and_is_made_once) {
+START_TEST(the_description_of_the_api_is_public_and_generated_once) {
     SERVICE();
     autoanswer struct answer answer =
         ask_with(&service, "GET", "/openapi.json", WITH({ "X-Auth-Token", "none" }), NULL, 200);
@@ -1090,7 +1090,7 @@ START_TEST(the_end_of_a_wait_may_be_a_failure) {
 }
 END_TEST
 
-START_TEST(who_waits_at_the_end_is_told_so) {
+START_TEST(waiting_requests_get_503_at_shutdown) {
     struct service service;
     autoanswer struct answer answer = { .test = NULL };
 
@@ -1150,18 +1150,19 @@ CHECK_MAIN("router", both_spellings_and_the_suffix_reach_the_route,
            segments_are_decoded_and_keys_keep_their_ending, what_has_no_route_gets_a_sentence,
            another_regex_for_projects_is_taken, the_default_regex_can_be_given_in_words,
            a_bad_regex_is_refused_at_start, the_version_documents_stand_where_clients_look,
-           health_needs_nobody, the_description_of_the_api_needs_nobody_and_is_made_once,
-           a_bad_token_stops_everything, a_caller_may_become_known_later,
-           the_handshake_answers_for_the_router, the_context_is_complete,
-           the_paths_project_must_be_the_tokens, answers_carry_the_version_that_was_used,
-           a_route_does_not_exist_before_its_version, only_json_bodies_are_taken,
-           a_body_above_the_limit_is_refused, a_malformed_or_crowded_request_reaches_nothing,
-           slashes_in_a_row_are_one, a_wrapped_body_is_decoded, bad_bodies_are_bad_requests,
+           the_health_check_needs_no_authentication,
+           the_description_of_the_api_is_public_and_generated_once, a_bad_token_stops_everything,
+           a_caller_may_become_known_later, the_handshake_answers_for_the_router,
+           the_context_is_complete, the_paths_project_must_be_the_tokens,
+           answers_carry_the_version_that_was_used, a_route_does_not_exist_before_its_version,
+           only_json_bodies_are_taken, a_body_above_the_limit_is_refused,
+           a_malformed_or_crowded_request_reaches_nothing, slashes_in_a_row_are_one,
+           a_wrapped_body_is_decoded, bad_bodies_are_bad_requests,
            the_flags_of_a_row_loosen_its_body, actions_are_found_by_their_key,
            what_is_no_action_is_a_bad_request_and_what_is_not_yet_is_not_found,
            queries_are_decoded_and_the_last_one_counts, links_follow_the_request,
            objects_are_loaded_with_the_callers_eyes, policy_is_asked_about_the_object,
            a_write_takes_effect_with_the_handlers_status, a_failed_handler_leaves_nothing_behind,
            extensions_are_listed_and_shown, a_request_waits_for_its_operation,
-           the_end_of_a_wait_may_be_a_failure, who_waits_at_the_end_is_told_so,
+           the_end_of_a_wait_may_be_a_failure, waiting_requests_get_503_at_shutdown,
            an_operation_that_another_process_ends_is_seen, many_threads_may_ask_at_once)

@@ -231,7 +231,7 @@ START_TEST(an_agent_reports_itself_and_its_endpoint) {
 }
 END_TEST
 
-START_TEST(nobody_else_is_reported) {
+START_TEST(only_agents_are_reported) {
     static const char *const bodies[] = {
         "{\"binary\": \"cinder-volume\", \"host\": \"" BACKEND "\"}",
         "{\"binary\": \"scoria-compute\"}",
@@ -296,7 +296,7 @@ START_TEST(a_disabled_host_is_not_listed) {
 }
 END_TEST
 
-START_TEST(zones_are_listed_for_everybody) {
+START_TEST(zones_are_listed_for_all_callers) {
     autoworld struct world *world = world_new(NULL);
     const json_t *zone;
 
@@ -459,8 +459,8 @@ CHECK_MAIN("services", each_version_has_exactly_its_keys, services_are_found_by_
            a_bad_change_of_a_service_changes_nothing,
            a_frozen_backend_gets_no_volumes_until_it_is_thawed,
            only_one_known_host_is_frozen_or_failed_over, an_agent_reports_itself_and_its_endpoint,
-           nobody_else_is_reported, hosts_show_enabled_services_and_what_stands_there,
-           a_disabled_host_is_not_listed, zones_are_listed_for_everybody,
+           only_agents_are_reported, hosts_show_enabled_services_and_what_stands_there,
+           a_disabled_host_is_not_listed, zones_are_listed_for_all_callers,
            pools_are_listed_with_their_capabilities_when_asked_for,
            pools_are_filtered_by_the_rules_of_each_version,
            capabilities_of_a_backend_agree_with_its_pool, only_admins_see_and_change_services,

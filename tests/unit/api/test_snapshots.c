@@ -242,7 +242,7 @@ END_TEST
 #define RESET(status)  "{\"os-reset_status\": {\"status\": \"" status "\"}}"
 #define REPORT(fields) "{\"os-update_snapshot_status\": {" fields "}}"
 
-START_TEST(what_was_begun_to_be_destroyed_is_given_to_nobody) {
+START_TEST(a_snapshot_being_destroyed_is_unavailable) {
     autoworld struct world *world = world_new(NULL);
     const char *id = snapshot_of_volume(world, world_volume(world, 1));
 
@@ -448,7 +448,7 @@ CHECK_MAIN("snapshots", snapshots_are_promised_space_of_the_pool,
            snapshots_of_one_volume_are_worked_on_one_after_the_other, a_bad_body_makes_nothing,
            force_is_what_the_microversion_says, a_storage_that_cannot_below_a_guest_says_so,
            an_update_changes_what_it_names, a_snapshot_past_its_quota_changes_nothing,
-           what_was_begun_to_be_destroyed_is_given_to_nobody,
+           a_snapshot_being_destroyed_is_unavailable,
            a_queued_delete_that_is_reset_destroys_nothing,
            a_report_follows_the_map_and_ends_no_work_of_ours, what_happens_to_a_snapshot_is_told,
            what_belongs_to_another_project_is_not_there, lists_filter_sort_and_page)

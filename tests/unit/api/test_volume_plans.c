@@ -359,7 +359,7 @@ START_TEST(a_pair_leads_to_its_page) {
 }
 END_TEST
 
-START_TEST(who_is_to_be_alone_is_sought_by_the_index) {
+START_TEST(a_unique_object_is_searched_by_the_index) {
     static const struct pair_rows *const rows[] = { &metadata_rows, &snapshot_metadata_rows };
 
     if (postgresql_given())
@@ -480,6 +480,6 @@ CHECK_MAIN("api/volume_plans", nothing_that_a_member_asks_looks_at_other_project
            a_page_of_snapshots_is_read_in_its_order, a_page_by_zone_is_read_in_its_order,
            a_page_of_groups_is_read_in_its_order, a_page_of_group_snapshots_is_read_in_its_order,
            a_page_of_group_types_is_read_in_its_order, a_page_of_qos_specs_is_read_in_its_order,
-           a_pair_leads_to_its_page, who_is_to_be_alone_is_sought_by_the_index,
+           a_pair_leads_to_its_page, a_unique_object_is_searched_by_the_index,
            a_snapshot_costs_the_same_behind_many, others_than_admins_have_the_same_plans,
            no_list_of_all_projects_is_sorted_as_a_whole)

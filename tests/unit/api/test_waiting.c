@@ -63,7 +63,7 @@ START_TEST(a_wait_ends_with_its_time) {
 }
 END_TEST
 
-START_TEST(whoever_waits_at_the_end_is_sent_away) {
+START_TEST(waiting_requests_are_ended_at_shutdown) {
     struct guest guests[3] = { { .ready = false } };
 
     for (int threaded = 0; threaded < 2; threaded++) {
@@ -103,4 +103,4 @@ START_TEST(the_thread_looks_when_told_and_by_itself) {
 END_TEST
 
 CHECK_MAIN("waiting", without_a_thread_only_a_call_looks, a_wait_ends_with_its_time,
-           whoever_waits_at_the_end_is_sent_away, the_thread_looks_when_told_and_by_itself)
+           waiting_requests_are_ended_at_shutdown, the_thread_looks_when_told_and_by_itself)
