@@ -19,7 +19,7 @@ int driver_fence_take_long(const struct driver_fence *fence, int64_t bytes,
 
     if (is_short || !fence || !fence->may_take_long || fence->may_take_long(fence))
         return 0;
-    return error_set(err, ERROR_BUSY, "This is work for the workers that move data.");
+    return error_set(err, ERROR_BUSY, "The operation needs a worker that moves data.");
 }
 
 int driver_progress_report(const struct driver_progress *progress, int64_t done_bytes,

@@ -1,20 +1,20 @@
 /*
- * A snapshot below a running guest, by the phase in which the operation is found:
+ * A snapshot below a running guest, by the phase of the operation:
  *
- *     running ──driver──▶ DEFERRED, one instance, its host is at no other work on the volume
+ *     running ──driver──▶ DEFERRED, one instance, its host takes part in no other operation
  *        ▼
- *     preparing ──files are ready, or are not ─────────────────▶ completing (failed)
+ *     preparing ──files are ready, or failed ──────────────────▶ completing (failed)
  *        ▼
- *     sending ──the compute side is asked──▶ refused ──────────▶ completing (failed)
- *        ▼                                   accepted, or nobody knows
+ *     sending ──request to the compute side──▶ refused ────────▶ completing (failed)
+ *        ▼                                     accepted, or unknown
  *     waiting ──deadline or no instance: the files decide ─────▶ finished
- *        │    ──silence: our own agent is asked again ──▶ waiting
- *        │    ──silence, and its host is down: the files decide ─▶ finished
+ *        │    ──timeout: the request to the agent is repeated ─▶ waiting
+ *        │    ──timeout, and its host is down: the files decide ▶ finished
  *        ▼ report
  *     completing ──the files must agree ───────────────────────▶ finished
  *
- * The work of each phase is repeatable.  The functions return 0 when the operation is done with or
- * left to others, and 1 when the loop goes on.
+ * The work of each phase is repeatable.  The functions return 0 when the operation is done or left
+ * to other workers, and 1 when the loop continues.
  */
 #include "manager/event.h"
 #include "manager/job.h"
@@ -31,9 +31,9 @@ static const char *name_of(const struct job *job) {
     return job->operation.kind->name;
 }
 
-/* ---- running: may it begin? ---- */
+/* ---- running: may it start?  ---- */
 
-/* Nobody was asked for anything: it is as it was. */
+/* The compute side was not involved: the volume is unchanged. */
 static int step_back(struct job *job, const struct job_assist *assist, struct error *err) {
     if (assist->deletes && !job->snapshot.delete_begun &&
         job_held(job, snapshot_delete_not_begun, (char *)(uintptr_t)job->snapshot.id, err) < 0)
@@ -56,7 +56,7 @@ int job_assist_begin(struct job *job, const struct job_assist *assist, struct er
     if (began.begun == ASSIST_LATER)
         return step_back(job, assist, err);
     if (began.begun == ASSIST_NO_GUEST && was_attached && !job_driver_volume(job).attached)
-        return job_retry(job, 0, err); /* detached since the driver looked: it looks again */
+        return job_retry(job, 0, err); /* detached since the driver's check: checks again */
     if (began.begun == ASSIST_NO_GUEST) {
         error_set(failure, ERROR_CONFLICT,
                   "Volume %s has %u attachments: the host of a guest is asked only where one "
@@ -71,15 +71,15 @@ int job_assist_begin(struct job *job, const struct job_assist *assist, struct er
 /* ---- preparing, sending ---- */
 
 static int give_up(struct job *job, const struct error *failure, struct error *err) {
-    /* Then a snapshot that was to be deleted is whole. */
+    /* then a snapshot to be deleted is complete */
     bool never_asked = !job->snapshot.delete_begun;
 
-    log_error(&job->context.log, "the host of a guest cannot help with a snapshot", "kind",
-              name_of(job), "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);
+    log_error(&job->context.log, "assisted snapshot not possible", "kind", name_of(job),
+              "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);
     return job_held(job, snapshot_assist_refused, &never_asked, err) < 0 ? -1 : 0;
 }
 
-/* 1: `ret` is to be asked for; 0: it is done already; -1: `failure` says why it cannot be. */
+/* 1: `ret` is to be requested; 0: already done; -1: `failure` has the reason. */
 static int make_ready(struct job *job, const struct job_assist *assist, struct compute_assist *ret,
                       struct error *failure) {
     const struct driver_volume volume = job_driver_volume(job);
@@ -94,7 +94,8 @@ static int make_ready(struct job *job, const struct job_assist *assist, struct c
     return done < 0 ? -1 : done == 0;
 }
 
-/* A host that is as late would find what a late worker has prepared, though nobody waits for it. */
+/* A host with a delayed request would find the files of a late worker, although the operation is
+ * over. */
 static int check_ours(struct job *job, const struct job_assist *assist, struct error *err) {
     struct error lost = { 0 };
 
@@ -105,7 +106,7 @@ static int check_ours(struct job *job, const struct job_assist *assist, struct e
     return error_pass(err, &lost);
 }
 
-/* 1: `ret` is to be asked for; else as all here. */
+/* 1: `ret` is to be requested; otherwise as all functions here. */
 static int prepare(struct job *job, const struct job_assist *assist, struct compute_assist *ret,
                    struct error *err) {
     struct error failure = { 0 };
@@ -129,7 +130,7 @@ static int get_ready(struct job *job, struct error *err) {
     return lost == 0 ? 1 : lost < 0 ? -1 : 0;
 }
 
-/* The worker lets go of it. */
+/* The worker releases the operation. */
 static int end_asking(struct job *job, struct error *err) {
     bool again = job->manager->settings.compute->asks_again;
 
@@ -142,14 +143,15 @@ static int ask(struct job *job, struct compute_assist *request, struct error *er
     struct error answer = { 0 };
 
     if (!guest)
-        error_set(&answer, ERROR_CONFLICT, "the volume is attached to one instance no longer");
+        error_set(&answer, ERROR_CONFLICT,
+                  "the volume is no longer attached to exactly one instance");
     else if (event_assist(job, guest->instance_uuid, request, &verdict, &answer, err) < 0)
         return -1;
     if (verdict == EVENT_REFUSED)
         return give_up(job, &answer, err);
     if (verdict == EVENT_UNKNOWN)
-        log_warning(&job->context.log, "nobody knows whether the host of a guest was asked",
-                    "snapshot_id", job->snapshot.id, "reason", answer.message, NULL);
+        log_warning(&job->context.log, "assisted snapshot request: outcome unknown", "snapshot_id",
+                    job->snapshot.id, "reason", answer.message, NULL);
     return end_asking(job, err);
 }
 
@@ -164,18 +166,18 @@ static int send(struct job *job, const struct job_assist *assist, struct error *
     return more > 0 ? ask(job, &request, err) : more;
 }
 
-/* Whoever had it before may have asked already. */
+/* The previous worker may have sent the request already. */
 static int send_taken_over(struct job *job, const struct job_assist *assist, struct error *err) {
     if (job->manager->settings.compute->asks_again)
         return send(job, assist, err);
-    log_warning(&job->context.log, "nobody knows whether the host of a guest was asked",
-                "snapshot_id", job->snapshot.id, NULL);
+    log_warning(&job->context.log, "assisted snapshot request: outcome unknown", "snapshot_id",
+                job->snapshot.id, NULL);
     return end_asking(job, err);
 }
 
-/* ---- waiting: for a host that is silent ---- */
+/* ---- waiting: for an unresponsive host ---- */
 
-/* While the instance moves to another host neither is asked. */
+/* While the instance migrates neither host is queried. */
 static int ask_silent(struct job *job, struct compute_assist *request, enum event_verdict *ret,
                       struct error *answer, struct error *err) {
     const struct attachment *guest = assist_guest(&job->volume);
@@ -187,8 +189,8 @@ static int ask_silent(struct job *job, struct compute_assist *request, enum even
     return 0;
 }
 
-/* Who is not reached, or has no time, says nothing of whoever was asked before.  That it cannot be
- * done says as much as a report: the guest is off. */
+/* An unreachable or busy host does not show the outcome of the earlier request.  A host that cannot
+ * do it is as conclusive as a report: the guest is off. */
 static bool is_certain(enum event_verdict verdict, const struct error *answer) {
     return verdict == EVENT_REFUSED && answer->kind == ERROR_BAD_REQUEST;
 }
@@ -229,8 +231,8 @@ static int look_at_host(struct work *work, void *arg, struct error *err) {
     return down < 0 ? -1 : 0;
 }
 
-/* Without a guest there is no host to ask.  One that is down ends the wait, so that the guest may
- * start elsewhere; what it does late the files show, whose info keeps what it was asked for.  1, 0,
+/* Without a guest there is no host to query.  A host that is down ends the wait, so that the guest
+ * may start elsewhere; its late effects show in the files, whose metadata keeps the request.  1, 0,
  * or -1. */
 static int may_ask_again(struct job *job, struct error *err) {
     struct host_look look = { .job = job };
@@ -253,8 +255,8 @@ static int may_ask_again(struct job *job, struct error *err) {
 static int wait_on(struct job *job, const struct error *failure, struct error *err) {
     int64_t pause_us = UNREADABLE_PAUSE_US;
 
-    log_error(&job->context.log, "nobody can tell yet how work on a snapshot has ended", "kind",
-              name_of(job), "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);
+    log_error(&job->context.log, "assisted snapshot: outcome still unknown", "kind", name_of(job),
+              "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);
     if (job->operation.phase == PHASE_COMPLETING || !assist_guest(&job->volume))
         return job_retry(job, pause_us, err);
     return job_held(job, snapshot_assist_stay, &pause_us, err) < 0 ? -1 : 0;
@@ -273,7 +275,7 @@ static int settle(struct job *job, const struct job_assist *assist, enum driver_
     if (done < 0)
         return job_check_lease(job, err) < 0 ? -1 : wait_on(job, &failure, err);
     if (done == 0)
-        log_error(&job->context.log, "the host of a guest has not done its part", "kind",
+        log_error(&job->context.log, "assisted snapshot: not done by the host", "kind",
                   name_of(job), "snapshot_id", job->snapshot.id, NULL);
     return assist->finish(job, done > 0, &created, err);
 }

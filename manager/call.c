@@ -9,14 +9,14 @@
 
 #include <string.h>
 
-/* The newest of the interface that we know; a sender must not ask for more. */
+/* The newest supported version of the interface; a sender must not require more. */
 enum { MAJOR = 3, MINOR_MOST = 20 };
 
 struct call {
     struct manager *manager;
     struct arena *arena;
     const json_t *arguments;
-    struct rpc_answer *answer; /* NULL: nobody waits */
+    struct rpc_answer *answer; /* NULL: no response is expected */
 };
 
 static int bad_arguments(struct error *err, const char *what) {
@@ -33,7 +33,7 @@ struct completion {
     bool failed;
 };
 
-/* A volume object of any version; only its id counts. */
+/* A volume object of any version; only its id is used. */
 static const char *object_id(const json_t *object) {
     const json_t *name = json_object_get(object, "versioned_object.name");
     const json_t *data = json_object_get(object, "versioned_object.data");
@@ -86,7 +86,8 @@ static int transaction(const struct call *call, work_body *body, void *arg, stru
     return work_transaction(call->manager->settings.db, &base, body, arg, err);
 }
 
-/* One that comes again, too late or for another extend changes nothing; its caller hears that. */
+/* A repeated or late completion, or one of another extend, changes nothing; its caller gets an
+ * error. */
 static int extend_volume_completion(struct call *call, struct error *err) {
     static struct log_limit dropped = LOG_LIMIT;
     struct completion completion;
@@ -107,7 +108,7 @@ static int extend_volume_completion(struct call *call, struct error *err) {
     return 0;
 }
 
-/* ---- the others ---- */
+/* ---- other methods ---- */
 
 static int publish_service_capabilities(struct call *call, struct error *err) {
     return hosts_report(call->manager, err);
@@ -122,7 +123,7 @@ static int ping(struct call *call, struct error *err) {
 
 static const struct method {
     const char *name;
-    unsigned major, minor; /* of the interface that brought it */
+    unsigned major, minor; /* of the interface that introduced it */
     int (*handle)(struct call *call, struct error *err);
 } methods[] = {
     { "extend_volume_completion", MAJOR, 19, extend_volume_completion },
@@ -137,7 +138,7 @@ static const struct method *method_find(const char *name) {
     return NULL;
 }
 
-/* The sender names the version that brought the method, or the one it caps itself at. */
+/* The sender names the version that introduced the method, or the one to which it is limited. */
 static bool version_fits(const struct method *method, const char *version) {
     unsigned major = 0, minor = 0;
 

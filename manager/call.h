@@ -1,11 +1,11 @@
 /*
- * What other volume services' programs may call or cast through the broker: a table of methods,
- * each with the version of the interface (3.x) that brought it.  Arguments are checked like a
- * request's body; whatever they say, the rows decide.
+ * Methods that programs of other volume services may call or cast through the broker: a table with
+ * the interface version (3.x) that introduced each.  Arguments are validated like a request's body;
+ * the rows decide.
  */
 #pragma once
 
 #include "manager/state.private.h"
 
-/* An rpc_consumer's answer to a message that has a version. */
+/* Result of an rpc_consumer for a message with a version. */
 int call_handle(struct manager *manager, const struct rpc_message *message, struct error *err);

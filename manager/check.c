@@ -78,17 +78,17 @@ static void check_status(struct round *round, const struct volume *volume) {
     if (keys !=
         (operation && operation->kind == &kind_extend && operation_awaits_report(operation)))
         round_found(round, "P1", "volume %s %s", volume->id,
-                    keys ? "has keys of an extend that nobody waits for"
+                    keys ? "has keys of an extend that is not pending"
                          : "waits for an extend's report without its keys");
     if (volume->largest_gb < volume->size_gb)
         round_found(round, "P3", "volume %s: largest size %jd GiB is below its size %jd GiB",
                     volume->id, (intmax_t)volume->largest_gb, (intmax_t)volume->size_gb);
 }
 
-/* ---- P3, of rows alone ---- */
+/* ---- P3, rows only ---- */
 
-/* Only an operator's reset calls such a volume usable: its create failed, or a delete was ended too
- * late. */
+/* Only an operator's reset makes such a volume usable: its create failed, or a delete was cancelled
+ * too late. */
 static void check_storage(struct round *round, const struct volume *volume) {
     const uint64_t usable =
         ST(AVAILABLE) | ST(RESERVED) | ST(ATTACHING) | ST(DETACHING) | ST(IN_USE) | ST(MAINTENANCE);
@@ -218,10 +218,10 @@ struct backend_round {
     struct round *round;
     const char *host;
     struct stray *strays; /* objects without a row when the rows were read */
-    struct away *away;    /* what was said of storage that is not there */
+    struct away *away;    /* errors of unavailable storage */
 };
 
-/* Volumes that nobody can look for are not lost: it is said once, not of each (S6). */
+/* Volumes on unavailable storage are not reported as lost: one finding for all (S6). */
 static int storage_away(struct backend_round *backend, const struct error *why) {
     struct away *away = backend->away;
 
@@ -237,7 +237,7 @@ static int storage_away(struct backend_round *backend, const struct error *why) 
     return 0;
 }
 
-/* On the way from one name to another it may be under either. */
+/* During a rename it may have either name. */
 static bool is_worked_on(const struct round *round, const char *volume_id) {
     for (int i = 0; i < round->operation_count; i++)
         if (strcmp(round->operations[i].volume_id, volume_id) == 0)
@@ -269,7 +269,7 @@ static void object_found(void *arg, const char *name_id, int64_t bytes) {
     backend->strays = stray;
 }
 
-/* An object that was made after the rows were read has its row by now. */
+/* An object created after the rows were read has its row by now. */
 static int judge_strays(struct work *work, void *arg, struct error *err) {
     struct backend_round *backend = arg;
 
@@ -289,7 +289,7 @@ static int judge_strays(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* Has nothing moved the volume since its row was read, and does nothing that was cancelled? */
+/* Is the volume unchanged since its row was read, without a cancelled operation? */
 static int unchanged(struct work *work, void *arg, struct error *err) {
     const struct volume *volume = arg;
     struct operation *open;
@@ -333,11 +333,10 @@ static int check_object(struct backend_round *objects, const struct manager_back
                     volume->id, (intmax_t)volume->size_gb, (intmax_t)volume->largest_gb,
                     (intmax_t)bytes);
     else
-        round_note(
-            round,
-            "volume %s has %jd GiB, its object %jd bytes: an extend that was given up has grown it "
-            "all the same; another one to that size finds it large enough",
-            volume->id, (intmax_t)volume->size_gb, (intmax_t)bytes);
+        round_note(round,
+                   "volume %s has %jd GiB, its object %jd bytes: a cancelled extend has grown it; "
+                   "another one to that size succeeds at once",
+                   volume->id, (intmax_t)volume->size_gb, (intmax_t)bytes);
     return 0;
 }
 
@@ -386,7 +385,7 @@ static int not_opened(struct backend_round *objects, const struct manager_backen
     return 0;
 }
 
-/* Opened for the look, unless it is open. */
+/* Opened for the check, unless it is open. */
 static int check_backend(struct round *round, struct manager_backend backend,
                          const struct work *base, struct error *err) {
     const struct check *check = round->check;

@@ -1,5 +1,5 @@
 /*
- * Attachments that were begun and not ended: no operation will end them, their client has to.
+ * Unfinished attachments: they have no operation, their client must complete or delete them.
  */
 #include "manager/check.private.h"
 

@@ -1,7 +1,7 @@
 #include "common/cleanup.h"
 #include "manager/check.private.h"
 
-/* What rows say of each other, whatever the documents say: the kinds by name. */
+/* Consistency of the rows with each other, by the names of kinds. */
 
 static const struct disagreement disagreements[] = {
     { "P5",
@@ -47,11 +47,11 @@ static const struct disagreement disagreements[] = {
     { "P5",
       "SELECT id FROM documents WHERE kind = 'CStorVolume' AND node IS NULL "
       "AND status LIKE '%\"target\":{%'",
-      "volume", "is said to have a target, and is no node's matter" },
+      "volume", "has a target in its status, but no node" },
     { "P5",
       "SELECT d.id FROM documents d WHERE d.kind = 'CStorVolume' AND d.node IS NOT NULL "
       "AND d.deleted_at IS NOT NULL",
-      "volume", "is being deleted, and still a node's matter" },
+      "volume", "is being deleted, but still assigned to a node" },
 };
 
 int round_check_documents(struct round *round, struct work *work, struct error *err) {

@@ -32,7 +32,7 @@ static void draft_found_again(void *arg, const struct driver_draft *draft) {
             stray->still_there = true;
 }
 
-/* Any that is open on the volume, or on a snapshot of it. */
+/* Any operation that is open on the volume, or on a snapshot of it. */
 static int look_for_owners(struct work *work, void *arg, struct error *err) {
     const struct drafts *drafts = arg;
 
@@ -54,7 +54,7 @@ static int look_for_owners(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* One whose operation has ended between the two looks is not there at the second. */
+/* A draft whose operation ends meanwhile is missing in the second list. */
 int round_check_drafts(struct round *round, const struct manager_backend *backend, const char *host,
                        const struct work *base, struct error *err) {
     const struct driver *driver = backend->driver;
@@ -71,7 +71,7 @@ int round_check_drafts(struct round *round, const struct manager_backend *backen
         return -1;
     for (const struct stray *stray = drafts.strays; stray; stray = stray->next)
         if (!stray->owned && stray->still_there)
-            round_found(round, "P3", "backend %s has a half-made file that nobody works on: %s",
+            round_found(round, "P3", "backend %s has an incomplete file without an operation: %s",
                         host, stray->where);
     return 0;
 }

@@ -43,7 +43,7 @@ static const struct disagreement disagreements[] = {
       "SELECT o.id FROM operations o WHERE o.kind IN ('group_snapshot_create', "
       "'group_snapshot_delete') AND o.phase = 'waiting' AND NOT EXISTS (SELECT 1 FROM snapshots s "
       "JOIN operations part ON part.target_id = s.id WHERE s.group_snapshot_id = o.object_id)",
-      "operation", "waits for parts of its work that nobody does" },
+      "operation", "waits for parts that do not exist" },
     { "P5",
       "SELECT s.id FROM snapshots s WHERE NOT EXISTS (SELECT 1 FROM volumes v "
       "WHERE v.id = s.volume_id)",

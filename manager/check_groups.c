@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What ends a status is work on one of its volumes. */
+/* The status is ended by an operation on one of its volumes. */
 static bool is_worked_on(const struct round *round, const struct volume_group *group) {
     const struct operation_kind *kind =
         group->status == GROUP_DELETING ? &kind_delete : &kind_create;

@@ -1,7 +1,7 @@
 #include "manager/check.private.h"
 #include "volume/host_rename.h"
 
-/* The backends of the configuration count as served: their manager may just not run. */
+/* The configured backends count as served: their manager may just not run. */
 static const char *const *configured_hosts(const struct check *check, struct arena *arena) {
     const char **hosts;
     size_t count = 0;

@@ -1,5 +1,5 @@
 /*
- * Declared volumes: nodes that are silent, with what is theirs, and the directories of this node's
+ * Declared volumes: nodes without heartbeat, with their objects, and the directories of this node's
  * pools against documents.
  */
 #include "common/cleanup.h"
@@ -16,7 +16,7 @@
 
 #define SNAPSHOT "snapshot-"
 
-/* ---- nodes that are silent: odd, and no finding ---- */
+/* ---- nodes without heartbeat: notes ---- */
 
 static void note_pools(struct round *round, const struct replica_pool *pools, int count) {
     for (int i = 0; i < count; i++)
@@ -32,7 +32,7 @@ static bool is_up(const struct replica_pool *pools, int count, const char *node)
     return false;
 }
 
-/* What waits for nodes: SQL of each one's name, and what there is of it. */
+/* What waits for nodes: SQL of the node's name and the object. */
 static const struct {
     const char *sql, *what;
 } waits[] = {
@@ -41,7 +41,7 @@ static const struct {
       "has replicas" },
     { "SELECT node, COUNT(*) FROM documents WHERE kind = 'CStorVolumeReplica' "
       "AND node IS NOT NULL AND deleted_at IS NOT NULL GROUP BY node ORDER BY node",
-      "has not said that the data are gone of replicas" },
+      "has not reported the deletion of replicas" },
     { "SELECT d.node, COUNT(*) FROM documents d JOIN documents o ON o.id = d.owner_id "
       "WHERE d.kind = 'CStorVolume' AND d.node IS NOT NULL "
       "AND o.body LIKE '%\"publish\":{\"nodeId\":\"' || d.node || '\"%' "
@@ -81,7 +81,7 @@ int round_note_nodes(struct round *round, struct work *work, struct error *err) 
     return 0;
 }
 
-/* ---- what lies in a pool ---- */
+/* ---- files in a pool ---- */
 
 struct look {
     struct round *round;
@@ -98,7 +98,7 @@ static int find_document(struct work *work, void *arg, struct error *err) {
                         DB_TEXT(look->kind), DB_TEXT(look->id));
 }
 
-/* 1: no document has it, and it is there after that, too. */
+/* 1: it has no document, and still exists after that query. */
 static int is_stranger(const struct look *look, const char *kind, const char *id, const char *path,
                        struct error *err) {
     struct look of = { .kind = kind, .id = id };
@@ -107,7 +107,7 @@ static int is_stranger(const struct look *look, const char *kind, const char *id
     return found != 0 ? (found < 0 ? -1 : 0) : access(path, F_OK) == 0;
 }
 
-/* What is in a directory, in its order; -1: errno says why it cannot be read. */
+/* The sorted names in a directory; -1: errno has the reason. */
 static int read_names(struct arena *arena, const char *path, const char ***ret) {
     struct dirent **entries = NULL;
     int count = scandir(path, &entries, NULL, alphasort);
@@ -137,7 +137,7 @@ static int check_snapshot(const struct look *look, const char *name, const char 
     return strange < 0 ? -1 : 0;
 }
 
-/* One that has gone meanwhile had its reasons. */
+/* A directory removed meanwhile is skipped. */
 static int check_snapshots(const struct look *look, const char *path, struct error *err) {
     struct arena *arena = look->round->arena;
     const char **names = NULL;
@@ -178,7 +178,7 @@ static int check_directory(const struct look *look, struct error *err) {
     return 0;
 }
 
-/* ---- what should ---- */
+/* ---- documents without files ---- */
 
 struct healthy {
     const char *pool, **ids;
@@ -210,9 +210,8 @@ static int check_healthy(const struct look *look, struct error *err) {
         const char *path = arena_join(arena, look->pool->path, "/", healthy.ids[i], "/data", NULL);
 
         if (access(path, F_OK) < 0 && errno == ENOENT)
-            round_found(look->round, "P3",
-                        "replica %s is said to be healthy, and pool %s has no %s", healthy.ids[i],
-                        look->pool->name, path);
+            round_found(look->round, "P3", "replica %s is healthy, but pool %s has no %s",
+                        healthy.ids[i], look->pool->name, path);
     }
     return 0;
 }

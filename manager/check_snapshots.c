@@ -17,7 +17,7 @@ static const struct snapshot *snapshot_at(const struct round *round, const char 
     return bsearch(&key, round->snapshots, (size_t)round->snapshot_count, sizeof key, compare_ids);
 }
 
-/* ---- among rows ---- */
+/* ---- rows ---- */
 
 static const struct operation *group_operation(const struct round *round,
                                                const struct snapshot *snapshot) {
@@ -25,7 +25,7 @@ static const struct operation *group_operation(const struct round *round,
                                        : NULL;
 }
 
-/* By its own operation, or by one of its group snapshot or volume that takes it along. */
+/* By its own operation, or by one of its group snapshot or volume that includes it. */
 static bool is_worked_on(const struct round *round, const struct snapshot *snapshot) {
     const struct operation *own = round_operation_at(round, snapshot->id);
     const struct operation *volumes = round_operation_at(round, snapshot->volume_id);
@@ -55,10 +55,10 @@ static void check_target(struct round *round, const struct operation *operation)
                     operation->id, operation->kind->name, operation->object_id);
 }
 
-/* What its driver is told of it is as it was made: the format of its volume, which never changes,
- * and an instant of the database's clock, by which the newest one is known. */
+/* The driver's record is unchanged since the creation: the format of its volume, which never
+ * changes, and an instant of the database's clock, which orders the snapshots. */
 static int check_records(struct round *round, struct work *work, struct error *err) {
-    const int64_t slack_us = 3600 * SECOND_US; /* for clocks of hosts that disagree */
+    const int64_t slack_us = 3600 * SECOND_US; /* for clocks of hosts that differ */
     autorows struct db_rows *rows = db_query(
         work->tx, err,
         "SELECT s.id, s.format, v.format, CASE WHEN s.provider_location IS NOT NULL AND "
@@ -94,12 +94,12 @@ int round_read_snapshots(struct round *round, struct work *work, struct error *e
     return round->snapshot_count < 0 ? -1 : check_records(round, work, err);
 }
 
-/* ---- against objects ---- */
+/* ---- rows against objects ---- */
 
 struct objects {
     struct round *round;
     bool *seen;     /* of the rows */
-    int64_t *bytes; /* of those that are seen and too small, and one more */
+    int64_t *bytes; /* of those found and too small, plus one */
     struct stray {
         const char *name_id;
         struct stray *next;
@@ -124,7 +124,7 @@ static void object_found(void *arg, const char *name_id, int64_t bytes) {
         objects->seen[snapshot - round->snapshots] = true;
 }
 
-/* One that was made after the rows were read has its row by now. */
+/* An object created after the rows were read has its row by now. */
 static int judge_strays(struct work *work, void *arg, struct error *err) {
     const struct objects *objects = arg;
     struct snapshot row;
@@ -148,7 +148,7 @@ static void found_bad(struct round *round, const struct snapshot *snapshot, int6
         round_found(round, "P3", "snapshot %s has no object", snapshot->id);
 }
 
-/* Nothing has moved it since its row was read. */
+/* Is it unchanged since its row was read? */
 static int judge_missing(struct work *work, void *arg, struct error *err) {
     const struct objects *objects = arg;
     struct round *round = objects->round;
@@ -169,7 +169,7 @@ static int judge_missing(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* Is there nothing to look for, or is it another backend's? */
+/* Has it no object yet, or is it on another backend? */
 static bool is_excused(const struct round *round, const struct snapshot *snapshot,
                        const char *host) {
     size_t length = strlen(host);

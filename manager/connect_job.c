@@ -1,5 +1,5 @@
 /*
- * A connector's question to the backend: how does this host reach the volume?
+ * Connects a volume to a host: the backend returns the connection information for the connector.
  */
 #include "manager/job.h"
 #include "volume/connect.h"
@@ -7,7 +7,7 @@
 #include "volume/qos_front_end.h"
 #include "json/json.h"
 
-/* What every backend's answer gets beside its own data. */
+/* Added to the data of every backend. */
 static const char *complete(struct job *job, json_t *info, json_t *qos, const char *mode) {
     json_t *data = json_object_get(info, "data");
 

@@ -1,5 +1,5 @@
 /*
- * What is made on a backend, a volume or a snapshot: the driver's call between claim and finish.
+ * Creates volumes and snapshots on a backend: the driver's call between claim and finish.
  */
 #include "manager/job.h"
 #include "volume/create.h"
@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-/* A thing that is made: is it wanted no more by its row, and how is it taken away again? */
+/* An object being created: does its row still want it, and how is it removed? */
 struct making {
     work_body *unwanted;
     int (*take_away)(struct job *job, const struct driver_fence *fence, struct error *err);
 };
 
-/* The job's own fence holds no more.  In its place the rows are asked right before each effect
+/* The job's own fence does not hold any more.  In its place each effect is preceded by a query
  * whether the object is still unwanted. */
 struct clean_up {
     struct driver_fence fence;
@@ -31,10 +31,10 @@ static bool still_unwanted(const struct driver_fence *fence) {
 }
 
 /*
- * This create is another worker's by now, or was cancelled.  When its object is unwanted, one that
- * this late worker has made, whole or in part, would stay for ever.  Its id is never given twice,
- * but its file may have become another object's: the driver takes away what is in use nowhere
- * (`late`).  0: there is none; 1: it is another worker's matter.
+ * This create has another worker by now, or was cancelled.  If its object is unwanted, one created
+ * by this late worker, complete or in part, would stay for ever.  Its id is never reused, but its
+ * file may have become another object's: the driver removes only unused ones (`late`). 0: there is
+ * none; 1: left to another worker.
  */
 static int clean_up(struct job *job, const struct making *making, struct error *err) {
     const struct clean_up fence = { { .holds = still_unwanted }, job, making->unwanted };
@@ -72,7 +72,7 @@ static int end_create(struct job *job, const struct making *making, struct creat
     return ended;
 }
 
-/* ---- a volume ---- */
+/* ---- volume ---- */
 
 static int source_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
@@ -87,7 +87,7 @@ static int copy(struct job *job, const struct driver_volume *volume,
     const struct driver_snapshot snapshot = job_driver_snapshot(job, &source->snapshot);
 
     if (!driver->clone_volume || !driver->clone_snapshot)
-        return error_set(err, ERROR_BAD_REQUEST, "This backend makes no volume of another one.");
+        return error_set(err, ERROR_BAD_REQUEST, "This backend does not support clones.");
     if (!source->volume.id)
         return error_set(err, ERROR_NOT_FOUND, "The source of volume %s is gone.", volume->id);
     if (!source->is_snapshot)
@@ -128,8 +128,8 @@ static int make_volume(struct job *job, struct driver_created *ret, struct error
     return job->backend->driver->create_volume(job->backend->handle, job->arena, &volume, ret, err);
 }
 
-/* Has the volume left the name that this worker knows?  While something is open on it, its object
- * may still be on the way to the new one. */
+/* Was the volume renamed since this worker started?  While an operation is open on it, the rename
+ * of its object may be in progress. */
 static int volume_moved(struct work *work, const struct job *job, const struct volume *volume,
                         struct error *err) {
     struct operation *open;
@@ -141,7 +141,7 @@ static int volume_moved(struct work *work, const struct job *job, const struct v
     return count < 0 ? -1 : count == 0;
 }
 
-/* Is the volume gone, on its way out before a create of it has ever ended, or elsewhere? */
+/* Is the volume gone, being deleted before it was ever created, or on another host? */
 static int volume_unwanted(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     struct volume volume;
@@ -179,7 +179,7 @@ int job_create(struct job *job, struct error *err) {
     return end_create(job, &making, &ending, err);
 }
 
-/* ---- a snapshot ---- */
+/* ---- snapshot ---- */
 
 int job_make_snapshot(struct job *job, struct driver_created *ret, struct error *err) {
     const struct driver *driver = job->backend->driver;
@@ -188,7 +188,7 @@ int job_make_snapshot(struct job *job, struct driver_created *ret, struct error 
     enum driver_outcome outcome;
 
     if (!driver->create_snapshot)
-        return error_set(err, ERROR_BAD_REQUEST, "This backend makes no snapshots.");
+        return error_set(err, ERROR_BAD_REQUEST, "This backend does not support snapshots.");
     outcome = driver->create_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
                                       &job->progress, ret, err);
     if (outcome == DRIVER_DEFERRED)
@@ -233,7 +233,7 @@ int job_clean_up_snapshot(struct job *job, struct error *err) {
     return clean_up(job, &making_snapshot, err);
 }
 
-/* ---- a snapshot below a guest ---- */
+/* ---- snapshot below a guest ---- */
 
 static int undo_assist(struct job *job, const struct driver_fence *fence, struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
@@ -255,8 +255,8 @@ int job_undo_assist(struct job *job, struct error *err) {
     return clean_up(job, &making_ready, err) < 0 ? -1 : 0;
 }
 
-/* What was made is above the guest's old image, or was undone: an end of another's that came
- * between leaves nothing to clean up. */
+/* The new file is above the guest's old image, or was removed: an end by another worker leaves
+ * nothing to clean up. */
 static int end_assisted(struct job *job, bool done, const struct driver_created *created,
                         struct error *err) {
     struct create_ending ending = { .location = created->provider_location,
@@ -269,7 +269,7 @@ static int end_assisted(struct job *job, bool done, const struct driver_created 
         if (!ending.connection_info)
             return job_ask_again(job, &failure, err);
     } else {
-        error_set(&failure, ERROR_BACKEND, "The guest's host has not taken the snapshot.");
+        error_set(&failure, ERROR_BACKEND, "The host of the guest failed to take the snapshot.");
         ending.failure = &failure;
     }
     ended = job_finish(job, &ending, err);

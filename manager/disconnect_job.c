@@ -1,5 +1,5 @@
 /*
- * The end of a connection: the backend is told who is still connected.
+ * Ends a connection: the backend gets the remaining ones.
  */
 #include "manager/job.h"
 #include "volume/disconnect.h"

@@ -11,18 +11,18 @@
 #define NOTIFY_ATTEMPTS 5
 #define NOTIFY_PAUSE_US 5000000
 
-/* One instance has attachments on two hosts while it moves. */
+/* An instance has attachments on two hosts while it migrates. */
 #define HOSTS_MOST 4
 
 struct receivers {
     struct compute_event event;
-    struct compute_assist *assist; /* of a snapshot that is made; NULL: nothing of the kind */
+    struct compute_assist *assist; /* of a snapshot being created; NULL: another request */
     const struct snapshot *snapshot;
-    const char *hosts[HOSTS_MOST], *endpoints[HOSTS_MOST]; /* of agents that are there */
+    const char *hosts[HOSTS_MOST], *endpoints[HOSTS_MOST]; /* of registered agents */
     unsigned count;
 };
 
-/* The agent of an attachment's host, when there is one that was not found before. */
+/* The agent of an attachment's host, if there is one and it is new. */
 static int add_receiver(struct work *work, const struct attachment *attachment,
                         struct receivers *receivers, struct error *err) {
     const char *host = attachment->attached_host;
@@ -40,7 +40,7 @@ static int add_receiver(struct work *work, const struct attachment *attachment,
     return 0;
 }
 
-/* The attachment that is connected comes first. */
+/* The connected attachment comes first. */
 static int add_receivers(struct work *work, const struct volume *volume, bool attached,
                          struct receivers *receivers, struct error *err) {
     struct compute_event *event = &receivers->event;
@@ -81,8 +81,8 @@ static int receivers_body(struct work *work, void *arg, struct error *err) {
     return add_receivers(work, &volume, false, receivers, err);
 }
 
-/* While the instance moves both hosts hear of it, as with a compute service: only the one that has
- * it takes the event, and nobody here knows which that is (X21). */
+/* While the instance migrates both hosts get the event, as with a compute service: only the one
+ * with the guest accepts it, and this service does not know which that is (X21). */
 static enum event_verdict send_to_all(struct job *job, struct receivers *receivers,
                                       struct error *answer) {
     struct compute_sender *compute = job->manager->settings.compute;
@@ -170,7 +170,7 @@ int event_trim(struct job *job, const char *instance_uuid, bool again, enum even
     return 0;
 }
 
-/* ---- the news that a disk has grown already, or shall, when the guest has moved since ---- */
+/* ---- the plain event: a disk has grown, or will, where the guest has migrated meanwhile ---- */
 
 int job_notify(struct job *job, struct error *err) {
     const json_t *arguments = operation_arguments(job->arena, &job->operation);
@@ -186,8 +186,7 @@ int job_notify(struct job *job, struct error *err) {
     if (verdict == EVENT_REFUSED && job->operation.attempts < NOTIFY_ATTEMPTS)
         return job_retry(job, NOTIFY_PAUSE_US, err);
     if (verdict == EVENT_REFUSED)
-        log_warning(&job->context.log, "an instance did not hear how large its disk is",
-                    "volume_id", job->volume.id, "instance_uuid", instance_uuid, "reason",
-                    answer.message, NULL);
+        log_warning(&job->context.log, "resize event not delivered to an instance", "volume_id",
+                    job->volume.id, "instance_uuid", instance_uuid, "reason", answer.message, NULL);
     return job_end(job, err);
 }

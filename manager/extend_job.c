@@ -1,5 +1,5 @@
 /*
- * The manager's part of an extend, by the phase in which the operation is found:
+ * The manager's part of an extend, by the phase of the operation:
  *
  *     running ──driver──▶ DONE ─────────────────────────────▶ finished (grown)
  *        ▲         │────▶ FAILED ───────────────────────────▶ finished (failed)
@@ -7,14 +7,14 @@
  *        │                   not one instance ──────────────▶ finished (failed)
  *        ▼                   one instance: keys stored
  *     sending ──event──▶ refused ───────────────────────────▶ finished (failed)
- *        ▼                accepted, or nobody knows
+ *        ▼                accepted, or unknown
  *     waiting ──deadline or no instance: the image decides ─▶ finished
  *        ▼ report
  *     completing ──the image must agree ────────────────────▶ finished
  *
  * After a crash the operation is handed out in the phase it had, and the work of that phase is
  * repeatable: job_extend() is one loop over the phases, and each function below the work of one.
- * They return 0 when the operation is done with or left to others, and 1 when the loop goes on.
+ * They return 0 when the operation is done or left to other workers, and 1 when the loop continues.
  */
 #include "ledger/message.h"
 #include "manager/event.h"
@@ -26,7 +26,7 @@
 
 #define UNREADABLE_PAUSE_US 10000000
 
-/* Those who may have the disk, and can say so. */
+/* The instances that may have the disk, and can report. */
 static unsigned instances_of(const struct job *job, const char *const **ret) {
     return attachment_instances(job->arena, &job->volume, ret);
 }
@@ -50,7 +50,7 @@ static int finish(struct job *job, enum extend_verdict verdict, int64_t real_gb,
     if (result < 0)
         return -1;
     if (result > 0) {
-        log_info(&job->context.log, "extend ended elsewhere", "volume_id", volume.id, NULL);
+        log_info(&job->context.log, "extend ended by another worker", "volume_id", volume.id, NULL);
         return 0;
     }
     if (grown)
@@ -66,8 +66,8 @@ static int finish(struct job *job, enum extend_verdict verdict, int64_t real_gb,
     return 0;
 }
 
-/* Size of the backend's object in GiB, rounded up, and whether it holds the target in full: 1, 0,
- * or -1 when nobody can tell. */
+/* Size of the backend's object in GiB, rounded up, and whether it has the whole target size: 1, 0,
+ * or -1 when unknown. */
 static int has_grown(struct job *job, int64_t *ret_real_gb, struct error *err) {
     const struct driver_volume volume = job_driver_volume(job);
     int64_t bytes = 0;
@@ -89,15 +89,14 @@ static int finish_failed(struct job *job, enum extend_verdict verdict, const str
 
 /* ---- running: the driver ---- */
 
-/* A worker before this one may sleep with the image's lock in its hands; one that does not wake up
- * is given up after so many looks. */
+/* A suspended earlier worker may hold the image's lock; after so many attempts the wait ends. */
 enum { LOOKS_AT_A_LOCK = 60 };
 
 static bool may_be_a_former_workers(const struct job *job) {
     return job->operation.attempts > 1 && job->operation.attempts < LOOKS_AT_A_LOCK;
 }
 
-/* The image is locked: a guest that has it grows it. */
+/* The image is locked: its guest grows it. */
 static int await(struct job *job, struct error *err) {
     bool was_attached = job_driver_volume(job).attached;
     struct extend_await await;
@@ -113,7 +112,7 @@ static int await(struct job *job, struct error *err) {
         return 1;
     }
     if (was_attached && !job_driver_volume(job).attached)
-        return 1; /* the guest that held it has been detached since: the driver looks again */
+        return 1; /* the guest with the lock was detached meanwhile: the driver checks again */
     instances = instances_of(job, NULL);
     error_set(&failure, ERROR_BACKEND,
               instances == 0 ? "the image is locked, but the volume is attached to no instance"
@@ -156,18 +155,18 @@ static int send(struct job *job, struct error *err) {
     if (verdict == EVENT_REFUSED)
         return finish_failed(job, EXTEND_COMPUTE_FAILED, &answer, err);
     if (verdict == EVENT_UNKNOWN)
-        log_warning(&job->context.log, "nobody knows whether the compute side took the event",
-                    "volume_id", job->volume.id, "reason", answer.message, NULL);
+        log_warning(&job->context.log, "extend event: outcome unknown", "volume_id", job->volume.id,
+                    "reason", answer.message, NULL);
     return job_held(job, volume_extend_sent, NULL, err) < 0 ? -1 : 0;
 }
 
-/* ---- waiting: nobody reported in time, or nobody is left who could (X20, X30, D13) ---- */
+/* ---- waiting: no report in time, or no instance that could send one (X20, X30, D13) ---- */
 
 static int stay(struct work *work, const struct operation *held, void *arg, struct error *err) {
     int64_t deadline = work->clock_us + work->settings->extend_deadline_s * SECOND_US;
 
     (void)arg;
-    /* One whose event was never sent waits as well: a deadline holds back only what waits. */
+    /* One whose event was never sent waits as well: a deadline delays only waiting ones. */
     if (operation_move(work, held->id, held->owner, PHASE_SENDING, PHASE_WAITING, true, err) < 0 ||
         operation_postpone(work, held->id, held->owner, deadline, err) < 0)
         return -1;
@@ -196,9 +195,9 @@ static int settle(struct job *job, struct error *err) {
     int grown = has_grown(job, &real_gb, &failure);
 
     if (grown < 0) {
-        log_error(&job->context.log, "pending extend cannot be judged", "volume_id", job->volume.id,
-                  "reason", failure.message, NULL);
-        if (instances_of(job, NULL) == 0) /* no report will come: only the image is waited for */
+        log_error(&job->context.log, "size of a pending extend cannot be read", "volume_id",
+                  job->volume.id, "reason", failure.message, NULL);
+        if (instances_of(job, NULL) == 0) /* no report will come: only the image is awaited */
             return job_retry(job, UNREADABLE_PAUSE_US, err);
         return job_held(job, stay, NULL, err) < 0 ? -1 : 0;
     }
@@ -210,7 +209,7 @@ static int settle(struct job *job, struct error *err) {
                   err);
 }
 
-/* ---- completing: the report is in ---- */
+/* ---- completing: the report has arrived ---- */
 
 struct doubt {
     const char *volume_id;

@@ -1,10 +1,10 @@
 /*
- * A group snapshot is made, or deleted: the driver's calls for its snapshots one after the other,
- * in the order of their volumes, between claim and finish.  What only the host of a guest can do is
- * left for the end, when all else is done, and is then a part of its own.
+ * Creates and deletes group snapshots: the driver's calls for its snapshots sequentially, in the
+ * order of their volumes, between claim and finish.  Work of a guest's host is done last, as
+ * separate parts.
  *
- * Of one that fails half-way the snapshots that were made stay on the backend until it is deleted:
- * each has its row, and nobody is given one.
+ * If it fails half-way the snapshots already created stay on the backend until it is deleted: each
+ * has its row, and is unavailable to clients.
  */
 #include "manager/job.h"
 #include "volume/group_snapshot_create.h"
@@ -35,7 +35,7 @@ static int read_members(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* What is done with a single snapshot is done with this one now. */
+/* Makes this snapshot the current one for the functions of a single one. */
 static struct job *turn_to(struct members *members, int i) {
     struct job *job = members->job;
 
@@ -62,9 +62,9 @@ static void log_end(const struct members *members, const struct error *failure) 
                  NULL);
 }
 
-/* ---- making ---- */
+/* ---- create ---- */
 
-/* This create is somebody else's by now, or was cancelled.  As job_clean_up_snapshot(). */
+/* This create has another worker by now, or was cancelled.  As job_clean_up_snapshot(). */
 static int clean_up(struct members *members, struct error *err) {
     int others = 0;
 
@@ -78,8 +78,8 @@ static int clean_up(struct members *members, struct error *err) {
     return others;
 }
 
-/* One that is in use is left to the host which takes it together with others, whatever its storage
- * could do: what that takes here has left its guest, and stays as it is. */
+/* A volume in use is left to its host for an atomic set, regardless of its storage: a snapshot of
+ * the storage alone was taken at another moment, and stays unchanged. */
 static bool goes_together(const struct members *members, int i) {
     const struct job *job = members->job;
 
@@ -138,9 +138,9 @@ int job_group_snapshot_create(struct job *job, struct error *err) {
     return ended;
 }
 
-/* ---- deleting ---- */
+/* ---- delete ---- */
 
-/* As job_drop_snapshot(), of all; 2 never. */
+/* As job_drop_snapshot(), of all; never 2. */
 static int drop_all(struct members *members, struct error *failure, struct error *err) {
     for (int i = 0; i < members->count; i++) {
         int left = job_drop_snapshot(turn_to(members, i), failure, err);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define REPORT_MS 10000
-#define AGAIN_MS  1000 /* for want of reports no volume is placed here */
+#define AGAIN_MS  1000 /* without reports no volume is placed here */
 #define QUIET_US  ((int64_t)5000000)
 #define LOOK_US   ((int64_t)60000000)
 
@@ -40,7 +40,7 @@ void host_init(struct manager_host *host, struct manager *manager,
 
 /* ---- the thread ---- */
 
-/* A failure ends the start, as long as that waits for it; later it is tried again. */
+/* A failure ends the start while it is awaited; later it is retried. */
 static int host_open(struct manager_host *host) {
     struct manager_backend *backend = &host->backend;
     struct error failure = { .kind = ERROR_NONE };
@@ -56,7 +56,7 @@ static int host_open(struct manager_host *host) {
     pthread_cond_broadcast(&host->manager->changed);
     pthread_mutex_unlock(&host->manager->lock);
     if (host->opened_here && late)
-        log_info(NULL, "backend was opened late", "host", host->host, NULL);
+        log_info(NULL, "backend opened after the start", "host", host->host, NULL);
     else if (late)
         log_error(NULL, "backend cannot be opened", "host", host->host, "reason", failure.message,
                   NULL);
@@ -74,7 +74,7 @@ static int64_t host_tick(void *arg) {
 }
 
 void host_start(struct manager_host *host) {
-    char name[16]; /* all that the kernel keeps */
+    char name[16]; /* the kernel's limit */
 
     snprintf(name, sizeof name, "report-%.8s", host->backend.name);
     host->ticker = ticker_start(name, host_tick, host);
@@ -87,14 +87,14 @@ int host_wait(struct manager_host *host, int64_t until_us, struct error *err) {
     pthread_mutex_lock(&host->manager->lock);
     host->late = late;
     failure = host->failure;
-    if (failure.kind == ERROR_UNAVAILABLE) /* it comes, as a mount does */
+    if (failure.kind == ERROR_UNAVAILABLE) /* temporary, such as a missing mount */
         host->late = true;
     pthread_mutex_unlock(&host->manager->lock);
     if (late)
-        log_error(NULL, "backend does not answer, the start goes on without it", "host", host->host,
+        log_error(NULL, "backend unresponsive, the start continues without it", "host", host->host,
                   NULL);
     if (failure.kind == ERROR_UNAVAILABLE) {
-        log_error(NULL, "backend is not there, the start goes on without it", "host", host->host,
+        log_error(NULL, "backend unavailable, the start continues without it", "host", host->host,
                   "reason", failure.message, NULL);
         return 0;
     }

@@ -30,7 +30,7 @@ static int held_body(struct work *work, void *arg, struct error *err) {
     struct operation operation;
     int held = operation_held(work, call->seen->id, call->owner, &operation, err);
 
-    /* One in a phase that only a newer program knows is left to it. */
+    /* an unknown phase is left to the newer program that wrote it */
     if (held <= 0 || operation.phase != call->seen->phase || operation.phase == PHASES)
         return held < 0 ? -1 : 1;
     return call->body(work, &operation, call->arg, err);
@@ -45,7 +45,7 @@ int job_held(struct job *job, operation_body *body, void *arg, struct error *err
 int job_must_hold(struct job *job, operation_body *body, void *arg, struct error *err) {
     int lost = job_held(job, body, arg, err);
 
-    return lost > 0 ? error_set(err, ERROR_CONFLICT, "This work is another worker's by now.")
+    return lost > 0 ? error_set(err, ERROR_CONFLICT, "The operation has another worker by now.")
                     : lost;
 }
 
@@ -113,7 +113,7 @@ int job_find_object(struct job *job, struct error *err) {
     return err->kind == ERROR_NOT_FOUND ? 0 : -1;
 }
 
-/* ---- again ---- */
+/* ---- retries ---- */
 
 static int look_again_body(struct work *work, void *arg, struct error *err) {
     struct job *job = arg;
@@ -166,7 +166,8 @@ bool job_is_uncertain(const struct job *job, const struct error *failure) {
 }
 
 int job_ask_again(struct job *job, const struct error *failure, struct error *err) {
-    log_error(&job->context.log, "backend cannot be asked yet", "kind", job->operation.kind->name,
-              "volume_id", job->operation.volume_id, "reason", failure->message, NULL);
+    log_error(&job->context.log, "backend unavailable, operation retried", "kind",
+              job->operation.kind->name, "volume_id", job->operation.volume_id, "reason",
+              failure->message, NULL);
     return job_retry(job, ASK_AGAIN_PAUSE_US, err);
 }

@@ -1,8 +1,9 @@
 /*
- * One delivery of an operation to one manager: claim it, do what its kind and phase ask, finish it.
+ * One delivery of an operation to one manager: claims it, does the work of its kind and phase,
+ * completes it.
  *
- * A job holds nothing that the operations table does not say.  It runs in one thread; between its
- * transactions it holds no lock and no transaction (X40).
+ * A job has no state beyond the operations table.  It runs in one thread; between its transactions
+ * it holds no lock and no transaction (X40).
  */
 #pragma once
 
@@ -15,30 +16,30 @@
 struct job {
     struct manager *manager;
     struct manager_host *host;
-    const struct manager_lane *lane; /* whose worker has it */
+    const struct manager_lane *lane; /* of its worker */
     const struct manager_backend *backend;
     struct arena *arena;
     struct context context;
     struct work base;           /* for work_transaction() */
     struct operation operation; /* as claimed */
-    struct volume volume;       /* as it was then, or at the last look */
+    struct volume volume;       /* as of the claim, or the last reload */
     bool has_volume;
-    struct snapshot snapshot; /* that the operation is about, as it was at the claim */
+    struct snapshot snapshot; /* the operation's object, as of the claim */
     bool has_snapshot;
-    struct volume_source source; /* of a volume that is made */
+    struct volume_source source; /* of a new volume */
     const json_t *extra_specs;   /* of its type; NULL: it has none */
     struct running running;
-    struct driver_fence fence; /* drivers ask: does the lease hold, is the work still wanted? */
-    bool fenced_off;           /* it refused once: whatever the driver said then is no verdict */
-    const char *found_in_use;  /* by the driver, which did nothing more: no verdict either */
-    bool is_too_long; /* the same: it would move much data, and here is no worker for that */
-    struct driver_progress progress; /* the same for what takes long, asked once in a while */
+    struct driver_fence fence; /* for drivers: is the lease valid, is the work still wanted? */
+    bool fenced_off;           /* it refused once: the driver's results are void */
+    const char *found_in_use;  /* by the driver, which did nothing then: no result either */
+    bool is_too_long;          /* the same: it would move much data, which this worker must not */
+    struct driver_progress progress; /* the same for long work, checked at intervals */
     int64_t progress_asked_us, progress_noted_us, progress_logged_us;
-    int progress_percent; /* as it was last written down */
-    bool renamed;         /* a delete: the object has a name that no worker before this one knows */
+    int progress_percent; /* as recorded last */
+    bool renamed;         /* a delete: the object has a name unknown to earlier workers */
 };
 
-/* Handles one operation. 0: nothing more to do with this delivery; -1: deliver it again. */
+/* Handles one operation.  0: this delivery is done; -1: deliver it again. */
 int job_run(struct manager_lane *lane, const char *operation_id, struct error *err);
 
 /* extend_job.c, volume_jobs.c …: one function for each kind of operation. */
@@ -46,100 +47,100 @@ typedef int job_function(struct job *job, struct error *err);
 #define OPERATION(name) job_function job_##name;
 #include "volume/operations.def"
 #undef OPERATION
-/* Of any kind: it was cancelled, and nobody is at it any more (volume_jobs.c). */
+/* For any kind: it was cancelled, and has no active worker any more (volume_jobs.c). */
 job_function job_close;
 
-/* The driver's call for job->snapshot of job->volume.  1: only the guest's host could do it, and
- * `err` says so. */
+/* The driver's call for job->snapshot of job->volume.  1: only the guest's host could do it, see
+ * `err`. */
 int job_make_snapshot(struct job *job, struct driver_created *ret, struct error *err);
 /*
- * A snapshot below a guest is made, or deleted, with the help of the guest's host (assist_job.c).
- * `finish` ends the operation: done, or not.
+ * A snapshot below a guest is created, or deleted, with the help of the guest's host
+ * (assist_job.c). `finish` completes the operation, with success or failure.
  */
 struct job_assist {
     bool deletes;
     int (*finish)(struct job *job, bool done, const struct driver_created *created,
                   struct error *err);
 };
-/* The driver has said that it cannot do it alone.  1: nor can any host, and `failure` says why. */
+/* The driver cannot do it alone.  1: nor can any host, see `failure`. */
 int job_assist_begin(struct job *job, const struct job_assist *assist, struct error *failure,
                      struct error *err);
 /* In any phase but running. */
 int job_assist_go_on(struct job *job, const struct job_assist *assist, struct error *err);
 /*
- * A volume in use gives back room by its guest (trim_job.c).  1: no guest has the volume any more,
- * and job->volume says so; else all is said.
+ * The guest discards the unused blocks of a volume in use (trim_job.c). 1: no guest has the volume
+ * any more, and job->volume is updated; otherwise the operation is handled.
  */
 int job_trim_begin(struct job *job, struct error *err);
 /* In any phase but running. */
 int job_trim_go_on(struct job *job, struct error *err);
-/* How it has ended: that of reclaim_job.c. */
+/* Its completion: that of reclaim_job.c. */
 int job_reclaim_end(struct job *job, const struct reclaim_ending *ending, struct error *err);
-/* Bytes that the volume takes. */
+/* Bytes allocated by the volume. */
 int job_usage(struct job *job, int64_t *ret_bytes, struct error *err);
-/* One that this worker has made when its operation was another's by now, or cancelled, goes when
- * nobody wants it any more.  0: there is none; 1: it is somebody else's matter. */
+/* Deletes a snapshot created by this worker after the operation got another one, or was cancelled,
+ * if it is unwanted.  0: there is none; 1: left to another worker. */
 int job_clean_up_snapshot(struct job *job, struct error *err);
-/* What this worker has prepared for a guest's host when its operation was another's by now, or
- * cancelled, is undone when nobody wants the snapshot any more. */
+/* Removes the files that this worker prepared for a guest's host after the operation got another
+ * worker, or was cancelled, if the snapshot is unwanted. */
 int job_undo_assist(struct job *job, struct error *err);
-/* Destroys the object of job->snapshot, which is marked for that before.  0: it is gone; 1 and
- * `failure`: it stays; 2, the same: only the host of a guest could do it; -1: what was done could
- * not be written down, or the work is another's. */
+/* Destroys the object of job->snapshot, after recording that.  0: it is gone; 1 and `failure`: it
+ * stays; 2, the same: only the host of a guest could do it; -1: the result could not be recorded,
+ * or the operation has another worker. */
 int job_drop_snapshot(struct job *job, struct error *failure, struct error *err);
-/* Of a delete: the volume's snapshots go before it.  0: there is none any more; 1 and `failure`:
- * one stays; -1: what was done could not be written down, or is another's. */
+/* Of a delete: deletes the volume's snapshots first.  0: there is none any more; 1 and `failure`:
+ * one stays; -1: the result could not be recorded, or the operation has another worker. */
 int job_delete_snapshots(struct job *job, struct error *failure, struct error *err);
-/* Of a delete, before its object is destroyed or given back (rename_job.c): an earlier worker of it
- * that sleeps right in front of its effect finds nothing under the name that it knows.  `fence`:
- * NULL when the delete was cancelled.  0 done; 1 the object cannot be read, and nothing has
- * changed; -1 it has to be tried again. */
+/* Of a delete, before its object is destroyed or released (rename_job.c): an earlier worker that
+ * resumes right before its effect finds nothing under the name it knows.  `fence`: NULL when the
+ * delete was cancelled.  0 done; 1 the object cannot be read, and nothing has changed; -1 to be
+ * retried. */
 int job_rename(struct job *job, const struct driver_fence *fence, struct error *err);
-/* Somebody else's storage that the volume has become, or was about to, is nobody's again. */
+/* Releases existing storage that the volume manages, or was about to. */
 int job_let_go_of_object(struct job *job, const struct driver_fence *fence, struct error *err);
-/* 0: the fence holds, and held whenever the driver asked.  -1: the work may be another's, or what
- * it needs is in use, so a failure of the driver says nothing of the volume: the operation is given
- * back. */
+/* 0: the fence holds, and held at each check by the driver.  -1: the operation may have another
+ * worker, or its resources are in use, so a failure of the driver is void: the operation is
+ * released. */
 int job_check_lease(struct job *job, struct error *err);
 static inline const char *job_owner(const struct job *job) {
     return job->manager->settings.owner;
 }
-/* What connects the volume by its storage, for attachment_refresh(); NULL: `err` says why. */
+/* The connection information of the storage, for attachment_refresh(); NULL: see `err`. */
 const char *job_connection_info(struct job *job, struct error *err);
-/* What a driver gets to know of a volume; and in a job, where it has a fence. */
+/* The driver's view of a volume; and in a job, with its fence. */
 struct driver_volume driver_volume_of(const struct volume *volume);
 struct driver_volume job_driver_volume(const struct job *job);
 struct driver_volume job_driver_volume_of(const struct job *job, const struct volume *volume);
 struct driver_snapshot job_driver_snapshot(const struct job *job, const struct snapshot *snapshot);
-/* Has the backend the volume's object?  1, 0, or -1 when nobody can tell. */
+/* Does the volume's object exist on the backend?  1, 0, or -1 when unknown. */
 int job_find_object(struct job *job, struct error *err);
-/* Reads the volume anew: -1 also when it is gone. */
+/* Reloads the volume: -1 also when it is gone. */
 int job_look_again(struct job *job, struct error *err);
 /*
- * A transaction for what the job has in its hands: `body` gets the operation as its row is now.  A
- * worker that was paused beyond its lease changes nothing of what another one works on: 1, the
- * operation is not this manager's any more, or has moved on from the phase that the job knows.
+ * A transaction on the job's operation: `body` gets its current row.  A worker suspended beyond its
+ * lease changes nothing of another one's work: 1, this manager does not hold the operation any
+ * more, or its phase has changed.
  */
 int job_held(struct job *job, operation_body *body, void *arg, struct error *err);
-/* The same for whoever cannot go on without it: ERROR_CONFLICT when it is not this manager's. */
+/* The same for callers that cannot continue without it: ERROR_CONFLICT. */
 int job_must_hold(struct job *job, operation_body *body, void *arg, struct error *err);
 /* job_held() with the finish() of its kind. */
 __attribute__((nonnull(2))) int job_finish(struct job *job, void *ending, struct error *err);
-/* Without one: it goes.  0 also when it was another's already. */
+/* Without a finish(): deletes the operation.  0 also when another worker had it already. */
 int job_end(struct job *job, struct error *err);
-/* For what need not be held: the job's own transaction, or look at the rows. */
+/* A transaction that does not need the operation to be held. */
 int job_transaction(struct job *job, work_body *body, void *arg, struct error *err);
 int job_read(struct job *job, work_body *body, void *arg, struct error *err);
-/* Gives it back to be tried again after `pause_us`. */
+/* Releases it for a retry after `pause_us`. */
 int job_retry(struct job *job, int64_t pause_us, struct error *err);
-/* The same when others go first: soon, then at longer intervals. */
+/* The same when other operations go first: soon, then at longer intervals. */
 int job_later(struct job *job, struct error *err);
-/* The same of one that has not begun: that was no attempt. */
+/* The same before it has started: does not count as an attempt. */
 int job_put_back(struct job *job, int64_t pause_us, struct error *err);
-/* Is the failure one that says nothing of the volume?  An attempt before this one may have done the
- * work, and a backend that is away tells nobody.  A first attempt has done nothing and fails.  One
- * from before the start of this manager may have been another's: claims are not synced.  While this
- * process ends the backend may be what has ended. */
+/* Does the failure leave the outcome open?  An earlier attempt may have done the work, and an
+ * unavailable backend reports nothing.  A first attempt that fails has done nothing.  One before
+ * the start of this manager may have had another worker: claims are not synced.  During a shutdown
+ * the backend itself may have stopped. */
 bool job_is_uncertain(const struct job *job, const struct error *failure);
-/* Then it is given back, and the backend is asked again after a while. */
+/* Then it is released, and the backend is queried again later. */
 int job_ask_again(struct job *job, const struct error *failure, struct error *err);

@@ -1,6 +1,6 @@
 /*
- * From the delivery of an operation to its end: the claim, the fence and the news of its progress
- * while a driver works, and what becomes of it when it could not get through.
+ * From the delivery of an operation to its end: the claim, the fence and progress reports while a
+ * driver works, and the release of an operation that could not be completed.
  */
 #include "manager/job.h"
 
@@ -11,10 +11,10 @@
 #include <string.h>
 
 #define RETRY_PAUSE_US SECOND_US
-/* How often it is written down how far an operation is, and how often the log says it. */
+/* Intervals of recording and of logging the progress. */
 #define PROGRESS_NOTE_US (2 * SECOND_US)
 #define PROGRESS_LOG_US  (60 * SECOND_US)
-/* Before another look at what was in use: an eighth of the age of the operation. */
+/* Before a resource in use is checked again: an eighth of the age of the operation. */
 #define BUSY_PAUSE_US      SECOND_US
 #define BUSY_PAUSE_MOST_US (10 * SECOND_US)
 
@@ -32,7 +32,7 @@ static int claim_body(struct work *work, void *arg, struct error *err) {
     int claimed;
 
     if (manager_is_draining(job->manager))
-        return error_set(err, ERROR_UNAVAILABLE, "the manager is ending");
+        return error_set(err, ERROR_UNAVAILABLE, "the manager is stopping");
     claimed = operation_claim(work, job->operation.id, job_owner(job), &job->operation, err);
     if (claimed <= 0)
         return claimed;
@@ -60,7 +60,7 @@ static void job_identify(struct job *job) {
     };
 }
 
-/* False: a thread of this process has it in its hands, and slept beyond its lease. */
+/* False: a thread of this process holds it, and was suspended beyond its lease. */
 static bool running_begin(struct manager *manager, struct running *running) {
     const struct running *other;
 
@@ -99,7 +99,7 @@ static void running_end(struct manager *manager, const struct running *running) 
     pthread_mutex_unlock(&manager->lock);
 }
 
-/* Right before each effect the rows are asked again: somebody may have reset the volume. */
+/* Checked right before each effect: an operator may have reset the volume. */
 static int wanted_body(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     struct operation operation;
@@ -111,7 +111,7 @@ static int wanted_body(struct work *work, void *arg, struct error *err) {
 }
 
 static bool is_wanted(const struct job *job) {
-    autoarena struct arena *arena = arena_new(); /* drivers ask again and again */
+    autoarena struct arena *arena = arena_new(); /* called repeatedly by drivers */
     struct work base = job->base;
     struct error err;
 
@@ -161,13 +161,13 @@ static int progress_body(struct work *work, void *arg, struct error *err) {
 }
 
 static void log_progress(struct job *job, int64_t done_bytes, int64_t all_bytes) {
-    log_info(&job->context.log, "operation goes on", "kind", job->operation.kind->name, "volume_id",
-             job->operation.volume_id, "object_id", job->operation.object_id, "percent",
-             LOG_INT(job->progress_percent), "done_bytes", LOG_INT(done_bytes), "all_bytes",
-             LOG_INT(all_bytes), NULL);
+    log_info(&job->context.log, "operation in progress", "kind", job->operation.kind->name,
+             "volume_id", job->operation.volume_id, "object_id", job->operation.object_id,
+             "percent", LOG_INT(job->progress_percent), "done_bytes", LOG_INT(done_bytes),
+             "all_bytes", LOG_INT(all_bytes), NULL);
 }
 
-/* What cannot be written down now is next time. */
+/* A failed update is repeated with the next. */
 static void note_progress(struct job *job, int percent) {
     autoarena struct arena *arena = arena_new();
     struct work base = job->base;
@@ -188,7 +188,7 @@ static int percent_of(int64_t done_bytes, int64_t all_bytes) {
     return done_bytes < all_bytes ? (int)(100.0 * (double)done_bytes / (double)all_bytes) : 99;
 }
 
-/* Whoever copies asks this for every piece; the rows are looked at once in a second. */
+/* Called for every piece of a copy; the rows are read once a second. */
 static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, int64_t all_bytes) {
     struct job *job = (struct job *)((uintptr_t)progress - offsetof(struct job, progress));
     int64_t now_us = clock_steady_us(job->manager->settings.settings->clock);
@@ -211,17 +211,17 @@ static bool goes_on(const struct driver_progress *progress, int64_t done_bytes, 
 
 int job_check_lease(struct job *job, struct error *err) {
     if (job->fenced_off)
-        return error_set(err, ERROR_CONFLICT, "This work may be another worker's by now.");
+        return error_set(err, ERROR_CONFLICT, "The operation may have another worker by now.");
     if (job->is_too_long)
-        return error_set(err, ERROR_BUSY, "This is work for the workers that move data.");
+        return error_set(err, ERROR_BUSY, "The operation needs a worker that moves data.");
     if (job->found_in_use)
         return error_set(err, ERROR_BUSY, "The %s are in use by another worker.",
                          job->found_in_use);
     return driver_fence_check(&job->fence, err);
 }
 
-/* Of several managers that hear of an operation all but one find it taken; a look costs them less
- * than an attempt to write. 1 worth it, 0 gone or taken. */
+/* Of several managers that get an announcement all but one find the operation claimed; reading is
+ * cheaper than an attempt to write.  1 worth it, 0 gone or taken. */
 static int look_body(struct work *work, void *arg, struct error *err) {
     const char *id = arg;
     struct operation operation;
@@ -246,7 +246,7 @@ static int wait_body(struct work *work, void *arg, struct error *err) {
 
 static int job_wait(struct job *job, struct error *err) {
     if (!job->operation.waits_for)
-        log_info(&job->context.log, "operation waits: what it needs is in use", "kind",
+        log_info(&job->context.log, "operation waits: a resource is in use", "kind",
                  job->operation.kind->name, "volume_id", job->operation.volume_id, "in_use",
                  job->found_in_use, NULL);
     return job_transaction(job, wait_body, job, err) < 0 ? -1 : 0;
@@ -259,8 +259,8 @@ static int make_long(struct work *work, void *arg, struct error *err) {
 }
 
 /*
- * A job that could not get through, usually because the database would not take its end, gives the
- * operation back.  When even that fails, the lease runs out: it is renewed only for jobs that run.
+ * A job that could not be completed, usually because the database refused its end, releases the
+ * operation.  If that fails, too, the lease expires: it is renewed only for running jobs.
  */
 static int job_give_back(struct job *job, const struct error *reason, struct error *err) {
     if (job->is_too_long && !job->fenced_off)
@@ -284,7 +284,7 @@ static int job_call(struct job *job, struct error *err) {
                      operation->id, operation->kind->name);
 }
 
-/* What drivers log meanwhile is of this operation. */
+/* Log lines of drivers get the context of this operation. */
 static int job_do(struct job *job, struct error *err) {
     const struct log_context *before = log_within(&job->context.log);
     int result = job_call(job, err);
@@ -303,7 +303,7 @@ static int cancelled_body(struct work *work, void *arg, struct error *err) {
                             strcmp(operation.owner, job_owner(job)) == 0;
 }
 
-/* However the work ended: when it was cancelled meanwhile, others wait for that. */
+/* After any end: if it was cancelled meanwhile, others wait for that. */
 static int job_let_go(struct job *job, int result, const struct error *reason, struct error *err) {
     int cancelled = job_read(job, cancelled_body, job, err);
 

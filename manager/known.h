@@ -1,5 +1,5 @@
 /*
- * What a driver asks of the database while it opens a backend (driver_backend.has_volume).
+ * Queries of a driver to the database while it opens a backend (driver_backend.knows).
  */
 #pragma once
 
@@ -12,5 +12,5 @@ struct known {
     const char *host; /* node@backend */
 };
 
-/* `known` lives as long as what is opened with these settings. */
+/* `known` must outlive what is opened with these settings. */
 void known_set(struct driver_backend *backend, struct known *known);

@@ -1,15 +1,15 @@
 /*
- * Storage that was there before is taken over, and let go of: as volumes, and as snapshots.
+ * Existing storage is managed, and unmanaged: as volumes, and as snapshots.
  *
- *     manage     look how large it is → reserve that → give it the volume's name → fill it up to a
- * whole GiB (a snapshot has one) → finish.  Each step may be repeated.  Whoever gives up says so in
- * the
- *                operation, so that nobody takes it over any more, and lets go of the object: it
- *                may have the name already.  So does whoever closes one that was cancelled, however
- *                long that takes: what comes next may destroy by that name.
- *     unmanage   from its second worker on under a name that no earlier one knows (rename_job.c),
- * so that one that sleeps takes nothing away from a volume that stays.  Of a snapshot
- *                that one is to be let go of is written down first, and nobody is given it then.
+ *     manage     read its size → reserve that → rename it to the volume's name → extend it to a
+ *                whole GiB (a snapshot has one) → finish.  Each step may be repeated.  A worker
+ *                that gives up records so in the operation, so that no other one manages it, and
+ *                releases it: it may have the name already.  So does the worker that closes a
+ *                cancelled operation, however long that takes: the next operation may destroy by
+ *                that name.
+ *     unmanage   from its second worker on under a name unknown to earlier ones (rename_job.c), so
+ *                that a suspended one removes nothing from a volume that stays.  Of a snapshot the
+ *                release is recorded first, and it is unavailable to clients then.
  */
 #include "manager/job.h"
 #include "volume/snapshot_delete.h"
@@ -23,7 +23,7 @@ static bool is_snapshot(const struct job *job) {
     return job->operation.kind->object == &snapshot_objects;
 }
 
-/* Also of one whose row is gone. */
+/* Also of a deleted row. */
 static struct driver_snapshot snapshot_of_job(const struct job *job,
                                               const struct driver_fence *fence) {
     const struct snapshot row_less = { .id = job->operation.object_id };
@@ -46,12 +46,12 @@ int job_let_go_of_object(struct job *job, const struct driver_fence *fence, stru
                    : 0;
     }
     if (!job->backend->driver->unmanage_volume)
-        return 0; /* nor has it taken one over */
+        return 0; /* nor managed any storage */
     volume.fence = fence;
     return job->backend->driver->unmanage_volume(job->backend->handle, job->arena, &volume, err);
 }
 
-/* Nobody can fill up a snapshot: it is what its volume was, and that has whole GiB. */
+/* A snapshot cannot be extended: it has the size of its volume, which is whole GiB. */
 static int look_for_snapshot(struct job *job, const char *source_name, struct driver_candidate *ret,
                              struct error *err) {
     const struct driver *driver = job->backend->driver;
@@ -59,7 +59,8 @@ static int look_for_snapshot(struct job *job, const char *source_name, struct dr
     const struct driver_snapshot snapshot = snapshot_of_job(job, &job->fence);
 
     if (!driver->manage_snapshot)
-        return error_set(err, ERROR_BAD_REQUEST, "This backend takes over no existing snapshots.");
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "This backend does not support managing existing snapshots.");
     if (driver->get_manageable_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
                                         source_name, ret, err) < 0)
         return -1;
@@ -77,13 +78,14 @@ static int look(struct job *job, const char *source_name, struct driver_candidat
     if (is_snapshot(job))
         return look_for_snapshot(job, source_name, ret, err);
     if (!job->backend->driver->manage_volume)
-        return error_set(err, ERROR_BAD_REQUEST, "This backend takes over no existing storage.");
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "This backend does not support managing existing storage.");
     ret->source_name = source_name;
     return job->backend->driver->get_manageable(job->backend->handle, job->arena, &volume,
                                                 source_name, &ret->bytes, err);
 }
 
-/* As large as its record says. */
+/* Extends it to its recorded size. */
 static int fill_up(struct job *job, const struct driver_volume *volume, int64_t size_gb,
                    struct error *err) {
     const struct driver *driver = job->backend->driver;
@@ -92,14 +94,14 @@ static int fill_up(struct job *job, const struct driver_volume *volume, int64_t 
     if (driver->get_size(job->backend->handle, job->arena, volume, &bytes, err) < 0)
         return -1;
     if (bytes > size_gb * GIB)
-        return error_set(err, ERROR_BACKEND, "The object has grown while it was taken over.");
+        return error_set(err, ERROR_BACKEND, "The object has grown while it was being managed.");
     if (bytes == size_gb * GIB)
         return 0;
     switch (driver->extend_volume(job->backend->handle, job->arena, volume, size_gb, err)) {
     case DRIVER_DONE:
         return 0;
     case DRIVER_DEFERRED:
-        return error_set(err, ERROR_CONFLICT, "A guest has the object open.");
+        return error_set(err, ERROR_CONFLICT, "The object is in use by a guest.");
     case DRIVER_FAILED:
         break;
     }
@@ -135,7 +137,7 @@ static int take_over(struct job *job, const struct driver_candidate *source, int
     return fill_up(job, &volume, size_gb, err);
 }
 
-/* The work is another worker's, or over, and this one may have renamed the object all the same. */
+/* The operation has another worker, or is over, and this one may still have renamed the object. */
 static int unwanted(struct work *work, void *arg, struct error *err) {
     const struct job *job = arg;
     struct operation operation;
@@ -183,7 +185,7 @@ static int fail(struct job *job, bool begun, struct error *failure, struct error
     return ended > 0 ? clean_up(job, err) : ended;
 }
 
-/* 1: it cannot be that large, and `failure` says why. */
+/* 1: the size is not allowed, see `failure`. */
 static int reserve(struct job *job, struct manage_size *size, struct error *failure,
                    struct error *err) {
     if (job_must_hold(job, is_snapshot(job) ? snapshot_manage_sized : volume_manage_sized, size,
@@ -229,7 +231,8 @@ int job_snapshot_manage(struct job *job, struct error *err) {
 
 static int unmanage(struct job *job, struct error *err) {
     if (!job->backend->driver->unmanage_volume)
-        return error_set(err, ERROR_BAD_REQUEST, "This backend lets go of no volume.");
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "This backend does not support unmanaging volumes.");
     if (!volume_unmanage_wanted(&job->volume))
         return error_set(err, ERROR_CONFLICT, "the volume is %s and attached to %u",
                          status_text(job->volume.status), job->volume.attachment_count);
@@ -250,7 +253,7 @@ int job_unmanage(struct job *job, struct error *err) {
     if (unmanage(job, &failure) < 0) {
         if (job_check_lease(job, err) < 0)
             return -1;
-        /* Perhaps it has its new name, and that is not on the disk yet: the next time tells. */
+        /* it may have its new name, not on disk yet: the next attempt shows */
         if (job_is_uncertain(job, &failure) || job_find_object(job, &(struct error){ 0 }) <= 0)
             return job_ask_again(job, &failure, err);
         ending.failure = &failure;
@@ -264,9 +267,9 @@ int job_unmanage(struct job *job, struct error *err) {
     return 0;
 }
 
-/* ---- a snapshot ---- */
+/* ---- snapshot ---- */
 
-/* Nobody has told the backend before, nobody else can be at it, and it has the object as it was. */
+/* The first worker, with no other: the object is unchanged. */
 static bool is_untouched(struct job *job) {
     const struct driver *driver = job->backend->driver;
     const struct driver_volume volume = job_driver_volume(job);
@@ -302,7 +305,8 @@ int job_snapshot_unmanage(struct job *job, struct error *err) {
     if (held != 0)
         return held < 0 ? -1 : 0;
     if (!job->backend->driver->unmanage_snapshot)
-        error_set(&failure, ERROR_BAD_REQUEST, "This backend lets go of no snapshot.");
+        error_set(&failure, ERROR_BAD_REQUEST,
+                  "This backend does not support unmanaging snapshots.");
     else
         job_let_go_of_object(job, &job->fence, &failure);
     if (failure.kind != ERROR_NONE) {

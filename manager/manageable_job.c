@@ -1,5 +1,5 @@
 /*
- * What lies in a pool: the backend tells all of it, and one page of that is the answer.
+ * Lists the objects of a pool: the backend returns all of them, the response has one page.
  */
 #include "ledger/query.h"
 #include "manager/job.h"
@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More than anybody looks through, and as much as a worker keeps in memory. */
+/* More than a reader would look through, and bounded by a worker's memory. */
 enum { CANDIDATES_MOST = 100000 };
 
 struct listing {
     struct arena *arena;
     struct driver_candidate *items;
     unsigned count;
-    bool cut; /* there is more */
+    bool cut; /* the list is incomplete */
 };
 
 static void keep(void *arg, const struct driver_candidate *candidate) {
@@ -65,7 +65,7 @@ static const json_t *row_of(const struct driver_candidate *candidate, const json
     return candidate->name_id ? json_object_get(known, candidate->name_id) : NULL;
 }
 
-/* Storage does not open an image to tell the size of what is recorded. */
+/* The storage does not open an image for its size if the row has it. */
 static void fill_in_sizes(struct listing *listing, const json_t *known) {
     for (unsigned i = 0; i < listing->count; i++) {
         struct driver_candidate *item = &listing->items[i];
@@ -117,7 +117,7 @@ typedef int list_function(void *handle, struct arena *arena, const char *pool,
                           void (*found)(void *arg, const struct driver_candidate *candidate),
                           void *arg, struct error *err);
 
-/* ---- one alone ---- */
+/* ---- single object ---- */
 
 struct owner_call {
     const char *volume_id, *snapshot_id;
@@ -162,7 +162,7 @@ static int look_for_snapshot(struct job *job, const struct manageable_one *one,
                        : 0;
 }
 
-/* As the operation that takes it over will look; nothing has its name yet. */
+/* The checks of the managing operation; no object has its name yet. */
 static int look_for(struct job *job, const struct manageable_one *one, struct error *failure) {
     const struct driver *driver = job->backend->driver;
     struct volume row_less = { .id = job->operation.target_id,
@@ -180,8 +180,8 @@ static int look_for(struct job *job, const struct manageable_one *one, struct er
                : -1;
 }
 
-/* Only what the backend says of the object is an answer: of one that cannot be looked at now, the
- * operation that takes it over knows more. */
+/* Only the backend's information is returned: if the object cannot be read now, the managing
+ * operation decides. */
 static const char *tell_one(struct job *job, const struct manageable_one *one) {
     struct error why = { .kind = ERROR_NONE };
     bool refused =
@@ -217,7 +217,8 @@ int job_list_manageable(struct job *job, struct error *err) {
     known.snapshots = page.snapshots;
     list = page.snapshots ? driver->list_manageable_snapshots : driver->list_manageable;
     if (!list)
-        error_set(&failure, ERROR_BAD_REQUEST, "This backend takes over no existing storage.");
+        error_set(&failure, ERROR_BAD_REQUEST,
+                  "This backend does not support managing existing storage.");
     else
         list(job->backend->handle, job->arena, pool, keep, &listing, &failure);
     if (failure.kind != ERROR_NONE) {
@@ -228,7 +229,7 @@ int job_list_manageable(struct job *job, struct error *err) {
         return -1;
     } else {
         if (listing.cut)
-            log_warning(&job->context.log, "list of existing storage is cut", "host",
+            log_warning(&job->context.log, "list of existing storage truncated", "host",
                         job->operation.host, "kept", LOG_INT(CANDIDATES_MOST), NULL);
         ending.answer = page_text(job, &listing, &page, known.known);
     }

@@ -38,7 +38,7 @@ static int consume_operation(struct manager_lane *lane, const struct rpc_message
     int result;
 
     if (!operation_id) {
-        error_set(err, ERROR_BAD_REQUEST, "operation_id is missing or no text");
+        error_set(err, ERROR_BAD_REQUEST, "operation_id is missing or not a text");
         return RPC_BAD_ARGUMENTS;
     }
     if (lane_enter(lane, err) < 0)
@@ -55,13 +55,12 @@ static int consume(void *arg, const struct rpc_message *message, struct error *e
                             : consume_operation(lane, message, err);
 }
 
-/* What goes to any manager, or to all of them; operations go to those of their backend. */
+/* Messages to any manager, or to all of them; operations go to those of their backend. */
 static int consume_general(void *arg, const struct rpc_message *message, struct error *err) {
     return message->version ? call_handle(arg, message, err) : RPC_NO_METHOD;
 }
 
-/* The log is a listener like any other: it hears of what was committed, once or twice, never
- * not. */
+/* The log is an ordinary listener: it gets each committed notification at least once. */
 static int log_notification(void *arg, const struct rpc_message *message, struct error *err) {
     (void)arg, (void)err;
     log_info(NULL, message->method, "payload", message->payload, NULL);
@@ -86,12 +85,12 @@ static int subscribe(struct manager *manager, struct error *err) {
     return 0;
 }
 
-/* ---- the periodic round ---- */
+/* ---- periodic work ---- */
 
 struct round {
     struct manager *manager;
     bool expire;
-    const char **ids; /* of what runs here */
+    const char **ids; /* of running operations */
     bool *renewed;
     unsigned count;
     int64_t asked_us; /* the steady clock, before the renewal */
@@ -104,7 +103,7 @@ struct hand_out {
     int count;
 };
 
-/* The ids of what this process has claimed, copied: their owners may end at any moment. */
+/* The ids of operations claimed by this process, copied: their owners may end at any moment. */
 static const char **running_ids(struct manager *manager, struct arena *arena, unsigned *ret_count) {
     const char **ids = NULL;
     unsigned count = 0;
@@ -177,8 +176,7 @@ static int hand_out_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* All of a backend's, in portions: a transaction with thousands would keep every other one
- * waiting. */
+/* All of a backend's, in portions: a transaction with thousands would block every other one. */
 static int hand_out_of(struct manager *manager, const struct work *base, struct hand_out *hand_out,
                        struct error *err) {
     do {
@@ -192,13 +190,13 @@ static int hand_out_of(struct manager *manager, const struct work *base, struct 
 }
 
 /*
- * While messages of a backend arrive, that of a queued operation is still among those that wait,
- * and a second one would only be more work.  An operation that nobody could take up is not
- * announced again and again either: a backend that is silent for days would fill the memory with
- * messages.  So would a slow one with a long queue: while anything is worked on, each is announced
- * after twice the time that it had waited before.  While one project may have all the workers that
- * it can, what is queued is not announced, those of dead workers are once, and one that is due is
- * after twice the time: it may be another project's, for which a worker is left.
+ * While messages of a backend arrive, that of a queued operation is still waiting, and a second one
+ * would only be more work.  An operation that cannot start is not announced repeatedly either: with
+ * a backend unresponsive for days the messages would fill the memory, and so they would with a slow
+ * one and a long queue.  While any operation is in progress, each is announced again after twice
+ * the time it had waited before.  While a project uses all the workers it may, queued operations
+ * are not announced, those of dead workers are once, and one that is due is after twice the time:
+ * it may be of another project, with a reserved worker.
  */
 static int hand_out_orphans_of(struct manager_lane *lane, const struct work *base,
                                struct error *err) {
@@ -228,7 +226,7 @@ static int hand_out_orphans(struct manager *manager, const struct work *base, st
     return 0;
 }
 
-/* What was renewed may go on; what is another's by now gets no more side effects. */
+/* Renewed operations continue; those lost to another worker get no more side effects. */
 static void prolong(struct manager *manager, const struct round *round) {
     int64_t safe_until_us = operation_safe_until(manager->settings.settings, round->asked_us);
 
@@ -297,7 +295,7 @@ static int disown_body(struct work *work, void *arg, struct error *err) {
                                       err);
 }
 
-/* A former incarnation of this place is dead: nobody has to wait for its leases. */
+/* Former incarnations of this manager are dead: their leases end now. */
 static int disown(struct manager *manager, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const struct work base = work_own(manager->settings.settings, arena);
@@ -323,8 +321,8 @@ static struct manager *manager_new(const struct manager_settings *settings) {
     return manager;
 }
 
-/* Side by side.  What answers is known before the first request comes; what does not is not waited
- * for. */
+/* In parallel.  Backends that respond are ready before the first request; others are not
+ * awaited. */
 static int start_hosts(struct manager *manager, struct error *err) {
     int64_t until_us = clock_monotonic_us() + manager->settings.patience_ms * 1000;
 

@@ -1,9 +1,9 @@
 /*
- * The volume manager: opens the backends of the configuration, takes messages for them, runs the
- * operations through the drivers, sends and judges compute events, takes over what dead workers
- * left.
+ * The volume manager: opens the configured backends, receives their messages, runs operations
+ * through the drivers, sends compute events and classifies their responses, takes over operations
+ * of dead workers.
  *
- * Nothing it holds in memory is needed after a crash: the operations table is.
+ * Its memory holds nothing that is needed after a crash: the operations table has it.
  */
 #pragma once
 
@@ -11,26 +11,25 @@
 
 struct manager;
 
-/* *ret has to be stopped also when this fails: a thread may be with a backend that does not
- * answer. */
+/* *ret must be stopped also on failure: a thread may be in a call to an unresponsive backend. */
 int manager_start(const struct manager_settings *settings, struct manager **ret, struct error *err);
-/* One round of the periodic work by the clock: leases, orphans and deadlines, and from time to time
- * heartbeat, pools, old messages. A crash of this process is as if no more rounds came. */
+/* One round of the periodic work: leases, orphans and deadlines, and at intervals heartbeat, pools,
+ * old messages.  A crash of this process equals the end of rounds. */
 int manager_tick(struct manager *manager, struct error *err);
-/* Tells of its backends now, and not when it is time. */
+/* Reports its backends now, ahead of the interval. */
 int manager_report(struct manager *manager, struct error *err);
-/* True while its rounds go on; one that hangs is not alive. */
+/* True while rounds are completed; one that hangs is not alive. */
 bool manager_alive(struct manager *manager);
-/* An operation that a worker of this process has, as people are told of it. */
+/* An operation in progress in this process, for display. */
 struct manager_work {
     const char *operation_id, *kind, *volume_id;
-    int64_t for_us; /* how long it has had it */
-    int percent;    /* -1: not known */
+    int64_t for_us; /* how long it has been in progress */
+    int percent;    /* -1: unknown */
 };
-/* All of them, into the arena; how many.  Any thread. */
+/* All of them, into the arena; their number.  Any thread. */
 unsigned manager_running(struct manager *manager, struct arena *arena, struct manager_work **ret);
-/* From now on nothing is claimed: what comes is left for others. What runs goes on. */
+/* Claims nothing from now on: operations are left for other managers.  Running ones continue. */
 void manager_drain(struct manager *manager);
-/* After the rpc engine: nothing runs.  Waits for backends that are being asked: for ever, when one
- * does not answer. */
+/* After the rpc engine: nothing runs.  Waits for calls to backends: without a limit, when one is
+ * unresponsive. */
 void manager_stop(struct manager *manager);

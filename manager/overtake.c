@@ -4,7 +4,7 @@
 
 #define LOOK_US   (5 * SECOND_US)
 #define WAITED_US (15 * SECOND_US)
-#define AGAIN_US  (60 * SECOND_US) /* the message of before is here, or got lost */
+#define AGAIN_US  (60 * SECOND_US) /* by then the previous message has arrived, or is lost */
 #define AT_ONCE   32
 
 struct look {
@@ -37,7 +37,7 @@ static int note_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-/* What does not arrive is told again, or comes in its turn. */
+/* One that does not arrive is announced again, or comes in its turn. */
 static void arrived(void *arg, bool taken) {
     struct manager_lane *lane = arg;
 
@@ -83,7 +83,7 @@ static const char *own_topic(struct manager_lane *lane, struct arena *arena) {
     return topic;
 }
 
-/* Not while the broker has not taken those of before: they would gather in memory. */
+/* Not while the broker has not accepted the previous ones: they would accumulate in memory. */
 static bool is_time(struct manager_lane *lane, int64_t now_us) {
     bool on_their_way;
 

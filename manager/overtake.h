@@ -1,13 +1,13 @@
 /*
- * At a broker one project's queue stands in front of everybody else's work, and a manager is given
- * a bounded part of it: it may hold nothing but messages of that project.  The database has all
- * that waits.  So a project of which something waits while no worker has anything of it is told of
- * again to this manager alone, past the queue; whichever message comes first brings the operation.
+ * Fairness beyond the broker's queue: one project's messages may stand before all others, and a
+ * manager prefetches a bounded number, possibly of that project only.  The database has all queued
+ * operations.  So a project with queued and no running operations is announced once more to this
+ * manager alone, past the queue; the first message to arrive starts the operation.
  */
 #pragma once
 
 #include "ledger/work.h"
 #include "manager/state.private.h"
 
-/* Does so for a queue of a backend, when it is time.  By the thread that ticks. */
+/* Does so for a queue of a backend, when due.  Called by the ticker thread. */
 int overtake(struct manager_lane *lane, const struct work *base, struct error *err);

@@ -1,14 +1,14 @@
 /*
- * A volume gives back room: its driver's work between claim and finish.  That may end anywhere and
- * begin again elsewhere, so nobody waits for it: not a manager that ends, and not the other work of
- * its backend, which has one of them at a time.
+ * Space reclamation: the driver's work between claim and finish.  It can be interrupted anywhere
+ * and continued elsewhere, so it delays neither a manager's shutdown nor the other operations of
+ * its backend, which runs one reclamation at a time.
  */
 #include "manager/host.h"
 #include "manager/job.h"
 
 enum { TRIES = 30 };
-/* For the one that the backend has: a quarter of what it has waited already, so that a thousand of
- * them are no work while they wait. */
+/* For the one slot of the backend: a quarter of the time waited so far, so that a thousand of them
+ * cost nothing while they wait. */
 #define WAIT_US      ((int64_t)2000000)
 #define WAIT_MOST_US ((int64_t)60000000)
 
@@ -39,7 +39,8 @@ static int give_back(struct job *job, struct reclaim_ending *ret, struct error *
     int64_t before;
 
     if (!job->backend->driver->reclaim_volume)
-        return error_set(err, ERROR_BAD_REQUEST, "This backend gives back no room.");
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "This backend does not support space reclamation.");
     if (job_usage(job, &before, err) < 0 ||
         job_must_hold(job, volume_reclaim_measured, &before, err) < 0 ||
         job->backend->driver->reclaim_volume(job->backend->handle, job->arena, &volume,
@@ -59,7 +60,7 @@ int job_reclaim_end(struct job *job, const struct reclaim_ending *ending, struct
     return ended < 0 ? -1 : 0;
 }
 
-/* The storage does it, as nobody has the volume. */
+/* By the storage, as the volume is detached. */
 static int reclaim(struct job *job, struct error *err) {
     struct error failure = { .kind = ERROR_NONE };
     struct reclaim_ending ending = { 0 };

@@ -22,7 +22,7 @@ static int recount(struct manager_host *host, struct error *err) {
 
     if (differ <= 0)
         return differ;
-    log_warning(NULL, "space promised to snapshots is counted anew", "host", host->host, NULL);
+    log_warning(NULL, "space allocated to snapshots recounted", "host", host->host, NULL);
     return work_transaction(host->manager->settings.db, &base, count_body, host, err);
 }
 

@@ -1,11 +1,10 @@
 /*
- * A delete that somebody takes up again: its object leaves the name that earlier workers know.
+ * A delete taken over from another worker: its object leaves the name that earlier workers know.
  *
- * One of them may sleep right in front of its effect, for as long as it likes, and nothing can
- * call that back; but it destroys by name, and names are never given twice.  Each step may be the
- * last of its worker: the operation tells which name is left for which (`arguments`) before the
- * backend does, and whoever comes next completes that first.  A rename that comes late finds
- * nothing, too.
+ * One of them may be suspended right before its effect for any time and cannot be stopped; but it
+ * destroys by name, and names are never reused.  A crash may follow each step: the operation
+ * records both names (`arguments`) before the backend renames, and the next worker completes that
+ * first.  A late rename finds nothing, too.
  */
 #include "manager/job.h"
 #include "volume/delete.h"
@@ -33,11 +32,12 @@ static int note_body(struct work *work, void *arg, struct error *err) {
     naming->to = work_uuid(work);
     noted =
         volume_delete_rename(work, &job->operation, job_owner(job), naming->from, naming->to, err);
-    return noted == 0 ? error_set(err, ERROR_CONFLICT, "This work is another worker's by now.")
+    return noted == 0 ? error_set(err, ERROR_CONFLICT, "The operation has another worker by now.")
                       : noted;
 }
 
-/* What was noted last, by whomever; this worker itself may not know whether a commit was one. */
+/* The names recorded last, by any worker; this worker itself may not know whether its commit
+ * succeeded. */
 static int noted_body(struct work *work, void *arg, struct error *err) {
     struct naming *naming = arg;
     struct job *job = naming->job;
@@ -53,13 +53,13 @@ int job_rename(struct job *job, const struct driver_fence *fence, struct error *
     struct naming naming = { .job = job };
     int noted;
 
-    /* Without a location it was never made, and nobody can use it. */
+    /* without a location it was never created, and cannot be in use */
     if (!job->volume.provider_location || job->renamed)
         return 0;
     noted = job_read(job, noted_body, &naming, err);
     if (noted < 0 || (noted > 0 && rename_object(job, fence, naming.from, naming.to, err) < 0))
         return -1;
-    /* Nothing is noted for an object that cannot be reached. */
+    /* Nothing is recorded for an object that cannot be reached. */
     if (job_find_object(job, err) < 0)
         return 1;
     if (job_transaction(job, note_body, &naming, err) < 0)
@@ -68,7 +68,7 @@ int job_rename(struct job *job, const struct driver_fence *fence, struct error *
     if (rename_object(job, fence, naming.from, naming.to, err) < 0)
         return -1;
     job->renamed = true;
-    log_info(&job->context.log, "object renamed: its delete was begun before", "volume_id",
+    log_info(&job->context.log, "object renamed: its delete was started before", "volume_id",
              job->volume.id, "from", naming.from, "to", naming.to, NULL);
     return 0;
 }

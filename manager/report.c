@@ -6,8 +6,8 @@
 
 #define DRIVER_VERSION "1.0.0"
 
-/* What only the driver and the configuration know; pool_capabilities() adds what the row says, and
- * what every pool has. */
+/* The driver's and configuration's part; pool_capabilities() adds what the row has, and what every
+ * pool has. */
 static char *capabilities(struct arena *arena, const struct manager_host *host,
                           const struct driver_pool *pool, const struct settings *settings) {
     const struct driver *driver = host->backend.driver;
@@ -32,8 +32,8 @@ struct host_report {
     const struct manager *manager;
     const struct manager_host *host;
     const struct driver_pool *pools;
-    int pool_count;               /* < 0: the backend does not answer: no heartbeat for it */
-    struct service_levels levels; /* wanted of the log */
+    int pool_count;               /* < 0: the backend is unresponsive: no heartbeat for it */
+    struct service_levels levels; /* requested log levels */
 };
 
 static int report_body(struct work *work, void *arg, struct error *err) {
@@ -71,8 +71,7 @@ int report_host(const struct manager_host *host, struct error *err) {
 
     report.pool_count = host->backend.driver->get_pools(host->backend.handle, arena, &pools, err);
     if (report.pool_count < 0) {
-        log_error(NULL, "backend does not answer", "host", host->host, "reason", err->message,
-                  NULL);
+        log_error(NULL, "backend unresponsive", "host", host->host, "reason", err->message, NULL);
         return 0;
     }
     report.pools = pools;

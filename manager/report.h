@@ -1,5 +1,5 @@
 /*
- * What a manager says of itself and its backends: heartbeat, pools and their room.
+ * Reports of a manager about itself and its backends: heartbeat, pools and their capacity.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * A volume is put back to a snapshot.  That replaces what it holds: a worker that comes late would
- * undo what was written since, so each but the first one gives the object a name that no earlier
- * one knows (rename_job.c).
+ * Reverts a volume to a snapshot.  That replaces its data: a late worker would undo later writes,
+ * so each worker but the first one gives the object a name that no earlier one knows
+ * (rename_job.c).
  */
 #include "manager/job.h"
 #include "volume/revert.h"
@@ -39,7 +39,7 @@ int job_revert(struct job *job, struct error *err) {
     if (!job->has_volume)
         return job_end(job, err);
     if (!job->backend->driver->revert_volume) {
-        error_set(&failure, ERROR_BAD_REQUEST, "This backend reverts no volume.");
+        error_set(&failure, ERROR_BAD_REQUEST, "This backend does not support reverts.");
         return fail(job, true, &failure, err);
     }
     job->has_snapshot = job_read(job, find_snapshot, job, &failure) == 0;
@@ -57,7 +57,7 @@ int job_revert(struct job *job, struct error *err) {
     if (renamed != 0 || put_back(job, &failure) < 0) {
         if (job_check_lease(job, err) < 0)
             return -1;
-        /* A name that is written down has to be given, or nobody finds the volume. */
+        /* a recorded name must be given, otherwise the volume is not found */
         if (renamed < 0 ||
             ((renamed > 0 || job_is_uncertain(job, &failure)) && job->operation.attempts < TRIES))
             return job_ask_again(job, &failure, err);

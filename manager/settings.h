@@ -1,5 +1,5 @@
 /*
- * What a manager works with: backends, engines, its place among the others.
+ * Settings of a manager: backends, engines, identity among the managers.
  */
 #pragma once
 
@@ -14,14 +14,14 @@
 struct manager_backend {
     const char *name;         /* section; the host is <host_name>@<name> */
     const char *host_name;    /* backend_host; NULL: the node */
-    const char *backend_name; /* volume_backend_name, what types ask for */
-    bool reports_discard;     /* whoever connects is told that the disk may be trimmed */
+    const char *backend_name; /* volume_backend_name, for extra specs of types */
+    bool reports_discard;     /* connections report that the disk may be trimmed */
     const struct driver *driver;
     void *handle; /* NULL: a manager with threads opens it by `settings`, and closes it */
     struct driver_backend settings;
 };
 
-/* node@backend, as it stands in the host of its volumes before '#'. */
+/* node@backend, as in the host of its volumes before '#'. */
 static inline char *manager_backend_host(struct arena *arena, const struct manager_backend *backend,
                                          const char *node) {
     return arena_format(arena, "%s@%s", backend->host_name ? backend->host_name : node,
@@ -34,14 +34,14 @@ struct manager_settings {
     const struct settings *settings;
     struct compute_sender *compute;
     const char *node; /* option host, or the machine's name */
-    /* Of this incarnation; what begins with the prefix and is not it are former incarnations of
-     * this very place, dead for certain.  Other managers of the backend have other prefixes. */
+    /* Of this incarnation; other owners with the prefix are former incarnations of this manager,
+     * certainly dead.  Other managers of the backend have other prefixes. */
     const char *owner, *owner_prefix;
     const char *zone;
     const struct manager_backend *backends; /* ended with a NULL name */
-    bool threaded;       /* false: no thread of its own; manager_tick() does (tests) */
-    unsigned workers;    /* that handle messages of one backend; 0: nobody counts them */
-    int64_t patience_ms; /* how long the start waits for backends that do not answer */
+    bool threaded;       /* false: no thread of its own; manager_tick() does the work (tests) */
+    unsigned workers;    /* for the messages of one backend; 0: unknown */
+    int64_t patience_ms; /* how long the start waits for unresponsive backends */
     void (*operation_ended)(void *arg); /* may be NULL; any thread */
     void *operation_ended_arg;
 };

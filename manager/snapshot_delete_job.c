@@ -1,6 +1,6 @@
 /*
- * A snapshot is deleted.  That its backend is told to is written down first: from then on nobody is
- * given the snapshot, so a worker that sleeps in front of its effect harms nobody when it wakes.
+ * Deletes a snapshot.  This is recorded before the backend is called: from then on the snapshot is
+ * unavailable to clients, so a suspended worker that resumes right before its effect does no harm.
  */
 #include "manager/job.h"
 #include "volume/snapshot_delete.h"
@@ -13,11 +13,11 @@ static enum driver_outcome delete_object(struct job *job, struct error *failure)
     enum driver_outcome outcome;
 
     if (!driver->delete_snapshot || snapshot_manage_has_no_object(&job->snapshot))
-        return DRIVER_DONE; /* nor has it made one, or taken it over */
+        return DRIVER_DONE; /* nor created or managed one */
     outcome = driver->delete_snapshot(job->backend->handle, job->arena, &volume, &snapshot,
                                       &job->progress, failure);
     if (outcome == DRIVER_DEFERRED)
-        error_set(failure, ERROR_CONFLICT, "a guest has the image open that is above it");
+        error_set(failure, ERROR_CONFLICT, "the image above the snapshot is in use by a guest");
     return outcome;
 }
 
@@ -41,7 +41,7 @@ static int end_assisted(struct job *job, bool done, const struct driver_created 
     struct error failure = { 0 };
 
     (void)created;
-    error_set(&failure, ERROR_BACKEND, "The guest's host has not merged the files.");
+    error_set(&failure, ERROR_BACKEND, "The host of the guest failed to merge the images.");
     if (!done)
         ending.failure = &failure;
     return end_delete(job, &ending, err);
@@ -100,7 +100,7 @@ static int remove_one(struct work *work, const struct operation *held, void *arg
     return snapshot_delete_done(work, arg, err);
 }
 
-/* One that the driver could not begin with, now or before, is as it was.  2, or -1. */
+/* A delete that the driver never started leaves the snapshot unchanged.  2, or -1. */
 static int leave(struct job *job, struct error *err) {
     if (job->snapshot.delete_begun)
         return 2;
@@ -118,7 +118,7 @@ int job_drop_snapshot(struct job *job, struct error *failure, struct error *err)
     return outcome == DRIVER_DONE ? 0 : outcome == DRIVER_FAILED ? 1 : leave(job, err);
 }
 
-/* The newest first.  What is held no more is another worker's: its volume is not touched either. */
+/* The newest first.  After the loss of the operation the volume is not touched either. */
 int job_delete_snapshots(struct job *job, struct error *failure, struct error *err) {
     struct group group = { .job = job };
 

@@ -1,5 +1,5 @@
 /*
- * What the parts of a manager share, and the lock that guards it.
+ * Shared state of a manager, and the lock that guards it.
  */
 #pragma once
 
@@ -8,8 +8,8 @@
 
 #include <pthread.h>
 
-/* The two queues of a backend, each with workers of its own: for operations that move much data,
- * and for all others. */
+/* The two queues of a backend, each with its own workers: for operations that move much data, and
+ * for all others. */
 enum { LANE_SHORT, LANE_LONG, LANES };
 
 struct manager_lane {
@@ -18,14 +18,13 @@ struct manager_lane {
     char *topic;
 
     /* Guarded by the manager's lock: */
-    unsigned busy;        /* workers that have a message of it in their hands */
-    uint64_t left;        /* how often one was done with it, and */
+    unsigned busy;        /* workers with a message of it */
+    uint64_t left;        /* number of finished ones, and */
     uint64_t left_before; /* at the last call of lane_load() */
-    int64_t heard_at;     /* the steady clock: when the last message came, or one was done with, or
-                           * the start */
-    unsigned overtaking;  /* messages that were sent past the queue and have not arrived */
+    int64_t heard_at;     /* the steady clock: last arrival or end of a message, or the start */
+    unsigned overtaking;  /* messages sent past the queue that have not arrived */
     int64_t looked_at;    /* and when lane_misses_messages() was last true, or the start */
-    int64_t overtook_at;  /* and when overtake() last looked */
+    int64_t overtook_at;  /* and the last check by overtake() */
 };
 
 struct manager_host {
@@ -40,20 +39,20 @@ struct manager_host {
     /* Guarded by the manager's lock: */
     bool open;
     struct error failure; /* of the last attempt to open it */
-    bool late;            /* the start has gone on without it */
-    bool reclaims;        /* a volume gives back room */
+    bool late;            /* the start has continued without it */
+    bool reclaims;        /* a reclamation is running */
 };
 
-/* An operation that a thread of this process has in its hands: its lease is kept alive. */
+/* An operation in progress in a thread of this process: its lease is renewed. */
 struct running {
     const char *operation_id;
-    /* manager->lock; steady: until then no other worker begins with it.  0: it is not claimed yet,
-     * or another's by now. */
+    /* manager->lock; steady: until then no other worker starts it.  0: not claimed yet, or lost to
+     * another. */
     int64_t safe_until_us;
-    /* The same lock, of one that is claimed; what the texts are in lives until it leaves. */
+    /* The same lock, once claimed; the texts are valid until it leaves. */
     const char *kind, *volume_id;
     int64_t begun_us; /* steady */
-    int percent;      /* -1: not known */
+    int percent;      /* -1: unknown */
     struct running *next;
 };
 
@@ -62,20 +61,20 @@ struct manager {
     pthread_mutex_t lock;   /* guards running, draining, round_us and parts of the hosts */
     pthread_cond_t changed; /* draining, or a backend is open */
     pthread_mutex_t
-        sending; /* held by who uses `settings.rpc`, which is gone soon after draining */
+        sending; /* held while `settings.rpc` is used, which is gone soon after draining */
     struct running *running;
     bool draining;
-    int64_t round_us;           /* monotonic: when the last round ended */
+    int64_t round_us;           /* monotonic: end of the last round */
     struct manager_host *hosts; /* one for each backend */
     unsigned host_count;
-    struct ticker *ticker;           /* NULL when nothing runs by itself */
-    int64_t reported_at, expired_at; /* by the thread that ticks; steady */
+    struct ticker *ticker;           /* NULL without threads */
+    int64_t reported_at, expired_at; /* by the ticker thread; steady */
     int64_t recount_at;              /* the same; 0: not known yet */
     int64_t started_at;              /* of the database's clock */
     char *unserved;                  /* of unserved.c: hosts that were logged */
 };
 
-/* It ends: nothing new begins, and what may end anywhere does. */
+/* It stops: nothing starts, and interruptible work ends. */
 static inline bool manager_is_draining(struct manager *manager) {
     bool draining;
 

@@ -1,17 +1,17 @@
 /*
- * A volume in use gives back room by its guest, by the phase in which the operation is found:
+ * A volume in use is reclaimed by its guest, by the phase of the operation:
  *
  *     running ──counted, one guest has it
  *        ▼
- *     sending ──the agent of its host is asked──▶ refused ──▶ finished (failed)
- *        ▼                                        accepted, or nobody knows
- *     waiting ──silence: the agent is asked again ──▶ waiting
- *        │    ──deadline, or no guest: nobody will say more ─▶ finished (failed)
+ *     sending ──request to the agent of its host──▶ refused ──▶ finished (failed)
+ *        ▼                                          accepted, or unknown
+ *     waiting ──timeout: the request is repeated ─────────────▶ waiting
+ *        │    ──deadline, or no guest: no report will arrive ─▶ finished (failed)
  *        │    ──report of a failure ───────────────────────▶ finished (volume/reclaim_trim.c)
  *        ▼ report
- *     completing ──counted again ──────────────────────────▶ finished
+ *     completing ──counted again ─────────────────────────────▶ finished
  *
- * The work of each phase is repeatable: a guest that trims twice frees what it frees.
+ * The work of each phase is repeatable: trimming twice is harmless.
  */
 #include "manager/event.h"
 #include "manager/job.h"
@@ -34,7 +34,7 @@ static int fail(struct job *job, enum error_kind kind, const char *why, struct e
     return give_up(job, &failure, err);
 }
 
-/* The guest is asked where the rows say that it is; without one nobody is. */
+/* Sent to the current host of the guest; without a guest nothing is sent. */
 static int ask(struct job *job, bool again, enum event_verdict *ret, struct error *answer,
                struct error *err) {
     const struct attachment *guest = assist_guest(&job->volume);
@@ -49,17 +49,17 @@ static int ask(struct job *job, bool again, enum event_verdict *ret, struct erro
 static void tell(const struct job *job, enum event_verdict verdict, const struct error *answer) {
     log_warning(&job->context.log,
                 verdict == EVENT_ACCEPTED ? "a host that was silent takes up a trim again"
-                                          : "nobody knows whether a guest gives back room",
+                                          : "trim request: outcome unknown",
                 "volume_id", job->volume.id, "reason", answer->message, NULL);
 }
 
 /* ---- running, sending ---- */
 
-/* Where a host is and why it is not reached is for the log: users read how it ended. */
+/* Host and reason of an unreachable agent are for the log; users get the result. */
 static int refuse(struct job *job, const struct error *answer, struct error *err) {
     if (answer->kind != ERROR_UNAVAILABLE)
         return give_up(job, answer, err);
-    log_warning(&job->context.log, "the host of a guest cannot be asked", "volume_id",
+    log_warning(&job->context.log, "trim request to the host of a guest failed", "volume_id",
                 job->volume.id, "reason", answer->message, NULL);
     return fail(job, ERROR_BACKEND, "The host of the guest cannot be asked.", err);
 }
@@ -85,7 +85,8 @@ int job_trim_begin(struct job *job, struct error *err) {
     int lost;
 
     if (!job->backend->driver->get_usage)
-        return fail(job, ERROR_BAD_REQUEST, "This backend gives back no room.", err);
+        return fail(job, ERROR_BAD_REQUEST, "This backend does not support space reclamation.",
+                    err);
     if (job_usage(job, &before, &failure) < 0) {
         if (job_check_lease(job, err) < 0)
             return -1;
@@ -100,7 +101,7 @@ int job_trim_begin(struct job *job, struct error *err) {
         return lost < 0 ? -1 : 0;
     job->volume = trim.volume;
     if (!trim.begun && !job_driver_volume(job).attached)
-        return 1; /* detached since the operation was claimed */
+        return 1; /* detached since the claim */
     if (!trim.begun)
         return fail(job, ERROR_CONFLICT, "The volume is not one instance's alone any more.", err);
     job->operation.phase = PHASE_SENDING;
@@ -109,8 +110,8 @@ int job_trim_begin(struct job *job, struct error *err) {
 
 /* ---- waiting ---- */
 
-/* Who is not reached says nothing of whoever was asked before; that it cannot be done says as much
- * as a report. */
+/* An unreachable host does not show the outcome of the earlier request; one that cannot do it is as
+ * conclusive as a report. */
 static bool is_certain(enum event_verdict verdict, const struct error *answer) {
     return verdict == EVENT_REFUSED && answer->kind == ERROR_BAD_REQUEST;
 }

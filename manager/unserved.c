@@ -19,7 +19,7 @@ static int read_body(struct work *work, void *arg, struct error *err) {
     return unserved->count < 0 ? -1 : 0;
 }
 
-/* Its own are served, or the log says why they are not. */
+/* The own backends are served, or the log has the reason. */
 static const char *const *own_hosts(const struct manager *manager, struct arena *arena) {
     const char **hosts = arena_alloc(arena, (manager->host_count + 1) * sizeof *hosts);
 

@@ -1,6 +1,6 @@
 /*
- * Hosts whose volumes, groups or operations wait for a manager that does not report: logged when
- * that is seen first, and when it is over.
+ * Hosts whose volumes, groups or operations wait for a manager that does not report: logged at the
+ * beginning and at the end of that state.
  */
 #pragma once
 

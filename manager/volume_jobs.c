@@ -1,21 +1,20 @@
 /*
- * Delete: the driver's call between claim and finish; and what is left of operations that were
- * cancelled.
+ * Delete: the driver's call between claim and finish; and the end of cancelled operations.
  */
 #include "manager/job.h"
 #include "volume/delete.h"
 
 #include <string.h>
 
-/* A backend that is away comes back.  An object that nobody can read may stay so for ever, and then
- * the volume could not even be deleted. */
+/* An unavailable backend comes back.  An unreadable object may stay so for ever, and then the
+ * volume could not even be deleted. */
 enum { LOOKS_AT_AN_OBJECT = 30 };
 
 static bool looks_again(const struct job *job, const struct error *why) {
     return why->kind == ERROR_UNAVAILABLE || job->operation.attempts < LOOKS_AT_AN_OBJECT;
 }
 
-/* May a worker of before still be in the middle of it? */
+/* May an earlier worker still be in progress? */
 static bool begun_before(const struct job *job) {
     return job->operation.attempts > 1;
 }
@@ -30,7 +29,7 @@ static int delete_object(struct job *job, struct error *failure) {
     return job->backend->driver->delete_volume(job->backend->handle, job->arena, &volume, failure);
 }
 
-/* Whatever the driver said.  One that was never made is under no name that could be asked for. */
+/* Regardless of the driver's result.  A volume that was never created has no name to query. */
 static bool is_gone(struct job *job) {
     struct error why = { 0 };
 
@@ -38,7 +37,7 @@ static bool is_gone(struct job *job) {
            job_find_object(job, &why) == 0;
 }
 
-/* With a snapshot that stays the volume stays, too. */
+/* While one of its snapshots stays the volume stays, too. */
 static int fail_with_snapshots(struct job *job, const struct error *failure, struct error *err) {
     struct delete_ending ending = { failure };
 
@@ -63,7 +62,7 @@ int job_delete(struct job *job, struct error *err) {
         left = job_delete_snapshots(job, &failure, err);
     if (left != 0)
         return left < 0 ? -1 : fail_with_snapshots(job, &failure, err);
-    /* Nothing is destroyed, and no failure is called one, under a name that others know. */
+    /* nothing is destroyed or failed under a name that earlier workers know */
     if (begun_before(job) && volume_delete_wanted(&job->volume))
         renamed = job_rename(job, &job->fence, &failure);
     if (renamed < 0 || (renamed > 0 && looks_again(job, &failure)))
@@ -71,7 +70,7 @@ int job_delete(struct job *job, struct error *err) {
     if (delete_object(job, &failure) < 0) {
         if (volume_delete_wanted(&job->volume) && job_check_lease(job, err) < 0)
             return -1;
-        /* Perhaps it is not on the disk yet that the object is gone: the next time tells. */
+        /* its removal may not be on disk yet: the next attempt shows */
         gone = is_gone(job);
         if (job_is_uncertain(job, &failure) || (gone && looks_again(job, &failure)))
             return job_ask_again(job, &failure, err);
@@ -86,7 +85,7 @@ int job_delete(struct job *job, struct error *err) {
     return ended < 0 ? -1 : 0;
 }
 
-/* ---- what was cancelled ---- */
+/* ---- cancelled operations ---- */
 
 struct closing {
     struct job *job;
@@ -103,8 +102,8 @@ static int close_body(struct work *work, void *arg, struct error *err) {
     return closed < 0 ? -1 : 0;
 }
 
-/* Is the object of a delete that was cancelled gone?  1 it is, 0 not as far as anybody can tell, -1
- * it has to be looked at again. */
+/* Is the object of a cancelled delete gone?  1 it is, 0 not as far as known, -1 to be checked
+ * again. */
 static int object_is_gone(struct job *job, struct error *why) {
     int renamed = begun_before(job) ? job_rename(job, NULL, why) : 0;
     int found = renamed == 0 ? job_find_object(job, why) : -1;
@@ -113,12 +112,12 @@ static int object_is_gone(struct job *job, struct error *why) {
         return !found;
     if (renamed < 0 || looks_again(job, why))
         return -1;
-    log_error(&job->context.log, "nobody can tell whether a cancelled delete has left the object",
-              "volume_id", job->volume.id, "reason", why->message, NULL);
+    log_error(&job->context.log, "cancelled delete: existence of the object unknown", "volume_id",
+              job->volume.id, "reason", why->message, NULL);
     return 0;
 }
 
-/* A delete that was cancelled may have come that far: then the volume has nothing to be used. */
+/* A cancelled delete may have destroyed the object: then the volume is unusable. */
 int job_close(struct job *job, struct error *err) {
     struct closing closing = { .job = job };
     struct error why = { 0 };
@@ -127,7 +126,7 @@ int job_close(struct job *job, struct error *err) {
     if ((job->operation.kind == &kind_manage || job->operation.kind == &kind_snapshot_manage) &&
         job_let_go_of_object(job, NULL, &why) < 0)
         return job_ask_again(job, &why, err);
-    /* One that was never made is under no name that could be asked for, and nobody can use it. */
+    /* a volume that was never created has no name to query, and cannot be in use */
     if (job->has_volume && job->volume.provider_location && job->operation.kind->leaves_traces &&
         job->operation.kind->object == &volume_objects)
         gone = object_is_gone(job, &why);

@@ -423,7 +423,7 @@ class MissingMount(Workplace):
         os.rename(away, volumes)
         until(lambda: not [name for name in os.listdir(volumes) if "volume-" in name], 120,
               "the delete in the right place")
-        self.assertIn("backend was opened late", service.log())
+        self.assertIn("backend opened after the start", service.log())
 
 
 class FullState(Workplace):

@@ -91,7 +91,7 @@ START_TEST(a_host_takes_what_the_storage_cannot) {
 }
 END_TEST
 
-START_TEST(a_storage_that_can_asks_nobody) {
+START_TEST(a_storage_with_live_snapshots_needs_no_host) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id;
 
@@ -141,7 +141,7 @@ START_TEST(at_the_deadline_the_files_decide) {
 }
 END_TEST
 
-START_TEST(the_files_are_believed_before_a_report) {
+START_TEST(the_files_take_precedence_over_a_report) {
     for (int has_done = 0; has_done <= 1; has_done++) {
         autoworld struct world *world = world_new(NULL);
         const char *volume = busy_volume(world), *id;
@@ -260,7 +260,7 @@ START_TEST(others_wait_for_the_host) {
 END_TEST
 
 /* Nobody has a worker meanwhile, or looks again and again; the end tells them. */
-START_TEST(the_end_of_a_hosts_part_tells_who_waits) {
+START_TEST(the_end_of_a_hosts_part_notifies_waiting_operations) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *old, *id, *copy;
 
@@ -311,7 +311,7 @@ START_TEST(a_guest_that_leaves_is_not_waited_for) {
 END_TEST
 
 /* It may take as long as it likes: nothing is decided that nobody can know. */
-START_TEST(what_nobody_can_tell_waits) {
+START_TEST(an_unknown_outcome_keeps_waiting) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id;
 
@@ -417,7 +417,7 @@ START_TEST(a_host_merges_what_the_storage_cannot) {
 }
 END_TEST
 
-START_TEST(a_merge_that_nobody_takes_changes_nothing) {
+START_TEST(a_refused_merge_changes_nothing) {
     autoworld struct world *world = world_new(NULL);
     const char *volume, *id = kept_snapshot(world, &volume);
 
@@ -751,7 +751,7 @@ START_TEST(what_was_done_in_silence_is_found) {
 END_TEST
 
 /* Nor by a sign of life that comes late. */
-START_TEST(nobody_is_asked_about_a_guest_that_has_left) {
+START_TEST(no_host_is_queried_after_the_guest_has_left) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id;
     const char *attachment = world_attach(world, volume, WORLD_INSTANCE);
@@ -907,23 +907,24 @@ START_TEST(a_host_that_reports_is_waited_for) {
 }
 END_TEST
 
-CHECK_MAIN("assist job", a_host_takes_what_the_storage_cannot, a_storage_that_can_asks_nobody,
-           a_refusal_undoes_it, at_the_deadline_the_files_decide,
-           the_files_are_believed_before_a_report, one_report_counts,
-           one_attachment_of_an_instance_is_asked_for, a_lock_that_no_row_explains_fails,
-           others_wait_for_the_host, the_end_of_a_hosts_part_tells_who_waits,
-           a_guest_that_leaves_is_not_waited_for, what_nobody_can_tell_waits,
+CHECK_MAIN("assist job", a_host_takes_what_the_storage_cannot,
+           a_storage_with_live_snapshots_needs_no_host, a_refusal_undoes_it,
+           at_the_deadline_the_files_decide, the_files_take_precedence_over_a_report,
+           one_report_counts, one_attachment_of_an_instance_is_asked_for,
+           a_lock_that_no_row_explains_fails, others_wait_for_the_host,
+           the_end_of_a_hosts_part_notifies_waiting_operations,
+           a_guest_that_leaves_is_not_waited_for, an_unknown_outcome_keeps_waiting,
            files_that_cannot_be_made_ready_fail_it, a_forced_delete_ends_the_wait,
            a_reset_does_not_end_the_work, death_at_any_effect_strands_nothing,
            death_at_any_effect_of_an_undoing_strands_nothing, a_host_merges_what_the_storage_cannot,
-           a_merge_that_nobody_takes_changes_nothing, the_files_say_how_a_merge_ended,
+           a_refused_merge_changes_nothing, the_files_say_how_a_merge_ended,
            a_reset_ends_the_wait_for_a_merge, a_cascade_asks_no_host,
            death_at_any_effect_of_a_merge_strands_nothing,
            an_agent_that_has_lost_its_work_is_asked_again, a_silence_is_borne_for_longer_each_time,
            an_agent_at_work_is_not_asked_again, an_agent_that_never_ends_is_given_up,
            a_refusal_of_what_was_taken_before_ends_nothing,
            an_agent_that_cannot_do_it_ends_the_wait, a_compute_service_is_asked_once,
-           what_was_done_in_silence_is_found, nobody_is_asked_about_a_guest_that_has_left,
+           what_was_done_in_silence_is_found, no_host_is_queried_after_the_guest_has_left,
            storage_that_is_away_puts_the_question_off, a_sign_is_taken_only_while_it_is_waited_for,
            death_while_it_asks_again_strands_nothing, a_host_that_is_down_is_not_waited_for,
            what_a_host_did_before_it_went_down_is_found, a_host_that_reports_is_waited_for)

@@ -220,9 +220,9 @@ START_TEST(documents_and_what_belongs_to_them_agree) {
           "is deleted and waits for nothing" },
         { "UPDATE documents SET status = '{\"target\":{\"state\":\"Serving\"}}', node = NULL "
           "WHERE kind = 'CStorVolume'",
-          "is said to have a target, and is no node's matter" },
+          "has a target in its status, but no node" },
         { "UPDATE documents SET deleted_at = 1 WHERE kind = 'CStorVolume'",
-          "is being deleted, and still a node's matter" },
+          "is being deleted, but still assigned to a node" },
         { "UPDATE documents SET size_gb = 2 WHERE kind = 'CStorVolumeConfig'",
           "P2 quota gigabytes of project" },
         { "UPDATE documents SET size_gb = NULL", "P2 quota volumes of project" },
@@ -291,8 +291,8 @@ START_TEST(nodes_that_are_silent_are_told_with_what_waits_for_them) {
                       strstr(notes.text, "node host-a is silent, and has replicas: 1\n") &&
                       strstr(notes.text, "that are published there no more: 1\n"),
                   "%s", notes.text);
-    ck_assert_msg(!strstr(notes.text, "is to serve") && !strstr(notes.text, "data are gone"), "%s",
-                  notes.text);
+    ck_assert_msg(!strstr(notes.text, "is to serve") && !strstr(notes.text, "deletion of replicas"),
+                  "%s", notes.text);
     notes = (struct heard){ 0 };
     ck_assert_int_eq(world_call(world, "PATCH", "/volume_configs/db",
                                 "{\"volume_config\": {\"publish\": {\"nodeId\": \"host-a\"}}}"),
@@ -375,8 +375,7 @@ START_TEST(what_lies_in_a_pool_is_held_against_documents) {
     world_sql(world, "UPDATE documents SET status = '{\"phase\":\"Healthy\"}' "
                      "WHERE kind = 'CStorVolumeReplica'");
     ck_assert_int_eq(check_run(&check, &err), 1);
-    ck_assert_msg(strstr(heard.text, "is said to be healthy, and pool pool-a has no "), "%s",
-                  heard.text);
+    ck_assert_msg(strstr(heard.text, "is healthy, but pool pool-a has no "), "%s", heard.text);
     ck_assert_int_eq(mkdir(arena_join(bench.arena, pools[0].path, "/", replica, NULL), 0700), 0);
     put_file(&bench, arena_join(bench.arena, replica, "/data", NULL), "");
     ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
@@ -488,7 +487,7 @@ static struct at_work put_to_work(struct world *world) {
 }
 
 /* What a manager has left when it died.  It stays; what is being made is nobody's business. */
-START_TEST(a_half_made_file_that_nobody_works_on_is_found) {
+START_TEST(an_incomplete_file_without_an_operation_is_found) {
     autoworld struct world *world = world_new(NULL);
     const struct at_work ids = put_to_work(world);
     const char *const owned[] = {
@@ -575,4 +574,4 @@ CHECK_MAIN("manager/check", a_share_that_is_missing_is_told_once,
            attachments_that_were_begun_and_not_ended_are_noted,
            what_lies_in_a_pool_is_held_against_documents,
            what_is_recorded_of_a_snapshot_can_be_true, an_info_that_is_no_volumes_is_found,
-           a_half_made_file_that_nobody_works_on_is_found, a_file_that_is_just_made_is_no_finding)
+           an_incomplete_file_without_an_operation_is_found, a_file_that_is_just_made_is_no_finding)

@@ -261,7 +261,7 @@ START_TEST(deferred_with_one_instance_is_handed_over) {
 END_TEST
 
 /* X40: the one thread of this world, its database and its locks are free for others meanwhile. */
-START_TEST(many_pending_extends_hold_up_nobody) {
+START_TEST(many_pending_extends_delay_no_other_operation) {
     autoworld struct world *world = world_new(NULL);
     const char *other;
 
@@ -503,7 +503,7 @@ START_TEST(detach_during_the_drivers_call_is_settled_at_once) {
 END_TEST
 
 /* X19: of two instances one leaves: the one that is left at the hand-over hears of it. */
-START_TEST(the_event_goes_to_who_is_attached_at_the_hand_over) {
+START_TEST(the_event_goes_to_the_instance_attached_at_that_moment) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -989,14 +989,14 @@ CHECK_MAIN("extend job", a_pending_extend_of_a_dead_host_can_be_ended_at_once,
            a_lock_of_a_worker_that_sleeps_is_waited_for,
            deferred_for_a_host_without_an_instance_fails, deferred_with_two_instances_fails,
            two_attachments_of_one_instance_are_one, a_reserved_attachment_does_not_count,
-           deferred_with_one_instance_is_handed_over, many_pending_extends_hold_up_nobody,
+           deferred_with_one_instance_is_handed_over, many_pending_extends_delay_no_other_operation,
            refused_event_is_rolled_back, unknown_answer_stays_pending,
            deadline_with_a_grown_image_is_a_success, deadline_with_an_old_image_is_rolled_back,
            deadline_with_an_unreadable_image_waits_on, detach_of_a_grown_image_is_a_success,
            detach_grows_the_image_offline, detach_with_the_image_still_locked_is_rolled_back,
            the_last_instance_leaves_others_behind,
            detach_during_the_drivers_call_is_settled_at_once,
-           the_event_goes_to_who_is_attached_at_the_hand_over,
+           the_event_goes_to_the_instance_attached_at_that_moment,
            detach_during_the_event_is_settled_at_once, detach_before_the_event_is_settled_at_once,
            detach_before_the_event_waits_for_the_backend_in_silence,
            detach_with_an_unreadable_image_is_settled_when_it_can_be_read,

@@ -263,7 +263,7 @@ END_TEST
 
 /* The database server's clock was set ahead, and this manager has just started: until the others
  * have set it right, what waits is not over, and nothing that is kept is thrown away. */
-START_TEST(who_is_not_sure_of_the_time_ends_nothing) {
+START_TEST(an_unsure_clock_expires_no_lease) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -356,6 +356,6 @@ CHECK_MAIN("fencing", a_late_extend_ends_nothing, a_late_delete_ends_nothing,
            a_create_that_finds_out_in_the_middle_leaves_no_object,
            a_failure_beyond_the_lease_is_tried_again, a_fence_that_has_refused_once_is_no_failure,
            two_threads_of_a_process_never_have_one_operation,
-           leases_of_other_places_outlive_a_start, who_is_not_sure_of_the_time_ends_nothing,
+           leases_of_other_places_outlive_a_start, an_unsure_clock_expires_no_lease,
            every_lost_message_is_written_again,
            a_message_that_waits_is_not_written_again_by_a_start, a_queue_that_moves_is_waited_for)

@@ -153,7 +153,7 @@ START_TEST(growth_after_the_verdict_does_not_keep_a_volume_from_being_deleted) {
 END_TEST
 
 /* What no extend asked for is somebody else's doing: told as an error, and still attachable. */
-START_TEST(growth_that_nobody_asked_for_is_a_finding) {
+START_TEST(unrequested_growth_is_a_finding) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -178,4 +178,4 @@ END_TEST
 CHECK_MAIN("larger image", growth_after_the_verdict_leaves_a_useful_volume,
            growth_after_the_verdict_is_adopted_by_the_next_extend,
            growth_after_the_verdict_does_not_keep_a_volume_from_being_deleted,
-           growth_that_nobody_asked_for_is_a_finding, an_image_that_is_too_small_is_a_finding)
+           unrequested_growth_is_a_finding, an_image_that_is_too_small_is_a_finding)

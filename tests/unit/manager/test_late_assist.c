@@ -57,7 +57,7 @@ START_TEST(what_was_made_ready_too_late_is_undone) {
 END_TEST
 
 /* Another worker may be at it by then, whose host is asked for these files. */
-START_TEST(what_somebody_wants_is_left_to_him) {
+START_TEST(an_object_still_wanted_is_left_alone) {
     const char *id;
     autoworld struct world *world = with_guest(&id);
 
@@ -95,4 +95,4 @@ START_TEST(a_clean_up_asks_the_rows_right_before_its_effect) {
 END_TEST
 
 CHECK_MAIN("late assist", what_was_made_ready_too_late_is_undone,
-           what_somebody_wants_is_left_to_him, a_clean_up_asks_the_rows_right_before_its_effect)
+           an_object_still_wanted_is_left_alone, a_clean_up_asks_the_rows_right_before_its_effect)

@@ -395,7 +395,7 @@ END_TEST
 
 /* ---- what stands in the way ---- */
 
-START_TEST(a_forced_delete_waits_for_who_reads) {
+START_TEST(a_forced_delete_waits_for_readers) {
     autoworld struct world *world = world_new(NULL);
 
     set_scene(world);
@@ -435,4 +435,4 @@ CHECK_MAIN("late copies", a_late_revert_undoes_nothing,
            a_late_snapshot_of_what_was_deleted_stays_nowhere,
            a_late_cascade_takes_nothing_that_was_taken_back, what_dies_anywhere_is_done_by_the_next,
            what_cannot_be_written_down_is_done_again, a_read_that_fails_is_no_verdict,
-           a_forced_delete_waits_for_who_reads, a_revert_that_cannot_rename_is_tried_again)
+           a_forced_delete_waits_for_readers, a_revert_that_cannot_rename_is_tried_again)

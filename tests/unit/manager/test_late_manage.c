@@ -100,7 +100,7 @@ static void others_work(void) {
     other_manager_works(scene.world);
 }
 
-START_TEST(what_one_lets_go_of_nobody_takes_over) {
+START_TEST(an_object_being_unmanaged_is_not_managed_again) {
     autoworld struct world *world = world_new(NULL);
 
     sleep_in(world, "unmanage_volume", others_work);
@@ -174,5 +174,6 @@ START_TEST(a_late_unmanage_finds_nothing) {
 END_TEST
 
 CHECK_MAIN("late manage", a_late_manage_changes_nothing,
-           what_is_taken_over_too_late_is_nobodys_again, what_one_lets_go_of_nobody_takes_over,
+           what_is_taken_over_too_late_is_nobodys_again,
+           an_object_being_unmanaged_is_not_managed_again,
            a_late_unmanage_takes_no_storage_from_a_volume, a_late_unmanage_finds_nothing)

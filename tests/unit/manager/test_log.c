@@ -75,7 +75,7 @@ START_TEST(a_drivers_line_names_the_request_that_it_works_for) {
 END_TEST
 
 /* However the operation before it has ended. */
-START_TEST(a_look_that_nobody_asked_for_names_no_request) {
+START_TEST(periodic_work_logs_no_request) {
     autoworld struct world *world = talking_world();
     const char *id = world_volume(world, 2);
 
@@ -110,5 +110,5 @@ START_TEST(a_host_without_a_manager_is_told_once) {
 }
 END_TEST
 
-CHECK_MAIN("log", a_drivers_line_names_the_request_that_it_works_for,
-           a_look_that_nobody_asked_for_names_no_request, a_host_without_a_manager_is_told_once)
+CHECK_MAIN("log", a_drivers_line_names_the_request_that_it_works_for, periodic_work_logs_no_request,
+           a_host_without_a_manager_is_told_once)

@@ -154,7 +154,7 @@ START_TEST(a_silent_broker_is_not_told_of_more) {
 END_TEST
 
 /* Behind that the broker's client goes, whatever the manager still has to do. */
-START_TEST(who_ends_says_nothing_any_more) {
+START_TEST(a_stopping_manager_reports_nothing) {
     autoworld struct world *world = world_new(NULL);
     struct broker broker;
 
@@ -169,4 +169,4 @@ END_TEST
 
 CHECK_MAIN("queue", what_waits_behind_others_is_told_of_ever_more_seldom,
            a_project_without_a_worker_is_told_of_past_the_queue,
-           a_silent_broker_is_not_told_of_more, who_ends_says_nothing_any_more)
+           a_silent_broker_is_not_told_of_more, a_stopping_manager_reports_nothing)

@@ -546,7 +546,7 @@ START_TEST(a_list_that_is_cut_says_so) {
         memory_put(world->memory, PATH("disk-%d", i), GIB, 0);
     ck_assert_str_eq(log_of_list(world), "");
     memory_put(world->memory, "disk", GIB, 0);
-    ck_assert_ptr_nonnull(strstr(log_of_list(world), "list of existing storage is cut"));
+    ck_assert_ptr_nonnull(strstr(log_of_list(world), "list of existing storage truncated"));
 }
 END_TEST
 
