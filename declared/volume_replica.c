@@ -98,7 +98,7 @@ static const struct schema_field reclaim_fields[] = {
 };
 
 static const struct schema_field copying_fields[] = {
-    { "snapshot", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Uid of the one that is copied." },
+    { "snapshotId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Uid of the one that is copied." },
     { "clone", SCHEMA_BOOL, .about = "It becomes the data of a clone, not a snapshot of this replica." },
     { "doneBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it is." },
     { "totalBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it has to go." },

@@ -56,7 +56,7 @@ static json_t *copying_json(const struct replicas *replicas, const struct file *
 
     if (!copies_progress(replicas->copies, file->wish->uid, &copy))
         return NULL;
-    return json_pack("{s:s, s:b, s:I, s:I}", "snapshot", copy.snapshot, "clone", copy.is_clone,
+    return json_pack("{s:s, s:b, s:I, s:I}", "snapshotId", copy.snapshot, "clone", copy.is_clone,
                      "doneBytes", (json_int_t)(figures ? copy.done_bytes : 0), "totalBytes",
                      (json_int_t)(figures ? copy.total_bytes : 0));
 }

@@ -114,9 +114,9 @@ WORK_TEST(the_progress_of_a_rebuild_is_shown_while_it_runs) {
 static const json_t *copied(struct arena *arena, const json_t *before, bool clone, int64_t done_mib,
                             int64_t at_s) {
     json_t *status =
-        json_keep(arena, json_pack("{s:{s:s, s:b, s:I, s:I}}", "copying", "snapshot", "s", "clone",
-                                   clone, "doneBytes", (json_int_t)(done_mib * MIB), "totalBytes",
-                                   (json_int_t)TOTAL));
+        json_keep(arena, json_pack("{s:{s:s, s:b, s:I, s:I}}", "copying", "snapshotId", "s",
+                                   "clone", clone, "doneBytes", (json_int_t)(done_mib * MIB),
+                                   "totalBytes", (json_int_t)TOTAL));
 
     return progress_of_replica(arena, before, "r", status, NOW + at_s * SECOND_US);
 }
@@ -151,7 +151,7 @@ WORK_TEST(the_progress_of_copies_to_replicas_is_shown_by_replica_and_config_whil
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 2);
     for (unsigned i = 0; i < 2; i++)
         say(work, &replicas[i],
-            "{\"phase\":\"Healthy\",\"copying\":{\"snapshot\":\"s\",\"clone\":false,"
+            "{\"phase\":\"Healthy\",\"copying\":{\"snapshotId\":\"s\",\"clone\":false,"
             "\"doneBytes\":25,\"totalBytes\":100}}");
     settle(work, id);
     replicas_of(work, id, &replicas);
