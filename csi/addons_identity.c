@@ -1,5 +1,5 @@
 /*
- * identity.Identity of CSI-Addons: the same driver, and what it offers of the addons.
+ * identity.Identity of CSI-Addons: the name and the capabilities of the driver.
  */
 #include "csi/health.private.h"
 

@@ -11,7 +11,7 @@
 
 #define SECTION      "csi"
 #define LONGEST_NAME 63
-#define MICROVERSION "3.59" /* has all that is asked for, and any Cinder since Stein has it */
+#define MICROVERSION "3.59" /* has all fields in use, and any Cinder since Stein supports it */
 
 /* ---- the API ---- */
 
@@ -23,7 +23,7 @@ struct client csi_api(const struct grpc_call *call) {
     return api;
 }
 
-/* "http://host:port" means its /v3. */
+/* "http://host:port" stands for its /v3. */
 static const char *root_of(struct arena *arena, const char *url) {
     const char *host = url ? strstr(url, "://") : NULL;
     const char *path = host ? strchr(host + 3, '/') : NULL;
@@ -48,8 +48,8 @@ static int check_name(const char *name, struct error *err) {
         good = good &&
                (is_letter(name[i]) || isdigit((unsigned char)name[i]) || strchr("-.", name[i]));
     return good ? 0
-                : error_set(err, ERROR_BAD_REQUEST, "[csi] driver_name: %s is no driver's name",
-                            name);
+                : error_set(err, ERROR_BAD_REQUEST,
+                            "[csi] driver_name: %s is not a valid driver name", name);
 }
 
 static int check_cluster(const char *name, struct error *err) {
@@ -59,11 +59,12 @@ static int check_cluster(const char *name, struct error *err) {
     for (size_t i = 0; i < length; i++)
         good = good &&
                (is_letter(name[i]) || isdigit((unsigned char)name[i]) || strchr("-._", name[i]));
-    return good ? 0
-                : error_set(err, ERROR_BAD_REQUEST,
-                            "[csi] cluster: '%s' is not of letters, digits, '-', '.' and '_', at "
-                            "most %d",
-                            name, LONGEST_NAME);
+    return good
+               ? 0
+               : error_set(
+                     err, ERROR_BAD_REQUEST,
+                     "[csi] cluster: '%s' must consist of letters, digits, '-', '.' and '_', at most %d",
+                     name, LONGEST_NAME);
 }
 
 static struct csi_driver *driver_new(const struct csi_settings *settings) {

@@ -1,9 +1,9 @@
 /*
- * What the handlers of all services share.
+ * Declarations shared by the handlers of all services.
  *
- * A service is a file: its methods, and what it announces.  Each is a row of the table in driver.c;
- * its handlers find the driver in call->service.  csi/controller has what one driver of the cluster
- * does, csi/node what the driver of every node does; what both are is here beside them.
+ * A service is a file with its methods and its capabilities.  Each is a row of the table in
+ * driver.c; its handlers find the driver in call->service. csi/controller serves the cluster,
+ * csi/node one node; parts of both are in this folder.
  */
 #pragma once
 
@@ -15,25 +15,25 @@
 enum segment { SEGMENT_HOST, SEGMENT_ZONE, SEGMENTS };
 
 struct csi_driver {
-    struct arena *arena; /* of this struct and what never changes */
+    struct arena *arena; /* of this struct and other constant data */
     const char *name, *version;
-    const char *cluster;                      /* whose volumes are made; "": of no name */
-    bool controller, node;                    /* which services are served */
-    bool has_topology, has_segment[SEGMENTS]; /* which of them count (topology.private.h) */
-    const char *segments;                     /* what their keys begin with */
+    const char *cluster;                      /* name in the volumes' metadata; "": none */
+    bool controller, node;                    /* the enabled services */
+    bool has_topology, has_segment[SEGMENTS]; /* the configured segments (topology.private.h) */
+    const char *segments;                     /* prefix of their keys */
     const struct config *config;
-    struct client api; /* not used as it is: csi_api() */
+    struct client api; /* a template: use csi_api() */
     struct grpc_server *server;
 
-    /* Of the node alone: */
+    /* Of the node service only: */
     const struct node *places;
-    int lock;              /* of the kubelet's directory; -1: none */
-    struct holder *holder; /* NULL: nobody is held to anything */
+    int lock;                    /* of the kubelet's directory; -1: none */
+    struct pod_limiter *limiter; /* NULL: limits are not applied */
 };
 
-/* Which segments count. */
+/* Reads the configured segments. */
 void csi_topology_read(struct csi_driver *driver, const struct config *config);
-/* What a node has of the machine: of two drivers of one name the second is refused
+/* Acquires the node's resources: of two drivers with one name the second is refused
  * (ERROR_CONFLICT). */
 int csi_node_start(struct csi_driver *driver, struct error *err);
 /* Also when it has not started, or only in part. */
@@ -43,16 +43,15 @@ static inline const struct csi_driver *csi_driver_of(const struct grpc_call *cal
     return call->service;
 }
 
-/* The volume API as it is called for this call: under its request id, and until its end. */
+/* The client of the volume API for this call: with its request id and its deadline. */
 struct client csi_api(const struct grpc_call *call);
 
-/* What is wrong with a volume that is made from a policy, as far as the API says so; NULL: nothing
- * is known. */
+/* The fault of a volume with a policy that the API reports; NULL: none known. */
 bool config_is_id(const char *id);
 const char *config_find_fault(struct grpc_call *call, const struct client *api, const char *id);
 
-/* What a service can do, for its own answer and for Identity's: one enum's values, 0 behind the
- * last. A value stands here when every method that it promises has its row, and not before. */
+/* Capabilities of a service, for its own response and for Identity's: values of one enum, ended by
+ * 0.  A value is listed only when every method that it promises is implemented. */
 typedef const int csi_abilities[];
 
 extern csi_abilities csi_controller_abilities, csi_node_abilities;

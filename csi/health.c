@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define PROBE_MS 3000 /* livenessprobe's own limit is a second, or a few */
+#define PROBE_MS 3000 /* livenessprobe's own timeout is a few seconds at most */
 
 /* {"versions": [{"id": "v3.0", "version": "3.71", …}]} */
 static bool has_version_3(const json_t *document) {
@@ -17,7 +17,7 @@ static bool has_version_3(const json_t *document) {
     return false;
 }
 
-static int ask_api(const struct grpc_call *call, bool *ret_ready, struct error *err) {
+static int query_api(const struct grpc_call *call, bool *ret_ready, struct error *err) {
     struct client api = csi_api(call);
     const struct client_call ask = { .method = "GET", .path = "/" };
     struct error failure = { .kind = ERROR_NONE };
@@ -25,15 +25,15 @@ static int ask_api(const struct grpc_call *call, bool *ret_ready, struct error *
     bool answered;
 
     api.timeout_ms = PROBE_MS;
-    api.version = NULL; /* the question is older than any */
+    api.version = NULL; /* the request is older than any version */
     answered = client_send(&api, call->arena, &ask, &answer, &failure) == 0;
     if (!answered || answer.status == 429 || answer.status >= 500) {
-        log_info(&call->log, "the volume API does not answer", "reason",
+        log_info(&call->log, "the volume API does not respond", "reason",
                  answered ? "it is busy" : failure.message, NULL);
     } else if (answer.status >= 300 ||
                !has_version_3(json_parse(call->arena, answer.body, answer.body_size, NULL))) {
         return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
-                           "what answers as the volume API (status %d) has no version 3",
+                           "the server at the volume API's endpoint has no version 3 (HTTP %d)",
                            answer.status);
     }
     *ret_ready = answered && answer.status < 300;
@@ -42,7 +42,7 @@ static int ask_api(const struct grpc_call *call, bool *ret_ready, struct error *
 
 int csi_health(struct grpc_call *call, Csi__V1__BoolValue **ret, struct error *err) {
     bool ready = true;
-    int result = csi_driver_of(call)->controller ? ask_api(call, &ready, err) : 0;
+    int result = csi_driver_of(call)->controller ? query_api(call, &ready, err) : 0;
 
     if (result != 0)
         return result;

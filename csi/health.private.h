@@ -1,14 +1,14 @@
 /*
- * Can the driver work?  For the probes of CSI and of CSI-Addons.
+ * The health check for the probes of CSI and of CSI-Addons.
  */
 #pragma once
 
 #include "csi/driver.private.h"
 
 /*
- * Asks the volume API who it is.  It answers as one: ready.  It cannot be reached, or says that it
- * cannot answer now: not ready, which is asked again; ending the driver would mend nothing.  What
- * answers is none: FAILED_PRECONDITION, which an operator must see.  A node alone is ready: it is
- * told what it needs by its callers, and volumes are unmounted without the API, too.
+ * Queries the volume API's version.  A valid response: ready.  No response, or a temporary failure:
+ * not ready, which is retried; restarting the driver would not help.  Another server's response:
+ * FAILED_PRECONDITION, which an operator must resolve.  A driver with the node service only is
+ * always ready: its callers provide what it needs, and volumes are unmounted without the API.
  */
 int csi_health(struct grpc_call *call, Csi__V1__BoolValue **ret, struct error *err);

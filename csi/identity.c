@@ -1,5 +1,5 @@
 /*
- * csi.v1.Identity: who the driver is, what it has, and whether it can work.
+ * csi.v1.Identity: the name of the driver, its capabilities and its health.
  */
 #include "csi/health.private.h"
 
@@ -40,7 +40,7 @@ static void add_expansion(struct grpc_call *call, Csi__V1__GetPluginCapabilities
     all->capabilities[all->n_capabilities++] = one;
 }
 
-/* A controller that can do nothing is none. */
+/* A controller without abilities is not announced. */
 static int get_capabilities(struct grpc_call *call, const void *request, void *response,
                             struct error *err) {
     const struct csi_driver *driver = csi_driver_of(call);

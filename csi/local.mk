@@ -33,9 +33,9 @@ libscoria_a_SOURCES += \
 	csi/controller/modify.c \
 	csi/controller/publish.c \
 	csi/controller/reclaim.c \
-	csi/controller/room.c \
+	csi/controller/volume_limit.c \
 	csi/controller/snapshots.c \
-	csi/controller/things.c \
+	csi/controller/objects.c \
 	csi/controller/validate.c \
 	csi/controller/volume_groups.c \
 	csi/controller/volumes.c
@@ -44,30 +44,30 @@ libscoria_a_SOURCES += \
 	csi/node/async_call.c csi/node/async_call.h \
 	csi/node/backing.c csi/node/backing.h \
 	csi/node/filesystem.c csi/node/filesystem.h \
-	csi/node/holder.c csi/node/holder.h \
+	csi/node/pod_limiter.c csi/node/pod_limiter.h \
 	csi/node/image.c csi/node/image.h \
 	csi/node/image_check.c \
 	csi/node/image_parse.c \
 	csi/node/kubelet_path.c csi/node/kubelet_path.h \
 	csi/node/label.h \
 	csi/node/loop.c csi/node/loop.h csi/node/loop.private.h \
-	csi/node/loop_ask.c csi/node/loop_ask.h \
+	csi/node/loop_status.c csi/node/loop_status.h \
 	csi/node/loop_find.c \
-	csi/node/loop_seal.c csi/node/loop_seal.h \
+	csi/node/loop_identity.c csi/node/loop_identity.h \
 	csi/node/mount.c csi/node/mount.h \
 	csi/node/mount_flags.c csi/node/mount_flags.h \
 	csi/node/mount_table.c csi/node/mount_table.h \
 	csi/node/node.h \
 	csi/node/publish.c \
 	csi/node/reclaim.c \
-	csi/node/renew.c \
+	csi/node/remount.c \
 	csi/node/replay.c \
 	csi/node/service.c \
 	csi/node/settings.c csi/node/settings.private.h \
 	csi/node/stage.c \
 	csi/node/start.c \
 	csi/node/throttle.c csi/node/throttle.h \
-	csi/node/turn.c csi/node/turn.h \
+	csi/node/volume_lock.c csi/node/volume_lock.h \
 	csi/node/usage.c \
 	csi/node/volume.c csi/node/volume.private.h \
 	csi/node/wipe.c csi/node/wipe.h
@@ -92,7 +92,7 @@ csi/proto/reclaimspace.pb-c.h: csi/proto/reclaimspace.pb-c.c
 csi/proto/volumegroup.pb-c.h: csi/proto/volumegroup.pb-c.c
 
 if HAVE_CHECK
-slow_tests += tests/unit/csi/node/test_death tests/unit/csi/node/test_failure \
+slow_tests += tests/unit/csi/node/test_crash tests/unit/csi/node/test_failure \
 	tests/unit/csi/node/test_filesystem \
 	tests/unit/csi/node/test_publish tests/unit/csi/node/test_stage tests/unit/csi/node/test_wipe
 check_PROGRAMS += \
@@ -106,13 +106,13 @@ check_PROGRAMS += \
 	tests/unit/csi/controller/test_reclaim \
 	tests/unit/csi/controller/test_refusal \
 	tests/unit/csi/node/test_async_call \
-	tests/unit/csi/node/test_holder \
+	tests/unit/csi/node/test_pod_limiter \
 	tests/unit/csi/node/test_image \
 	tests/unit/csi/node/test_kubelet_path \
 	tests/unit/csi/node/test_loop \
 	tests/unit/csi/node/test_mount_flags \
 	tests/unit/csi/node/test_mount_table \
-	tests/unit/csi/node/test_room
+	tests/unit/csi/node/test_capacity
 endif
 endif
 EXTRA_DIST += tests/unit/csi/driver_test.h tests/unit/csi/node/node_test.h \

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #define SECTION "csi"
-#define MOST    64 /* segments that a node has */
+#define MOST    64 /* segments of a node */
 
 static const char *const names[] = { [SEGMENT_HOST] = "host", [SEGMENT_ZONE] = "zone" };
 
@@ -71,7 +71,7 @@ Csi__V1__Topology *topology_of_node(const struct csi_driver *driver, struct aren
     return topology->n_segments > 0 ? topology : NULL;
 }
 
-/* NULL: it is not said, or does not count. */
+/* NULL: the topology has no such segment, or it is not in use. */
 static const char *segment_of(const struct csi_driver *driver, const Csi__V1__Topology *topology,
                               enum segment segment) {
     size_t prefix = strlen(driver->segments);
@@ -86,25 +86,26 @@ static const char *segment_of(const struct csi_driver *driver, const Csi__V1__To
     return NULL;
 }
 
-/* ---- places ---- */
+/* ---- pools ---- */
 
-/* A type that there is not, the create refuses.  Zones are everybody's, and volumes say theirs. */
-static bool passes(const struct csi_driver *driver, const struct error *err) {
+/* An unknown type is refused by the create itself.  Zones are listed for everyone, and volumes have
+ * theirs. */
+static bool is_tolerable(const struct csi_driver *driver, const struct error *err) {
     return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_BAD_REQUEST ||
            (err->kind == ERROR_FORBIDDEN && !driver->has_segment[SEGMENT_HOST]);
 }
 
-int places_read(const struct grpc_call *call, const struct client *api, const char *type,
-                struct places *ret, struct error *err) {
+int topology_pools_read(const struct grpc_call *call, const struct client *api, const char *type,
+                        struct topology_pools *ret, struct error *err) {
     const struct csi_driver *driver = csi_driver_of(call);
     int count;
 
-    *ret = (struct places){ .driver = driver };
+    *ret = (struct topology_pools){ .driver = driver };
     if (!driver->has_topology)
         return 0;
     count = pools_find(api, call->arena, type, &ret->pools, err);
     if (count < 0)
-        return passes(driver, err) ? 0 : -1;
+        return is_tolerable(driver, err) ? 0 : -1;
     ret->count = (unsigned)count;
     ret->known = true;
     return driver->has_segment[SEGMENT_ZONE]
@@ -112,8 +113,8 @@ int places_read(const struct grpc_call *call, const struct client *api, const ch
                : 0;
 }
 
-static bool is_in(const char *place, const char *wanted) {
-    return !wanted || (place && strcmp(place, wanted) == 0);
+static bool is_in(const char *place, const char *requirement) {
+    return !requirement || (place && strcmp(place, requirement) == 0);
 }
 
 /* "node@backend#pool" */
@@ -123,12 +124,12 @@ static bool is_on(const char *pool, const char *node) {
     return strncmp(pool, node, length) == 0 && pool[length] == '@';
 }
 
-/* A directory of the machine: the node of its name alone has it. */
+/* A directory of the machine: only the node with its name has it. */
 static bool is_local(const struct remote_pool *pool) {
     return pool->protocol && strcmp(pool->protocol, "file") == 0;
 }
 
-static bool reaches(const struct places *places, const struct remote_pool *pool,
+static bool reaches(const struct topology_pools *places, const struct remote_pool *pool,
                     const Csi__V1__Topology *topology) {
     const char *host = segment_of(places->driver, topology, SEGMENT_HOST);
 
@@ -136,14 +137,14 @@ static bool reaches(const struct places *places, const struct remote_pool *pool,
            (!host || !is_local(pool) || (pool->name && is_on(pool->name, host)));
 }
 
-void places_room(const struct places *places, const Csi__V1__Topology *topology,
-                 struct remote_room *room) {
+void topology_pools_capacity(const struct topology_pools *places, const Csi__V1__Topology *topology,
+                             struct remote_room *room) {
     for (unsigned i = 0; i < places->count; i++)
         if (reaches(places, &places->pools[i], topology))
             pools_add_room(&places->pools[i], room);
 }
 
-static const struct remote_pool *pool_of(const struct places *places,
+static const struct remote_pool *pool_of(const struct topology_pools *places,
                                          const struct remote_volume *volume) {
     for (unsigned i = 0; volume->host && i < places->count; i++)
         if (places->pools[i].name && strcmp(places->pools[i].name, volume->host) == 0)
@@ -151,8 +152,8 @@ static const struct remote_pool *pool_of(const struct places *places,
     return NULL;
 }
 
-static bool suits(const struct places *places, const Csi__V1__Topology *topology,
-                  const struct remote_volume *volume) {
+static bool matches(const struct topology_pools *places, const Csi__V1__Topology *topology,
+                    const struct remote_volume *volume) {
     const struct remote_pool *pool = pool_of(places, volume);
     const char *host = segment_of(places->driver, topology, SEGMENT_HOST);
 
@@ -160,21 +161,25 @@ static bool suits(const struct places *places, const Csi__V1__Topology *topology
            (!host || !pool || !is_local(pool) || is_on(pool->name, host));
 }
 
-bool places_suit(const struct places *places, const Csi__V1__TopologyRequirement *wanted,
-                 const struct remote_volume *volume) {
-    bool required = wanted && wanted->n_requisite > 0;
-    size_t count = !wanted ? 0 : required ? wanted->n_requisite : wanted->n_preferred;
+bool topology_pools_match(const struct topology_pools *places,
+                          const Csi__V1__TopologyRequirement *requirement,
+                          const struct remote_volume *volume) {
+    bool required = requirement && requirement->n_requisite > 0;
+    size_t count = !requirement ? 0
+                   : required   ? requirement->n_requisite
+                                : requirement->n_preferred;
 
     if (!places->driver->has_topology)
         return true;
     for (size_t i = 0; i < count; i++)
-        if (suits(places, required ? wanted->requisite[i] : wanted->preferred[i], volume))
+        if (matches(places, required ? requirement->requisite[i] : requirement->preferred[i],
+                    volume))
             return true;
     return count == 0;
 }
 
-void places_tell(const struct places *places, struct arena *arena,
-                 const struct remote_volume *volume, Csi__V1__Volume *shown) {
+void topology_pools_describe(const struct topology_pools *places, struct arena *arena,
+                             const struct remote_volume *volume, Csi__V1__Volume *shown) {
     const struct csi_driver *driver = places->driver;
     const struct remote_pool *pool = pool_of(places, volume);
     Csi__V1__Topology *topology = topology_new(arena);
@@ -193,8 +198,8 @@ void places_tell(const struct places *places, struct arena *arena,
 
 /* ---- choice ---- */
 
-/* A term of the hint query: ["in", "$host", ...]; NULL: no pool does. */
-static const char *term_of(const struct places *places, struct arena *arena,
+/* A term of the hint query: ["in", "$host", ...]; NULL: no pool matches. */
+static const char *term_of(const struct topology_pools *places, struct arena *arena,
                            const Csi__V1__Topology *topology,
                            const struct remote_volume_new *volume) {
     struct json_out out;
@@ -216,7 +221,7 @@ static const char *term_of(const struct places *places, struct arena *arena,
     return any ? json_out_text(&out) : NULL;
 }
 
-static bool choose(const struct places *places, struct arena *arena,
+static bool choose(const struct topology_pools *places, struct arena *arena,
                    const Csi__V1__Topology *topology, struct remote_volume_new *volume) {
     const char *zone = segment_of(places->driver, topology, SEGMENT_ZONE), *term;
 
@@ -232,18 +237,20 @@ static bool choose(const struct places *places, struct arena *arena,
     return true;
 }
 
-int places_choose(const struct places *places, struct arena *arena,
-                  const Csi__V1__TopologyRequirement *wanted, struct remote_volume_new *volume,
-                  struct error *err) {
-    if (!places->driver->has_topology || !wanted || wanted->n_preferred + wanted->n_requisite == 0)
+int topology_pools_choose(const struct topology_pools *places, struct arena *arena,
+                          const Csi__V1__TopologyRequirement *requirement,
+                          struct remote_volume_new *volume, struct error *err) {
+    if (!places->driver->has_topology || !requirement ||
+        requirement->n_preferred + requirement->n_requisite == 0)
         return 0;
-    for (size_t i = 0; i < wanted->n_preferred; i++)
-        if (choose(places, arena, wanted->preferred[i], volume))
+    for (size_t i = 0; i < requirement->n_preferred; i++)
+        if (choose(places, arena, requirement->preferred[i], volume))
             return 0;
-    for (size_t i = 0; i < wanted->n_requisite; i++)
-        if (choose(places, arena, wanted->requisite[i], volume))
+    for (size_t i = 0; i < requirement->n_requisite; i++)
+        if (choose(places, arena, requirement->requisite[i], volume))
             return 0;
-    return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
-                       "No pool that can be reached from there has room for %jd GiB.",
-                       (intmax_t)volume->size_gb);
+    return grpc_refuse(
+        err, GRPC_RESOURCE_EXHAUSTED,
+        "No pool accessible from the required topology has %jd GiB of free capacity.",
+        (intmax_t)volume->size_gb);
 }

@@ -1,10 +1,11 @@
 /*
- * Topology: from which nodes a volume can be reached, in segments host and zone.
+ * Topology: the nodes that can access a volume, as segments host and zone.
  *
- * Option topology of both halves names those that count, and on a node says what they are there.
- * Their keys are "topology.DRIVER/host" and "topology.DRIVER/zone".  A volume in a directory of one
- * machine is reached from the node of that name, any other from all nodes of its zone; which of
- * them it is, its pool says.  So whoever has host among them may ask for pools (an administrator).
+ * Option topology of both services names the segments in use, and gives their values on a node.
+ * The keys are "topology.DRIVER/host" and "topology.DRIVER/zone".  A volume in a directory of one
+ * machine is accessible from the node of that name, any other from all nodes of its zone; its pool
+ * tells which.  So a driver with host among its segments needs the right to list pools (an
+ * administrator).
  */
 #pragma once
 
@@ -16,27 +17,29 @@
 Csi__V1__Topology *topology_of_node(const struct csi_driver *driver, struct arena *arena,
                                     const char *node_id);
 
-/* Where volumes may be, as far as the segments that count need it. */
-struct places {
+/* The pools of volumes, as far as the segments in use need them. */
+struct topology_pools {
     const struct csi_driver *driver;
-    struct remote_pool *pools; /* that take volumes of the type that was asked for */
+    struct remote_pool *pools; /* of the requested type */
     unsigned count;
-    bool known; /* the API has told its pools */
+    bool known; /* the API has listed its pools */
 };
-/* -1 failed. */
-int places_read(const struct grpc_call *call, const struct client *api, const char *type,
-                struct places *ret, struct error *err);
+/* -1: failed. */
+int topology_pools_read(const struct grpc_call *call, const struct client *api, const char *type,
+                        struct topology_pools *ret, struct error *err);
 
-/* Adds the room of pools whose volumes are reached from there. */
-void places_room(const struct places *places, const Csi__V1__Topology *topology,
-                 struct remote_room *room);
-/* Asks for a zone and pools that fit what is preferred, or required: GRPC_RESOURCE_EXHAUSTED. */
-int places_choose(const struct places *places, struct arena *arena,
-                  const Csi__V1__TopologyRequirement *wanted, struct remote_volume_new *volume,
-                  struct error *err);
-/* Is it where it was to be? */
-bool places_suit(const struct places *places, const Csi__V1__TopologyRequirement *wanted,
-                 const struct remote_volume *volume);
-/* From where it can be reached. */
-void places_tell(const struct places *places, struct arena *arena,
-                 const struct remote_volume *volume, Csi__V1__Volume *shown);
+/* Adds the capacity of the pools that are accessible from the topology. */
+void topology_pools_capacity(const struct topology_pools *places, const Csi__V1__Topology *topology,
+                             struct remote_room *room);
+/* Requests a zone and pools that match a preferred, or a required topology:
+ * GRPC_RESOURCE_EXHAUSTED. */
+int topology_pools_choose(const struct topology_pools *places, struct arena *arena,
+                          const Csi__V1__TopologyRequirement *wanted,
+                          struct remote_volume_new *volume, struct error *err);
+/* Does the volume match the requirement? */
+bool topology_pools_match(const struct topology_pools *places,
+                          const Csi__V1__TopologyRequirement *wanted,
+                          const struct remote_volume *volume);
+/* Sets the volume's accessible topology in `shown`. */
+void topology_pools_describe(const struct topology_pools *places, struct arena *arena,
+                             const struct remote_volume *volume, Csi__V1__Volume *shown);

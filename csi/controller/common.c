@@ -9,13 +9,13 @@
 #include <time.h>
 
 #define LONGEST_WAIT_US  (30 * SECOND_US)
-#define SHORT_OF_US      (SECOND_US / 2) /* of the caller's deadline */
+#define SHORT_OF_US      (SECOND_US / 2) /* before the caller's deadline */
 #define FIRST_PAUSE_US   20000
 #define LONGEST_PAUSE_US 640000
-#define ROWS_MOST        10000 /* in one answer, which clients take up to 4 MiB of */
-#define PAGE_MOST        1000  /* what the API gives at once by default */
+#define ROWS_MOST        10000 /* in one response, which clients accept up to 4 MiB */
+#define PAGE_MOST        1000  /* the API's default page size */
 
-int controller_need(const char *text, const char *field, struct error *err) {
+int controller_require(const char *text, const char *field, struct error *err) {
     return *text ? 0 : grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is missing.", field);
 }
 
@@ -36,8 +36,8 @@ static enum state state_of(const char *status) {
 
 #define OTHERWISE GRPC_CODES
 
-/* What the service answers, and the state of the object then: the code that makes a sidecar call
- * again, or not. */
+/* The code for an error of the API, by the state of the object: it decides whether a sidecar
+ * repeats the call. */
 static enum grpc_code code_of(enum error_kind kind, enum state state, enum grpc_code otherwise) {
     static const struct {
         enum error_kind kind;
@@ -52,7 +52,7 @@ static enum grpc_code code_of(enum error_kind kind, enum state state, enum grpc_
     for (size_t i = 0; i < LENGTH(codes); i++)
         if (codes[i].kind == kind && codes[i].state == state)
             return codes[i].code == OTHERWISE ? otherwise : codes[i].code;
-    return GRPC_OK; /* no refusal: its kind has a code */
+    return GRPC_OK; /* not a refusal: its kind has a code */
 }
 
 static int refused(enum state state, enum grpc_code otherwise, struct error *err) {
@@ -90,7 +90,7 @@ int controller_unknown(const char *key, const char *what, const char *of, const 
                        nearest.word ? "?" : ".");
 }
 
-bool controller_is_told(const char *parameter) {
+bool controller_is_informational(const char *parameter) {
     static const char prefix[] = "csi.storage.k8s.io/";
 
     return strncmp(parameter, prefix, sizeof(prefix) - 1) == 0;
@@ -104,33 +104,33 @@ Csi__V1__Timestamp *controller_timestamp(struct arena *arena, int64_t us) {
     return timestamp;
 }
 
-/* ---- waiting ---- */
+/* ---- polling ---- */
 
-struct patience patience_of(const struct grpc_call *call) {
+struct poll_wait poll_wait_of(const struct grpc_call *call) {
     int64_t until_us = clock_monotonic_us() + LONGEST_WAIT_US;
     int64_t end_us = __atomic_load_n(&call->until_us, __ATOMIC_RELAXED);
 
     if (end_us != 0 && end_us - SHORT_OF_US < until_us)
         until_us = end_us - SHORT_OF_US;
-    return (struct patience){ .until_us = until_us };
+    return (struct poll_wait){ .until_us = until_us };
 }
 
-bool patience_again(const struct grpc_call *call, struct patience *patience) {
+bool poll_again(const struct grpc_call *call, struct poll_wait *wait) {
     static const struct backoff_limits pauses = { .first_us = FIRST_PAUSE_US,
                                                   .most_us = LONGEST_PAUSE_US };
-    int64_t pause_us = backoff_pause_us(&pauses, patience->looks + 1);
+    int64_t pause_us = backoff_pause_us(&pauses, wait->polls + 1);
     struct timespec pause = clock_timespec(pause_us);
 
-    if (grpc_call_is_over(call) || clock_monotonic_us() + pause_us > patience->until_us)
+    if (grpc_call_is_over(call) || clock_monotonic_us() + pause_us > wait->until_us)
         return false;
-    patience->looks++;
+    wait->polls++;
     nanosleep(&pause, NULL);
     return true;
 }
 
 /* ---- names ---- */
 
-/* As Python writes a text, which is how the API reads it. */
+/* A string literal of Python, as expected by the API. */
 static const char *quoted(struct arena *arena, const char *text) {
     char *quote = arena_alloc(arena, 2 * strlen(text) + 3), *end = quote;
 
@@ -206,24 +206,24 @@ bool controller_named(const json_t *metadata, const char *mark) {
     return have && strcmp(have, mark) == 0;
 }
 
-bool controller_is_untold(const json_t *metadata) {
-    return json_text_of(metadata, CSI_UNTOLD_KEY) != NULL;
+bool controller_is_unreported(const json_t *metadata) {
+    return json_text_of(metadata, CSI_UNREPORTED_KEY) != NULL;
 }
 
-int controller_tell(const struct client *api, struct arena *arena, const char *kind, const char *id,
-                    struct error *err) {
+int controller_mark_reported(const struct client *api, struct arena *arena, const char *kind,
+                             const char *id, struct error *err) {
     const struct client_call call = {
         .method = "DELETE",
         .path = arena_join(arena, "/", kind, NULL),
         .id = id,
-        .behind = "/metadata/" CSI_UNTOLD_KEY,
+        .behind = "/metadata/" CSI_UNREPORTED_KEY,
         .done = { 200 },
     };
     struct http_answer answer;
 
     if (client_call(api, arena, &call, &answer, err) == 0)
         return 0;
-    return err->kind == ERROR_NOT_FOUND ? 0 : -1; /* somebody else has told it */
+    return err->kind == ERROR_NOT_FOUND ? 0 : -1; /* already marked by another call */
 }
 
 /* ---- lists ---- */
@@ -232,10 +232,11 @@ static const char *id_of(const void *row) {
     return *(const char *const *)row;
 }
 
-/* What a token that is none, or the mark of a row that has gone meanwhile, makes the API say. */
+/* The API's errors for an invalid token, or for a marker row that is deleted meanwhile. */
 static int page_refused(const char *marker, struct error *err) {
     if (marker && (err->kind == ERROR_NOT_FOUND || err->kind == ERROR_BAD_REQUEST))
-        return grpc_refuse(err, GRPC_ABORTED, "There is no %.64s any more to go on from.", marker);
+        return grpc_refuse(err, GRPC_ABORTED,
+                           "%.64s no longer exists: the list cannot be continued from it.", marker);
     return -1;
 }
 
@@ -247,7 +248,7 @@ struct walk {
     const struct controller_list *list;
     struct arena *arena; /* the caller's */
     unsigned most, count;
-    const char *marker; /* of the last row that was kept */
+    const char *marker; /* of the last kept row */
     bool more;
 };
 
@@ -269,7 +270,7 @@ static int keep_page(struct walk *walk, const char *rows, unsigned got, struct e
     return 0;
 }
 
-/* One more than are kept: is there a next one? */
+/* One more than are kept: shows whether there is a next page. */
 static unsigned page_limit(const struct walk *walk) {
     unsigned left = walk->most + 1 - walk->count;
 

@@ -1,6 +1,6 @@
 /*
- * What a StorageClass says of volumes that are made from a policy: which one it is and how many
- * replicas they have; and how much room there is for one of them.
+ * The parameters of a StorageClass with a policy: the policy and the number of replicas; and the
+ * capacity for such volumes.
  */
 #include "csi/controller/configs.private.h"
 
@@ -15,7 +15,7 @@
 #define REPLICAS_MOST  7
 #define COUNT_KEY      "replicaCount"
 
-bool config_is_wanted(const controller_parameter *const *parameters, size_t count) {
+bool config_is_requested(const controller_parameter *const *parameters, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (strcmp(parameters[i]->key, POLICY_KEY) == 0)
             return true;
@@ -29,8 +29,8 @@ static int read_count(const char *value, int64_t *ret, struct error *err) {
     long count = strtol(value, &end, 10);
 
     if (!*value || *end || count < 1 || count > REPLICAS_MOST)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, COUNT_KEY " is %.20s, not 1 to %d.", value,
-                           REPLICAS_MOST);
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, COUNT_KEY " is %.20s, and must be 1 to %d.",
+                           value, REPLICAS_MOST);
     *ret = count;
     return 0;
 }
@@ -40,15 +40,15 @@ static int read_parameter(const controller_parameter *parameter, struct config_c
     static const char *const known[] = { POLICY_KEY, COUNT_KEY };
     const char *key = parameter->key, *value = parameter->value;
 
-    if (controller_is_told(key))
+    if (controller_is_informational(key))
         return 0;
     if (strcmp(key, COUNT_KEY) == 0)
         return read_count(value, &class->replicas, err);
     if (strcmp(key, POLICY_KEY) != 0)
-        return controller_unknown(key, "parameter", " of a volume that is made from a policy",
-                                  known, LENGTH(known), err);
+        return controller_unknown(key, "parameter", " of a volume with a policy", known,
+                                  LENGTH(known), err);
     if (*value && !config_is_name(value))
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%.64s can be no policy's name.", value);
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%.64s is not a valid policy name.", value);
     class->policy = value;
     return 0;
 }
@@ -65,7 +65,7 @@ int config_class_read(const controller_parameter *const *parameters, size_t coun
 
 /* ---- the policy ---- */
 
-/* P36, P41: as many as the policy names pools, if it is there already. */
+/* P36, P41: as many as the policy has pools, if it exists already. */
 int config_class_resolve(const struct client *api, struct arena *arena, struct config_class *class,
                          struct error *err) {
     static const struct remote_documents policies = { .collection = "volume_policies",
@@ -88,11 +88,11 @@ int config_class_resolve(const struct client *api, struct arena *arena, struct c
     return 0;
 }
 
-/* ---- room ---- */
+/* ---- capacity ---- */
 
 static bool is_named(const struct config_class *class, const char *name) {
     for (size_t i = 0; i < json_array_size(class->pools); i++)
-        if (strcmp(config_says(json_array_get(class->pools, i), "poolName"), name) == 0)
+        if (strcmp(config_text_of(json_array_get(class->pools, i), "poolName"), name) == 0)
             return true;
     return json_array_size(class->pools) == 0;
 }
@@ -103,7 +103,7 @@ static int by_room(const void *left, const void *right) {
     return (one < other) - (one > other);
 }
 
-/* Each replica is in a pool of its own: the one with the least room says how large they are. */
+/* Each replica is in a pool of its own: the pool with the least space limits the size. */
 static int64_t room_in(struct arena *arena, const struct config_class *class,
                        const struct remote_replica_pool *pools, unsigned count) {
     int64_t *rooms = arena_alloc(arena, (count + 1) * sizeof(*rooms));

@@ -1,11 +1,11 @@
 /*
- * Clones: volumes that are made from a policy and of another such volume.
+ * Clones: volumes with a policy that are created from another such volume.
  *
- * What a clone is made by is a snapshot of its source that nobody hears of.  It is named after both
- * volumes, so whoever comes again finds it; and it goes when the clone is a volume of its own, or
- * is not made after all.  Until then a finalizer keeps the clone's config: when nobody comes again,
- * its DeleteVolume does what is left to do.  What no config was ever made by, the source's
- * DeleteVolume removes; what one is being made by, the service does not let go.
+ * A clone is created from an internal snapshot of its source.  Its name is derived from both
+ * volumes, so a repeated call finds it; it is deleted when the clone is independent of it, or is
+ * not created after all.  Until then a finalizer holds the clone's config: without a repeated call,
+ * its DeleteVolume completes the cleanup.  A snapshot without a config is deleted by DeleteVolume
+ * of the source; one in use by a config is protected by the service.
  */
 #include "csi/controller/configs.private.h"
 
@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-/* ---- what it is made by ---- */
+/* ---- the snapshot ---- */
 
 int config_clone_name(const struct client *api, struct arena *arena, struct config_clone *clone,
                       struct error *err) {
@@ -32,11 +32,11 @@ int config_clone_name(const struct client *api, struct arena *arena, struct conf
     return 0;
 }
 
-/* All of its replicas' pools have to hold it, and those that missed the moment may come yet. */
+/* The pools of all replicas must have it, also those that were not available when it was taken. */
 static int await_ready(const struct grpc_call *call, const struct client *api,
                        const struct config_clone *clone, struct config_snapshot *snapshot,
                        struct error *err) {
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
 
     while (strcmp(snapshot->status, "Ready") != 0 ||
            (snapshot->pending > 0 && (int64_t)snapshot->pools < clone->replicas)) {
@@ -45,14 +45,14 @@ static int await_ready(const struct grpc_call *call, const struct client *api,
         if (strcmp(snapshot->status, "Failed") == 0)
             return grpc_refuse(err, GRPC_INTERNAL, "Volume %s cannot be cloned: %s",
                                clone->source_id, snapshot->message);
-        if (strcmp(snapshot->status, "deleting") == 0 || !patience_again(call, &patience))
+        if (strcmp(snapshot->status, "deleting") == 0 || !poll_again(call, &wait))
             return grpc_refuse(err, GRPC_ABORTED,
-                               "What volume %s holds is on %zu pools, and is to be on %jd.",
+                               "The snapshot of volume %s is on %zu pools and is required on %jd.",
                                clone->source_id, snapshot->pools, (intmax_t)clone->replicas);
         result =
             controller_read(api, call->arena, &config_snapshot_kind, snapshot->id, snapshot, err);
         if (result != 0)
-            return controller_unsure(result, err);
+            return controller_outcome_unknown(result, err);
     }
     return 0;
 }
@@ -72,7 +72,7 @@ int config_clone_prepare(const struct grpc_call *call, const struct client *api,
 
     if (result == 0 && strcmp(source.status, "deleting") == 0)
         result = grpc_refuse(err, GRPC_NOT_FOUND, "Volume %s is being deleted.", source.id);
-    if (result == 0) /* before there is anything that would have to go again */
+    if (result == 0) /* before anything is created that would have to be deleted again */
         result = controller_size(range, gib_of(source.has_bytes), &size_gb, err);
     if (result == 0)
         result = config_snapshot_take(call, api, &shot, &snapshot, err);
@@ -85,32 +85,32 @@ int config_clone_prepare(const struct grpc_call *call, const struct client *api,
     return 0;
 }
 
-/* ---- its end ---- */
+/* ---- cleanup ---- */
 
-static bool is_going(const json_t *document) {
+static bool is_deleting(const json_t *document) {
     return json_text_at(document, "metadata.deletionTimestamp") != NULL;
 }
 
-/* "": it is a user's. */
+/* "": a user's snapshot. */
 static const char *clone_of(const json_t *snapshot) {
     const json_t *metadata = json_object_get(snapshot, "metadata");
 
-    return config_says(json_object_get(metadata, "annotations"), CLONE_ANNOTATION);
+    return config_text_of(json_object_get(metadata, "annotations"), CLONE_ANNOTATION);
 }
 
-/* ERROR_CONFLICT: something is being made of it. */
+/* ERROR_CONFLICT: a volume is being created from it. */
 static int drop_document(const struct client *api, struct arena *arena, const json_t *snapshot,
                          struct error *err) {
-    const char *uid = config_says(json_object_get(snapshot, "metadata"), "uid");
+    const char *uid = config_text_of(json_object_get(snapshot, "metadata"), "uid");
 
-    if (is_going(snapshot) ||
+    if (is_deleting(snapshot) ||
         document_drop(api, arena, &config_snapshot_documents, uid, err) == 0 ||
         err->kind == ERROR_NOT_FOUND)
         return 0;
     return -1;
 }
 
-/* Only one that was taken for this clone. */
+/* Only a snapshot that was taken for this clone. */
 static int drop(const struct client *api, struct arena *arena, const char *name,
                 const char *csi_name, struct error *err) {
     const json_t *snapshot = document_fetch(api, arena, &config_snapshot_documents, name, err);
@@ -150,15 +150,15 @@ static json_t *patch_of(const struct volume_config *config) {
                      "finalizers", finalizers, "labels", labels);
 }
 
-int config_clone_let_go(const struct grpc_call *call, const struct client *api,
-                        struct volume_config *config, struct error *err) {
+int config_clone_release(const struct grpc_call *call, const struct client *api,
+                         struct volume_config *config, struct error *err) {
     const char *at = strchr(config->source, '@');
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
     int result;
 
     if (at && drop(api, call->arena, at + 1, config->csi_name, err) < 0)
         return err->kind == ERROR_CONFLICT ? grpc_refuse(err, GRPC_ABORTED, "%s", err->message)
-                                           : controller_unsure(-1, err);
+                                           : controller_outcome_unknown(-1, err);
     do {
         result = config_change(api, call->arena, config, patch_of(config), err);
         if (result != GRPC_ABORTED)
@@ -166,54 +166,54 @@ int config_clone_let_go(const struct grpc_call *call, const struct client *api,
         result = config_read(api, call->arena, config->id, config, err);
         if (result != 0 || !config->is_clone)
             return result;
-    } while (patience_again(call, &patience));
-    return grpc_refuse(err, GRPC_ABORTED, "Volume %s changes all the time.", config->id);
+    } while (poll_again(call, &wait));
+    return grpc_refuse(err, GRPC_ABORTED, "Volume %s is being modified concurrently; try again.",
+                       config->id);
 }
 
-/* It never comes true; one that nobody was told of is made anew by whoever comes again. */
+/* The config cannot be completed; an unreported one is created again by a repeated call. */
 static int give_up(const struct grpc_call *call, const struct client *api,
                    const struct volume_config *config, struct error *err) {
     int result = config->is_clone ? config_remove(call, api, config->id, err) : 0;
 
     if (result != 0)
-        return controller_unsure(result, err);
+        return controller_outcome_unknown(result, err);
     return grpc_refuse(err, config->is_clone ? GRPC_ABORTED : GRPC_FAILED_PRECONDITION,
-                       "What volume %s was to be made of is lost.", config->id);
+                       "The source of volume %s is lost.", config->id);
 }
 
-/* The last that happened to it. */
-static bool has_no_place(const struct client *api, struct arena *arena,
-                         const struct volume_config *config) {
+/* The last event reports a failed placement. */
+static bool is_unplaceable(const struct client *api, struct arena *arena,
+                           const struct volume_config *config) {
     struct error ignored;
     const json_t *events = document_fetch_below(api, arena, &config_documents, config->uid,
                                                 "events", "events", &ignored);
     const json_t *last = json_array_get(events, json_array_size(events) - 1);
 
-    return events && strcmp(config_says(last, "type"), "Warning") == 0 &&
-           strcmp(config_says(last, "reason"), "Provisioning") == 0;
+    return events && strcmp(config_text_of(last, "type"), "Warning") == 0 &&
+           strcmp(config_text_of(last, "reason"), "Provisioning") == 0;
 }
 
-/* Whoever asked waits for something that may never come, and is told for what. */
-static int check_place(const struct client *api, struct arena *arena,
-                       const struct volume_config *config, struct error *err) {
-    if (!has_no_place(api, arena, config))
+/* Reports the reason to the caller, as the placement may never succeed. */
+static int check_placement(const struct client *api, struct arena *arena,
+                           const struct volume_config *config, struct error *err) {
+    if (!is_unplaceable(api, arena, config))
         return 0;
-    return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
-                       "Volume %s has no place yet: too few of the pools that hold what it is "
-                       "made of can be used and have room.",
-                       config->id);
+    return grpc_refuse(
+        err, GRPC_RESOURCE_EXHAUSTED,
+        "Volume %s cannot be placed yet: too few pools with its source are available and have enough free capacity.",
+        config->id);
 }
 
 int config_clone_finish(const struct grpc_call *call, const struct client *api,
                         struct volume_config *config, struct error *err) {
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
     int result = 0;
 
     while (result == 0 && config->is_clone && strcmp(config->status, "Pending") == 0) {
-        if (!patience_again(call, &patience))
-            return grpc_refuse(err, GRPC_ABORTED, "Volume %s is being made of another one.",
-                               config->id);
-        result = check_place(api, call->arena, config, err);
+        if (!poll_again(call, &wait))
+            return grpc_refuse(err, GRPC_ABORTED, "Volume %s is being cloned.", config->id);
+        result = check_placement(api, call->arena, config, err);
         if (result != 0)
             return result;
         result = config_read(api, call->arena, config->id, config, err);
@@ -221,10 +221,10 @@ int config_clone_finish(const struct grpc_call *call, const struct client *api,
     if (result == 0 && strcmp(config->status, "Failed") == 0)
         return give_up(call, api, config, err);
     if (result == 0 && config->is_clone)
-        result = config_clone_let_go(call, api, config, err);
+        result = config_clone_release(call, api, config, err);
     if (result == GRPC_NOT_FOUND || (result == 0 && strcmp(config->status, "deleting") == 0))
         return grpc_refuse(err, GRPC_ABORTED, "The volume of this name is being deleted.");
-    return controller_unsure(result, err);
+    return controller_outcome_unknown(result, err);
 }
 
 int config_clone_sweep(const struct client *api, struct arena *arena,
@@ -234,7 +234,7 @@ int config_clone_sweep(const struct client *api, struct arena *arena,
     size_t i;
 
     json_array_foreach(all, i, one) {
-        const char *volume = config_says(json_object_get(one, "spec"), "volumeName");
+        const char *volume = config_text_of(json_object_get(one, "spec"), "volumeName");
 
         if (strcmp(volume, source->name) != 0 || !*clone_of(one))
             continue;

@@ -1,7 +1,7 @@
 /*
- * Is a volume that is made from a policy well?  Those who see it are users of claims: what is wrong
- * is told in words of the driver's own, without a host or a path, which administrators find where
- * the volume is described.
+ * The health of a volume with a policy.  The condition is visible to users of claims: faults are
+ * described in general terms, without hosts or paths, which administrators find in the volume's
+ * documents.
  */
 #include "csi/controller/configs.private.h"
 
@@ -13,15 +13,15 @@ static const char *condition_fault(const json_t *condition) {
     static const struct {
         const char *type, *status, *fault;
     } faults[] = {
-        { "Moving", "False", "The node that had it is silent, and no other can have it yet." },
-        { "Stopping", "False", "The node that had it has not given it back yet." },
-        { "Available", "Unknown", "Whether it can be used is not known." },
-        { "VolumeResizeFailed", "True", "It could not be made larger, which is tried again." },
+        { "Moving", "False", "Its node does not respond, and no other node can take it over yet." },
+        { "Stopping", "False", "Its previous node has not released it yet." },
+        { "Available", "Unknown", "Its availability is unknown." },
+        { "VolumeResizeFailed", "True", "It could not be resized; this is retried." },
     };
 
     for (size_t i = 0; i < LENGTH(faults); i++)
-        if (strcmp(config_says(condition, "type"), faults[i].type) == 0 &&
-            strcmp(config_says(condition, "status"), faults[i].status) == 0)
+        if (strcmp(config_text_of(condition, "type"), faults[i].type) == 0 &&
+            strcmp(config_text_of(condition, "status"), faults[i].status) == 0)
             return faults[i].fault;
     return NULL;
 }
@@ -34,7 +34,7 @@ const char *config_fault_in(const json_t *conditions) {
     return fault;
 }
 
-/* One that nobody is to serve is as it was left. */
+/* A volume without a node is not served, which is not a fault. */
 const char *config_fault(const struct volume_config *config, const struct config_volume *volume) {
     static const struct {
         const char *phase, *fault;
@@ -56,7 +56,7 @@ static int64_t number_of(const json_t *object, const char *key) {
     return json_integer_value(json_object_get(object, key));
 }
 
-/* " Rebuild: 43 %, 120 MiB/s, 75 s left." of each operation that runs. */
+/* " Rebuild: 43 %, 120 MiB/s, 75 s left." of each running operation. */
 static const char *progress_text(struct arena *arena, const json_t *list) {
     const char *text = "";
 
@@ -67,7 +67,7 @@ static const char *progress_text(struct arena *arena, const json_t *list) {
                                                     (intmax_t)number_of(one, "remainingSeconds"))
                                      : "";
 
-        text = arena_format(arena, "%s %s: %jd %%%s.", text, config_says(one, "operation"),
+        text = arena_format(arena, "%s %s: %jd %%%s.", text, config_text_of(one, "operation"),
                             (intmax_t)number_of(one, "percent"), speed);
     }
     return text;

@@ -1,6 +1,6 @@
 /*
- * What clients of a volume that is made from a policy may take: the parameters that may be modified
- * later (a VolumeAttributesClass), also when it is made.
+ * I/O limits of a volume with a policy: the mutable parameters (of a VolumeAttributesClass), also
+ * at its creation.
  */
 #include "csi/controller/configs.private.h"
 
@@ -17,11 +17,10 @@ static int read_limit(const controller_parameter *parameter, json_t *limits, str
     long long limit = strtoll(value, &end, 10);
 
     if (strcmp(key, known[0]) != 0 && strcmp(key, known[1]) != 0)
-        return controller_unknown(key, "mutable parameter",
-                                  " of a volume that is made from a policy", known, LENGTH(known),
-                                  err);
+        return controller_unknown(key, "mutable parameter", " of a volume with a policy", known,
+                                  LENGTH(known), err);
     if (!*value || *end || limit < 0)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is no number: %.40s.", key, value);
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is not a number: %.40s.", key, value);
     json_object_set_new(limits, key, json_integer(limit));
     return 0;
 }
@@ -36,17 +35,17 @@ int config_limits_read(struct arena *arena, const controller_parameter *const *p
     return result;
 }
 
-/* A policy of its own that it has before would stand in for what the policy says. */
+/* Limits set before the config has its policy would replace that. */
 int config_limits_set(const struct grpc_call *call, const struct client *api,
                       struct volume_config *config, json_t *limits, struct error *err) {
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
 
     if (json_object_size(limits) == 0)
         return 0;
     while (!config->has_policy) {
         int result;
 
-        if (!patience_again(call, &patience))
+        if (!poll_again(call, &wait))
             return grpc_refuse(err, GRPC_ABORTED, "Volume %s has no policy yet.", config->id);
         result = config_read(api, call->arena, config->id, config, err);
         if (result != 0)

@@ -1,10 +1,11 @@
 /*
- * Volumes with a policy and volumes without, beside each other: a name is one volume's, however it
- * is made, and neither kind is made of the other.
+ * Volumes with and without policy share their names, and neither kind can be created from the
+ * other.
  *
- * Of two calls for one name, one with a policy and one without, each makes its own first and then
- * looks for the other's: before it tells anybody.  So one of them sees the other, or both do.  A
- * volume without policy that nobody was told of goes then; a config waits until it has gone.
+ * Of two concurrent calls for one name, one with a policy and one without, each creates its own
+ * object first and then searches for the other, before its response.  So at least one of them finds
+ * the other.  An unreported volume without policy is deleted then; a config waits until that is
+ * gone.
  */
 #include "csi/controller/configs.private.h"
 
@@ -21,17 +22,17 @@ int config_check_name(const struct client *api, struct arena *arena, const char 
 
     kind.may_lack = true;
     there = document_fetch(api, arena, &kind, name, err);
-    if (!there) /* whoever may not look has made none */
+    if (!there) /* without the right to read configs none was created */
         return err->kind == ERROR_NOT_FOUND || err->kind == ERROR_FORBIDDEN
                    ? 0
-                   : controller_unsure(-1, err);
-    if (config_take(arena, there, &config, err) < 0)
-        return controller_unsure(-1, err);
+                   : controller_outcome_unknown(-1, err);
+    if (config_decode(arena, there, &config, err) < 0)
+        return controller_outcome_unknown(-1, err);
     if (strcmp(config.csi_name, mark) != 0)
         return 0;
     return grpc_refuse(err,
                        strcmp(config.status, "deleting") == 0 ? GRPC_ABORTED : GRPC_ALREADY_EXISTS,
-                       "Volume %s has the name already, and was made with a policy.", config.id);
+                       "Volume %s already has the name, and was created with a policy.", config.id);
 }
 
 int config_check_plain_name(const struct client *api, struct arena *arena, const char *mark,
@@ -42,9 +43,10 @@ int config_check_plain_name(const struct client *api, struct arena *arena, const
 
     if (result != FOUND)
         return result;
-    may_go = strcmp(volume.status, "deleting") == 0 || controller_is_untold(volume.metadata);
+    may_go = strcmp(volume.status, "deleting") == 0 || controller_is_unreported(volume.metadata);
     return grpc_refuse(err, may_go ? GRPC_ABORTED : GRPC_ALREADY_EXISTS,
-                       "Volume %s has the name already, and was made without a policy.", volume.id);
+                       "Volume %s already has the name, and was created without a policy.",
+                       volume.id);
 }
 
 /* ---- sources ---- */
@@ -52,29 +54,33 @@ int config_check_plain_name(const struct client *api, struct arena *arena, const
 int config_refuse_plain_volume(const struct client *api, struct arena *arena, const char *id,
                                struct error *err) {
     struct remote_volume volume;
-    int result = controller_need(id, "volume_id of the source", err);
+    int result = controller_require(id, "volume_id of the source", err);
 
     if (result == 0)
         result = controller_read(api, arena, &volume_kind, id, &volume, err);
-    return result != 0 ? result
-                       : grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                                     "Volume %s was made without a policy: what is made of it has "
-                                     "a class without " POLICY_KEY ".",
-                                     volume.id);
+    return result != 0
+               ? result
+               : grpc_refuse(
+                     err, GRPC_INVALID_ARGUMENT,
+                     "Volume %s was created without a policy: a volume created from it needs a class without " POLICY_KEY
+                     ".",
+                     volume.id);
 }
 
 int config_refuse_plain_snapshot(const struct client *api, struct arena *arena, const char *id,
                                  struct error *err) {
     struct remote_snapshot snapshot;
-    int result = controller_need(id, "snapshot_id", err);
+    int result = controller_require(id, "snapshot_id", err);
 
     if (result == 0)
         result = controller_read(api, arena, &snapshot_kind, id, &snapshot, err);
-    return result != 0 ? result
-                       : grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                                     "Snapshot %s is of a volume that was made without a policy: "
-                                     "what is made of it has a class without " POLICY_KEY ".",
-                                     snapshot.id);
+    return result != 0
+               ? result
+               : grpc_refuse(
+                     err, GRPC_INVALID_ARGUMENT,
+                     "Snapshot %s belongs to a volume without a policy: a volume created from it needs a class without " POLICY_KEY
+                     ".",
+                     snapshot.id);
 }
 
 int config_check_source(const struct client *api, struct arena *arena, const char *volume_id,
@@ -89,9 +95,11 @@ int config_check_source(const struct client *api, struct arena *arena, const cha
         result = controller_read(api, arena, &config_snapshot_kind, snapshot_id, &snapshot, err);
     else
         return 0;
-    return result != 0 ? result
-                       : grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                                     "%s was made with a policy: what is made of it has a class "
-                                     "with " POLICY_KEY ".",
-                                     config.id ? config.id : snapshot.id);
+    return result != 0
+               ? result
+               : grpc_refuse(
+                     err, GRPC_INVALID_ARGUMENT,
+                     "%s was created with a policy: a volume created from it needs a class with " POLICY_KEY
+                     ".",
+                     config.id ? config.id : snapshot.id);
 }

@@ -1,6 +1,6 @@
 /*
- * ControllerReclaimSpace of a volume that is made from a policy and that no node has: its replicas
- * give back the zeros in their files.  What its file system knows to be free is a node's matter.
+ * ControllerReclaimSpace of a volume with a policy and without a node: its replicas deallocate
+ * zeros in their files.  Free blocks of its file system are known to a node only.
  */
 #include "csi/controller/configs.private.h"
 
@@ -11,14 +11,14 @@
 #include <string.h>
 
 static bool is(const struct volume_config *config, const char *key, const char *text) {
-    return strcmp(config_says(config->reclaim, key), text) == 0;
+    return strcmp(config_text_of(config->reclaim, key), text) == 0;
 }
 
 static json_int_t figure(const struct volume_config *config, const char *key) {
     return json_int_at(config->reclaim, key);
 }
 
-/* One that goes on already is this one. */
+/* A running reclaim is joined. */
 static int begin(const struct client *api, struct arena *arena, struct volume_config *config,
                  struct error *err) {
     char request[UUID_SIZE];
@@ -37,23 +37,24 @@ static int failed(const struct volume_config *config, struct error *err) {
                           : is(config, "reason", RECLAIM_REASON_UNSUPPORTED) ? GRPC_UNIMPLEMENTED
                                                                              : GRPC_INTERNAL;
 
-    return grpc_refuse(err, code, "Volume %s gave back no room: %s", config->id,
-                       config_says(config->reclaim, "message"));
+    return grpc_refuse(err, code, "Reclaiming space of volume %s failed: %s", config->id,
+                       config_text_of(config->reclaim, "message"));
 }
 
 static int finish(const struct grpc_call *call, const struct client *api,
                   struct volume_config *config, struct error *err) {
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
     json_int_t number = figure(config, "number");
     int result = 0;
 
     while (result == 0 && is(config, "phase", RECLAIM_PHASE_PENDING)) {
-        if (!patience_again(call, &patience))
-            return grpc_refuse(err, GRPC_ABORTED, "Volume %s is still giving back room.",
+        if (!poll_again(call, &wait))
+            return grpc_refuse(err, GRPC_ABORTED, "Space of volume %s is still being reclaimed.",
                                config->id);
         result = config_read(api, call->arena, config->id, config, err);
         if (result == 0 && figure(config, "number") != number)
-            return grpc_refuse(err, GRPC_ABORTED, "Volume %s was asked to once more.", config->id);
+            return grpc_refuse(err, GRPC_ABORTED,
+                               "Another reclaim of volume %s has been requested.", config->id);
     }
     return result;
 }
@@ -72,7 +73,7 @@ int config_reclaim(const struct grpc_call *call, const struct client *api, const
         return result;
     if (!is(&config, "phase", RECLAIM_PHASE_DONE))
         return failed(&config, err);
-    reclaim_tell(call->arena, figure(&config, "beforeBytes"), figure(&config, "afterBytes"),
-                 answer);
+    reclaim_report(call->arena, figure(&config, "beforeBytes"), figure(&config, "afterBytes"),
+                   answer);
     return 0;
 }

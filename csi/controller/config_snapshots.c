@@ -1,6 +1,6 @@
 /*
- * Snapshots of volumes that are made from a policy.  Whoever makes one waits until it is taken, and
- * not until enough replicas hold it; whoever deletes one waits until its files have gone.
+ * Snapshots of volumes with a policy.  CreateSnapshot waits until the snapshot is taken, but not
+ * for all replicas; DeleteSnapshot waits until its files are deleted.
  */
 #include "csi/controller/configs.private.h"
 
@@ -28,35 +28,35 @@ static int read_row(struct arena *arena, const json_t *document, struct config_s
     const json_t *metadata = json_object_get(document, "metadata");
     const json_t *status = json_object_get(document, "status");
     const json_t *annotations = json_object_get(metadata, "annotations");
-    const char *taken = config_says(status, "creationTime");
+    const char *taken = config_text_of(status, "creationTime");
     char uid[UUID_SIZE];
 
     *ret = (struct config_snapshot){
-        .status =
-            json_text_of(metadata, "deletionTimestamp") ? "deleting" : config_says(status, "phase"),
-        .name = config_says(metadata, "name"),
-        .csi_name = config_says(annotations, NAME_ANNOTATION),
-        .clone = config_says(annotations, CLONE_ANNOTATION),
-        .message = config_says(status, "message"),
-        .volume = config_says(json_object_get(document, "spec"), "volumeName"),
+        .status = json_text_of(metadata, "deletionTimestamp") ? "deleting"
+                                                              : config_text_of(status, "phase"),
+        .name = config_text_of(metadata, "name"),
+        .csi_name = config_text_of(annotations, NAME_ANNOTATION),
+        .clone = config_text_of(annotations, CLONE_ANNOTATION),
+        .message = config_text_of(status, "message"),
+        .volume = config_text_of(json_object_get(document, "spec"), "volumeName"),
         .bytes = json_bytes_at(status, "capacity.storage"),
         .pools = json_array_size(json_object_get(status, "poolInfo")),
         .pending = json_array_size(json_object_get(status, "pendingPoolInfo")),
     };
-    if (!uuid_parse(config_says(metadata, "uid"), uid) ||
+    if (!uuid_parse(config_text_of(metadata, "uid"), uid) ||
         (*taken && clock_parse(taken, &ret->taken_us) < 0))
-        return error_set(err, ERROR_BACKEND, "The volume API described no snapshot.");
+        return error_set(err, ERROR_BACKEND, "The volume API returned an invalid snapshot.");
     ret->id = arena_join(arena, SNAPSHOT_PREFIX, uid, NULL);
     return 0;
 }
 
-/* A volume with snapshots is there; when it has gone, so have they. */
+/* A volume with snapshots exists; they are deleted with it. */
 static int find_volume(const struct client *api, struct arena *arena,
                        struct config_snapshot *snapshot, struct error *err) {
     const json_t *document = document_fetch(api, arena, &config_documents, snapshot->volume, err);
     struct volume_config config;
 
-    if (!document || config_take(arena, document, &config, err) < 0)
+    if (!document || config_decode(arena, document, &config, err) < 0)
         return -1;
     snapshot->volume_id = config.id;
     return 0;
@@ -101,12 +101,12 @@ static const json_t *fetch_page(const struct client *api, struct arena *arena, c
     };
     const json_t *list = client_ask_list(api, arena, &call, "volume_config_snapshots", err);
 
-    if (!list && err->kind == ERROR_NOT_FOUND && !*after) /* the API has none of that kind */
+    if (!list && err->kind == ERROR_NOT_FOUND && !*after) /* an API without configs */
         return json_keep(arena, json_array());
     return list;
 }
 
-/* The volume of the row before is often this one's too.  1: it has gone. */
+/* Consecutive rows often have the same volume.  1: it is gone. */
 static int find_volume_again(const struct client *api, struct arena *arena,
                              const struct config_snapshot *before, struct config_snapshot *snapshot,
                              struct error *err) {
@@ -119,13 +119,13 @@ static int find_volume_again(const struct client *api, struct arena *arena,
     return err->kind == ERROR_NOT_FOUND ? 1 : -1;
 }
 
-/* There, and a user's. */
+/* Taken, and a user's. */
 static bool is_listed(const struct config_snapshot *snapshot) {
     return snapshot->taken_us != 0 && !is(snapshot, "deleting") && !is(snapshot, "Failed") &&
            !*snapshot->clone;
 }
 
-/* Those of this volume (NULL: of any): how many. */
+/* Keeps those of this volume (NULL: of any); returns their number. */
 static int keep_listed(const struct client *api, struct arena *arena, const json_t *list,
                        const char *volume, struct config_snapshot *rows, const char **ret_last,
                        struct error *err) {
@@ -149,7 +149,7 @@ static int keep_listed(const struct client *api, struct arena *arena, const json
     return count;
 }
 
-/* `query`: the name of a config.  Nothing is said only where nothing comes behind. */
+/* `query`: the name of a config.  An empty page is returned only at the end. */
 static int read_page(const struct client *api, struct arena *arena, const char *query,
                      const char *marker, unsigned limit, void **ret, struct error *err) {
     const char *after =
@@ -166,7 +166,7 @@ static int read_page(const struct client *api, struct arena *arena, const char *
         *ret = arena_alloc(arena, (json_array_size(list) + 1) * sizeof(struct config_snapshot));
         count = keep_listed(api, arena, list, query, *ret, &after, err);
         if (count == 0 && json_array_size(list) > 0 && strcmp(before, after) == 0)
-            return error_set(err, ERROR_UNAVAILABLE, "the volume API gives the same page again");
+            return error_set(err, ERROR_UNAVAILABLE, "the volume API returned the same page again");
     } while (count == 0 && json_array_size(list) > 0);
     return count;
 }
@@ -192,10 +192,10 @@ static int check_same(const struct config_shot *shot, const struct config_snapsh
 
     if (strcmp(name, shot->csi_name) != 0)
         return grpc_refuse(err, GRPC_ALREADY_EXISTS,
-                           "Snapshot %s has the name already, with another owner.", snapshot->id);
+                           "Snapshot %s already has the name, with another owner.", snapshot->id);
     if (strcmp(snapshot->volume, shot->config->name) != 0)
         return grpc_refuse(err, GRPC_ALREADY_EXISTS,
-                           "Snapshot %s has the name already, of another volume.", snapshot->id);
+                           "Snapshot %s of another volume already has the name.", snapshot->id);
     return 0;
 }
 
@@ -215,34 +215,34 @@ static int refused(const struct volume_config *config, struct error *err) {
                : config_refused(err);
 }
 
-/* A conflict is a volume that is not made yet, or another call that was faster. */
+/* A conflict: the volume does not exist yet, or another call was faster. */
 static int find_or_make(const struct grpc_call *call, const struct client *api,
                         const struct config_shot *shot, struct config_snapshot *ret,
                         struct error *err) {
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
     const json_t *document;
 
     do {
         document = document_fetch(api, call->arena, &config_snapshot_documents, shot->name, err);
         if (!document && err->kind != ERROR_NOT_FOUND)
-            return controller_unsure(-1, err);
+            return controller_outcome_unknown(-1, err);
         if (!document)
             document = make(api, call->arena, shot, err);
         if (document)
             return read_row(call->arena, document, ret, err) < 0 ? -1 : check_same(shot, ret, err);
-    } while (err->kind == ERROR_CONFLICT && patience_again(call, &patience));
+    } while (err->kind == ERROR_CONFLICT && poll_again(call, &wait));
     return refused(shot->config, err);
 }
 
 static int await_taken(const struct grpc_call *call, const struct client *api,
                        struct config_snapshot *snapshot, struct error *err) {
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
 
     while (snapshot->taken_us == 0 && !is(snapshot, "deleting") && !is(snapshot, "Failed")) {
         const char *why = snapshot->message;
         int result;
 
-        if (!patience_again(call, &patience))
+        if (!poll_again(call, &wait))
             return grpc_refuse(err, GRPC_ABORTED, "Snapshot %s is not taken yet%s%s", snapshot->id,
                                *why ? ": " : ".", why);
         result =
@@ -250,7 +250,7 @@ static int await_taken(const struct grpc_call *call, const struct client *api,
         if (result == GRPC_NOT_FOUND)
             break;
         if (result != 0)
-            return controller_unsure(result, err);
+            return controller_outcome_unknown(result, err);
     }
     if (is(snapshot, "Failed"))
         return grpc_refuse(err, GRPC_INTERNAL, "Snapshot %s has failed, and can be deleted: %s",

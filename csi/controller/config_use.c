@@ -1,6 +1,5 @@
 /*
- * A volume that is made from a policy, in use: on one node at a time, which has it as a file; and
- * its size, and what its clients may take.
+ * A volume with a policy in use: on one node at a time, as a file; its size, and its I/O limits.
  */
 #include "csi/controller/configs.private.h"
 
@@ -14,7 +13,7 @@
 static int check_request(const struct grpc_call *call,
                          const Csi__V1__ControllerPublishVolumeRequest *request,
                          struct error *err) {
-    int result = controller_need(request->node_id, "node_id", err);
+    int result = controller_require(request->node_id, "node_id", err);
 
     if (result == 0 && !request->volume_capability)
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capability is missing.");
@@ -23,32 +22,32 @@ static int check_request(const struct grpc_call *call,
     return result == 0 ? controller_check_node(call, request->node_id, err) : result;
 }
 
-/* Of two calls for the last place of a node each looks again when it has one: both may go then, and
- * come again. */
-static int take_place(const struct grpc_call *call, const struct client *api,
-                      struct volume_config *config, const char *node_id, struct error *err) {
-    int result = controller_check_room(call, api, node_id, config->id, err);
+/* Two concurrent calls may both exceed the limit of a node: each checks again after its change.
+ * Both may then undo it, and are repeated. */
+static int take_slot(const struct grpc_call *call, const struct client *api,
+                     struct volume_config *config, const char *node_id, struct error *err) {
+    int result = controller_check_volume_limit(call, api, node_id, config->id, err);
     struct error ignored;
 
     if (result == 0)
         result = config_publish_on(call, api, config, node_id, err);
     if (result != 0)
         return result;
-    result = controller_check_room(call, api, node_id, config->id, err);
+    result = controller_check_volume_limit(call, api, node_id, config->id, err);
     if (result == GRPC_RESOURCE_EXHAUSTED)
         config_publish_on(call, api, config, "", &ignored);
     return result;
 }
 
-/* The node is its own from the moment in which this is written down. */
-static int take(const struct grpc_call *call, const struct client *api,
-                struct volume_config *config, const char *node_id, struct error *err) {
+/* The node has the volume from this change on. */
+static int claim_node(const struct grpc_call *call, const struct client *api,
+                      struct volume_config *config, const char *node_id, struct error *err) {
     if (strcmp(config->status, "deleting") == 0)
         return grpc_refuse(err, GRPC_NOT_FOUND, "Volume %s is being deleted.", config->id);
     if (*config->node && strcmp(config->node, node_id) != 0)
         return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
-                           "Volume %s is published on node %s already.", config->id, config->node);
-    return *config->node ? 0 : take_place(call, api, config, node_id, err);
+                           "Volume %s is already published on node %s.", config->id, config->node);
+    return *config->node ? 0 : take_slot(call, api, config, node_id, err);
 }
 
 static int not_served(const struct volume_config *config, const struct config_volume *volume,
@@ -59,11 +58,11 @@ static int not_served(const struct volume_config *config, const struct config_vo
                        config->id, config->status, config->node, why ? ": " : ".", why ? why : "");
 }
 
-/* P40: whoever is too early hears that it may come again. */
+/* P40: reports a retryable error if it is not served yet. */
 static int await_served(const struct grpc_call *call, const struct client *api,
                         struct volume_config *config, const char *node_id,
                         struct config_volume *ret, struct error *err) {
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
 
     for (;;) {
         int result = config_read_volume(api, call->arena, config, ret, err);
@@ -72,7 +71,7 @@ static int await_served(const struct grpc_call *call, const struct client *api,
             return result;
         if (ret->serves && strcmp(ret->node, node_id) == 0)
             return 0;
-        if (!patience_again(call, &patience))
+        if (!poll_again(call, &wait))
             return not_served(config, ret, err);
         result = config_read(api, call->arena, config->id, config, err);
         if (result != 0)
@@ -93,7 +92,7 @@ int config_publish(struct grpc_call *call, const void *message, void *response, 
     if (result == 0)
         result = config_read(&api, call->arena, request->volume_id, &config, err);
     if (result == 0)
-        result = take(call, &api, &config, request->node_id, err);
+        result = claim_node(call, &api, &config, request->node_id, err);
     if (result == 0)
         result = await_served(call, &api, &config, request->node_id, &volume, err);
     if (result != 0)
@@ -113,7 +112,7 @@ int config_publish(struct grpc_call *call, const void *message, void *response, 
 static int await_released(const struct grpc_call *call, const struct client *api,
                           const struct volume_config *config, const char *node_id,
                           struct error *err) {
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
     struct config_volume volume;
 
     for (;;) {
@@ -121,8 +120,8 @@ static int await_released(const struct grpc_call *call, const struct client *api
             return -1;
         if (volume.released || (*volume.node && strcmp(volume.node, node_id) != 0))
             return 0;
-        if (!patience_again(call, &patience))
-            return grpc_refuse(err, GRPC_ABORTED, "Node %s has not given volume %s back yet.",
+        if (!poll_again(call, &wait))
+            return grpc_refuse(err, GRPC_ABORTED, "Node %s has not released volume %s yet.",
                                node_id, config->id);
     }
 }
@@ -148,8 +147,8 @@ int config_unpublish(struct grpc_call *call, const void *message, void *response
 
 /* ---- expand ---- */
 
-static int want_size(const struct client *api, struct arena *arena, struct volume_config *config,
-                     int64_t gb, struct error *err) {
+static int request_size(const struct client *api, struct arena *arena, struct volume_config *config,
+                        int64_t gb, struct error *err) {
     int result = config_change(api, arena, config,
                                json_pack("{s:{s:{s:s}}}", "spec", "capacity", "storage",
                                          arena_format(arena, "%jdGi", (intmax_t)gb)),
@@ -159,17 +158,17 @@ static int want_size(const struct client *api, struct arena *arena, struct volum
                                            : result;
 }
 
-/* P60: one that nobody serves is as large as soon as it is said. */
+/* P60: a volume that is not served has its new size immediately. */
 static int await_size(const struct grpc_call *call, const struct client *api,
                       struct volume_config *config, struct error *err) {
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
 
     while (config->has_bytes < config->bytes) {
         int result;
 
-        if (!patience_again(call, &patience))
-            return grpc_refuse(err, GRPC_ABORTED, "Volume %s still grows%s%s", config->id,
-                               config->trouble ? ": " : ".",
+        if (!poll_again(call, &wait))
+            return grpc_refuse(err, GRPC_ABORTED, "Volume %s is still being resized%s%s",
+                               config->id, config->trouble ? ": " : ".",
                                config->trouble ? config->trouble : "");
         result = config_read(api, call->arena, config->id, config, err);
         if (result != 0)
@@ -193,7 +192,7 @@ int config_expand(struct grpc_call *call, const void *message, void *response, s
         result = grpc_refuse(err, GRPC_OUT_OF_RANGE, "Volume %s has %jd bytes and does not shrink.",
                              config.id, (intmax_t)config.bytes);
     if (result == 0 && config.bytes < gb * GIB)
-        result = want_size(&api, call->arena, &config, gb, err);
+        result = request_size(&api, call->arena, &config, gb, err);
     if (result == 0)
         result = await_size(call, &api, &config, err);
     if (result != 0)
@@ -213,13 +212,14 @@ static int check_parameters(struct arena *arena,
     for (size_t i = 0; i < request->n_parameters; i++) {
         const char *key = request->parameters[i]->key, *value = request->parameters[i]->value;
         bool fits =
-            controller_is_told(key) ||
+            controller_is_informational(key) ||
             (strcmp(key, POLICY_KEY) == 0 && strcmp(value, config->policy) == 0) ||
             (strcmp(key, "replicaCount") == 0 && strtoll(value, NULL, 10) == config->replicas);
 
         if (!fits)
             return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                               "Volume %s was not made with %.64s %.64s.", config->id, key, value);
+                               "Volume %s was not created with %.64s %.64s.", config->id, key,
+                               value);
     }
     return controller_check_context(request, err) != 0
                ? GRPC_INVALID_ARGUMENT

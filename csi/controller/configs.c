@@ -17,14 +17,14 @@ bool config_is_id(const char *id) {
 
 /* ---- rows ---- */
 
-const char *config_says(const json_t *object, const char *key) {
+const char *config_text_of(const json_t *object, const char *key) {
     const char *text = json_text_of(object, key);
 
     return text ? text : "";
 }
 
-int config_take(struct arena *arena, const json_t *document, struct volume_config *ret,
-                struct error *err) {
+int config_decode(struct arena *arena, const json_t *document, struct volume_config *ret,
+                  struct error *err) {
     const json_t *metadata = json_object_get(document, "metadata");
     const json_t *spec = json_object_get(document, "spec");
     const json_t *status = json_object_get(document, "status");
@@ -32,19 +32,19 @@ int config_take(struct arena *arena, const json_t *document, struct volume_confi
     const json_t *finalizers = json_object_get(metadata, "finalizers");
     char uid[UUID_SIZE];
 
-    if (!uuid_parse(config_says(metadata, "uid"), uid))
-        return error_set(err, ERROR_BACKEND, "The volume API tells of a config without uid.");
+    if (!uuid_parse(config_text_of(metadata, "uid"), uid))
+        return error_set(err, ERROR_BACKEND, "The volume API returned a config without uid.");
     *ret = (struct volume_config){
         .id = arena_join(arena, CONFIG_PREFIX, uid, NULL),
-        .status =
-            json_text_of(metadata, "deletionTimestamp") ? "deleting" : config_says(status, "phase"),
+        .status = json_text_of(metadata, "deletionTimestamp") ? "deleting"
+                                                              : config_text_of(status, "phase"),
         .uid = arena_text(arena, uid),
-        .name = config_says(metadata, "name"),
-        .version = config_says(metadata, "resourceVersion"),
-        .csi_name = config_says(annotations, NAME_ANNOTATION),
-        .policy = config_says(annotations, POLICY_ANNOTATION),
-        .source = config_says(spec, "cstorVolumeSource"),
-        .node = config_says(json_object_get(document, "publish"), "nodeId"),
+        .name = config_text_of(metadata, "name"),
+        .version = config_text_of(metadata, "resourceVersion"),
+        .csi_name = config_text_of(annotations, NAME_ANNOTATION),
+        .policy = config_text_of(annotations, POLICY_ANNOTATION),
+        .source = config_text_of(spec, "cstorVolumeSource"),
+        .node = config_text_of(json_object_get(document, "publish"), "nodeId"),
         .bytes = json_bytes_at(spec, "capacity.storage"),
         .has_bytes = json_bytes_at(status, "capacity.storage"),
         .replicas = json_int_at(spec, "provision.replicaCount"),
@@ -74,7 +74,7 @@ int config_read(const struct client *api, struct arena *arena, const char *id,
     document = document_fetch(api, arena, &config_documents, uid, err);
     if (!document)
         return err->kind == ERROR_NOT_FOUND ? none(id, err) : -1;
-    return config_take(arena, document, ret, err);
+    return config_decode(arena, document, ret, err);
 }
 
 int config_read_volume(const struct client *api, struct arena *arena,
@@ -94,14 +94,16 @@ int config_read_volume(const struct client *api, struct arena *arena,
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     *ret = (struct config_volume){
         .there = true,
-        .uid = config_says(metadata, "uid"),
-        .phase = config_says(status, "phase"),
-        .node = config_says(spec, "nodeId"),
+        .uid = config_text_of(metadata, "uid"),
+        .phase = config_text_of(status, "phase"),
+        .node = config_text_of(spec, "nodeId"),
     };
-    ret->serves = observed && *ret->node && strcmp(config_says(target, "nodeId"), ret->node) == 0 &&
-                  strcmp(config_says(target, "state"), "Serving") == 0 &&
-                  strcmp(config_says(spec, "export"), "file") == 0;
-    /* A node that never took it says nothing of its end, and nobody where there never was one. */
+    ret->serves = observed && *ret->node &&
+                  strcmp(config_text_of(target, "nodeId"), ret->node) == 0 &&
+                  strcmp(config_text_of(target, "state"), "Serving") == 0 &&
+                  strcmp(config_text_of(spec, "export"), "file") == 0;
+    /* A node that never claimed the volume reports no release, and without an assignment there is
+     * no node to report. */
     ret->released = !*ret->node && !target &&
                     (observed || json_int_at(spec, "epoch") == 0 ||
                      json_int_at(status, "claimedEpoch") < json_int_at(spec, "epoch"));
@@ -126,14 +128,14 @@ int config_change(const struct client *api, struct arena *arena, struct volume_c
     document = document_change(api, arena, &config_documents, config->uid, patch, err);
     if (!document)
         return err->kind == ERROR_NOT_FOUND ? none(config->id, err) : config_refused(err);
-    return config_take(arena, document, config, err);
+    return config_decode(arena, document, config, err);
 }
 
 int config_publish_on(const struct grpc_call *call, const struct client *api,
                       struct volume_config *config, const char *node_id, struct error *err) {
     json_t *publish = *node_id ? json_pack("{s:s, s:s}", "nodeId", node_id, "export", "file")
                                : json_pack("{s:s, s:n}", "nodeId", node_id, "export");
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
     const char *had = config->node;
     int result;
 
@@ -148,11 +150,12 @@ int config_publish_on(const struct grpc_call *call, const struct client *api,
         result = config_read(api, call->arena, config->id, config, err);
         if (result != 0)
             return result;
-    } while (strcmp(config->node, had) == 0 && patience_again(call, &patience));
-    return grpc_refuse(err, GRPC_ABORTED, "Volume %s changes all the time.", config->id);
+    } while (strcmp(config->node, had) == 0 && poll_again(call, &wait));
+    return grpc_refuse(err, GRPC_ABORTED, "Volume %s is being modified concurrently; try again.",
+                       config->id);
 }
 
-/* ---- what is said of one ---- */
+/* ---- descriptions ---- */
 
 Csi__V1__Volume *config_shown(struct arena *arena, const struct volume_config *config) {
     Csi__V1__Volume *shown = CSI_NEW(arena, Csi__V1__Volume, csi__v1__volume);
@@ -171,7 +174,7 @@ int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, si
         result = controller_check_capability(capabilities[i], true, err);
         if (result == 0 && controller_is_multi_node(capabilities[i]))
             result = grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                                 "A volume that is made from a policy is on one node at a time.");
+                                 "A volume with a policy can be published on one node at a time.");
     }
     return result;
 }
@@ -201,17 +204,17 @@ int config_get(struct grpc_call *call, const void *message, void *response, stru
 
 /* ---- delete ---- */
 
-/* What depends on it keeps it. */
+/* Dependent objects prevent the deletion. */
 static int refused(struct error *err) {
     return err->kind == ERROR_BAD_REQUEST || err->kind == ERROR_CONFLICT
                ? grpc_refuse(err, GRPC_FAILED_PRECONDITION, "%s", err->message)
                : -1;
 }
 
-/* Snapshots that nobody has heard of keep it for a while. */
+/* Internal snapshots prevent it for a while. */
 static int drop(const struct grpc_call *call, const struct client *api,
                 const struct volume_config *config, struct error *err) {
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
     struct error refusal = { 0 };
     int swept;
 
@@ -224,12 +227,12 @@ static int drop(const struct grpc_call *call, const struct client *api,
             refusal.kind == ERROR_CONFLICT ? config_clone_sweep(api, call->arena, config, err) : 0;
         if (swept < 0)
             return -1;
-    } while (swept > 0 && patience_again(call, &patience));
+    } while (swept > 0 && poll_again(call, &wait));
     *err = refusal;
     return swept > 0 ? grpc_refuse(err, GRPC_ABORTED, "%s", refusal.message) : refused(err);
 }
 
-/* P47: what becomes of the data is the service's matter. */
+/* P47: the service decides about the data. */
 int config_remove(const struct grpc_call *call, const struct client *api, const char *id,
                   struct error *err) {
     struct volume_config config;
@@ -243,7 +246,7 @@ int config_remove(const struct grpc_call *call, const struct client *api, const 
             result = config_read(api, call->arena, id, &config, err);
     }
     if (result == 0 && config.is_clone)
-        result = config_clone_let_go(call, api, &config, err);
+        result = config_clone_release(call, api, &config, err);
     return result == GRPC_NOT_FOUND ? 0 : result;
 }
 
@@ -255,14 +258,14 @@ int config_delete(struct grpc_call *call, const void *message, void *response, s
     return config_remove(call, &api, request->volume_id, err);
 }
 
-/* ---- as one kind ---- */
+/* ---- the kind ---- */
 
 static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
                     struct error *err) {
     return config_read(api, arena, id, ret, err);
 }
 
-/* An API that has no configs has none. */
+/* An API without configs has an empty list. */
 static int read_page(const struct client *api, struct arena *arena, const char *query,
                      const char *marker, unsigned limit, void **ret, struct error *err) {
     const char *after = marker && config_is_id(marker) ? marker + strlen(CONFIG_PREFIX) : "";
@@ -280,7 +283,7 @@ static int read_page(const struct client *api, struct arena *arena, const char *
     if (!list)
         return err->kind == ERROR_NOT_FOUND && !*after ? 0 : -1;
     json_array_foreach(list, i, one) {
-        if (config_take(arena, one, &rows[i], err) < 0)
+        if (config_decode(arena, one, &rows[i], err) < 0)
             return -1;
     }
     return (int)count;

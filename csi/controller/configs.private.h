@@ -1,86 +1,90 @@
 /*
- * Volumes made from a policy: configs of the volume API (docs/provisioning.md), which its
- * controller makes true.  Whoever makes, grows or deletes one says what is wanted; only a volume
- * that a node is to have, or has no longer, and its size are waited for.
+ * Volumes with a policy: configs of the volume API (docs/provisioning.md), which its controller
+ * reconciles.  To create, resize or delete one is to change its desired state; the driver waits
+ * only for a volume to be served on a node or released from it, and for its size.
  *
- * Of those with one name there is one: the API itself has no second.  The volume's id is "config-"
- * and the uid of the config; its name is the orchestrator's, or where that cannot be one, follows
- * from it.  So it is with their snapshots, whose ids are "configsnap-" and the uid.
+ * A name belongs to one config: the API guarantees that.  The volume's id is "config-" and the uid
+ * of the config; the name of the config is the orchestrator's, or derived from it where that is not
+ * valid.  The same holds for snapshots, whose ids are "configsnap-" and the uid.
  */
 #pragma once
 
 #include "client/documents.h"
 #include "csi/controller/controller.private.h"
 
-#define CONFIG_PREFIX    "config-"
-#define SNAPSHOT_PREFIX  "configsnap-"
-#define POLICY_KEY       "cstorVolumePolicy"
-#define NAME_ANNOTATION  "csi.scoria.io/name"       /* its mark (controller_mark()) */
-#define CLONE_ANNOTATION "csi.scoria.io/clone"      /* of a snapshot: whose name is made of it */
-#define SOURCE_LABEL     "openebs.io/source-volume" /* the service keeps that for this one */
-#define CLONE_FINALIZER  "csi.scoria.io/clone"      /* of a config: its snapshot is to go first */
+#define CONFIG_PREFIX   "config-"
+#define SNAPSHOT_PREFIX "configsnap-"
+#define POLICY_KEY      "cstorVolumePolicy"
+#define NAME_ANNOTATION "csi.scoria.io/name" /* its mark (controller_mark()) */
+#define CLONE_ANNOTATION \
+    "csi.scoria.io/clone"                       /* of a snapshot: the mark of the clone that is
+                                                     * created from it */
+#define SOURCE_LABEL "openebs.io/source-volume" /* the service retains the source volume */
+#define CLONE_FINALIZER \
+    "csi.scoria.io/clone" /* of a config: its snapshot has to be deleted
+                                                     * first */
 
-/* A row: its id and its status first. */
+/* A row: starts with its id and its status. */
 struct volume_config {
     const char *id, *status; /* phase; "deleting" */
     const char *uid, *name, *version;
     const char *csi_name, *policy, *source; /* its mark; "": none */
-    const char *node;                       /* that is to have it; "": none */
-    int64_t bytes;                          /* that are wanted, */
-    int64_t has_bytes;                      /* and there; 0: nothing yet */
+    const char *node;                       /* desired node; "": none */
+    int64_t bytes;                          /* desired, */
+    int64_t has_bytes;                      /* and actual size; 0: none yet */
     int64_t replicas, block_size;
-    const char *trouble; /* what its conditions mean (config_fault_in()); NULL: nothing */
-    bool has_policy;     /* its own copy */
-    const json_t *finalizers, *reclaim; /* what came of the last reclaim */
-    const json_t *progress;             /* of what runs; NULL: nothing does */
-    bool is_clone, keeps_source;        /* a clone that is not done; its source stays for it */
+    const char *trouble; /* fault in its conditions (config_fault_in()); NULL: none */
+    bool has_policy;     /* its own copy of the policy */
+    const json_t *finalizers, *reclaim; /* the result of the last reclaim */
+    const json_t *progress;             /* of running operations; NULL: none */
+    bool is_clone, keeps_source;        /* a clone that is not complete; its source is retained */
 };
 
-/* What its node says of the volume. */
+/* The volume's state as reported by its node. */
 struct config_volume {
     bool there;
     const char *uid, *phase, *node;
-    bool serves;   /* as it is wanted, */
-    bool released; /* or nowhere any more */
+    bool serves;   /* served as desired */
+    bool released; /* served nowhere any more */
 };
 
-/* A row: its id and its status first. */
+/* A row: starts with its id and its status. */
 struct config_snapshot {
     const char *id, *status; /* phase; "deleting" */
     const char *name, *csi_name, *message;
-    const char *clone; /* name of the volume that it is taken for; "": it is a user's */
+    const char *clone;              /* mark of the clone that it is for; "": a user's snapshot */
     const char *volume, *volume_id; /* the config's name, and the volume's id */
     int64_t bytes, taken_us;        /* 0: not taken yet */
-    size_t pools, pending;          /* that hold it, and that are to */
+    size_t pools, pending;          /* pools that have it, and that will have it */
 };
 
 extern const struct remote_documents config_documents, config_snapshot_documents;
 extern const struct controller_kind config_kind, config_snapshot_kind;
 
-/* "" and 0 for what is not there. */
-const char *config_says(const json_t *object, const char *key);
-/* Can it be a document's name? */
+/* "" and 0 for missing members. */
+const char *config_text_of(const json_t *object, const char *key);
+/* Is it a valid name of a document? */
 bool config_is_name(const char *text);
-/* The name of a document for this one of an orchestrator. */
+/* The document's name for a mark. */
 const char *config_name_of(struct arena *arena, const char *mark);
 
-/* From its document; texts are the document's. */
-int config_take(struct arena *arena, const json_t *document, struct volume_config *ret,
-                struct error *err);
+/* Decodes a document; texts belong to it. */
+int config_decode(struct arena *arena, const json_t *document, struct volume_config *ret,
+                  struct error *err);
 /* GRPC_NOT_FOUND. */
 int config_read(const struct client *api, struct arena *arena, const char *id,
                 struct volume_config *ret, struct error *err);
 int config_read_volume(const struct client *api, struct arena *arena,
                        const struct volume_config *config, struct config_volume *ret,
                        struct error *err);
-/* Takes the patch, and the config is as it is then. */
+/* Applies the patch, and updates the row from the result. */
 int config_change(const struct client *api, struct arena *arena, struct volume_config *config,
                   json_t *patch, struct error *err);
-/* Nothing but the node: to this one, or "" to none, from the one that was read.  GRPC_ABORTED: it
- * has become another's meanwhile. */
+/* Changes only the node: to this one, or "" for none, from the one in the row.  GRPC_ABORTED:
+ * another call has changed it meanwhile. */
 int config_publish_on(const struct grpc_call *call, const struct client *api,
                       struct volume_config *config, const char *node_id, struct error *err);
-/* What has no policy is no source: GRPC_INVALID_ARGUMENT, or GRPC_NOT_FOUND. */
+/* A volume without a policy is not a valid source: GRPC_INVALID_ARGUMENT, or GRPC_NOT_FOUND. */
 int config_refuse_plain_volume(const struct client *api, struct arena *arena, const char *id,
                                struct error *err);
 int config_refuse_plain_snapshot(const struct client *api, struct arena *arena, const char *id,
@@ -90,11 +94,11 @@ int config_refuse_plain_snapshot(const struct client *api, struct arena *arena, 
 
 struct config_shot {
     const char *name,
-        *csi_name; /* of the document; of the snapshot, or of the clone that it is for */
+        *csi_name; /* of the document; the mark of the snapshot, or of the clone that it is for */
     bool is_for_clone;
     const struct volume_config *config;
 };
-/* The one of this name, made if there is none, and taken. */
+/* Finds or creates the snapshot with this name, and waits until it is taken. */
 int config_snapshot_take(const struct grpc_call *call, const struct client *api,
                          const struct config_shot *shot, struct config_snapshot *ret,
                          struct error *err);
@@ -102,32 +106,34 @@ int config_snapshot_take(const struct grpc_call *call, const struct client *api,
 /* ---- clones (config_clone.c) ---- */
 
 struct config_clone {
-    const char *source_id; /* volume that it is made of */
+    const char *source_id; /* the source volume */
     const char *csi_name;
-    const char *snapshot; /* name of the one that it is made by */
+    const char *snapshot; /* name of its snapshot */
     int64_t replicas;
 };
-/* GRPC_NOT_FOUND for what can be no source. */
+/* GRPC_NOT_FOUND for an invalid source. */
 int config_clone_name(const struct client *api, struct arena *arena, struct config_clone *clone,
                       struct error *err);
-/* *ret: what its document names as source, when that is ready. */
+/* *ret: the clone's source in its document, once that is ready. */
 int config_clone_prepare(const struct grpc_call *call, const struct client *api,
                          const struct config_clone *clone, const Csi__V1__CapacityRange *range,
                          const char **ret, int64_t *ret_gb, struct error *err);
-/* The clone was not made: if that is over, nothing of it stays. `result`, or why it stays. */
+/* The clone was not created: if that is final, its snapshot is deleted.  Returns `result`, or the
+ * reason why the snapshot remains. */
 int config_clone_undo(const struct client *api, struct arena *arena,
                       const struct config_clone *clone, int result, struct error *err);
-/* When it is a volume of its own its snapshot goes. */
+/* Deletes the clone's snapshot once the clone is independent of it. */
 int config_clone_finish(const struct grpc_call *call, const struct client *api,
                         struct volume_config *config, struct error *err);
-/* The same for one that is being deleted. */
-int config_clone_let_go(const struct grpc_call *call, const struct client *api,
-                        struct volume_config *config, struct error *err);
-/* Snapshots of the volume that clones were to be made by go: how many there are still. -1. */
+/* The same for a clone that is being deleted. */
+int config_clone_release(const struct grpc_call *call, const struct client *api,
+                         struct volume_config *config, struct error *err);
+/* Deletes snapshots of the volume that were taken for clones; returns the number of the remaining
+ * ones, or -1. */
 int config_clone_sweep(const struct client *api, struct arena *arena,
                        const struct volume_config *source, struct error *err);
 
-/* As the API has refused something: what it said, in CSI's words. */
+/* The gRPC code for a refusal by the API, with its message. */
 int config_refused(struct error *err);
 
 Csi__V1__Volume *config_shown(struct arena *arena, const struct volume_config *config);
@@ -137,14 +143,14 @@ Csi__V1__Volume *config_shown(struct arena *arena, const struct volume_config *c
 
 struct config_class {
     const char *policy;  /* "": the defaults */
-    int64_t replicas;    /* as it says; 0: it does not */
-    int64_t count;       /* as there will be */
-    const json_t *pools; /* that its policy names; empty or NULL: any */
-    bool is_there;       /* the policy */
+    int64_t replicas;    /* as requested; 0: not given */
+    int64_t count;       /* resulting number */
+    const json_t *pools; /* of its policy; empty or NULL: any */
+    bool is_there;       /* the policy exists */
 };
 int config_class_read(const controller_parameter *const *parameters, size_t count,
                       struct config_class *ret, struct error *err);
-/* What its policy says. */
+/* Reads its policy. */
 int config_class_resolve(const struct client *api, struct arena *arena, struct config_class *class,
                          struct error *err);
 
@@ -153,30 +159,31 @@ int config_class_resolve(const struct client *api, struct arena *arena, struct c
 /* {"iops": 100} */
 int config_limits_read(struct arena *arena, const controller_parameter *const *parameters,
                        size_t count, json_t **ret, struct error *err);
-/* Waits until there is a policy that they are a part of. */
+/* Waits until the config has its policy, of which they are a part. */
 int config_limits_set(const struct grpc_call *call, const struct client *api,
                       struct volume_config *config, json_t *limits, struct error *err);
 
-/* ---- room (config_reclaim.c) ---- */
+/* ---- space (config_reclaim.c) ---- */
 
-/* Its replicas give back room, unless a node has it: then that is the node's matter, and there is
- * nothing to do. */
+/* Deallocates zeros of its replicas, unless a node has the volume: then the node does it, and
+ * nothing is done here. */
 int config_reclaim(const struct grpc_call *call, const struct client *api, const char *id,
                    Reclaimspace__ControllerReclaimSpaceResponse *answer, struct error *err);
-void reclaim_tell(struct arena *arena, int64_t before_bytes, int64_t after_bytes,
-                  Reclaimspace__ControllerReclaimSpaceResponse *ret);
+void reclaim_report(struct arena *arena, int64_t before_bytes, int64_t after_bytes,
+                    Reclaimspace__ControllerReclaimSpaceResponse *ret);
 
 /* ---- health (config_health.c) ---- */
 
-/* What is wrong, in a sentence for all; NULL: nothing. */
+/* The fault, in a sentence for users; NULL: none. */
 const char *config_fault_in(const json_t *conditions);
 const char *config_fault(const struct volume_config *config, const struct config_volume *volume);
 Csi__V1__VolumeCondition *config_condition(struct arena *arena, const struct volume_config *config,
                                            const struct config_volume *volume);
-/* Deletes it, and what it was being made by. */
+/* Deletes it, and the snapshot that it was being cloned from. */
 int config_remove(const struct grpc_call *call, const struct client *api, const char *id,
                   struct error *err);
-/* Has a volume without policy the name?  GRPC_ALREADY_EXISTS, GRPC_ABORTED while it may go. */
+/* Does a volume without policy have the name?  GRPC_ALREADY_EXISTS, or GRPC_ABORTED if that may be
+ * deleted. */
 int config_check_plain_name(const struct client *api, struct arena *arena, const char *mark,
                             struct error *err);
 int config_check_capabilities(Csi__V1__VolumeCapability *const *capabilities, size_t count,

@@ -1,5 +1,5 @@
 /*
- * csi.v1.Controller: what one driver of the cluster does.
+ * csi.v1.Controller: the service of the cluster.
  */
 #include "csi/controller/controller.private.h"
 
@@ -47,8 +47,8 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
     return 0;
 }
 
-/* A volume that is made from a policy is another kind behind the same calls.
- * `is_`: what is true of a request for such a volume, or a snapshot of one. */
+/* Volumes with a policy are another kind served by the same calls. `is_`: the condition for a
+ * request that concerns such a volume, or a snapshot of one. */
 #define EITHER(name_, type_, is_, config_, other_)                                \
     static int name_(struct grpc_call *call, const void *message, void *response, \
                      struct error *err) {                                         \
@@ -58,9 +58,10 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
                      : other_(call, message, response, err);                      \
     }
 EITHER(create_volume, Csi__V1__CreateVolumeRequest,
-       config_is_wanted(CONTROLLER_PARAMETERS(request)), config_create, controller_create_volume)
-EITHER(get_capacity, Csi__V1__GetCapacityRequest, config_is_wanted(CONTROLLER_PARAMETERS(request)),
-       config_get_capacity, controller_get_capacity)
+       config_is_requested(CONTROLLER_PARAMETERS(request)), config_create, controller_create_volume)
+EITHER(get_capacity, Csi__V1__GetCapacityRequest,
+       config_is_requested(CONTROLLER_PARAMETERS(request)), config_get_capacity,
+       controller_get_capacity)
 #define EITHER_VOLUME(name_, type_, config_, other_) \
     EITHER(name_, type_, config_is_id(request->volume_id), config_, other_)
 EITHER_VOLUME(delete_volume, Csi__V1__DeleteVolumeRequest, config_delete, controller_delete_volume)

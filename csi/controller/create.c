@@ -1,5 +1,6 @@
 /*
- * CreateVolume: one volume for one name, whoever asks how often (controller.private.h).
+ * CreateVolume: one volume for a name, also with repeated and concurrent calls
+ * (controller.private.h).
  */
 #include "csi/controller/controller.private.h"
 
@@ -9,70 +10,71 @@
 
 #include <string.h>
 
-struct wanted {
+struct requested {
     const Csi__V1__CreateVolumeRequest *request;
-    const char *mark; /* its name */
+    const char *mark; /* of its name */
     struct arena *arena;
-    struct remote_pair metadata[3]; /* the driver's own */
+    struct remote_pair metadata[3]; /* set by the driver */
     struct remote_volume_new volume;
-    struct places places;
+    struct topology_pools pools;
     bool multi_node, type_is_mutable;
 };
 
-/* ---- what is asked for ---- */
+/* ---- the request ---- */
 
-static int read_parameter(struct wanted *wanted, const char *key, const char *value,
+static int read_parameter(struct requested *requested, const char *key, const char *value,
                           struct error *err) {
     static const char *const known[] = { "type", "availability", "cstorVolumePolicy" };
 
-    if (controller_is_told(key))
+    if (controller_is_informational(key))
         return 0;
     value = *value ? value : NULL;
     if (strcmp(key, "type") == 0)
-        wanted->volume.type = value;
+        requested->volume.type = value;
     else if (strcmp(key, "availability") == 0)
-        wanted->volume.availability_zone = value;
+        requested->volume.availability_zone = value;
     else
         return controller_unknown(key, "parameter", "", known, LENGTH(known), err);
     return 0;
 }
 
-static int read_parameters(struct wanted *wanted, struct error *err) {
-    const Csi__V1__CreateVolumeRequest *request = wanted->request;
+static int read_parameters(struct requested *requested, struct error *err) {
+    const Csi__V1__CreateVolumeRequest *request = requested->request;
     const char *type = NULL;
     int result = 0;
 
     for (size_t i = 0; i < request->n_parameters && result == 0; i++)
-        result =
-            read_parameter(wanted, request->parameters[i]->key, request->parameters[i]->value, err);
+        result = read_parameter(requested, request->parameters[i]->key,
+                                request->parameters[i]->value, err);
     if (result == 0)
-        result = controller_read_mutable(wanted->arena, CONTROLLER_MUTABLE(request),
-                                         wanted->metadata, &wanted->volume.metadata, &type, err);
-    wanted->type_is_mutable = type != NULL;
+        result =
+            controller_read_mutable(requested->arena, CONTROLLER_MUTABLE(request),
+                                    requested->metadata, &requested->volume.metadata, &type, err);
+    requested->type_is_mutable = type != NULL;
     if (type)
-        wanted->volume.type = type;
+        requested->volume.type = type;
     return result;
 }
 
-static int read_source(struct wanted *wanted, struct error *err) {
-    const Csi__V1__VolumeContentSource *source = wanted->request->volume_content_source;
+static int read_source(struct requested *requested, struct error *err) {
+    const Csi__V1__VolumeContentSource *source = requested->request->volume_content_source;
 
     if (!source)
         return 0;
     if (source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT) {
-        wanted->volume.snapshot_id = source->snapshot->snapshot_id;
-        return controller_need(wanted->volume.snapshot_id, "snapshot_id", err);
+        requested->volume.snapshot_id = source->snapshot->snapshot_id;
+        return controller_require(requested->volume.snapshot_id, "snapshot_id", err);
     }
     if (source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME) {
-        wanted->volume.source_volid = source->volume->volume_id;
-        return controller_need(wanted->volume.source_volid, "volume_id of the source", err);
+        requested->volume.source_volid = source->volume->volume_id;
+        return controller_require(requested->volume.source_volid, "volume_id of the source", err);
     }
-    return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "The content source is of no known kind.");
+    return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "The kind of the content source is unknown.");
 }
 
-/* Whether the type suits is known when there is a volume, and asked when a node needs it to. */
-static int read_capabilities(struct wanted *wanted, struct error *err) {
-    const Csi__V1__CreateVolumeRequest *request = wanted->request;
+/* The type of the volume is checked once it exists, and when a node needs multiattach. */
+static int read_capabilities(struct requested *requested, struct error *err) {
+    const Csi__V1__CreateVolumeRequest *request = requested->request;
 
     if (request->n_volume_capabilities == 0)
         return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capabilities is missing.");
@@ -81,23 +83,24 @@ static int read_capabilities(struct wanted *wanted, struct error *err) {
 
         if (result != 0)
             return result;
-        wanted->multi_node |= controller_is_multi_node(request->volume_capabilities[i]);
+        requested->multi_node |= controller_is_multi_node(request->volume_capabilities[i]);
     }
     return 0;
 }
 
 static int read_request(const struct grpc_call *call, const Csi__V1__CreateVolumeRequest *request,
-                        struct wanted *ret, struct error *err) {
+                        struct requested *ret, struct error *err) {
     const char *mark = controller_mark(call, request->name);
     int64_t ignored;
     int result;
 
-    *ret = (struct wanted){ .request = request,
+    *ret =
+        (struct requested){ .request = request,
                             .mark = mark,
                             .arena = call->arena,
-                            .metadata = { { CSI_NAME_KEY, mark }, { CSI_UNTOLD_KEY, "yes" } },
+                            .metadata = { { CSI_NAME_KEY, mark }, { CSI_UNREPORTED_KEY, "yes" } },
                             .volume = { .name = request->name, .alone = CSI_NAME_KEY } };
-    result = controller_need(request->name, "name", err);
+    result = controller_require(request->name, "name", err);
     if (result == 0)
         result = read_capabilities(ret, err);
     if (result == 0)
@@ -107,51 +110,54 @@ static int read_request(const struct grpc_call *call, const Csi__V1__CreateVolum
     return result != 0 ? result : controller_size(request->capacity_range, 1, &ignored, err);
 }
 
-/* ---- the one that has the name ---- */
+/* ---- an existing volume ---- */
 
 static bool same(const char *left, const char *right) {
     return strcmp(left ? left : "", right ? right : "") == 0;
 }
 
 static int differs(const struct remote_volume *volume, const char *what, struct error *err) {
-    return grpc_refuse(err, GRPC_ALREADY_EXISTS, "Volume %s has the name already, with another %s.",
+    return grpc_refuse(err, GRPC_ALREADY_EXISTS, "Volume %s already has the name, with another %s.",
                        volume->id, what);
 }
 
-static int check_type(const struct client *api, struct arena *arena, const struct wanted *wanted,
-                      const struct remote_volume *volume, struct error *err) {
+static int check_type(const struct client *api, struct arena *arena,
+                      const struct requested *requested, const struct remote_volume *volume,
+                      struct error *err) {
     struct remote_type type;
 
-    if (!wanted->volume.type || wanted->type_is_mutable || same(wanted->volume.type, volume->type))
+    if (!requested->volume.type || requested->type_is_mutable ||
+        same(requested->volume.type, volume->type))
         return 0;
-    if (types_find(api, arena, wanted->volume.type, &type, err) < 0)
+    if (types_find(api, arena, requested->volume.type, &type, err) < 0)
         return err->kind == ERROR_NOT_FOUND
                    ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no volume type %s.",
-                                 wanted->volume.type)
-                   : controller_unsure(-1, err);
+                                 requested->volume.type)
+                   : controller_outcome_unknown(-1, err);
     return same(type.name, volume->type) ? 0 : differs(volume, "type", err);
 }
 
-static int check_same(const struct client *api, struct arena *arena, const struct wanted *wanted,
-                      const struct remote_volume *volume, struct error *err) {
-    const Csi__V1__CapacityRange *range = wanted->request->capacity_range;
+static int check_same(const struct client *api, struct arena *arena,
+                      const struct requested *requested, const struct remote_volume *volume,
+                      struct error *err) {
+    const Csi__V1__CapacityRange *range = requested->request->capacity_range;
     int64_t bytes = volume->size_gb * GIB;
 
     if (range &&
         (bytes < range->required_bytes || (range->limit_bytes > 0 && bytes > range->limit_bytes)))
         return differs(volume, "size", err);
-    if (!same(wanted->volume.snapshot_id, volume->snapshot_id) ||
-        !same(wanted->volume.source_volid, volume->source_volid))
+    if (!same(requested->volume.snapshot_id, volume->snapshot_id) ||
+        !same(requested->volume.source_volid, volume->source_volid))
         return differs(volume, "source", err);
-    if (wanted->volume.availability_zone &&
-        !same(wanted->volume.availability_zone, volume->availability_zone))
+    if (requested->volume.availability_zone &&
+        !same(requested->volume.availability_zone, volume->availability_zone))
         return differs(volume, "availability zone", err);
-    if (wanted->multi_node && !volume->multiattach)
-        return differs(volume, "type, which several nodes cannot have", err);
-    return check_type(api, arena, wanted, volume, err);
+    if (requested->multi_node && !volume->multiattach)
+        return differs(volume, "type, which is not multiattach", err);
+    return check_type(api, arena, requested, volume, err);
 }
 
-/* ---- making it ---- */
+/* ---- creation ---- */
 
 static int source_busy(const char *id, const char *status, struct error *err) {
     return grpc_refuse(err, strstr(status, "error") ? GRPC_FAILED_PRECONDITION : GRPC_UNAVAILABLE,
@@ -159,8 +165,8 @@ static int source_busy(const char *id, const char *status, struct error *err) {
 }
 
 static int size_of_source(const struct client *api, struct arena *arena,
-                          const struct wanted *wanted, int64_t *ret_gb, struct error *err) {
-    const struct remote_volume_new *volume = &wanted->volume;
+                          const struct requested *requested, int64_t *ret_gb, struct error *err) {
+    const struct remote_volume_new *volume = &requested->volume;
     struct remote_snapshot snapshot;
     struct remote_volume source;
     int result;
@@ -190,13 +196,13 @@ static int size_of_source(const struct client *api, struct arena *arena,
     return 0;
 }
 
-/* A type that several nodes cannot have is found out before it is made. */
+/* A type without multiattach is refused before the creation. */
 static int check_multi_node(const struct client *api, struct arena *arena,
-                            const struct wanted *wanted, struct error *err) {
-    const char *name = wanted->volume.type;
+                            const struct requested *requested, struct error *err) {
+    const char *name = requested->volume.type;
     struct remote_type type = { 0 };
 
-    if (!wanted->multi_node)
+    if (!requested->multi_node)
         return 0;
     if (name && types_find(api, arena, name, &type, err) < 0 && err->kind != ERROR_NOT_FOUND)
         return -1;
@@ -205,102 +211,111 @@ static int check_multi_node(const struct client *api, struct arena *arena,
                                           "Several nodes need a volume type that is multiattach.");
 }
 
-/* What a create is refused for is in its request, the type's name too. */
+/* The cause of a refused create is in its request, also an unknown type. */
 static int create_refused(struct error *err) {
     if (err->kind != ERROR_NOT_FOUND)
         return -1;
     return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message);
 }
 
-/* Makes it, and takes it back when another one is older. */
-static int make(const struct grpc_call *call, const struct client *api, struct wanted *wanted,
+/* Creates it, and deletes it again when there is an older one. */
+static int make(const struct grpc_call *call, const struct client *api, struct requested *requested,
                 struct remote_volume *ret, struct error *err) {
     struct remote_volume mine;
     int64_t least_gb;
     bool is_mine = false;
-    int result = size_of_source(api, call->arena, wanted, &least_gb, err);
+    int result = size_of_source(api, call->arena, requested, &least_gb, err);
 
     if (result == 0)
-        result = controller_size(wanted->request->capacity_range, least_gb, &wanted->volume.size_gb,
-                                 err);
+        result = controller_size(requested->request->capacity_range, least_gb,
+                                 &requested->volume.size_gb, err);
     if (result == 0)
-        result = check_multi_node(api, call->arena, wanted, err);
-    /* What has a source is where that is. */
-    if (result == 0 && !wanted->request->volume_content_source)
-        result = places_choose(&wanted->places, call->arena,
-                               wanted->request->accessibility_requirements, &wanted->volume, err);
+        result = check_multi_node(api, call->arena, requested, err);
+    /* A volume with a source is placed with that. */
+    if (result == 0 && !requested->request->volume_content_source)
+        result = topology_pools_choose(&requested->pools, call->arena,
+                                       requested->request->accessibility_requirements,
+                                       &requested->volume, err);
     if (result != 0)
         return result;
-    if (volumes_create(api, call->arena, &wanted->volume, &mine, err) < 0)
+    if (volumes_create(api, call->arena, &requested->volume, &mine, err) < 0)
         return create_refused(err);
-    result = controller_find_made(api, call->arena, &volume_kind, wanted->mark, mine.id, ret,
+    result = controller_find_made(api, call->arena, &volume_kind, requested->mark, mine.id, ret,
                                   &is_mine, err);
     if (result != 0 || is_mine)
         return result;
-    result = controller_unsure(controller_delete(call, api, &volume_kind, mine.id, err), err);
-    return result != 0 ? result : check_same(api, call->arena, wanted, ret, err);
+    result =
+        controller_outcome_unknown(controller_delete(call, api, &volume_kind, mine.id, err), err);
+    return result != 0 ? result : check_same(api, call->arena, requested, ret, err);
 }
 
-static int make_alone(const struct grpc_call *call, const struct client *api, struct wanted *wanted,
-                      struct remote_volume *ret, struct error *err) {
-    int result = config_check_name(api, call->arena, wanted->mark, err);
+static int make_unique(const struct grpc_call *call, const struct client *api,
+                       struct requested *requested, struct remote_volume *ret, struct error *err) {
+    int result = config_check_name(api, call->arena, requested->mark, err);
 
-    return result == 0 ? make(call, api, wanted, ret, err) : result;
+    return result == 0 ? make(call, api, requested, ret, err) : result;
 }
 
-/* When nobody has heard of it. */
-static int drop_untold(const struct grpc_call *call, const struct client *api,
-                       const struct remote_volume *volume, struct error *err) {
-    return controller_is_untold(volume->metadata)
-               ? controller_unsure(controller_delete(call, api, &volume_kind, volume->id, err), err)
+/* Deletes an unreported volume. */
+static int drop_unreported(const struct grpc_call *call, const struct client *api,
+                           const struct remote_volume *volume, struct error *err) {
+    return controller_is_unreported(volume->metadata)
+               ? controller_outcome_unknown(
+                     controller_delete(call, api, &volume_kind, volume->id, err), err)
                : 0;
 }
 
-/* It could not be made, or not there. */
-static int throw_away(const struct grpc_call *call, const struct client *api,
-                      const struct remote_volume *volume, struct error *err) {
+/* It could not be created, or not at the required place. */
+static int discard_failed(const struct grpc_call *call, const struct client *api,
+                          const struct remote_volume *volume, struct error *err) {
     const char *id = volume->id;
-    int result = drop_untold(call, api, volume, err);
+    int result = drop_unreported(call, api, volume, err);
 
-    return result != 0 ? result
-                       : grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
-                                     "Volume %s could not be made where the type and the zone say; "
-                                     "its messages and the service's log say why.",
-                                     id);
+    return result != 0
+               ? result
+               : grpc_refuse(
+                     err, GRPC_RESOURCE_EXHAUSTED,
+                     "Volume %s could not be created with this type and zone; its messages and the service's log have the reason.",
+                     id);
 }
 
-/* From now on somebody has heard of it, unless one with a policy has the name. */
-static int tell(const struct grpc_call *call, const struct client *api, const struct wanted *wanted,
-                const struct remote_volume *volume, struct error *err) {
-    int result = config_check_name(api, call->arena, wanted->mark, err);
+/* Marks it as reported, unless a config has the name. */
+static int mark_reported(const struct grpc_call *call, const struct client *api,
+                         const struct requested *requested, const struct remote_volume *volume,
+                         struct error *err) {
+    int result = config_check_name(api, call->arena, requested->mark, err);
     struct error refusal = *err;
 
     if (result == 0)
-        return controller_unsure(controller_tell(api, call->arena, "volumes", volume->id, err),
-                                 err);
+        return controller_outcome_unknown(
+            controller_mark_reported(api, call->arena, "volumes", volume->id, err), err);
     if (result != GRPC_ALREADY_EXISTS)
         return result;
-    result = drop_untold(call, api, volume, err);
+    result = drop_unreported(call, api, volume, err);
     return result != 0 ? result : grpc_refuse(err, GRPC_ALREADY_EXISTS, "%s", refusal.message);
 }
 
 static int ready(const struct grpc_call *call, const struct client *api,
-                 const struct wanted *wanted, struct remote_volume *volume, struct error *err) {
-    int result = controller_settle(call, api, &volume_kind, volume, err);
+                 const struct requested *requested, struct remote_volume *volume,
+                 struct error *err) {
+    int result = controller_wait_idle(call, api, &volume_kind, volume, err);
 
     if (result == GRPC_NOT_FOUND)
         return grpc_refuse(err, GRPC_ABORTED, "The volume of this name has just been deleted.");
     if (result != 0)
-        return controller_unsure(result, err);
+        return controller_outcome_unknown(result, err);
     if (strcmp(volume->status, "error") == 0)
-        return throw_away(call, api, volume, err);
+        return discard_failed(call, api, volume, err);
     if (strcmp(volume->status, "error_deleting") == 0)
         return grpc_refuse(err, GRPC_ABORTED, "Volume %s has the name and could not be deleted.",
                            volume->id);
-    if (!places_suit(&wanted->places, wanted->request->accessibility_requirements, volume))
-        return controller_is_untold(volume->metadata) ? throw_away(call, api, volume, err)
-                                                      : differs(volume, "topology", err);
-    return controller_is_untold(volume->metadata) ? tell(call, api, wanted, volume, err) : 0;
+    if (!topology_pools_match(&requested->pools, requested->request->accessibility_requirements,
+                              volume))
+        return controller_is_unreported(volume->metadata) ? discard_failed(call, api, volume, err)
+                                                          : differs(volume, "topology", err);
+    return controller_is_unreported(volume->metadata)
+               ? mark_reported(call, api, requested, volume, err)
+               : 0;
 }
 
 int controller_create_volume(struct grpc_call *call, const void *message, void *response,
@@ -309,26 +324,26 @@ int controller_create_volume(struct grpc_call *call, const void *message, void *
     Csi__V1__CreateVolumeResponse *answer = response;
     struct client api = csi_api(call);
     struct remote_volume volume;
-    struct wanted wanted;
-    int result = read_request(call, request, &wanted, err);
+    struct requested requested;
+    int result = read_request(call, request, &requested, err);
 
     if (result == 0)
-        result = controller_unsure(places_read(call, &api, wanted.volume.type, &wanted.places, err),
-                                   err);
+        result = controller_outcome_unknown(
+            topology_pools_read(call, &api, requested.volume.type, &requested.pools, err), err);
     if (result != 0)
         return result;
-    result = controller_find(&api, call->arena, &volume_kind, wanted.mark, &volume, err);
+    result = controller_find(&api, call->arena, &volume_kind, requested.mark, &volume, err);
     if (result == 0)
-        result = make_alone(call, &api, &wanted, &volume, err);
+        result = make_unique(call, &api, &requested, &volume, err);
     else if (result == FOUND)
         result = strcmp(volume.status, "deleting") == 0
                      ? 0
-                     : check_same(&api, call->arena, &wanted, &volume, err);
+                     : check_same(&api, call->arena, &requested, &volume, err);
     if (result == 0)
-        result = ready(call, &api, &wanted, &volume, err);
+        result = ready(call, &api, &requested, &volume, err);
     if (result != 0)
         return result;
     answer->volume = controller_volume(call->arena, &volume);
-    places_tell(&wanted.places, call->arena, &volume, answer->volume);
+    topology_pools_describe(&requested.pools, call->arena, &volume, answer->volume);
     return 0;
 }

@@ -1,9 +1,9 @@
 /*
  * ControllerExpandVolume: os-extend, also while the volume is published.
  *
- * A loop device holds no lock of QEMU's, so the backend grows a raw image below it at once; that
- * the device has the new size is the node's work, for block volumes too.  A qcow2 image is only
- * grown while nobody has it open.
+ * A loop device has none of QEMU's locks, so the backend grows a raw image below it directly; the
+ * node then updates the device, also of a block volume.  A qcow2 image is resized only while it is
+ * not open.
  */
 #include "csi/controller/controller.private.h"
 
@@ -25,9 +25,10 @@ static int check_online(const struct client *api, struct arena *arena,
             return err->kind == ERROR_NOT_FOUND ? 0 : -1;
         format = json_text_of(connection.info, "format");
         if (format && strcmp(format, "raw") != 0)
-            return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
-                               "Volume %s is a %s image and grows only while it is not published.",
-                               volume->id, format);
+            return grpc_refuse(
+                err, GRPC_FAILED_PRECONDITION,
+                "Volume %s is a %s image and can be expanded only while it is not published.",
+                volume->id, format);
     }
     return 0;
 }
@@ -51,13 +52,13 @@ static int extend(const struct grpc_call *call, const struct client *api,
     if (volumes_extend(api, call->arena, id, new_gb, err) < 0)
         return extend_refused(api, call->arena, id, err);
     result = controller_read(api, call->arena, &volume_kind, id, volume, err);
-    return result != 0 ? result : controller_settle(call, api, &volume_kind, volume, err);
+    return result != 0 ? result : controller_wait_idle(call, api, &volume_kind, volume, err);
 }
 
-/* The backend looks at it, and lets it be what it is. */
+/* The backend checks it, and resets its status. */
 int controller_recover(const struct grpc_call *call, const struct client *api,
                        struct remote_volume *volume, struct error *err) {
-    int result = controller_settle(call, api, &volume_kind, volume, err);
+    int result = controller_wait_idle(call, api, &volume_kind, volume, err);
 
     if (result != 0 || strcmp(volume->status, FAILED_EXTEND) != 0)
         return result;
@@ -65,27 +66,28 @@ int controller_recover(const struct grpc_call *call, const struct client *api,
         return extend_refused(api, call->arena, volume->id, err);
     result = controller_read(api, call->arena, &volume_kind, volume->id, volume, err);
     if (result == 0)
-        result = controller_settle(call, api, &volume_kind, volume, err);
+        result = controller_wait_idle(call, api, &volume_kind, volume, err);
     if (result == 0 && strcmp(volume->status, FAILED_EXTEND) == 0)
         result =
             grpc_refuse(err, GRPC_INTERNAL, "Volume %s is " FAILED_EXTEND " still.", volume->id);
     return result;
 }
 
-static int judge(const struct remote_volume *volume, int64_t new_gb, struct error *err) {
+static int check_result(const struct remote_volume *volume, int64_t new_gb, struct error *err) {
     if (volume->size_gb >= new_gb)
         return 0;
     if (strcmp(volume->status, FAILED_EXTEND) == 0)
         return grpc_refuse(err, GRPC_INTERNAL, "Volume %s could not be extended to %jd GiB.",
                            volume->id, (intmax_t)new_gb);
-    return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED, "There is no room for %jd GiB of volume %s.",
-                       (intmax_t)new_gb, volume->id);
+    return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
+                       "There is not enough capacity for %jd GiB of volume %s.", (intmax_t)new_gb,
+                       volume->id);
 }
 
 int controller_check_expand(const Csi__V1__ControllerExpandVolumeRequest *request, int64_t *ret_gb,
                             struct error *err) {
     const Csi__V1__CapacityRange *range = request->capacity_range;
-    int result = controller_need(request->volume_id, "volume_id", err);
+    int result = controller_require(request->volume_id, "volume_id", err);
 
     if (result == 0 && (!range || (range->required_bytes == 0 && range->limit_bytes == 0)))
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "capacity_range is missing.");
@@ -108,12 +110,12 @@ int controller_expand(struct grpc_call *call, const void *message, void *respons
     if (result == 0)
         result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result == 0)
-        result = controller_settle(call, &api, &volume_kind, &volume, err);
+        result = controller_wait_idle(call, &api, &volume_kind, &volume, err);
     if (result == 0)
         result = volume.size_gb < new_gb ? extend(call, &api, &volume, new_gb, err)
                                          : controller_recover(call, &api, &volume, err);
     if (result == 0)
-        result = judge(&volume, new_gb, err);
+        result = check_result(&volume, new_gb, err);
     if (result == 0 && request->capacity_range->limit_bytes > 0 &&
         volume.size_gb > request->capacity_range->limit_bytes / GIB)
         result = grpc_refuse(err, GRPC_OUT_OF_RANGE, "Volume %s has %jd GiB and does not shrink.",

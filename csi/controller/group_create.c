@@ -1,5 +1,5 @@
 /*
- * CreateVolumeGroup: one group for one name (volume_groups.c).
+ * CreateVolumeGroup: one group for a name (volume_groups.c).
  */
 #include "csi/controller/groups.private.h"
 
@@ -8,20 +8,20 @@
 
 #include <string.h>
 
-struct wanted {
+struct requested {
     const Volumegroup__CreateVolumeGroupRequest *request;
-    const char *mark; /* its name */
+    const char *mark; /* of its name */
     struct remote_group_new group;
-    const char *group_type, *volume_types; /* as parameters name them; NULL: none does */
+    const char *group_type, *volume_types; /* as given by parameters; NULL: none */
     const struct remote_volume *members;
 };
 
-#define MADE "__DEFAULT__" /* by the service, at its start */
+#define MADE "__DEFAULT__" /* created by the service at its start */
 
 static int no_group_type(struct error *err) {
-    return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                       "No group type is given by parameter group_type, and the service has no "
-                       "default group type.");
+    return grpc_refuse(
+        err, GRPC_INVALID_ARGUMENT,
+        "No group type given by parameter group_type and no default group type is configured.");
 }
 
 static void add_type(struct remote_group_new *group, const char **types, const char *type) {
@@ -29,18 +29,18 @@ static void add_type(struct remote_group_new *group, const char **types, const c
         types[group->volume_type_count++] = type;
 }
 
-/* Those that are named, else those of the first members. */
-static void find_types(struct arena *arena, struct wanted *wanted) {
-    const char *named = wanted->volume_types;
-    size_t room = wanted->request->n_volume_ids + (named ? strlen(named) : 0) + 1;
+/* The given ones, otherwise those of the initial members. */
+static void find_types(struct arena *arena, struct requested *requested) {
+    const char *named = requested->volume_types;
+    size_t room = requested->request->n_volume_ids + (named ? strlen(named) : 0) + 1;
     const char **types = arena_alloc(arena, room * sizeof(*types));
     char *rest = arena_text(arena, named);
 
     while (rest)
-        add_type(&wanted->group, types, strsep(&rest, ","));
-    for (size_t i = 0; i < wanted->request->n_volume_ids && !named; i++)
-        add_type(&wanted->group, types, wanted->members[i].type);
-    wanted->group.volume_types = types;
+        add_type(&requested->group, types, strsep(&rest, ","));
+    for (size_t i = 0; i < requested->request->n_volume_ids && !named; i++)
+        add_type(&requested->group, types, requested->members[i].type);
+    requested->group.volume_types = types;
 }
 
 static int find_default_type(const struct client *api, struct arena *arena,
@@ -61,7 +61,7 @@ static int find_default_type(const struct client *api, struct arena *arena,
     return 0;
 }
 
-/* What the service calls the default: its name; "" there is none. */
+/* The name of the service's default type; "": none. */
 static int read_default(const struct client *api, struct arena *arena, const char **ret,
                         struct error *err) {
     const struct client_call call = { .method = "GET", .path = "/group_types/default" };
@@ -70,11 +70,12 @@ static int read_default(const struct client *api, struct arena *arena, const cha
     if (!type && err->kind != ERROR_NOT_FOUND)
         return -1;
     *ret = arena_text(arena, type ? json_text_of(type, "name") : "");
-    return *ret ? 0 : error_set(err, ERROR_UNAVAILABLE, "the volume API described no group type");
+    return *ret
+               ? 0
+               : error_set(err, ERROR_UNAVAILABLE, "the volume API returned an invalid group type");
 }
 
-/* The only one beside those that every service has from the start: its name; NULL: there are none
- * or several. */
+/* The name of the only type beside the predefined ones; NULL: none or several. */
 static int read_only_one(const struct client *api, struct arena *arena, const char **ret,
                          struct error *err) {
     const struct client_call call = { .method = "GET", .path = "/group_types" };
@@ -93,8 +94,8 @@ static int read_only_one(const struct client *api, struct arena *arena, const ch
     return 0;
 }
 
-/* If none is named: the default that was configured, else the only one that was made, else the one
- * that is there from the start. */
+/* The given type, otherwise the configured default, otherwise the only type, otherwise the
+ * predefined one. */
 static int find_group_type(const struct client *api, struct arena *arena,
                            struct remote_group_new *group, struct error *err) {
     const char *usual = NULL, *only = NULL;
@@ -110,23 +111,23 @@ static int find_group_type(const struct client *api, struct arena *arena,
 }
 
 static int read_request(const struct grpc_call *call, const struct client *api,
-                        const Volumegroup__CreateVolumeGroupRequest *request, struct wanted *ret,
+                        const Volumegroup__CreateVolumeGroupRequest *request, struct requested *ret,
                         struct error *err) {
     struct arena *arena = call->arena;
-    struct wanted wanted = { .request = request,
-                             .mark = controller_mark(call, request->name),
-                             .group = { .name = request->name,
-                                        .description = group_description(call) } };
+    struct requested requested = { .request = request,
+                                   .mark = controller_mark(call, request->name),
+                                   .group = { .name = request->name,
+                                              .description = group_description(call) } };
     struct remote_volume *members = NULL;
-    int result = controller_need(request->name, "name", err);
+    int result = controller_require(request->name, "name", err);
 
     for (size_t i = 0; i < request->n_parameters && result == 0; i++) {
         const char *key = request->parameters[i]->key, *value = request->parameters[i]->value;
 
         if (strcmp(key, "group_type") == 0)
-            wanted.group_type = wanted.group.group_type = value;
+            requested.group_type = requested.group.group_type = value;
         else if (strcmp(key, "volume_types") == 0)
-            wanted.volume_types = value;
+            requested.volume_types = value;
         else
             result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.", key);
     }
@@ -135,45 +136,46 @@ static int read_request(const struct grpc_call *call, const struct client *api,
                                     &members, err);
     if (result != 0)
         return result;
-    wanted.members = members;
-    find_types(arena, &wanted);
-    *ret = wanted;
+    requested.members = members;
+    find_types(arena, &requested);
+    *ret = requested;
     return 0;
 }
 
-/* ---- one of the name ---- */
+/* ---- groups with the name ---- */
 
-/* Without its volumes, which there are none of. */
+/* It has no volumes. */
 static int take_back(const struct client *api, struct arena *arena, const char *id,
                      struct error *err) {
     return groups_delete(api, arena, id, false, err) == 0 || err->kind == ERROR_NOT_FOUND ? 0 : -1;
 }
 
-static int make(const struct client *api, struct arena *arena, struct wanted *wanted,
+static int make(const struct client *api, struct arena *arena, struct requested *requested,
                 struct remote_group *ret, bool *ret_is_mine, struct error *err) {
     const char *mine;
-    int result = find_group_type(api, arena, &wanted->group, err);
+    int result = find_group_type(api, arena, &requested->group, err);
 
     if (result == 0)
-        result = find_default_type(api, arena, &wanted->group, err);
+        result = find_default_type(api, arena, &requested->group, err);
     if (result != 0)
         return result;
-    if (groups_create(api, arena, &wanted->group, &mine, err) < 0)
+    if (groups_create(api, arena, &requested->group, &mine, err) < 0)
         return err->kind == ERROR_NOT_FOUND
                    ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message)
                    : -1;
     result =
-        controller_find_made(api, arena, &group_kind, wanted->mark, mine, ret, ret_is_mine, err);
-    return result != 0 || *ret_is_mine ? result
-                                       : controller_unsure(take_back(api, arena, mine, err), err);
+        controller_find_made(api, arena, &group_kind, requested->mark, mine, ret, ret_is_mine, err);
+    return result != 0 || *ret_is_mine
+               ? result
+               : controller_outcome_unknown(take_back(api, arena, mine, err), err);
 }
 
 static int differs(const struct remote_group *group, const char *what, struct error *err) {
     return grpc_refuse(err, GRPC_ALREADY_EXISTS,
-                       "Volume group %s has the name already, with other %s.", group->id, what);
+                       "Volume group %s already has the name, with other %s.", group->id, what);
 }
 
-/* A parameter has an id or a name, the group the id. */
+/* A parameter has an id or a name, the group has the id. */
 static int check_group_type(const struct client *api, struct arena *arena, const char *named,
                             const struct remote_group *group, struct error *err) {
     struct remote_type type;
@@ -181,26 +183,27 @@ static int check_group_type(const struct client *api, struct arena *arena, const
     if (!named)
         return 0;
     if (group_types_find(api, arena, named, &type, err) < 0)
-        return err->kind == ERROR_NOT_FOUND ? no_group_type(err) : controller_unsure(-1, err);
+        return err->kind == ERROR_NOT_FOUND ? no_group_type(err)
+                                            : controller_outcome_unknown(-1, err);
     return group->group_type && strcmp(type.id, group->group_type) == 0
                ? 0
                : differs(group, "parameters", err);
 }
 
 static int check_volume_types(const struct client *api, struct arena *arena,
-                              const struct wanted *wanted, const struct remote_group *group,
+                              const struct requested *requested, const struct remote_group *group,
                               struct error *err) {
-    unsigned count = wanted->volume_types ? wanted->group.volume_type_count : 0;
+    unsigned count = requested->volume_types ? requested->group.volume_type_count : 0;
     const char **ids = arena_alloc(arena, (count + 1) * sizeof(*ids));
     struct remote_type type;
     unsigned known = 0;
 
     for (unsigned i = 0; i < count; i++) {
-        if (types_find(api, arena, wanted->group.volume_types[i], &type, err) < 0)
+        if (types_find(api, arena, requested->group.volume_types[i], &type, err) < 0)
             return err->kind == ERROR_NOT_FOUND
                        ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no volume type %s.",
-                                     wanted->group.volume_types[i])
-                       : controller_unsure(-1, err);
+                                     requested->group.volume_types[i])
+                       : controller_outcome_unknown(-1, err);
         if (!words_have(ids, known, type.id))
             ids[known++] = type.id;
         if (!group_has(group->volume_types, type.id))
@@ -211,10 +214,11 @@ static int check_volume_types(const struct client *api, struct arena *arena,
                : differs(group, "parameters", err);
 }
 
-/* Who names no volumes asks for nothing of them: it may have been made so, and filled since. */
-static int check_members(struct arena *arena, const struct wanted *wanted,
+/* A request without volumes accepts any: the group may have been created empty, and filled
+ * since. */
+static int check_members(struct arena *arena, const struct requested *requested,
                          const struct remote_group *group, struct error *err) {
-    const Volumegroup__CreateVolumeGroupRequest *request = wanted->request;
+    const Volumegroup__CreateVolumeGroupRequest *request = requested->request;
 
     if (request->n_volume_ids > 0 && json_array_size(group->volumes) > 0 &&
         (*group_missing(arena, group, request->volume_ids, request->n_volume_ids) ||
@@ -223,25 +227,27 @@ static int check_members(struct arena *arena, const struct wanted *wanted,
     return 0;
 }
 
-static int check_same(const struct client *api, struct arena *arena, const struct wanted *wanted,
-                      const struct remote_group *group, struct error *err) {
-    int result = check_group_type(api, arena, wanted->group_type, group, err);
+static int check_same(const struct client *api, struct arena *arena,
+                      const struct requested *requested, const struct remote_group *group,
+                      struct error *err) {
+    int result = check_group_type(api, arena, requested->group_type, group, err);
 
     if (result == 0)
-        result = check_volume_types(api, arena, wanted, group, err);
-    return result != 0 ? result : check_members(arena, wanted, group, err);
+        result = check_volume_types(api, arena, requested, group, err);
+    return result != 0 ? result : check_members(arena, requested, group, err);
 }
 
-static const char *missing(struct arena *arena, const struct wanted *wanted,
+static const char *missing(struct arena *arena, const struct requested *requested,
                            const struct remote_group *group) {
-    return group_missing(arena, group, wanted->request->volume_ids, wanted->request->n_volume_ids);
+    return group_missing(arena, group, requested->request->volume_ids,
+                         requested->request->n_volume_ids);
 }
 
-/* Of one that is empty only.  Another call may do the same; of ours, which is taken back, nobody
- * has heard. */
-static int fill(const struct client *api, struct arena *arena, const struct wanted *wanted,
+/* Only an empty group is filled.  A concurrent call may do the same; the created group is
+ * unreported, so it can be deleted. */
+static int fill(const struct client *api, struct arena *arena, const struct requested *requested,
                 const struct remote_group *group, bool is_mine, struct error *err) {
-    const char *add = missing(arena, wanted, group);
+    const char *add = missing(arena, requested, group);
     int result = group_change(api, arena, group->id, add, "", GRPC_FAILED_PRECONDITION, err);
     struct remote_group now;
     struct error other;
@@ -249,7 +255,7 @@ static int fill(const struct client *api, struct arena *arena, const struct want
     if (result != GRPC_FAILED_PRECONDITION)
         return result;
     if (controller_read(api, arena, &group_kind, group->id, &now, &other) == 0 &&
-        !*missing(arena, wanted, &now))
+        !*missing(arena, requested, &now))
         return 0;
     if (is_mine)
         take_back(api, arena, group->id, &other);
@@ -261,30 +267,32 @@ int group_create_call(struct grpc_call *call, const void *message, void *respons
     Volumegroup__CreateVolumeGroupResponse *answer = response;
     struct client api = csi_api(call);
     struct remote_group group;
-    struct wanted wanted;
+    struct requested requested;
     bool is_mine = false;
-    int result = read_request(call, &api, message, &wanted, err);
+    int result = read_request(call, &api, message, &requested, err);
 
     if (result != 0)
         return result;
-    result = controller_find(&api, call->arena, &group_kind, wanted.mark, &group, err);
+    result = controller_find(&api, call->arena, &group_kind, requested.mark, &group, err);
     if (result == 0)
-        result = make(&api, call->arena, &wanted, &group, &is_mine, err);
+        result = make(&api, call->arena, &requested, &group, &is_mine, err);
     if ((result == 0 && !is_mine) || result == FOUND)
-        result = check_same(&api, call->arena, &wanted, &group, err);
+        result = check_same(&api, call->arena, &requested, &group, err);
     if (result == 0)
-        result = controller_settle(call, &api, &group_kind, &group, err);
+        result = controller_wait_idle(call, &api, &group_kind, &group, err);
     if (result == GRPC_NOT_FOUND)
         return grpc_refuse(err, GRPC_ABORTED, "The group of this name has just been deleted.");
     if (result == 0 && strcmp(group.status, "error") == 0) {
         take_back(&api, call->arena, group.id, err);
-        return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED, "No backend takes the group's types.");
+        return grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED, "No backend supports the group's types.");
     }
     if (result == 0)
-        result = fill(&api, call->arena, &wanted, &group, is_mine, err);
+        result = fill(&api, call->arena, &requested, &group, is_mine, err);
     if (result == 0)
         result = group_again(call, &api, &group, err);
     if (result == 0)
-        result = check_members(call->arena, &wanted, &group, err); /* others may fill it, too */
+        result =
+            check_members(call->arena, &requested, &group, err); /* a concurrent call may fill it,
+                                                                    * too */
     return result != 0 ? result : group_show(&api, call->arena, &group, &answer->volume_group, err);
 }

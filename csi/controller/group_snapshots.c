@@ -1,6 +1,5 @@
 /*
- * Snapshots of several volumes at one point in time: of those that are all of one group
- * (volume_groups.c).
+ * Snapshots of several volumes at one point in time: of all volumes of a group (volume_groups.c).
  */
 #include "csi/controller/groups.private.h"
 
@@ -29,7 +28,7 @@ static int get_capabilities(struct grpc_call *call, const void *request, void *r
     return 0;
 }
 
-/* ---- one of them ---- */
+/* ---- the kind ---- */
 
 static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
                     struct error *err) {
@@ -104,7 +103,7 @@ static int keep_member(void *arg, const void *row, struct error *err) {
     return 0;
 }
 
-/* The one of a volume; the API has no filter for them. */
+/* The snapshot of a volume; the API has no filter for it. */
 static int add_member(const struct client *api, struct arena *arena,
                       const struct remote_group_snapshot *row, const char *volume_id,
                       Csi__V1__VolumeGroupSnapshot *shown, struct error *err) {
@@ -119,8 +118,8 @@ static int add_member(const struct client *api, struct arena *arena,
     return controller_collect(api, arena, &list, NULL, err);
 }
 
-/* Of a volume that has left the group the caller knows the snapshot; `all`: each that he names must
- * be there, as while nothing of it was deleted. */
+/* Snapshots of volumes that have left the group are given by the caller; `all`: each given one must
+ * exist, as long as none has been deleted. */
 static int add_named(const struct client *api, struct arena *arena,
                      const struct remote_group_snapshot *row, const char *snapshot_id, bool all,
                      Csi__V1__VolumeGroupSnapshot *shown, struct error *err) {
@@ -135,13 +134,14 @@ static int add_named(const struct client *api, struct arena *arena,
     if (result != 0 && result != GRPC_NOT_FOUND)
         return result;
     if (result != 0 || !is_member(row, &snapshot))
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "Snapshot %s is not of group snapshot %s.",
-                           snapshot_id, row->id);
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                           "Snapshot %s does not belong to group snapshot %s.", snapshot_id,
+                           row->id);
     shown->snapshots[shown->n_snapshots++] = controller_snapshot(arena, &snapshot);
     return 0;
 }
 
-/* With its snapshots: those of the group's volumes, and those of `ids`, which must be its. */
+/* With its snapshots: those of the group's volumes, and those of `ids`, which must belong to it. */
 static int show(const struct client *api, struct arena *arena,
                 const struct remote_group_snapshot *row, char *const *ids, size_t count,
                 Csi__V1__VolumeGroupSnapshot **ret, struct error *err) {
@@ -178,31 +178,31 @@ static int find_group(const struct grpc_call *call, const struct client *api, ch
     for (size_t i = 0; i < count && result == 0; i++) {
         struct remote_volume volume;
 
-        result = controller_need(ids[i], "A volume id", err);
+        result = controller_require(ids[i], "A volume id", err);
         if (result == 0)
             result = controller_read(api, arena, &volume_kind, ids[i], &volume, err);
         if (result == 0 &&
             (!volume.group_id || (group_id && strcmp(group_id, volume.group_id) != 0) ||
              words_have((const char *const *)ids, i, ids[i])))
-            result =
-                grpc_refuse(err, GRPC_FAILED_PRECONDITION,
-                            "Volumes are cut together that are in one volume group, each once; "
-                            "%s is not.",
-                            ids[i]);
+            result = grpc_refuse(
+                err, GRPC_FAILED_PRECONDITION,
+                "A group snapshot needs volumes of one volume group, each once; %s is not.",
+                ids[i]);
         if (result == 0)
             group_id = volume.group_id;
     }
     if (result == 0)
         result = controller_read(api, arena, &group_kind, group_id, ret, err);
     if (result == 0)
-        result = controller_settle(call, api, &group_kind, ret, err);
+        result = controller_wait_idle(call, api, &group_kind, ret, err);
     if (result != 0)
         return result;
     return json_array_size(ret->volumes) == count
                ? 0
-               : grpc_refuse(err, GRPC_FAILED_PRECONDITION,
-                             "Volume group %s has other volumes, too: all of it is cut, or none.",
-                             group_id);
+               : grpc_refuse(
+                     err, GRPC_FAILED_PRECONDITION,
+                     "Volume group %s has other volumes, too: a group snapshot includes all volumes.",
+                     group_id);
 }
 
 static int make(const struct grpc_call *call, const struct client *api,
@@ -221,10 +221,10 @@ static int make(const struct grpc_call *call, const struct client *api,
                                   ret, &is_mine, err);
     return result != 0 || is_mine
                ? result
-               : controller_unsure(controller_delete(call, api, &kind, id, err), err);
+               : controller_outcome_unknown(controller_delete(call, api, &kind, id, err), err);
 }
 
-/* Of exactly these volumes? */
+/* Does it have exactly these volumes? */
 static int check_same(const Csi__V1__CreateVolumeGroupSnapshotRequest *request,
                       const Csi__V1__VolumeGroupSnapshot *shown, struct error *err) {
     bool same = shown->n_snapshots == request->n_source_volume_ids;
@@ -235,20 +235,21 @@ static int check_same(const Csi__V1__CreateVolumeGroupSnapshotRequest *request,
                                request->n_source_volume_ids, shown->snapshots[i]->source_volume_id);
     return same ? 0
                 : grpc_refuse(err, GRPC_ALREADY_EXISTS,
-                              "Group snapshot %s has the name already, of other volumes.",
+                              "Group snapshot %s of other volumes already has the name.",
                               shown->group_snapshot_id);
 }
 
 static int ready(const struct grpc_call *call, const struct client *api,
                  struct remote_group_snapshot *row, struct error *err) {
-    int result = controller_settle(call, api, &kind, row, err);
+    int result = controller_wait_idle(call, api, &kind, row, err);
 
     if (result == GRPC_NOT_FOUND)
         return grpc_refuse(err, GRPC_ABORTED, "The group snapshot has just been deleted.");
     if (result != 0 || strcmp(row->status, "error") != 0)
-        return controller_unsure(result, err);
-    result = controller_unsure(controller_delete(call, api, &kind, row->id, err), err);
-    return result != 0 ? result : grpc_refuse(err, GRPC_INTERNAL, "The volumes could not be cut.");
+        return controller_outcome_unknown(result, err);
+    result = controller_outcome_unknown(controller_delete(call, api, &kind, row->id, err), err);
+    return result != 0 ? result
+                       : grpc_refuse(err, GRPC_INTERNAL, "The group snapshot could not be taken.");
 }
 
 static int create(struct grpc_call *call, const void *message, void *response, struct error *err) {
@@ -257,7 +258,7 @@ static int create(struct grpc_call *call, const void *message, void *response, s
     struct client api = csi_api(call);
     struct remote_group_snapshot row;
     struct remote_group group;
-    int result = controller_need(request->name, "name", err);
+    int result = controller_require(request->name, "name", err);
 
     if (result == 0 && request->n_source_volume_ids == 0)
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "source_volume_ids is missing.");
@@ -276,19 +277,19 @@ static int create(struct grpc_call *call, const void *message, void *response, s
     if (result == 0)
         result = ready(call, &api, &row, err);
     if (result == 0)
-        result = controller_unsure(
+        result = controller_outcome_unknown(
             show(&api, call->arena, &row, NULL, 0, &answer->group_snapshot, err), err);
     return result != 0 ? result : check_same(request, answer->group_snapshot, err);
 }
 
-/* ---- show, delete ---- */
+/* ---- show and delete ---- */
 
 static int get(struct grpc_call *call, const void *message, void *response, struct error *err) {
     const Csi__V1__GetVolumeGroupSnapshotRequest *request = message;
     Csi__V1__GetVolumeGroupSnapshotResponse *answer = response;
     struct client api = csi_api(call);
     struct remote_group_snapshot row;
-    int result = controller_need(request->group_snapshot_id, "group_snapshot_id", err);
+    int result = controller_require(request->group_snapshot_id, "group_snapshot_id", err);
 
     if (result == 0)
         result = controller_read(&api, call->arena, &kind, request->group_snapshot_id, &row, err);
@@ -302,7 +303,7 @@ static int delete (struct grpc_call *call, const void *message, void *response, 
     struct client api = csi_api(call);
     Csi__V1__VolumeGroupSnapshot *shown;
     struct remote_group_snapshot row;
-    int result = controller_need(request->group_snapshot_id, "group_snapshot_id", err);
+    int result = controller_require(request->group_snapshot_id, "group_snapshot_id", err);
 
     (void)response;
     if (result == 0)

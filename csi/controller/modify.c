@@ -1,6 +1,6 @@
 /*
- * ControllerModifyVolume, and what a create says that may be modified later: metadata of the
- * volume, by parameters metadata.KEY, and its type, to one that it can have where it is.
+ * ControllerModifyVolume, and the mutable parameters of a create: metadata of the volume, by
+ * parameters metadata.KEY, and its type, if the volume can have that without migration.
  */
 #include "csi/controller/controller.private.h"
 
@@ -20,8 +20,8 @@ static int check(const char *key, const char *value, struct error *err) {
     if (strncmp(key, PREFIX, PREFIX_SIZE) != 0 || !*name)
         return controller_unknown(key, "mutable parameter", " of a volume", known, LENGTH(known),
                                   err);
-    if (strcmp(name, CSI_NAME_KEY) == 0 || strcmp(name, CSI_UNTOLD_KEY) == 0)
-        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is the driver's own.", key);
+    if (strcmp(name, CSI_NAME_KEY) == 0 || strcmp(name, CSI_UNREPORTED_KEY) == 0)
+        return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s is reserved for the driver.", key);
     if (strlen(name) > METADATA_MOST || strlen(value) > METADATA_MOST)
         return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
                            "%.64s, or its value, is longer than %d bytes.", key, METADATA_MOST);
@@ -55,14 +55,14 @@ int controller_read_mutable(struct arena *arena, const controller_parameter *con
     return 0;
 }
 
-/* What the API refuses of well-formed parameters it cannot do for this volume. */
+/* Well-formed parameters that the API refuses are not possible for this volume. */
 static int refused(struct error *err) {
     if (err->kind != ERROR_BAD_REQUEST && err->kind != ERROR_OVER_QUOTA)
         return -1;
     return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "%s", err->message);
 }
 
-/* Has it another one than that? */
+/* Does the volume have another type? */
 static int is_other_type(const struct client *api, struct arena *arena,
                          const struct remote_volume *volume, const char *name, bool *ret,
                          struct error *err) {
@@ -86,7 +86,7 @@ static int retype(const struct client *api, struct arena *arena, const struct re
     return volumes_retype(api, arena, volume->id, type, err) < 0 ? refused(err) : 0;
 }
 
-/* All of it or nothing: where the metadata are refused, the type is again what it was. */
+/* All or nothing: if the metadata are refused, the previous type is restored. */
 static int modify(const struct client *api, struct arena *arena, const struct remote_volume *volume,
                   const struct remote_pair *pairs, const char *type, struct error *err) {
     struct error ignored;
@@ -111,7 +111,7 @@ int controller_modify(struct grpc_call *call, const void *message, void *respons
     const struct remote_pair *pairs;
     struct remote_volume volume;
     const char *type = NULL;
-    int result = controller_need(request->volume_id, "volume_id", err);
+    int result = controller_require(request->volume_id, "volume_id", err);
 
     (void)response;
     if (result == 0)

@@ -1,9 +1,9 @@
 /*
  * ControllerPublishVolume: an attachment of a node, without an instance.
  *
- * An attachment that is not complete was told to nobody: whoever finds one goes on with it, for
- * whatever node it was begun.  So what a dead call has left is used or removed, and of two calls
- * for one node both have the same.  Afterwards each looks whether its node is what the volume says.
+ * An incomplete attachment was not reported: the next call completes it, for any node.  So
+ * leftovers of interrupted calls are reused or deleted, and two calls for one node get the same
+ * attachment.  Finally each call checks that the volume is attached to its node.
  */
 #include "csi/controller/controller.private.h"
 
@@ -22,12 +22,12 @@ const struct remote_attachment *controller_attached_to(const struct remote_volum
     return NULL;
 }
 
-/* Begun, by a call like this one. */
+/* Created by a call like this one, and incomplete. */
 static bool is_begun(const struct remote_connection *connection) {
     return !connection->instance_uuid && strcmp(connection->status, "attached") != 0;
 }
 
-/* 1 with one that is begun, 0 when there is none. */
+/* 1 with an incomplete one, 0: none. */
 static int find_begun(const struct client *api, struct arena *arena, const char *volume_id,
                       struct remote_connection *ret, struct error *err) {
     struct remote_connection *connections = NULL;
@@ -41,7 +41,7 @@ static int find_begun(const struct client *api, struct arena *arena, const char 
     return count < 0 ? -1 : 0;
 }
 
-/* ---- the answer ---- */
+/* ---- the response ---- */
 
 static char *text_of(struct arena *arena, const json_t *value) {
     if (json_is_string(value))
@@ -64,8 +64,8 @@ void controller_put_context(struct arena *arena, Csi__V1__ControllerPublishVolum
     answer->publish_context[answer->n_publish_context++] = entry;
 }
 
-/* A flat map: the attachment's id, and each text and number that the backend says.  Cinder nests
- * them below "data" in the older calls. */
+/* A flat map: the attachment's id, and each string and number of the backend.  Cinder nests them
+ * below "data" in older calls. */
 static void put_context(struct arena *arena, const struct remote_connection *connection,
                         Csi__V1__ControllerPublishVolumeResponse *answer) {
     const json_t *nested = json_object_get(connection->info, "data");
@@ -104,7 +104,7 @@ int controller_check_node(const struct grpc_call *call, const char *node_id, str
 struct publish {
     const char *volume_id, *node_id;
     bool readonly, multi_node;
-    int64_t most; /* volumes of a node; 0: any number */
+    int64_t most; /* volumes per node; 0: unlimited */
 };
 
 static int published(const struct client *api, struct arena *arena, const struct publish *publish,
@@ -120,13 +120,13 @@ static int published(const struct client *api, struct arena *arena, const struct
     readonly = connection.mode && strcmp(connection.mode, "ro") == 0;
     if (readonly != publish->readonly)
         return grpc_refuse(
-            err, GRPC_ALREADY_EXISTS, "Volume %s is published on node %s already, and is %s there.",
+            err, GRPC_ALREADY_EXISTS, "Volume %s is already published on node %s, and is %s there.",
             publish->volume_id, publish->node_id, readonly ? "read-only" : "writable");
     put_context(arena, &connection, answer);
     return 0;
 }
 
-/* May one more node have it? */
+/* May the volume be attached to another node? */
 static int check_others(const struct publish *publish, const struct remote_volume *volume,
                         struct error *err) {
     const struct remote_attachment *other = volume->attachments;
@@ -140,7 +140,7 @@ static int check_others(const struct publish *publish, const struct remote_volum
                                               : "unknown");
 }
 
-/* The API has refused: because of what the volume is in for a while, or for good? */
+/* The API has refused: is the cause temporary? */
 static int attach_refused(const struct client *api, struct arena *arena, const char *volume_id,
                           struct error *err) {
     struct error refusal = *err;
@@ -193,7 +193,8 @@ static int attach_here(const struct grpc_call *call, const struct client *api,
     if (result == 0)
         result = controller_recover(call, api, volume, err);
     if (result == 0)
-        result = controller_check_room(call, api, publish->node_id, publish->volume_id, err);
+        result =
+            controller_check_volume_limit(call, api, publish->node_id, publish->volume_id, err);
     if (result == 0)
         result = attach(api, call->arena, publish, err);
     if (result == 0)
@@ -230,11 +231,11 @@ int controller_publish(struct grpc_call *call, const void *message, void *respon
     struct publish publish = { .volume_id = request->volume_id,
                                .node_id = request->node_id,
                                .readonly = request->readonly,
-                               .most = controller_room(call) };
-    int result = controller_need(request->volume_id, "volume_id", err);
+                               .most = controller_volume_limit(call) };
+    int result = controller_require(request->volume_id, "volume_id", err);
 
     if (result == 0)
-        result = controller_need(request->node_id, "node_id", err);
+        result = controller_require(request->node_id, "node_id", err);
     if (result == 0 && !request->volume_capability)
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capability is missing.");
     if (result == 0)
@@ -263,7 +264,7 @@ int controller_unpublish(struct grpc_call *call, const void *message, void *resp
     const Csi__V1__ControllerUnpublishVolumeRequest *request = message;
     struct client api = csi_api(call);
     struct remote_volume volume;
-    int result = controller_need(request->volume_id, "volume_id", err);
+    int result = controller_require(request->volume_id, "volume_id", err);
 
     (void)response;
     if (result == 0)

@@ -1,8 +1,8 @@
 /*
- * ReclaimSpaceController of CSI-Addons: os-reclaim_space of a volume that nobody has.
+ * ReclaimSpaceController of CSI-Addons: os-reclaim_space of a volume that is not attached.
  *
- * A job calls the node first and the controller always: a volume in use is the node's matter, and
- * here there is nothing to do for it.
+ * A job calls the node first and the controller always: a volume in use is trimmed by its node, and
+ * nothing is done here.
  */
 #include "csi/controller/configs.private.h"
 
@@ -18,14 +18,14 @@ static Reclaimspace__StorageConsumption *usage_of(struct arena *arena, int64_t b
     return usage;
 }
 
-void reclaim_tell(struct arena *arena, int64_t before_bytes, int64_t after_bytes,
-                  Reclaimspace__ControllerReclaimSpaceResponse *ret) {
+void reclaim_report(struct arena *arena, int64_t before_bytes, int64_t after_bytes,
+                    Reclaimspace__ControllerReclaimSpaceResponse *ret) {
     ret->pre_usage = usage_of(arena, before_bytes);
     ret->post_usage = usage_of(arena, after_bytes);
 }
 
-/* A volume in use is the node's matter; one that a node is just getting or giving back is nobody's
- * yet. */
+/* A volume in use is trimmed by its node; one that is being attached or detached is not available
+ * to either. */
 static int check_use(const struct remote_volume *volume, bool *ret_needs_nothing,
                      struct error *err) {
     static const char *const passing[] = { "reserved", "attaching", "detaching" };
@@ -37,7 +37,7 @@ static int check_use(const struct remote_volume *volume, bool *ret_needs_nothing
     return 0;
 }
 
-/* 0 when it has begun, now or before, or when a volume in use needs nothing. */
+/* 0 when it has started, now or before, or when a volume in use needs nothing. */
 static int begin(const struct client *api, struct arena *arena, struct remote_volume *volume,
                  bool *ret_needs_nothing, struct error *err) {
     struct error refusal;
@@ -71,13 +71,13 @@ static int failed(const struct remote_reclaim *last, const char *volume_id, stru
     for (size_t i = 0; i < LENGTH(rows) && last->reason; i++)
         if (strcmp(rows[i].reason, last->reason) == 0)
             code = rows[i].code;
-    return grpc_refuse(err, code, "Volume %s gave back no room: %s", volume_id,
+    return grpc_refuse(err, code, "Reclaiming space of volume %s failed: %s", volume_id,
                        last->message ? last->message : last->status);
 }
 
 static int finish(const struct grpc_call *call, const struct client *api, const char *volume_id,
                   Reclaimspace__ControllerReclaimSpaceResponse *answer, struct error *err) {
-    struct patience patience = patience_of(call);
+    struct poll_wait wait = poll_wait_of(call);
     struct remote_reclaim last;
 
     for (;;) {
@@ -85,14 +85,14 @@ static int finish(const struct grpc_call *call, const struct client *api, const 
             return -1;
         if (strcmp(last.status, "running") != 0)
             break;
-        if (!patience_again(call, &patience))
-            return grpc_refuse(err, GRPC_ABORTED, "Volume %s is still giving back room.",
+        if (!poll_again(call, &wait))
+            return grpc_refuse(err, GRPC_ABORTED, "Space of volume %s is still being reclaimed.",
                                volume_id);
     }
     if (strcmp(last.status, "done") != 0)
         return failed(&last, volume_id, err);
     if (last.pre_usage >= 0 && last.post_usage >= 0)
-        reclaim_tell(call->arena, last.pre_usage, last.post_usage, answer);
+        reclaim_report(call->arena, last.pre_usage, last.post_usage, answer);
     return 0;
 }
 
@@ -101,7 +101,7 @@ static int reclaim(struct grpc_call *call, const void *message, void *response, 
     struct client api = csi_api(call);
     struct remote_volume volume;
     bool needs_nothing = false;
-    int result = controller_need(request->volume_id, "volume_id", err);
+    int result = controller_require(request->volume_id, "volume_id", err);
 
     if (result == 0 && config_is_id(request->volume_id))
         return config_reclaim(call, &api, request->volume_id, response, err);

@@ -1,5 +1,5 @@
 /*
- * Snapshots: one for one name, as volumes (controller.private.h).
+ * Snapshots: one for a name, like volumes (controller.private.h).
  */
 #include "csi/controller/controller.private.h"
 
@@ -29,7 +29,7 @@ int controller_delete_snapshot(struct grpc_call *call, const void *message, void
                                struct error *err) {
     const Csi__V1__DeleteSnapshotRequest *request = message;
     struct client api = csi_api(call);
-    int result = controller_need(request->snapshot_id, "snapshot_id", err);
+    int result = controller_require(request->snapshot_id, "snapshot_id", err);
 
     (void)response;
     return result != 0 ? result
@@ -43,10 +43,10 @@ static int check_same(const Csi__V1__CreateSnapshotRequest *request,
     return strcmp(snapshot->volume_id, request->source_volume_id) == 0
                ? 0
                : grpc_refuse(err, GRPC_ALREADY_EXISTS,
-                             "Snapshot %s has the name already, of another volume.", snapshot->id);
+                             "Snapshot %s of another volume already has the name.", snapshot->id);
 }
 
-/* A conflict is one with a call of the same name, which goes on. */
+/* A conflict with a concurrent call for the same name. */
 static int create_refused(const struct client *api, struct arena *arena,
                           const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
     if (err->kind == ERROR_NOT_FOUND)
@@ -56,13 +56,13 @@ static int create_refused(const struct client *api, struct arena *arena,
                                  GRPC_FAILED_PRECONDITION, err);
 }
 
-/* Makes it, and takes it back when another one is older. */
+/* Creates it, and deletes it again when there is an older one. */
 static int make(const struct grpc_call *call, const struct client *api,
                 const Csi__V1__CreateSnapshotRequest *request, struct remote_snapshot *ret,
                 struct error *err) {
     const char *mark = controller_mark(call, request->name);
     const struct remote_pair metadata[] = { { CSI_NAME_KEY, mark },
-                                            { CSI_UNTOLD_KEY, "yes" },
+                                            { CSI_UNREPORTED_KEY, "yes" },
                                             { NULL, NULL } };
     struct remote_snapshot mine;
     struct remote_volume volume;
@@ -81,56 +81,58 @@ static int make(const struct grpc_call *call, const struct client *api,
         controller_find_made(api, call->arena, &snapshot_kind, mark, mine.id, ret, &is_mine, err);
     if (result != 0 || is_mine)
         return result;
-    result = controller_unsure(controller_delete(call, api, &snapshot_kind, mine.id, err), err);
+    result =
+        controller_outcome_unknown(controller_delete(call, api, &snapshot_kind, mine.id, err), err);
     return result != 0 ? result : check_same(request, ret, err);
 }
 
-/* "create snapshot": the volume is in use, and its storage takes no snapshot of it meanwhile. */
+/* "create snapshot": the volume is in use, and its backend takes no snapshot of it meanwhile. */
 #define IN_USE_EVENT "VOLUME_VOLUME_SNAPSHOT_009_910"
 
-static int throw_away(const struct grpc_call *call, const struct client *api,
-                      const struct remote_snapshot *snapshot, struct error *err) {
-    struct remote_message why = { "", "its messages and the service's log may say why" };
+static int discard_failed(const struct grpc_call *call, const struct client *api,
+                          const struct remote_snapshot *snapshot, struct error *err) {
+    struct remote_message why = { "", "see its messages and the service's log" };
     struct error unknown;
     int result = 0;
 
     messages_newest(api, call->arena, snapshot->id, &why, &unknown);
-    if (controller_is_untold(snapshot->metadata))
-        result =
-            controller_unsure(controller_delete(call, api, &snapshot_kind, snapshot->id, err), err);
+    if (controller_is_unreported(snapshot->metadata))
+        result = controller_outcome_unknown(
+            controller_delete(call, api, &snapshot_kind, snapshot->id, err), err);
     if (result != 0)
         return result;
     return grpc_refuse(
         err, strcmp(why.event_id, IN_USE_EVENT) == 0 ? GRPC_FAILED_PRECONDITION : GRPC_INTERNAL,
-        "Snapshot %s could not be made: %s", snapshot->id, why.text);
+        "Snapshot %s could not be created: %s", snapshot->id, why.text);
 }
 
 static int ready(const struct grpc_call *call, const struct client *api,
                  struct remote_snapshot *snapshot, struct error *err) {
-    int result = controller_settle(call, api, &snapshot_kind, snapshot, err);
+    int result = controller_wait_idle(call, api, &snapshot_kind, snapshot, err);
 
     if (result == GRPC_NOT_FOUND)
         return grpc_refuse(err, GRPC_ABORTED, "The snapshot of this name has just been deleted.");
     if (result != 0)
-        return controller_unsure(result, err);
+        return controller_outcome_unknown(result, err);
     if (strcmp(snapshot->status, "error") == 0)
-        return throw_away(call, api, snapshot, err);
+        return discard_failed(call, api, snapshot, err);
     if (strcmp(snapshot->status, "error_deleting") == 0)
         return grpc_refuse(err, GRPC_ABORTED, "Snapshot %s has the name and could not be deleted.",
                            snapshot->id);
-    return controller_is_untold(snapshot->metadata)
-               ? controller_unsure(
-                     controller_tell(api, call->arena, "snapshots", snapshot->id, err), err)
+    return controller_is_unreported(snapshot->metadata)
+               ? controller_outcome_unknown(
+                     controller_mark_reported(api, call->arena, "snapshots", snapshot->id, err),
+                     err)
                : 0;
 }
 
 int controller_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct error *err) {
-    int result = controller_need(request->name, "name", err);
+    int result = controller_require(request->name, "name", err);
 
     if (result == 0)
-        result = controller_need(request->source_volume_id, "source_volume_id", err);
+        result = controller_require(request->source_volume_id, "source_volume_id", err);
     for (size_t i = 0; i < request->n_parameters && result == 0; i++)
-        if (!controller_is_told(request->parameters[i]->key))
+        if (!controller_is_informational(request->parameters[i]->key))
             result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.",
                                  request->parameters[i]->key);
     return result;
@@ -167,7 +169,7 @@ int controller_get_snapshot(struct grpc_call *call, const void *message, void *r
     Csi__V1__GetSnapshotResponse *answer = response;
     struct client api = csi_api(call);
     struct remote_snapshot snapshot;
-    int result = controller_need(request->snapshot_id, "snapshot_id", err);
+    int result = controller_require(request->snapshot_id, "snapshot_id", err);
 
     if (result == 0)
         result = controller_read(&api, call->arena, &snapshot_kind, request->snapshot_id, &snapshot,
@@ -193,7 +195,7 @@ static int keep(void *arg, const void *row, struct error *err) {
     return controller_keep_snapshot(to, controller_snapshot(to->arena, row));
 }
 
-/* The one of that id, if it fits the other filter as well. */
+/* The snapshot with that id, if it matches the other filter as well. */
 static int list_one(const struct client *api, const Csi__V1__ListSnapshotsRequest *request,
                     struct snapshots_answer *to, struct error *err) {
     struct remote_snapshot snapshot;
@@ -209,7 +211,7 @@ static int list_one(const struct client *api, const Csi__V1__ListSnapshotsReques
                : 0;
 }
 
-/* None that is not cut yet. */
+/* Only completed snapshots. */
 static int list_many(const struct client *api, const Csi__V1__ListSnapshotsRequest *request,
                      struct snapshots_answer *to, struct error *err) {
     const char *volume_id = request->source_volume_id;
@@ -226,7 +228,7 @@ static int list_many(const struct client *api, const Csi__V1__ListSnapshotsReque
     return controller_collect(api, to->arena, &list, &to->answer->next_token, err);
 }
 
-/* Those of volumes that are made from a policy come behind all others. */
+/* Snapshots of volumes with a policy follow all others. */
 static bool begins_with_configs(const Csi__V1__ListSnapshotsRequest *request) {
     return config_is_snapshot_id(request->starting_token) ||
            config_is_id(request->source_volume_id);
@@ -254,7 +256,7 @@ int controller_list_snapshots(struct grpc_call *call, const void *message, void 
     return config_list_snapshots(&api, call->arena, request, answer, err);
 }
 
-/* ---- as one kind ---- */
+/* ---- the kind ---- */
 
 static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
                     struct error *err) {
@@ -280,7 +282,8 @@ static int check_delete(const struct grpc_call *call, const struct client *api, 
 
     (void)api;
     return snapshot->group_snapshot_id
-               ? grpc_refuse(err, GRPC_INVALID_ARGUMENT, "Snapshot %s goes with group snapshot %s.",
+               ? grpc_refuse(err, GRPC_INVALID_ARGUMENT,
+                             "Snapshot %s belongs to group snapshot %s and is deleted with it.",
                              snapshot->id, snapshot->group_snapshot_id)
                : controller_check_owner(call, snapshot_kind.label, snapshot->id,
                                         controller_mark_in(snapshot->metadata), err);

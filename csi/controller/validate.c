@@ -1,7 +1,8 @@
 /*
- * ValidateVolumeCapabilities: could this volume be used, and have been made, like that?
+ * ValidateVolumeCapabilities: are the capabilities supported, and do the parameters match the
+ * volume?
  *
- * A no is an answer that confirms nothing and says why.
+ * If not, the response confirms nothing and has the reason.
  */
 #include "csi/controller/controller.private.h"
 
@@ -9,20 +10,20 @@
 
 #include <string.h>
 
-typedef const Csi__V1__ValidateVolumeCapabilitiesRequest asked;
+typedef const Csi__V1__ValidateVolumeCapabilitiesRequest validate_request;
 
 static int unlike(const struct remote_volume *volume, const char *key, const char *value,
                   struct error *err) {
-    return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "Volume %s was not made with %s %.255s.",
+    return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "Volume %s was not created with %s %.255s.",
                        volume->id, key, value);
 }
 
-/* The volume's may be NULL, the other is a text. */
+/* The volume's value may be NULL. */
 static bool same(const char *asked_for, const char *have) {
     return have && strcmp(asked_for, have) == 0;
 }
 
-/* A type has an id and a name, and the volume tells the name. */
+/* A type has an id and a name, and the volume has the name. */
 static int check_type(const struct client *api, struct arena *arena,
                       const struct remote_volume *volume, const char *type, struct error *err) {
     struct remote_type found;
@@ -37,7 +38,7 @@ static int check_type(const struct client *api, struct arena *arena,
 static int check_parameter(const struct client *api, struct arena *arena,
                            const struct remote_volume *volume, const char *key, const char *value,
                            struct error *err) {
-    if (controller_is_told(key))
+    if (controller_is_informational(key))
         return 0;
     if (strcmp(key, "type") == 0)
         return *value ? check_type(api, arena, volume, value, err) : 0;
@@ -47,9 +48,9 @@ static int check_parameter(const struct client *api, struct arena *arena,
     return grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %.255s.", key);
 }
 
-/* The driver gives a volume no context: what stands there is the orchestrator's own, and has its
- * prefix, or is a mistake. */
-int controller_check_context(asked *request, struct error *err) {
+/* The driver's volumes have no context: a key there is the orchestrator's own, with its prefix, or
+ * an error. */
+int controller_check_context(validate_request *request, struct error *err) {
     for (size_t i = 0; i < request->n_volume_context; i++)
         if (!strchr(request->volume_context[i]->key, '/'))
             return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
@@ -59,9 +60,9 @@ int controller_check_context(asked *request, struct error *err) {
 }
 
 static int check(const struct client *api, struct arena *arena, const struct remote_volume *volume,
-                 asked *request, struct error *err) {
+                 validate_request *request, struct error *err) {
     const struct remote_pair *ignored;
-    const char *type = NULL; /* goes before that of the parameters */
+    const char *type = NULL; /* takes precedence over that of the parameters */
     int result = controller_read_mutable(
         arena, (const controller_parameter *const *)request->mutable_parameters,
         request->n_mutable_parameters, NULL, &ignored, &type, err);
@@ -78,9 +79,9 @@ static int check(const struct client *api, struct arena *arena, const struct rem
     return result == 0 ? controller_check_context(request, err) : result;
 }
 
-/* What was asked, again. */
-Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *controller_confirm(struct arena *arena,
-                                                                           asked *request) {
+/* The request's content. */
+Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *
+controller_confirm(struct arena *arena, validate_request *request) {
     Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *confirmed =
         CSI_NEW(arena, Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed,
                 csi__v1__validate_volume_capabilities_response__confirmed);
@@ -104,12 +105,12 @@ Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *controller_confirm(struc
 
 int controller_validate(struct grpc_call *call, const void *message, void *response,
                         struct error *err) {
-    asked *request = message;
+    validate_request *request = message;
     Csi__V1__ValidateVolumeCapabilitiesResponse *answer = response;
     struct client api = csi_api(call);
     struct remote_volume volume;
     struct error why = { 0 };
-    int result = controller_need(request->volume_id, "volume_id", err);
+    int result = controller_require(request->volume_id, "volume_id", err);
 
     if (result == 0 && request->n_volume_capabilities == 0)
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "volume_capabilities is missing.");

@@ -1,10 +1,9 @@
 /*
  * CSI-Addons' VolumeGroup over generic groups.
  *
- * A group has no metadata: its name is the orchestrator's, and its description says that it is
- * ours; there is one with both, as with volumes (controller.private.h).  Made and filled
- * are two steps of the API: a group without members that was to have some is filled by whoever
- * finds it.
+ * A group has no metadata: its name is the orchestrator's, and its description identifies the
+ * driver; one group has both, as with volumes (controller.private.h).  Creation and adding members
+ * are two steps of the API: a repeated call fills a group that was created without its members.
  */
 #include "csi/controller/groups.private.h"
 
@@ -13,7 +12,7 @@
 
 #include <string.h>
 
-/* ---- what is said of one ---- */
+/* ---- descriptions ---- */
 
 struct members {
     struct arena *arena;
@@ -21,7 +20,7 @@ struct members {
     size_t most;
 };
 
-/* One that joins meanwhile is left to the next answer. */
+/* A volume that joins meanwhile is in the next response. */
 static int keep_member(void *arg, const void *row, struct error *err) {
     const struct members *to = arg;
 
@@ -31,7 +30,7 @@ static int keep_member(void *arg, const void *row, struct error *err) {
     return 0;
 }
 
-/* All that the API says of the members are their ids; a list of them has their sizes. */
+/* A group has only the ids of its members; a list of them has their sizes. */
 static int put_members(const struct client *api, struct arena *arena,
                        const struct remote_group *group, Volumegroup__VolumeGroup *shown,
                        struct error *err) {
@@ -66,7 +65,7 @@ int group_again(const struct grpc_call *call, const struct client *api, struct r
                 struct error *err) {
     int result = controller_read(api, call->arena, &group_kind, group->id, group, err);
 
-    return result != 0 ? result : controller_settle(call, api, &group_kind, group, err);
+    return result != 0 ? result : controller_wait_idle(call, api, &group_kind, group, err);
 }
 
 /* ---- members ---- */
@@ -117,7 +116,7 @@ int group_read_members(const struct client *api, struct arena *arena, char **ids
     struct remote_volume *volumes = arena_alloc(arena, (count + 1) * sizeof(*volumes));
 
     for (size_t i = 0; i < count; i++) {
-        int result = controller_need(ids[i], "A volume id", err);
+        int result = controller_require(ids[i], "A volume id", err);
 
         if (result == 0)
             result = controller_read(api, arena, &volume_kind, ids[i], &volumes[i], err);
@@ -140,7 +139,7 @@ int group_change(const struct client *api, struct arena *arena, const char *id, 
     return grpc_refuse(err, code, "%s", err->message);
 }
 
-/* ---- as one kind ---- */
+/* ---- the kind ---- */
 
 #define FOR " for "
 
@@ -157,7 +156,7 @@ const char *group_query(struct arena *arena, const char *mark) {
     return arena_join(arena, "name=", http_encode(arena, name), NULL);
 }
 
-/* The cluster in a description; NULL: it is not that of a driver. */
+/* The cluster in a description; NULL: not a description of a driver. */
 static const char *cluster_in(const char *description) {
     const char *rest = description ? description : "";
 
@@ -217,7 +216,7 @@ static int check_member(void *arg, const void *row, struct error *err) {
                                   controller_mark_in(volume->metadata), err);
 }
 
-/* Its volumes go with it. */
+/* Its volumes are deleted with it. */
 static int check_delete(const struct grpc_call *call, const struct client *api, const void *row,
                         struct error *err) {
     const struct remote_group *group = row;
@@ -265,7 +264,7 @@ static int modify_group(struct grpc_call *call, const void *message, void *respo
     struct arena *arena = call->arena;
     struct remote_volume *members;
     struct remote_group group;
-    int result = controller_need(request->volume_group_id, "volume_group_id", err);
+    int result = controller_require(request->volume_group_id, "volume_group_id", err);
 
     if (result == 0 && request->n_parameters > 0)
         result = grpc_refuse(err, GRPC_INVALID_ARGUMENT, "There is no parameter %s.",
@@ -276,7 +275,7 @@ static int modify_group(struct grpc_call *call, const void *message, void *respo
         result = group_read_members(&api, arena, request->volume_ids, request->n_volume_ids,
                                     &members, err);
     if (result == 0)
-        result = controller_settle(call, &api, &group_kind, &group, err);
+        result = controller_wait_idle(call, &api, &group_kind, &group, err);
     if (result == 0)
         result =
             group_change(&api, arena, group.id,
@@ -292,7 +291,7 @@ static int delete_group(struct grpc_call *call, const void *message, void *respo
                         struct error *err) {
     const Volumegroup__DeleteVolumeGroupRequest *request = message;
     struct client api = csi_api(call);
-    int result = controller_need(request->volume_group_id, "volume_group_id", err);
+    int result = controller_require(request->volume_group_id, "volume_group_id", err);
 
     (void)response;
     return result != 0 ? result
@@ -307,7 +306,7 @@ static int get_group(struct grpc_call *call, const void *message, void *response
     Volumegroup__ControllerGetVolumeGroupResponse *answer = response;
     struct client api = csi_api(call);
     struct remote_group group;
-    int result = controller_need(request->volume_group_id, "volume_group_id", err);
+    int result = controller_require(request->volume_group_id, "volume_group_id", err);
 
     if (result == 0)
         result =

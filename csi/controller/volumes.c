@@ -1,5 +1,5 @@
 /*
- * Volumes as they are: shown, listed and deleted; and the room for more.
+ * Volumes: show, list and delete; and the available capacity.
  */
 #include "csi/controller/configs.private.h"
 #include "csi/topology.private.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* ---- what is said of one ---- */
+/* ---- descriptions ---- */
 
 const char *controller_node(const struct remote_attachment *attachment) {
     if (attachment->instance_uuid)
@@ -32,7 +32,7 @@ char **controller_nodes(struct arena *arena, const struct remote_volume *volume,
     return nodes;
 }
 
-/* What the service knows: whether the node can reach it, the node says. */
+/* The service's view; a node reports whether it can access the volume. */
 static Csi__V1__VolumeCondition *condition_of(struct arena *arena,
                                               const struct remote_volume *volume) {
     Csi__V1__VolumeCondition *condition =
@@ -112,10 +112,10 @@ int controller_check_capability(const Csi__V1__VolumeCapability *capability, boo
 
     if (capability->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE__NOT_SET)
         return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                           "A volume capability says neither block nor mount.");
+                           "A volume capability is neither block nor mount.");
     if (mode <= MODE(UNKNOWN) || mode > MODE(SINGLE_NODE_MULTI_WRITER))
         return grpc_refuse(err, GRPC_INVALID_ARGUMENT,
-                           "A volume capability has no access mode that is known.");
+                           "A volume capability has an unknown access mode.");
     if (!controller_is_multi_node(capability))
         return 0;
     if (!multiattach)
@@ -134,18 +134,18 @@ int controller_get_volume(struct grpc_call *call, const void *message, void *res
     const Csi__V1__ControllerGetVolumeRequest *request = message;
     Csi__V1__ControllerGetVolumeResponse *answer = response;
     struct client api = csi_api(call);
-    struct places places;
+    struct topology_pools pools;
     struct remote_volume volume;
-    int result = controller_need(request->volume_id, "volume_id", err);
+    int result = controller_require(request->volume_id, "volume_id", err);
 
     if (result == 0)
         result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result != 0)
         return result;
-    if (places_read(call, &api, NULL, &places, err) < 0)
+    if (topology_pools_read(call, &api, NULL, &pools, err) < 0)
         return -1;
     answer->volume = controller_volume(call->arena, &volume);
-    places_tell(&places, call->arena, &volume, answer->volume);
+    topology_pools_describe(&pools, call->arena, &volume, answer->volume);
     answer->status = CSI_NEW(call->arena, Csi__V1__ControllerGetVolumeResponse__VolumeStatus,
                              csi__v1__controller_get_volume_response__volume_status);
     answer->status->published_node_ids =
@@ -154,13 +154,14 @@ int controller_get_volume(struct grpc_call *call, const void *message, void *res
     return 0;
 }
 
-static Csi__V1__ListVolumesResponse__Entry *
-entry_of(struct arena *arena, const struct places *places, const struct remote_volume *volume) {
+static Csi__V1__ListVolumesResponse__Entry *entry_of(struct arena *arena,
+                                                     const struct topology_pools *pools,
+                                                     const struct remote_volume *volume) {
     Csi__V1__ListVolumesResponse__Entry *entry =
         CSI_NEW(arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry);
 
     entry->volume = controller_volume(arena, volume);
-    places_tell(places, arena, volume, entry->volume);
+    topology_pools_describe(pools, arena, volume, entry->volume);
     entry->status = CSI_NEW(arena, Csi__V1__ListVolumesResponse__VolumeStatus,
                             csi__v1__list_volumes_response__volume_status);
     entry->status->published_node_ids =
@@ -172,20 +173,20 @@ entry_of(struct arena *arena, const struct places *places, const struct remote_v
 struct volumes_answer {
     struct arena *arena;
     Csi__V1__ListVolumesResponse *answer;
-    struct places places;
+    struct topology_pools pools;
 };
 
 static int keep(void *arg, const void *row, struct error *err) {
     const struct volumes_answer *to = arg;
 
     (void)err;
-    to->answer->entries[to->answer->n_entries++] = entry_of(to->arena, &to->places, row);
+    to->answer->entries[to->answer->n_entries++] = entry_of(to->arena, &to->pools, row);
     return 0;
 }
 
 static int keep_config(void *arg, const void *row, struct error *err) {
     const struct volumes_answer *to = arg;
-    const struct config_volume unknown = { .there = false }; /* one by one it can be asked for */
+    const struct config_volume unknown = { .there = false }; /* available by ControllerGetVolume */
     const struct volume_config *config = row;
     Csi__V1__ListVolumesResponse__Entry *entry = CSI_NEW(
         to->arena, Csi__V1__ListVolumesResponse__Entry, csi__v1__list_volumes_response__entry);
@@ -203,7 +204,7 @@ static int keep_config(void *arg, const void *row, struct error *err) {
     return 0;
 }
 
-/* Those that are made from a policy come behind all others. */
+/* Volumes with a policy follow all others. */
 static int list_configs(const struct client *api, const Csi__V1__ListVolumesRequest *request,
                         struct volumes_answer *to, struct error *err) {
     Csi__V1__ListVolumesResponse *answer = to->answer;
@@ -239,7 +240,7 @@ int controller_list_volumes(struct grpc_call *call, const void *message, void *r
     struct client api = csi_api(call);
     int result = 0;
 
-    if (places_read(call, &api, NULL, &to.places, err) < 0)
+    if (topology_pools_read(call, &api, NULL, &to.pools, err) < 0)
         return -1;
     answer->entries =
         arena_alloc(call->arena, controller_most(list.max_entries) * sizeof(*answer->entries));
@@ -248,7 +249,7 @@ int controller_list_volumes(struct grpc_call *call, const void *message, void *r
     return result != 0 || *answer->next_token ? result : list_configs(&api, request, &to, err);
 }
 
-/* ---- room ---- */
+/* ---- capacity ---- */
 
 int controller_get_capacity(struct grpc_call *call, const void *message, void *response,
                             struct error *err) {
@@ -257,16 +258,16 @@ int controller_get_capacity(struct grpc_call *call, const void *message, void *r
     struct client api = csi_api(call);
     const Csi__V1__Topology *topology = request->accessible_topology;
     struct remote_room room = { 0, 0 };
-    struct places places = { .known = false };
+    struct topology_pools pools = { .known = false };
     const char *type = NULL;
 
     for (size_t i = 0; i < request->n_parameters; i++)
         if (strcmp(request->parameters[i]->key, "type") == 0 && *request->parameters[i]->value)
             type = request->parameters[i]->value;
-    if (topology && places_read(call, &api, type, &places, err) < 0)
+    if (topology && topology_pools_read(call, &api, type, &pools, err) < 0)
         return -1;
-    if (places.known)
-        places_room(&places, topology, &room);
+    if (pools.known)
+        topology_pools_capacity(&pools, topology, &room);
     else if (pools_room(&api, call->arena, type, &room, err) < 0)
         return -1;
     answer->available_capacity = room.free_gb * GIB;
@@ -281,14 +282,14 @@ int controller_delete_volume(struct grpc_call *call, const void *message, void *
                              struct error *err) {
     const Csi__V1__DeleteVolumeRequest *request = message;
     struct client api = csi_api(call);
-    int result = controller_need(request->volume_id, "volume_id", err);
+    int result = controller_require(request->volume_id, "volume_id", err);
 
     (void)response;
     return result != 0 ? result
                        : controller_delete(call, &api, &volume_kind, request->volume_id, err);
 }
 
-/* ---- as one kind ---- */
+/* ---- the kind ---- */
 
 static int read_one(const struct client *api, struct arena *arena, const char *id, void *ret,
                     struct error *err) {
@@ -319,8 +320,8 @@ static int check_delete(const struct grpc_call *call, const struct client *api, 
         return owner;
     if (volume->group_id)
         return grpc_refuse(err, GRPC_FAILED_PRECONDITION,
-                           "Volume %s is in group %s and goes after it has left that.", volume->id,
-                           volume->group_id);
+                           "Volume %s is in group %s, and can be deleted after it has left that.",
+                           volume->id, volume->group_id);
     if (volume->attachment_count > 0)
         return grpc_refuse(err, GRPC_FAILED_PRECONDITION, "Volume %s is in use.", volume->id);
     return words_have(begun, LENGTH(begun), volume->status)

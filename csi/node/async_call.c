@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PATIENCE_US  (5 * SECOND_US) /* a server that is merely busy has answered by then */
-#define IMPATIENT_US SECOND_US       /* while another one says nothing already */
+#define PATIENCE_US  (5 * SECOND_US) /* a server that is merely busy has responded by then */
+#define IMPATIENT_US SECOND_US       /* while another one is unresponsive already */
 
 static struct detached_calls *calls;
 
@@ -30,7 +30,7 @@ int async_call(const char *about, const struct detached_function *function, void
     return detached_call(calls, about, function, work, size, &limit);
 }
 
-/* ---- is anything there? ---- */
+/* ---- probe ---- */
 
 static void probe(void *path, const atomic_bool *abandoned) {
     struct statx ignored;
@@ -48,5 +48,5 @@ int async_probe(const char *path, struct error *err) {
     if (reason == 0)
         return 0;
     errno = reason == EAGAIN ? EAGAIN : ETIMEDOUT;
-    return error_errno(err, ERROR_UNAVAILABLE, "asking the server of %s", path);
+    return error_errno(err, ERROR_UNAVAILABLE, "querying the server of %s", path);
 }

@@ -13,7 +13,7 @@
 
 #define VOLUME "volume" /* a target's file, in its directory */
 
-/* The file with this path if the device is over it; else -1. */
+/* The file with this path if it is the one of the device; otherwise -1. */
 static int open_if(const struct loop *loop, int directory, const char *path) {
     autoloop struct loop found = LOOP_NONE;
     struct error ignored;
@@ -36,7 +36,7 @@ static int open_below(const struct loop *loop, const char *root, const char *res
     return open_if(loop, at.parent, at.name);
 }
 
-/* Whatever of the path lies below this directory. */
+/* Any suffix of the path below this directory. */
 static int look_below(const struct loop *loop, const char *root, const char *path) {
     int file = -1;
 
@@ -65,7 +65,7 @@ static int look_on_shares(const struct loop *loop, const char *directory, const 
     return file;
 }
 
-/* By what the kernel knows without asking who serves the file, and may be silent. */
+/* Compares attributes that the kernel has cached, because the file's server may be unresponsive. */
 static int open_numbered(const struct loop *loop, const char *root, int directory, const char *name,
                          dev_t device, ino_t inode) {
     char path[NAME_MAX + sizeof("/" VOLUME)], whole[PATH_MAX];
@@ -112,6 +112,7 @@ int node_backing_open(const struct node_places *places, const struct loop *loop,
         file = look_below(loop, *root, path);
     if (file < 0 && places->share_directory)
         file = look_on_shares(loop, places->share_directory, path);
-    return file < 0 ? error_set(err, ERROR_BACKEND, "The volume's image is not where it was.")
-                    : file;
+    return file < 0
+               ? error_set(err, ERROR_BACKEND, "The volume's image cannot be found at its path.")
+               : file;
 }

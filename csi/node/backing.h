@@ -1,10 +1,11 @@
 /*
- * The image behind a device, opened again: so its size on the server is known here, too.
+ * The image of a loop device, opened again: so that its size on the server becomes known on this
+ * node.
  *
- * The kernel names it as the process saw it that has made the device.  When that was in a container
- * which has gone, with its mounts, the name begins where one of these was: the image is looked for
- * below the places that images come from, and is known by device and inode.  The file of a target
- * is a mount by itself, and then has no name at all.
+ * The kernel reports the path that was valid in the mount namespace of the process that attached
+ * the device.  If that was a container which is gone, the path starts at one of its mounts: the
+ * image is searched below the directories of images, and identified by device and inode.  The file
+ * of a target is a mount of its own and has no path at all.
  */
 #pragma once
 
@@ -13,5 +14,5 @@
 
 /* A descriptor for reading, or -1. */
 int node_backing_open(const struct node_places *places, const struct loop *loop, struct error *err);
-/* The same of a volume that the storage agent of this node serves; -1: it is none. */
+/* The same for a volume that the storage agent of this node serves; -1: it is not one. */
 int node_backing_open_target(const struct node_places *places, const struct loop *loop);

@@ -20,13 +20,13 @@
 #define CHECK_MS  (INT64_C(60) * 60 * 1000)
 #define TRIM_STEP (UINT64_C(64) << 20)
 
-/* Of e2fsck: bits; from the third on they say that it is not well. */
-enum { CHECK_MENDED = 1, CHECK_RESTART = 2 };
+/* Bits of e2fsck's exit status; the higher ones report failures. */
+enum { CHECK_REPAIRED = 1, CHECK_RESTART = 2 };
 
 #define SECTOR          512
-#define XFS_IN_PROGRESS 126 /* place in the first sector of the byte that says so */
+#define XFS_IN_PROGRESS 126 /* offset in the first sector of the flag of an unfinished mkfs */
 
-/* Where an ext4 says how large it is: places in what begins at 1024. */
+/* The fields with the size of an ext4: offsets in the superblock, which starts at 1024. */
 enum {
     EXT_BEGIN = 1024,
     EXT_BLOCKS = 4,
@@ -36,7 +36,8 @@ enum {
 };
 #define EXT_HAS_64_BITS 0x80U
 #define EXT_SLACK \
-    (UINT64_C(16) << 20) /* at its end it may leave as much as has no room for files */
+    (UINT64_C(16) << 20) /* mke2fs may leave so much unused at the end, when it is too small for a
+                          * block group */
 
 static const char *const types[] = { "ext4", "xfs" };
 
@@ -47,14 +48,13 @@ const char *filesystem_known(const char *type) {
     return NULL;
 }
 
-/* ---- what is there ---- */
+/* ---- detection ---- */
 
 static void cleanup_probe(blkid_probe *probe) {
     blkid_free_probe(*probe);
 }
 
-/* A partition table or what fills a device by itself says "PTTYPE"; file systems and all others
- * "TYPE". */
+/* A partition table and whole-disk signatures have "PTTYPE"; file systems and all others "TYPE". */
 static void read_type(blkid_probe probe, char ret_type[FILESYSTEM_TYPE_SIZE]) {
     const char *type = "something";
 
@@ -63,7 +63,8 @@ static void read_type(blkid_probe probe, char ret_type[FILESYSTEM_TYPE_SIZE]) {
     snprintf(ret_type, FILESYSTEM_TYPE_SIZE, "%s", type);
 }
 
-/* What has a beginning is somebody's, though no library knows it: a database's, or encrypted. */
+/* Content at the start is data, even when libblkid does not know it: of a database, or
+ * encrypted. */
 static int is_empty(int fd, bool *ret, struct error *err) {
     char sector[SECTOR];
 
@@ -83,11 +84,11 @@ int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], st
         return error_errno(err, ERROR_BACKEND, "opening %s", device);
     if (!probe || blkid_probe_set_device(probe, fd, 0, 0) < 0 ||
         blkid_probe_enable_partitions(probe, 1) < 0)
-        return error_set(err, ERROR_BACKEND, "%s cannot be looked at.", device);
+        return error_set(err, ERROR_BACKEND, "%s cannot be probed.", device);
     result = blkid_do_safeprobe(probe);
     if (result == -2)
         return error_set(err, ERROR_PRECONDITION,
-                         "The volume holds marks of more than one file system.");
+                         "The volume has signatures of more than one file system.");
     if (result < 0)
         return error_set(err, ERROR_BACKEND, "%s cannot be read.", device);
     if (result == 0) {
@@ -138,8 +139,8 @@ static int run(struct arena *arena, const char *const *arguments, int64_t timeou
     return process_run(arena, arguments, &limits, ret, err);
 }
 
-static int told(const char *program, const struct process_result *result, enum error_kind kind,
-                struct error *err) {
+static int program_failed(const char *program, const struct process_result *result,
+                          enum error_kind kind, struct error *err) {
     const char *text = *result->errors ? result->errors : result->output;
 
     return error_set(err, kind, "%s ended with status %d: %.300s", program, result->exit_status,
@@ -157,8 +158,8 @@ static bool takes_discards(const char *device) {
     return file < 0 || read(file, text, sizeof(text) - 1) <= 0 || strtoull(text, NULL, 10) > 0;
 }
 
-/* Nothing is discarded: the device is blank.  What an ext4 would zero later, with discards, is
- * zeroed now where all blocks are to stay. */
+/* Nothing is discarded: the device is blank.  The tables that ext4 would zero later, with discards,
+ * are zeroed now where all blocks have to stay allocated. */
 static int make(struct arena *arena, const char *device, const char *type, struct error *err) {
     const char *extended =
         takes_discards(device) ? "nodiscard" : "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
@@ -169,7 +170,7 @@ static int make(struct arena *arena, const char *device, const char *type, struc
 
     if (run(arena, arguments, MAKE_MS, &result, err) < 0)
         return -1;
-    return result.exit_status == 0 ? 0 : told(arguments[0], &result, ERROR_BACKEND, err);
+    return result.exit_status == 0 ? 0 : program_failed(arguments[0], &result, ERROR_BACKEND, err);
 }
 
 static int check(struct arena *arena, const char *device, bool all, struct error *err) {
@@ -178,8 +179,8 @@ static int check(struct arena *arena, const char *device, bool all, struct error
 
     if (run(arena, arguments, CHECK_MS, &result, err) < 0)
         return -1;
-    if (result.exit_status & ~(CHECK_MENDED | CHECK_RESTART))
-        return told("e2fsck", &result, ERROR_BACKEND, err);
+    if (result.exit_status & ~(CHECK_REPAIRED | CHECK_RESTART))
+        return program_failed("e2fsck", &result, ERROR_BACKEND, err);
     return 0;
 }
 
@@ -197,7 +198,7 @@ static uint32_t number_at(const unsigned char *bytes, unsigned place) {
     return le32toh(value);
 }
 
-/* Could an ext4 there have more files if it had all of the device? */
+/* Would an ext4 there gain space for files from the whole device? */
 static int is_smaller(const char *device, bool *ret, struct error *err) {
     autoclose int fd = open(device, O_RDONLY | O_CLOEXEC);
     unsigned char super[EXT_BLOCKS_HIGH + sizeof(uint32_t)];
@@ -215,7 +216,7 @@ static int is_smaller(const char *device, bool *ret, struct error *err) {
     return 0;
 }
 
-/* The program wants all of it checked before, which takes long where there are many files. */
+/* resize2fs requires a full check before, which takes long with many files. */
 static int grow_unmounted(struct arena *arena, const char *device, struct error *err) {
     struct process_result result;
     bool smaller;
@@ -226,10 +227,10 @@ static int grow_unmounted(struct arena *arena, const char *device, struct error 
         return 0;
     if (check(arena, device, true, err) < 0 || resize(arena, device, &result, err) < 0)
         return -1;
-    return result.exit_status == 0 ? 0 : told("resize2fs", &result, ERROR_BACKEND, err);
+    return result.exit_status == 0 ? 0 : program_failed("resize2fs", &result, ERROR_BACKEND, err);
 }
 
-/* Mounted anywhere, in any namespace: the kernel lets nobody have it alone. */
+/* Mounted anywhere, in any namespace: the kernel refuses exclusive access. */
 static bool is_mounted(const char *device) {
     autoclose int fd = open(device, O_RDONLY | O_EXCL | O_CLOEXEC);
 
@@ -237,11 +238,11 @@ static bool is_mounted(const char *device) {
 }
 
 /*
- * One whose making was cut short says so in its first sector, and cannot be mounted: nobody has put
- * anything into it.  Without that sector the device is blank again.
+ * An interrupted mkfs is marked in the first sector, and such a file system cannot be mounted: it
+ * contains no data.  Without that sector the device is blank again.
  */
-static int forget_unfinished(const char *device, char found[FILESYSTEM_TYPE_SIZE],
-                             struct error *err) {
+static int clear_unfinished(const char *device, char found[FILESYSTEM_TYPE_SIZE],
+                            struct error *err) {
     autoclose int fd = open(device, O_RDWR | O_EXCL | O_CLOEXEC);
     unsigned char sector[SECTOR];
 
@@ -264,13 +265,12 @@ int filesystem_prepare(struct arena *arena, const char *device, const char *type
 
     if (filesystem_probe(device, found, err) < 0)
         return -1;
-    if (!read_only && strcmp(found, "xfs") == 0 && forget_unfinished(device, found, err) < 0)
+    if (!read_only && strcmp(found, "xfs") == 0 && clear_unfinished(device, found, err) < 0)
         return -1;
     if (*found && strcmp(found, type) != 0)
         return error_set(err, ERROR_PRECONDITION, "The volume holds %s, not %s.", found, type);
     if (!*found && read_only)
-        return error_set(err, ERROR_PRECONDITION,
-                         "The volume is blank, and may not be written here.");
+        return error_set(err, ERROR_PRECONDITION, "The volume is blank, and not writable here.");
     if (!*found)
         return make(arena, device, type, err);
     if (read_only || strcmp(type, "ext4") != 0 || is_mounted(device))
@@ -286,10 +286,10 @@ static int grow_ext4(struct arena *arena, const char *device, struct error *err)
     if (result.exit_status == 0)
         return 0;
     if (strstr(result.errors, "ermission denied") || strstr(result.errors, "not support"))
-        return error_set(err, ERROR_PRECONDITION,
-                         "This kernel lets no ext4 grow while it is mounted; it grows when the "
-                         "volume is staged again.");
-    return told("resize2fs", &result, ERROR_BACKEND, err);
+        return error_set(
+            err, ERROR_PRECONDITION,
+            "This kernel cannot grow a mounted ext4; it grows when the volume is staged again.");
+    return program_failed("resize2fs", &result, ERROR_BACKEND, err);
 }
 
 int filesystem_grow(struct arena *arena, const char *device, const char *type,
@@ -301,10 +301,10 @@ int filesystem_grow(struct arena *arena, const char *device, const char *type,
         return grow_ext4(arena, device, err);
     if (run(arena, arguments, MAKE_MS, &result, err) < 0)
         return -1;
-    return result.exit_status == 0 ? 0 : told("xfs_growfs", &result, ERROR_BACKEND, err);
+    return result.exit_status == 0 ? 0 : program_failed("xfs_growfs", &result, ERROR_BACKEND, err);
 }
 
-/* ---- giving room back ---- */
+/* ---- trim ---- */
 
 static int trim_step(int directory, struct fstrim_range *range, struct error *err) {
     int result;
@@ -314,40 +314,40 @@ static int trim_step(int directory, struct fstrim_range *range, struct error *er
     while (result < 0 && errno == EINTR);
     if (result == 0)
         return 0;
-    if (errno == EINVAL && range->start > 0) /* behind the end */
+    if (errno == EINVAL && range->start > 0) /* beyond the end */
         return 1;
     return error_errno(
         err, errno == ENOTTY || errno == EOPNOTSUPP ? ERROR_BAD_METHOD : ERROR_BACKEND, "trimming");
 }
 
-/* XFS frees what was deleted behind our back, and keeps room at the ends of files: it is told to do
- * the one and end the other now.  The struct is the kernel's (xfs_fs_eofblocks). */
-static void hurry_xfs(int directory) {
+/* XFS frees deleted files in the background, and preallocates at the ends of files: both are
+ * completed now.  The struct is the kernel's (xfs_fs_eofblocks). */
+static void flush_xfs_inactive(int directory) {
     struct eof_blocks {
         uint32_t version, flags, user, group, project, unused;
         uint64_t least_size, reserved[12];
-    } all = { .version = 1, .flags = 1 /* waits */ };
+    } all = { .version = 1, .flags = 1 /* synchronous */ };
 
     if (ioctl(directory, _IOR('X', 58, struct eof_blocks), &all) < 0)
-        errno = 0; /* another file system, or a read-only one: as it is */
+        errno = 0; /* another file system, or a read-only one: ignored */
 }
 
-/* What was deleted is free when the journal is written. */
-int filesystem_settle(int directory, struct error *err) {
-    hurry_xfs(directory);
+/* Blocks of deleted files are free once the journal is written. */
+int filesystem_flush_deletions(int directory, struct error *err) {
+    flush_xfs_inactive(directory);
     return syncfs(directory) < 0 ? error_errno(err, ERROR_BACKEND, "flushing the file system") : 0;
 }
 
-int filesystem_trim(int directory, int64_t bytes, bool (*goes_on)(void *arg), void *arg,
+int filesystem_trim(int directory, int64_t bytes, bool (*may_continue)(void *arg), void *arg,
                     struct error *err) {
     int result = 0;
 
-    if (filesystem_settle(directory, err) < 0)
+    if (filesystem_flush_deletions(directory, err) < 0)
         return -1;
     for (uint64_t start = 0; result == 0 && start < (uint64_t)bytes; start += TRIM_STEP) {
         struct fstrim_range range = { .start = start, .len = TRIM_STEP };
 
-        if (!goes_on(arg))
+        if (!may_continue(arg))
             return 0;
         result = trim_step(directory, &range, err);
     }

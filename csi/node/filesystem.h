@@ -1,9 +1,8 @@
 /*
- * The file system in a volume: what is there, making one where there is nothing, checking, growing,
- * and giving room back.
+ * The file system of a volume: detection, creation on a blank device, check, growth, and trim.
  *
- * libblkid alone says what is on a device; only one on which it finds nothing at all, and whose
- * first sector is empty, is formatted, by programs that are never told to force anything.
+ * Only libblkid decides what a device contains; only a device without any signature and with an
+ * empty first sector is formatted, by programs that are never forced.
  */
 #pragma once
 
@@ -15,42 +14,42 @@
 
 #define FILESYSTEM_TYPE_SIZE 32
 
-/* "ext4", "xfs"; "" is the usual one.  NULL: this type is none that volumes have here. */
+/* "ext4", "xfs"; "" is the default type.  NULL: an unsupported type. */
 const char *filesystem_known(const char *type);
 
-/* Of the device's file system, when any will do: the type that is there, else the usual one.  NULL:
- * it could not be read. */
+/* The type for the device when none is requested: the present one, otherwise the default type.
+ * NULL: it could not be read. */
 const char *filesystem_choose(const char *device, struct error *err);
 
-/* What is on the device: its type, "" when it is blank.  -1: it could not be read, or holds what
- * says two things at once. */
+/* The type of the device's content, "" when it is blank. -1: it could not be read, or has ambiguous
+ * signatures. */
 int filesystem_probe(const char *device, char ret_type[FILESYSTEM_TYPE_SIZE], struct error *err);
 
 /*
- * Before it is mounted: makes one of `type` on a blank device, checks one that is there and lets an
- * ext4 have all of a device that has grown.  ERROR_PRECONDITION: it holds something else, or may
- * not be written and is blank; ERROR_BACKEND: it is damaged.
+ * Before a mount: creates a file system of `type` on a blank device, checks an existing one, and
+ * grows an ext4 to the size of its device.  ERROR_PRECONDITION: other content, or blank and not
+ * writable; ERROR_BACKEND: it is damaged.
  */
 int filesystem_prepare(struct arena *arena, const char *device, const char *type, bool read_only,
                        struct error *err);
 
-/* Lets a mounted one have all of its device.  ERROR_PRECONDITION: it can do that only unmounted,
- * and will when it is mounted the next time. */
+/* Grows a mounted one to the size of its device.  ERROR_PRECONDITION: it can grow only unmounted,
+ * and will at its next mount. */
 int filesystem_grow(struct arena *arena, const char *device, const char *type,
                     const char *mount_point, struct error *err);
 
-/* The type of one that is mounted; NULL: none of ours. `directory`: any descriptor in it. */
+/* The type of a mounted one; NULL: unsupported.  `directory`: any descriptor in it. */
 const char *filesystem_mounted(int directory);
-/* Has the kernel found errors in the one on this loop device, now or before?  ext4 counts them. */
+/* Has the kernel recorded errors in the file system of this loop device?  Of ext4 only. */
 bool filesystem_has_errors(unsigned loop_number);
 
-/* What was deleted just before is free then. */
-int filesystem_settle(int directory, struct error *err);
+/* Frees the blocks of files deleted before. */
+int filesystem_flush_deletions(int directory, struct error *err);
 
 /*
- * Tells the device, of so many bytes, which blocks are free, in steps; goes_on() is asked before
- * each.  What was deleted just before counts.  1 there is no more to do, 0 it was ended before; -1
- * with ERROR_BAD_METHOD when it cannot be done there.
+ * Discards the free blocks of a device of so many bytes, in steps; may_continue() is called before
+ * each.  Blocks of files deleted before are included.  1: completed, 0: interrupted; -1 with
+ * ERROR_BAD_METHOD: not supported.
  */
-int filesystem_trim(int directory, int64_t bytes, bool (*goes_on)(void *arg), void *arg,
+int filesystem_trim(int directory, int64_t bytes, bool (*may_continue)(void *arg), void *arg,
                     struct error *err);

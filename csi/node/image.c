@@ -5,7 +5,7 @@
 #include "common/process.h"
 #include "csi/node/async_call.h"
 #include "csi/node/mount.h"
-#include "csi/node/turn.h"
+#include "csi/node/volume_lock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #define MOUNT_MS        60000
-#define TURN_MS         10000
+#define LOCK_WAIT_MS    10000
 #define SHARE_OPTIONS   "nosuid,nodev,noexec"
 #define SHARE_NAME_SIZE MD5_HEX_SIZE
 
@@ -46,12 +46,11 @@ static bool is_share_name(const char *name) {
            strspn(name, "0123456789abcdef") == SHARE_NAME_SIZE - 1;
 }
 
-/* Until somebody else is ready with the share; one whose server is silent keeps others for so long
- * and not forever. */
-static int take_turn(struct turn *turn, const char *point, struct error *err) {
-    return turn_wait(turn, point, TURN_MS)
+/* Waits for another call on the share; limited, as its server may be unresponsive. */
+static int lock_share(struct volume_lock *lock, const char *point, struct error *err) {
+    return volume_lock_wait(lock, point, LOCK_WAIT_MS)
                ? 0
-               : error_set(err, ERROR_CONFLICT, "Another call is busy with the volume's share.");
+               : error_set(err, ERROR_CONFLICT, "Another call is using the volume's share.");
 }
 
 static int run_mount(const struct node_places *places, struct arena *arena,
@@ -73,7 +72,7 @@ static int run_mount(const struct node_places *places, struct arena *arena,
     return 0;
 }
 
-/* The place of the share, mounted.  With the share's turn. */
+/* The mount point of the share, mounted.  The caller holds the share's lock. */
 static int mount_share(const struct node_places *places, struct arena *arena,
                        const struct node_image *image, const char *point, struct kubelet_path *ret,
                        struct error *err) {
@@ -82,16 +81,16 @@ static int mount_share(const struct node_places *places, struct arena *arena,
     if (mkdir(places->share_directory, 0700) < 0 && errno != EEXIST)
         return error_errno(err, ERROR_BACKEND, "making %s", places->share_directory);
     if (kubelet_path_open(places->share_directory, point, ret, err) < 0 ||
-        kubelet_path_make(ret, true, err) < 0 || kubelet_path_look(ret, &place, err) < 0)
+        kubelet_path_make(ret, true, err) < 0 || kubelet_path_stat(ret, &place, err) < 0)
         return -1;
     if (place.is_mount)
         return 0;
-    if (run_mount(places, arena, image, point, err) < 0 || kubelet_path_look(ret, &place, err) < 0)
+    if (run_mount(places, arena, image, point, err) < 0 || kubelet_path_stat(ret, &place, err) < 0)
         return -1;
     return place.is_mount
                ? 0
-               : error_set(err, ERROR_BACKEND, "%s is not mounted although its program said so.",
-                           image->share);
+               : error_set(err, ERROR_BACKEND,
+                           "%s is not mounted although the mount program succeeded.", image->share);
 }
 
 /* ---- the image ---- */
@@ -108,7 +107,7 @@ static int open_beneath(int directory, const char *name, bool read_only, struct 
         return error_errno(err, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_BACKEND,
                            "opening the volume's image");
     if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
-        return error_set(err, ERROR_PRECONDITION, "The volume's image is no file.");
+        return error_set(err, ERROR_PRECONDITION, "The volume's image is not a regular file.");
     return take_fd(fd);
 }
 
@@ -117,9 +116,9 @@ static int open_shared(const struct node_places *places, struct arena *arena,
                        struct error *err) {
     const char *point = point_at(places, arena, name_of(arena, image->share));
     autopath struct kubelet_path path = PATH_NONE;
-    autoturn struct turn turn = { 0 };
+    autolock struct volume_lock lock = { 0 };
 
-    if (take_turn(&turn, point, err) < 0 ||
+    if (lock_share(&lock, point, err) < 0 ||
         mount_share(places, arena, image, point, &path, err) < 0 || async_probe(point, err) < 0)
         return -1;
     *ret_directory = kubelet_path_descriptor(&path, err);
@@ -141,10 +140,10 @@ static int open_local(const struct node_places *places, const struct node_image 
             return -1;
     }
     return error_set(err, ERROR_PRECONDITION,
-                     "The volume's image is in no directory that this node may take images from.");
+                     "The volume's image is not in a configured local directory of this node.");
 }
 
-/* The file is the root of a mount, and where nothing is mounted it is nothing. */
+/* The file is the root of a mount; without a mount it is not the volume. */
 static int open_mounted(int directory, const char *name, bool read_only, struct error *err) {
     const struct open_how how = {
         .flags = (read_only ? (uint64_t)O_RDONLY : (uint64_t)O_RDWR) | O_NONBLOCK | O_CLOEXEC,
@@ -187,23 +186,23 @@ int node_image_open(const struct node_places *places, struct arena *arena,
                         : open_local(places, image, read_only, ret_directory, err);
 }
 
-/* ---- the end of its use ---- */
+/* ---- release ---- */
 
-/* A share whose images are in use cannot be unmounted: the kernel knows, nobody counts. */
+/* A share with images in use cannot be unmounted: the kernel keeps count. */
 static void leave(const struct node_places *places, struct arena *arena, const char *name,
                   int64_t wait_ms) {
     const char *point = point_at(places, arena, name);
-    autoturn struct turn turn = { 0 };
+    autolock struct volume_lock lock = { 0 };
     autopath struct kubelet_path share = PATH_NONE;
     struct error err;
 
-    if (!turn_wait(&turn, point, wait_ms) ||
+    if (!volume_lock_wait(&lock, point, wait_ms) ||
         kubelet_path_open(places->share_directory, point, &share, &err) < 0)
         return;
     if (mount_remove(&share, &err) == 0 || err.kind == ERROR_NOT_FOUND)
         kubelet_path_remove(&share, &err);
     else if (err.kind != ERROR_PRECONDITION)
-        log_warning(NULL, "a share stays mounted", "point", point, "reason", err.message, NULL);
+        log_warning(NULL, "share cannot be unmounted", "point", point, "reason", err.message, NULL);
 }
 
 static void cleanup_dir(DIR *const *dir) {
@@ -211,7 +210,7 @@ static void cleanup_dir(DIR *const *dir) {
         closedir(*dir);
 }
 
-void node_image_leave_all(const struct node_places *places, struct arena *arena) {
+void node_image_release_unused(const struct node_places *places, struct arena *arena) {
     __attribute__((cleanup(cleanup_dir))) DIR *shares = opendir(places->share_directory);
     const struct dirent *entry;
 
@@ -220,21 +219,22 @@ void node_image_leave_all(const struct node_places *places, struct arena *arena)
             leave(places, arena, entry->d_name, 0);
 }
 
-/* The kernel may call the directory by another name than the configuration: the share's own is
- * enough.  Of a container that has gone even that is missing, and all shares are looked at. */
-void node_image_leave(const struct node_places *places, struct arena *arena, const char *path) {
+/* The kernel may report the directory under another name than the configured one: the share's own
+ * name is enough.  The path of a container that is gone lacks even that, and all shares are
+ * checked. */
+void node_image_release(const struct node_places *places, struct arena *arena, const char *path) {
     const char *end = strrchr(path, '/');
     const char *begin = end ? memrchr(path, '/', (size_t)(end - path)) : NULL;
     const char *name = begin ? arena_text_n(arena, begin + 1, (size_t)(end - begin - 1)) : "";
 
     if (is_share_name(name))
-        leave(places, arena, name, TURN_MS);
+        leave(places, arena, name, LOCK_WAIT_MS);
     else
-        node_image_leave_all(places, arena);
+        node_image_release_unused(places, arena);
 }
 
-void node_image_forget(const struct node_places *places, struct arena *arena,
-                       const struct node_image *image) {
+void node_image_release_share(const struct node_places *places, struct arena *arena,
+                              const struct node_image *image) {
     if (image->share)
-        leave(places, arena, name_of(arena, image->share), TURN_MS);
+        leave(places, arena, name_of(arena, image->share), LOCK_WAIT_MS);
 }

@@ -1,9 +1,9 @@
 /*
- * Is an image still what the volume's users have?  The service may have put a snapshot's overlay
- * above it since the orchestrator was told of it; the node may know no API to ask.
+ * Is an image still the volume's active one?  The service may have added a snapshot's overlay since
+ * the orchestrator stored the context; the node may have no API to query.
  *
- * The image's locks are taken before: from then on nobody puts anything above it.  Who has just
- * begun holds another byte of the file (IMAGE_CHAIN_BYTE) until the info is written.
+ * The image's locks are taken first: from then on no overlay can be added.  A snapshot in progress
+ * locks another byte of the file (IMAGE_CHAIN_BYTE) until the info is written.
  */
 #include "csi/node/image.h"
 
@@ -21,8 +21,8 @@
 
 #define INFO_MOST ((size_t)1 << 20)
 
-/* What the directory has now: a client of NFS may know it as it was a minute ago. */
-static void look_anew(int directory) {
+/* Revalidates the directory: a client of NFS may have cached an older state. */
+static void revalidate(int directory) {
     struct statx ignored;
 
     (void)statx(directory, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_CTIME, &ignored);
@@ -37,7 +37,7 @@ static int open_info(int directory, const char *name) {
     return (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
 }
 
-/* NULL: there is no such text. */
+/* NULL: unreadable or too large. */
 static char *read_text(struct arena *arena, int fd) {
     char *text = arena_alloc(arena, INFO_MOST + 1);
     size_t size = 0;
@@ -60,8 +60,9 @@ static char *read_text(struct arena *arena, int fd) {
 static int check_active(const char *active, const char *name, struct error *err) {
     if (active && strcmp(active, name) == 0)
         return 0;
-    return error_set(err, ERROR_PRECONDITION,
-                     "The volume has another image by now: what was published is out of date.");
+    return error_set(
+        err, ERROR_PRECONDITION,
+        "The volume has another active image now: the publish_context is out of date.");
 }
 
 static int check_info(struct arena *arena, int directory, const char *name, struct error *err) {
@@ -75,7 +76,7 @@ static int check_info(struct arena *arena, int directory, const char *name, stru
     text = read_text(arena, fd);
     info = text ? json_parse(arena, text, strlen(text), err) : NULL;
     if (!info)
-        return error_set(err, ERROR_PRECONDITION, "%s says nothing of the volume.", info_name);
+        return error_set(err, ERROR_PRECONDITION, "%s is not valid.", info_name);
     return check_active(json_text_of(info, "active"), name, err);
 }
 
@@ -91,7 +92,7 @@ int node_image_check(struct arena *arena, const struct node_image *image, int fi
         return hold == IMAGE_HELD
                    ? error_set(err, ERROR_CONFLICT, "The volume's snapshots are being changed.")
                    : -1;
-    look_anew(directory);
+    revalidate(directory);
     result = check_info(arena, directory, name, err);
     image_lock_chain(file, false, &ignored);
     return result;

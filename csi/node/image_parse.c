@@ -1,5 +1,5 @@
 /*
- * What the publish_context of a volume says of its image, checked as if it came from outside.
+ * The image's description in the publish_context of a volume, validated like external input.
  */
 #include "csi/node/image.h"
 
@@ -15,7 +15,7 @@
 #define NAME_CHARACTERS   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 #define OPTION_CHARACTERS NAME_CHARACTERS "=:,"
 
-/* Options of nfs(5) that leave the image's locks, and what the node relies on, as they are. */
+/* Options of nfs(5) that affect neither the image's locks nor other assumptions of the node. */
 static const char *const share_options[] = {
     "vers",
     "nfsvers",
@@ -67,7 +67,7 @@ static const char *const share_options[] = {
 };
 
 static const char *find(const struct text_pair *context, size_t count, const char *key) {
-    for (size_t i = count; i-- > 0;) /* of two the last one counts */
+    for (size_t i = count; i-- > 0;) /* of a repeated key the last one counts */
         if (strcmp(context[i].key, key) == 0)
             return context[i].value;
     return NULL;
@@ -81,26 +81,26 @@ static bool is_share_option(const char *option, size_t length) {
     return false;
 }
 
-/* "-o a,b", as the service writes it. */
+/* "-o a,b", as the service formats it. */
 static int parse_options(const char *text, const char **ret, struct error *err) {
     const char *options = strncmp(text, "-o ", 3) == 0 ? text + 3 : text;
 
     *ret = options;
     if (options[strspn(options, OPTION_CHARACTERS)])
-        return error_set(err, ERROR_BAD_REQUEST, "The share's mount options are no list of them.");
+        return error_set(err, ERROR_BAD_REQUEST, "The share's mount options are not a valid list.");
     while (*options) {
         size_t length = strcspn(options, ",");
 
         if (!is_share_option(options, length))
             return error_set(err, ERROR_PRECONDITION,
-                             "The share's mount option %.*s is none that a node takes.",
+                             "The share's mount option %.*s is not supported by nodes.",
                              (int)(length < 64 ? length : 64), options);
         options += length + (options[length] == ',');
     }
     return 0;
 }
 
-/* address:/path, which mount takes for no option of its own. */
+/* address:/path, which cannot be read as an option of mount. */
 static int check_share(const char *share, struct error *err) {
     const char *path = strstr(share, ":/");
     bool good = path && path > share && *share != '-' && strlen(share) <= LONGEST_SHARE &&
@@ -116,7 +116,7 @@ static int check_name(const char *name, struct error *err) {
 
     if (length == 0 || length > NAME_MAX || name[0] == '.' || name[0] == '-' ||
         name[strspn(name, NAME_CHARACTERS)])
-        return error_set(err, ERROR_BAD_REQUEST, "name is no plain name of a file.");
+        return error_set(err, ERROR_BAD_REQUEST, "name is not a plain file name.");
     return 0;
 }
 
@@ -133,7 +133,7 @@ static int parse_share(const struct text_pair *context, size_t count, struct nod
     return parse_options(options ? options : "", &ret->options, err);
 }
 
-/* Is what is said of the image something that a node can have as a device? */
+/* Can the node attach this kind of image as a device? */
 static int check_kind(const struct text_pair *context, size_t count, struct error *err) {
     const char *format = find(context, count, "format");
     const char *encrypted = find(context, count, "encrypted");
@@ -148,7 +148,7 @@ static int check_kind(const struct text_pair *context, size_t count, struct erro
     return 0;
 }
 
-/* Larger blocks than a page no device has everywhere. */
+/* Blocks larger than a page are not supported on every device. */
 static int parse_target(struct arena *arena, const struct text_pair *context, size_t count,
                         struct node_image *ret, struct error *err) {
     const char *target = find(context, count, "target");
@@ -157,10 +157,10 @@ static int parse_target(struct arena *arena, const struct text_pair *context, si
     char uid[UUID_SIZE];
 
     if (!target || !uuid_parse(target, uid))
-        return error_set(err, ERROR_BAD_REQUEST, "target is no volume.");
+        return error_set(err, ERROR_BAD_REQUEST, "target is not the uid of a volume.");
     ret->target = arena_text(arena, uid);
     if (bytes & (bytes - 1))
-        return error_set(err, ERROR_BAD_REQUEST, "block_size is no power of two.");
+        return error_set(err, ERROR_BAD_REQUEST, "block_size is not a power of two.");
     ret->block_size = bytes > BLOCK_MOST ? BLOCK_MOST : (unsigned)bytes;
     return 0;
 }

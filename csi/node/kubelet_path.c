@@ -24,7 +24,7 @@ static bool is_normal(const char *path) {
     return true;
 }
 
-/* What of `path` stands below `root`; NULL: it does not. */
+/* The part of `path` below `root`; NULL: it is not below. */
 static const char *below(const char *root, const char *path) {
     size_t length = strlen(root);
 
@@ -67,7 +67,8 @@ int kubelet_path_open(const char *root, const char *path, struct kubelet_path *r
     autoclose int top = -1;
 
     if (!rest)
-        return error_set(err, ERROR_BAD_REQUEST, "%.200s is no plain path below %s.", path, root);
+        return error_set(err, ERROR_BAD_REQUEST, "%.200s is not a plain path below %s.", path,
+                         root);
     top = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (top < 0)
         return error_errno(err, ERROR_BACKEND, "opening %s", root);
@@ -87,15 +88,16 @@ int kubelet_path_below(const struct kubelet_path *path, const char *name, struct
     return 0;
 }
 
-/* Every look at a file system that has shut down, or whose server has gone, fails so. */
-static bool means_dead(int code) {
+/* Queries of a file system that has shut down, or has lost its server, fail with these. */
+static bool means_stale(int code) {
     return code == EIO || code == ESTALE || code == ENOTCONN || code == ESHUTDOWN ||
            code == EHOSTDOWN;
 }
 
-/* A descriptor needs no answer of the file system itself: 1 a mount of one that is dead, 0 none. */
-static int look_at_dead(const struct kubelet_path *path, struct kubelet_place *ret,
-                        struct error *err) {
+/* A descriptor needs no response of the file system itself: 1: a mount of a stale one; 0: not
+ * one. */
+static int stat_stale(const struct kubelet_path *path, struct kubelet_place *ret,
+                      struct error *err) {
     autoclose int fd =
         openat(path->parent, path->name, O_PATH | O_NOFOLLOW | O_DIRECTORY | O_CLOEXEC);
     struct mount_table_entry above, mounted;
@@ -105,29 +107,29 @@ static int look_at_dead(const struct kubelet_path *path, struct kubelet_place *r
     if (mount_table_find(path->parent, &above, err) < 0 || mount_table_find(fd, &mounted, err) < 0)
         return -1;
     *ret = (struct kubelet_place){
-        .exists = true, .is_mount = true, .dead = true, .mode = S_IFDIR, .device = mounted.device
+        .exists = true, .is_mount = true, .stale = true, .mode = S_IFDIR, .device = mounted.device
     };
     return mounted.id != above.id;
 }
 
-static int look_failed(const struct kubelet_path *path, struct kubelet_place *ret,
+static int stat_failed(const struct kubelet_path *path, struct kubelet_place *ret,
                        struct error *err) {
-    int code = errno, found = means_dead(code) ? look_at_dead(path, ret, err) : 0;
+    int code = errno, found = means_stale(code) ? stat_stale(path, ret, err) : 0;
 
     if (found != 0)
         return found < 0 ? -1 : 0;
     errno = code;
-    return error_errno(err, ERROR_BACKEND, "looking at %s", path->name);
+    return error_errno(err, ERROR_BACKEND, "reading the state of %s", path->name);
 }
 
-int kubelet_path_look(const struct kubelet_path *path, struct kubelet_place *ret,
+int kubelet_path_stat(const struct kubelet_path *path, struct kubelet_place *ret,
                       struct error *err) {
     struct statx status;
 
     *ret = (struct kubelet_place){ 0 };
     if (statx(path->parent, path->name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
               STATX_TYPE, &status) < 0)
-        return errno == ENOENT ? 0 : look_failed(path, ret, err);
+        return errno == ENOENT ? 0 : stat_failed(path, ret, err);
     *ret = (struct kubelet_place){
         .exists = true,
         .is_mount = (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0,
@@ -160,22 +162,24 @@ int kubelet_path_make(const struct kubelet_path *path, bool directory, struct er
 
     if (made < 0 && errno != EEXIST)
         return error_errno(err, ERROR_BACKEND, "making %s", path->name);
-    if (kubelet_path_look(path, &place, err) < 0)
+    if (kubelet_path_stat(path, &place, err) < 0)
         return -1;
     if (directory ? !S_ISDIR(place.mode) : !S_ISREG(place.mode))
-        return error_set(err, ERROR_PRECONDITION, "%s is there and no %s.", path->name,
+        return error_set(err, ERROR_PRECONDITION, "%s exists and is not a %s.", path->name,
                          directory ? "directory" : "file");
     return 0;
 }
 
-/* Somebody's data is no leftover of ours. */
+/* A file with data is not a leftover of the driver. */
 static int remove_file(const struct kubelet_path *path, struct error *err) {
     struct stat status;
 
     if (fstatat(path->parent, path->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : error_errno(err, ERROR_BACKEND, "looking at %s", path->name);
+        return errno == ENOENT
+                   ? 0
+                   : error_errno(err, ERROR_BACKEND, "reading the state of %s", path->name);
     if (!S_ISREG(status.st_mode) || status.st_size > 0)
-        return error_set(err, ERROR_PRECONDITION, "%s is no empty file.", path->name);
+        return error_set(err, ERROR_PRECONDITION, "%s is not an empty file.", path->name);
     if (unlinkat(path->parent, path->name, 0) < 0 && errno != ENOENT)
         return error_errno(err, ERROR_BACKEND, "removing %s", path->name);
     return 0;

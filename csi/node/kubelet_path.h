@@ -1,8 +1,8 @@
 /*
- * Paths that the kubelet names: below its directory, and never by a link to anywhere else.
+ * Paths given by the kubelet: below its directory, without symbolic links.
  *
- * What a path means is found once, from the open directory down; what follows works with the
- * descriptor of the parent and the last name, so nobody can put another directory in between.
+ * A path is resolved once, from the open directory down; later operations use the descriptor of the
+ * parent and the last name, so that no directory can be exchanged in between.
  */
 #pragma once
 
@@ -26,31 +26,31 @@ static inline void cleanup_kubelet_path(const struct kubelet_path *path) {
     { .parent = -1 }
 
 /*
- * `path` is absolute, has no empty part, "." or "..", and lies below `root`; its parent exists.
- * -1: ERROR_BAD_REQUEST, or ERROR_NOT_FOUND when a directory is missing or there is a link.
+ * `path` is absolute, has no empty part, "." or "..", and is below `root`; its parent exists. -1:
+ * ERROR_BAD_REQUEST, or ERROR_NOT_FOUND when a directory is missing or is a symbolic link.
  */
 int kubelet_path_open(const char *root, const char *path, struct kubelet_path *ret,
                       struct error *err);
-/* The same below a directory that the path itself names. */
+/* The same below the directory of `path`. */
 int kubelet_path_below(const struct kubelet_path *path, const char *name, struct kubelet_path *ret,
                        struct error *err);
 
 struct kubelet_place {
     bool exists;
-    bool is_mount; /* something is mounted on it */
-    bool dead;     /* that file system has shut down, or has lost its server */
+    bool is_mount; /* a mount point */
+    bool stale;    /* its file system has shut down, or has lost its server */
     mode_t mode;
-    dev_t device; /* that it lies on, or that it is */
+    dev_t device; /* the file system's device, or that of a device node */
 };
 
-/* What is there now: what is mounted over it, if anything is; a link is a link.  A mount that is
- * dead is found in the kernel's table; no server is asked. */
-int kubelet_path_look(const struct kubelet_path *path, struct kubelet_place *ret,
+/* The present state: of the topmost mount, if there is any; symbolic links are not followed.  A
+ * stale mount is found in the kernel's table; no server is queried. */
+int kubelet_path_stat(const struct kubelet_path *path, struct kubelet_place *ret,
                       struct error *err);
 /* A descriptor of that, O_PATH. */
 int kubelet_path_descriptor(const struct kubelet_path *path, struct error *err);
 
-/* Makes a directory, or an empty file, unless there is one; what else is there is refused. */
+/* Creates a directory, or an empty file, unless it exists; other content is refused. */
 int kubelet_path_make(const struct kubelet_path *path, bool directory, struct error *err);
-/* Removes an empty directory or an empty file; nothing there is fine. */
+/* Removes an empty directory or an empty file; a missing one is fine. */
 int kubelet_path_remove(const struct kubelet_path *path, struct error *err);

@@ -7,7 +7,7 @@
 
 #define NODE_LABEL "scoria:"
 
-/* Whose device a label of ours says that it is; "" of another. */
+/* The volume in a label of the driver; "" for other labels. */
 static inline const char *label_volume(const char *label) {
     const char *id = strncmp(label, NODE_LABEL, sizeof(NODE_LABEL) - 1) == 0
                          ? strchr(label + sizeof(NODE_LABEL) - 1, ':')

@@ -2,8 +2,8 @@
 
 #include "common/clock.h"
 #include "csi/node/loop.private.h"
-#include "csi/node/loop_ask.h"
-#include "csi/node/loop_seal.h"
+#include "csi/node/loop_identity.h"
+#include "csi/node/loop_status.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,32 +29,32 @@ bool loop_is(dev_t device, unsigned *ret_number) {
 
 /* ---- one device ---- */
 
-/* As the one of a server that has ended, or of a file system that has shut down: nobody reads or
- * writes through it any more. */
-static bool is_dead_file(int number) {
+/* The file's server has terminated, or its file system has shut down: no I/O is possible any
+ * more. */
+static bool is_stale_error(int number) {
     return number == ENOTCONN || number == ESTALE || number == EIO;
 }
 
 static int ask(int fd, unsigned number, struct loop_info64 *ret) {
-    return loop_ask(fd, number, loop_seal_number(fd), ret);
+    return loop_get_status(fd, number, loop_diskseq(fd), ret);
 }
 
-/* 1 asked, 0 nothing is behind it, -1 it cannot be asked. */
+/* 1: queried; 0: no file; -1: the query failed. */
 static int look(int fd, unsigned number, struct loop_seen *seen, struct error *err) {
-    uint64_t seal = loop_seal_number(fd);
+    uint64_t diskseq = loop_diskseq(fd);
 
-    if (loop_ask(fd, number, seal, &seen->info) == 0) {
-        if (loop_seal_number(fd) == seal) /* what was read is of one and the same */
-            loop_seal(number, seal, &seen->info);
+    if (loop_get_status(fd, number, diskseq, &seen->info) == 0) {
+        if (loop_diskseq(fd) == diskseq) /* the device was not replaced during the query */
+            loop_identity_record(number, diskseq, &seen->info);
         return 1;
     }
     if (errno == ENXIO)
         return 0;
-    seen->dead = is_dead_file(errno);
-    error_errno(err, ERROR_UNAVAILABLE, "asking /dev/loop%u", number);
+    seen->stale = is_stale_error(errno);
+    error_errno(err, ERROR_UNAVAILABLE, "querying /dev/loop%u", number);
     seen->info = (struct loop_info64){ .lo_number = number };
-    seen->numbered = seal != 0;
-    seen->known = loop_seal_recall(number, seal, &seen->info);
+    seen->numbered = diskseq != 0;
+    seen->known = loop_identity_recall(number, diskseq, &seen->info);
     return -1;
 }
 
@@ -64,8 +64,8 @@ int loop_open_seen(unsigned number, struct loop *ret, struct loop_seen *ret_seen
     autoclose int fd = -1;
     int found;
 
-    ret_seen->dead = ret_seen->known = ret_seen->numbered = false;
-    ret_seen->silent = true;
+    ret_seen->stale = ret_seen->known = ret_seen->numbered = false;
+    ret_seen->unresponsive = true;
     loop_path(number, path);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && (errno == ENOENT || errno == ENXIO || errno == ENODEV))
@@ -73,14 +73,14 @@ int loop_open_seen(unsigned number, struct loop *ret, struct loop_seen *ret_seen
     if (fd < 0)
         return error_errno(err, ERROR_BACKEND, "opening %s", path);
     found = look(fd, number, ret_seen, err);
-    if (found <= 0 && !(ret_seen->dead && ret_seen->known))
+    if (found <= 0 && !(ret_seen->stale && ret_seen->known))
         return found;
-    ret_seen->silent = false;
+    ret_seen->unresponsive = false;
     *ret = (struct loop){ .fd = take_fd(fd),
                           .number = number,
-                          .dead = ret_seen->dead,
+                          .stale = ret_seen->stale,
                           .read_only = (ret_seen->info.lo_flags & LO_FLAGS_READ_ONLY) != 0,
-                          .kept = (ret_seen->info.lo_flags & LO_FLAGS_AUTOCLEAR) == 0 };
+                          .persistent = (ret_seen->info.lo_flags & LO_FLAGS_AUTOCLEAR) == 0 };
     memcpy(ret->label, ret_seen->info.lo_file_name, sizeof(ret->label));
     ret->label[sizeof(ret->label) - 1] = '\0';
     return 1;
@@ -99,23 +99,23 @@ bool loop_recall(unsigned number, char ret_label[LOOP_LABEL_SIZE]) {
 
     loop_path(number, path);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || !loop_seal_recall(number, loop_seal_number(fd), &info))
+    if (fd < 0 || !loop_identity_recall(number, loop_diskseq(fd), &info))
         return false;
     snprintf(ret_label, LOOP_LABEL_SIZE, "%.*s", LOOP_LABEL_SIZE - 1, info.lo_file_name);
     return true;
 }
 
-bool loop_is_dead(unsigned number) {
+bool loop_is_stale(unsigned number) {
     char path[LOOP_PATH_SIZE];
     struct loop_info64 info;
     autoclose int fd = -1;
 
     loop_path(number, path);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    return fd >= 0 && ask(fd, number, &info) < 0 && is_dead_file(errno);
+    return fd >= 0 && ask(fd, number, &info) < 0 && is_stale_error(errno);
 }
 
-void loop_bury(unsigned number) {
+void loop_detach_stale(unsigned number) {
     char path[LOOP_PATH_SIZE];
     autoclose int fd = -1;
 
@@ -125,16 +125,16 @@ void loop_bury(unsigned number) {
         ioctl(fd, LOOP_CLR_FD, 0);
 }
 
-int loop_keep(const struct loop *loop, bool keep, struct error *err) {
+int loop_set_persistent(const struct loop *loop, bool persistent, struct error *err) {
     struct loop_info64 info;
 
     if (ask(loop->fd, loop->number, &info) < 0)
-        return error_errno(err, ERROR_BACKEND, "asking /dev/loop%u", loop->number);
+        return error_errno(err, ERROR_BACKEND, "querying /dev/loop%u", loop->number);
     info.lo_flags &= ~(uint32_t)LO_FLAGS_AUTOCLEAR;
-    if (!keep)
+    if (!persistent)
         info.lo_flags |= LO_FLAGS_AUTOCLEAR;
     if (ioctl(loop->fd, LOOP_SET_STATUS64, &info) < 0)
-        return error_errno(err, ERROR_BACKEND, "keeping /dev/loop%u", loop->number);
+        return error_errno(err, ERROR_BACKEND, "setting autoclear of /dev/loop%u", loop->number);
     return 0;
 }
 
@@ -165,7 +165,7 @@ int loop_backing(const char *device, char *ret, size_t size) {
     return 0;
 }
 
-/* The kernel writes a device's number in one of its own ways. */
+/* The kernel encodes a device's number in a form of its own here. */
 int loop_file(const struct loop *loop, dev_t *ret_device, ino_t *ret_inode) {
     struct loop_info64 info;
 
@@ -187,10 +187,10 @@ int loop_file_path(unsigned number, char *ret, size_t size, struct error *err) {
     return 0;
 }
 
-/* ---- its end ---- */
+/* ---- release ---- */
 
-/* 1 it is there, and has been told to end with its last user; 0 it is not. */
-static int tell_to_end(unsigned number, const char *label, struct error *err) {
+/* 1: it exists, and will be detached at its last close; 0: it does not. */
+static int request_detach(unsigned number, const char *label, struct error *err) {
     autoloop struct loop loop = LOOP_NONE;
     int found = loop_open(number, &loop, err);
 
@@ -201,14 +201,14 @@ static int tell_to_end(unsigned number, const char *label, struct error *err) {
     return 1;
 }
 
-/* The kernel tells nobody when a device ends, and others look at devices for a moment: it is looked
- * at again for a while. */
+/* The kernel sends no notification of a detached device, and other programs open devices for
+ * moments: it is polled for a while. */
 int loop_release(unsigned number, const char *label, struct error *err) {
     const struct timespec pause = { .tv_nsec = 10000000 };
     int64_t end_us = clock_monotonic_us() + RELEASE_WAIT_US;
     int found;
 
-    while ((found = tell_to_end(number, label, err)) > 0 && clock_monotonic_us() < end_us)
+    while ((found = request_detach(number, label, err)) > 0 && clock_monotonic_us() < end_us)
         nanosleep(&pause, NULL);
     return found;
 }

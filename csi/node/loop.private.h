@@ -1,5 +1,5 @@
 /*
- * What looking for a device (loop_find.c) takes from looking at one (loop.c).
+ * Declarations of loop.c (one device) for loop_find.c (all devices).
  */
 #pragma once
 
@@ -9,20 +9,20 @@
 
 #define LOOP_DEVICES "/sys/block"
 
-/* What is known of a device.  What its kernel or the file's server does not tell now may have been
- * seen before. */
+/* The state of a device.  If its file's server does not respond, the recorded state. */
 struct loop_seen {
     struct loop_info64 info;
-    bool dead;   /* its file answers nothing but errors, for good */
-    bool silent; /* so info, if `known`, is what was seen before */
+    bool stale;        /* its file returns only errors, permanently */
+    bool unresponsive; /* no response: info, if `known`, is the recorded one */
     bool known;
-    bool numbered;       /* so what we have made is known */
-    char path[PATH_MAX]; /* of the file, as the kernel shows it */
+    bool numbered;       /* the kernel numbers devices, so those of the driver are recorded */
+    char path[PATH_MAX]; /* of the file, as reported by the kernel */
 };
 
-/* 1 opened, and *ret_seen says what is behind it, or was if it is dead; 0 nothing is; -1 it cannot
- * be asked. */
+/* 1: opened, and *ret_seen has the present or, of a stale one, the recorded state; 0: no file; -1:
+ * the query failed. */
 int loop_open_seen(unsigned number, struct loop *ret, struct loop_seen *ret_seen,
                    struct error *err);
-/* Where the file of a device ("loop0") is, as the kernel shows it; -1 with errno: it has none. */
+/* The path of the file of a device ("loop0"), as reported by the kernel; -1 with errno: it has
+ * none. */
 int loop_backing(const char *device, char *ret, size_t size);

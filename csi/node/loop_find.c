@@ -1,10 +1,10 @@
 /*
- * The machine's devices: one of them is found, those of ours are listed, and one more is made.
+ * The machine's loop devices: searched, listed by label, and attached.
  */
 #include "csi/node/loop.h"
 
 #include "csi/node/loop.private.h"
-#include "csi/node/loop_seal.h"
+#include "csi/node/loop_identity.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,11 +19,11 @@
 
 #define CONTROL       "/dev/loop-control"
 #define MOST_ATTEMPTS 64
-/* Left to the kernel it follows from the storage, and from whether the image shares blocks with
- * another: a file system that was made with one size is none with a larger. */
+/* The kernel's own choice depends on the storage, and on whether the image shares blocks with
+ * another: a file system made with one sector size is not readable with a larger one. */
 #define LOOP_SECTOR 512
 
-/* The control device, locked; -1: err says why not.  The lock ends with the descriptor. */
+/* The control device, locked; -1: failed with err.  The lock ends with the descriptor. */
 static int open_control(struct error *err) {
     autoclose int fd = open(CONTROL, O_RDWR | O_CLOEXEC);
     int result;
@@ -43,9 +43,8 @@ static void cleanup_dir(DIR *const *dir) {
         closedir(*dir);
 }
 
-/* The first device for which matches() says so, or -1 if nothing is known of that one but that it
- * may be the one.  Devices are the whole machine's: one over a dead or a silent file keeps nobody
- * from another. */
+/* The first device that matches, or -1 if the state of a possible match is unknown.  The devices
+ * are those of the whole machine: one with a stale or unresponsive file does not hide others. */
 static int search(bool (*matches)(const struct loop_seen *seen, const void *arg), const void *arg,
                   struct loop *ret, struct loop_seen *ret_seen, struct error *err) {
     __attribute__((cleanup(cleanup_dir))) DIR *devices = opendir(LOOP_DEVICES);
@@ -53,7 +52,7 @@ static int search(bool (*matches)(const struct loop_seen *seen, const void *arg)
     unsigned number;
 
     if (!devices)
-        return error_errno(err, ERROR_BACKEND, "looking into %s", LOOP_DEVICES);
+        return error_errno(err, ERROR_BACKEND, "reading %s", LOOP_DEVICES);
     while ((entry = readdir(devices))) {
         autoloop struct loop loop = LOOP_NONE;
         int found;
@@ -62,7 +61,7 @@ static int search(bool (*matches)(const struct loop_seen *seen, const void *arg)
             loop_backing(entry->d_name, ret_seen->path, sizeof(ret_seen->path)) < 0)
             continue;
         found = loop_open_seen(number, &loop, ret_seen, err);
-        if (found == 0 || (ret_seen->dead && !ret_seen->known) || !matches(ret_seen, arg))
+        if (found == 0 || (ret_seen->stale && !ret_seen->known) || !matches(ret_seen, arg))
             continue;
         *ret = loop;
         loop.fd = -1;
@@ -71,7 +70,7 @@ static int search(bool (*matches)(const struct loop_seen *seen, const void *arg)
     return 0;
 }
 
-/* As the kernel writes a device's number into loop_info64. */
+/* The kernel's encoding of a device's number in loop_info64. */
 static uint64_t encode(dev_t device) {
     return (minor(device) & 0xff) | (uint64_t)major(device) << 8 |
            (uint64_t)(minor(device) & ~0xffU) << 12;
@@ -79,7 +78,7 @@ static uint64_t encode(dev_t device) {
 
 struct file {
     struct stat status;
-    char name[NAME_MAX + 1]; /* the last part of its path; "": nobody knows */
+    char name[NAME_MAX + 1]; /* the last part of its path; "": unknown */
 };
 
 static int file_look(int fd, struct file *ret, struct error *err) {
@@ -88,7 +87,7 @@ static int file_look(int fd, struct file *ret, struct error *err) {
     ssize_t size;
 
     if (fstat(fd, &ret->status) < 0)
-        return error_errno(err, ERROR_BACKEND, "looking at the image");
+        return error_errno(err, ERROR_BACKEND, "reading the image's attributes");
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
     size = readlink(link, path, sizeof(path) - 1);
     path[size < 0 ? 0 : size] = '\0';
@@ -97,7 +96,7 @@ static int file_look(int fd, struct file *ret, struct error *err) {
     return 0;
 }
 
-/* One file has one name, whatever the way to it. */
+/* A file has one name, whatever the path to it. */
 static bool may_be_named(const char *path, const char *name) {
     const char *slash = strrchr(path, '/');
 
@@ -107,41 +106,40 @@ static bool may_be_named(const char *path, const char *name) {
 static bool is_of_file(const struct loop_seen *seen, const void *arg) {
     const struct file *file = arg;
 
-    if (seen->silent && !seen->known)
+    if (seen->unresponsive && !seen->known)
         return may_be_named(seen->path, file->name);
     return seen->info.lo_inode == file->status.st_ino &&
            seen->info.lo_device == encode(file->status.st_dev);
 }
 
-struct wanted {
+struct sought {
     loop_label *is;
     const char *of;
 };
 
 static bool has_label(const struct loop_seen *seen, const void *arg) {
-    const struct wanted *wanted = arg;
+    const struct sought *sought = arg;
     char label[LOOP_LABEL_SIZE + 1] = "";
 
-    if (seen->silent && !seen->known)
+    if (seen->unresponsive && !seen->known)
         return !seen->numbered;
     memcpy(label, seen->info.lo_file_name, LOOP_LABEL_SIZE);
-    return wanted->is(label, wanted->of);
+    return sought->is(label, sought->of);
 }
 
 static int find(int file, const char *begins, struct loop *ret, struct error *err) {
-    struct file wanted;
+    struct file sought;
     struct loop_seen seen;
     int found;
 
-    if (file_look(file, &wanted, err) < 0)
+    if (file_look(file, &sought, err) < 0)
         return -1;
-    found = search(is_of_file, &wanted, ret, &seen, err);
+    found = search(is_of_file, &sought, ret, &seen, err);
     if (found > 0 && (seen.info.lo_offset || seen.info.lo_sizelimit ||
                       strncmp(ret->label, begins, strlen(begins)) != 0)) {
         close(ret->fd);
         return error_set(err, ERROR_PRECONDITION,
-                         "The image is behind /dev/loop%u, which somebody else has made.",
-                         ret->number);
+                         "The image is attached to /dev/loop%u by another program.", ret->number);
     }
     return found;
 }
@@ -153,11 +151,11 @@ int loop_find(int file, const char *begins, struct loop *ret, struct error *err)
 }
 
 int loop_find_label(loop_label *is, const char *of, struct loop *ret, struct error *err) {
-    const struct wanted wanted = { is, of };
+    const struct sought sought = { is, of };
     autoclose int control = open_control(err);
     struct loop_seen seen;
 
-    return control < 0 ? -1 : search(has_label, &wanted, ret, &seen, err);
+    return control < 0 ? -1 : search(has_label, &sought, ret, &seen, err);
 }
 
 #define LISTED_MOST 4096
@@ -173,7 +171,7 @@ static bool list_one(const struct loop_seen *seen, const void *arg) {
     struct loop_name *name = &listing->names[listing->count];
     const struct loop_info64 *info = &seen->info;
 
-    if (listing->count == LISTED_MOST || (seen->silent && !seen->known) ||
+    if (listing->count == LISTED_MOST || (seen->unresponsive && !seen->known) ||
         strncmp((const char *)info->lo_file_name, listing->begins, strlen(listing->begins)) != 0)
         return false;
     *name = (struct loop_name){ .number = info->lo_number };
@@ -194,16 +192,16 @@ int loop_list(struct arena *arena, const char *begins, struct loop_name **ret, s
     return listing.count;
 }
 
-/* ---- one more ---- */
+/* ---- attach ---- */
 
-static void seal_device(unsigned number, int fd, int file, struct loop_info64 *info) {
+static void record_identity(unsigned number, int fd, int file, struct loop_info64 *info) {
     struct stat status;
 
     if (fstat(file, &status) < 0)
         return;
     info->lo_device = encode(status.st_dev);
     info->lo_inode = status.st_ino;
-    loop_seal(number, loop_seal_number(fd), info);
+    loop_identity_record(number, loop_diskseq(fd), info);
 }
 
 static int open_limit(unsigned number, const char *name, int flags) {
@@ -228,17 +226,18 @@ static int refuse_discards(unsigned number, struct error *err) {
     return 0;
 }
 
-/* The kernel takes back no refusal: the number keeps it for its next device, until it is removed
- * itself. */
-static bool inherits_refusal(unsigned number) {
+/* The kernel does not restore discards: the number keeps the refusal for its next device, until it
+ * is removed itself. */
+static bool inherits_no_discard(unsigned number) {
     return is_zero(number, "discard_max_bytes") && !is_zero(number, "discard_max_hw_bytes");
 }
 
 static void remove_number(int control, unsigned number) {
-    (void)!ioctl(control, LOOP_CTL_REMOVE, number); /* somebody looks at it: the next time */
+    (void)!ioctl(control, LOOP_CTL_REMOVE, number); /* it is open at the moment: removed the next
+                                                     * time */
 }
 
-void loop_forget(unsigned number) {
+void loop_reset_discard(unsigned number) {
     struct error ignored;
     autoclose int control = open_control(&ignored);
 
@@ -246,13 +245,13 @@ void loop_forget(unsigned number) {
         remove_number(control, number);
 }
 
-/* 1: somebody else has taken this one meanwhile. */
+/* 1: another program has taken this device meanwhile. */
 static int configure(unsigned number, int file, const char *label, const struct loop_how *how,
                      struct loop *ret, struct error *err) {
     struct loop_config config = {
         .fd = (uint32_t)file,
         .block_size = how->sector > 0 ? how->sector : LOOP_SECTOR,
-        .info.lo_flags = LO_FLAGS_AUTOCLEAR | (how->one_by_one ? 0U : LO_FLAGS_DIRECT_IO) |
+        .info.lo_flags = LO_FLAGS_AUTOCLEAR | (how->serialized ? 0U : LO_FLAGS_DIRECT_IO) |
                          (how->read_only ? LO_FLAGS_READ_ONLY : 0U),
     };
     char path[LOOP_PATH_SIZE];
@@ -267,7 +266,7 @@ static int configure(unsigned number, int file, const char *label, const struct 
         return error_errno(err, ERROR_BACKEND, "opening %s", path);
     if (ioctl(fd, LOOP_CONFIGURE, &config) < 0)
         return errno == EBUSY ? 1 : error_errno(err, ERROR_BACKEND, "attaching to %s", path);
-    seal_device(number, fd, file, &config.info);
+    record_identity(number, fd, file, &config.info);
     if (how->no_discard && refuse_discards(number, err) < 0)
         return -1;
     *ret = (struct loop){ .fd = take_fd(fd), .number = number, .read_only = how->read_only };
@@ -275,7 +274,7 @@ static int configure(unsigned number, int file, const char *label, const struct 
     return 0;
 }
 
-/* Losing devices to other programs that many times in a row means that there is another reason. */
+/* So many consecutive losses to other programs have another cause. */
 static int take_free(int control, int file, const char *label, const struct loop_how *how,
                      struct loop *ret, struct error *err) {
     for (int i = 0; i < MOST_ATTEMPTS; i++) {
@@ -285,8 +284,8 @@ static int take_free(int control, int file, const char *label, const struct loop
             return error_errno(err, ERROR_BACKEND, "looking for a free loop device");
         result = configure((unsigned)number, file, label, how, ret, err);
         if (result == 0 && !how->no_discard && i < MOST_ATTEMPTS / 2 &&
-            inherits_refusal((unsigned)number)) {
-            cleanup_loop(ret); /* the device ends with it */
+            inherits_no_discard((unsigned)number)) {
+            cleanup_loop(ret); /* the device is detached with it */
             remove_number(control, (unsigned)number);
             continue;
         }

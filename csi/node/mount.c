@@ -7,7 +7,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
-/* The kernel's own words about a file system that it does not mount, after "e " or "w ". */
+/* The kernel's message about a failed mount, after "e " or "w ". */
 static int explain(int context, const char *what, struct error *err) {
     int code = errno;
     char text[256];
@@ -19,10 +19,10 @@ static int explain(int context, const char *what, struct error *err) {
     return error_errno(err, ERROR_BACKEND, "%s", what);
 }
 
-/* What is in a volume may say of itself that the kernel is to stop when it is damaged: so before
- * all that was asked for. */
+/* The superblock may request a panic of the kernel after an error: overridden before all requested
+ * options. */
 static int set_defaults(int context, const char *type) {
-    /* A copy of a volume has its identity, too. */
+    /* A clone of a volume has its UUID, too. */
     return strcmp(type, "xfs") == 0
                ? fsconfig(context, FSCONFIG_SET_FLAG, "nouuid", NULL, 0)
                : fsconfig(context, FSCONFIG_SET_STRING, "errors", "remount-ro", 0);
@@ -59,7 +59,7 @@ int mount_device(const char *device, const char *type, const struct mount_flags 
     autoclose int tree = -1;
 
     if (context < 0)
-        return error_errno(err, ERROR_BACKEND, "this kernel mounts no %s", type);
+        return error_errno(err, ERROR_BACKEND, "this kernel does not support %s", type);
     if (set_options(context, device, type, flags) < 0) {
         bool unclean = flags->read_only && errno == EROFS;
 
@@ -78,7 +78,7 @@ int mount_once(const char *device, const char *type, struct error *err) {
     autoclose int tree = -1;
 
     if (context < 0)
-        return error_errno(err, ERROR_BACKEND, "this kernel mounts no %s", type);
+        return error_errno(err, ERROR_BACKEND, "this kernel does not support %s", type);
     if (set_options(context, device, type, &plain) < 0)
         return explain(context, device, err);
     tree = fsmount(context, FSMOUNT_CLOEXEC, 0);
@@ -96,7 +96,7 @@ int mount_bind(int source, bool read_only, const struct kubelet_path *target, st
     return put(tree, target, err);
 }
 
-/* A descriptor of the mount itself would keep it: only its parent is held. */
+/* A descriptor of the mount itself would keep it busy: only its parent is open. */
 int mount_remove(const struct kubelet_path *path, struct error *err) {
     char place[sizeof("/proc/self/fd/2147483647/") + NAME_MAX];
 

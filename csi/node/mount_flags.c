@@ -22,7 +22,7 @@ static const struct {
     { "nodiratime",  MOUNT_ATTR_NODIRATIME },
 };
 
-/* None of them makes the kernel stop, trusts the device with more, or leaves the journal out. */
+/* None of them stops the kernel, trusts the device more, or disables the journal. */
 static const struct {
     const char *name;
     const char *type; /* NULL: any */
@@ -72,7 +72,7 @@ int mount_flags_parse(const char *type, char *const *flags, size_t count, struct
         ret->options[options] = find_option(type, flags[i]);
         if (!ret->options[options++])
             return error_set(err, ERROR_BAD_REQUEST,
-                             "Mount flag %zu is none that volumes with %s may have.", i + 1,
+                             "Mount flag %zu is not allowed for volumes with %s.", i + 1,
                              type ? type : "a file system");
     }
     return 0;

@@ -1,6 +1,6 @@
 /*
- * The mount flags that a volume may ask for: a strict list, as whoever writes a claim chooses them.
- * No message has what was asked for: flags may hold secrets.
+ * The mount flags that a volume may request: a strict list, as any author of a claim can set them.
+ * Messages do not contain flags: they may hold secrets.
  */
 #pragma once
 
@@ -15,9 +15,10 @@
 struct mount_flags {
     uint64_t attributes; /* of the mount: MOUNT_ATTR_…, always with "nodev" */
     bool read_only;
-    const char *options[MOUNT_FLAGS_MOST]; /* of the file system, ended with NULL */
+    const char *options[MOUNT_FLAGS_MOST]; /* of the file system, ended by NULL */
 };
 
-/* `type`: "ext4" or "xfs"; NULL: either.  -1 with ERROR_BAD_REQUEST: a flag is unknown, or there are too many. */
+/* `type`: "ext4" or "xfs"; NULL: either. -1 with ERROR_BAD_REQUEST: an unknown flag, or too
+ * many. */
 int mount_flags_parse(const char *type, char *const *flags, size_t count, struct mount_flags *ret,
                       struct error *err);

@@ -23,7 +23,8 @@ static bool is_below(const char *path, const char *root) {
     return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* A file system has its device's number; a device is a file "loopN" of the one that /dev is. */
+/* A file system has its device's number; a device node is a file "loopN" of the file system of
+ * /dev. */
 static bool shows(const char *device, const char *root, unsigned number) {
     unsigned major, minor;
     const char *name = strrchr(root, '/');
@@ -65,7 +66,7 @@ int mount_table_count(const struct mount_table_query *query, struct error *err) 
 
     if (!file)
         return error_errno(err, ERROR_BACKEND, "reading %s", table);
-    /* The kernel shows no links, and the configuration may name one. */
+    /* The kernel reports resolved paths, and the configured one may contain links. */
     if (root && is_below(query->except, query->root)) {
         if (asprintf(&except, "%.*s%s", (int)length_of(root), root,
                      query->except + length_of(query->root)) < 0)

@@ -1,6 +1,6 @@
 /*
- * The kernel's table of mounts: where else a volume's device is shown, and what the table tells of
- * a mount that cannot be asked itself any more.
+ * The kernel's mount table: other mounts of a volume's device, and the state of a mount that does
+ * not respond itself.
  */
 #pragma once
 
@@ -11,21 +11,21 @@
 
 struct mount_table_query {
     const char *table;  /* NULL: /proc/self/mountinfo */
-    const char *root;   /* mounts below it count */
+    const char *root;   /* only mounts below it count */
     unsigned device;    /* number of the loop device */
-    const char *except; /* at this path or below it they do not */
+    const char *except; /* mounts at or below this path do not count */
 };
 
-/* How many mounts show all of the device's file system, or the device itself: one directory of it
- * mounted alone does not count.  -1: the table cannot be read. */
+/* The number of mounts of the device's whole file system, or of the device itself: a bind mount of
+ * a subdirectory does not count. -1: the table cannot be read. */
 int mount_table_count(const struct mount_table_query *query, struct error *err);
 
 struct mount_table_entry {
     int id;
     dev_t device;   /* of the file system */
-    bool read_only; /* the file system, not this mount of it alone */
-    bool stopped;   /* the kernel takes no writes any more, because of errors */
+    bool read_only; /* the file system, not only this mount */
+    bool stopped;   /* the kernel refuses writes, because of errors */
 };
 
-/* The mount that a descriptor, O_PATH does, is in. -1: the tables cannot be read. */
+/* The mount of a descriptor, also of O_PATH.  -1: the tables cannot be read. */
 int mount_table_find(int fd, struct mount_table_entry *ret, struct error *err);

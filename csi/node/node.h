@@ -1,15 +1,14 @@
 /*
- * What the driver of a node does with volumes: a device of the image, a file system on it mounted
- * for all (stage), and that shown to each pod (publish).
+ * The node's operations on volumes: attach a device of the image and mount a file system on it
+ * (stage), and mount that for each pod (publish).
  *
- * Nothing is kept: what is done is seen in the kernel's devices and mounts, so each step may be
- * repeated, also after a crash or a restart, and a label on the device says whose it is and with
- * what capability it was staged.  A device of a file system goes by itself with the last mount;
- * that of a block volume is bound to the file NODE_DEVICE in the staging directory and stays until
- * it is unstaged.
+ * Nothing is stored: the state is that of the kernel's devices and mounts, so each step may be
+ * repeated, also after a crash or a restart, and a label on the device names its volume and its
+ * capability.  The device of a file system is detached with the last mount; that of a block volume
+ * is bound to the file NODE_DEVICE in the staging directory and stays until it is unstaged.
  *
- * Of two calls for one volume the second is refused with ERROR_CONFLICT.  Functions return 0, -1,
- * or one of enum node_refusal with err's message.
+ * Of two concurrent calls for one volume the second is refused with ERROR_CONFLICT.  Functions
+ * return 0, -1, or a value of enum node_refusal with err's message.
  */
 #pragma once
 
@@ -21,10 +20,10 @@
 
 enum node_refusal {
     NODE_DIFFERS = 1, /* it is done already, with other arguments */
-    NODE_RANGE,       /* the size cannot be had */
+    NODE_RANGE,       /* the size is not available */
 };
 
-/* Access modes, as CSI numbers them. */
+/* Access modes, as numbered by CSI. */
 enum node_mode {
     NODE_SINGLE_WRITER_NODE = 1,
     NODE_SINGLE_READER_ONLY,
@@ -42,7 +41,7 @@ struct node {
 
 struct node_capability {
     bool block;
-    const char *type; /* of the file system; "" the usual one */
+    const char *type; /* of the file system; "": the default type */
     char *const *flags;
     size_t flag_count;
     int mode; /* enum node_mode */
@@ -62,22 +61,22 @@ struct node_publish {
 };
 
 struct node_usage {
-    bool block; /* only bytes.total counts */
-    struct node_room {
+    bool block; /* only bytes.total is valid */
+    struct node_space {
         int64_t available, total, used;
     } bytes, inodes;
-    const char *fault; /* what is wrong with it; NULL: nothing that is known */
+    const char *fault; /* the detected fault; NULL: none */
 };
 
 struct node_growth {
     const char *volume_id, *path;
-    int64_t required_bytes, limit_bytes; /* 0: any */
+    int64_t required_bytes, limit_bytes; /* 0: unlimited */
 };
 
 struct node_reclaim {
     const char *volume_id, *path;
-    int mode; /* of the capability; 0: not said */
-    bool (*goes_on)(void *arg);
+    int mode; /* of the capability; 0: unknown */
+    bool (*may_continue)(void *arg);
     void *arg;
 };
 
@@ -93,6 +92,6 @@ int node_usage(const struct node *node, const char *volume_id, const char *path,
                struct node_usage *ret, struct error *err);
 int node_grow(const struct node *node, struct arena *arena, const struct node_growth *growth,
               int64_t *ret_bytes, struct error *err);
-/* Bytes that the image takes on the backend, before and after. */
+/* The image's allocated bytes on the backend, before and after. */
 int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, int64_t *ret_before,
                  int64_t *ret_after, struct error *err);

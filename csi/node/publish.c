@@ -1,5 +1,5 @@
 /*
- * NodePublishVolume and NodeUnpublishVolume: what is staged, shown at the place of one pod.
+ * NodePublishVolume and NodeUnpublishVolume: mounts of a staged volume for one pod.
  */
 #include "csi/node/volume.private.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-/* The staged volume, its device and, once that is open, a descriptor of what is shown. */
+/* The staged volume, its device and, once that is open, a descriptor of the mount's source. */
 struct staged {
     struct kubelet_path path;
     struct loop loop;
@@ -33,19 +33,19 @@ static int find_staged(const struct node *node, const struct node_publish *publi
         return err->kind == ERROR_NOT_FOUND
                    ? error_set(err, ERROR_PRECONDITION, "The volume is not staged.")
                    : -1;
-    if (kubelet_path_look(&ret->path, &place, err) < 0)
+    if (kubelet_path_stat(&ret->path, &place, err) < 0)
         return -1;
     found = node_device_at(&place, publish->volume_id, &ret->loop, err);
     if (found == 0)
         return error_set(err, ERROR_PRECONDITION, "The volume is not staged.");
     if (found < 0)
         return -1;
-    return ret->loop.dead
+    return ret->loop.stale
                ? error_set(err, ERROR_PRECONDITION, "The storage of the volume's image has failed.")
                : 0;
 }
 
-/* The next pod gets no file system that has stopped below the one before it. */
+/* A file system that failed below the previous pod is remounted before the next one uses it. */
 static int renew(const struct node *node, struct arena *arena, const struct node_publish *publish,
                  struct mount_flags *flags, const struct staged *staged, struct error *err) {
     const struct node_filesystem of = { .volume_id = publish->volume_id,
@@ -56,7 +56,7 @@ static int renew(const struct node *node, struct arena *arena, const struct node
                                         .flags = flags };
 
     flags->read_only |= staged->loop.read_only;
-    return node_renew(node, arena, &of, err);
+    return node_remount(node, arena, &of, err);
 }
 
 static int open_source(struct staged *staged, struct error *err) {
@@ -75,7 +75,7 @@ static int differs(struct error *err) {
     return NODE_DIFFERS;
 }
 
-/* Is what is mounted at the target what was asked for? */
+/* Does the mount at the target match the request? */
 static int check_published(const struct node_publish *publish, const struct staged *staged,
                            const char *label, const struct kubelet_path *target,
                            struct error *err) {
@@ -84,7 +84,7 @@ static int check_published(const struct node_publish *publish, const struct stag
     autoclose int mount = kubelet_path_descriptor(target, err);
     bool read_only;
 
-    if (mount < 0 || kubelet_path_look(target, &place, err) < 0 ||
+    if (mount < 0 || kubelet_path_stat(target, &place, err) < 0 ||
         node_device_at(&place, publish->volume_id, &loop, err) < 0)
         return -1;
     read_only = publish->capability->block ? publish->read_only : is_read_only(mount);
@@ -107,13 +107,14 @@ static int check_new(const struct node *node, const struct node_publish *publish
         return error_set(err, ERROR_PRECONDITION, "The volume is staged with another capability.");
     if (publish->capability->block && publish->read_only && !staged->loop.read_only)
         return error_set(err, ERROR_PRECONDITION,
-                         "A block volume that is staged to be written cannot be shown read-only.");
+                         "A block volume that is staged writable cannot be published read-only.");
     if (node_is_shared(mode) || mode == NODE_SINGLE_MULTI_WRITER)
         return 0;
     count = mount_table_count(&others, err);
     if (count > 0)
-        return error_set(err, ERROR_PRECONDITION,
-                         "The volume is published at another path, and is for one.");
+        return error_set(
+            err, ERROR_PRECONDITION,
+            "The volume is published at another path, and its access mode allows one.");
     return count;
 }
 
@@ -121,16 +122,16 @@ int node_publish(const struct node *node, struct arena *arena, const struct node
                  struct error *err) {
     autostaged struct staged staged = { PATH_NONE, LOOP_NONE, -1 };
     autopath struct kubelet_path target = PATH_NONE;
-    autoturn struct turn turn = { 0 };
+    autolock struct volume_lock lock = { 0 };
     char label[LOOP_LABEL_SIZE];
     struct kubelet_place place;
     struct mount_flags flags;
 
     if (node_check_id(publish->volume_id, err) < 0 ||
         node_check_capability(publish->volume_id, publish->capability, &flags, label, err) < 0 ||
-        node_take_turn(&turn, publish->volume_id, err) < 0 ||
+        node_lock_volume(&lock, publish->volume_id, err) < 0 ||
         kubelet_path_open(node->root, publish->path, &target, err) < 0 ||
-        find_staged(node, publish, &staged, err) < 0 || kubelet_path_look(&target, &place, err) < 0)
+        find_staged(node, publish, &staged, err) < 0 || kubelet_path_stat(&target, &place, err) < 0)
         return -1;
     if (place.is_mount)
         return open_source(&staged, err) < 0
@@ -148,9 +149,9 @@ int node_publish(const struct node *node, struct arena *arena, const struct node
 int node_unpublish(const struct node *node, const char *volume_id, const char *path,
                    struct error *err) {
     autopath struct kubelet_path target = PATH_NONE;
-    autoturn struct turn turn = { 0 };
+    autolock struct volume_lock lock = { 0 };
 
-    if (node_check_id(volume_id, err) < 0 || node_take_turn(&turn, volume_id, err) < 0)
+    if (node_check_id(volume_id, err) < 0 || node_lock_volume(&lock, volume_id, err) < 0)
         return -1;
     if (kubelet_path_open(node->root, path, &target, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;

@@ -1,5 +1,5 @@
 /*
- * NodeReclaimSpace: room of deleted files goes back, of a volume that is staged.
+ * NodeReclaimSpace: free blocks of a staged volume are deallocated.
  */
 #include "csi/node/volume.private.h"
 
@@ -10,36 +10,37 @@
 #include <fcntl.h>
 #include <stdio.h>
 
-/* What a call works on. */
+/* The state of a call. */
 struct job {
     const struct node_reclaim *reclaim;
-    struct turn turn;
+    struct volume_lock lock;
     struct loop loop;
     int image, mount;
-    bool wipes; /* a discard does not arrive */
+    bool wipes; /* discards do not reach the backend */
 };
 
 static void job_end(struct job *job) {
     cleanup_close(&job->mount);
     cleanup_close(&job->image);
     cleanup_loop(&job->loop);
-    turn_leave(&job->turn);
+    volume_lock_release(&job->lock);
 }
 
-/* Whoever has to do with the volume has it at once. */
-static bool goes_on(void *arg) {
+/* Any other call on the volume takes precedence. */
+static bool may_continue(void *arg) {
     const struct job *job = arg;
 
-    return !turn_is_wanted(&job->turn) && job->reclaim->goes_on(job->reclaim->arg);
+    return !volume_lock_is_requested(&job->lock) && job->reclaim->may_continue(job->reclaim->arg);
 }
 
-static int come_back(struct error *err) {
-    return error_set(err, ERROR_CONFLICT, "There is more to give back; the next call goes on.");
+static int refuse_incomplete(struct error *err) {
+    return error_set(err, ERROR_CONFLICT,
+                     "More blocks remain to be deallocated; the next call continues.");
 }
 
 static struct wipe wipe_of(struct job *job) {
     return (struct wipe){
-        .directory = job->mount, .image = job->image, .goes_on = goes_on, .arg = job
+        .directory = job->mount, .image = job->image, .may_continue = may_continue, .arg = job
     };
 }
 
@@ -48,30 +49,30 @@ static int measure(struct job *job, int64_t *ret, struct error *err) {
     struct stat status;
     int result = 1;
 
-    /* What the file system holds back is not counted before it is written. */
+    /* Data that is not written yet is not counted. */
     if (fsync(job->image) < 0 || fstat(job->image, &status) < 0)
         return error_errno(err, ERROR_BACKEND, "measuring the volume's image");
     *ret = (int64_t)status.st_blocks * 512;
     if (job->wipes)
         result = wipe_measure(&wipe, ret, err);
-    return result == 0 ? come_back(err) : result < 0 ? -1 : 0;
+    return result == 0 ? refuse_incomplete(err) : result < 0 ? -1 : 0;
 }
 
-static int give_back(struct job *job, struct error *err) {
+static int deallocate(struct job *job, struct error *err) {
     const struct wipe wipe = wipe_of(job);
     int64_t bytes;
     int result;
 
     if (loop_size(&job->loop, &bytes, err) < 0)
         return -1;
-    result =
-        job->wipes ? wipe_free(&wipe, err) : filesystem_trim(job->mount, bytes, goes_on, job, err);
-    return result == 0 ? come_back(err) : result < 0 ? -1 : 0;
+    result = job->wipes ? wipe_free(&wipe, err)
+                        : filesystem_trim(job->mount, bytes, may_continue, job, err);
+    return result == 0 ? refuse_incomplete(err) : result < 0 ? -1 : 0;
 }
 
 static int check_trimmable(const struct node_reclaim *reclaim, const struct kubelet_place *place,
                            const struct loop *loop, struct error *err) {
-    const char *reason = S_ISBLK(place->mode) ? "A block volume's free blocks are known to nobody."
+    const char *reason = S_ISBLK(place->mode) ? "The free blocks of a block volume are unknown."
                          : loop->read_only    ? "The volume is read-only here."
                          : node_is_shared(reclaim->mode) ? "Other nodes may use the volume."
                                                          : NULL;
@@ -95,19 +96,19 @@ static int find_reclaimed(const struct node *node, const struct node_reclaim *re
     return node_find(node, reclaim->volume_id, device, ret_path, ret_place, ret, err);
 }
 
-/* Jobs ask for all volumes at one time: those that take long leave workers to pods that start and
- * end. */
-static int sit_down(struct turn *turn, struct error *err) {
-    static const char *const seats[NODE_SEATS] = { "reclaim 1", "reclaim 2", "reclaim 3",
+/* Jobs for all volumes may start at one time: the slots leave workers to pods that start and
+ * stop. */
+static int take_slot(struct volume_lock *lock, struct error *err) {
+    static const char *const slots[NODE_SLOTS] = { "reclaim 1", "reclaim 2", "reclaim 3",
                                                    "reclaim 4" };
 
-    return node_take_seat(turn, seats) ? 0
-                                       : error_set(err, ERROR_CONFLICT,
-                                                   "Enough other volumes give back room here just "
-                                                   "now.");
+    return node_take_slot(lock, slots)
+               ? 0
+               : error_set(err, ERROR_CONFLICT,
+                           "Too many other volumes are being reclaimed on this node.");
 }
 
-/* A quorum drops discards: below it zeros are written. */
+/* A quorum ignores discards: zeros are written there. */
 static int open_image(const struct node *node, struct job *job, struct error *err) {
     job->image = node_backing_open_target(&node->places, &job->loop);
     job->wipes = job->image >= 0;
@@ -127,16 +128,16 @@ int node_reclaim(const struct node *node, const struct node_reclaim *reclaim, in
         .reclaim = reclaim, .loop = LOOP_NONE, .image = -1, .mount = -1
     };
     autopath struct kubelet_path at = PATH_NONE;
-    autoturn struct turn seat = { 0 };
+    autolock struct volume_lock slot = { 0 };
     struct kubelet_place place;
 
     if (node_check_id(reclaim->volume_id, err) < 0 ||
-        node_take_idle_turn(&job.turn, reclaim->volume_id, err) < 0 ||
+        node_lock_idle_volume(&job.lock, reclaim->volume_id, err) < 0 ||
         find_reclaimed(node, reclaim, &at, &place, &job.loop, err) < 0 ||
-        check_trimmable(reclaim, &place, &job.loop, err) < 0 || sit_down(&seat, err) < 0 ||
+        check_trimmable(reclaim, &place, &job.loop, err) < 0 || take_slot(&slot, err) < 0 ||
         open_image(node, &job, err) < 0 || open_mount(&job, &at, err) < 0)
         return -1;
-    if (measure(&job, ret_before, err) < 0 || give_back(&job, err) < 0)
+    if (measure(&job, ret_before, err) < 0 || deallocate(&job, err) < 0)
         return -1;
     return measure(&job, ret_after, err);
 }

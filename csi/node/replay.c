@@ -1,8 +1,8 @@
 /*
- * A file system whose journal was not replayed, as a copy of one that was in use, and that is to be
- * read only: the kernel mounts none from a device that may not be written.  Its journal is replayed
- * once, by a device of its own and while nothing else has the image open; so it is clean for every
- * reader afterwards.
+ * The replay of a journal, of a file system that was copied while in use and is to be mounted
+ * read-only: the kernel mounts no such file system from a read-only device.  The journal is
+ * replayed once, on a writable device and with exclusive access to the image; afterwards it is
+ * clean for every reader.
  */
 #include "csi/node/volume.private.h"
 
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* The image, writable and nobody else's. */
+/* The image, writable and with exclusive access. */
 static int open_alone(const struct node *node, struct arena *arena, const struct node_image *image,
                       struct error *err) {
     autoclose int directory = -1;
@@ -36,7 +36,7 @@ static int replay(struct arena *arena, const struct loop *loop, struct error *er
     if (filesystem_probe(device, type, err) < 0)
         return -1;
     if (!*type || !filesystem_known(type))
-        return error_set(err, ERROR_PRECONDITION, "The volume holds no file system.");
+        return error_set(err, ERROR_PRECONDITION, "The volume contains no file system.");
     return filesystem_prepare(arena, device, type, false, err) < 0 ? -1
                                                                    : mount_once(device, type, err);
 }
@@ -49,19 +49,19 @@ int node_replay(const struct node *node, struct arena *arena, const char *volume
     int result, gone;
 
     if (image->target)
-        return error_set(err, ERROR_PRECONDITION,
-                         "The journal of the volume's file system must be replayed: publish it "
-                         "once to be written.");
+        return error_set(
+            err, ERROR_PRECONDITION,
+            "The journal of the volume's file system must be replayed: publish it once writable.");
     file = open_alone(node, arena, image, err);
     if (file < 0 || loop_attach(file, label, &how, &loop, err) < 0)
         return -1;
-    log_info(NULL, "the journal of a volume is replayed", "volume_id", volume_id, NULL);
+    log_info(NULL, "replaying the journal of a volume", "volume_id", volume_id, NULL);
     result = replay(arena, &loop, err);
     close(loop.fd);
     if (result < 0)
         return -1;
     gone = loop_release(loop.number, label, err);
     if (gone == 0)
-        loop_forget(loop.number);
+        loop_reset_discard(loop.number);
     return gone > 0 ? error_set(err, ERROR_CONFLICT, "The volume's device is in use.") : gone;
 }

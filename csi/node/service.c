@@ -1,11 +1,11 @@
 /*
- * csi.v1.Node and ReclaimSpaceNode of CSI-Addons: what the driver of every node does.  Here
- * requests are read and answers written; the work is behind node.h.
+ * csi.v1.Node and ReclaimSpaceNode of CSI-Addons, the services of every node.  Requests are read
+ * and responses written here; the operations are those of node.h.
  */
 #include "csi/node/settings.private.h"
 
 #include "client/attachments.h"
-#include "csi/node/holder.h"
+#include "csi/node/pod_limiter.h"
 #include "csi/topology.private.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static int read_mount(const Csi__V1__VolumeCapability__MountVolume *mount,
     ret->flag_count = mount->n_mount_flags;
     if (*mount->volume_mount_group)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "volume_mount_group is for drivers with VOLUME_MOUNT_GROUP.");
+                         "volume_mount_group needs the capability VOLUME_MOUNT_GROUP.");
     return 0;
 }
 
@@ -65,7 +65,7 @@ static const struct node *node_of(const struct grpc_call *call) {
     return csi_driver_of(call)->places;
 }
 
-/* ---- what the node is ---- */
+/* ---- the node ---- */
 
 static int get_capabilities(struct grpc_call *call, const void *request, void *response,
                             struct error *err) {
@@ -123,10 +123,10 @@ static const char *attachment_of(const struct node_stage *stage) {
 }
 
 /*
- * The orchestrator may hand over what was true once: of a volume that was detached behind its back
- * this image may be below a snapshot by now.  Without an answer, or on a node that was told of no
- * API, the storage alone decides, by the image's locks and by what lies beside it
- * (node_image_check()): pods are to start when nobody else is up.
+ * The orchestrator may pass an outdated context: after a detach without its knowledge the image may
+ * belong to a snapshot.  Without a response, or on a node without a configured API, the storage
+ * alone decides, by the image's locks and the info beside it (node_image_check()): pods have to
+ * start also while the API is down.
  */
 static int check_attached(struct grpc_call *call, const struct node_stage *stage,
                           struct error *err) {
@@ -142,10 +142,10 @@ static int check_attached(struct grpc_call *call, const struct node_stage *stage
     if (attachments_read(&api, call->arena, id, &connection, &failure) == 0)
         return strcmp(connection.volume_id, stage->volume_id) == 0
                    ? 0
-                   : error_set(err, ERROR_BAD_REQUEST, "attachment_id is another volume's.");
+                   : error_set(err, ERROR_BAD_REQUEST, "attachment_id belongs to another volume.");
     if (failure.kind == ERROR_NOT_FOUND)
-        return error_set(err, ERROR_PRECONDITION, "The volume is not attached here any more.");
-    log_info(&call->log, "staged without a look at the attachment", "volume_id", stage->volume_id,
+        return error_set(err, ERROR_PRECONDITION, "The volume is no longer attached to this node.");
+    log_info(&call->log, "staging without a check of the attachment", "volume_id", stage->volume_id,
              "reason", failure.message, NULL);
     return 0;
 }
@@ -168,7 +168,7 @@ static int stage(struct grpc_call *call, const void *message, void *response, st
         return -1;
     result = answered(node_stage(node_of(call), call->arena, &ask, err), err);
     if (result == 0)
-        holder_wake(csi_driver_of(call)->holder);
+        pod_limiter_wake(csi_driver_of(call)->limiter);
     return result;
 }
 
@@ -182,7 +182,7 @@ static int unstage(struct grpc_call *call, const void *message, void *response, 
     if (node_unstage(node_of(call), call->arena, request->volume_id, request->staging_target_path,
                      err) < 0)
         return -1;
-    holder_wake(csi_driver_of(call)->holder);
+    pod_limiter_wake(csi_driver_of(call)->limiter);
     return 0;
 }
 
@@ -216,9 +216,9 @@ static int unpublish(struct grpc_call *call, const void *message, void *response
     return node_unpublish(node_of(call), request->volume_id, request->target_path, err);
 }
 
-/* ---- room ---- */
+/* ---- usage ---- */
 
-static void add_usage(struct grpc_call *call, const struct node_room *room,
+static void add_usage(struct grpc_call *call, const struct node_space *room,
                       Csi__V1__VolumeUsage__Unit unit,
                       Csi__V1__NodeGetVolumeStatsResponse *answer) {
     Csi__V1__VolumeUsage *usage = CSI_NEW(call->arena, Csi__V1__VolumeUsage, csi__v1__volume_usage);
@@ -230,7 +230,7 @@ static void add_usage(struct grpc_call *call, const struct node_room *room,
     answer->usage[answer->n_usage++] = usage;
 }
 
-/* What cannot be asked for is not known, and no reason to say nothing of the room. */
+/* A failed query means that no fault is known; the usage is reported anyway. */
 static const char *fault_of(struct grpc_call *call, const char *volume_id) {
     struct client api = csi_api(call);
 
@@ -261,7 +261,7 @@ static int get_stats(struct grpc_call *call, const void *message, void *response
         CSI_NEW(call->arena, Csi__V1__VolumeCondition, csi__v1__volume_condition);
     answer->volume_condition->abnormal = usage.fault != NULL;
     answer->volume_condition->message =
-        arena_text(call->arena, usage.fault ? usage.fault : "The volume is well.");
+        arena_text(call->arena, usage.fault ? usage.fault : "Volume is healthy.");
     return 0;
 }
 
@@ -303,7 +303,7 @@ static int reclaim(struct grpc_call *call, const void *message, void *response, 
         .volume_id = request->volume_id,
         .path = *request->staging_target_path ? request->staging_target_path : request->volume_path,
         .mode = capability && capability->access_mode ? (int)capability->access_mode->mode : 0,
-        .goes_on = is_wanted,
+        .may_continue = is_wanted,
         .arg = call,
     };
     int64_t before, after;

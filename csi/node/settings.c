@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #define SECTION "csi"
-#define MOST    1024 /* items of a list of options */
+#define MOST    1024 /* items of a list option */
 
 static const char *const *list_of(struct arena *arena, const struct config *config,
                                   const char *key) {
@@ -35,7 +35,7 @@ int csi_node_name(const struct config *config, struct arena *arena, const char *
     char name[HOST_NAME_MAX + 1] = "";
 
     if (!id && gethostname(name, sizeof(name) - 1) < 0)
-        return error_errno(err, ERROR_BACKEND, "asking for the machine's name");
+        return error_errno(err, ERROR_BACKEND, "reading the machine's name");
     *ret = arena_text(arena, id ? id : name);
     return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * What a node was told by its configuration.
+ * The node's configuration.
  */
 #pragma once
 
@@ -7,9 +7,9 @@
 #include "csi/node/node.h"
 
 struct node *csi_node_new(struct arena *arena, const struct config *config);
-/* This node, as volumes are attached to it; in the arena. */
+/* This node's name in attachments; in the arena. */
 int csi_node_name(const struct config *config, struct arena *arena, const char **ret,
                   struct error *err);
-/* Is there an API that the node was told of?  One that is alone needs none, and what answers at the
- * usual place may be anybody's. */
+/* Is an API configured?  A node on its own needs none, and a server at the default address may be
+ * another one. */
 bool csi_node_knows_api(const struct csi_driver *driver);

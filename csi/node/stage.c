@@ -1,6 +1,6 @@
 /*
- * NodeStageVolume and NodeUnstageVolume: the device of the image, and the file system on it or the
- * device itself in the staging directory.
+ * NodeStageVolume and NodeUnstageVolume: the device of the image, and its file system or the device
+ * itself in the staging directory.
  */
 #include "csi/node/volume.private.h"
 
@@ -16,7 +16,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
-/* Other nodes and guests have locks, and so does a device of ours: which goes on with them. */
+/* Other nodes and guests have locks, and so has the driver's own device, which takes over these. */
 static int lock_image(int file, int mode, bool read_only, struct error *err) {
     enum image_hold hold = read_only ? image_lock_still(file, err)
                                      : image_lock_writer(file, !node_is_shared(mode), err);
@@ -27,16 +27,16 @@ static int lock_image(int file, int mode, bool read_only, struct error *err) {
     return hold == IMAGE_LOCKED ? 0 : -1;
 }
 
-/* The device of the image, made or found.  Until something is mounted, it ends with its
- * descriptor. */
+/* The device of the image, attached or found.  It is detached with its descriptor until it is
+ * mounted. */
 static int attach(const struct node *node, struct arena *arena, const struct node_image *image,
                   const struct node_capability *capability, const char *label, struct loop *ret,
                   struct error *err) {
     bool read_only = image->read_only || node_reads_only(capability->mode);
-    /* QEMU's FUSE exports (to this day) confuse the data of writes that are under way at once. */
+    /* QEMU's FUSE exports (to this day) mix up the data of concurrent writes. */
     const struct loop_how how = { .read_only = read_only,
                                   .sector = image->block_size,
-                                  .one_by_one = image->target != NULL,
+                                  .serialized = image->target != NULL,
                                   .no_discard = image->keeps_blocks };
     autoclose int directory = -1, file = -1;
     int found;
@@ -45,16 +45,16 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
     found = file < 0 ? -1 : loop_find(file, NODE_LABEL, ret, err);
     if (found < 0)
         return -1;
-    if (found > 0 && ret->dead)
+    if (found > 0 && ret->stale)
         return error_set(err, ERROR_UNAVAILABLE,
-                         "The device of the volume's image answers nothing but errors.");
+                         "The device of the volume's image returns only errors.");
     if (found > 0 && (strcmp(ret->label, label) != 0 || ret->read_only != read_only)) {
         error_set(err, ERROR_CONFLICT, "The volume is staged with another capability.");
         return NODE_DIFFERS;
     }
     if (found > 0)
         return 0;
-    if (image->target) /* who serves it keeps others away */
+    if (image->target) /* the server of a target provides exclusive access */
         return loop_attach(file, label, &how, ret, err);
     if (lock_image(file, capability->mode, read_only, err) < 0 ||
         node_image_check(arena, image, file, directory, err) < 0)
@@ -64,7 +64,7 @@ static int attach(const struct node *node, struct arena *arena, const struct nod
 
 /* ---- a file system ---- */
 
-/* XFS alone grows when it is mounted; a stage that was cut short before that is finished here. */
+/* Only XFS grows after the mount; an interrupted stage is completed here. */
 static int grow_volume(struct arena *arena, const struct node_filesystem *of, const char *type,
                        struct error *err) {
     char device[LOOP_PATH_SIZE];
@@ -75,25 +75,25 @@ static int grow_volume(struct arena *arena, const struct node_filesystem *of, co
     return filesystem_grow(arena, device, type, of->staging_path, err);
 }
 
-/* Its type; NULL: it cannot be told. */
+/* Its type; NULL: unknown. */
 static const char *mounted_type(const struct node_filesystem *of, struct error *err) {
     autoclose int mount = kubelet_path_descriptor(of->path, err);
     const char *type = mount < 0 ? NULL : filesystem_mounted(mount);
 
     if (mount >= 0 && !type)
-        error_set(err, ERROR_BACKEND, "The file system that is mounted is of another type.");
+        error_set(err, ERROR_BACKEND, "The mounted file system has another type.");
     return type;
 }
 
-/* A type that was not given when it was staged may have been any. */
+/* A volume that was staged without a type may have any. */
 static int check_type(const struct node_filesystem *of, const char *type, struct error *err) {
     if (!*of->capability->type || strcmp(of->capability->type, type) == 0)
         return 0;
-    error_set(err, ERROR_CONFLICT, "The volume is staged, and holds %s.", type);
+    error_set(err, ERROR_CONFLICT, "The volume is staged, and contains %s.", type);
     return NODE_DIFFERS;
 }
 
-/* What is on a device whose file is dead is good for nothing. */
+/* A mount on a stale device is useless. */
 static int drop_failed(const struct node *node, const struct node_filesystem *of,
                        struct kubelet_place *place, struct error *err) {
     const struct mount_table_query others = { .root = node->root,
@@ -101,7 +101,7 @@ static int drop_failed(const struct node *node, const struct node_filesystem *of
                                               .except = of->staging_path };
     int count;
 
-    if (!node_is_dead(place))
+    if (!node_is_stale(place))
         return 0;
     count = mount_table_count(&others, err);
     if (count > 0)
@@ -109,7 +109,7 @@ static int drop_failed(const struct node *node, const struct node_filesystem *of
                          "The storage of the volume's image has failed below pods that use it.");
     return count < 0 || node_unmount(of->path, of->volume_id, err) < 0
                ? -1
-               : kubelet_path_look(of->path, place, err);
+               : kubelet_path_stat(of->path, place, err);
 }
 
 static int stage_mount(const struct node *node, struct arena *arena,
@@ -119,7 +119,7 @@ static int stage_mount(const struct node *node, struct arena *arena,
     const char *type;
     int found;
 
-    if (kubelet_path_look(of->path, &place, err) < 0 || drop_failed(node, of, &place, err) < 0)
+    if (kubelet_path_stat(of->path, &place, err) < 0 || drop_failed(node, of, &place, err) < 0)
         return -1;
     if (!S_ISDIR(place.mode))
         return error_set(err, ERROR_BAD_REQUEST, "There is no staging directory.");
@@ -127,9 +127,8 @@ static int stage_mount(const struct node *node, struct arena *arena,
     if (found < 0)
         return -1;
     if (found > 0 && there.number != of->loop->number)
-        return error_set(err, ERROR_PRECONDITION,
-                         "What is mounted there is another image of the volume.");
-    found = found > 0 ? node_renew(node, arena, of, err) : node_mount(arena, of, err);
+        return error_set(err, ERROR_PRECONDITION, "Another image of the volume is mounted there.");
+    found = found > 0 ? node_remount(node, arena, of, err) : node_mount(arena, of, err);
     if (found != 0)
         return found;
     type = mounted_type(of, err);
@@ -153,27 +152,27 @@ static int bind_device(const struct loop *loop, const struct kubelet_path *path,
     return mount_bind(source, false, path, err);
 }
 
-/* Nothing holds a device that is only shown, and its number may be another volume's at once: so it
- * is kept before it is shown, and shown no more before it goes. */
+/* A device that is only bound is not in use, and its number may be reused at once: so it is made
+ * persistent before it is bound, and unbound before it is detached. */
 static int show_device(const struct loop *loop, const struct kubelet_path *path,
                        struct error *err) {
     struct error ignored;
 
-    if (loop_keep(loop, true, err) < 0)
+    if (loop_set_persistent(loop, true, err) < 0)
         return -1;
     if (kubelet_path_make(path, false, err) == 0 && bind_device(loop, path, err) == 0)
         return 0;
-    if (!loop->kept)
-        loop_keep(loop, false, &ignored);
+    if (!loop->persistent)
+        loop_set_persistent(loop, false, &ignored);
     return -1;
 }
 
-/* What is bound there may be of a device that has gone, and its number be another's. */
+/* The bound device may be gone, and its number reused. */
 static int stage_block(const struct node_stage *stage, const struct loop *loop,
                        const struct kubelet_path *path, struct error *err) {
     struct kubelet_place place;
 
-    if (kubelet_path_look(path, &place, err) < 0)
+    if (kubelet_path_stat(path, &place, err) < 0)
         return -1;
     if (place.is_mount && place.device != makedev(LOOP_MAJOR, loop->number)) {
         if (node_unmount(path, stage->volume_id, err) < 0)
@@ -183,24 +182,24 @@ static int stage_block(const struct node_stage *stage, const struct loop *loop,
     return place.is_mount ? 0 : show_device(loop, path, err);
 }
 
-/* The kernel believes for a second what it has heard of a file. */
-static void await_death(const struct kubelet_place *place) {
+/* The kernel caches attributes of the file for a second. */
+static void await_stale(const struct kubelet_place *place) {
     const struct timespec pause = { .tv_nsec = 50000000 };
 
-    for (int i = 0; i < 40 && !node_is_dead(place); i++)
+    for (int i = 0; i < 40 && !node_is_stale(place); i++)
         nanosleep(&pause, NULL);
 }
 
-/* What stands on a device of a file that there is no more is good for nothing. */
-static int drop_dead(const struct node *node, struct arena *arena, const struct node_stage *stage,
-                     const struct node_image *image, const struct kubelet_path *path,
-                     struct error *err) {
+/* A mount on the device of a missing file is useless. */
+static int drop_stale(const struct node *node, struct arena *arena, const struct node_stage *stage,
+                      const struct node_image *image, const struct kubelet_path *path,
+                      struct error *err) {
     autoloop struct loop loop = LOOP_NONE;
     autoclose int directory = -1, file = -1;
     struct kubelet_place place;
     int found;
 
-    if (kubelet_path_look(path, &place, err) < 0)
+    if (kubelet_path_stat(path, &place, err) < 0)
         return -1;
     if (!place.is_mount)
         return 0;
@@ -208,8 +207,8 @@ static int drop_dead(const struct node *node, struct arena *arena, const struct 
     found = file < 0 ? -1 : loop_find(file, NODE_LABEL, &loop, err);
     if (found != 0)
         return found < 0 ? -1 : 0;
-    await_death(&place);
-    return node_is_dead(&place) ? node_unmount(path, stage->volume_id, err) : 0;
+    await_stale(&place);
+    return node_is_stale(&place) ? node_unmount(path, stage->volume_id, err) : 0;
 }
 
 static int stage_once(const struct node *node, struct arena *arena, const struct node_stage *stage,
@@ -247,12 +246,12 @@ static int stage_image(const struct node *node, struct arena *arena, const struc
     if (node_check_capability(stage->volume_id, capability, &flags, label, err) < 0 ||
         node_open_staging(node, stage->path, capability->block, &path, err) < 0)
         return -1;
-    if (image->target && drop_dead(node, arena, stage, image, &path, err) < 0)
+    if (image->target && drop_stale(node, arena, stage, image, &path, err) < 0)
         return -1;
     result = stage_once(node, arena, stage, image, &path, &flags, label, &number, err);
     if (result != MOUNT_UNCLEAN)
         return result;
-    /* Until the device of the attempt has gone, its lock is there. */
+    /* The lock of the first attempt ends with its device. */
     if (loop_release(number, label, err) != 0 ||
         node_replay(node, arena, stage->volume_id, image, label, err) < 0)
         return -1;
@@ -262,23 +261,23 @@ static int stage_image(const struct node *node, struct arena *arena, const struc
 
 int node_stage(const struct node *node, struct arena *arena, const struct node_stage *stage,
                struct error *err) {
-    autoturn struct turn turn = { 0 };
+    autolock struct volume_lock lock = { 0 };
     struct node_image image;
     int result;
 
     if (node_check_id(stage->volume_id, err) < 0 ||
-        node_take_turn(&turn, stage->volume_id, err) < 0 ||
+        node_lock_volume(&lock, stage->volume_id, err) < 0 ||
         node_image_parse(arena, stage->context, stage->context_count, &image, err) < 0)
         return -1;
     result = stage_image(node, arena, stage, &image, err);
-    /* It may have been mounted in vain: the device had been there, or there is none. */
-    node_image_forget(&node->places, arena, &image);
+    /* The share may be unused: the device existed already, or the stage has failed. */
+    node_image_release_share(&node->places, arena, &image);
     return result;
 }
 
 /* ---- unstage ---- */
 
-/* A device that is shown to a pod may be open nowhere, and its number would be another's soon. */
+/* A published device need not be open, and its number would be reused soon. */
 static int check_hidden(const struct node *node, const char *staging_path, const struct loop *loop,
                         struct error *err) {
     const struct mount_table_query shown = { .root = node->root,
@@ -291,11 +290,11 @@ static int check_hidden(const struct node *node, const char *staging_path, const
                : error_set(err, ERROR_PRECONDITION, "The volume is still published on this node.");
 }
 
-/* What is written at the end of a device waits as long as the server of its image does. */
+/* The final writes to a device block while the server of its image is unresponsive. */
 static int check_server(const struct loop *loop, struct error *err) {
     char path[PATH_MAX];
 
-    if (loop->dead || loop_file_path(loop->number, path, sizeof(path), err) < 0)
+    if (loop->stale || loop_file_path(loop->number, path, sizeof(path), err) < 0)
         return 0;
     return async_probe(path, err);
 }
@@ -310,9 +309,8 @@ static int unmount_staged(const struct kubelet_place *place, const char *volume_
     return node_unmount(path, volume_id, err);
 }
 
-/* Every device of the volume, which is shown in `staging` (NULL: nowhere) no more.  One that
- * somebody still has mounted or open is not gone, and until it is no other node may have the
- * volume. */
+/* Releases every device of the volume, bound at `staging` (NULL: nowhere).  A device that is still
+ * mounted or open is in use, and until it is gone no other node may have the volume. */
 static int release(const struct node *node, struct arena *arena, const char *volume_id,
                    const char *staging_path, const struct kubelet_path *staging,
                    struct error *err) {
@@ -322,7 +320,7 @@ static int release(const struct node *node, struct arena *arena, const char *vol
         int found = loop_find_label(node_owns, volume_id, &loop, err);
 
         if (found == 0 && !any)
-            node_image_leave_all(&node->places, arena);
+            node_image_release_unused(&node->places, arena);
         if (found <= 0)
             return found;
         close(loop.fd);
@@ -330,18 +328,18 @@ static int release(const struct node *node, struct arena *arena, const char *vol
             (staging && node_unmount(staging, volume_id, err) < 0))
             return -1;
         if (loop_file_path(loop.number, path, sizeof(path), err) < 0)
-            *path = '\0'; /* it has gone just now */
+            *path = '\0'; /* it has just gone */
         found = loop_release(loop.number, loop.label, err);
         if (found > 0)
             return error_set(err, ERROR_PRECONDITION, "The volume is still in use on this node.");
         if (found < 0)
             return -1;
-        loop_forget(loop.number);
-        node_image_leave(&node->places, arena, path);
+        loop_reset_discard(loop.number);
+        node_image_release(&node->places, arena, path);
     }
 }
 
-/* The file of the device goes last: it says that there is one. */
+/* The file of the device is removed last: it marks the existence of a device. */
 static int unstage_block(const struct node *node, struct arena *arena, const char *volume_id,
                          const char *staging_path, const struct kubelet_path *directory,
                          struct error *err) {
@@ -357,14 +355,14 @@ static int unstage_block(const struct node *node, struct arena *arena, const cha
 int node_unstage(const struct node *node, struct arena *arena, const char *volume_id,
                  const char *path, struct error *err) {
     autopath struct kubelet_path directory = PATH_NONE;
-    autoturn struct turn turn = { 0 };
+    autolock struct volume_lock lock = { 0 };
     struct kubelet_place place = { 0 };
 
-    if (node_check_id(volume_id, err) < 0 || node_take_turn(&turn, volume_id, err) < 0)
+    if (node_check_id(volume_id, err) < 0 || node_lock_volume(&lock, volume_id, err) < 0)
         return -1;
     if (kubelet_path_open(node->root, path, &directory, err) < 0)
         return err->kind == ERROR_NOT_FOUND ? release(node, arena, volume_id, path, NULL, err) : -1;
-    if (kubelet_path_look(&directory, &place, err) < 0)
+    if (kubelet_path_stat(&directory, &place, err) < 0)
         return -1;
     if (!S_ISDIR(place.mode))
         return release(node, arena, volume_id, path, NULL, err);
@@ -374,6 +372,6 @@ int node_unstage(const struct node *node, struct arena *arena, const char *volum
         return unstage_block(node, arena, volume_id, path, &directory, err);
     if (release(node, arena, volume_id, path, NULL, err) < 0)
         return -1;
-    loop_forget(minor(place.device));
+    loop_reset_discard(minor(place.device));
     return 0;
 }

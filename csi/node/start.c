@@ -1,13 +1,13 @@
 /*
- * What a node has of the machine while the driver runs: the kubelet's directory, and pods that are
- * held to what their volumes may take.
+ * The node's resources while the driver runs: the lock of the kubelet's directory, and the I/O
+ * limits of pods.
  */
 #include "csi/node/settings.private.h"
 
 #include "common/cleanup.h"
 #include "common/log.h"
-#include "csi/node/holder.h"
-#include "csi/node/loop_seal.h"
+#include "csi/node/loop_identity.h"
+#include "csi/node/pod_limiter.h"
 #include "csi/node/throttle.h"
 
 #include <errno.h>
@@ -15,18 +15,18 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define SECTION "csi"
-#define HOLD_MS 10000
+#define SECTION          "csi"
+#define LIMITER_PAUSE_MS 10000
 
-/* Where nobody may write, nobody can mount anything either. */
+/* A directory that is not writable cannot be mounted on either. */
 static bool is_of_no_use(int error) {
     return error == ENOENT || error == ENOTDIR || error == EACCES || error == EROFS;
 }
 
 /*
- * The kubelet's directory is this driver's while *ret_fd is open: of two processes of one name the
- * second is refused (ERROR_CONFLICT), or both would work at one volume.  -1: there is no directory
- * that it could work in.
+ * The kubelet's directory belongs to this driver while *ret_fd is open: of two processes with one
+ * name the second is refused (ERROR_CONFLICT), otherwise both would operate on the same volumes.
+ * -1: no usable directory.
  */
 static int lock_directory(const struct csi_driver *driver, int *ret_fd, struct error *err) {
     const char *root = driver->places->root;
@@ -39,30 +39,30 @@ static int lock_directory(const struct csi_driver *driver, int *ret_fd, struct e
     if (flock(fd, LOCK_EX | LOCK_NB) < 0)
         return errno == EWOULDBLOCK
                    ? error_set(err, ERROR_CONFLICT,
-                               "[csi] kubelet_directory: another driver %s serves %s already.",
+                               "[csi] kubelet_directory: another driver %s already serves %s.",
                                driver->name, root)
                    : error_errno(err, ERROR_BACKEND, "locking %s", path);
     *ret_fd = take_fd(fd);
     return 0;
 }
 
-static int hold_pods(struct csi_driver *driver, struct error *err) {
+static int start_limiter(struct csi_driver *driver, struct error *err) {
     const char *given = config_text(driver->config, SECTION, "throttle_group");
-    struct holder_settings settings = {
+    struct pod_limiter_settings settings = {
         .api = driver->api,
         .group = given ? given : throttle_find_group(driver->arena),
-        .pause_ms = HOLD_MS,
+        .pause_ms = LIMITER_PAUSE_MS,
     };
 
     if (!csi_node_knows_api(driver))
         return 0;
     if (!settings.group) {
-        log_info(NULL, "pods are not held to limits of volumes: there is no group of them", NULL);
+        log_info(NULL, "I/O limits of volumes are not applied: no cgroup of pods found", NULL);
         return 0;
     }
     if (csi_node_name(driver->config, driver->arena, &settings.host, err) < 0)
         return -1;
-    driver->holder = holder_new(&settings);
+    driver->limiter = pod_limiter_new(&settings);
     return 0;
 }
 
@@ -70,14 +70,14 @@ int csi_node_start(struct csi_driver *driver, struct error *err) {
     driver->places = csi_node_new(driver->arena, driver->config);
     if (lock_directory(driver, &driver->lock, err) < 0)
         return -1;
-    loop_seal_keep(driver->lock); /* what devices were made as is kept in it, too */
-    return hold_pods(driver, err);
+    loop_identity_set_file(driver->lock); /* records of devices are stored in it */
+    return start_limiter(driver, err);
 }
 
 void csi_node_stop(struct csi_driver *driver) {
-    holder_free(driver->holder);
+    pod_limiter_free(driver->limiter);
     if (driver->lock >= 0) {
-        loop_seal_keep(-1);
+        loop_identity_set_file(-1);
         close(driver->lock);
     }
 }

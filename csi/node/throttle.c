@@ -69,7 +69,7 @@ const char *throttle_find_group(struct arena *arena) {
     return NULL;
 }
 
-/* ---- files: lines of a device's number and what is said of it ---- */
+/* ---- files: lines with a device's number and its limits ---- */
 
 static FILE *open_lines(const char *path, struct error *err) {
     FILE *file = fopen(path, "re");
@@ -111,7 +111,7 @@ static int write_line(const char *path, const char *line, struct error *err) {
 static int64_t rate_in(const char *line, const char *word) {
     const char *at = strstr(line, word);
 
-    return at && at[strlen(word)] == '=' ? strtoll(at + strlen(word) + 1, NULL, 10) : 0; /* max */
+    return at && at[strlen(word)] == '=' ? strtoll(at + strlen(word) + 1, NULL, 10) : 0; /* "max" */
 }
 
 static int set_v2(struct arena *arena, const char *group, dev_t device,
@@ -163,7 +163,7 @@ static void cleanup_dir(DIR *const *dir) {
 static int set_below(struct arena *arena, const char *group, dev_t device,
                      const struct throttle *wanted, unsigned depth, struct error *err);
 
-/* One that ends meanwhile needs none. */
+/* A group that is gone meanwhile is ignored. */
 static int set_child(struct arena *arena, const char *group, dev_t device,
                      const struct throttle *wanted, unsigned depth, struct error *err) {
     if (set_v1(arena, group, device, wanted, err) < 0)
@@ -194,7 +194,7 @@ int throttle_set(const char *group, dev_t device, const struct throttle *wanted,
     return set_below(arena, group, device, wanted, DEPTH_MOST, err);
 }
 
-/* ---- what is limited ---- */
+/* ---- limited devices ---- */
 
 static void add(unsigned *list, int *count, unsigned number) {
     for (int i = 0; i < *count; i++)

@@ -1,5 +1,5 @@
 /*
- * NodeGetVolumeStats and NodeExpandVolume: room of a volume that is staged.
+ * NodeGetVolumeStats and NodeExpandVolume: capacity of a staged volume.
  */
 #include "csi/node/volume.private.h"
 
@@ -10,24 +10,24 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
-static struct node_room room(uint64_t available, uint64_t total, uint64_t free, uint64_t unit) {
-    return (struct node_room){ .available = (int64_t)(available * unit),
-                               .total = (int64_t)(total * unit),
-                               .used = (int64_t)((total - free) * unit) };
+static struct node_space room(uint64_t available, uint64_t total, uint64_t free, uint64_t unit) {
+    return (struct node_space){ .available = (int64_t)(available * unit),
+                                .total = (int64_t)(total * unit),
+                                .used = (int64_t)((total - free) * unit) };
 }
 
-/* A file that was removed or replaced, or that nobody reaches, is the volume's no more.  A look at
- * one whose server is silent does not return: when all seats have such, nobody looks. */
+/* A file that was removed, replaced or is unreachable is a fault.  A query to an unresponsive
+ * server does not return: when all slots have such queries, the image is not checked. */
 static const char *fault_of_image(const struct node *node, const struct loop *loop) {
-    static const char *const seats[NODE_SEATS] = { "look 1", "look 2", "look 3", "look 4" };
-    autoturn struct turn seat = { 0 };
+    static const char *const slots[NODE_SLOTS] = { "look 1", "look 2", "look 3", "look 4" };
+    autolock struct volume_lock slot = { 0 };
     autoclose int image = -1;
     struct error ignored;
 
-    if (!node_take_seat(&seat, seats))
+    if (!node_take_slot(&slot, slots))
         return NULL;
     image = node_backing_open(&node->places, loop, &ignored);
-    return image < 0 ? "The volume's image is not where it was, or cannot be reached." : NULL;
+    return image < 0 ? "The volume's image was replaced, or is unreachable." : NULL;
 }
 
 static void measure_mounted(int mount, const struct kubelet_place *place, const struct loop *loop,
@@ -36,30 +36,30 @@ static void measure_mounted(int mount, const struct kubelet_place *place, const 
     struct statvfs status;
     struct error ignored;
 
-    if (place->dead || fstatvfs(mount, &status) < 0) {
-        ret->fault = "The file system does not answer any more.";
+    if (place->stale || fstatvfs(mount, &status) < 0) {
+        ret->fault = "The file system does not respond.";
         return;
     }
     ret->bytes = room(status.f_bavail, status.f_blocks, status.f_bfree, status.f_frsize);
     ret->inodes = room(status.f_favail, status.f_files, status.f_ffree, 1);
     if (filesystem_has_errors(loop->number))
-        ret->fault = "The file system has found errors in itself.";
+        ret->fault = "The file system has recorded errors.";
     else if (mount_table_find(mount, &entry, &ignored) == 0 && entry.stopped)
-        ret->fault = "The file system takes no writes any more.";
+        ret->fault = "The file system refuses writes.";
 }
 
-#define DEAD_FILE "The volume's file is dead: it is to be staged anew."
+#define DEAD_FILE "The volume's file is stale: the volume has to be staged again."
 
-/* Nothing can be measured of a device that is dead, or whose server does not respond. */
+/* Nothing can be measured of a device that is stale, or whose server does not respond. */
 static int usage_unknown(const struct kubelet_place *place, const char *volume_id,
                          struct node_usage *ret, const struct error *err) {
-    bool dead = node_is_dead(place);
+    bool stale = node_is_stale(place);
 
-    if (!dead && (err->kind != ERROR_UNAVAILABLE || !node_owned(place, volume_id)))
+    if (!stale && (err->kind != ERROR_UNAVAILABLE || !node_owned(place, volume_id)))
         return -1;
     *ret = (struct node_usage){
         .block = S_ISBLK(place->mode),
-        .fault = dead ? DEAD_FILE : "The storage of the volume's image does not respond.",
+        .fault = stale ? DEAD_FILE : "The storage of the volume's image does not respond.",
     };
     return 0;
 }
@@ -74,7 +74,7 @@ int node_usage(const struct node *node, const char *volume_id, const char *path,
     if (node_find(node, volume_id, path, &at, &place, &loop, err) < 0)
         return usage_unknown(&place, volume_id, ret, err);
     *ret = (struct node_usage){ .block = S_ISBLK(place.mode),
-                                .fault = loop.dead ? DEAD_FILE : fault_of_image(node, &loop) };
+                                .fault = loop.stale ? DEAD_FILE : fault_of_image(node, &loop) };
     if (ret->block)
         return loop_size(&loop, &ret->bytes.total, err);
     mount = kubelet_path_descriptor(&at, err);
@@ -84,7 +84,7 @@ int node_usage(const struct node *node, const char *volume_id, const char *path,
     return 0;
 }
 
-/* ---- growing ---- */
+/* ---- growth ---- */
 
 static int check_range(const struct node_growth *growth, int64_t bytes, struct error *err) {
     if (bytes >= growth->required_bytes &&
@@ -100,7 +100,7 @@ static int grow_device(const struct node *node, const struct loop *loop, int64_t
     autoclose int image = node_backing_open(&node->places, loop, &ignored);
     struct statx facts;
 
-    /* A local file, or a kernel that asks itself, needs it not. */
+    /* Not needed for a local file, or if the kernel revalidates by itself. */
     if (image >= 0)
         statx(image, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &facts);
     return loop_grow(loop, err) < 0 ? -1 : loop_size(loop, ret_bytes, err);
@@ -115,7 +115,7 @@ static int grow_mounted(struct arena *arena, const struct kubelet_path *at, cons
     if (mount < 0)
         return -1;
     if (!type)
-        return error_set(err, ERROR_PRECONDITION, "The file system is none that can grow.");
+        return error_set(err, ERROR_PRECONDITION, "The file system type does not support growth.");
     loop_path(loop->number, device);
     return loop->read_only ? 0 : filesystem_grow(arena, device, type, path, err);
 }
@@ -124,13 +124,13 @@ int node_grow(const struct node *node, struct arena *arena, const struct node_gr
               int64_t *ret_bytes, struct error *err) {
     autopath struct kubelet_path at = PATH_NONE;
     autoloop struct loop loop = LOOP_NONE;
-    autoturn struct turn turn = { 0 };
+    autolock struct volume_lock lock = { 0 };
     struct kubelet_place place;
     int64_t bytes;
     int result;
 
     if (node_check_id(growth->volume_id, err) < 0 ||
-        node_take_turn(&turn, growth->volume_id, err) < 0 ||
+        node_lock_volume(&lock, growth->volume_id, err) < 0 ||
         node_find(node, growth->volume_id, growth->path, &at, &place, &loop, err) < 0 ||
         grow_device(node, &loop, &bytes, err) < 0)
         return -1;

@@ -9,7 +9,7 @@
 #include <sys/sysmacros.h>
 
 #define ID_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
-#define LONGEST_ID    47 /* with the rest it fits into a label */
+#define LONGEST_ID    47 /* with the prefix it fits into a label */
 #define LONGEST_FLAGS 4096
 
 int node_check_id(const char *volume_id, struct error *err) {
@@ -26,7 +26,7 @@ bool node_is_shared(int mode) {
     return mode >= NODE_MULTI_READER_ONLY && mode <= NODE_MULTI_MULTI_WRITER;
 }
 
-/* Two capabilities with one digest are the same. */
+/* Capabilities with the same digest are equal. */
 static void digest(const struct node_capability *capability, const char *type,
                    char ret[MD5_HEX_SIZE]) {
     char text[LONGEST_FLAGS + 256];
@@ -55,15 +55,14 @@ static int check_mount(const struct node_capability *capability, const char **re
         return error_set(err, ERROR_BAD_REQUEST, "fs_type is neither ext4 nor xfs.");
     if (node_is_shared(capability->mode) && !node_reads_only(capability->mode))
         return error_set(err, ERROR_PRECONDITION,
-                         "%s cannot be written on more than one node; a block volume can.",
-                         *ret_type);
+                         "%s is not writable on more than one node; a block volume is.", *ret_type);
     if (check_flags(capability, err) < 0)
         return -1;
     return mount_flags_parse(*capability->type ? *ret_type : NULL, capability->flags,
                              capability->flag_count, ret, err);
 }
 
-/* What is staged with no type is what is there; its label is that of the usual one. */
+/* A volume staged without a type has the present one; its label is that of the default type. */
 int node_check_capability(const char *volume_id, const struct node_capability *capability,
                           struct mount_flags *ret_flags, char ret_label[LOOP_LABEL_SIZE],
                           struct error *err) {
@@ -84,21 +83,21 @@ bool node_owns(const char *label, const char *volume_id) {
     return *volume_id && strcmp(label_volume(label), volume_id) == 0;
 }
 
-static int judge_turn(bool taken, struct error *err) {
-    return taken ? 0 : error_set(err, ERROR_CONFLICT, "Another call works on the volume.");
+static int lock_result(bool taken, struct error *err) {
+    return taken ? 0 : error_set(err, ERROR_CONFLICT, "Another call is using the volume.");
 }
 
-int node_take_turn(struct turn *turn, const char *volume_id, struct error *err) {
-    return judge_turn(turn_want(turn, volume_id), err);
+int node_lock_volume(struct volume_lock *lock, const char *volume_id, struct error *err) {
+    return lock_result(volume_lock_request(lock, volume_id), err);
 }
 
-int node_take_idle_turn(struct turn *turn, const char *volume_id, struct error *err) {
-    return judge_turn(turn_take(turn, volume_id), err);
+int node_lock_idle_volume(struct volume_lock *lock, const char *volume_id, struct error *err) {
+    return lock_result(volume_lock_try(lock, volume_id), err);
 }
 
-bool node_take_seat(struct turn *turn, const char *const seats[NODE_SEATS]) {
-    for (size_t i = 0; i < NODE_SEATS; i++)
-        if (turn_take(turn, seats[i]))
+bool node_take_slot(struct volume_lock *lock, const char *const slots[NODE_SLOTS]) {
+    for (size_t i = 0; i < NODE_SLOTS; i++)
+        if (volume_lock_try(lock, slots[i]))
             return true;
     return false;
 }
@@ -119,10 +118,10 @@ static bool number_at(const struct kubelet_place *place, unsigned *ret) {
     return place->exists && loop_is(place->device, ret);
 }
 
-bool node_is_dead(const struct kubelet_place *place) {
+bool node_is_stale(const struct kubelet_place *place) {
     unsigned number;
 
-    return place->is_mount && number_at(place, &number) && loop_is_dead(number);
+    return place->is_mount && number_at(place, &number) && loop_is_stale(number);
 }
 
 bool node_owned(const struct kubelet_place *place, const char *volume_id) {
@@ -142,14 +141,14 @@ int node_device_at(const struct kubelet_place *place, const char *volume_id, str
     if (!number_at(place, &number))
         return error_set(err, ERROR_PRECONDITION, "Something else is mounted there.");
     found = loop_open(number, ret, err);
-    if (found < 0 && loop_is_dead(number))
+    if (found < 0 && loop_is_stale(number))
         return 0;
     if (found <= 0 || node_owns(ret->label, volume_id))
         return found;
     close(ret->fd);
     ret->fd = -1;
-    /* A number that is free again may have been taken: what is bound there is no more ours, but a
-     * file system is mounted and so still whose it is. */
+    /* A number that was free may have been reused: a bound device node is then no longer the
+     * volume's, but a mounted file system still belongs to its own device. */
     return S_ISBLK(place->mode)
                ? 0
                : error_set(err, ERROR_PRECONDITION, "Another volume is mounted there.");
@@ -162,7 +161,7 @@ int node_find(const struct node *node, const char *volume_id, const char *path,
     int found = 0;
 
     if (kubelet_path_open(node->root, path, ret_path, err) == 0 &&
-        kubelet_path_look(ret_path, ret_place, err) == 0 && number_at(ret_place, &number))
+        kubelet_path_stat(ret_path, ret_place, err) == 0 && number_at(ret_place, &number))
         found = loop_open(number, ret, err);
     if (found < 0 && err->kind == ERROR_UNAVAILABLE)
         return -1;
@@ -176,17 +175,17 @@ int node_unmount(const struct kubelet_path *path, const char *volume_id, struct 
 
     for (;;) {
         autoloop struct loop loop = LOOP_NONE;
-        bool dead;
+        bool stale;
 
-        if (kubelet_path_look(path, &place, err) < 0 ||
+        if (kubelet_path_stat(path, &place, err) < 0 ||
             node_device_at(&place, volume_id, &loop, err) < 0)
             return -1;
         if (!place.is_mount)
             return 0;
-        dead = S_ISBLK(place.mode) && node_is_dead(&place);
+        stale = S_ISBLK(place.mode) && node_is_stale(&place);
         if (mount_remove(path, err) < 0)
             return -1;
-        if (dead) /* one that was kept ends not by itself */
-            loop_bury(minor(place.device));
+        if (stale) /* a persistent one is not detached automatically */
+            loop_detach_stale(minor(place.device));
     }
 }

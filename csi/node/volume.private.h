@@ -1,5 +1,5 @@
 /*
- * What the steps of a node have in common: labels of devices, and whose device is at a path.
+ * Common parts of the node's operations: labels of devices, and the device at a path.
  */
 #pragma once
 
@@ -8,66 +8,64 @@
 #include "csi/node/loop.h"
 #include "csi/node/mount_flags.h"
 #include "csi/node/node.h"
-#include "csi/node/turn.h"
+#include "csi/node/volume_lock.h"
 
-/* Can it be a volume of ours?  ERROR_NOT_FOUND. */
+/* Is it a possible id of a volume?  ERROR_NOT_FOUND. */
 int node_check_id(const char *volume_id, struct error *err);
 bool node_reads_only(int mode);
 bool node_is_shared(int mode);
 
-/* A capability that a volume can have here; *ret_flags of a mount, *ret_label of its device. */
+/* A supported capability; *ret_flags of a mount, *ret_label of its device. */
 int node_check_capability(const char *volume_id, const struct node_capability *capability,
                           struct mount_flags *ret_flags, char ret_label[LOOP_LABEL_SIZE],
                           struct error *err);
 bool node_owns(const char *label, const char *volume_id);
 
-/* ERROR_CONFLICT: somebody works on the volume. */
-int node_take_turn(struct turn *turn, const char *volume_id, struct error *err);
-/* The same for what can wait: it looks, by turn_is_wanted(), whether somebody comes who cannot. */
-int node_take_idle_turn(struct turn *turn, const char *volume_id, struct error *err);
-/* One of those; so many workers may wait for servers that are silent.  The names are of no
- * volume. */
-#define NODE_SEATS 4
-bool node_take_seat(struct turn *turn, const char *const seats[NODE_SEATS]);
+/* ERROR_CONFLICT: another call holds the volume. */
+int node_lock_volume(struct volume_lock *lock, const char *volume_id, struct error *err);
+/* The same for a call that can wait: it checks by volume_lock_is_requested() whether another call
+ * needs the volume. */
+int node_lock_idle_volume(struct volume_lock *lock, const char *volume_id, struct error *err);
+/* Takes a slot; so many workers may wait for unresponsive servers.  The names are not those of
+ * volumes. */
+#define NODE_SLOTS 4
+bool node_take_slot(struct volume_lock *lock, const char *const slots[NODE_SLOTS]);
 
-/* The place of a staged volume: the directory, or the file of the device in it. */
+/* The path of a staged volume: the directory, or the file of the device in it. */
 int node_open_staging(const struct node *node, const char *path, bool block,
                       struct kubelet_path *ret, struct error *err);
 
-/* The device that is mounted or shown at the place: 1 it is the volume's, 0 nothing is mounted
- * there, or a device that is nobody's any more; -1 with ERROR_PRECONDITION: it is something
- * else. */
+/* The device that is mounted or bound at the place: 1: it is the volume's; 0: no mount, or an
+ * unused device; -1 with ERROR_PRECONDITION: it is another one. */
 int node_device_at(const struct kubelet_place *place, const char *volume_id, struct loop *ret,
                    struct error *err);
-/* The same by a path that may be deeper; ERROR_NOT_FOUND when it is not the volume's,
- * ERROR_UNAVAILABLE when the device cannot be asked.
- * *ret_place: what it is. */
+/* The same by any path; ERROR_NOT_FOUND when it is not the volume's, ERROR_UNAVAILABLE when the
+ * device does not respond.  *ret_place: its state. */
 int node_find(const struct node *node, const char *volume_id, const char *path,
               struct kubelet_path *ret_path, struct kubelet_place *ret_place, struct loop *ret,
               struct error *err);
-/* Is a device that is dead (loop.h) mounted or shown there? */
-bool node_is_dead(const struct kubelet_place *place);
-/* Was the device there made for the volume, as far as this node remembers?  Its file is not asked.
- */
+/* Is a stale device (loop.h) mounted or bound there? */
+bool node_is_stale(const struct kubelet_place *place);
+/* Is the device there recorded as the volume's?  Its file is not queried. */
 bool node_owned(const struct kubelet_place *place, const char *volume_id);
-/* Takes away every mount of the volume at the place. */
+/* Removes every mount of the volume at the place. */
 int node_unmount(const struct kubelet_path *path, const char *volume_id, struct error *err);
 
-/* The file system of a volume, and where it is staged. */
+/* The file system of a volume, and its staging path. */
 struct node_filesystem {
     const char *volume_id, *staging_path;
-    const struct kubelet_path *path; /* the same */
+    const struct kubelet_path *path; /* the same, resolved */
     const struct loop *loop;
     const struct node_capability *capability;
-    const struct mount_flags *flags; /* as it is to be: read_only counts the device's, too */
+    const struct mount_flags *flags; /* as requested; read_only includes the device's */
 };
 
-/* Makes or checks it, and mounts it. 0, or MOUNT_UNCLEAN (mount.h): node_replay() first. */
+/* Creates or checks it, and mounts it.  0, or MOUNT_UNCLEAN (mount.h): node_replay() first. */
 int node_mount(struct arena *arena, const struct node_filesystem *of, struct error *err);
-/* One that is mounted and has errors is checked and mounted anew while no pod has it.  -1 with
- * ERROR_PRECONDITION: it takes no writes any more and is in use. */
-int node_renew(const struct node *node, struct arena *arena, const struct node_filesystem *of,
-               struct error *err);
-/* Replays the journal in an image that no device has. */
+/* A mounted file system with errors is checked and remounted while no pod uses it. -1 with
+ * ERROR_PRECONDITION: it refuses writes and is in use. */
+int node_remount(const struct node *node, struct arena *arena, const struct node_filesystem *of,
+                 struct error *err);
+/* Replays the journal in an image that has no device. */
 int node_replay(const struct node *node, struct arena *arena, const char *volume_id,
                 const struct node_image *image, const char *label, struct error *err);

@@ -12,12 +12,12 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define STEP    (INT64_C(64) << 20) /* that is taken */
-#define PIECE   (INT64_C(1) << 20)  /* that is written */
+#define STEP    (INT64_C(64) << 20) /* of an allocation */
+#define PIECE   (INT64_C(1) << 20)  /* of a write */
 #define BLOCK   4096
 #define EXTENTS 64
 
-/* What is not where it seems to be. */
+/* Extents without a fixed position on the device. */
 #define ELSEWHERE                                                             \
     (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_ENCODED | \
      FIEMAP_EXTENT_NOT_ALIGNED | FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_SHARED)
@@ -25,13 +25,13 @@
 struct taken {
     const struct wipe *wipe;
     int file;
-    int64_t spared;
+    int64_t reserve;
 };
 
-/* What a step comes to. */
-enum { ENDED, DONE, YIELDED /* others want the room */ };
+/* Outcomes of a step. */
+enum { ENDED, DONE, YIELDED /* other files need the space */ };
 
-/* Nobody writes to it, so it takes no memory. */
+/* Never written, so it occupies no memory. */
 static _Alignas(BLOCK) char zeros[PIECE];
 
 static int fail(struct error *err, const char *what) {
@@ -44,9 +44,9 @@ static bool is_full(void) {
     return errno == ENOSPC || errno == EDQUOT;
 }
 
-/* ---- what the device has ---- */
+/* ---- data of the device ---- */
 
-/* The next bytes from `at` that hold something: 1, or 0 there are none before `end`. */
+/* The next data from `at`: 1; 0: none before `end`. */
 static int next_data(int image, int64_t at, int64_t end, int64_t *ret_begin, int64_t *ret_end,
                      struct error *err) {
     int64_t begin = lseek(image, at, SEEK_DATA), hole;
@@ -54,12 +54,12 @@ static int next_data(int image, int64_t at, int64_t end, int64_t *ret_begin, int
     if (begin < 0 && errno == ENXIO)
         return 0;
     if (begin < 0)
-        return fail(err, "looking for data of the volume");
+        return fail(err, "searching data of the volume");
     if (begin >= end)
         return 0;
     hole = lseek(image, begin, SEEK_HOLE);
     *ret_begin = begin;
-    *ret_end = hole < 0 || hole > end ? end : hole; /* they may have gone since */
+    *ret_end = hole < 0 || hole > end ? end : hole; /* it may be gone already */
     return 1;
 }
 
@@ -69,14 +69,14 @@ int wipe_measure(const struct wipe *wipe, int64_t *ret, struct error *err) {
 
     *ret = 0;
     while ((found = next_data(wipe->image, end, INT64_MAX, &begin, &end, err)) > 0) {
-        if (!wipe->goes_on(wipe->arg))
+        if (!wipe->may_continue(wipe->arg))
             return 0;
         *ret += end - begin;
     }
     return found < 0 ? -1 : 1;
 }
 
-/* ---- what is taken ---- */
+/* ---- wiping ---- */
 
 static int64_t free_bytes(int file) {
     struct statvfs status;
@@ -84,8 +84,8 @@ static int64_t free_bytes(int file) {
     return fstatvfs(file, &status) < 0 ? 0 : (int64_t)(status.f_bavail * status.f_frsize);
 }
 
-static bool goes_on(const struct taken *taken) {
-    return taken->wipe->goes_on(taken->wipe->arg);
+static bool may_continue(const struct taken *taken) {
+    return taken->wipe->may_continue(taken->wipe->arg);
 }
 
 static int put_zeros(const struct taken *taken, int64_t at, int64_t end, struct error *err) {
@@ -95,15 +95,15 @@ static int put_zeros(const struct taken *taken, int64_t at, int64_t end, struct 
         if (put < 0)
             return is_full() ? YIELDED : fail(err, "writing zeros");
         at += put;
-        if (free_bytes(taken->file) < taken->spared / 2)
+        if (free_bytes(taken->file) < taken->reserve / 2)
             return YIELDED;
-        if (!goes_on(taken))
+        if (!may_continue(taken))
             return ENDED;
     }
     return DONE;
 }
 
-/* `from` and `end` are places in the file, `shift` bytes before those of the device. */
+/* `from` and `end` are offsets in the file, `shift` bytes before those on the device. */
 static int wipe_extent(const struct taken *taken, int64_t from, int64_t end, int64_t shift,
                        struct error *err) {
     int image = taken->wipe->image, found, result = DONE;
@@ -126,7 +126,7 @@ static int read_map(int file, int64_t at, int64_t end, struct fiemap *ret, struc
     ret->fm_length = (uint64_t)(end - at);
     ret->fm_flags = FIEMAP_FLAG_SYNC;
     ret->fm_extent_count = EXTENTS;
-    return ioctl(file, FS_IOC_FIEMAP, ret) < 0 ? fail(err, "looking where blocks are") : 0;
+    return ioctl(file, FS_IOC_FIEMAP, ret) < 0 ? fail(err, "reading the file's extents") : 0;
 }
 
 static int wipe_one(const struct taken *taken, const struct fiemap_extent *extent, int64_t at,
@@ -158,9 +158,9 @@ static int wipe_range(const struct taken *taken, int64_t at, int64_t end, struct
 
 /* ---- steps ---- */
 
-/* How many bytes may be taken next. */
+/* The number of bytes to allocate next. */
 static int64_t next_step(const struct taken *taken) {
-    int64_t room = free_bytes(taken->file) - taken->spared;
+    int64_t room = free_bytes(taken->file) - taken->reserve;
 
     return room >= STEP ? STEP : room >= PIECE ? room / PIECE * PIECE : 0;
 }
@@ -169,37 +169,37 @@ static int take_all(const struct taken *taken, struct error *err) {
     int result = DONE;
 
     for (int64_t at = 0, step; result == DONE && (step = next_step(taken)) > 0; at += step) {
-        if (!goes_on(taken))
+        if (!may_continue(taken))
             return ENDED;
         if (fallocate(taken->file, 0, at, step) < 0)
-            return is_full() ? YIELDED : fail(err, "taking what is free");
+            return is_full() ? YIELDED : fail(err, "allocating free blocks");
         result = wipe_range(taken, at, at + step, err);
     }
     return result;
 }
 
-static int64_t spared_of(int directory) {
+static int64_t reserve_of(int directory) {
     struct statvfs status;
     int64_t part =
         fstatvfs(directory, &status) < 0 ? 0 : (int64_t)(status.f_blocks / 16 * status.f_frsize);
 
-    return part > WIPE_SPARED ? part : WIPE_SPARED;
+    return part > WIPE_RESERVE ? part : WIPE_RESERVE;
 }
 
 int wipe_free(const struct wipe *wipe, struct error *err) {
-    struct taken taken = { .wipe = wipe, .spared = spared_of(wipe->directory) };
+    struct taken taken = { .wipe = wipe, .reserve = reserve_of(wipe->directory) };
     autoclose int file = -1;
     int result;
 
-    if (filesystem_settle(wipe->directory, err) < 0)
+    if (filesystem_flush_deletions(wipe->directory, err) < 0)
         return -1;
     file = taken.file =
         openat(wipe->directory, ".", O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
     if (file < 0)
-        return is_full() ? 1 : fail(err, "making a file without a name");
+        return is_full() ? 1 : fail(err, "creating an unnamed file");
     result = take_all(&taken, err);
-    /* Of one that is merely closed the room may come back later. */
+    /* The space of a file that is merely closed may be freed later. */
     if (ftruncate(file, 0) < 0 && result >= 0)
-        return fail(err, "letting go what was taken");
+        return fail(err, "releasing allocated blocks");
     return result < 0 ? -1 : result != ENDED;
 }

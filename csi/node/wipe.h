@@ -1,12 +1,12 @@
 /*
- * Room of a file system goes back where no discard arrives, and zeros that are written become
- * holes: what is free is taken for a file without a name, and zeros are written into that wherever
- * the device has something there.
+ * Deallocates free blocks of a file system where discards are ignored but zeros become holes: the
+ * free space is allocated to an unnamed file, and zeros are written to its blocks wherever the
+ * device has data.
  *
- * The file system itself gives nobody else these blocks meanwhile, and has them again with the
- * descriptor of the file: whoever dies leaves nothing.  For so long it is fuller, but for a
- * sixteenth (WIPE_SPARED bytes at least), which stays free for others and gives back nothing; when
- * they have taken half of that, all is theirs at once.
+ * The file system itself reserves these blocks meanwhile, and frees them with the descriptor of the
+ * file: a terminated process leaves nothing.  During that time the file system is full, except for
+ * a sixteenth (at least WIPE_RESERVE bytes), which stays available and is not wiped; when half of
+ * that has been used by others, everything is released at once.
  */
 #pragma once
 
@@ -15,18 +15,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WIPE_SPARED (INT64_C(64) << 20)
+#define WIPE_RESERVE (INT64_C(64) << 20)
 
 struct wipe {
-    int directory; /* any descriptor in the file system that can be read */
-    int image;     /* the file whose bytes are those of its device */
-    bool (*goes_on)(void *arg);
+    int directory; /* any readable descriptor in the file system */
+    int image;     /* the file with the bytes of its device */
+    bool (*may_continue)(void *arg);
     void *arg;
 };
 
-/* 1 there is no more to do, 0 it was ended before; -1, with ERROR_BAD_METHOD when it cannot be done
- * there. */
+/* 1: completed, 0: interrupted; -1, with ERROR_BAD_METHOD when it is not supported. */
 int wipe_free(const struct wipe *wipe, struct error *err);
 
-/* How many bytes of the image hold something.  1, or 0 and -1 as above. */
+/* The image's allocated bytes.  1, or 0 and -1 as above. */
 int wipe_measure(const struct wipe *wipe, int64_t *ret, struct error *err);

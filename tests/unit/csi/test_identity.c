@@ -26,7 +26,7 @@ START_TEST(both_identities_tell_the_same_name) {
 }
 END_TEST
 
-START_TEST(a_name_that_is_none_stops_the_start) {
+START_TEST(an_invalid_name_prevents_the_start) {
     static const char *const wrong[] = {
         "--csi.driver_name=1.example.org",
         "--csi.driver_name=example.org.",
@@ -72,7 +72,7 @@ START_TEST(what_is_announced_is_offered) {
 }
 END_TEST
 
-START_TEST(a_part_serves_its_own_alone) {
+START_TEST(a_service_serves_only_its_own_methods) {
     const char *const controller[] = { "--csi.controller=true", NULL };
     const char *const node[] = { "--csi.node=true", NULL };
     struct scene *scene = scene_new(controller);
@@ -122,7 +122,7 @@ START_TEST(the_driver_is_ready_when_the_api_is) {
 }
 END_TEST
 
-START_TEST(a_node_alone_asks_no_api) {
+START_TEST(a_node_without_controller_queries_no_api) {
     const char *const node[] = { "--csi.node=true", NULL };
     struct scene *scene = scene_new(node);
 
@@ -133,7 +133,7 @@ START_TEST(a_node_alone_asks_no_api) {
 }
 END_TEST
 
-START_TEST(what_is_no_volume_api_is_told) {
+START_TEST(another_server_is_reported) {
     struct scene *scene = scene_new(NULL);
 
     script_server_add(scene->api, &(struct script_rule){ .status = 200, .body = "{}", .times = 1 });
@@ -148,7 +148,7 @@ START_TEST(what_is_no_volume_api_is_told) {
 }
 END_TEST
 
-START_TEST(the_request_id_goes_along) {
+START_TEST(the_request_id_is_forwarded) {
     struct scene *scene = scene_new(NULL);
     autofree struct wire_answer *answer = scene_call(scene, "/csi.v1.Identity/Probe", "", 0);
     const struct script_request *request = script_server_request(scene->api, "GET", "/v3/", 0);
@@ -160,7 +160,7 @@ START_TEST(the_request_id_goes_along) {
 }
 END_TEST
 
-CHECK_MAIN("csi identity", both_identities_tell_the_same_name, a_name_that_is_none_stops_the_start,
-           what_is_announced_is_offered, a_part_serves_its_own_alone,
-           the_driver_is_ready_when_the_api_is, a_node_alone_asks_no_api,
-           what_is_no_volume_api_is_told, the_request_id_goes_along)
+CHECK_MAIN("csi identity", both_identities_tell_the_same_name, an_invalid_name_prevents_the_start,
+           what_is_announced_is_offered, a_service_serves_only_its_own_methods,
+           the_driver_is_ready_when_the_api_is, a_node_without_controller_queries_no_api,
+           another_server_is_reported, the_request_id_is_forwarded)

@@ -100,19 +100,20 @@ static void modify(struct scene *scene, const char *key, const char *value, cons
     forget(one);
 }
 
-START_TEST(a_parameter_that_there_is_not_is_told_with_the_nearest) {
+START_TEST(an_unknown_parameter_is_reported_with_the_nearest) {
     struct scene *scene = scene_new(NULL);
 
     answer(scene, "GET", CONFIGS "/" UID, 200, THE(", \"policy\": {}", "", ""), 0);
     create(scene, false, "replicacount", "2", "3", "did you mean replicaCount?");
-    create(scene, false, "type", "fast", "3", "There is no parameter type of a volume that");
+    create(scene, false, "type", "fast", "3",
+           "There is no parameter type of a volume with a policy");
     create(scene, true, "bytePerSecond", "1", "3", "did you mean bytesPerSecond?");
-    create(scene, true, "iops", "many", "3", "iops is no number");
+    create(scene, true, "iops", "many", "3", "iops is not a number");
     create_plain(scene, "cstorVolumePolcy", "3", "did you mean cstorVolumePolicy?");
     create_plain(scene, "Availability", "3", "did you mean availability?");
     modify(scene, "IOPS", "1", "3", "There is no mutable parameter IOPS");
     modify(scene, "iop", "1", "3", "did you mean iops?");
-    modify(scene, "iops", "-1", "3", "iops is no number");
+    modify(scene, "iops", "-1", "3", "iops is not a number");
     ck_assert_uint_eq(script_server_count(scene->api, "POST", NULL), 0);
     ck_assert_uint_eq(script_server_count(scene->api, "PATCH", NULL), 0);
     scene_end(scene);
@@ -120,7 +121,7 @@ START_TEST(a_parameter_that_there_is_not_is_told_with_the_nearest) {
 END_TEST
 
 /* They are a part of the volume's own copy of its policy, which it has only after a while. */
-START_TEST(a_volume_is_made_with_what_may_be_modified_later) {
+START_TEST(a_volume_is_created_with_mutable_parameters) {
     static const char limits[] =
         "{\"volume_config\":{\"spec\":{\"policy\":{\"target\":{\"qos\":{\"iops\":100}}}}}}";
     struct scene *scene = scene_new(NULL);
@@ -180,7 +181,7 @@ static struct scene *scene_with_pools(int status, const char *policy, const char
     return scene;
 }
 
-START_TEST(room_is_what_the_last_of_the_replicas_pools_has) {
+START_TEST(capacity_is_that_of_the_smallest_pool_in_use) {
     struct scene *scene = scene_with_pools(200, POLICY(""), FIVE);
 
     ck_assert_int_eq(capacity(scene, "1"), 28 * GIB);
@@ -232,7 +233,7 @@ static void publish(struct scene *scene, const char *code, const char *part) {
 #define LIST(row_) "{\"volume_configs\": [" row_ "]}"
 
 /* Also when it is full only after the volume was given to it. */
-START_TEST(a_node_has_no_more_of_them_than_it_takes) {
+START_TEST(volumes_of_a_node_are_limited) {
     static const char *const one[] = { "--csi.kubelet_directory=/nowhere", "--csi.max_volumes=1",
                                        NULL };
     struct scene *scene = scene_new(one);
@@ -268,7 +269,7 @@ END_TEST
     "{\"type\": \"" type_ "\", \"status\": \"" status_ \
     "\", \"message\": \"/srv/pool-a on host-7 is away\"}"
 
-START_TEST(a_volume_that_is_not_well_says_so_without_a_host_or_a_path) {
+START_TEST(an_unhealthy_volume_is_reported_without_a_host_or_a_path) {
     static const struct {
         const char *config, *volume, *said; /* NULL: it is well */
     } rows[] = {
@@ -278,10 +279,10 @@ START_TEST(a_volume_that_is_not_well_says_so_without_a_host_or_a_path) {
         { THE("", "here", ""), VOLUME("Degraded"), "Some of its replicas are missing" },
         { THE("", "here", ""), VOLUME("Offline"), "It is not served" },
         { THE("", "here", ""), VOLUME("Error"), "It is not served" },
-        { THE("", "here", CONDITION("Moving", "False")), VOLUME("Init"), "is silent" },
-        { THE("", "", CONDITION("Stopping", "False")), VOLUME("Init"), "has not given it back" },
+        { THE("", "here", CONDITION("Moving", "False")), VOLUME("Init"), "does not respond" },
+        { THE("", "", CONDITION("Stopping", "False")), VOLUME("Init"), "has not released it" },
         { THE("", "here", CONDITION("VolumeResizeFailed", "True")), VOLUME("Healthy"),
-          "could not be made larger" },
+          "could not be resized" },
         { THE("", "here", CONDITION("Resizing", "True")), VOLUME("Healthy"), NULL },
         { THE("", "here", CONDITION("Scaling", "True")), VOLUME("Healthy"), NULL },
     };
@@ -309,8 +310,7 @@ START_TEST(a_volume_that_is_not_well_says_so_without_a_host_or_a_path) {
 }
 END_TEST
 
-CHECK_MAIN("csi classes of configs", a_parameter_that_there_is_not_is_told_with_the_nearest,
-           a_volume_is_made_with_what_may_be_modified_later,
-           room_is_what_the_last_of_the_replicas_pools_has,
-           a_node_has_no_more_of_them_than_it_takes,
-           a_volume_that_is_not_well_says_so_without_a_host_or_a_path)
+CHECK_MAIN("csi classes of configs", an_unknown_parameter_is_reported_with_the_nearest,
+           a_volume_is_created_with_mutable_parameters,
+           capacity_is_that_of_the_smallest_pool_in_use, volumes_of_a_node_are_limited,
+           an_unhealthy_volume_is_reported_without_a_host_or_a_path)

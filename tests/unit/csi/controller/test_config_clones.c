@@ -146,7 +146,7 @@ static void check_end(struct scene *scene) {
     check_sent(scene, "PATCH", NULL, "\"resourceVersion\":\"7\"");
 }
 
-START_TEST(a_clone_is_made_by_a_snapshot_that_goes) {
+START_TEST(a_clone_uses_a_temporary_snapshot) {
     struct scene *scene = scene_with_source();
 
     nobody_has_the_name(scene);
@@ -173,7 +173,7 @@ START_TEST(a_clone_is_made_by_a_snapshot_that_goes) {
 }
 END_TEST
 
-START_TEST(whoever_comes_again_goes_on_where_it_was_left) {
+START_TEST(a_repeated_call_continues_the_clone) {
     struct scene *scene = scene_with_source(); /* the snapshot is there */
 
     nobody_has_the_name(scene);
@@ -220,7 +220,7 @@ END_TEST
 #define EVENTS(...)           "{\"events\": [" __VA_ARGS__ "]}"
 
 /* It is not given up: there may be room later, and nobody has to begin again. */
-START_TEST(one_without_room_is_told_so_and_goes_on_when_there_is_some) {
+START_TEST(a_clone_without_capacity_is_reported_and_continues_later) {
     struct scene *scene = scene_new(NULL);
     const char *events = CONFIGS "/" CLONE "/events";
 
@@ -245,7 +245,7 @@ START_TEST(one_without_room_is_told_so_and_goes_on_when_there_is_some) {
 END_TEST
 
 /* Its snapshot was lost before it was whole. */
-START_TEST(one_that_has_failed_goes_and_may_be_made_anew) {
+START_TEST(a_failed_clone_is_deleted_and_may_be_created_again) {
     struct scene *scene = scene_new(NULL);
 
     nobody_has_the_name(scene);
@@ -270,7 +270,7 @@ START_TEST(one_that_has_failed_goes_and_may_be_made_anew) {
 END_TEST
 
 /* When it is over nothing stays of it; while it may go on, all of it. */
-START_TEST(what_could_not_be_made_leaves_no_snapshot) {
+START_TEST(a_refused_clone_leaves_no_snapshot) {
     static const struct {
         int status;
         const char *code;
@@ -308,7 +308,7 @@ START_TEST(a_snapshot_of_another_owner_is_left_alone) {
 }
 END_TEST
 
-START_TEST(one_that_is_never_finished_takes_its_snapshot_along) {
+START_TEST(an_abandoned_clone_is_deleted_with_its_snapshot) {
     struct scene *scene = scene_new(NULL);
 
     answer(scene, "GET", CONFIGS "/" CLONE, 200, PENDING, 1);
@@ -328,7 +328,7 @@ START_TEST(one_that_is_never_finished_takes_its_snapshot_along) {
 END_TEST
 
 /* A user's keep it; those that a clone was to be made by, and never was, do not. */
-START_TEST(a_source_goes_with_what_was_left_of_its_clones) {
+START_TEST(a_source_is_deleted_with_leftovers_of_its_clones) {
     static const char theirs[] =
         "{\"volume_config_snapshots\": [" SHOT_ROW("", "", "Ready", ALL_POOLS) "]}";
     static const char left[] =
@@ -362,7 +362,7 @@ END_TEST
 #define UNTOLD           ", \"csi.untold\": \"yes\""
 #define LISTED           "/v3/volumes/detail*"
 
-START_TEST(a_name_is_one_volumes_with_or_without_a_policy) {
+START_TEST(a_name_belongs_to_one_volume_with_or_without_a_policy) {
     struct scene *scene = scene_new(NULL);
 
     answer(scene, "GET", CONFIGS "/n", 404, NULL, 1);
@@ -381,7 +381,7 @@ START_TEST(a_name_is_one_volumes_with_or_without_a_policy) {
 END_TEST
 
 /* Both are there when the first one looks again. */
-START_TEST(of_two_kinds_at_once_the_one_without_a_policy_goes) {
+START_TEST(of_concurrent_creates_the_one_without_a_policy_is_deleted) {
     struct scene *scene = scene_with_source();
 
     answer(scene, "GET", CONFIGS "/n", 404, NULL, 1);
@@ -403,7 +403,7 @@ START_TEST(of_two_kinds_at_once_the_one_without_a_policy_goes) {
 END_TEST
 
 /* One that was there before this call may be somebody's. */
-START_TEST(one_that_somebody_heard_of_is_not_taken_back) {
+START_TEST(a_reported_volume_is_not_deleted) {
     struct scene *scene = scene_with_source();
 
     answer(scene, "GET", CONFIGS "/n", 404, NULL, 1);
@@ -425,7 +425,7 @@ START_TEST(one_that_somebody_heard_of_is_not_taken_back) {
 }
 END_TEST
 
-START_TEST(neither_kind_is_made_of_the_other) {
+START_TEST(neither_kind_is_created_from_the_other) {
     struct scene *scene = scene_with_source();
 
     nobody_has_the_name(scene);
@@ -451,13 +451,13 @@ START_TEST(neither_kind_is_made_of_the_other) {
 }
 END_TEST
 
-CHECK_MAIN("csi clones of configs", a_clone_is_made_by_a_snapshot_that_goes,
-           whoever_comes_again_goes_on_where_it_was_left,
-           one_without_room_is_told_so_and_goes_on_when_there_is_some,
-           one_that_has_failed_goes_and_may_be_made_anew, what_could_not_be_made_leaves_no_snapshot,
+CHECK_MAIN("csi clones of configs", a_clone_uses_a_temporary_snapshot,
+           a_repeated_call_continues_the_clone,
+           a_clone_without_capacity_is_reported_and_continues_later,
+           a_failed_clone_is_deleted_and_may_be_created_again, a_refused_clone_leaves_no_snapshot,
            a_snapshot_of_another_owner_is_left_alone,
-           one_that_is_never_finished_takes_its_snapshot_along,
-           a_source_goes_with_what_was_left_of_its_clones,
-           a_name_is_one_volumes_with_or_without_a_policy,
-           of_two_kinds_at_once_the_one_without_a_policy_goes,
-           one_that_somebody_heard_of_is_not_taken_back, neither_kind_is_made_of_the_other)
+           an_abandoned_clone_is_deleted_with_its_snapshot,
+           a_source_is_deleted_with_leftovers_of_its_clones,
+           a_name_belongs_to_one_volume_with_or_without_a_policy,
+           of_concurrent_creates_the_one_without_a_policy_is_deleted,
+           a_reported_volume_is_not_deleted, neither_kind_is_created_from_the_other)

@@ -59,7 +59,7 @@ static void check_refused(struct wire_answer *got, const char *code, const char 
 }
 
 /* Before it is taken nothing is said, and then at once, whoever holds it. */
-START_TEST(whoever_makes_one_hears_of_it_when_it_is_taken) {
+START_TEST(a_create_returns_when_the_snapshot_is_taken) {
     struct scene *scene = scene_with_volume();
     autofree struct wire_answer *got = NULL;
     Csi__V1__CreateSnapshotResponse *made;
@@ -82,7 +82,7 @@ START_TEST(whoever_makes_one_hears_of_it_when_it_is_taken) {
 }
 END_TEST
 
-START_TEST(one_that_has_failed_is_told_and_stays_until_it_is_deleted) {
+START_TEST(a_failed_snapshot_is_reported_and_stays_until_it_is_deleted) {
     struct scene *scene = scene_with_volume();
 
     answer(scene, "GET", ALL "/n", 200, THE(ROW("1", "n", "", "Failed", TAKEN)), 0);
@@ -110,7 +110,7 @@ START_TEST(what_the_service_refuses_has_its_code) {
 }
 END_TEST
 
-START_TEST(one_that_a_volume_is_being_made_of_is_not_deleted) {
+START_TEST(the_source_of_a_clone_in_progress_is_not_deleted) {
     Csi__V1__DeleteSnapshotRequest request = CSI__V1__DELETE_SNAPSHOT_REQUEST__INIT;
     struct scene *scene = scene_with_volume();
 
@@ -128,7 +128,7 @@ START_TEST(one_that_a_volume_is_being_made_of_is_not_deleted) {
 END_TEST
 
 /* A page may have none of those that are listed, and others come behind it. */
-START_TEST(what_is_not_taken_or_has_gone_is_not_listed) {
+START_TEST(incomplete_and_deleted_snapshots_are_not_listed) {
     static const char first[] = "{\"volume_config_snapshots\": [" ROW(
         "1", "a", "", "Pending", "") ", " ROW("2", "b", GONE, "Ready", TAKEN) "]}";
     static const char second[] = "{\"volume_config_snapshots\": [" ROW(
@@ -152,7 +152,7 @@ START_TEST(what_is_not_taken_or_has_gone_is_not_listed) {
 }
 END_TEST
 
-CHECK_MAIN("csi snapshots of configs", whoever_makes_one_hears_of_it_when_it_is_taken,
-           one_that_has_failed_is_told_and_stays_until_it_is_deleted,
-           what_the_service_refuses_has_its_code, one_that_a_volume_is_being_made_of_is_not_deleted,
-           what_is_not_taken_or_has_gone_is_not_listed)
+CHECK_MAIN("csi snapshots of configs", a_create_returns_when_the_snapshot_is_taken,
+           a_failed_snapshot_is_reported_and_stays_until_it_is_deleted,
+           what_the_service_refuses_has_its_code, the_source_of_a_clone_in_progress_is_not_deleted,
+           incomplete_and_deleted_snapshots_are_not_listed)

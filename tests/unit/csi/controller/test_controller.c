@@ -80,7 +80,7 @@ static void create_snapshot(struct scene *scene, const char *code) {
 static const int failures[] = { 500, 502, 401, 403, 404 };
 
 /* Is there one?  Was that one made?  Nobody knows. */
-START_TEST(a_name_that_cannot_be_looked_for_is_not_over) {
+START_TEST(a_failed_search_is_not_final) {
     for (size_t i = 0; i < LENGTH(failures); i++) {
         struct scene *scene = scene_new(NULL);
 
@@ -94,7 +94,7 @@ START_TEST(a_name_that_cannot_be_looked_for_is_not_over) {
 }
 END_TEST
 
-START_TEST(what_was_made_is_not_over_when_it_cannot_be_found) {
+START_TEST(a_created_object_that_is_not_found_is_not_final) {
     for (size_t i = 0; i < LENGTH(failures); i++) {
         struct scene *scene = scene_new(NULL);
 
@@ -113,7 +113,7 @@ START_TEST(what_was_made_is_not_over_when_it_cannot_be_found) {
 }
 END_TEST
 
-START_TEST(what_is_being_made_is_not_over_when_it_cannot_be_read) {
+START_TEST(an_unreadable_object_in_progress_is_not_final) {
     for (size_t i = 0; i + 1 < LENGTH(failures); i++) {
         struct scene *scene = scene_new(NULL);
 
@@ -128,7 +128,7 @@ START_TEST(what_is_being_made_is_not_over_when_it_cannot_be_read) {
 END_TEST
 
 /* Nor is what has failed and cannot be removed yet. */
-START_TEST(what_is_left_of_a_failure_is_not_over) {
+START_TEST(leftovers_of_a_failure_are_not_final) {
     struct scene *scene = scene_new(NULL);
 
     answer(scene, "GET", VOLUMES, 200, ONE("volumes", ROW("error", UNTOLD)));
@@ -142,7 +142,7 @@ START_TEST(what_is_left_of_a_failure_is_not_over) {
 }
 END_TEST
 
-START_TEST(what_is_made_is_not_over_until_it_is_told) {
+START_TEST(a_created_object_is_not_final_until_it_is_reported) {
     for (size_t i = 0; i + 1 < LENGTH(failures); i++) {
         struct scene *scene = scene_new(NULL);
 
@@ -156,7 +156,7 @@ START_TEST(what_is_made_is_not_over_until_it_is_told) {
 }
 END_TEST
 
-START_TEST(an_api_that_fails_says_nothing_of_what_was_to_be_made) {
+START_TEST(a_failing_api_is_not_final) {
     struct scene *scene = scene_new(NULL);
 
     answer(scene, "GET", VOLUMES, 200, NONE("volumes"));
@@ -170,7 +170,7 @@ START_TEST(an_api_that_fails_says_nothing_of_what_was_to_be_made) {
 END_TEST
 
 /* Another call of that name goes on. */
-START_TEST(a_name_that_another_call_took_first_is_not_over) {
+START_TEST(a_name_taken_by_a_concurrent_call_is_not_final) {
     struct scene *scene = scene_new(NULL);
 
     answer(scene, "GET", VOLUMES, 200, NONE("volumes"));
@@ -184,7 +184,7 @@ START_TEST(a_name_that_another_call_took_first_is_not_over) {
 END_TEST
 
 /* In front of an API that makes one more of a name: the older one is of another volume. */
-START_TEST(who_comes_second_has_what_the_first_has_or_nothing) {
+START_TEST(a_second_caller_gets_the_same_object_or_none) {
     struct scene *scene = scene_new(NULL);
 
     answer_once(scene, "GET", SNAPSHOTS, 200, NONE("snapshots"));
@@ -207,7 +207,7 @@ END_TEST
     "\"description\": \"made by CSI\", \"volumes\": []}"
 
 /* In front of such an API, too: the group that is there was told to whoever made it. */
-START_TEST(a_group_that_another_made_is_not_taken_back) {
+START_TEST(a_group_of_another_call_is_not_deleted) {
     Volumegroup__CreateVolumeGroupRequest request = VOLUMEGROUP__CREATE_VOLUME_GROUP_REQUEST__INIT;
     struct scene *scene = scene_new(NULL);
     char *member = (char[]){ LEFT };
@@ -235,7 +235,7 @@ END_TEST
 /* ---- lists ---- */
 
 /* 1,000 rows are a page. */
-START_TEST(a_row_that_goes_between_two_pages_ends_the_list) {
+START_TEST(a_row_deleted_between_two_pages_ends_the_list) {
     Csi__V1__ListVolumesRequest request = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
     struct scene *scene = scene_new(NULL);
 
@@ -249,7 +249,7 @@ END_TEST
 
 /* ---- what was begun ---- */
 
-START_TEST(what_a_dead_publish_has_left_keeps_no_volume) {
+START_TEST(leftovers_of_a_publish_do_not_block_a_delete) {
     Csi__V1__DeleteVolumeRequest request = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
     struct scene *scene = scene_new(NULL);
 
@@ -305,7 +305,7 @@ static void delete_group_snapshot(struct scene *scene, char *snapshot_id, const 
     scene_end(scene);
 }
 
-START_TEST(a_volume_that_left_keeps_no_group_snapshot) {
+START_TEST(a_removed_member_does_not_block_a_group_snapshot) {
     delete_group_snapshot(group_scene("available", 200), (char[]){ LEFT }, "0");
     delete_group_snapshot(group_scene("available", 200), (char[]){ ID }, "3");
     delete_group_snapshot(group_scene("available", 404), (char[]){ LEFT }, "3");
@@ -313,7 +313,7 @@ START_TEST(a_volume_that_left_keeps_no_group_snapshot) {
 }
 END_TEST
 
-START_TEST(a_volume_that_left_is_shown_to_who_names_its_snapshot) {
+START_TEST(the_snapshot_of_a_removed_member_is_shown_when_given) {
     Csi__V1__GetVolumeGroupSnapshotRequest request =
         CSI__V1__GET_VOLUME_GROUP_SNAPSHOT_REQUEST__INIT;
     struct scene *scene = group_scene("available", 200);
@@ -355,14 +355,13 @@ START_TEST(a_probe_waits_for_no_call) {
 }
 END_TEST
 
-CHECK_MAIN("csi controller", a_name_that_cannot_be_looked_for_is_not_over,
-           what_was_made_is_not_over_when_it_cannot_be_found,
-           what_is_being_made_is_not_over_when_it_cannot_be_read,
-           what_is_left_of_a_failure_is_not_over, what_is_made_is_not_over_until_it_is_told,
-           who_comes_second_has_what_the_first_has_or_nothing,
-           a_group_that_another_made_is_not_taken_back,
-           an_api_that_fails_says_nothing_of_what_was_to_be_made,
-           a_name_that_another_call_took_first_is_not_over,
-           a_row_that_goes_between_two_pages_ends_the_list,
-           what_a_dead_publish_has_left_keeps_no_volume, a_volume_that_left_keeps_no_group_snapshot,
-           a_volume_that_left_is_shown_to_who_names_its_snapshot, a_probe_waits_for_no_call)
+CHECK_MAIN("csi controller", a_failed_search_is_not_final,
+           a_created_object_that_is_not_found_is_not_final,
+           an_unreadable_object_in_progress_is_not_final, leftovers_of_a_failure_are_not_final,
+           a_created_object_is_not_final_until_it_is_reported,
+           a_second_caller_gets_the_same_object_or_none, a_group_of_another_call_is_not_deleted,
+           a_failing_api_is_not_final, a_name_taken_by_a_concurrent_call_is_not_final,
+           a_row_deleted_between_two_pages_ends_the_list,
+           leftovers_of_a_publish_do_not_block_a_delete,
+           a_removed_member_does_not_block_a_group_snapshot,
+           the_snapshot_of_a_removed_member_is_shown_when_given, a_probe_waits_for_no_call)

@@ -67,7 +67,7 @@ START_TEST(of_two_deletes_both_are_done) {
 }
 END_TEST
 
-START_TEST(what_may_not_be_deleted_is_told) {
+START_TEST(a_refused_delete_is_reported) {
     for (size_t i = 0; i < LENGTH(kinds); i++) {
         struct scene *scene = scene_new(NULL);
 
@@ -80,7 +80,7 @@ START_TEST(what_may_not_be_deleted_is_told) {
 END_TEST
 
 /* What else goes on with a volume ends by itself. */
-START_TEST(what_may_be_deleted_soon_is_asked_for_again) {
+START_TEST(a_temporarily_refused_delete_is_repeated) {
     struct scene *scene = scene_new(NULL);
 
     shows(scene, &kinds[0], "available", 1);
@@ -182,8 +182,8 @@ START_TEST(a_cluster_is_named_by_letters_digits_and_marks) {
 }
 END_TEST
 
-CHECK_MAIN("csi controller delete", of_two_deletes_both_are_done, what_may_not_be_deleted_is_told,
-           what_may_be_deleted_soon_is_asked_for_again, what_a_gateway_does_not_know_is_not_deleted,
+CHECK_MAIN("csi controller delete", of_two_deletes_both_are_done, a_refused_delete_is_reported,
+           a_temporarily_refused_delete_is_repeated, what_a_gateway_does_not_know_is_not_deleted,
            what_no_driver_created_is_not_deleted, what_another_cluster_created_is_not_deleted,
            what_a_driver_without_a_cluster_created_is_deleted_by_any,
            a_cluster_is_named_by_letters_digits_and_marks)

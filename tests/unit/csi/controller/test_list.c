@@ -53,7 +53,7 @@ static char *collect(struct arena *arena, int32_t most, const char *token) {
     return next;
 }
 
-START_TEST(a_page_goes_before_the_next_one) {
+START_TEST(a_page_is_freed_before_the_next_one) {
     autoarena struct arena *arena = arena_new();
 
     ck_assert_str_eq(collect(arena, 0, ""), "");
@@ -86,5 +86,5 @@ START_TEST(a_token_is_there_as_long_as_there_is_more) {
 }
 END_TEST
 
-CHECK_MAIN("controller_list", a_page_goes_before_the_next_one,
+CHECK_MAIN("controller_list", a_page_is_freed_before_the_next_one,
            a_token_is_there_as_long_as_there_is_more)

@@ -36,7 +36,7 @@ static const struct {
     { "13", 200, IS("available"), 202, ERROR("failed") },
 };
 
-START_TEST(what_the_api_says_has_its_code) {
+START_TEST(each_response_of_the_api_has_its_code) {
     static const char message[] = "\x0a\x24" ID;
     struct scene *scene = scene_new(NULL);
 
@@ -85,14 +85,14 @@ static const struct {
     { "10", 200, CONFIG("", ""), 409,
       "{\"conflictingRequest\": {\"code\": 409, \"message\": \"x\"}}", NULL, NULL },
     { "10", 200, ROOM("1", "Pending", ""), 0, NULL, ROOM("1", "Stopped", ""), "why" },
-    { "10", 200, ROOM("1", "Pending", ""), 0, NULL, ROOM("2", "Done", ""), "once more" },
+    { "10", 200, ROOM("1", "Pending", ""), 0, NULL, ROOM("2", "Done", ""), "has been requested" },
     { "12", 200, ROOM("1", "Pending", ""), 0, NULL,
       ROOM("1", "Failed", ", \"reason\": \"unsupported\""), "why" },
     { "13", 200, ROOM("1", "Pending", ""), 0, NULL, ROOM("1", "Failed", ", \"reason\": \"away\""),
       "why" },
 };
 
-START_TEST(a_volume_made_from_a_policy_gives_back_room_while_no_node_has_it) {
+START_TEST(a_volume_with_a_policy_is_reclaimed_while_no_node_has_it) {
     static const char message[] = "\x0a\x2b"
                                   "config-" ID;
     struct scene *scene = scene_new(NULL);
@@ -119,5 +119,5 @@ START_TEST(a_volume_made_from_a_policy_gives_back_room_while_no_node_has_it) {
 }
 END_TEST
 
-CHECK_MAIN("csi controller reclaim", what_the_api_says_has_its_code,
-           a_volume_made_from_a_policy_gives_back_room_while_no_node_has_it)
+CHECK_MAIN("csi controller reclaim", each_response_of_the_api_has_its_code,
+           a_volume_with_a_policy_is_reclaimed_while_no_node_has_it)

@@ -6,7 +6,7 @@
 #include "csi/node/image.h"
 #include "tests/unit/csi/node/shown_file.h"
 
-START_TEST(a_silent_server_is_reported_and_asked_again_when_it_answers) {
+START_TEST(an_unresponsive_server_is_reported_and_queried_again_once_it_responds) {
     autoimage int behind = image_make("behind", 8 * MIB);
     pid_t server = show_file("behind", "shown");
 
@@ -23,7 +23,7 @@ START_TEST(a_silent_server_is_reported_and_asked_again_when_it_answers) {
 }
 END_TEST
 
-START_TEST(an_image_whose_server_is_silent_is_not_opened) {
+START_TEST(an_image_of_an_unresponsive_server_is_not_opened) {
     const char *const nowhere[] = { NULL };
     const struct node_places places = { .local_directories = nowhere,
                                         .target_directory = path_of("targets") };
@@ -45,5 +45,5 @@ START_TEST(an_image_whose_server_is_silent_is_not_opened) {
 }
 END_TEST
 
-NODE_MAIN("async_call", a_silent_server_is_reported_and_asked_again_when_it_answers,
-          an_image_whose_server_is_silent_is_not_opened)
+NODE_MAIN("async_call", an_unresponsive_server_is_reported_and_queried_again_once_it_responds,
+          an_image_of_an_unresponsive_server_is_not_opened)

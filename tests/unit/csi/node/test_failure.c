@@ -71,7 +71,7 @@ static void assert_whole(const struct node_capability *kind) {
     assert_ok(unstage());
 }
 
-START_TEST(a_file_system_that_has_shut_down_is_reported_and_taken_away) {
+START_TEST(a_file_system_that_has_shut_down_is_reported_and_unmounted) {
     autoimage int file = image(320 * MIB);
 
     for (size_t i = 0; i < LENGTH(kinds); i++) {
@@ -167,7 +167,7 @@ static void unmount_storage(void) {
     ck_assert_int_eq(shell("umount %s/images", base), 0);
 }
 
-START_TEST(a_device_whose_storage_has_shut_down_is_taken_away) {
+START_TEST(a_device_whose_storage_has_shut_down_is_unmounted) {
     const struct node_capability *const all[] = { &ext4_shared, &xfs, &block };
 
     for (size_t i = 0; i < LENGTH(all); i++) {
@@ -190,8 +190,8 @@ START_TEST(a_device_whose_storage_has_shut_down_is_taken_away) {
 }
 END_TEST
 
-NODE_SCENE_MAIN("node_failure", a_file_system_that_has_shut_down_is_reported_and_taken_away,
+NODE_SCENE_MAIN("node_failure", a_file_system_that_has_shut_down_is_reported_and_unmounted,
                 the_next_pod_gets_a_file_system_that_takes_writes,
                 a_stopped_file_system_that_another_pod_uses_is_not_published,
                 a_read_only_file_system_is_published_as_it_is,
-                a_device_whose_storage_has_shut_down_is_taken_away)
+                a_device_whose_storage_has_shut_down_is_unmounted)

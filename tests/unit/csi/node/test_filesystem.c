@@ -84,7 +84,7 @@ START_TEST(only_a_blank_device_is_formatted) {
 }
 END_TEST
 
-START_TEST(whatever_else_is_there_is_left_alone) {
+START_TEST(other_content_is_left_alone) {
     /* of partitions */
     static const char table[] =
         "(printf '\\203\\000\\000\\000\\000\\010\\000\\000\\000\\010' | dd bs=1 seek=450 of=$d; "
@@ -136,7 +136,7 @@ static void cut_short(const char *type, const char *call, int number) {
     ck_assert_int_eq(unlink(path_of("image")), 0);
 }
 
-START_TEST(a_making_that_was_cut_short_is_made_anew) {
+START_TEST(an_interrupted_mkfs_is_repeated) {
     static const int writes[] = { 1, 2, 4, 7, 12, 20 };
 
     for (size_t i = 0; i < LENGTH(writes); i++) {
@@ -146,7 +146,7 @@ START_TEST(a_making_that_was_cut_short_is_made_anew) {
 }
 END_TEST
 
-START_TEST(a_damaged_one_is_refused_and_a_small_fault_mended) {
+START_TEST(a_damaged_file_system_is_refused_and_a_small_fault_repaired) {
     int file = attach(64 * MIB, false);
 
     assert_ok(filesystem_prepare(arena, device, "ext4", false, &err));
@@ -294,13 +294,13 @@ static void trim(const char *type, int64_t most_left) {
     ck_assert_int_eq(unlink(path_of("image")), 0);
 }
 
-START_TEST(what_was_deleted_just_now_is_given_back) {
+START_TEST(recently_deleted_blocks_are_discarded) {
     trim("ext4", 2 * MIB);
     trim("xfs", 4 * MIB);
 }
 END_TEST
 
-START_TEST(where_nothing_can_be_trimmed_it_is_said) {
+START_TEST(a_device_without_discard_is_reported) {
     autoclose int directory = -1;
     int asked = 0;
 
@@ -324,10 +324,10 @@ START_TEST(types_are_known) {
 }
 END_TEST
 
-NODE_MAIN("filesystem", only_a_blank_device_is_formatted, whatever_else_is_there_is_left_alone,
-          a_blank_device_that_may_not_be_written_is_refused,
-          a_making_that_was_cut_short_is_made_anew,
-          a_damaged_one_is_refused_and_a_small_fault_mended, xfs_grows_while_it_is_mounted,
-          ext4_grows_before_it_is_mounted, all_of_an_ext4_is_checked_when_it_grows_and_not_before,
-          no_volume_may_stop_the_kernel, what_was_deleted_just_now_is_given_back,
-          where_nothing_can_be_trimmed_it_is_said, types_are_known)
+NODE_MAIN("filesystem", only_a_blank_device_is_formatted, other_content_is_left_alone,
+          a_blank_device_that_may_not_be_written_is_refused, an_interrupted_mkfs_is_repeated,
+          a_damaged_file_system_is_refused_and_a_small_fault_repaired,
+          xfs_grows_while_it_is_mounted, ext4_grows_before_it_is_mounted,
+          all_of_an_ext4_is_checked_when_it_grows_and_not_before, no_volume_may_stop_the_kernel,
+          recently_deleted_blocks_are_discarded, a_device_without_discard_is_reported,
+          types_are_known)

@@ -55,7 +55,7 @@ START_TEST(a_share_is_address_path_and_name) {
 }
 END_TEST
 
-START_TEST(whatever_is_not_plain_is_refused) {
+START_TEST(names_that_are_not_plain_are_refused) {
     static const char *const shares[] = { "",        "/etc",           "srv",          "-osrv:/a",
                                           "srv:vol", "srv:/a/../../b", "srv:/a\n",     "srv:/a b",
                                           ":/vol",   "srv:/a,b",       "http://x/y/.." };
@@ -71,7 +71,7 @@ START_TEST(whatever_is_not_plain_is_refused) {
 }
 END_TEST
 
-START_TEST(options_that_unsettle_locks_are_refused) {
+START_TEST(options_that_break_locks_are_refused) {
     static const char *const bad[] = { "nolock", "local_lock=all", "-o vers=3,nolock",
                                        "bg",     "context=x",      "suid",
                                        "dev",    "vers=4,exec" };
@@ -103,7 +103,7 @@ START_TEST(a_plain_file_is_known_by_both_of_its_types) {
 }
 END_TEST
 
-START_TEST(what_a_node_cannot_attach_is_said) {
+START_TEST(an_unsupported_image_is_reported) {
     assert_bad(NFS({ "format", "qcow2" }, { "export", "s:/v" }, { "name", "v" }),
                ERROR_PRECONDITION);
     assert_bad(NFS({ "encrypted", "true" }, { "export", "s:/v" }, { "name", "v" }),
@@ -182,21 +182,21 @@ START_TEST(a_share_is_mounted_once_and_for_as_long_as_it_is_used) {
     snprintf(link, sizeof(link), "/proc/self/fd/%d", first);
     ck_assert_int_gt(readlink(link, memset(path, 0, sizeof(path)), sizeof(path) - 1), 0);
     close(second);
-    node_image_leave(&places, arena, path);
+    node_image_release(&places, arena, path);
     ck_assert_int_eq(count_mounts(), 1);
     close(first);
-    node_image_leave(&places, arena, path);
+    node_image_release(&places, arena, path);
     ck_assert_int_eq(count_mounts(), 0);
-    node_image_leave(&places, arena, path);
-    node_image_leave(&places, arena, "/etc/passwd");
-    node_image_leave(&places, arena, "");
+    node_image_release(&places, arena, path);
+    node_image_release(&places, arena, "/etc/passwd");
+    node_image_release(&places, arena, "");
 
     /* Where there is no image the share is mounted in vain. */
     assert_ok(parse(NFS({ "export", "srv:/vol" }, { "name", "volume-2" })));
     ck_assert_int_eq(opened(false), -1);
     ck_assert_int_eq(err.kind, ERROR_NOT_FOUND);
     ck_assert_int_eq(count_mounts(), 1);
-    node_image_forget(&places, arena, &image);
+    node_image_release_share(&places, arena, &image);
     ck_assert_int_eq(count_mounts(), 0);
     ck_assert_int_eq(rmdir(path_of("shares")), 0);
 }
@@ -235,7 +235,7 @@ static bool is_found(const struct loop *loop, const char *local, const char *sha
     return file >= 0;
 }
 
-START_TEST(an_image_is_found_again_whoever_has_attached_it) {
+START_TEST(an_image_attached_in_another_namespace_is_found_again) {
     autoloop struct loop loop = LOOP_NONE;
 
     ck_assert_int_eq(shell("mkdir -p %1$s/images/deep %1$s/others/deep", base), 0);
@@ -250,9 +250,9 @@ START_TEST(an_image_is_found_again_whoever_has_attached_it) {
 }
 END_TEST
 
-NODE_MAIN("node_image", an_image_is_found_again_whoever_has_attached_it,
-          a_share_is_address_path_and_name, whatever_is_not_plain_is_refused,
-          options_that_unsettle_locks_are_refused, a_plain_file_is_known_by_both_of_its_types,
-          what_a_node_cannot_attach_is_said, local_images_lie_in_the_directories_that_are_named,
+NODE_MAIN("node_image", an_image_attached_in_another_namespace_is_found_again,
+          a_share_is_address_path_and_name, names_that_are_not_plain_are_refused,
+          options_that_break_locks_are_refused, a_plain_file_is_known_by_both_of_its_types,
+          an_unsupported_image_is_reported, local_images_lie_in_the_directories_that_are_named,
           a_share_is_mounted_once_and_for_as_long_as_it_is_used,
           a_share_that_cannot_be_mounted_is_unavailable)

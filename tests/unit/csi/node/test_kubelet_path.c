@@ -72,7 +72,7 @@ START_TEST(no_link_leads_anywhere) {
 
     /* As the last name it is a link, and nothing that anything is mounted on or made of. */
     assert_ok(kubelet_path_open(base, path_of("outside"), &path, &err));
-    assert_ok(kubelet_path_look(&path, &place, &err));
+    assert_ok(kubelet_path_stat(&path, &place, &err));
     ck_assert(S_ISLNK(place.mode) && !place.is_mount);
     ck_assert_int_eq(kubelet_path_make(&path, true, &err), -1);
     ck_assert_int_eq(kubelet_path_make(&path, false, &err), -1);
@@ -104,21 +104,21 @@ START_TEST(what_is_made_twice_is_made_once_and_data_is_never_removed) {
     ck_assert_int_eq(shell("rm %s && : >%s", path_of("d/f"), path_of("f")), 0);
     assert_ok(kubelet_path_remove(&directory, &err));
     assert_ok(kubelet_path_remove(&file, &err));
-    assert_ok(kubelet_path_look(&file, &place, &err));
+    assert_ok(kubelet_path_stat(&file, &place, &err));
     ck_assert(!place.exists);
 }
 END_TEST
 
-START_TEST(a_mount_is_told_from_what_it_covers) {
+START_TEST(a_mount_is_distinguished_from_its_mount_point) {
     autopath struct kubelet_path path = PATH_NONE;
     struct kubelet_place before, mounted;
 
     assert_ok(kubelet_path_open(base, path_of("d"), &path, &err));
     assert_ok(kubelet_path_make(&path, true, &err));
-    assert_ok(kubelet_path_look(&path, &before, &err));
+    assert_ok(kubelet_path_stat(&path, &before, &err));
     ck_assert(before.exists && !before.is_mount);
     ck_assert_int_eq(mount("none", path_of("d"), "tmpfs", 0, NULL), 0);
-    assert_ok(kubelet_path_look(&path, &mounted, &err));
+    assert_ok(kubelet_path_stat(&path, &mounted, &err));
     ck_assert(mounted.is_mount && mounted.device != before.device);
     ck_assert_int_eq(umount(path_of("d")), 0);
 }
@@ -126,4 +126,4 @@ END_TEST
 
 NODE_MAIN("kubelet_path", a_path_is_plain_and_below_the_directory, a_deep_path_is_fine,
           no_link_leads_anywhere, what_is_made_twice_is_made_once_and_data_is_never_removed,
-          a_mount_is_told_from_what_it_covers)
+          a_mount_is_distinguished_from_its_mount_point)

@@ -1,7 +1,7 @@
 #include "csi/node/loop.h"
 
 #include "common/image_lock.h"
-#include "csi/node/loop_seal.h"
+#include "csi/node/loop_identity.h"
 #include "tests/unit/csi/node/shown_file.h"
 
 #include <errno.h>
@@ -82,7 +82,7 @@ static int labelled(const char *label) {
     return loop_find_label(is, label, &loop, &err) > 0 ? (int)loop.number : -1;
 }
 
-START_TEST(who_writes_to_a_device_gives_it_no_other_volume) {
+START_TEST(a_changed_label_does_not_change_the_volume) {
     autoimage int file = image_make("image", 8 * MIB), second = image_make("second", 8 * MIB);
     autoimage int kept = image_make("kept", 0);
     /* Devices are the machine's: another run of this has volumes of its own. */
@@ -92,7 +92,7 @@ START_TEST(who_writes_to_a_device_gives_it_no_other_volume) {
     struct loop_name *names;
     struct loop loop;
 
-    loop_seal_keep(kept);
+    loop_identity_set_file(kept);
     assert_ok(loop_attach(file, first, &(struct loop_how){ 0 }, &loop, &err));
     for (size_t i = 0; i < LENGTH(written); i++) {
         autoloop struct loop found = LOOP_NONE;
@@ -107,10 +107,10 @@ START_TEST(who_writes_to_a_device_gives_it_no_other_volume) {
     }
 
     /* Nor does it when another process begins, and finds what this one has kept. */
-    loop_seal_keep(kept);
+    loop_identity_set_file(kept);
     ck_assert_int_eq(labelled(first), (int)loop.number);
     write_label(loop.number, victim);
-    loop_seal_keep(kept);
+    loop_identity_set_file(kept);
     ck_assert_int_eq(labelled(first), (int)loop.number);
     ck_assert_int_eq(labelled(victim), -1);
 
@@ -121,11 +121,11 @@ START_TEST(who_writes_to_a_device_gives_it_no_other_volume) {
     ck_assert_int_eq(labelled(victim), (int)loop.number);
     ck_assert_int_eq(labelled(first), -1);
     close(loop.fd);
-    loop_seal_keep(-1);
+    loop_identity_set_file(-1);
 }
 END_TEST
 
-START_TEST(a_device_that_somebody_else_made_is_refused) {
+START_TEST(a_device_of_another_program_is_refused) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
@@ -150,7 +150,7 @@ static int open_over(const char *name) {
     return fd;
 }
 
-START_TEST(one_over_a_dead_file_keeps_nobody_from_another) {
+START_TEST(a_stale_device_does_not_block_others) {
     autoimage int file = image_make("image", 8 * MIB), behind = image_make("behind", 8 * MIB);
     pid_t server = show_file("behind", "shown");
     autoclose int dead = open_over("shown");
@@ -197,7 +197,7 @@ static void assert_silent(int found) {
     ck_assert_int_eq(err.kind, ERROR_UNAVAILABLE);
 }
 
-START_TEST(one_over_a_silent_file_keeps_nobody_from_another) {
+START_TEST(an_unresponsive_device_does_not_block_others) {
     autoimage int file = image_make("image", 8 * MIB), behind = image_make("behind", 8 * MIB);
     pid_t server = show_file("behind", "shown");
     autoclose int silent = open_over("shown"), namesake = -1;
@@ -217,13 +217,13 @@ START_TEST(one_over_a_silent_file_keeps_nobody_from_another) {
     assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
     assert_found(file, loop.number);
     ck_assert_int_ge(loop_list(arena, LABEL, &names, &err), 1);
-    assert_ok(loop_keep(&loop, true, &err));
+    assert_ok(loop_set_persistent(&loop, true, &err));
     close(loop.fd);
     assert_ok(loop_release(loop.number, LABEL, &err));
     assert_silent(loop_find_label(is, (char *)info.lo_file_name, &other, &err));
 
     /* One that was never seen was not made here, but may be over whatever has its file's name. */
-    loop_seal_keep(-1);
+    loop_identity_set_file(-1);
     ck_assert_int_eq(loop_find_label(is, (char *)info.lo_file_name, &other, &err), 0);
     assert_none(file);
     ck_assert_int_eq(mkdir(path_of("elsewhere"), 0700), 0);
@@ -239,28 +239,28 @@ START_TEST(one_over_a_silent_file_keeps_nobody_from_another) {
 }
 END_TEST
 
-START_TEST(what_is_not_kept_ends_with_its_last_user) {
+START_TEST(a_device_with_autoclear_is_detached_at_its_last_close) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
     assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
-    assert_ok(loop_keep(&loop, true, &err));
+    assert_ok(loop_set_persistent(&loop, true, &err));
     close(loop.fd);
     assert_found(file, loop.number);
 
     ck_assert_int_eq(loop_open(loop.number, &loop, &err), 1);
-    assert_ok(loop_keep(&loop, false, &err));
+    assert_ok(loop_set_persistent(&loop, false, &err));
     close(loop.fd);
     wait_for_devices(0);
 }
 END_TEST
 
-START_TEST(a_device_in_use_is_told_and_ends_later) {
+START_TEST(a_device_in_use_is_reported_and_detached_later) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
     assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
-    assert_ok(loop_keep(&loop, true, &err));
+    assert_ok(loop_set_persistent(&loop, true, &err));
     assert_ok(loop_release(loop.number, "scoria:00000000:volume-2", &err));
     assert_found(file, loop.number);
     ck_assert_int_eq(loop_release(loop.number, LABEL, &err), 1);
@@ -269,7 +269,7 @@ START_TEST(a_device_in_use_is_told_and_ends_later) {
     assert_ok(loop_release(loop.number, LABEL, &err));
 
     assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
-    assert_ok(loop_keep(&loop, true, &err));
+    assert_ok(loop_set_persistent(&loop, true, &err));
     close(loop.fd);
     assert_ok(loop_release(loop.number, LABEL, &err));
     wait_for_devices(0);
@@ -337,7 +337,7 @@ START_TEST(a_read_only_device_takes_no_write) {
 END_TEST
 
 /* A child attaches, does what it is told, and is killed. */
-static void attach_and_die(bool keep) {
+static void attach_and_die(bool persistent) {
     int status;
     pid_t child = fork();
 
@@ -347,7 +347,7 @@ static void attach_and_die(bool keep) {
 
         if (image_lock_writer(file, true, &err) != IMAGE_LOCKED ||
             loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err) < 0 ||
-            (keep && loop_keep(&loop, true, &err) < 0))
+            (persistent && loop_set_persistent(&loop, true, &err) < 0))
             _exit(1);
         kill(getpid(), SIGKILL);
     }
@@ -397,7 +397,7 @@ START_TEST(locks_live_as_long_as_the_device) {
 }
 END_TEST
 
-START_TEST(who_dies_before_it_is_kept_leaves_nothing) {
+START_TEST(a_kill_before_the_device_is_persistent_leaves_nothing) {
     autoimage int file = image_make("image", 8 * MIB);
 
     attach_and_die(false);
@@ -475,7 +475,7 @@ static int contend(int file) {
     return 0;
 }
 
-START_TEST(of_many_that_want_one_a_device_is_made_once) {
+START_TEST(concurrent_attaches_create_one_device) {
     autoimage int file = image_make("image", 8 * MIB);
     pid_t children[4];
     int status;
@@ -494,14 +494,13 @@ START_TEST(of_many_that_want_one_a_device_is_made_once) {
 END_TEST
 
 NODE_MAIN("loop", a_device_is_found_by_its_file_whatever_the_name,
-          who_writes_to_a_device_gives_it_no_other_volume,
-          a_device_that_somebody_else_made_is_refused,
-          one_over_a_dead_file_keeps_nobody_from_another,
-          one_over_a_silent_file_keeps_nobody_from_another,
-          what_is_not_kept_ends_with_its_last_user, a_device_in_use_is_told_and_ends_later,
+          a_changed_label_does_not_change_the_volume, a_device_of_another_program_is_refused,
+          a_stale_device_does_not_block_others, an_unresponsive_device_does_not_block_others,
+          a_device_with_autoclear_is_detached_at_its_last_close,
+          a_device_in_use_is_reported_and_detached_later,
           it_grows_with_its_file_and_never_by_itself,
           sectors_are_those_of_the_first_time_whatever_the_image_shares,
           a_read_only_device_takes_no_write, locks_live_as_long_as_the_device,
           writers_that_share_may_be_many, no_guest_gets_an_image_that_a_node_has_open,
-          who_dies_before_it_is_kept_leaves_nothing, an_image_that_a_guest_has_open_is_held,
-          of_many_that_want_one_a_device_is_made_once)
+          a_kill_before_the_device_is_persistent_leaves_nothing,
+          an_image_that_a_guest_has_open_is_held, concurrent_attaches_create_one_device)

@@ -14,7 +14,7 @@ static int parse(const char *type, const char *flag) {
     return mount_flags_parse(type, &one, 1, &flags, &err);
 }
 
-START_TEST(no_flag_lets_devices_in) {
+START_TEST(no_flag_allows_device_nodes) {
     ck_assert_int_eq(mount_flags_parse("ext4", NULL, 0, &flags, &err), 0);
     ck_assert_uint_eq(flags.attributes, MOUNT_ATTR_NODEV);
     ck_assert_int_eq(parse("ext4", "dev"), -1);
@@ -46,7 +46,7 @@ START_TEST(options_are_those_of_the_file_system) {
 }
 END_TEST
 
-START_TEST(every_other_flag_is_refused_and_not_told) {
+START_TEST(every_other_flag_is_refused_and_not_disclosed) {
     static const char *const bad[] = {
         "",
         "errors=panic",
@@ -83,6 +83,6 @@ START_TEST(too_many_are_refused) {
 }
 END_TEST
 
-CHECK_MAIN("mount_flags", no_flag_lets_devices_in, flags_of_mounts_become_attributes,
-           options_are_those_of_the_file_system, every_other_flag_is_refused_and_not_told,
+CHECK_MAIN("mount_flags", no_flag_allows_device_nodes, flags_of_mounts_become_attributes,
+           options_are_those_of_the_file_system, every_other_flag_is_refused_and_not_disclosed,
            too_many_are_refused)

@@ -37,7 +37,7 @@ static int count(const char *root, unsigned device, const char *except) {
     return result;
 }
 
-START_TEST(mounts_of_all_of_it_below_the_root_count) {
+START_TEST(mounts_of_the_whole_device_below_the_root_count) {
     ck_assert_int_eq(count("/k", 3, "/k/staging"), 2);
     ck_assert_int_eq(count("/k/", 3, "/k/stag"), 3);
     ck_assert_int_eq(count("/", 3, "/k/staging"), 3);
@@ -63,5 +63,5 @@ START_TEST(a_table_that_cannot_be_read_is_a_failure) {
 }
 END_TEST
 
-CHECK_MAIN("mount_table", mounts_of_all_of_it_below_the_root_count, devices_are_known_by_their_name,
-           a_table_that_cannot_be_read_is_a_failure)
+CHECK_MAIN("mount_table", mounts_of_the_whole_device_below_the_root_count,
+           devices_are_known_by_their_name, a_table_that_cannot_be_read_is_a_failure)

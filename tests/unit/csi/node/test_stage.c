@@ -2,14 +2,14 @@
  * Volumes are staged, and shown to pods, step by step; what is not as it must be is refused.
  */
 #include "common/image_lock.h"
-#include "csi/node/turn.h"
+#include "csi/node/volume_lock.h"
 #define NODE_SCENE "1"
 #include "tests/unit/csi/node/scene.h"
 
 #include <errno.h>
 #include <sys/wait.h>
 
-START_TEST(a_file_system_goes_the_whole_way_and_each_step_twice) {
+START_TEST(each_step_of_a_file_system_may_be_repeated) {
     autoimage int file = image(64 * MIB);
 
     for (int round = 0; round < 2; round++) {
@@ -32,7 +32,7 @@ START_TEST(a_file_system_goes_the_whole_way_and_each_step_twice) {
 }
 END_TEST
 
-START_TEST(a_block_volume_goes_the_whole_way_and_each_step_twice) {
+START_TEST(each_step_of_a_block_volume_may_be_repeated) {
     autoimage int file = image(8 * MIB);
     struct stat status;
 
@@ -55,7 +55,7 @@ START_TEST(a_block_volume_goes_the_whole_way_and_each_step_twice) {
 }
 END_TEST
 
-START_TEST(other_arguments_than_before_are_told) {
+START_TEST(different_arguments_are_reported) {
     static char *const flags[] = { "noatime" };
     const struct node_capability other = {
         .mode = NODE_SINGLE_WRITER_NODE, .type = "", .flags = flags, .flag_count = 1
@@ -139,7 +139,7 @@ START_TEST(hostile_requests_change_nothing) {
 }
 END_TEST
 
-START_TEST(what_is_mounted_of_an_image_that_was_replaced_is_told) {
+START_TEST(a_mount_of_a_replaced_image_is_reported) {
     autoimage int file = image(64 * MIB), other = -1;
 
     assert_ok(stage(&ext4));
@@ -162,7 +162,7 @@ START_TEST(devices_of_other_programs_are_left_alone) {
 }
 END_TEST
 
-START_TEST(what_another_has_mounted_is_left_alone) {
+START_TEST(mounts_of_other_programs_are_left_alone) {
     autoimage int file = image(64 * MIB);
 
     ck_assert_int_eq(mount("none", path_of("kubelet/staging"), "tmpfs", 0, NULL), 0);
@@ -197,19 +197,19 @@ START_TEST(an_image_that_is_in_use_elsewhere_is_refused) {
 }
 END_TEST
 
-START_TEST(two_calls_for_one_volume_do_not_meet) {
+START_TEST(concurrent_calls_for_one_volume_are_refused) {
     autoimage int file = image(64 * MIB);
-    struct turn turn, other;
+    struct volume_lock lock, other;
 
-    ck_assert(turn_take(&turn, ID));
+    ck_assert(volume_lock_try(&lock, ID));
     assert_refused(stage(&ext4), CONFLICT);
     assert_refused(unstage(), CONFLICT);
     assert_refused(publish("kubelet/pods/a", &ext4, false), CONFLICT);
     assert_refused(unpublish("kubelet/pods/a"), CONFLICT);
-    ck_assert(!turn_wait(&other, ID, 0));
-    turn_leave(&turn);
-    ck_assert(turn_wait(&other, ID, 0));
-    turn_leave(&other);
+    ck_assert(!volume_lock_wait(&other, ID, 0));
+    volume_lock_release(&lock);
+    ck_assert(volume_lock_wait(&other, ID, 0));
+    volume_lock_release(&other);
     assert_ok(stage(&ext4));
     assert_ok(unstage());
 }
@@ -269,7 +269,7 @@ START_TEST(a_copy_with_a_dirty_journal_is_read_by_many) {
 }
 END_TEST
 
-START_TEST(what_is_there_is_taken_when_no_type_is_given) {
+START_TEST(the_present_type_is_used_when_none_is_given) {
     static char option[] = "largeio";
     char *flags[] = { option };
     const struct node_capability any = { .type = "", .mode = NODE_SINGLE_MULTI_WRITER };
@@ -370,7 +370,7 @@ static int stage_shared(void) {
     return stage_from(context, LENGTH(context), path_of("kubelet/staging"), &ext4, ID);
 }
 
-START_TEST(a_share_is_left_by_whoever_fails_or_dies) {
+START_TEST(a_share_is_unmounted_after_a_failure_or_a_kill) {
     const char *program = share_program();
     autoimage int file = image_make("export/" ID, 64 * MIB);
     const char *share;
@@ -456,15 +456,15 @@ START_TEST(snapshots_that_are_being_changed_are_waited_for) {
 }
 END_TEST
 
-NODE_SCENE_MAIN("node_stage", a_file_system_goes_the_whole_way_and_each_step_twice,
-                a_block_volume_goes_the_whole_way_and_each_step_twice,
-                other_arguments_than_before_are_told, readers_have_it_read_only,
-                block_volumes_that_are_written_are_not_shown_read_only,
-                hostile_requests_change_nothing,
-                what_is_mounted_of_an_image_that_was_replaced_is_told,
-                devices_of_other_programs_are_left_alone, what_another_has_mounted_is_left_alone,
-                an_image_that_is_in_use_elsewhere_is_refused, two_calls_for_one_volume_do_not_meet,
+NODE_SCENE_MAIN("node_stage", each_step_of_a_file_system_may_be_repeated,
+                each_step_of_a_block_volume_may_be_repeated, different_arguments_are_reported,
+                readers_have_it_read_only, block_volumes_that_are_written_are_not_shown_read_only,
+                hostile_requests_change_nothing, a_mount_of_a_replaced_image_is_reported,
+                devices_of_other_programs_are_left_alone, mounts_of_other_programs_are_left_alone,
+                an_image_that_is_in_use_elsewhere_is_refused,
+                concurrent_calls_for_one_volume_are_refused,
                 a_copy_with_a_dirty_journal_is_read_by_many,
-                what_is_there_is_taken_when_no_type_is_given, a_thick_volume_keeps_its_blocks,
-                a_share_is_left_by_whoever_fails_or_dies, an_image_below_another_is_not_staged,
+                the_present_type_is_used_when_none_is_given, a_thick_volume_keeps_its_blocks,
+                a_share_is_unmounted_after_a_failure_or_a_kill,
+                an_image_below_another_is_not_staged,
                 snapshots_that_are_being_changed_are_waited_for)

@@ -94,9 +94,9 @@ static int64_t room(void) {
     return (int64_t)(status.f_bavail * status.f_frsize);
 }
 
-static int wipe(bool (*goes_on)(void *), void *arg) {
+static int wipe(bool (*may_continue)(void *), void *arg) {
     const struct wipe wipe = {
-        .directory = directory, .image = file, .goes_on = goes_on, .arg = arg
+        .directory = directory, .image = file, .may_continue = may_continue, .arg = arg
     };
 
     return wipe_free(&wipe, &err);
@@ -125,13 +125,13 @@ static void wipe_all(const char *type) {
     fill();
     ck_assert_int_eq(deleted(), DELETED);
     delete_much();
-    ck_assert_int_eq(filesystem_settle(directory, &err), 0);
+    ck_assert_int_eq(filesystem_flush_deletions(directory, &err), 0);
     before = room();
     ck_assert_msg(wipe(watched, &watch) == 1, "%s", err.message);
-    ck_assert_int_ge(watch.least, WIPE_SPARED / 2);
-    ck_assert_int_lt(watch.least, WIPE_SPARED + 2 * MIB); /* all but that */
+    ck_assert_int_ge(watch.least, WIPE_RESERVE / 2);
+    ck_assert_int_lt(watch.least, WIPE_RESERVE + 2 * MIB); /* all but that */
     ck_assert_int_ge(room(), before - MIB);
-    ck_assert_int_le(deleted(), WIPE_SPARED);
+    ck_assert_int_le(deleted(), WIPE_RESERVE);
 
     unmount_it();
     mount_it(type);
@@ -191,10 +191,10 @@ static void wipe_pieces(const char *type) {
     ck_assert_int_eq(syncfs(directory), 0);
     for (int i = 0; i < count; i += 2)
         ck_assert_int_eq(unlink(small_path(i)), 0);
-    ck_assert_int_eq(filesystem_settle(directory, &err), 0);
+    ck_assert_int_eq(filesystem_flush_deletions(directory, &err), 0);
     ck_assert_msg(wipe(watched, &watch) == 1, "%s", err.message);
     /* XFS keeps some for itself that is not told as free. */
-    ck_assert_int_le(deleted(), (int64_t)count / 2 * SMALL + WIPE_SPARED + SIZE / 8);
+    ck_assert_int_le(deleted(), (int64_t)count / 2 * SMALL + WIPE_RESERVE + SIZE / 8);
     unmount_it();
     mount_it(type);
     for (int i = 1; i < count; i += 2)
@@ -202,7 +202,7 @@ static void wipe_pieces(const char *type) {
     end_with(type);
 }
 
-START_TEST(room_in_small_pieces_is_found) {
+START_TEST(small_free_extents_are_found) {
     wipe_pieces("ext4");
     wipe_pieces("xfs");
 }
@@ -211,7 +211,7 @@ END_TEST
 START_TEST(what_is_zeros_and_holes_already_is_not_written) {
     struct watch watch = { 0 };
     int64_t data, after;
-    const struct wipe wiped = { .directory = -1, .goes_on = watched, .arg = &watch };
+    const struct wipe wiped = { .directory = -1, .may_continue = watched, .arg = &watch };
     struct wipe measured = wiped;
 
     begin_with("ext4");
@@ -231,7 +231,7 @@ END_TEST
 
 /* ---- who comes between ---- */
 
-START_TEST(it_ends_when_it_is_told_to_and_all_room_is_there_at_once) {
+START_TEST(an_interrupted_wipe_releases_all_space_at_once) {
     static const char *const types[] = { "ext4", "xfs" };
 
     for (size_t i = 0; i < LENGTH(types); i++) {
@@ -240,7 +240,7 @@ START_TEST(it_ends_when_it_is_told_to_and_all_room_is_there_at_once) {
         begin_with(types[i]);
         fill();
         delete_much();
-        ck_assert_int_eq(filesystem_settle(directory, &err), 0);
+        ck_assert_int_eq(filesystem_flush_deletions(directory, &err), 0);
         before = room();
         for (int end_at = 1; end_at < 60; end_at += 19) {
             struct watch watch = { .end_at = end_at };
@@ -268,14 +268,14 @@ static bool crowd(void *arg) {
     pod->asked++;
     if (pod->asked < 90)
         return true;
-    while (room() > WIPE_SPARED / 4) {
+    while (room() > WIPE_RESERVE / 4) {
         ck_assert_int_eq(write(pod->fd, bytes, sizeof(bytes)), sizeof(bytes));
         pod->wrote += MIB;
     }
     return true;
 }
 
-START_TEST(who_needs_the_room_has_it_at_once) {
+START_TEST(needed_space_is_released_at_once) {
     static const char *const types[] = { "ext4", "xfs" };
 
     for (size_t i = 0; i < LENGTH(types); i++) {
@@ -284,7 +284,7 @@ START_TEST(who_needs_the_room_has_it_at_once) {
         begin_with(types[i]);
         fill();
         delete_much();
-        ck_assert_int_eq(filesystem_settle(directory, &err), 0);
+        ck_assert_int_eq(filesystem_flush_deletions(directory, &err), 0);
         pod.fd = open(path_of("m/pod"), O_WRONLY | O_CREAT | O_DSYNC | O_CLOEXEC, 0600);
         ck_assert_int_eq(wipe(crowd, &pod), 1);
         ck_assert_int_gt(pod.wrote, MIB);
@@ -306,7 +306,7 @@ static bool die(void *arg) {
     return true;
 }
 
-START_TEST(who_dies_leaves_nothing) {
+START_TEST(a_kill_leaves_nothing) {
     static const char *const types[] = { "ext4", "xfs" };
 
     for (size_t i = 0; i < LENGTH(types); i++) {
@@ -316,7 +316,7 @@ START_TEST(who_dies_leaves_nothing) {
         begin_with(types[i]);
         fill();
         delete_much();
-        ck_assert_int_eq(filesystem_settle(directory, &err), 0);
+        ck_assert_int_eq(filesystem_flush_deletions(directory, &err), 0);
         before = room();
         for (int left = 1; left < 60; left += 29) {
             pid_t child = fork();
@@ -325,7 +325,7 @@ START_TEST(who_dies_leaves_nothing) {
                 _exit(wipe(die, &left) >= 0);
             ck_assert_int_eq(waitpid(child, &status, 0), child);
             ck_assert(WIFSIGNALED(status));
-            ck_assert_int_eq(filesystem_settle(directory, &err), 0);
+            ck_assert_int_eq(filesystem_flush_deletions(directory, &err), 0);
             for (int wait = 0; room() < before - MIB && wait < 6000; wait++)
                 usleep(10000); /* XFS frees behind the back of who closes */
             ck_assert_int_ge(room(), before - MIB);
@@ -341,7 +341,7 @@ static bool always(void *arg) {
 }
 
 /* XFS makes no file there, either. */
-START_TEST(a_full_one_has_nothing_to_give_back) {
+START_TEST(a_full_file_system_has_nothing_to_wipe) {
     static const char *const types[] = { "ext4", "xfs" };
 
     for (size_t i = 0; i < LENGTH(types); i++) {
@@ -354,7 +354,7 @@ START_TEST(a_full_one_has_nothing_to_give_back) {
 }
 END_TEST
 
-START_TEST(where_it_cannot_be_done_it_is_said) {
+START_TEST(an_unsupported_file_system_is_reported) {
     ck_assert_int_eq(mkdir(path_of("t"), 0700), 0);
     ck_assert_int_eq(mount("none", path_of("t"), "tmpfs", 0, "size=256m"), 0);
     directory = open(path_of("t"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -371,8 +371,8 @@ START_TEST(where_it_cannot_be_done_it_is_said) {
 }
 END_TEST
 
-NODE_MAIN("wipe", what_was_deleted_is_zeros_and_nothing_else, room_in_small_pieces_is_found,
+NODE_MAIN("wipe", what_was_deleted_is_zeros_and_nothing_else, small_free_extents_are_found,
           what_is_zeros_and_holes_already_is_not_written,
-          it_ends_when_it_is_told_to_and_all_room_is_there_at_once,
-          who_needs_the_room_has_it_at_once, who_dies_leaves_nothing,
-          a_full_one_has_nothing_to_give_back, where_it_cannot_be_done_it_is_said)
+          an_interrupted_wipe_releases_all_space_at_once, needed_space_is_released_at_once,
+          a_kill_leaves_nothing, a_full_file_system_has_nothing_to_wipe,
+          an_unsupported_file_system_is_reported)

@@ -2,7 +2,7 @@
  * Room: what a volume has, growth, and what is given back.
  */
 #define NODE_SCENE "3"
-#include "csi/node/turn.h"
+#include "csi/node/volume_lock.h"
 #include "tests/unit/csi/node/scene.h"
 
 #include <sys/statvfs.h>
@@ -20,7 +20,7 @@ static int usage(const char *path, struct node_usage *ret) {
     return node_usage(&node, ID, path, ret, &err);
 }
 
-START_TEST(a_mounted_volume_tells_its_room_and_grows) {
+START_TEST(a_mounted_volume_reports_its_capacity_and_grows) {
     autoimage int file = image(320 * MIB);
     struct node_usage before, after;
     int64_t bytes = 0;
@@ -47,7 +47,7 @@ START_TEST(a_mounted_volume_tells_its_room_and_grows) {
 }
 END_TEST
 
-START_TEST(an_ext4_has_its_growth_at_the_latest_when_it_is_staged_again) {
+START_TEST(an_ext4_grows_at_its_next_stage_at_the_latest) {
     autoimage int file = image(64 * MIB);
     struct node_usage room;
     int64_t bytes = 0;
@@ -64,7 +64,7 @@ START_TEST(an_ext4_has_its_growth_at_the_latest_when_it_is_staged_again) {
 }
 END_TEST
 
-START_TEST(a_block_volume_tells_its_size_and_grows) {
+START_TEST(a_block_volume_reports_its_size_and_grows) {
     autoimage int file = image(8 * MIB);
     struct node_usage room;
     int64_t bytes = 0;
@@ -88,17 +88,17 @@ static bool always(void *arg) {
 
 static int reclaim(const char *path, int mode, int64_t *before, int64_t *after) {
     const struct node_reclaim reclaim = {
-        .volume_id = ID, .path = path_of(path), .mode = mode, .goes_on = always
+        .volume_id = ID, .path = path_of(path), .mode = mode, .may_continue = always
     };
 
     memset(&err, 0, sizeof(err));
     return node_reclaim(&node, &reclaim, before, after, &err);
 }
 
-START_TEST(room_of_deleted_files_is_given_back) {
+START_TEST(blocks_of_deleted_files_are_deallocated) {
     autoimage int file = image(512 * MIB);
     int64_t before, after;
-    struct turn turn;
+    struct volume_lock lock;
 
     assert_refused(reclaim("kubelet/staging", 0, &before, &after), NOT_FOUND);
     assert_ok(stage(&ext4));
@@ -107,9 +107,9 @@ START_TEST(room_of_deleted_files_is_given_back) {
                      0);
     assert_refused(reclaim("kubelet/staging", NODE_MULTI_MULTI_WRITER, &before, &after),
                    BAD_METHOD);
-    ck_assert(turn_take(&turn, ID));
+    ck_assert(volume_lock_try(&lock, ID));
     assert_refused(reclaim("kubelet/staging", 0, &before, &after), CONFLICT);
-    turn_leave(&turn);
+    volume_lock_release(&lock);
     assert_ok(reclaim("kubelet/staging", NODE_SINGLE_MULTI_WRITER, &before, &after));
     ck_assert_int_ge(before, 90 * MIB);
     ck_assert_int_le(after, before - 90 * MIB);
@@ -141,15 +141,16 @@ static bool be_visited(void *arg) {
 }
 
 static int reclaim_visited(struct visit *visit) {
-    const struct node_reclaim reclaim = {
-        .volume_id = ID, .path = path_of("kubelet/staging"), .goes_on = be_visited, .arg = visit
-    };
+    const struct node_reclaim reclaim = { .volume_id = ID,
+                                          .path = path_of("kubelet/staging"),
+                                          .may_continue = be_visited,
+                                          .arg = visit };
     int64_t before, after;
 
     return node_reclaim(&node, &reclaim, &before, &after, &err);
 }
 
-START_TEST(pods_wait_for_no_room_that_is_given_back) {
+START_TEST(pods_do_not_wait_for_a_reclaim) {
     autoimage int file = image(512 * MIB);
     struct visit visit = { .urgent = true };
 
@@ -176,7 +177,7 @@ static bool begin_another(void *arg) {
     const struct node_reclaim reclaim = { .volume_id = arena_format(arena, "v%d", number),
                                           .path = arena_format(arena, "%s/kubelet/pods/v%d", base,
                                                                number),
-                                          .goes_on = begin_another,
+                                          .may_continue = begin_another,
                                           .arg = crowd };
     int64_t before, after;
 
@@ -209,8 +210,7 @@ START_TEST(jobs_of_many_volumes_leave_workers_to_others) {
 }
 END_TEST
 
-NODE_SCENE_MAIN("node_room", a_mounted_volume_tells_its_room_and_grows,
-                an_ext4_has_its_growth_at_the_latest_when_it_is_staged_again,
-                a_block_volume_tells_its_size_and_grows, room_of_deleted_files_is_given_back,
-                pods_wait_for_no_room_that_is_given_back,
-                jobs_of_many_volumes_leave_workers_to_others)
+NODE_SCENE_MAIN("node_room", a_mounted_volume_reports_its_capacity_and_grows,
+                an_ext4_grows_at_its_next_stage_at_the_latest,
+                a_block_volume_reports_its_size_and_grows, blocks_of_deleted_files_are_deallocated,
+                pods_do_not_wait_for_a_reclaim, jobs_of_many_volumes_leave_workers_to_others)

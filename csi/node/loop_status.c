@@ -1,4 +1,4 @@
-#include "csi/node/loop_ask.h"
+#include "csi/node/loop_status.h"
 
 #include "common/cleanup.h"
 #include "csi/node/async_call.h"
@@ -11,7 +11,7 @@
 
 struct question {
     int fd;
-    int reason; /* errno; 0: info is there */
+    int reason; /* errno; 0: info is valid */
     struct loop_info64 info;
 };
 
@@ -28,7 +28,7 @@ static void drop(void *arg) {
     cleanup_close(&question->fd);
 }
 
-int loop_ask(int fd, unsigned number, uint64_t seal, struct loop_info64 *ret) {
+int loop_get_status(int fd, unsigned number, uint64_t diskseq, struct loop_info64 *ret) {
     static const struct detached_function function = { .run = ask, .drop = drop };
     struct question question = { .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0) };
     char about[64];
@@ -36,7 +36,7 @@ int loop_ask(int fd, unsigned number, uint64_t seal, struct loop_info64 *ret) {
 
     if (question.fd < 0)
         return -1;
-    snprintf(about, sizeof(about), "/dev/loop%u %" PRIu64, number, seal);
+    snprintf(about, sizeof(about), "/dev/loop%u %" PRIu64, number, diskseq);
     reason = async_call(about, &function, &question, sizeof(question));
     if (reason != ETIMEDOUT)
         drop(&question);

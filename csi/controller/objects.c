@@ -1,6 +1,6 @@
 /*
- * What calls do alike with volumes, snapshots, groups and snapshots of groups: read one, wait for
- * it, find the one of a name, delete it.
+ * Common operations on volumes, snapshots, groups and group snapshots: read, wait, search by name,
+ * delete.
  */
 #include "csi/controller/controller.private.h"
 
@@ -10,7 +10,7 @@
 
 #define OLDEST_FIRST "&sort=created_at:asc,id:asc"
 
-/* A row begins with these two. */
+/* A row starts with these two. */
 static const char *id_of(const void *row) {
     return ((const char *const *)row)[0];
 }
@@ -29,15 +29,15 @@ int controller_read(const struct client *api, struct arena *arena,
                : -1;
 }
 
-int controller_settle(const struct grpc_call *call, const struct client *api,
-                      const struct controller_kind *kind, void *row, struct error *err) {
-    struct patience patience = patience_of(call);
+int controller_wait_idle(const struct grpc_call *call, const struct client *api,
+                         const struct controller_kind *kind, void *row, struct error *err) {
+    struct poll_wait wait = poll_wait_of(call);
     const char *id = id_of(row);
 
     while (words_have(kind->passing, kind->passing_count, status_of(row))) {
         int result;
 
-        if (!patience_again(call, &patience))
+        if (!poll_again(call, &wait))
             return grpc_refuse(err, GRPC_ABORTED, "The %s %s is still %s.", kind->label, id,
                                status_of(row));
         result = controller_read(api, call->arena, kind, id, row, err);
@@ -47,9 +47,9 @@ int controller_settle(const struct grpc_call *call, const struct client *api,
     return 0;
 }
 
-/* ---- the one of a name ---- */
+/* ---- search by name ---- */
 
-int controller_unsure(int result, struct error *err) {
+int controller_outcome_unknown(int result, struct error *err) {
     enum grpc_code code = result == 0 ? GRPC_OK : grpc_code_of(result, err);
 
     if (code == GRPC_OK || code == GRPC_ABORTED || code == GRPC_UNAVAILABLE)
@@ -73,7 +73,7 @@ int controller_find(const struct client *api, struct arena *arena,
             return FOUND;
         }
     }
-    return count < 0 ? controller_unsure(-1, err) : 0;
+    return count < 0 ? controller_outcome_unknown(-1, err) : 0;
 }
 
 int controller_find_made(const struct client *api, struct arena *arena,
@@ -91,7 +91,7 @@ int controller_find_made(const struct client *api, struct arena *arena,
 
 /* ---- delete ---- */
 
-/* The API has refused. Another call that is deleting it is waited for. */
+/* The API has refused.  A concurrent deletion is waited for. */
 static int delete_refused(const struct client *api, struct arena *arena,
                           const struct controller_kind *kind, void *row, struct error *err) {
     struct error refusal = *err;
@@ -107,7 +107,7 @@ static int delete_refused(const struct client *api, struct arena *arena,
 
 static int begin_delete(const struct grpc_call *call, const struct client *api,
                         const struct controller_kind *kind, void *row, struct error *err) {
-    int result = controller_settle(call, api, kind, row, err);
+    int result = controller_wait_idle(call, api, kind, row, err);
 
     if (result == 0 && kind->check_delete)
         result = kind->check_delete(call, api, row, err);
@@ -126,7 +126,7 @@ int controller_delete(const struct grpc_call *call, const struct client *api,
     if (result == 0 && strcmp(status_of(row), "deleting") != 0)
         result = begin_delete(call, api, kind, row, err);
     if (result == 0)
-        result = controller_settle(call, api, kind, row, err);
+        result = controller_wait_idle(call, api, kind, row, err);
     if (result == GRPC_NOT_FOUND)
         return 0;
     return result != 0

@@ -1,5 +1,5 @@
 /*
- * The file system of a staged volume: mounted, and mounted anew when the kernel has stopped writing
+ * The mount of a staged volume's file system, and its remount when the kernel has stopped writing
  * to it because of errors.
  */
 #include "csi/node/volume.private.h"
@@ -11,11 +11,11 @@
 
 enum health {
     HEALTHY,
-    FLAWED,  /* it has found errors in itself, and goes on */
-    STOPPED, /* it takes no writes any more, or answers nothing at all */
+    FLAWED,  /* it has recorded errors, and continues */
+    STOPPED, /* it refuses writes, or does not respond at all */
 };
 
-/* Where the capability names no type, the one that is there decides, also on its flags. */
+/* If the capability has no type, the present one decides, also on its flags. */
 static int choose_type(const char *device, const struct node_filesystem *of, const char **ret_type,
                        struct mount_flags *ret_flags, struct error *err) {
     const struct node_capability *capability = of->capability;
@@ -43,15 +43,15 @@ int node_mount(struct arena *arena, const struct node_filesystem *of, struct err
     return mount_device(device, type, &flags, of->path, err);
 }
 
-/* -1: it cannot be told. */
+/* -1: unknown. */
 static int find_health(const struct node_filesystem *of, struct error *err) {
     autoclose int mount = kubelet_path_descriptor(of->path, err);
     struct mount_table_entry entry;
     struct kubelet_place place;
 
-    if (mount < 0 || kubelet_path_look(of->path, &place, err) < 0)
+    if (mount < 0 || kubelet_path_stat(of->path, &place, err) < 0)
         return -1;
-    if (place.dead)
+    if (place.stale)
         return STOPPED;
     if (mount_table_find(mount, &entry, err) < 0)
         return -1;
@@ -61,24 +61,23 @@ static int find_health(const struct node_filesystem *of, struct error *err) {
 }
 
 static int stopped(struct error *err) {
-    return error_set(err, ERROR_PRECONDITION,
-                     "The volume's file system has stopped because of errors and is in use: it is "
-                     "checked and mounted anew when the pods that use it have ended.");
+    return error_set(
+        err, ERROR_PRECONDITION,
+        "The volume's file system has stopped because of errors and is in use: it is checked and remounted when the pods that use it have ended.");
 }
 
-static int mount_anew(struct arena *arena, const struct node_filesystem *of, struct error *err) {
+static int remount(struct arena *arena, const struct node_filesystem *of, struct error *err) {
     int health;
 
-    log_warning(NULL, "a file system that has errors is mounted anew", "volume_id", of->volume_id,
-                NULL);
+    log_warning(NULL, "file system with errors is remounted", "volume_id", of->volume_id, NULL);
     if (node_unmount(of->path, of->volume_id, err) < 0 || node_mount(arena, of, err) != 0)
         return -1;
-    health = find_health(of, err); /* mounted elsewhere as well, it is what it was */
+    health = find_health(of, err); /* if it is mounted elsewhere as well, the state remains */
     return health == STOPPED ? stopped(err) : health < 0 ? -1 : 0;
 }
 
-int node_renew(const struct node *node, struct arena *arena, const struct node_filesystem *of,
-               struct error *err) {
+int node_remount(const struct node *node, struct arena *arena, const struct node_filesystem *of,
+                 struct error *err) {
     const struct mount_table_query others = { .root = node->root,
                                               .device = of->loop->number,
                                               .except = of->staging_path };
@@ -91,5 +90,5 @@ int node_renew(const struct node *node, struct arena *arena, const struct node_f
         return -1;
     if (count > 0)
         return health == STOPPED ? stopped(err) : 0;
-    return mount_anew(arena, of, err);
+    return remount(arena, of, err);
 }

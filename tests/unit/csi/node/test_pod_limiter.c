@@ -1,4 +1,4 @@
-#include "csi/node/holder.h"
+#include "csi/node/pod_limiter.h"
 
 #include "client/volumes.h"
 #include "common/log.h"
@@ -19,7 +19,7 @@
 #define OURS(limits)        ROW("%s", limits)
 
 static struct script_server *server;
-static struct holder *holder;
+static struct pod_limiter *limiter;
 static char group[96], v1_group[96];
 /* Devices are the machine's: another run of this has a volume of its own. */
 static char volume[37], label[64];
@@ -58,8 +58,8 @@ static void begin(void) {
 }
 
 static void end(void) {
-    holder_free(holder);
-    holder = NULL;
+    pod_limiter_free(limiter);
+    limiter = NULL;
     script_server_free(server);
     unlink(path_in(group, "io.max"));
     rmdir(group);
@@ -67,11 +67,11 @@ static void end(void) {
 }
 
 static void begin_holder(int64_t pause_ms) {
-    struct holder_settings settings = { .host = "here", .group = group, .pause_ms = pause_ms };
+    struct pod_limiter_settings settings = { .host = "here", .group = group, .pause_ms = pause_ms };
 
     settings.api =
         volumes_client(arena_join(arena, script_server_url(server), "/v3", NULL), NULL, NULL);
-    holder = holder_new(&settings);
+    limiter = pod_limiter_new(&settings);
 }
 
 /* In `form` the volume is %s. */
@@ -98,7 +98,7 @@ static void await(unsigned number, const char *limits) {
 /* A look may fail where others have devices come and go. */
 static void wake_until(unsigned number, const char *limits) {
     while (!is_limited(number, limits)) {
-        holder_wake(holder);
+        pod_limiter_wake(limiter);
         usleep(1000);
     }
 }
@@ -108,7 +108,7 @@ static void await_looks(void) {
         script_server_await(server, "GET", ASKED, script_server_count(server, "GET", ASKED) + 3));
 }
 
-START_TEST(a_device_is_held_to_what_is_said_of_its_volume) {
+START_TEST(a_device_gets_the_limits_of_its_volume) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
@@ -129,7 +129,7 @@ START_TEST(a_device_is_held_to_what_is_said_of_its_volume) {
 END_TEST
 
 /* A pod that has it as a block volume may write what it likes on it. */
-START_TEST(whoever_writes_to_a_device_is_held_to_its_limits) {
+START_TEST(a_changed_label_does_not_change_the_limits) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop_info64 info;
     struct loop loop;
@@ -150,14 +150,14 @@ START_TEST(whoever_writes_to_a_device_is_held_to_its_limits) {
 END_TEST
 
 /* By a holder that was killed; there is no such device. */
-START_TEST(what_nobody_has_behind_it_has_no_limits) {
+START_TEST(an_unused_device_has_no_limits) {
     write_file(path_in(group, "io.max"), "7:1048575 rbps=5 wbps=max riops=max wiops=max\n");
     begin_holder(1);
     await(1048575, "rbps=max wbps=max riops=max wiops=max");
 }
 END_TEST
 
-START_TEST(whoever_stages_is_looked_at_soon) {
+START_TEST(a_staged_volume_is_limited_immediately) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
@@ -233,7 +233,7 @@ START_TEST(groups_of_cgroup_v1_are_limited_with_all_below) {
 }
 END_TEST
 
-START_TEST(what_is_no_group_is_told) {
+START_TEST(a_missing_cgroup_is_reported) {
     const struct throttle none = { { 0 } };
     unsigned *list;
 
@@ -243,8 +243,7 @@ START_TEST(what_is_no_group_is_told) {
 END_TEST
 
 CHECK_MAIN_WITH("holder", geteuid() == 0 && access("/dev/loop-control", R_OK | W_OK) == 0, begin,
-                end, a_device_is_held_to_what_is_said_of_its_volume,
-                whoever_writes_to_a_device_is_held_to_its_limits,
-                what_nobody_has_behind_it_has_no_limits, whoever_stages_is_looked_at_soon,
-                devices_of_others_are_left_alone, groups_of_cgroup_v1_are_limited_with_all_below,
-                what_is_no_group_is_told)
+                end, a_device_gets_the_limits_of_its_volume,
+                a_changed_label_does_not_change_the_limits, an_unused_device_has_no_limits,
+                a_staged_volume_is_limited_immediately, devices_of_others_are_left_alone,
+                groups_of_cgroup_v1_are_limited_with_all_below, a_missing_cgroup_is_reported)

@@ -1,11 +1,11 @@
 /*
- * How many volumes a node has, and whether it takes one more (option max_volumes).
+ * The number of volumes of a node, and its limit (option max_volumes).
  *
- * The API is asked for all volumes, with a policy and without: it has no list of what one host has.
- * Of two calls for the last place both may find it free: our API refuses to complete the second
- * one's attachment (common/room_header.h), which is then as one that a dead call has left; another
- * one takes both.  What is complete stays, for somebody may have been told of it.  Of a volume with
- * a policy its own call looks again.
+ * All volumes are listed, with and without policy: the API has no list by host.  Two concurrent
+ * calls may both find the last slot free: scoria's API refuses to complete the second attachment
+ * (common/room_header.h), which then is an incomplete one; Cinder accepts both.  A complete
+ * attachment stays, as it may have been reported.  For a volume with a policy its own call checks
+ * again.
  */
 #include "csi/controller/configs.private.h"
 
@@ -52,13 +52,13 @@ static int count(const struct client *api, struct arena *arena, struct controlle
     return 0;
 }
 
-int64_t controller_room(const struct grpc_call *call) {
+int64_t controller_volume_limit(const struct grpc_call *call) {
     return config_int(csi_driver_of(call)->config, "csi", "max_volumes");
 }
 
-int controller_check_room(const struct grpc_call *call, const struct client *api,
-                          const char *node_id, const char *volume_id, struct error *err) {
-    int64_t most = controller_room(call);
+int controller_check_volume_limit(const struct grpc_call *call, const struct client *api,
+                                  const char *node_id, const char *volume_id, struct error *err) {
+    int64_t most = controller_volume_limit(call);
     struct counted counted = { node_id, volume_id, 0 };
     const struct controller_list volumes = { .kind = &volume_kind,
                                              .keep = count_row,
@@ -74,6 +74,6 @@ int controller_check_room(const struct grpc_call *call, const struct client *api
         return result;
     return counted.others < most ? 0
                                  : grpc_refuse(err, GRPC_RESOURCE_EXHAUSTED,
-                                               "Node %s has %jd volumes and takes no more.",
+                                               "Node %s has %jd volumes, which is its limit.",
                                                node_id, (intmax_t)counted.others);
 }

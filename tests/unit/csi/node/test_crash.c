@@ -87,21 +87,21 @@ static void repeat(node_step *step, const struct node_capability *capability) {
 /* Every step of each call is the last one once; the same call is then made again, or its
  * opposite. */
 static void die_everywhere(const struct node_capability *capability, bool back) {
-    bool goes_on = true;
+    bool may_continue = true;
     unsigned i;
 
-    for (i = WALK_FIRST + 1; goes_on; i += WALK_STEP) {
-        goes_on = die_in(stage, capability, i);
+    for (i = WALK_FIRST + 1; may_continue; i += WALK_STEP) {
+        may_continue = die_in(stage, capability, i);
         if (!back) {
             repeat(stage, capability);
-            goes_on |= die_in(step_publish, capability, i);
+            may_continue |= die_in(step_publish, capability, i);
             repeat(step_publish, capability);
-            goes_on |= die_in(step_unpublish, capability, i);
+            may_continue |= die_in(step_unpublish, capability, i);
         }
         repeat(step_unpublish, capability);
         ck_assert(!exists("kubelet/pods/a"));
         if (!back)
-            goes_on |= die_in(step_unstage, capability, i);
+            may_continue |= die_in(step_unstage, capability, i);
         repeat(step_unstage, capability);
         ck_assert_int_eq(count_mounts(), 0);
         wait_for_devices(0);
@@ -109,7 +109,7 @@ static void die_everywhere(const struct node_capability *capability, bool back) 
     ck_assert_uint_gt(i, 10);
 }
 
-START_TEST(who_dies_anywhere_with_a_file_system_is_succeeded) {
+START_TEST(a_kill_at_any_step_of_a_file_system_is_recovered) {
     autoimage int file = image(64 * MIB);
 
     assert_ok(stage(&ext4));
@@ -119,7 +119,7 @@ START_TEST(who_dies_anywhere_with_a_file_system_is_succeeded) {
 }
 END_TEST
 
-START_TEST(who_dies_anywhere_with_a_block_volume_is_succeeded) {
+START_TEST(a_kill_at_any_step_of_a_block_volume_is_recovered) {
     autoimage int file = image(64 * MIB);
 
     die_everywhere(&block, false);
@@ -128,7 +128,7 @@ START_TEST(who_dies_anywhere_with_a_block_volume_is_succeeded) {
 END_TEST
 
 /* What is left of a block volume when the machine has started anew: an empty file. */
-START_TEST(after_a_restart_of_the_machine_nothing_is_in_the_way) {
+START_TEST(a_reboot_leaves_no_obstacle) {
     autoimage int file = image(8 * MIB);
 
     ck_assert_int_eq(
@@ -148,7 +148,7 @@ START_TEST(after_a_restart_of_the_machine_nothing_is_in_the_way) {
 END_TEST
 
 /* The device has gone while it was bound, and its number is another's now. */
-START_TEST(a_device_that_was_taken_away_is_replaced) {
+START_TEST(a_detached_device_is_replaced) {
     autoimage int file = image(8 * MIB), stranger = image_make("stranger", 8 * MIB);
     struct stat status;
     char device[64];
@@ -169,7 +169,6 @@ START_TEST(a_device_that_was_taken_away_is_replaced) {
 }
 END_TEST
 
-NODE_SCENE_MAIN("node_death", who_dies_anywhere_with_a_file_system_is_succeeded,
-                who_dies_anywhere_with_a_block_volume_is_succeeded,
-                after_a_restart_of_the_machine_nothing_is_in_the_way,
-                a_device_that_was_taken_away_is_replaced)
+NODE_SCENE_MAIN("node_death", a_kill_at_any_step_of_a_file_system_is_recovered,
+                a_kill_at_any_step_of_a_block_volume_is_recovered, a_reboot_leaves_no_obstacle,
+                a_detached_device_is_replaced)
