@@ -20,7 +20,7 @@
     of ".deadline IS NOT NULL AND " of ".phase IN ('preparing', 'sending', 'waiting', 'completing')"
 #define IS_ANSWERED   "phase = 'answered'"
 #define HAS_NO_ANSWER "phase <> 'answered'"
-/* Operations that a worker may claim; `now`: the placeholder of an instant. */
+/* Operations that a worker may claim; `now`: the parameter of an instant. */
 #define IS_DUE(now) HAS_NO_ANSWER " AND (phase <> 'waiting' OR deadline <= " now ")"
 
 /* The results of `query`: how many, or -1. */

@@ -6,7 +6,7 @@
 #include "ledger/work.h"
 
 /*
- * Rows for a list.  `where` is the inside of WHERE ("1=1" for all), with placeholders from $1 on
+ * Rows for a list.  `where` is the inside of WHERE ("1=1" for all), with parameters from $1 on
  * for `values`; `order` the inside of ORDER BY; limit < 0: none.
  */
 struct query {
@@ -24,7 +24,7 @@ struct query {
 
 /*
  * Runs "<select> WHERE … ORDER BY … LIMIT … OFFSET …" from the query; a NULL order is none.
- * `select` ends before WHERE and has no placeholders of its own.  NULL and err on failure; ended by
+ * `select` ends before WHERE and has no parameters of its own.  NULL and err on failure; ended by
  * autorows.
  */
 struct db_rows *query_page(struct work *work, const char *select, const struct query *query,
