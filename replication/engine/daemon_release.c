@@ -182,6 +182,7 @@ static void release_all(void) {
         return;
     for (unsigned i = 0; i < fd_count; i++) {
         if (is_socket(fds[i])) {
+            shutdown(fds[i], SHUT_RDWR); /* a thread that polls it would keep it open */
             dup2(dead_end, fds[i]);
             fds[i] = -1;
         }
