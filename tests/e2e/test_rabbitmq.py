@@ -721,7 +721,7 @@ class Calls(BrokerCase):
         self.wire.queue_declare("reply_gone_299", auto_delete=False)
         self.assert_works()
         self.assert_empty("reply_gone_299")
-        self.assertLess(self.log("manager").count("answer dropped"), 400)
+        self.assertLess(self.log("manager").count("response dropped"), 400)
         self.end()
 
 
