@@ -100,7 +100,7 @@ static int ask_for_volume(struct request *request, struct error *err) {
     if (read_existing(request, &existing, err) < 0 ||
         volume_manage_check(&request->work, &existing, &one, &pool, err) < 0)
         return -1;
-    return manageable_look(&request->work, &pool, &one, &request->wait_operation, err);
+    return manageable_probe(&request->work, &pool, &one, &request->wait_operation, err);
 }
 
 static int manage_volume(struct request *request, struct error *err) {
@@ -108,7 +108,8 @@ static int manage_volume(struct request *request, struct error *err) {
     struct volume volume;
 
     if (read_existing(request, &existing, err) < 0 ||
-        manageable_judge(&request->work, request->wait_operation, existing.source_name, err) < 0 ||
+        manageable_check_answer(&request->work, request->wait_operation, existing.source_name,
+                                err) < 0 ||
         volume_manage(&request->work, &existing, &volume, err) < 0)
         return -1;
     if (volume.multiattach && request_authorize(request, "volume:multiattach", NULL, err) < 0)
@@ -251,7 +252,7 @@ static int ask(struct request *request, bool snapshots, struct error *err) {
         return -1;
     page.snapshots = snapshots;
     request->wait_project = request->context.project_id;
-    return manageable_ask(&request->work, host, &page, &request->wait_operation, err);
+    return manageable_request(&request->work, host, &page, &request->wait_operation, err);
 }
 
 static int list_volumes(struct request *request, struct error *err) {
@@ -348,7 +349,8 @@ static int manage_snapshot(struct request *request, struct error *err) {
         metadata_check(&snapshot_resource, &wanted.metadata, err) < 0)
         return -1;
     volume = resource_load(request, &volume_resource, body->volume_id, &owner, err);
-    if (!volume || manageable_judge(&request->work, request->wait_operation, name, err) < 0 ||
+    if (!volume ||
+        manageable_check_answer(&request->work, request->wait_operation, name, err) < 0 ||
         snapshot_manage(&request->work, volume, &wanted, name, &snapshot, err) < 0)
         return -1;
     answer_row(request, &snapshot, 0);

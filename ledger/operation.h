@@ -72,7 +72,7 @@ struct operation {
     const char *object_id; /* its object: the target, also when it is cancelled */
     const char *volume_id, *host;
     /* a volume or a snapshot with a queue: one at a time runs of its operations, the oldest first,
-     * but those about another object, which only read it, side by side; NULL: no queue, or several */
+     * but those about another object, which only read it, side by side; NULL: none, or several */
     const char *turn_of;
     const struct operation_turn
         *turns; /* several queues; written by operation_insert(), and not read */

@@ -238,8 +238,8 @@ static int may_ask_again(struct job *job, struct error *err) {
     struct host_look look = { .job = job };
 
     if (!job_driver_volume(job).attached ||
-        !assist_asks_again(job->arena, &job->operation,
-                           clock_shared_us(job->manager->settings.settings->clock)))
+        !assist_repeats(job->arena, &job->operation,
+                        clock_shared_us(job->manager->settings.settings->clock)))
         return 0;
     if (job_read(job, look_at_host, &look, err) < 0)
         return -1;
@@ -259,7 +259,7 @@ static int wait_on(struct job *job, const struct error *failure, struct error *e
               "snapshot_id", job->snapshot.id, "reason", failure->message, NULL);
     if (job->operation.phase == PHASE_COMPLETING || !assist_guest(&job->volume))
         return job_retry(job, pause_us, err);
-    return job_held(job, snapshot_assist_stay, &pause_us, err) < 0 ? -1 : 0;
+    return job_held(job, snapshot_assist_continue, &pause_us, err) < 0 ? -1 : 0;
 }
 
 static int settle(struct job *job, const struct job_assist *assist, enum driver_reported told,

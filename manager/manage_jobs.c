@@ -163,7 +163,7 @@ static int clean_up(struct job *job, struct error *err) {
 }
 
 static int give_up(struct job *job, struct error *failure, struct error *err) {
-    return job_must_hold(job, volume_manage_give_up, failure, err) < 0
+    return job_must_hold(job, volume_manage_release, failure, err) < 0
                ? -1
                : job_let_go_of_object(job, &job->fence, err);
 }
@@ -206,7 +206,7 @@ int job_manage(struct job *job, struct error *err) {
 
     if (!job->has_volume || (is_snapshot(job) && !job->has_snapshot))
         return job_end(job, err);
-    if (volume_manage_given_up(job->arena, &job->operation, &failure))
+    if (volume_manage_released(job->arena, &job->operation, &failure))
         return fail(job, true, &failure, err);
     if (look(job, source_name, &source, &failure) < 0)
         return fail(job, false, &failure, err);
@@ -233,7 +233,7 @@ static int unmanage(struct job *job, struct error *err) {
     if (!job->backend->driver->unmanage_volume)
         return error_set(err, ERROR_BAD_REQUEST,
                          "This backend does not support unmanaging volumes.");
-    if (!volume_unmanage_wanted(&job->volume))
+    if (!volume_unmanage_still_valid(&job->volume))
         return error_set(err, ERROR_CONFLICT, "the volume is %s and attached to %u",
                          status_text(job->volume.status), job->volume.attachment_count);
     return job_let_go_of_object(job, &job->fence, err);
@@ -246,7 +246,7 @@ int job_unmanage(struct job *job, struct error *err) {
 
     if (!job->has_volume)
         return job_end(job, err);
-    if (job->operation.attempts > 1 && volume_unmanage_wanted(&job->volume))
+    if (job->operation.attempts > 1 && volume_unmanage_still_valid(&job->volume))
         renamed = job_rename(job, &job->fence, &failure);
     if (renamed != 0)
         return job_check_lease(job, err) < 0 ? -1 : job_ask_again(job, &failure, err);

@@ -211,9 +211,9 @@ int job_list_manageable(struct job *job, struct error *err) {
     list_function *list;
     const char *pool;
 
-    if (manageable_looked_for(job->arena, &job->operation, &one))
+    if (manageable_is_probed(job->arena, &job->operation, &one))
         return answer_one(job, &one, err);
-    manageable_asked(job->arena, &job->operation, &page, &pool);
+    manageable_requested(job->arena, &job->operation, &page, &pool);
     known.snapshots = page.snapshots;
     list = page.snapshots ? driver->list_manageable_snapshots : driver->list_manageable;
     if (!list)

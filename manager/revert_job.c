@@ -47,7 +47,7 @@ int job_revert(struct job *job, struct error *err) {
         return error_pass(err, &failure);
     if (!job->has_snapshot)
         return fail(job, job->operation.attempts == 1, &failure, err);
-    if (!volume_revert_wanted(&job->volume)) {
+    if (!volume_revert_still_valid(&job->volume)) {
         error_set(&failure, ERROR_CONFLICT, "the volume is %s and attached to %u",
                   status_text(job->volume.status), job->volume.attachment_count);
         return fail(job, job->operation.attempts == 1, &failure, err);

@@ -133,8 +133,8 @@ static int ask_again(struct job *job, struct error *err) {
 static int settle(struct job *job, struct error *err) {
     if (!job_driver_volume(job).attached)
         return fail(job, ERROR_CONFLICT, "The volume was detached meanwhile.", err);
-    if (assist_asks_again(job->arena, &job->operation,
-                          clock_shared_us(job->manager->settings.settings->clock)))
+    if (assist_repeats(job->arena, &job->operation,
+                       clock_shared_us(job->manager->settings.settings->clock)))
         return ask_again(job, err);
     return fail(job, ERROR_BACKEND, "The guest has not given back room in time.", err);
 }

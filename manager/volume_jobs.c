@@ -22,7 +22,7 @@ static bool begun_before(const struct job *job) {
 static int delete_object(struct job *job, struct error *failure) {
     struct driver_volume volume = job_driver_volume(job);
 
-    if (!volume_delete_wanted(&job->volume))
+    if (!volume_delete_still_valid(&job->volume))
         return error_set(failure, ERROR_CONFLICT,
                          "the volume is %s and attached to %u: nothing of it is destroyed",
                          status_text(job->volume.status), job->volume.attachment_count);
@@ -33,7 +33,7 @@ static int delete_object(struct job *job, struct error *failure) {
 static bool is_gone(struct job *job) {
     struct error why = { 0 };
 
-    return volume_delete_wanted(&job->volume) && job->volume.provider_location &&
+    return volume_delete_still_valid(&job->volume) && job->volume.provider_location &&
            job_find_object(job, &why) == 0;
 }
 
@@ -58,17 +58,17 @@ int job_delete(struct job *job, struct error *err) {
 
     if (!job->has_volume)
         return job_end(job, err);
-    if (volume_delete_wanted(&job->volume))
+    if (volume_delete_still_valid(&job->volume))
         left = job_delete_snapshots(job, &failure, err);
     if (left != 0)
         return left < 0 ? -1 : fail_with_snapshots(job, &failure, err);
     /* nothing is destroyed or failed under a name that earlier workers know */
-    if (begun_before(job) && volume_delete_wanted(&job->volume))
+    if (begun_before(job) && volume_delete_still_valid(&job->volume))
         renamed = job_rename(job, &job->fence, &failure);
     if (renamed < 0 || (renamed > 0 && looks_again(job, &failure)))
         return job_check_lease(job, err) < 0 ? -1 : job_ask_again(job, &failure, err);
     if (delete_object(job, &failure) < 0) {
-        if (volume_delete_wanted(&job->volume) && job_check_lease(job, err) < 0)
+        if (volume_delete_still_valid(&job->volume) && job_check_lease(job, err) < 0)
             return -1;
         /* its removal may not be on disk yet: the next attempt shows */
         gone = is_gone(job);

@@ -20,22 +20,22 @@ int assist_host_is_down(struct work *work, const struct volume *volume, struct e
     return found > 0 ? !agent.up : found;
 }
 
-/* ---- a host that is silent ---- */
+/* ---- a silent host ---- */
 
-#define SILENCE_US      (20 * SECOND_US) /* that is borne first */
+#define SILENCE_US      (20 * SECOND_US) /* tolerated first */
 #define SILENCE_MOST_US (240 * SECOND_US)
 
-/* In the operation's arguments, where the host may be asked again: until when its report is waited
- * for in all, and how long a silence. */
-struct patience {
+/* In the operation's arguments, where the request may be repeated: the final deadline of its
+ * report, and the length of a silence. */
+struct deadlines {
     int64_t until_us, silence_us;
 };
 
 static bool read_patience(struct arena *arena, const struct operation *operation,
-                          struct patience *ret) {
+                          struct deadlines *ret) {
     const json_t *arguments = operation_arguments(arena, operation);
 
-    *ret = (struct patience){
+    *ret = (struct deadlines){
         .until_us = json_integer_value(json_object_get(arguments, "until_us")),
         .silence_us = json_integer_value(json_object_get(arguments, "silence_us")),
     };
@@ -43,7 +43,7 @@ static bool read_patience(struct arena *arena, const struct operation *operation
 }
 
 static int expect_sign(struct work *work, const struct operation *operation,
-                       struct patience patience, struct error *err) {
+                       struct deadlines patience, struct error *err) {
     int64_t next_us = work->clock_us + patience.silence_us;
 
     return operation_await(work, operation,
@@ -53,15 +53,15 @@ static int expect_sign(struct work *work, const struct operation *operation,
                            err);
 }
 
-bool assist_asks_again(struct arena *arena, const struct operation *operation, int64_t now_us) {
-    struct patience patience;
+bool assist_repeats(struct arena *arena, const struct operation *operation, int64_t now_us) {
+    struct deadlines patience;
 
     return operation->deadline != DEADLINE_OVER_US && read_patience(arena, operation, &patience) &&
            now_us < patience.until_us;
 }
 
-int assist_heard(struct work *work, const struct operation *operation, struct error *err) {
-    struct patience patience;
+int assist_progressed(struct work *work, const struct operation *operation, struct error *err) {
+    struct deadlines patience;
 
     if (operation->deadline == DEADLINE_OVER_US ||
         !read_patience(work->arena, operation, &patience))
@@ -70,7 +70,7 @@ int assist_heard(struct work *work, const struct operation *operation, struct er
     return expect_sign(work, operation, patience, err);
 }
 
-/* The worker lets go.  When it is `over`, the message that said so found it at it. */
+/* The worker releases it.  With `over`, the message about that found the worker at it. */
 static int let_go(struct work *work, const struct operation *held, bool over, struct error *err) {
     if (operation_move(work, held->id, held->owner, held->phase, PHASE_WAITING, false, err) < 0)
         return -1;
@@ -79,9 +79,9 @@ static int let_go(struct work *work, const struct operation *held, bool over, st
 
 int assist_silent(struct work *work, const struct operation *held, void *arg, struct error *err) {
     const bool *longer = arg;
-    struct patience patience;
+    struct deadlines patience;
 
-    /* Unless somebody was heard meanwhile, or nobody will be. */
+    /* Unless a report came meanwhile, or none will come. */
     if (held->deadline != DEADLINE_OVER_US && held->deadline <= work->clock_us &&
         read_patience(work->arena, held, &patience)) {
         if (*longer)
@@ -94,11 +94,11 @@ int assist_silent(struct work *work, const struct operation *held, void *arg, st
     return let_go(work, held, held->deadline == DEADLINE_OVER_US, err);
 }
 
-/* ---- asked ---- */
+/* ---- request sent ---- */
 
 int assist_sent(struct work *work, const struct operation *held, void *arg, struct error *err) {
     const bool *again = arg;
-    const struct patience patience = { held->deadline, SILENCE_US };
+    const struct deadlines patience = { held->deadline, SILENCE_US };
     bool over = held->deadline <= work->clock_us;
 
     if (*again && !over && expect_sign(work, held, patience, err) < 0)
@@ -106,12 +106,12 @@ int assist_sent(struct work *work, const struct operation *held, void *arg, stru
     return let_go(work, held, over, err);
 }
 
-int assist_stay(struct work *work, const struct operation *held, int64_t until_us,
-                struct error *err) {
-    struct patience patience;
+int assist_continue(struct work *work, const struct operation *held, int64_t until_us,
+                    struct error *err) {
+    struct deadlines patience;
     bool again = read_patience(work->arena, held, &patience);
 
-    if ((again ? expect_sign(work, held, (struct patience){ until_us, SILENCE_US }, err)
+    if ((again ? expect_sign(work, held, (struct deadlines){ until_us, SILENCE_US }, err)
                : operation_await(work, held, until_us, NULL, err)) < 0)
         return -1;
     return let_go(work, held, false, err);

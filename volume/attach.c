@@ -61,9 +61,9 @@ int attachment_create(struct work *work, const struct volume *volume, const char
         .created_at = work->now_us,
     };
 
-    if (volume_reclaim_give_way(work, &now, ACTION_ATTACHMENT_CREATE, err) < 0 ||
+    if (volume_reclaim_yield(work, &now, ACTION_ATTACHMENT_CREATE, err) < 0 ||
         reserve(work, &now, instance_uuid, err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_ATTACHMENT_CREATE, err) < 0 ||
+        conflict_resolve(work, volume->id, ACTION_ATTACHMENT_CREATE, err) < 0 ||
         attachment_insert(work, &attachment, err) < 0)
         return -1;
     *ret = attachment;
@@ -84,12 +84,12 @@ int volume_reserve(struct work *work, const struct volume *volume, struct error 
     uint64_t allowed = ST(AVAILABLE) | (volume->multiattach ? ST(IN_USE) : 0);
     struct volume now = *volume;
 
-    if (volume_reclaim_give_way(work, &now, ACTION_RESERVE, err) < 0)
+    if (volume_reclaim_yield(work, &now, ACTION_RESERVE, err) < 0)
         return -1;
     if (!(allowed & ((uint64_t)1 << now.status)))
         return refuse_status(&now, "reserve",
                              volume->multiattach ? "available or in-use" : "available", err);
-    if (conflict_settle(work, volume->id, ACTION_RESERVE, err) < 0 ||
+    if (conflict_resolve(work, volume->id, ACTION_RESERVE, err) < 0 ||
         attach_status_check(&now, err) < 0)
         return -1;
     return attach_status_write(work, &now, VOLUME_ATTACHING, err);
@@ -98,7 +98,7 @@ int volume_reserve(struct work *work, const struct volume *volume, struct error 
 int volume_unreserve(struct work *work, const struct volume *volume, struct error *err) {
     if (volume->status != VOLUME_ATTACHING)
         return 0;
-    if (conflict_settle(work, volume->id, ACTION_UNRESERVE, err) < 0 ||
+    if (conflict_resolve(work, volume->id, ACTION_UNRESERVE, err) < 0 ||
         (volume->attachment_count == 0 && connection_end(work, volume->id, NULL, err) < 0))
         return -1;
     return attach_status_write(work, volume,
@@ -110,7 +110,7 @@ int volume_begin_detaching(struct work *work, const struct volume *volume, struc
         return 0;
     if (volume->status != VOLUME_IN_USE || strcmp(volume->attach_status, "attached") != 0)
         return refuse_status(volume, "begin detaching", "in-use and attached", err);
-    if (conflict_settle(work, volume->id, ACTION_BEGIN_DETACHING, err) < 0)
+    if (conflict_resolve(work, volume->id, ACTION_BEGIN_DETACHING, err) < 0)
         return -1;
     return attach_status_write(work, volume, VOLUME_DETACHING, err);
 }
@@ -118,7 +118,7 @@ int volume_begin_detaching(struct work *work, const struct volume *volume, struc
 int volume_roll_detaching(struct work *work, const struct volume *volume, struct error *err) {
     if (volume->status != VOLUME_DETACHING)
         return 0;
-    if (conflict_settle(work, volume->id, ACTION_ROLL_DETACHING, err) < 0)
+    if (conflict_resolve(work, volume->id, ACTION_ROLL_DETACHING, err) < 0)
         return -1;
     return attach_status_write(work, volume, VOLUME_IN_USE, err);
 }
@@ -177,9 +177,9 @@ int volume_attach(struct work *work, const struct volume *volume, const char *in
     if (volume->status != VOLUME_MAINTENANCE && volume->status != VOLUME_EXTENDING &&
         attached_to(volume, instance_uuid, host_name))
         return attach_status_follow(work, volume->id, err);
-    if (volume_reclaim_give_way(work, &now, ACTION_ATTACH, err) < 0 ||
+    if (volume_reclaim_yield(work, &now, ACTION_ATTACH, err) < 0 ||
         check_attach(&now, mode, err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_ATTACH, err) < 0 ||
+        conflict_resolve(work, volume->id, ACTION_ATTACH, err) < 0 ||
         attach_status_check(&now, err) < 0)
         return -1;
     if (!pairs_get(&volume->admin_metadata, "readonly") &&
@@ -199,8 +199,8 @@ int attachment_complete(struct work *work, const struct attachment *attachment, 
     struct volume volume;
 
     if (volume_details(work, attachment->volume_id, &volume, err) < 0 ||
-        volume_reclaim_give_way(work, &volume, ACTION_ATTACHMENT_COMPLETE, err) < 0 ||
-        conflict_settle(work, attachment->volume_id, ACTION_ATTACHMENT_COMPLETE, err) < 0 ||
+        volume_reclaim_yield(work, &volume, ACTION_ATTACHMENT_COMPLETE, err) < 0 ||
+        conflict_resolve(work, attachment->volume_id, ACTION_ATTACHMENT_COMPLETE, err) < 0 ||
         db_run(work->tx, err,
                "UPDATE attachments SET attach_status = 'attached', updated_at = $1, "
                "attached_at = COALESCE(attached_at, $1) WHERE id = $2",
@@ -213,7 +213,7 @@ int attachment_complete(struct work *work, const struct attachment *attachment, 
 int attachment_delete(struct work *work, const struct attachment *attachment, struct error *err) {
     if (attachment_check_release(work, attachment, err) < 0 ||
         operation_end_of(work, attachment->id, err) < 0 ||
-        conflict_settle(work, attachment->volume_id, ACTION_ATTACHMENT_DELETE, err) < 0 ||
+        conflict_resolve(work, attachment->volume_id, ACTION_ATTACHMENT_DELETE, err) < 0 ||
         notification_of(work, "volume.detach.start", attachment->volume_id, err) < 0 ||
         db_run(work->tx, err, "DELETE FROM attachments WHERE id = $1", DB_TEXT(attachment->id)) <
             0 ||
@@ -265,7 +265,7 @@ static int check_foreign(struct work *work, const struct volume *volume, const c
                      attachment_id);
 }
 
-/* That of the host which leaves; behind the last attachment, every one. */
+/* The connections of the detached host; after the last attachment, all of them. */
 static int end_connections(struct work *work, const struct volume *volume,
                            const struct attachment *attachment, struct error *err) {
     if (volume->attachment_count == (attachment ? 1 : 0))
@@ -286,7 +286,7 @@ int volume_detach(struct work *work, const struct volume *volume, const char *at
         return -1;
     if (attachment_id && !attachment && check_foreign(work, volume, attachment_id, err) < 0)
         return -1;
-    if (conflict_settle(work, volume->id, ACTION_DETACH, err) < 0 ||
+    if (conflict_resolve(work, volume->id, ACTION_DETACH, err) < 0 ||
         volume_admin_metadata_set(work, volume->id, "attached_mode", NULL, err) < 0 ||
         end_connections(work, volume, attachment, err) < 0)
         return -1;

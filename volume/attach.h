@@ -12,8 +12,8 @@
 int attachment_create(struct work *work, const struct volume *volume, const char *instance_uuid,
                       const char *mode, struct attachment *ret, struct error *err);
 int attachment_complete(struct work *work, const struct attachment *attachment, struct error *err);
-/* Removes the row; the volume's status follows from the rows left. Removing the last attachment of
- * a pending extend has the backend settle it (X30). */
+/* Removes the row; the volume's status follows from the remaining rows.  Removing the last
+ * attachment of a pending extend makes the backend check the result (X30). */
 int attachment_delete(struct work *work, const struct attachment *attachment, struct error *err);
 
 /* ---- volume actions ---- */

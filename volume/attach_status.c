@@ -26,7 +26,7 @@ unsigned attachment_instances(struct arena *arena, const struct volume *volume,
     return count;
 }
 
-/* The first of these that a row has counts; rows in an error state say nothing. */
+/* The first of these in any row counts; rows in an error state do not count. */
 static const struct {
     const char *attach_status;
     enum volume_status status;
@@ -54,8 +54,8 @@ enum volume_status attachment_status_of(const struct volume *volume) {
 #define OF_ATTACHMENTS (ST(AVAILABLE) | ST(RESERVED) | ST(ATTACHING) | ST(DETACHING) | ST(IN_USE))
 #define SPOILT         (ST(ERROR_DELETING) | ST(ERROR_MANAGING) | ST(ERROR_UNMANAGING))
 
-/* Without storage, or with one that may be gone, a volume is neither available nor in use, whatever
- * its attachments say. */
+/* A volume without storage, or with lost storage, is neither available nor in use, whatever its
+ * attachments. */
 static enum volume_status usable_status(const struct volume *volume, enum volume_status status) {
     uint64_t is = (uint64_t)1 << volume->status;
 

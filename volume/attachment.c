@@ -79,9 +79,9 @@ bool attachment_in_use(const struct attachment *attachment) {
 
 /* ---- a server's disk ---- */
 
-/* A disk that is taken from a server without the server's knowledge leaves a device that shows
- * another volume's data later (CVE-2023-2088).  So only those who speak for servers take it away:
- * the compute service, by its service token; where there is none that could, administrators. */
+/* A disk that is detached behind a server's back leaves a device that shows another volume's data
+ * later (CVE-2023-2088).  So only callers that act for servers may do it: the compute service, by
+ * its service token; without a compute service with one, administrators. */
 static bool speaks_for_servers(const struct work *work) {
     const struct context *context = work->context;
 
@@ -112,7 +112,7 @@ int attachment_check_release(const struct work *work, const struct attachment *a
                      attachment->instance_uuid);
 }
 
-/* ---- the room of a host ---- */
+/* ---- the limit of a host ---- */
 
 int attachment_check_room(struct work *work, const struct attachment *attachment, int64_t most,
                           struct error *err) {

@@ -1,6 +1,6 @@
 /*
- * Attachment rows: who uses a volume, or is about to.  What is done with them: attach.h, connect.h;
- * what they say of the volume: attach_status.h.
+ * Attachment rows: users of a volume, present or future.  Operations on them: attach.h, connect.h;
+ * resulting statuses: attach_status.h.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ int attachment_list(struct work *work, const struct query *query, struct attachm
                     struct error *err);
 
 int attachment_insert(struct work *work, const struct attachment *attachment, struct error *err);
-/* Have others of the project as many volumes as `most` attached to its host, without an instance?
+/* Has the project `most` other volumes attached to this host, without an instance?
  * ERROR_OVER_QUOTA. */
 int attachment_check_room(struct work *work, const struct attachment *attachment, int64_t most,
                           struct error *err);
@@ -31,16 +31,16 @@ int attachment_check_room(struct work *work, const struct attachment *attachment
 bool attachment_in_use(const struct attachment *attachment);
 
 /*
- * Whether a server still uses its disk only the compute service knows, and a transaction asks
- * nobody.  One that is refused for that notes here what is to be asked; it may come again with the
- * word that the server does not, which counts for the row as it was and for no other.
+ * Only the compute service knows whether a server still uses its disk, and a transaction sends no
+ * requests.  A request that is refused for that stores the question here; it may be repeated with
+ * the answer that the server does not, which is valid for the row as it was and for no other.
  */
 struct release {
     bool wanted, granted;
     struct attachment attachment;
 };
 
-/* May the caller end it?  ERROR_CONFLICT for the connected disk of a server, unless the caller
- * speaks for servers, or work->release is granted. */
+/* May the caller end it?  ERROR_CONFLICT for the connected disk of a server, unless the caller acts
+ * for servers, or work->release is granted. */
 int attachment_check_release(const struct work *work, const struct attachment *attachment,
                              struct error *err);

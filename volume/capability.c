@@ -31,7 +31,7 @@ static bool is_true(const char *text) {
 static bool read_number(const char *text, double *ret) {
     char *end;
 
-    /* strtod alone would take words such as "infinity" and hexadecimal digits. */
+    /* strtod alone would accept "infinity" and hexadecimal digits. */
     if (text[0] == '\0' || text[strspn(text, "0123456789+-.eE")] != '\0')
         return false;
     *ret = strtod(text, &end);
@@ -95,7 +95,7 @@ operators[] = {
     { "<is>", truth_holds, 0 },
 };
 
-/* "<or> a <or> b": the word behind each operator. */
+/* "<or> a <or> b": the word after each operator. */
 static bool is_one_of(const char *value, const char *rest) {
     char word[WORD_SIZE];
 
@@ -182,7 +182,7 @@ static bool capability_holds(const json_t *capability, const char *wanted) {
     return false;
 }
 
-/* The name of the capability that a spec is about; NULL when the spec is not for placement. */
+/* The name of the capability in a spec; NULL when the spec is not for placement. */
 static const char *spec_path(const struct pair *spec) {
     if (!spec->value)
         return NULL;
@@ -191,7 +191,7 @@ static const char *spec_path(const struct pair *spec) {
     return strchr(spec->key, ':') ? NULL : spec->key;
 }
 
-/* The driver of the pool reads it itself. */
+/* The pool's driver reads it itself. */
 static bool is_the_drivers(const json_t *capabilities, const char *key) {
     const json_t *own = json_object_get(capabilities, POOL_EXTRA_SPECS);
 

@@ -14,6 +14,6 @@
 
 #include <jansson.h>
 
-/* Is there a spec that asks something of the pool? */
+/* Has any spec a requirement for the pool? */
 bool capability_needed(const struct pairs *specs);
 bool capability_matches(const json_t *capabilities, const struct pairs *specs);

@@ -18,11 +18,11 @@ static const struct {
     /*                                                             beside makes destroys grows awaits snapshots reverts reclaims yields reads connected cancelled */
     [ACTION_EXTEND]                 = { "be extended",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,        R } },
     [ACTION_COMPLETE_EXTEND]        = { "end an extend",         { P,     R,    R,       R,    P,     P,        R,      R,       P,     P,     P,        P } },
-    /* A volume that was reset while it was made need not be made first. */
+    /* A volume that was reset during its creation need not be created first. */
     [ACTION_DELETE]                 = { "be deleted",            { P,     X,    R,       R,    R,     R,        R,      R,       R,     P,     P,        R } },
     [ACTION_UNMANAGE]               = { "be unmanaged",          { P,     R,    R,       R,    R,     R,        R,      R,       R,     R,     R,        R } },
     [ACTION_FORCE_DELETE]           = { "be deleted",            { P,     X,    X,       X,    X,     X,        X,      X,       P,     P,     P,        P } },
-    /* A create harms nobody: it goes on, so that what an operator calls available becomes so. */
+    /* A create harms no reset: it continues, so that a volume set to available becomes so. */
     [ACTION_RESET_STATUS]           = { "be reset",              { P,     P,    X,       X,    X,     P,        X,      X,       P,     P,     P,        P } },
     [ACTION_RESET_ATTACH_STATUS]    = { "be reset",              { P,     P,    R,       P,    P,     P,        R,      P,       P,     P,     P,        P } },
     [ACTION_RESET_MIGRATION_STATUS] = { "be reset",              { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
@@ -31,7 +31,7 @@ static const struct {
     [ACTION_BEGIN_DETACHING]        = { "begin to be detached",  { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,     P,        P } },
     [ACTION_ROLL_DETACHING]         = { "stay attached",         { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
     [ACTION_ATTACH]                 = { "be attached",           { P,     R,    R,       R,    R,     R,        R,      X,       P,     R,     P,        R } },
-    /* X30: who leaves is never kept; the extend is settled when nobody is left. */
+    /* X30: a detach is never refused; after the last one the extend is reevaluated. */
     [ACTION_DETACH]                 = { "be detached",           { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
     [ACTION_INITIALIZE_CONNECTION]  = { "be connected",          { P,     R,    R,       P,    P,     R,        R,      X,       P,     R,     P,        R } },
     [ACTION_TERMINATE_CONNECTION]   = { "be disconnected",       { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
@@ -44,7 +44,7 @@ static const struct {
     [ACTION_METADATA]               = { "get metadata",          { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
     [ACTION_IMAGE_METADATA]         = { "get image metadata",    { P,     P,    P,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
     [ACTION_READONLY]               = { "get another access mode", { P,     R,    R,       R,    R,     P,        R,      P,       P,     P,     P,        P } },
-    /* Those of one turn wait for each other (struct operation). */
+    /* Those of one queue wait for each other (struct operation). */
     [ACTION_SNAPSHOT]               = { "get a snapshot",        { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,        R } },
     [ACTION_DROP_SNAPSHOT]          = { "lose a snapshot",       { P,     R,    R,       P,    P,     P,        R,      R,       P,     P,     R,        P } },
     [ACTION_REVERT]                 = { "be reverted",           { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     R,        R } },
@@ -52,7 +52,7 @@ static const struct {
     [ACTION_RETYPE]                 = { "get another type",      { P,     R,    R,       R,    R,     P,        R,      R,       P,     P,     P,        R } },
     [ACTION_CLONE]                  = { "be cloned",             { P,     R,    R,       R,    R,     P,        R,      R,       R,     P,     P,        R } },
     [ACTION_CLONE_SNAPSHOT]         = { "give a snapshot away",  { P,     P,    R,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
-    /* The row alone: what is being made or destroyed goes with the group that it was in. */
+    /* The row alone: volumes that are being created or deleted keep their group. */
     [ACTION_JOIN_GROUP]             = { "join a group",          { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
     [ACTION_LEAVE_GROUP]            = { "leave its group",       { P,     R,    R,       P,    P,     P,        P,      P,       P,     P,     P,        P } },
 };
@@ -62,7 +62,7 @@ enum conflict conflict_between(enum volume_action action, enum open_work work) {
     return actions[action].with[work];
 }
 
-/* To its own object. */
+/* As seen by its own object. */
 static enum open_work work_of(const struct operation *operation) {
     enum open_work is =
         operation->phase < PHASES ? operation->kind->is[operation->phase] : WORK_BESIDE;
@@ -90,7 +90,7 @@ static int refuse_action(enum volume_action action, const char *what, const char
                      cancelled ? "its former " : "its ", operation->kind->name);
 }
 
-/* Which host has it is for administrators to know. */
+/* The host is visible to administrators only. */
 static int check_connection(struct work *work, const char *volume_id, enum volume_action action,
                             struct error *err) {
     int given = conflict_between(action, WORK_CONNECTED) == CONFLICT_REFUSED
@@ -112,14 +112,14 @@ static bool passes_all(enum volume_action action) {
     return true;
 }
 
-/* Whatever there may be many of. */
+/* For objects that may be numerous. */
 static bool passes_most(enum volume_action action) {
     return conflict_between(action, WORK_BESIDE) == CONFLICT_PASSES &&
            conflict_between(action, WORK_SNAPSHOTS) == CONFLICT_PASSES &&
            conflict_between(action, WORK_READS) == CONFLICT_PASSES;
 }
 
-/* What the operations on a volume are to the action, in the eyes of one of its objects. */
+/* The class of each operation on the volumes, as seen by one of the objects. */
 struct meeting {
     enum volume_action action;
     const struct operation *open;
@@ -127,7 +127,7 @@ struct meeting {
     unsigned count;
 };
 
-/* Asked of all before the first is cancelled: a refusal changes nothing. */
+/* Checked for all before the first is cancelled: a refusal changes nothing. */
 static int settle(struct work *work, const struct meeting *meeting, const char *what,
                   const char *id, struct error *err) {
     for (unsigned i = 0; i < meeting->count; i++)
@@ -158,8 +158,8 @@ static int meet(struct work *work, const char *place, const char *what, const ch
     return settle(work, &(struct meeting){ action, open, works, (unsigned)count }, what, id, err);
 }
 
-int conflict_settle(struct work *work, const char *volume_id, enum volume_action action,
-                    struct error *err) {
+int conflict_resolve(struct work *work, const char *volume_id, enum volume_action action,
+                     struct error *err) {
     if (passes_all(action))
         return 0;
     if (meet(work, volume_id, "volume", volume_id, action, err) < 0)
@@ -167,8 +167,8 @@ int conflict_settle(struct work *work, const char *volume_id, enum volume_action
     return check_connection(work, volume_id, action, err);
 }
 
-int conflict_settle_snapshot(struct work *work, const struct snapshot *snapshot,
-                             enum volume_action action, struct error *err) {
+int conflict_resolve_snapshot(struct work *work, const struct snapshot *snapshot,
+                              enum volume_action action, struct error *err) {
     return meet(work, snapshot->volume_id, "snapshot", snapshot->id, action, err);
 }
 

@@ -1,9 +1,9 @@
 /*
- * What an action on a volume does to the operations that are open on it: one table, asked by every
- * action before it changes anything.
+ * The effect of an action on a volume on its open operations: one table, applied by every action
+ * before it changes anything.
  *
- * The status alone does not say it: an operator may reset it while an operation goes on.  Nothing
- * may attach, grow or delete what an open operation is about to change.
+ * The status alone is not enough: an operator may reset it during an operation.  Nothing may
+ * attach, grow or delete a volume that an open operation is about to change.
  */
 #pragma once
 
@@ -49,41 +49,44 @@ enum volume_action {
     VOLUME_ACTIONS
 };
 
-/* What an open operation is to whoever meets it: each kind says it of its phases. */
+/* The class of an open operation for other actions: each kind defines it for its phases. */
 enum open_work {
     WORK_BESIDE, /* it changes nothing of the volume */
     WORK_MAKES,
     WORK_DESTROYS,
     WORK_GROWS,
-    WORK_AWAITS,    /* a guest's host grows it, and the report is to come */
-    WORK_SNAPSHOTS, /* one of its snapshots is made or goes */
+    WORK_AWAITS,    /* a guest's host grows it, and the report is pending */
+    WORK_SNAPSHOTS, /* one of its snapshots is created or deleted */
     WORK_REVERTS,
-    WORK_RECLAIMS, /* room that holds nothing goes; nobody may write meanwhile */
-    WORK_YIELDS,   /* the same, cancelled: it changes no byte and ends soon, and what a backend does
-                    * for whoever attaches waits for that */
-    WORK_READS,    /* another volume is made of it */
-    WORK_CONNECTED, /* no operation: a host was given a connection that no attachment stands for */
-    /* of any other kind: its former worker may still be at it, or has to be looked after */
+    WORK_RECLAIMS, /* unused space is reclaimed; the volume must not be written meanwhile */
+    /* the same, cancelled: it changes no byte and ends soon, and the backend's work for a new
+     * attachment waits for that */
+    WORK_YIELDS,
+    WORK_READS,     /* another volume is created from it */
+    WORK_CONNECTED, /* no operation: a host has a connection without an attachment */
+    /* of any other kind: its former worker may still be active, or its effects must be inspected */
     WORK_CANCELLED,
     OPEN_WORK
 };
 
 enum conflict {
-    CONFLICT_PASSES,  /* both go on; other rules, such as the status, may still refuse */
+    CONFLICT_PASSES,  /* both continue; other rules, such as the status, may still refuse */
     CONFLICT_REFUSED, /* ERROR_BAD_REQUEST */
-    CONFLICT_CANCELS, /* the operation is over, what it had reserved is given back, and whatever
-                       * begins next waits for its worker */
+    /* the operation is over, its reservations are released, and the next operation waits for its
+     * worker */
+    CONFLICT_CANCELS,
 };
 
 enum conflict conflict_between(enum volume_action action, enum open_work work);
-/* To who looks from the volume. */
+/* The operation's class as seen from the given volume. */
 enum open_work conflict_work(const struct operation *operation, const char *volume_id);
 
-/* 0: the action may go on, and what it cancels is cancelled.  -1: it is refused, or failed. */
-int conflict_settle(struct work *work, const char *volume_id, enum volume_action action,
-                    struct error *err);
-/* The same of what is open on a snapshot alone, for an action on it that volumes have, too. */
-int conflict_settle_snapshot(struct work *work, const struct snapshot *snapshot,
-                             enum volume_action action, struct error *err);
+/* 0: the action may continue, and operations it cancels are cancelled.  -1: it is refused, or
+ * failed. */
+int conflict_resolve(struct work *work, const char *volume_id, enum volume_action action,
+                     struct error *err);
+/* The same for operations on a snapshot alone, for an action that volumes have, too. */
+int conflict_resolve_snapshot(struct work *work, const struct snapshot *snapshot,
+                              enum volume_action action, struct error *err);
 int conflict_settle_group_snapshot(struct work *work, const struct group_snapshot *group_snapshot,
                                    enum volume_action action, struct error *err);

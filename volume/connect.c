@@ -45,7 +45,7 @@ static int check_connect(const struct volume *volume, const struct attachment *a
     return 0;
 }
 
-/* Its own attachment is one that it may take elsewhere, as long as it is not complete. */
+/* Its own attachment may move elsewhere, as long as it is not complete. */
 static bool is_elsewhere(const struct attachment *other, const char *attachment_id,
                          const char *host) {
     bool own = attachment_id && strcmp(other->id, attachment_id) == 0;
@@ -60,8 +60,8 @@ static bool is_of_instance(const struct attachment *other, const struct attachme
            strcmp(other->instance_uuid, attachment->instance_uuid) == 0;
 }
 
-/* One instance may move from host to host while it runs, where the backend lets it.  `attachment`
- * is NULL where none says whose the connection is.  Which hosts there are is for administrators. */
+/* One instance may move from host to host while it runs, where the backend allows it.  `attachment`
+ * is NULL for a connection without one.  Hosts are visible to administrators only. */
 static int check_host(struct work *work, const struct volume *volume,
                       const struct attachment *attachment, const char *host, struct error *err) {
     int one_host = host ? volume_disconnect_needed(work, volume->host, err) : 0;
@@ -81,7 +81,7 @@ static int check_host(struct work *work, const struct volume *volume,
     return one_host < 0 || moves < 0 ? -1 : 0;
 }
 
-/* A backend that does not answer must not gather questions without end. */
+/* A backend that does not answer must not accumulate requests without limit. */
 static int check_questions(struct work *work, const struct operation_kind *kind,
                            const char *volume_id, struct error *err) {
     int64_t open = 0;
@@ -95,7 +95,7 @@ static int check_questions(struct work *work, const struct operation_kind *kind,
     return 0;
 }
 
-/* What is to be connected: an attachment, or a connection `given` without one. */
+/* The object to connect: an attachment, or a connection `given` without one. */
 struct connect_to {
     const char *target_id, *connector /* JSON */, *mode;
     bool given;
@@ -147,8 +147,8 @@ int attachment_connect(struct work *work, const struct attachment *attachment,
     if (volume_details(work, attachment->volume_id, &volume, err) < 0 ||
         check_connect(&volume, attachment, err) < 0 ||
         check_host(work, &volume, attachment, host, err) < 0 ||
-        volume_reclaim_give_way(work, &volume, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
-        conflict_settle(work, volume.id, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
+        volume_reclaim_yield(work, &volume, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
+        conflict_resolve(work, volume.id, ACTION_ATTACHMENT_UPDATE, err) < 0 ||
         db_run(work->tx, err,
                "UPDATE attachments SET connector = $1, attached_host = $2, mountpoint = $3, "
                "attach_mode = $4, attached_at = $5, updated_at = $5, attach_status = "
@@ -176,8 +176,8 @@ int volume_initialize_connection(struct work *work, const struct volume *volume,
                          "Invalid volume: Volume %s cannot be connected while its status is %s.",
                          volume->id, status_shown(volume->status));
     if (connector_check(connector, err) < 0 || check_host(work, volume, NULL, host, err) < 0 ||
-        volume_reclaim_give_way(work, &now, ACTION_INITIALIZE_CONNECTION, err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_INITIALIZE_CONNECTION, err) < 0 ||
+        volume_reclaim_yield(work, &now, ACTION_INITIALIZE_CONNECTION, err) < 0 ||
+        conflict_resolve(work, volume->id, ACTION_INITIALIZE_CONNECTION, err) < 0 ||
         attach_status_check(volume, err) < 0 ||
         connection_give(work, volume->id, id, host, work->settings->per_volume_attachments, err) <
             0)
@@ -201,7 +201,7 @@ int volume_terminate_connection(struct work *work, const struct volume *volume,
     for (unsigned i = 0; i < volume->attachment_count; i++)
         if (attachment_check_release(work, &volume->attachments[i], err) < 0)
             return -1;
-    if (conflict_settle(work, volume->id, ACTION_TERMINATE_CONNECTION, err) < 0 ||
+    if (conflict_resolve(work, volume->id, ACTION_TERMINATE_CONNECTION, err) < 0 ||
         check_questions(work, &kind_disconnect, volume->id, err) < 0 ||
         volume_disconnect(work, volume->id, err) < 0 ||
         connection_end(work, volume->id, host, err) < 0)
@@ -209,7 +209,7 @@ int volume_terminate_connection(struct work *work, const struct volume *volume,
     return volume_unreserve(work, volume, err);
 }
 
-/* The attachment keeps the backend's data in one level, with its own id beside it. */
+/* The attachment stores the backend's data in one level, with its own id beside it. */
 static char *flatten(struct arena *arena, const char *connection_info, const char *attachment_id) {
     const json_t *info = json_parse(arena, connection_info, strlen(connection_info), NULL);
     json_t *flat = json_object_get(info, "data");
@@ -239,7 +239,7 @@ int attachment_refresh(struct work *work, const struct volume *volume, const cha
     return 0;
 }
 
-/* What the backend refuses it gives a reason for; of anything else no client reads more. */
+/* A refusal of the backend has a reason for the client; other failures do not show theirs. */
 static bool is_refusal(const struct error *failure) {
     return failure->kind == ERROR_BAD_REQUEST || failure->kind == ERROR_CONFLICT;
 }
@@ -271,13 +271,13 @@ static int connect_failed(struct work *work, const struct operation *operation,
                        operation->kind->message_action, "021", err);
 }
 
-/* An API of before the table of connections has asked: nothing has kept the images below the volume
- * until now, so a change of them that is under way wins.  0: ended, so to say. */
+/* An API before the table of connections has asked: nothing has kept the images below the volume
+ * until now, so a change of them in progress has priority.  0: treated as ended. */
 static int connection_found(struct work *work, const struct operation *held,
                             const json_t *arguments, struct error *err) {
     const json_t *connector = json_object_get(arguments, "connector");
 
-    if (conflict_settle(work, held->volume_id, ACTION_INITIALIZE_CONNECTION, err) < 0)
+    if (conflict_resolve(work, held->volume_id, ACTION_INITIALIZE_CONNECTION, err) < 0)
         return err->kind == ERROR_BAD_REQUEST ? 0 : -1;
     return connection_give(work, held->volume_id, held->target_id,
                            connector_text(work->arena, connector, "host"), INT64_MAX, err) < 0
@@ -285,7 +285,8 @@ static int connection_found(struct work *work, const struct operation *held,
                : 1;
 }
 
-/* For a host without an attachment.  What was ended before its answer came is not given out. */
+/* For a host without an attachment.  A connection that was ended before its answer came is not
+ * given out. */
 static int connection_finish(struct work *work, const struct operation *held, const char *info,
                              struct error *err) {
     const json_t *arguments = operation_arguments(work->arena, held);

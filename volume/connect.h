@@ -1,5 +1,5 @@
 /*
- * Connecting: a host asks how it reaches a volume, and the backend answers.
+ * Connecting: a host requests the access data of a volume, and the backend answers.
  */
 #pragma once
 
@@ -25,12 +25,12 @@ int volume_initialize_connection(struct work *work, const struct volume *volume,
 int volume_terminate_connection(struct work *work, const struct volume *volume,
                                 const json_t *connector, struct error *err);
 
-/* The volume goes on in another file: what the backend now says to connect it, as JSON text,
- * takes the place of what the attachments had from it before. */
+/* The volume continues in another file: the backend's new connection info, as JSON text, replaces
+ * that of the attachments. */
 int attachment_refresh(struct work *work, const struct volume *volume, const char *connection_info,
                        struct error *err);
 
-/* What finishes it: the backend's answer as JSON text, or why there is none. */
+/* Its result: the backend's answer as JSON text, or the failure. */
 struct connect_ending {
     const char *connection_info;
     const struct error *failure;

@@ -1,6 +1,6 @@
 /*
- * What a client says of a host that is to reach a volume.  It is kept with the attachment, so its
- * size is bounded; what it means is the driver's business.
+ * A client's description of a host that is to connect a volume.  It is stored with the attachment,
+ * so its size is bounded; only the driver interprets it.
  */
 #pragma once
 
@@ -8,5 +8,5 @@
 
 #include <jansson.h>
 
-/* ERROR_BAD_REQUEST names what is wrong. */
+/* ERROR_BAD_REQUEST names the invalid field. */
 int connector_check(const json_t *connector, struct error *err);

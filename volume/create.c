@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-/* ---- what the request asks for, made definite ---- */
+/* ---- the request, with defaults ---- */
 
 static int check_sources(const struct volume_new *request, struct error *err) {
     const char *const sources[] = { request->snapshot_id, request->source_volid,
@@ -40,7 +40,7 @@ static int check_sources(const struct volume_new *request, struct error *err) {
     return 0;
 }
 
-/* *ret is NULL when the type lists zones and nobody names one: any of them will do. */
+/* *ret is NULL when the type lists zones and the request names none: any of them will do. */
 static int choose_zone(struct work *work, const char *asked, const struct volume_source *source,
                        const struct volume_type *type, const char **ret, struct error *err) {
     if (source->given) {
@@ -93,7 +93,7 @@ static int choose_type(struct work *work, const struct volume_new *request,
     return volume_type_check_size(ret, size_gb, err);
 }
 
-/* The group's, if it shall be in one; else there is none, and its host is NULL. */
+/* The request's group, if any; else its host is NULL. */
 static int find_group(struct work *work, const struct volume_new *request,
                       const struct volume_source *source, struct volume_group *ret,
                       struct error *err) {
@@ -148,7 +148,7 @@ int volume_insert(struct work *work, const struct volume *volume, struct error *
     return pair_rows_put(work, &metadata_rows, PAIR_OWNER(volume), &volume->metadata, true, err);
 }
 
-/* What is said of the image that the source was made of, is true of its copy, too. */
+/* The image metadata of the source hold for its copy, too. */
 static int copy_image_metadata(struct work *work, const char *volume_id,
                                const struct volume_source *source, struct error *err) {
     if (!source->given)
@@ -181,7 +181,7 @@ static int start(struct work *work, const struct volume *volume, const struct vo
     return notification_put(work, "volume.create.start", volume, err);
 }
 
-/* Where its source is: 1, or 0 when that takes nothing new or has no room. */
+/* At its source: 1, or 0 when that accepts no new volumes or has no space. */
 static int place_at_source(struct work *work, const struct volume_source *source,
                            struct volume *volume, struct error *err) {
     struct pool pool;
@@ -196,12 +196,12 @@ static int place_at_source(struct work *work, const struct volume_source *source
 }
 
 /* 1 with host and zone, 0 when no backend fits. */
-static int place(struct work *work, const struct placement *wish,
+static int place(struct work *work, const struct placement *placement,
                  const struct volume_source *source, struct volume *volume, const char **ret_why,
                  struct error *err) {
     struct pool pool;
     int placed = source->given ? place_at_source(work, source, volume, err)
-                               : placement_pick(work, wish, &volume->host, ret_why, err);
+                               : placement_pick(work, placement, &volume->host, ret_why, err);
 
     if (placed < 0)
         return -1;
@@ -232,7 +232,7 @@ struct creation {
     const char *why; /* no backend fits; NULL: one does */
 };
 
-/* What it is made of, and how large it is. */
+/* Its source, and its size. */
 static int find_parts(struct work *work, const struct volume_new *request, struct creation *new,
                       struct error *err) {
     struct volume *volume = &new->volume;
@@ -250,34 +250,34 @@ static int find_parts(struct work *work, const struct volume_new *request, struc
     volume->size_gb = request->size_gb > 0 ? request->size_gb : new->source.size_gb;
     if (volume->size_gb == 0)
         return error_set(err, ERROR_BAD_REQUEST, "Invalid input received: size is required.");
-    /* The source's object may be larger than its record, and its copy is as large. */
+    /* The source's object may be larger than its record, and its copy has the same size. */
     volume->largest_gb =
         copied->largest_gb > volume->size_gb ? copied->largest_gb : volume->size_gb;
     volume->bootable = copied->bootable;
     return 0;
 }
 
-/* 1: it has a place; 0: no backend takes it. */
+/* 1: a pool was found; 0: no backend takes it. */
 static int find_place(struct work *work, const struct volume_new *request, struct creation *new,
                       struct error *err) {
     struct volume *volume = &new->volume;
     const char *zone =
         request->availability_zone ? request->availability_zone : new->group.availability_zone;
-    struct placement wish = { .type = &new->type,
-                              .hints = request->hints,
-                              .size_gb = volume->size_gb,
-                              .backend = host_backend(work->arena, new->group.host) };
+    struct placement placement = { .type = &new->type,
+                                   .hints = request->hints,
+                                   .size_gb = volume->size_gb,
+                                   .backend = host_backend(work->arena, new->group.host) };
 
     if (choose_type(work, request, &new->source, volume->size_gb, &new->type, err) < 0 ||
         check_group_type(&new->group, &new->type, err) < 0 ||
         choose_zone(work, zone, &new->source, &new->type, &volume->availability_zone, err) < 0 ||
         volume_quota_take(work, volume->project_id, new->type.name, volume->size_gb, err) < 0)
         return -1;
-    wish.availability_zone = volume->availability_zone;
+    placement.availability_zone = volume->availability_zone;
     volume->type_id = new->type.id;
     volume->type_name = new->type.name;
     volume->multiattach = volume_type_is(&new->type, "multiattach");
-    return place(work, &wish, &new->source, volume, &new->why, err);
+    return place(work, &placement, &new->source, volume, &new->why, err);
 }
 
 int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
@@ -292,7 +292,7 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
             .snapshot_id = request->snapshot_id,
             .source_volid = request->source_volid,
             .use_quota = true,
-            .shared_targets = 1, /* as long as no backend has said otherwise */
+            .shared_targets = 1, /* until the backend reports otherwise */
             .metadata = request->metadata,
             .created_at = work->now_us,
         },
@@ -313,7 +313,7 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
     if (insert(work, &new.volume, &new.source, err) < 0 ||
         (new.why &&message_explain(work, new.volume.id, new.why, err) < 0))
         return -1;
-    new.volume.status = VOLUME_CREATING; /* what follows, the caller learns from a show */
+    new.volume.status = VOLUME_CREATING; /* later changes are visible in a show */
     new.volume.updated_at = 0;
     *ret = new.volume;
     return 0;
@@ -321,15 +321,15 @@ int volume_create(struct work *work, const struct volume_new *request, struct vo
 
 /* ---- finish ---- */
 
-/* Whatever an operator has called it meanwhile: it has no object. */
+/* Whatever status an operator has set meanwhile: it has no object. */
 static int call_broken(struct work *work, const char *volume_id, struct error *err) {
     static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR };
 
     return status_write(work, &volume_objects, volume_id, &broken, err) < 0 ? -1 : 0;
 }
 
-/* The object may be as large as its source was when it was read: an extend that was given up may
- * have grown that since the request. */
+/* The object may be as large as its source was when it was read: an abandoned extend may have grown
+ * that since the request. */
 static int follow_source(struct work *work, const char *volume_id, struct error *err) {
     struct volume_source source;
     struct volume volume;

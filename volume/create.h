@@ -1,5 +1,5 @@
 /*
- * Making a volume: from POST /volumes to its object on a backend.
+ * Creating a volume: from POST /volumes to its object on a backend.
  */
 #pragma once
 
@@ -17,16 +17,16 @@ struct volume_new {
     const json_t *hints;
 };
 
-/* POST /volumes: row, quota, placement, operation and message.  With no backend that fits the row
- * is made with status error and a user message (the answer still shows creating). */
+/* POST /volumes: row, quota, placement, operation and message.  When no backend fits, the row has
+ * status error and a user message (the answer still shows creating). */
 int volume_create(struct work *work, const struct volume_new *request, struct volume *ret,
                   struct error *err);
 /* The row alone, with its metadata. */
 int volume_insert(struct work *work, const struct volume *volume, struct error *err);
-/* What finishes it. */
+/* Its result. */
 struct create_ending {
-    const char *location, *format; /* that the driver made */
-    const char *connection_info;   /* of a snapshot below a guest, which is elsewhere since */
-    const struct error *failure;   /* NULL: made */
-    bool in_use;                   /* it failed as nobody can take a snapshot below who uses it */
+    const char *location, *format; /* returned by the driver */
+    const char *connection_info; /* of a snapshot below a guest, which continues in another file */
+    const struct error *failure; /* NULL: made */
+    bool in_use; /* it failed because a snapshot below the present user is impossible */
 };

@@ -1,6 +1,6 @@
 /*
- * Default volume types of projects: what a project's volumes are when nobody says which type.  They
- * come before the configured default.
+ * Default volume types of projects, for requests without a type.  They override the configured
+ * default.
  */
 #pragma once
 

@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-bool volume_delete_wanted(const struct volume *volume) {
+bool volume_delete_still_valid(const struct volume *volume) {
     return volume->status == VOLUME_DELETING && volume->attachment_count == 0 &&
            strcmp(volume->attach_status, "attached") != 0;
 }
@@ -73,7 +73,7 @@ int volume_delete_row(struct work *work, const struct volume *volume, struct err
         "DELETE FROM volume_glance_metadata WHERE volume_id = $1",
         "DELETE FROM attachments WHERE volume_id = $1",
         "DELETE FROM reclaims WHERE volume_id = $1",
-        /* news and connections: nobody wants them now */
+        /* notifications and connections are obsolete */
         "DELETE FROM operations WHERE volume_id = $1",
         "DELETE FROM volumes WHERE id = $1",
     };
@@ -84,7 +84,7 @@ int volume_delete_row(struct work *work, const struct volume *volume, struct err
     if ((volume->host && pool_allocate(work, volume->host, -volume->size_gb, err) < 0) ||
         volume_quota_give_back(work, volume, err) < 0)
         return -1;
-    return volume->group_id ? group_settle(work, volume->group_id, err) : 0;
+    return volume->group_id ? group_finish_delete(work, volume->group_id, err) : 0;
 }
 
 /* ---- with its snapshots ---- */
@@ -110,7 +110,7 @@ static int check_snapshots(struct work *work, const struct snapshot *snapshots, 
     return 0;
 }
 
-/* It would wait for as long as that takes, with a volume that nobody can use any more. */
+/* The delete would wait for a copy, with a volume that is no longer usable. */
 static int check_unread(struct work *work, const struct snapshot *snapshots, int count,
                         struct error *err) {
     for (int i = 0; i < count; i++) {
@@ -129,7 +129,7 @@ static int check_unread(struct work *work, const struct snapshot *snapshots, int
     return 0;
 }
 
-/* The delete of the volume is theirs, too. */
+/* The delete of the volume includes them. */
 static int take_along(struct work *work, const struct snapshot *snapshots, int count,
                       struct error *err) {
     static const struct status_change meanwhile = { .from = STATUS_ANY, .to = SNAPSHOT_DELETING };
@@ -141,7 +141,8 @@ static int take_along(struct work *work, const struct snapshot *snapshots, int c
     return 0;
 }
 
-/* It has ended otherwise: what is left of them, and of the group that was to go with it. */
+/* It has ended without success: the rest of them, and of the group that was to be deleted with
+ * it. */
 static int leave_behind(struct work *work, const struct volume *volume, struct error *err) {
     static const struct status_change failed = { .from = SNAPSHOT_DELETING,
                                                  .to = SNAPSHOT_ERROR_DELETING,
@@ -157,7 +158,7 @@ static int leave_behind(struct work *work, const struct volume *volume, struct e
     return count < 0 ? -1 : 0;
 }
 
-/* Has it no object, and no work that may still give it one? */
+/* Has it neither an object nor work that may still create one? */
 static int is_row_alone(struct work *work, const struct volume *volume, struct error *err) {
     struct operation *open;
     int count =
@@ -178,7 +179,7 @@ static int start(struct work *work, const struct volume *volume, const struct sn
 
     if (!volume->host)
         return volume_delete_row(work, volume, err);
-    if (frozen(work, volume, err) < 0 || conflict_settle(work, volume->id, action, err) < 0)
+    if (frozen(work, volume, err) < 0 || conflict_resolve(work, volume->id, action, err) < 0)
         return -1;
     alone = is_row_alone(work, volume, err);
     if (alone != 0)
@@ -257,7 +258,7 @@ int volume_delete_undone(struct work *work, const struct operation *operation, s
                        operation->kind->message_action, "901", err);
 }
 
-/* ---- what it is to others ---- */
+/* ---- for other operations ---- */
 
 static int delete_still_valid(struct work *work, const struct operation *operation,
                               struct error *err) {
@@ -265,7 +266,7 @@ static int delete_still_valid(struct work *work, const struct operation *operati
 
     if (volume_details(work, operation->volume_id, &volume, err) < 0)
         return -1;
-    return volume_delete_wanted(&volume);
+    return volume_delete_still_valid(&volume);
 }
 
 static int delete_finish(struct work *work, const struct operation *held, void *arg,

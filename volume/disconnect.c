@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* One that is only to be connected waits for us. */
+/* A connection in preparation waits for this one. */
 static int is_connected(struct work *work, const struct attachment *attachment, struct error *err) {
     struct operation connect;
     int waits = 0;
@@ -48,14 +48,14 @@ const struct operation_kind kind_disconnect = {
 };
 
 int volume_disconnect_needed(struct work *work, const char *host, struct error *err) {
-    return pool_says(work, host, POOL_ENDS_CONNECTIONS, err);
+    return pool_has_capability(work, host, POOL_ENDS_CONNECTIONS, err);
 }
 
 int volume_moves_instances(struct work *work, const char *host, struct error *err) {
-    return pool_says(work, host, POOL_MOVES_INSTANCES, err);
+    return pool_has_capability(work, host, POOL_MOVES_INSTANCES, err);
 }
 
-/* One that waits serves, unless somebody is to be connected behind it. */
+/* A waiting one is reused, unless a connect is queued behind it. */
 static int insert(struct work *work, const struct operation *fields, struct error *err) {
     int64_t connects = 0;
     const char *id;

@@ -14,9 +14,9 @@
 
 #include <string.h>
 
-/* ---- what waits for the compute side ---- */
+/* ---- keys for the compute side ---- */
 
-int volume_extend_forget(struct work *work, const char *volume_id, struct error *err) {
+int volume_extend_clear_keys(struct work *work, const char *volume_id, struct error *err) {
     return db_change(work->tx, err,
                      "DELETE FROM volume_admin_metadata WHERE volume_id = $1 AND "
                      "key IN ('" EXTEND_KEY_SIZE "', '" EXTEND_KEY_RESERVATIONS "')",
@@ -51,8 +51,8 @@ static int check_type_limits(struct work *work, const struct volume *volume, int
     return volume_type_check_size(&type, new_gb, err);
 }
 
-/* Room is asked after quota, as a client sees it upstream: 202, the volume back where it was, and a
- * message that no backend has the room. */
+/* Space is checked after quota, as clients see it upstream: 202, the volume back in its status, and
+ * a message that no backend has the space. */
 static int give_up_for_room(struct work *work, const struct volume *volume,
                             const char *operation_id, struct error *err) {
     if (quota_rollback(work, operation_id, err) < 0 || operation_end(work, operation_id, err) < 0 ||
@@ -91,8 +91,8 @@ int volume_extend(struct work *work, const struct volume *volume, int64_t new_gb
                          volume->id);
     if (check_type_limits(work, volume, new_gb, err) < 0 ||
         placement_check_size(work, volume->host, new_gb, err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_EXTEND, err) < 0 ||
-        volume_extend_forget(work, volume->id, err) < 0 ||
+        conflict_resolve(work, volume->id, ACTION_EXTEND, err) < 0 ||
+        volume_extend_clear_keys(work, volume->id, err) < 0 ||
         volume_begin(work, &changed, &kind_extend, &fields, &operation_id, err) < 0 ||
         volume_quota_reserve_growth(work, volume, operation_id, new_gb, err) < 0)
         return -1;
@@ -143,7 +143,7 @@ int volume_extend_sent(struct work *work, const struct operation *held, void *ar
     (void)arg;
     if (operation_move(work, held->id, held->owner, PHASE_SENDING, PHASE_WAITING, false, err) < 0)
         return -1;
-    /* When the last attachment went meanwhile, the message that said so found us at it. */
+    /* If the last attachment went meanwhile, the message about that found this worker at it. */
     return held->deadline > work->clock_us ? 0 : operation_notify(work, held, NULL, err);
 }
 
@@ -184,7 +184,8 @@ int volume_extend_wait_on(struct work *work, const struct operation *held, void 
     return held->deadline > work->clock_us ? 0 : operation_notify(work, held, NULL, err);
 }
 
-/* A compute service that knows no names reports in few words; the object tells how it ended. */
+/* A compute service without the operation's id reports only the volume; the object shows the
+ * outcome. */
 static int check_doubt(struct work *work, const struct volume *volume, bool failed,
                        struct error *err) {
     int doubtful = failed ? volume_extend_is_doubtful(work, volume->id, err) : 0;
@@ -204,7 +205,7 @@ static int refuse_completion(const struct volume *volume, const char *why, struc
     return error_set(err, ERROR_BAD_REQUEST, "Invalid volume: Volume %s %s.", volume->id, why);
 }
 
-/* R8–R12: what the volume must say for a completion to be awaited. */
+/* R8–R12: the conditions for a completion to be awaited. */
 static int check_awaited(struct work *work, const struct volume *volume, struct error *err) {
     const char *size = pairs_get(&volume->admin_metadata, EXTEND_KEY_SIZE);
     const char *reservations = pairs_get(&volume->admin_metadata, EXTEND_KEY_RESERVATIONS);
@@ -260,7 +261,7 @@ int volume_extend_completion(struct work *work, const struct volume *volume, con
     int found, taken;
 
     if (check_awaited(work, volume, err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_COMPLETE_EXTEND, err) < 0)
+        conflict_resolve(work, volume->id, ACTION_COMPLETE_EXTEND, err) < 0)
         return -1;
     found = operation_of(work, volume->id, &operation, err);
     if (found < 0)
@@ -276,15 +277,15 @@ int volume_extend_completion(struct work *work, const struct volume *volume, con
         return -1;
     if (taken == 0)
         return refuse_completion(volume, "does not wait for an extend to be completed", err);
-    if (volume_extend_forget(work, volume->id, err) < 0)
+    if (volume_extend_clear_keys(work, volume->id, err) < 0)
         return -1;
     return operation_notify(work, &operation, "extend_volume_completion", err);
 }
 
 /* ---- finish ---- */
 
-/* How large the object may be (X24): as large as anybody has seen it or was ever asked to make it.
- * It is never lowered: a guest that was stopped does today what it was told before the verdict. */
+/* The possible size of the object (X24): the largest size that was ever seen or requested.  It is
+ * never lowered: a stopped guest may later grow to a size that was requested before the verdict. */
 static int write_sizes(struct work *work, const struct volume *volume, int64_t size_gb,
                        int64_t real_gb, struct error *err) {
     int64_t largest_gb = volume->largest_gb > real_gb ? volume->largest_gb : real_gb;
@@ -300,7 +301,7 @@ static int settle_grown(struct work *work, const struct volume *volume,
 
     if (counted < 0 || write_sizes(work, volume, operation->new_size_gb, real_gb, err) < 0)
         return -1;
-    /* X9: reservations that somebody removed must not make the growth free. */
+    /* X9: reservations that were removed from outside must not make the growth free. */
     if (volume->use_quota && counted == 0 &&
         quota_recount_project(work, volume_quota_in_use, volume->project_id, err) < 0)
         return -1;
@@ -337,7 +338,7 @@ static int extend_finish(struct work *work, const struct operation *held, void *
         status = attachment_status_of(&volume);
     if ((grown ? settle_grown(work, &volume, held, ending->real_gb, err)
                : settle_failed(work, &volume, held, ending, err)) < 0 ||
-        volume_extend_forget(work, volume.id, err) < 0 ||
+        volume_extend_clear_keys(work, volume.id, err) < 0 ||
         (!ending->refused && note_unreported(work, held, err) < 0) ||
         operation_end(work, held->id, err) < 0 ||
         operation_leave(work, volume.id, held->kind, status, err) < 0)
@@ -351,12 +352,12 @@ static int extend_finish(struct work *work, const struct operation *held, void *
     return held->phase == PHASE_RUNNING ? volume_notify(work, &volume, err) : 0;
 }
 
-/* ---- what it is to others ---- */
+/* ---- for other operations ---- */
 
 static int extend_cancel(struct work *work, const struct operation *operation, struct error *err) {
     struct volume volume;
 
-    if (volume_extend_forget(work, operation->volume_id, err) < 0 ||
+    if (volume_extend_clear_keys(work, operation->volume_id, err) < 0 ||
         note_unreported(work, operation, err) < 0 ||
         volume_row(work, operation->volume_id, &volume, err) < 0 ||
         quota_rollback(work, operation->id, err) < 0)
@@ -364,8 +365,8 @@ static int extend_cancel(struct work *work, const struct operation *operation, s
     return pool_allocate(work, volume.host, volume.size_gb - operation->new_size_gb, err);
 }
 
-/* X30: nobody is left who could report; one who has only reserved hears of nothing.  X21:
- * somebody may be where the event never came. */
+/* X30: no guest is left to report; one that has only reserved gets no event.  X21: a guest may be
+ * where the event never came. */
 static int extend_reevaluate(struct work *work, const struct operation *operation,
                              struct error *err) {
     struct volume volume;

@@ -1,6 +1,6 @@
 /*
- * Growing a volume, also one that a guest uses: then the compute side does the work, and this is
- * told how it ended.
+ * Growing a volume, also one that a guest uses: then the compute side does the work, and reports
+ * the outcome.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-/* What waits for the compute side stands in the admin metadata, for it and for operators. */
+/* The compute side and operators find a pending extend in the admin metadata. */
 #define EXTEND_KEY_SIZE         "extend_new_size"
 #define EXTEND_KEY_RESERVATIONS "extend_reservations"
 
@@ -27,44 +27,43 @@ struct extend_await {
     bool one;             /* else nothing has changed */
 };
 operation_body volume_extend_await;
-/* The event was accepted, or may have been: phase waiting, and the worker lets go.  No argument. */
+/* The event was accepted, or may have been: phase waiting, and the worker releases it.  No
+ * argument. */
 operation_body volume_extend_sent;
 
-/* os-extend_volume_completion (R8–R14, X1): takes both keys, stores the report, writes the
- * message.  `extend_id` names the extend that the report is about (X5); NULL: the one that is
- * awaited, unless an earlier one may be meant: then a failure is refused, and a success counts if
- * the object has grown. */
+/* os-extend_volume_completion (R8–R14, X1): takes both keys, stores the report, writes the message.
+ * `extend_id` names the extend of the report (X5); NULL: the awaited one, unless an earlier one may
+ * be meant: then a failure is refused, and a success counts if the object has grown. */
 int volume_extend_completion(struct work *work, const struct volume *volume, const char *extend_id,
                              bool failed, struct error *err);
 
 /* For the worker that holds it, in phase completing: success is reported, but the object has not
- * grown, and an earlier extend of the volume was never reported: waits on for the rest of its time.
- * No argument. */
+ * grown, and an earlier extend of the volume was never reported: continues to wait for the rest of
+ * its time.  No argument. */
 operation_body volume_extend_wait_on;
-/* May a report that names no extend be about an earlier one, that ended unreported less than a day
- * ago?  1, 0, or -1. */
+/* May a report without an extend's id be about an earlier one, that ended unreported less than a
+ * day ago?  1, 0, or -1. */
 int volume_extend_is_doubtful(struct work *work, const char *volume_id, struct error *err);
 
-/* Is it the compute side's turn? */
+/* Is a report of the compute side pending? */
 bool volume_extend_pending(const struct volume *volume);
-/* What an extend is called whose report the volume awaits; NULL when it awaits none. */
+/* The id of the extend whose report the volume awaits; NULL when it awaits none. */
 int volume_extend_awaited(struct work *work, const struct volume *volume, const char **ret_id,
                           struct error *err);
 
-/* What finishes it. */
+/* Its result. */
 struct extend_ending {
     enum extend_verdict {
         EXTEND_GROWN,
         EXTEND_DRIVER_FAILED,  /* user message 007/010 */
         EXTEND_COMPUTE_FAILED, /* user message 007/009 */
     } verdict;
-    int64_t
-        real_gb;  /* that the backend's object was seen to have, rounded up; 0: nobody could look */
-    bool refused; /* the compute side took no event: no report will come */
+    int64_t real_gb; /* size of the backend's object, rounded up; 0: unknown */
+    bool refused;    /* the compute side refused the event: no report will come */
 };
 
 /* Is this the very extend whose report the volume awaits (X5)? */
 bool volume_extend_is(struct work *work, const struct volume *volume, int64_t new_gb,
                       const json_t *reservations);
-/* Takes away what waits for the compute side, also what an earlier extend has left. */
-int volume_extend_forget(struct work *work, const char *volume_id, struct error *err);
+/* Removes the keys for the compute side, also those of an earlier extend. */
+int volume_extend_clear_keys(struct work *work, const char *volume_id, struct error *err);

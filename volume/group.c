@@ -52,7 +52,7 @@ static int load_types(struct work *work, struct volume_group *group, struct erro
     return 0;
 }
 
-/* $2 is 1 for those who see all, $3 the project of everybody else. */
+/* $2 is 1 if all are visible, else $3 is the caller's project. */
 static int group_one(struct work *work, const char *id, bool all, struct volume_group *ret,
                      struct error *err) {
     struct db_rows *rows =
@@ -100,7 +100,7 @@ static int load_details(struct work *work, struct volume_group *group, bool with
     return with_volumes ? group_volumes(work, group, err) : 0;
 }
 
-/* A page ends where its details take more memory than they may, behind the first at the least. */
+/* A page ends where its details exceed the limit of memory, after the first at the earliest. */
 int group_list(struct work *work, const struct query *query, bool with_volumes,
                struct volume_group **ret, struct error *err) {
     struct volume_group *groups;

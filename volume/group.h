@@ -30,7 +30,7 @@ struct volume_group {
 
 /* One that the caller may see: its project's, or any for an admin. 0, or -1 (ERROR_NOT_FOUND). */
 int group_get(struct work *work, const char *id, struct volume_group *ret, struct error *err);
-/* Whoever asks, for jobs and checks. */
+/* Without visibility checks, for jobs and checks. */
 int group_row(struct work *work, const char *id, struct volume_group *ret, struct error *err);
 /* Rows for a list, over the alias g; its details are the volume types, and the volumes if they are
  * wanted. */

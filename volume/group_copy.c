@@ -6,7 +6,7 @@
 #include "volume/notification.h"
 #include "volume/snapshot.h"
 
-/* What the new volumes are made of, one of the two each. */
+/* The sources of the new volumes, one of the two each. */
 static int find_sources(struct work *work, const struct group_copy *request,
                         struct volume_new **ret, struct error *err) {
     struct snapshot *snapshots = NULL;

@@ -1,6 +1,6 @@
 /*
- * A group that is made of a group snapshot or of another group: rows, and a volume of each member,
- * made as any volume is.  The group is available when the last of them is, or an error
+ * A group that is created from a group snapshot or from another group: rows, and a volume of each
+ * member, created like any volume.  The group is available when the last of them is, or an error
  * (group_end.h).
  */
 #pragma once

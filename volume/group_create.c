@@ -83,7 +83,7 @@ int group_create(struct work *work, const struct group_new *request, struct volu
                  struct error *err) {
     struct volume_type *types =
         arena_alloc(work->arena, request->volume_type_count * sizeof *types + 1);
-    struct placement wish = { .type = types, .other_types = types + 1 };
+    struct placement placement = { .type = types, .other_types = types + 1 };
     struct group_type type;
     struct volume_group group = {
         .project_id = work->context->project_id,
@@ -102,9 +102,9 @@ int group_create(struct work *work, const struct group_new *request, struct volu
         find_types(work, request, types, &group, err) < 0 ||
         zone_choose(work, request->availability_zone, &group.availability_zone, err) < 0)
         return -1;
-    wish.availability_zone = group.availability_zone;
-    wish.other_type_count = group.volume_type_count - 1;
-    placed = placement_pick(work, &wish, &group.host, &why, err);
+    placement.availability_zone = group.availability_zone;
+    placement.other_type_count = group.volume_type_count - 1;
+    placed = placement_pick(work, &placement, &group.host, &why, err);
     if (placed < 0)
         return -1;
     group.group_type_id = type.id;

@@ -1,5 +1,5 @@
 /*
- * Making a group: rows alone, no backend has work with it.
+ * Creating a group: rows alone, no backend is involved.
  */
 #pragma once
 

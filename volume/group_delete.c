@@ -10,7 +10,7 @@ static int refuse(const struct volume_group *group, const char *why, struct erro
                      group->id, why);
 }
 
-/* Group snapshots of it, and groups that are being made of it or of one of those. */
+/* Group snapshots of it, and groups that are being created from it or one of those. */
 static int check_unused(struct work *work, const struct volume_group *group, struct error *err) {
     int64_t one;
     int used = db_query_int(
@@ -58,5 +58,5 @@ int group_delete(struct work *work, const struct volume_group *group, bool delet
     for (int i = 0; i < count; i++)
         if (volume_delete_member(work, &volumes[i], err) < 0)
             return -1;
-    return group_settle(work, group->id, err);
+    return group_finish_delete(work, group->id, err);
 }

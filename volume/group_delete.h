@@ -1,5 +1,5 @@
 /*
- * Deleting a group: it goes at once, or with the last of its volumes (group_end.h).
+ * Deleting a group: at once, or with the last of its volumes (group_end.h).
  */
 #pragma once
 

@@ -34,7 +34,7 @@ static int has_volume(struct work *work, const struct volume_group *group, const
     return db_query_int(work->tx, &one, err, sql, DB_TEXT(group->id));
 }
 
-int group_settle(struct work *work, const char *group_id, struct error *err) {
+int group_finish_delete(struct work *work, const char *group_id, struct error *err) {
     struct volume_group group;
     int has;
 

@@ -1,6 +1,7 @@
 /*
- * What becomes of a group with the last of its volumes: one that is deleted with them goes, and
- * where one stays, the group does so too; one that is made of others is available, or an error.
+ * The end of work on the last volume of a group: a group that is deleted with its volumes is
+ * removed, and stays if one of them stays; a group created from others becomes available, or an
+ * error.
  */
 #pragma once
 
@@ -8,10 +9,10 @@
 
 /* The rows, and its quota. */
 int group_remove(struct work *work, const struct volume_group *group, struct error *err);
-/* What is deleted and has no volumes any more goes. */
-int group_settle(struct work *work, const char *group_id, struct error *err);
-/* The delete of one of its volumes has ended otherwise. */
+/* Removes a deleted group without volumes. */
+int group_finish_delete(struct work *work, const char *group_id, struct error *err);
+/* The delete of one of its volumes has failed. */
 int group_keep(struct work *work, const char *group_id, struct error *err);
-/* The create of one of its volumes has ended: a group that is being made with its volumes, and of
- * which no other is, is made.  request_id: of the user message. */
+/* The create of one of its volumes has ended: completes the creation of its group after the last
+ * one. request_id: of the user message. */
 int group_made(struct work *work, const char *group_id, const char *request_id, struct error *err);

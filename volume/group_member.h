@@ -1,6 +1,5 @@
 /*
- * What a volume must be to be in a group: of the group's project, of one of its types, on its
- * backend.
+ * Requirements on a volume of a group: in the group's project, of one of its types, on its backend.
  */
 #pragma once
 

@@ -31,7 +31,7 @@ static int read_group_snapshot(struct work *work, const struct db_rows *rows, vo
     return 0;
 }
 
-/* $2 is 1 for those who see all, $3 the project of everybody else. */
+/* $2 is 1 if all are visible, else $3 is the caller's project. */
 static int one(struct work *work, const char *id, bool all, struct group_snapshot *ret,
                struct error *err) {
     struct db_rows *rows = db_query(

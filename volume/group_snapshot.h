@@ -21,12 +21,12 @@ struct group_snapshot {
 /* One that the caller may see: its project's, or any for an admin. 0, or -1 (ERROR_NOT_FOUND). */
 int group_snapshot_get(struct work *work, const char *id, struct group_snapshot *ret,
                        struct error *err);
-/* Whoever asks, for jobs and checks. */
+/* Without visibility checks, for jobs and checks. */
 int group_snapshot_row(struct work *work, const char *id, struct group_snapshot *ret,
                        struct error *err);
 /* Rows for a list, over the alias gs. */
 int group_snapshot_list(struct work *work, const struct query *query, struct group_snapshot **ret,
                         struct error *err); /* how many, or -1 */
-/* Operator's word: from any status. */
+/* os-reset_status by an operator: from any status. */
 int group_snapshot_reset_status(struct work *work, const struct group_snapshot *group_snapshot,
                                 const char *status, struct error *err);

@@ -16,9 +16,9 @@
 
 #include <string.h>
 
-/* ---- may it be made? ---- */
+/* ---- conditions ---- */
 
-/* Does the type of the group promise snapshots of one moment? */
+/* Does the group's type require snapshots of one moment? */
 static int promises_one_moment(struct work *work, const struct volume_group *group,
                                struct error *err) {
     struct group_type type;
@@ -28,7 +28,7 @@ static int promises_one_moment(struct work *work, const struct volume_group *gro
     return spec_is_true(&type.specs, "consistent_group_snapshot_enabled");
 }
 
-/* Is it certain that its storage leaves no snapshot to the host of a guest?  1, 0. */
+/* Is it certain that its storage never needs the host of a guest for a snapshot?  1, 0. */
 static int takes_alone(struct work *work, const struct volume *volume, struct error *err) {
     struct pool pool;
     int found = pool_find(work, volume->host, &pool, err);
@@ -38,7 +38,7 @@ static int takes_alone(struct work *work, const struct volume *volume, struct er
                : found;
 }
 
-/* Why the host of a guest cannot take both at one moment: 1 and *ret; 0 it can. */
+/* The reason why the host of a guest cannot take both at one moment: 1 and *ret; 0 it can. */
 static int is_apart(struct work *work, const struct volume *one, const struct volume *other,
                     const char **ret, struct error *err) {
     const struct attachment *guest = assist_guest(one);
@@ -56,9 +56,9 @@ static int is_apart(struct work *work, const struct volume *one, const struct vo
     return alone < 0 ? -1 : *ret != NULL;
 }
 
-/* No volume is attached meanwhile, so what nobody uses stays as it is, and one volume that is used
- * is of its own moment.  Several go on being written to: only the host of one guest that has them
- * all can take these at one moment.  How many that are; 0: each is of its own. */
+/* No volume is attached meanwhile, so detached ones stay unchanged, and a single attached one has a
+ * moment of its own.  Several attached ones are written meanwhile: only the host of one guest that
+ * has them all can take these at one moment.  Their number; 0: each has its own moment. */
 static int check_moment(struct work *work, const struct volume_group *group,
                         const struct volume *volumes, int count, struct error *err) {
     int promises = promises_one_moment(work, group, err), used = 0, apart;
@@ -214,7 +214,7 @@ static int end_members(struct work *work, const char *id,
 
 static int create_finish(struct work *work, const struct operation *held, void *arg,
                          struct error *err) {
-    /* Whatever an operator has called it meanwhile: its snapshots are none. */
+    /* Whatever status an operator has set meanwhile: its snapshots are unusable. */
     static const struct status_change broken = { .from = STATUS_ANY, .to = GROUP_SNAPSHOT_ERROR };
     const struct group_snapshot_ending *ending = arg;
     const char *id = held->object_id;
@@ -231,9 +231,9 @@ static int create_finish(struct work *work, const struct operation *held, void *
     return notification_of_group_snapshot(work, "group_snapshot.create.end", id, err);
 }
 
-/* ---- what is left to the hosts of guests ---- */
+/* ---- work of guests' hosts ---- */
 
-/* Has it to look again later? 1, 0: what is left to the host goes together now. */
+/* Must it be retried later?  1, 0: the host's part begins now. */
 static int await_moment(struct work *work, const struct operation *held,
                         const struct group_snapshot_parts *parts, struct error *err) {
     int later = group_snapshot_has_left(work, parts, err);
@@ -279,7 +279,7 @@ static int create_reevaluate(struct work *work, const struct operation *operatio
 
     ending.count = group_snapshot_parts_ended(work, operation, &snapshots, err);
     if (ending.count == 0 && operation->failed)
-        return group_snapshot_hurry_parts(work, operation, err);
+        return group_snapshot_end_deadlines(work, operation, err);
     if (ending.count <= 0)
         return ending.count;
     ending.each = each = arena_alloc(work->arena, (size_t)ending.count * sizeof *each);

@@ -1,13 +1,13 @@
 /*
  * Making a group snapshot: from POST /group_snapshots to a snapshot of each of the group's volumes.
  * One operation makes them all, while nothing else works on any of the volumes; when one cannot be
- * made, none is any good.
+ * made, all are unusable.
  *
  * Where snapshots of one moment are promised and several volumes are attached, these are taken by
  * the host of the one guest that has them all, together: their snapshots stand in the operation's
- * arguments.  Nothing is attached meanwhile, so what nobody has stays as it is: one whose guest
- * leaves before the host is asked is taken by its storage, which is never asked for one that is
- * still in use, and those that remain go together without it.
+ * arguments.  Nothing is attached meanwhile, so detached volumes stay unchanged: a volume whose
+ * guest leaves before the request to the host is taken by its storage, which never takes one that
+ * is still in use, and the remaining ones are taken together without it.
  */
 #pragma once
 
@@ -25,14 +25,14 @@ int group_snapshot_create(struct work *work, const struct volume_group *group,
                           const struct group_snapshot_new *request, struct group_snapshot *ret,
                           struct error *err);
 
-/* What finishes it. */
+/* Its result. */
 struct group_snapshot_ending {
     const struct error *failure;      /* NULL: all are made */
     const struct create_ending *each; /* then: of each, in the order of snapshot_of_group() */
-    const bool *is_part;              /* is each left to the host of a guest? */
+    const bool *is_part;              /* is each for the host of a guest? */
     int count;
-    bool later; /* written where it is shared: it is not its turn, and nothing has changed */
+    bool later; /* set where it is shared: it is not its turn, and nothing has changed */
 };
-/* For the worker that holds it: what is made is noted, and the hosts of guests make the others
- * (group_snapshot_part.h).  The argument is such an ending, without a failure. */
+/* For the worker that holds it: stores the snapshots made so far, and lets the hosts of guests make
+ * the others (group_snapshot_part.h).  The argument is such an ending, without a failure. */
 operation_body group_snapshot_create_share;

@@ -31,13 +31,13 @@ static int check(struct work *work, const struct group_snapshot *row,
     return groups > 0 ? refuse(row, "a group is being made of it", err) : 0;
 }
 
-/* The delete of the group snapshot is theirs, too. */
+/* The delete of the group snapshot includes them. */
 static int take_along(struct work *work, const struct snapshot *snapshots, int count,
                       struct error *err) {
     static const struct status_change meanwhile = { .from = STATUS_ANY, .to = SNAPSHOT_DELETING };
 
     for (int i = 0; i < count; i++)
-        if (conflict_settle(work, snapshots[i].volume_id, ACTION_DROP_SNAPSHOT, err) < 0 ||
+        if (conflict_resolve(work, snapshots[i].volume_id, ACTION_DROP_SNAPSHOT, err) < 0 ||
             status_write(work, &snapshot_objects, snapshots[i].id, &meanwhile, err) < 0 ||
             notification_of_snapshot(work, "snapshot.delete.start", snapshots[i].id, err) < 0)
             return -1;
@@ -81,7 +81,7 @@ static int remove_all(struct work *work, const char *id, const struct snapshot *
                                                                                                : 0;
 }
 
-/* It has ended otherwise: what is left of them. */
+/* It has ended without success: the rest of them. */
 static int leave_behind(struct work *work, const struct snapshot *snapshots, int count,
                         struct error *err) {
     static const struct status_change failed = { .from = SNAPSHOT_DELETING,
@@ -122,7 +122,7 @@ static int delete_cancel(struct work *work, const struct operation *operation, s
                : leave_behind(work, snapshots, count, err);
 }
 
-/* ---- what is left to the hosts of guests ---- */
+/* ---- work of guests' hosts ---- */
 
 int group_snapshot_delete_share(struct work *work, const struct operation *held, void *arg,
                                 struct error *err) {

@@ -1,6 +1,6 @@
 /*
  * Deleting a group snapshot with all of its snapshots, by one operation.  Each is marked before its
- * backend is told to destroy it, as one alone is; their rows go together, when all are gone.
+ * backend destroys it, like a single one; their rows are removed together, when all are gone.
  */
 #pragma once
 
@@ -10,12 +10,12 @@
 int group_snapshot_delete(struct work *work, const struct group_snapshot *group_snapshot,
                           struct error *err);
 
-/* What finishes it. */
+/* Its result. */
 struct group_snapshot_delete_ending {
     const struct error *failure; /* NULL: all are gone */
-    const bool *is_part;         /* is each, as snapshot_of_group() has them, left to a host? */
+    const bool *is_part;         /* is each of snapshot_of_group() for a host? */
     int count;
 };
-/* For the worker that holds it: the hosts of guests do what is left (group_snapshot_part.h).  The
+/* For the worker that holds it: the hosts of guests do the rest (group_snapshot_part.h).  The
  * argument is such an ending, without a failure. */
 operation_body group_snapshot_delete_share;

@@ -51,7 +51,7 @@ const char *group_snapshot_arguments(struct arena *arena, const json_t *together
     return json_text(arena, json_keep(arena, json_pack("{s:O}", TOGETHER, together)));
 }
 
-/* NULL: each is of its own. */
+/* NULL: each has its own moment. */
 static const json_t *read_together(struct arena *arena, const struct operation *operation) {
     return json_object_get(operation_arguments(arena, operation), TOGETHER);
 }
@@ -111,7 +111,7 @@ int group_snapshot_together(struct work *work, const struct snapshot *snapshot,
     const char **ids = arena_alloc(work->arena, (count + 1) * sizeof *ids);
 
     if (found == 0 && snapshot->group_snapshot_id)
-        return error_set(err, ERROR_CONFLICT, "Nobody waits for group snapshot %s.",
+        return error_set(err, ERROR_CONFLICT, "Group snapshot %s is not awaited any more.",
                          snapshot->group_snapshot_id);
     for (size_t i = 0; i < count; i++)
         ids[i] = arena_text(work->arena, json_string_value(json_array_get(list, i)));
@@ -131,15 +131,15 @@ int group_snapshot_moment_of(struct work *work, const struct operation *part, st
     return found > 0 ? group_snapshot_is_of_moment(work->arena, ret) : found;
 }
 
-int group_snapshot_is_spoilt(struct work *work, const struct operation *part, struct error *err) {
+int group_snapshot_has_failed(struct work *work, const struct operation *part, struct error *err) {
     struct operation whole;
     int found = group_snapshot_moment_of(work, part, &whole, err);
 
     return found > 0 ? whole.failed : found;
 }
 
-int group_snapshot_hurry_parts(struct work *work, const struct operation *operation,
-                               struct error *err) {
+int group_snapshot_end_deadlines(struct work *work, const struct operation *operation,
+                                 struct error *err) {
     const json_t *list = read_together(work->arena, operation);
     struct operation part;
 

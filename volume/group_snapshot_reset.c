@@ -1,12 +1,12 @@
 /*
- * What an operator says of a group snapshot's status.  Its snapshots keep theirs.
+ * os-reset_status of a group snapshot.  Its snapshots keep theirs.
  */
 #include "volume/conflict.h"
 #include "volume/group_snapshot.h"
 #include "volume/notification.h"
 #include "volume/snapshot.h"
 
-/* What the backend was told to destroy is no more a snapshot of the group. */
+/* Once its delete has begun at the backend it cannot be a snapshot of the group again. */
 static int check_begun(struct work *work, const struct group_snapshot *group_snapshot,
                        unsigned wanted, struct error *err) {
     struct snapshot *snapshots;

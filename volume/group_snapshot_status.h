@@ -1,6 +1,6 @@
 /*
- * The statuses of a group snapshot: a table (group_snapshot_status.def); the door that writes them
- * is ledger/status.h.
+ * The statuses of a group snapshot: a table (group_snapshot_status.def); they are written by
+ * ledger/status.h.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Has `operation` to wait for `other`, in which several snapshots are of one moment? */
+/* Must `operation` wait for `other`, in which several snapshots are of one moment? */
 static bool waits_for_moment(const struct work *work, const struct operation *operation,
                              const struct operation *other) {
     return other->kind == &kind_group_snapshot_create && other->phase != PHASE_CANCELLED &&
@@ -26,12 +26,11 @@ int group_snapshot_turn_taken(struct work *work, const struct operation *held, s
     struct operation whole;
     int part = group_snapshot_moment_of(work, held, &whole, err);
 
-    /* For its parts the group snapshot has waited. */
+    /* For its own parts the group snapshot has waited already. */
     return part != 0 ? part < 0 ? -1 : 0 : waits_at(work, held, held->volume_id, err);
 }
 
-/* Is one at work on a snapshot of the volume that is older, and may be about to begin at its
- * files? */
+/* Is an older operation at work on a snapshot of the volume, and about to begin at its files? */
 static int is_behind_begun(struct work *work, const struct operation *held, const char *volume_id,
                            struct error *err) {
     struct operation *begun;

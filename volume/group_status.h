@@ -1,5 +1,5 @@
 /*
- * The statuses of a group of volumes: a table (group_status.def); the door that writes them is
+ * The statuses of a group of volumes: a table (group_status.def); they are written by
  * ledger/status.h.
  */
 #pragma once

@@ -10,11 +10,11 @@
     "SELECT t.id, t.name, t.description, t.is_public, t.created_at, t.updated_at " \
     "FROM group_types t"
 
-/* $2 is 1 for those who see all, $3 the project. */
+/* $2 is 1 if all are visible, $3 the project. */
 #define TYPE_VISIBLE " AND ($2 = 1 OR " GROUP_TYPE_SHARED_WITH("$3") ")"
 
 static const char sql_by_id[] = TYPE_SELECT " WHERE t.id = $1" TYPE_VISIBLE;
-/* A type may bear another one's id as its name: the id goes first. */
+/* A type may have another one's id as its name: the id has priority. */
 static const char sql_by_id_or_name[] =
     TYPE_SELECT " WHERE (t.id = $1 OR t.name = $1)" TYPE_VISIBLE
                 " ORDER BY CASE WHEN t.id = $1 THEN 0 ELSE 1 END";
@@ -198,7 +198,7 @@ int group_type_spec_delete(struct work *work, const struct group_type *type, con
                          ERROR_NOT_FOUND, "Group Type %s has no specs with key %s.", type->id, key);
 }
 
-/* One without specs: a volume may be in it whatever its backend can do. */
+/* Without specs: it accepts volumes of any backend. */
 static int make_default(struct work *work, struct error *err) {
     const char *name = work->settings->default_group_type;
 

@@ -1,5 +1,5 @@
 /*
- * Group types, and what their group specs say.
+ * Group types, and the meaning of their group specs.
  */
 #pragma once
 
@@ -13,14 +13,14 @@ struct group_type {
     int64_t created_at, updated_at;
 };
 
-/* Condition on group_types t: public, or shared with the project of that place. */
+/* Condition on group_types t: public, or shared with the project of that placeholder. */
 #define GROUP_TYPE_SHARED_WITH(project)                                \
     "(t.is_public = 1 OR EXISTS (SELECT 1 FROM group_type_projects p " \
     "WHERE p.group_type_id = t.id AND p.project_id = " project "))"
 
 /* By id, visible to the caller (public, shared with its project, or an admin). ERROR_NOT_FOUND. */
 int group_type_get(struct work *work, const char *id, struct group_type *ret, struct error *err);
-/* By id, whoever asks. */
+/* By id, without visibility checks. */
 int group_type_row(struct work *work, const char *id, struct group_type *ret, struct error *err);
 /* By id or name, visible to the caller. */
 int group_type_find(struct work *work, const char *id_or_name, struct group_type *ret,

@@ -63,7 +63,7 @@ static int add_volume(struct work *work, const struct volume_group *group, const
         return refuse(group, id, err, "it is %s", status_shown(volume.status));
     if (!group_is_at(work, group, volume.host))
         return refuse(group, id, err, "it is on another backend");
-    if (conflict_settle(work, id, ACTION_JOIN_GROUP, err) < 0 ||
+    if (conflict_resolve(work, id, ACTION_JOIN_GROUP, err) < 0 ||
         write_group(work, &volume, group->id, err) < 0)
         return -1;
     return 1;
@@ -79,7 +79,7 @@ static int remove_volume(struct work *work, const struct volume_group *group, co
         return refuse(group, id, err, "it is not in the group");
     if (!in_status(&volume, ST(AVAILABLE) | ST(IN_USE) | ST(ERROR) | ST(ERROR_DELETING)))
         return refuse(group, id, err, "it is %s", status_shown(volume.status));
-    if (conflict_settle(work, id, ACTION_LEAVE_GROUP, err) < 0)
+    if (conflict_resolve(work, id, ACTION_LEAVE_GROUP, err) < 0)
         return -1;
     return write_group(work, &volume, NULL, err);
 }
@@ -120,7 +120,7 @@ static bool differs(const char *wanted, const char *present) {
     return wanted && strcmp(wanted, present ? present : "") != 0;
 }
 
-/* What lasts becomes available; what its volumes' work will end stays. */
+/* A lasting status becomes available; one that work on its volumes will end stays. */
 static int write_row(struct work *work, const struct volume_group *group,
                      const struct group_changes *changes, struct error *err) {
     static const struct status_change available = { .from = STATUS_ANY, .to = GROUP_AVAILABLE };

@@ -1,5 +1,5 @@
 /*
- * What a user or operator changes of a group: rows alone, in one transaction.
+ * Changes of a group by users and operators: rows alone, in one transaction.
  */
 #pragma once
 

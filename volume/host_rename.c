@@ -59,20 +59,20 @@ int host_unserved(struct work *work, const char *const *served, struct unserved_
     return all < 0 ? -1 : count;
 }
 
-/* ---- another name ---- */
+/* ---- rename ---- */
 
-/* What names a host, and what stands before it there. */
+/* The columns with host names, and the text before the name there. */
 struct place {
     const char *table, *column, *prefix;
 };
 
-/* The names that begin with the old one and what ends it. */
+/* The range of names that begin with the old one and its end character. */
 struct range {
     const char *name, *first, *end, *replacement;
-    int64_t rest; /* of a name: its first character behind the old one, from 1 on */
+    int64_t rest; /* first character after the old name, from 1 on */
 };
 
-/* The character that ends such a name: of a node '@', of a backend '#', of a pool none. */
+/* The character after such a name: of a node '@', of a backend '#', of a pool none. */
 static char end_of(const char *name) {
     return strchr(name, '#') ? '\0' : strchr(name, '@') ? '#' : '@';
 }
@@ -123,7 +123,7 @@ static int rename_at(struct work *work, const struct place *place, const struct 
                      RANGE_VALUES(range));
 }
 
-/* What the old pools hold goes to new ones that their manager has reported already. */
+/* The counts of the old pools are added to new ones that their manager has reported already. */
 static int rename_pools(struct work *work, const struct host_rename *rename, struct error *err) {
     static const struct place name = { "pools", "name", "" };
     const struct range range = range_of(work->arena, rename, "");
@@ -236,7 +236,7 @@ static int count_all(struct work *work, struct host_rename *rename, struct error
     return 0;
 }
 
-/* ---- may it be? ---- */
+/* ---- conditions ---- */
 
 static int check_name(const char *what, const char *name, struct error *err) {
     size_t length = strlen(name);

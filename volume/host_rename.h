@@ -1,6 +1,6 @@
 /*
- * Hosts of volumes (node@backend) that no manager serves any more, as after a machine or a section
- * of the configuration got another name, and their rows under another name.
+ * Hosts of volumes (node@backend) without a manager, as after a machine or a section of the
+ * configuration was renamed, and the renaming of their rows.
  *
  * The host of an attachment is that of a connector and is no host of this kind; nodes of replica
  * pools and declared volumes are those of storage agents, and keep their names, too.
@@ -12,7 +12,7 @@
 struct unserved_host {
     const char *host;
     int64_t volumes, groups, operations;
-    int64_t reported_at; /* as `now` would say it */
+    int64_t reported_at; /* as from `now` */
 };
 
 /* Hosts with rows whose manager has not reported for service_down_time, without those of `served`
@@ -22,8 +22,8 @@ int host_unserved(struct work *work, const char *const *served, struct unserved_
 
 /*
  * Renames a node with all of its backends, one backend (node@backend), or one pool of a backend
- * (node@backend#pool).  In that order a new one has the same form; a pool stays at its backend.
- * Counts what names the old one.
+ * (node@backend#pool).  The new name has the same form; a pool stays at its backend.  Counts the
+ * rows with the old name.
  */
 struct host_rename {
     const char *old_name, *new_name;
@@ -31,6 +31,6 @@ struct host_rename {
     int64_t volumes, groups, operations, messages, pools, services;
 };
 
-/* ERROR_BAD_REQUEST: a name that is none; ERROR_NOT_FOUND: nothing names it; ERROR_CONFLICT: its
- * manager reports. */
+/* ERROR_BAD_REQUEST: an invalid name; ERROR_NOT_FOUND: no row has it; ERROR_CONFLICT: its manager
+ * reports. */
 int host_rename(struct work *work, struct host_rename *rename, struct error *err);

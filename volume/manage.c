@@ -18,7 +18,7 @@
 
 /* ---- begin ---- */
 
-/* Of a backend with one pool its name is enough. */
+/* For a backend with one pool its name is enough. */
 static int find_pool(struct work *work, const char *host, struct pool *ret, struct error *err) {
     struct pool *pools;
     int count = pool_list(work, &pools, err), matches = 0;
@@ -70,7 +70,7 @@ static int choose_type(struct work *work, const struct volume_existing *existing
     return 0;
 }
 
-/* The pool's, unless somebody asks for another one, which would be none of its. */
+/* The pool's; another zone in the request is refused. */
 static int check_zone(struct work *work, const char *asked, const struct pool *pool,
                       struct error *err) {
     const char *zone;
@@ -171,7 +171,7 @@ const char *volume_manage_source(struct arena *arena, const struct operation *op
 
 /* ---- its size ---- */
 
-/* What was reserved for the size that the operation has. */
+/* The reservation for the operation's size. */
 static int give_back(struct work *work, const struct operation *operation,
                      const struct volume *volume, struct error *err) {
     if (quota_rollback(work, operation->id, err) < 0)
@@ -201,7 +201,7 @@ int volume_manage_sized(struct work *work, const struct operation *held, void *a
 
 /* ---- finish ---- */
 
-int volume_manage_give_up(struct work *work, const struct operation *held, void *arg,
+int volume_manage_release(struct work *work, const struct operation *held, void *arg,
                           struct error *err) {
     const struct error *why = arg;
     json_t *arguments =
@@ -214,7 +214,7 @@ int volume_manage_give_up(struct work *work, const struct operation *held, void 
                : 0;
 }
 
-bool volume_manage_given_up(struct arena *arena, const struct operation *operation,
+bool volume_manage_released(struct arena *arena, const struct operation *operation,
                             struct error *ret_why) {
     const json_t *arguments = operation_arguments(arena, operation);
     const char *why = json_text_of(arguments, "given_up");
@@ -237,13 +237,13 @@ static int taken_over(struct work *work, const struct operation *held,
                DB_INT(held->new_size_gb), DB_TEXT(ending->location), DB_TEXT(ending->format),
                DB_INT(work->now_us), DB_TEXT(held->volume_id)) < 0)
         return -1;
-    /* X9: reservations that somebody removed must not make it free. */
+    /* X9: reservations that were removed from outside must not make it free. */
     if (counted == 0 && quota_recount_project(work, volume_quota_in_use, held->project_id, err) < 0)
         return -1;
     return notification_of(work, "volume.manage_existing.end", held->volume_id, err);
 }
 
-/* Whatever an operator has called it meanwhile: it has no object. */
+/* Whatever status an operator has set meanwhile: it has no object. */
 static int not_taken_over(struct work *work, const struct operation *held,
                           const struct manage_ending *ending, struct error *err) {
     static const struct status_change broken = { .from = STATUS_ANY, .to = VOLUME_ERROR_MANAGING };

@@ -1,6 +1,6 @@
 /*
- * Storage that was there before, taken over as a volume; a volume let go of, whose storage stays
- * and is nobody's; and what lies on a backend that could be taken over.
+ * Managing existing storage as a volume; unmanaging a volume, whose storage stays outside the
+ * service; and the list of manageable objects on a backend.
  *
  *     manage     the row is there at once, of 0 GiB.  A worker looks how large the object is,
  *                reserves that, gives the object the volume's name and fills it up to a whole GiB.
@@ -17,7 +17,7 @@
 struct pool;
 
 struct volume_existing {
-    const char *source_name; /* as the driver knows it */
+    const char *source_name; /* the driver's name of the object */
     const char *host;        /* node@backend#pool, or node@backend with one pool */
     const char *name, *description;
     const char *type; /* id or name; NULL: the default */
@@ -26,49 +26,49 @@ struct volume_existing {
     bool bootable;
 };
 
-/* Where storage can be taken over, as volumes or as snapshots: ERROR_BAD_REQUEST when there is no
- * such pool, it has no service that works, or cannot do it. */
+/* The pool of existing storage, for volumes or for snapshots: ERROR_BAD_REQUEST when there is no
+ * such pool, its service is down, or it has not the feature. */
 int volume_manage_pool(struct work *work, const char *host, enum driver_feature feature,
                        struct pool *ret, struct error *err);
-/* One object that is to be taken over, as its backend is asked for it (manageable.h). */
+/* One object to be managed, in the request to its backend (manageable.h). */
 struct manageable_one {
     const char *source_name;
-    const char *volume_id; /* whose snapshot it is to become; NULL: a volume */
+    const char *volume_id; /* the volume of the future snapshot; NULL: a volume */
     bool multiattach;
 };
-/* Before that everything but the quota is checked: what the backend is to be asked for. */
+/* Checks all but the quota before that: returns the request to the backend. */
 int volume_manage_check(struct work *work, const struct volume_existing *existing,
                         struct manageable_one *ret, struct pool *ret_pool, struct error *err);
 /* POST: row, quota of one volume, operation and message. */
 int volume_manage(struct work *work, const struct volume_existing *existing, struct volume *ret,
                   struct error *err);
-/* What the operation is to take over, in the arena. */
+/* The source name of the operation, in the arena. */
 const char *volume_manage_source(struct arena *arena, const struct operation *operation);
 
-/* Before anything is taken over: its size is known, in whole GiB.  For job_held(), with that.
+/* Before the object is renamed: its size is known, in whole GiB.  For job_held(), with that.
  * ERROR_OVER_QUOTA, ERROR_BAD_REQUEST: the volume cannot have it. */
 struct manage_size {
     int64_t gb;
-    const char *known_as; /* of a snapshot: as get_manageable_snapshot() says (driver.h) */
+    const char *known_as; /* of a snapshot: from get_manageable_snapshot() (driver.h) */
 };
 operation_body volume_manage_sized;
-/* Before the object is let go of: whoever comes next can only let go of it, too, as nothing calls
- * back a worker that sleeps right in front of that.  For job_held(); `arg` says why, a struct
+/* Before the object is released: later workers can only release it, too, as a worker that sleeps
+ * right before its effect cannot be stopped.  For job_held(); `arg` is the reason, a struct
  * error. */
-operation_body volume_manage_give_up;
-/* Has somebody, and why? */
-bool volume_manage_given_up(struct arena *arena, const struct operation *operation,
+operation_body volume_manage_release;
+/* Was it released, and why? */
+bool volume_manage_released(struct arena *arena, const struct operation *operation,
                             struct error *ret_why);
-/* What finishes it. */
+/* Its result. */
 struct manage_ending {
-    const char *location, *format; /* that the driver said */
-    const struct error *failure;   /* NULL: taken over; else the object is not the volume's */
+    const char *location, *format; /* returned by the driver */
+    const struct error *failure;   /* NULL: managed; else the object is not the volume's */
 };
 
 /* os-unmanage. */
 int volume_unmanage(struct work *work, const struct volume *volume, struct error *err);
-/* What a job must still find right before it lets go of anything. */
-bool volume_unmanage_wanted(const struct volume *volume);
+/* Must still hold right before a job unmanages anything. */
+bool volume_unmanage_still_valid(const struct volume *volume);
 struct unmanage_ending {
-    const struct error *failure; /* NULL: let go of */
+    const struct error *failure; /* NULL: unmanaged */
 };

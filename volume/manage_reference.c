@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The id behind the last slash and the prefix; NULL: the reference names no object so. */
+/* The id after the last slash and the prefix; NULL: the reference has another form. */
 static const char *id_in(const char *reference, const char *prefix) {
     const char *slash = strrchr(reference, '/');
     const char *name = slash ? slash + 1 : reference;

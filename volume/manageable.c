@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { QUESTIONS_MOST = 16 }; /* a backend that does not answer must not gather more */
+enum { QUESTIONS_MOST = 16 }; /* a backend that does not answer must not accumulate more */
 
 static int count_questions(struct work *work, const char *host, int64_t *ret, struct error *err) {
     *ret = 0;
@@ -29,8 +29,8 @@ static int ask(struct work *work, const struct pool *pool, json_t *arguments,
     return operation_insert(work, &kind_list_manageable, &fields, ret_operation_id, err);
 }
 
-int manageable_ask(struct work *work, const char *host, const struct manageable_page *page,
-                   const char **ret_operation_id, struct error *err) {
+int manageable_request(struct work *work, const char *host, const struct manageable_page *page,
+                       const char **ret_operation_id, struct error *err) {
     struct pool pool;
     int64_t open;
 
@@ -49,11 +49,11 @@ int manageable_ask(struct work *work, const char *host, const struct manageable_
                ret_operation_id, err);
 }
 
-/* ---- one alone ---- */
+/* ---- one object ---- */
 
-/* An older manager lists a page of nothing, and that says nothing. */
-int manageable_look(struct work *work, const struct pool *pool, const struct manageable_one *one,
-                    const char **ret_operation_id, struct error *err) {
+/* An older manager answers with an empty page, which has no meaning. */
+int manageable_probe(struct work *work, const struct pool *pool, const struct manageable_one *one,
+                     const char **ret_operation_id, struct error *err) {
     int64_t open;
 
     if (count_questions(work, pool->host, &open, err) < 0)
@@ -68,8 +68,8 @@ int manageable_look(struct work *work, const struct pool *pool, const struct man
                ret_operation_id, err);
 }
 
-bool manageable_looked_for(struct arena *arena, const struct operation *operation,
-                           struct manageable_one *ret) {
+bool manageable_is_probed(struct arena *arena, const struct operation *operation,
+                          struct manageable_one *ret) {
     const json_t *arguments = operation_arguments(arena, operation);
 
     *ret = (struct manageable_one){
@@ -80,8 +80,8 @@ bool manageable_looked_for(struct arena *arena, const struct operation *operatio
     return ret->source_name;
 }
 
-int manageable_judge(struct work *work, const char *operation_id, const char *source_name,
-                     struct error *err) {
+int manageable_check_answer(struct work *work, const char *operation_id, const char *source_name,
+                            struct error *err) {
     struct operation operation;
     int found = operation_id ? operation_get(work, operation_id, &operation, err) : 0;
     const char *refused;
@@ -97,8 +97,8 @@ int manageable_judge(struct work *work, const char *operation_id, const char *so
     return operation_end(work, operation.id, err);
 }
 
-void manageable_asked(struct arena *arena, const struct operation *operation,
-                      struct manageable_page *ret, const char **ret_pool) {
+void manageable_requested(struct arena *arena, const struct operation *operation,
+                          struct manageable_page *ret, const char **ret_pool) {
     const json_t *arguments = operation_arguments(arena, operation);
 
     *ret = (struct manageable_page){
@@ -134,7 +134,7 @@ int manageable_known(struct work *work, const char *host, bool snapshots, json_t
     return more;
 }
 
-/* Why, the manager's log says. */
+/* The reason is in the manager's log. */
 static int list_finish(struct work *work, const struct operation *held, void *arg,
                        struct error *err) {
     static const char failed[] = "{\"error\": \"The backend cannot tell what it has.\"}";

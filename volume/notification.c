@@ -176,17 +176,17 @@ static void put_group_snapshot_payload(struct work *work, struct json_out *out,
     out_end_object(out);
 }
 
-/* ---- what a listener gets ---- */
+/* ---- the envelope ---- */
 
-/* What happened to which object. */
+/* An event and its object. */
 struct news {
     const char *event, *id;
-    const char *publisher; /* "volume", "snapshot", "group", in front of the host */
+    const char *publisher; /* "volume", "snapshot", "group", before the host */
     const char *host;
     const char *payload; /* JSON */
 };
 
-/* Who asks, without the token. */
+/* The caller, without the token. */
 static void put_context(struct json_out *out, const struct context *context) {
     out_put_text(out, "_context_request_id", context->request_id);
     out_put_text(out, "_context_global_request_id", context->global_request_id);
@@ -217,7 +217,7 @@ static const char *publisher(struct work *work, const struct news *news) {
     return host ? arena_format(work->arena, "%s.%s", news->publisher, host) : news->publisher;
 }
 
-/* Everything is fixed here, so a repeated delivery can be told from another event. */
+/* All values are fixed here, so a repeated delivery is recognizable. */
 static void put_whole(struct work *work, struct json_out *out, const struct news *news) {
     unsigned char random[16];
     char unique_id[33];

@@ -1,10 +1,10 @@
 /*
  * Notifications about volumes, snapshots, groups and group snapshots in oslo's form: put into the
- * outbox with the change they tell of, so none is sent for what did not happen and none is lost for
- * what did.  Off unless [oslo_messaging_notifications] driver says otherwise.
+ * outbox with the change that they report, so each committed change has exactly one.  Off unless
+ * [oslo_messaging_notifications] driver enables them.
  *
- * For the broker the outbox holds all that a listener gets, once for each topic, under
- * "<topic>.info"; for the log only the payload, under NOTIFICATION_TOPIC.
+ * For the broker the outbox has the whole envelope, once for each topic, under "<topic>.info"; for
+ * the log only the payload, under NOTIFICATION_TOPIC.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #define NOTIFICATION_TOPIC "notifications.info"
 
-/* event is "volume.resize.end", …; the payload tells `volume` as it is given. */
+/* event is "volume.resize.end", …; the payload shows `volume` as given. */
 int notification_put(struct work *work, const char *event, const struct volume *volume,
                      struct error *err);
 /* The same for the volume as its rows are now. */
@@ -21,7 +21,7 @@ int notification_of(struct work *work, const char *event, const char *volume_id,
 /* event is "snapshot.create.end", …. */
 int notification_of_snapshot(struct work *work, const char *event, const char *snapshot_id,
                              struct error *err);
-/* event is "group.create.end", …; the payload tells `group` as it is given. */
+/* event is "group.create.end", …; the payload shows `group` as given. */
 int notification_put_group(struct work *work, const char *event, const struct volume_group *group,
                            struct error *err);
 /* event is "group_snapshot.create.end", …. */

@@ -12,7 +12,7 @@ const struct operation_kind kind_notify = {
     .message_action = "007",
 };
 
-/* One that nobody has taken up looks at the rows when it is. */
+/* A queued one reads the rows when it runs. */
 static int notify(struct work *work, const struct volume *volume, const char *instance_uuid,
                   struct error *err) {
     const struct operation fields = {

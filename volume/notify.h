@@ -1,6 +1,6 @@
 /*
- * The news of a volume's growth for an instance that uses it: a message of its own, which is tried
- * a few times and whose end nobody waits for.
+ * The event of a volume's growth for an instance that uses it: an operation of its own, which is
+ * tried a few times, and which nothing waits for.
  */
 #pragma once
 
@@ -8,6 +8,5 @@
 
 /* Every instance that uses it: the driver grew it by itself while it is attached (R32). */
 int volume_notify(struct work *work, const struct volume *volume, struct error *err);
-/* Those where it is attached: what they were told before may have gone to where they are no more
- * (X21). */
+/* Its present instances: earlier events may have gone to hosts that it has left (X21). */
 int volume_notify_attached(struct work *work, const struct volume *volume, struct error *err);

@@ -69,7 +69,7 @@ bool placement_may_have(struct work *work, const struct pool *pool,
 
 /* ---- filters ---- */
 
-/* In the order in which a pool is asked. */
+/* In the order of the checks. */
 enum filter {
     FILTER_PASSES,
     FILTER_UP,
@@ -95,37 +95,38 @@ static const struct {
     [FILTER_SPACE] = { "space", "has too little space" },
 };
 
-static enum filter filter_types(struct work *work, const struct placement *wish,
+static enum filter filter_types(struct work *work, const struct placement *request,
                                 const struct pool *pool) {
-    if (wish->type && !placement_may_have(work, pool, wish->type))
+    if (request->type && !placement_may_have(work, pool, request->type))
         return FILTER_TYPE;
-    for (unsigned i = 0; i < wish->other_type_count; i++)
-        if (!placement_may_have(work, pool, &wish->other_types[i]))
+    for (unsigned i = 0; i < request->other_type_count; i++)
+        if (!placement_may_have(work, pool, &request->other_types[i]))
             return FILTER_TYPE;
     return FILTER_PASSES;
 }
 
-/* Whatever its room. */
-static enum filter filter_place(struct work *work, const struct placement *wish,
+/* Whatever its space. */
+static enum filter filter_place(struct work *work, const struct placement *request,
                                 const struct pool *pool) {
     if (!pool->active)
         return FILTER_UP;
-    if (wish->backend && strcmp(wish->backend, pool->host) != 0)
+    if (request->backend && strcmp(request->backend, pool->host) != 0)
         return FILTER_BACKEND;
-    if (wish->availability_zone && strcmp(wish->availability_zone, pool->availability_zone) != 0)
+    if (request->availability_zone &&
+        strcmp(request->availability_zone, pool->availability_zone) != 0)
         return FILTER_ZONE;
-    return filter_types(work, wish, pool);
+    return filter_types(work, request, pool);
 }
 
-/* ---- room ---- */
+/* ---- space ---- */
 
 struct room {
     bool known;
     double total_gb, free_gb;
-    double kept_back_gb;   /* of the free room, for nobody */
-    double provisioned_gb; /* promised to volumes and snapshots */
+    double kept_back_gb;   /* of the free space, never used */
+    double provisioned_gb; /* provisioned to volumes and snapshots */
     bool thin;
-    double ratio; /* thin: how many times the room may be promised */
+    double ratio; /* thin: the over-subscription ratio */
 };
 
 /* A number, or the text of one (as drivers report the over-subscription ratio). */
@@ -160,8 +161,8 @@ static struct room read_room(struct work *work, const struct pool *pool,
     };
 }
 
-/* What may still be promised. Thick: no more than is left beside the other volumes, also when the
- * report is older than some of them. */
+/* The space left for provisioning.  Thick: at most the space beside the other volumes, also when
+ * the report is older than some of them. */
 static double room_left(const struct room *room) {
     double beside = room->total_gb * (room->thin ? room->ratio : 1) - room->provisioned_gb;
     double least = room->thin || beside < room->free_gb ? beside : room->free_gb;
@@ -215,27 +216,27 @@ int placement_fits(struct work *work, const char *host, int64_t delta_gb, struct
 
 /* ---- choice ---- */
 
-static enum filter filter_pool(struct work *work, const struct placement *wish,
+static enum filter filter_pool(struct work *work, const struct placement *request,
                                const struct placement_hint *hint, const struct pool *pool,
                                struct room *ret_room) {
-    enum filter refused = filter_place(work, wish, pool);
+    enum filter refused = filter_place(work, request, pool);
     int64_t largest;
 
     if (refused != FILTER_PASSES)
         return refused;
     if (!placement_hint_allows(work, hint, pool))
         return FILTER_HINTS;
-    if (is_too_large(pool_reported(work, pool), wish->size_gb, &largest))
+    if (is_too_large(pool_reported(work, pool), request->size_gb, &largest))
         return FILTER_SIZE;
-    *ret_room = read_room(work, pool, wish->type);
-    return has_room(ret_room, wish->size_gb) ? FILTER_PASSES : FILTER_SPACE;
+    *ret_room = read_room(work, pool, request->type);
+    return has_room(ret_room, request->size_gb) ? FILTER_PASSES : FILTER_SPACE;
 }
 
 #define POOLS_LOGGED 16
 
-/* For operators: each pool by its name.  A transaction that runs again says it again. */
-static void log_refusals(struct work *work, const struct placement *wish, const struct pool *pools,
-                         const enum filter *refused, int count) {
+/* For operators: each pool by its name.  A transaction that runs again logs it again. */
+static void log_refusals(struct work *work, const struct placement *request,
+                         const struct pool *pools, const enum filter *refused, int count) {
     static struct log_limit unplaced = LOG_LIMIT;
     const char *list = count ? "" : "there is no pool";
     const char *project = work->context->project_id, *key;
@@ -249,13 +250,13 @@ static void log_refusals(struct work *work, const struct placement *wish, const 
     key = arena_join(work->arena, project ? project : "-", " ", list, NULL);
     if (!log_limit_allows(&unplaced, key, clock_monotonic_us(), &others))
         return;
-    log_warning(&work->context->log, "no backend fits", "size_gb", LOG_INT(wish->size_gb), "type",
-                wish->type ? wish->type->name : NULL, "availability_zone", wish->availability_zone,
-                "refused", list, "others", LOG_INT(others), NULL);
+    log_warning(&work->context->log, "no backend fits", "size_gb", LOG_INT(request->size_gb),
+                "type", request->type ? request->type->name : NULL, "availability_zone",
+                request->availability_zone, "refused", list, "others", LOG_INT(others), NULL);
 }
 
-/* For users, who are not told which backends there are, nor how many. */
-static const char *tell_refusals(struct work *work, const enum filter *refused, int count) {
+/* For users, without names and number of backends. */
+static const char *describe_refusals(struct work *work, const enum filter *refused, int count) {
     bool by[FILTERS] = { false };
     const char *text = "";
 
@@ -269,7 +270,7 @@ static const char *tell_refusals(struct work *work, const enum filter *refused, 
     return arena_format(work->arena, "Each backend %s.", text);
 }
 
-int placement_pick(struct work *work, const struct placement *wish, const char **ret_host,
+int placement_pick(struct work *work, const struct placement *request, const char **ret_host,
                    const char **ret_why, struct error *err) {
     struct placement_hint hint;
     struct pool *pools;
@@ -278,7 +279,7 @@ int placement_pick(struct work *work, const struct placement *wish, const char *
     double best_weight = 0;
     int count;
 
-    if (placement_hint_read(work, wish->hints, &hint, err) < 0)
+    if (placement_hint_read(work, request->hints, &hint, err) < 0)
         return -1;
     count = pool_list(work, &pools, err);
     if (count < 0)
@@ -288,10 +289,10 @@ int placement_pick(struct work *work, const struct placement *wish, const char *
         struct room room;
         double weight;
 
-        refused[i] = filter_pool(work, wish, &hint, &pools[i], &room);
+        refused[i] = filter_pool(work, request, &hint, &pools[i], &room);
         if (refused[i] != FILTER_PASSES)
             continue;
-        /* A pool whose room nobody knows comes last, as upstream. */
+        /* A pool of unknown space comes last, as upstream. */
         weight = room.known ? room_left(&room) : -1;
         if (!best || weight > best_weight) {
             best = pools[i].name;
@@ -299,9 +300,9 @@ int placement_pick(struct work *work, const struct placement *wish, const char *
         }
     }
     if (!best) {
-        log_refusals(work, wish, pools, refused, count);
+        log_refusals(work, request, pools, refused, count);
         if (ret_why)
-            *ret_why = tell_refusals(work, refused, count);
+            *ret_why = describe_refusals(work, refused, count);
         return 0;
     }
     *ret_host = best;

@@ -82,7 +82,7 @@ static bool has_node(const struct hinted *hinted, const char *pool) {
     return false;
 }
 
-/* Where an instance without attachments runs nobody knows. */
+/* The host of an instance without attachments is unknown. */
 bool placement_hint_allows(struct work *work, const struct placement_hint *hint,
                            const struct pool *pool) {
     return (!hint->same.given || words_have(hint->same.places, hint->same.count, pool->name)) &&

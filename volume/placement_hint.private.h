@@ -1,8 +1,8 @@
 /*
- * Scheduler hints of a new volume: near to, or away from, other volumes, where an instance runs, or
- * in a pool that a term is true of.
+ * Scheduler hints of a new volume: near to, or away from, other volumes, at the host of an
+ * instance, or in a pool for which a term holds.
  *
- * The caller can name only what it sees: volumes of other projects count as unknown ones.
+ * The caller can name only visible objects: volumes of other projects count as unknown ones.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct placement_hint {
     const json_t *query; /* NULL: any */
 };
 
-/* `hints` may be NULL. ERROR_BAD_REQUEST names the hint that makes no sense. */
+/* `hints` may be NULL.  ERROR_BAD_REQUEST names the invalid hint. */
 int placement_hint_read(struct work *work, const json_t *hints, struct placement_hint *ret,
                         struct error *err);
 bool placement_hint_allows(struct work *work, const struct placement_hint *hint,

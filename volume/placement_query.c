@@ -8,9 +8,9 @@
 #define DEEPEST 8
 #define LONGEST 4096 /* items of one term */
 
-/* ---- verbs: the operators ---- */
+/* ---- operators ---- */
 
-/* < 0, 0, > 0; what cannot be compared: UNLIKE. */
+/* < 0, 0, > 0; incomparable values: UNLIKE. */
 #define UNLIKE 2
 
 static int compare(const json_t *left, const json_t *right) {
@@ -49,7 +49,7 @@ static bool is_at_least(int order) {
 
 enum sense { SENSE_ALL, SENSE_ANY, SENSE_AND, SENSE_OR, SENSE_NOT };
 
-/* Of comparisons the first is held against each other one. */
+/* A comparison compares its first value with each other one. */
 static const struct verb {
     const char *name;
     enum sense sense;
@@ -108,14 +108,14 @@ int placement_query_read(struct work *work, const json_t *value, const json_t **
     return 0;
 }
 
-/* ---- asking ---- */
+/* ---- evaluation ---- */
 
 struct asked {
     const json_t *reported;
     json_t *name;
 };
 
-/* NULL: the pool does not say. */
+/* NULL: not in the pool's report. */
 static const json_t *value_of(const struct asked *asked, const json_t *item) {
     static const char capabilities[] = "$capabilities.";
     const char *text = json_string_value(item);

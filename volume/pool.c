@@ -16,8 +16,8 @@ static struct db_value gb_value(double gb) {
     return gb < 0 ? DB_NULL : (struct db_value){ .type = DB_VALUE_REAL, .real = gb };
 }
 
-/* What is promised there already is counted once, when the pool is new: it takes a look at every
- * volume of it. */
+/* The space provisioned already is counted once, when the pool is new: it reads every volume of
+ * it. */
 static int pool_insert(struct work *work, const struct pool *pool, int64_t reported_at,
                        struct error *err) {
     return db_change(work->tx, err,
@@ -153,7 +153,7 @@ int pool_demand(struct work *work, const char *name, enum driver_feature feature
     return found < 0 ? -1 : 0;
 }
 
-int pool_says(struct work *work, const char *name, const char *what, struct error *err) {
+int pool_has_capability(struct work *work, const char *name, const char *what, struct error *err) {
     struct pool pool;
     int found = name ? pool_find(work, name, &pool, err) : 0;
 
@@ -164,7 +164,7 @@ double pool_provisioned_gb(const struct pool *pool, const json_t *report) {
     double reported = json_number_value(json_object_get(report, "provisioned_capacity_gb"));
     double counted = (double)(pool->allocated_gb + pool->snapshots_gb);
 
-    /* The report is some seconds old, the row is not. */
+    /* The report may be some seconds old, the row is not. */
     return reported > counted ? reported : counted;
 }
 

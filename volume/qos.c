@@ -176,7 +176,7 @@ int qos_specs_associate(struct work *work, const struct qos_specs *qos,
                      DB_TEXT(qos->id), DB_INT(work->now_us), DB_TEXT(type->id));
 }
 
-/* $3: the type, or nobody in particular. */
+/* $3: the type, or NULL. */
 int qos_specs_disassociate(struct work *work, const struct qos_specs *qos,
                            const struct volume_type *type, struct error *err) {
     return db_change(work->tx, err,

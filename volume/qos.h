@@ -1,9 +1,9 @@
 /*
- * QoS specs: what volumes of the types they belong to may take, and who holds them to it.
+ * QoS specs: the limits of volumes of their types, and the component that enforces them.
  *
- * The consumer says who: the host that has the volume attached is told of those for the front-end,
- * with what connects it (volume/qos_front_end.h); those for the back-end are the service's own
- * matter.  A type belongs to one of them at most.
+ * The consumer names it: the host that has the volume attached gets those for the front-end, with
+ * the connection info (volume/qos_front_end.h); those for the back-end are enforced by the service
+ * itself.  A type belongs to one of them at most.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct qos_specs {
     int64_t created_at, updated_at;
 };
 
-#define QOS_CONSUMER  "consumer" /* a key that no spec has: it changes who the consumer is */
+#define QOS_CONSUMER  "consumer" /* a key that no spec has: it changes the consumer */
 #define QOS_BACK_END  "back-end"
 #define QOS_FRONT_END "front-end"
 #define QOS_BOTH      "both"

@@ -1,5 +1,5 @@
 /*
- * QoS specs as the host that has the volume attached is told of them, with what connects it.
+ * QoS specs for the host that has the volume attached, in the connection info.
  */
 #pragma once
 
@@ -7,11 +7,11 @@
 
 #include <jansson.h>
 
-/* An object of the specs; JSON's null when the volume's type has none for the front-end.  What is
- * said for each GiB (total_iops_sec_per_gb and the like) is told as the whole volume's. */
+/* An object of the specs; JSON's null when the volume's type has none for the front-end.  Limits
+ * for each GiB (total_iops_sec_per_gb and the like) are scaled to the whole volume. */
 int qos_front_end(struct work *work, const struct volume *volume, json_t **ret, struct error *err);
 
-/* Nobody tells that host of others while it has the volume: ERROR_BAD_REQUEST when either type has
- * some for the front-end, and they are not the same. */
+/* A host gets no others while it has the volume: ERROR_BAD_REQUEST when either type has some for
+ * the front-end, and they are not the same. */
 int qos_front_end_check_retype(struct work *work, const struct volume *volume,
                                const struct volume_type *type, struct error *err);

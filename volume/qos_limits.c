@@ -34,7 +34,7 @@ static int list_held(struct work *work, const char *host, struct held **ret, str
                      read_held, ret, err);
 }
 
-/* What is no number is nothing that anybody could be held to. */
+/* A value that is no number cannot be enforced. */
 static int64_t number_of(const json_t *value) {
     int64_t number = json_integer_value(value);
 

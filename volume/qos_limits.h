@@ -1,6 +1,6 @@
 /*
- * QoS specs for the back-end, which the service itself holds users to: on the host that has the
- * volume attached, by whoever of us is there and asks for them again and again.
+ * QoS specs for the back-end, which the service itself enforces: on the host that has the volume
+ * attached, by the component of scoria there, which queries them repeatedly.
  */
 #pragma once
 

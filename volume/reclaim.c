@@ -57,29 +57,29 @@ static int write_failure(struct work *work, const char *volume_id, const char *r
 
 /* ---- begin ---- */
 
-/* What another time will be no different; else it is only not now. */
+/* Permanent reasons; a temporary one is ERROR_CONFLICT. */
 static int check_can(struct work *work, const struct volume *volume, struct error *err) {
     if (!volume->host || !volume->provider_location)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s has nothing on a backend to be reclaimed.",
                          volume->id);
     return pool_demand(work, volume->host, DRIVER_RECLAIM,
-                       "Invalid volume: The backend of this volume gives back no room: its file "
-                       "system or its copies cannot, its locks say nothing, or its volumes take "
-                       "all their room at once.",
+                       "Invalid volume: The backend of this volume cannot reclaim space: its file "
+                       "system or its copies do not support it, its locks are not shared, or its "
+                       "volumes allocate all their space at once.",
                        err);
 }
 
 /* 0: its guest could. */
 static int check_guest(struct work *work, const struct volume *volume, struct error *err) {
-    int keeps = pool_says(work, volume->host, POOL_KEEPS_DISCARDS, err);
+    int keeps = pool_has_capability(work, volume->host, POOL_KEEPS_DISCARDS, err);
 
     if (keeps == 0)
         return reclaim_trim_check(work, volume, err);
     return keeps < 0 ? -1
                      : error_set(err, ERROR_BAD_REQUEST,
-                                 "Invalid volume: What a guest discards on volume %s goes nowhere: "
-                                 "its backend gives back room of a volume that is detached, and "
+                                 "Invalid volume: Discards of a guest on volume %s have no effect: "
+                                 "its backend reclaims space of detached volumes, and "
                                  "of one in use the zeros that are written to it.",
                                  volume->id);
 }
@@ -94,7 +94,7 @@ static int check_now(struct work *work, const struct volume *volume, struct erro
         volume->id, volume_is_migrating(volume) ? "migrating" : status_shown(volume->status));
 }
 
-/* Whoever is being connected may write at any moment, although no status says so yet. */
+/* A host that is being connected may write at any moment, although no status shows that yet. */
 static int check_connections(struct work *work, const struct volume *volume, struct error *err) {
     int64_t open = 0;
 
@@ -106,11 +106,11 @@ static int check_connections(struct work *work, const struct volume *volume, str
                     : 0;
 }
 
-/* Whoever asks again later may be heard. */
+/* A later request may succeed. */
 static int settle(struct work *work, const char *volume_id, struct error *err) {
     struct error why = { .kind = ERROR_NONE };
 
-    if (conflict_settle(work, volume_id, ACTION_RECLAIM, &why) == 0)
+    if (conflict_resolve(work, volume_id, ACTION_RECLAIM, &why) == 0)
         return 0;
     return why.kind == ERROR_BAD_REQUEST ? error_set(err, ERROR_CONFLICT, "%s", why.message)
                                          : error_pass(err, &why);
@@ -127,7 +127,7 @@ int volume_reclaim(struct work *work, const struct volume *volume, struct error 
     return notification_put(work, "volume.reclaim_space.start", &changed, err);
 }
 
-/* ---- meanwhile ---- */
+/* ---- progress ---- */
 
 int volume_reclaim_measured(struct work *work, const struct operation *held, void *arg,
                             struct error *err) {
@@ -189,13 +189,13 @@ static int reclaim_finish(struct work *work, const struct operation *held, void 
     return notification_of(work, "volume.reclaim_space.end", volume.id, err);
 }
 
-/* ---- what it is to others ---- */
+/* ---- for other operations ---- */
 
-int volume_reclaim_give_way(struct work *work, struct volume *volume, enum volume_action action,
-                            struct error *err) {
+int volume_reclaim_yield(struct work *work, struct volume *volume, enum volume_action action,
+                         struct error *err) {
     if (volume->status != VOLUME_RECLAIMING)
         return 0;
-    if (conflict_settle(work, volume->id, action, err) < 0 ||
+    if (conflict_resolve(work, volume->id, action, err) < 0 ||
         operation_leave(work, volume->id, &kind_reclaim, attachment_status_of(volume), err) < 0)
         return -1;
     return volume_details(work, volume->id, volume, err);
@@ -210,7 +210,7 @@ static int reclaim_still_valid(struct work *work, const struct operation *operat
     return volume.status == VOLUME_RECLAIMING;
 }
 
-/* What was given back by then is. */
+/* The space reclaimed so far stays reclaimed. */
 static int reclaim_cancel(struct work *work, const struct operation *operation, struct error *err) {
     return write_failure(work, operation->volume_id, "cancelled", "It was cancelled.", err);
 }

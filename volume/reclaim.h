@@ -1,7 +1,7 @@
 /*
- * A volume gives back room that holds nothing; what is in it stays.
+ * Reclaiming unused space of a volume; its content stays.
  *
- * Of the last time the row of a table tells: it begins with the operation, and goes with the
+ * The row of a table describes the last time: it begins with the operation, and is deleted with the
  * volume.
  */
 #pragma once
@@ -14,25 +14,24 @@
 struct reclaim {
     const char *status;            /* none, running, done or error */
     const char *reason;            /* of an error: busy, unsupported, cancelled or failed */
-    const char *message;           /* the same in words */
+    const char *message;           /* the same as text */
     int64_t progress;              /* percent */
-    int64_t pre_usage, post_usage; /* bytes of room; -1: not counted */
+    int64_t pre_usage, post_usage; /* bytes of used space; -1: not counted */
     int64_t started_at, finished_at;
 };
 
-/* ERROR_BAD_REQUEST: this volume cannot, and says why.  ERROR_CONFLICT: it cannot now. */
+/* ERROR_BAD_REQUEST: unsupported for this volume, with the reason.  ERROR_CONFLICT: not now. */
 int volume_reclaim(struct work *work, const struct volume *volume, struct error *err);
 /*
- * Before whoever attaches: what is open of it is cancelled, and the volume is again what its
- * attachments say.  A worker that is at it ends within moments, and a connection waits for that.
+ * Before an attachment: cancels an open one, and the volume again has the status of its
+ * attachments.  A worker that is at it ends within moments, and a connection waits for that.
  * `volume`, with its attachments, is read again.
  */
-int volume_reclaim_give_way(struct work *work, struct volume *volume, enum volume_action action,
-                            struct error *err);
+int volume_reclaim_yield(struct work *work, struct volume *volume, enum volume_action action,
+                         struct error *err);
 /* Of the last time; "none" when there was none. */
 int volume_reclaim_last(struct work *work, const char *volume_id, struct reclaim *ret,
                         struct error *err);
 
-/* An operation_body with the bytes (int64_t) that it takes before: those of the first attempt
- * count. */
+/* An operation_body with the bytes (int64_t) used before: those of the first attempt count. */
 operation_body volume_reclaim_measured;

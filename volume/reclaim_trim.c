@@ -18,7 +18,7 @@ int reclaim_trim_check(struct work *work, const struct volume *volume, struct er
     if (!guest || !guest->attached_host)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s is in use, but not by one instance alone: only "
-                         "a single guest can give its room back.",
+                         "a single guest can reclaim its space.",
                          volume->id);
     found = service_find(work, SERVICE_COMPUTE, guest->attached_host, &agent, err);
     if (found < 0)
@@ -26,8 +26,8 @@ int reclaim_trim_check(struct work *work, const struct volume *volume, struct er
     if (found == 0)
         return error_set(err, ERROR_BAD_REQUEST,
                          "Invalid volume: Volume %s is attached to an instance on a host where no "
-                         "agent of this service could ask the guest to give room back: detach the "
-                         "volume to have it done here.",
+                         "agent of this service could make the guest reclaim space: detach the "
+                         "volume to reclaim its space here.",
                          volume->id);
     if (agent.up && !agent.disabled)
         return 0;
@@ -74,7 +74,7 @@ static int refuse_report(const struct volume *volume, struct error *err) {
 
 static int report_sign(struct work *work, const struct operation *operation, int64_t progress,
                        struct error *err) {
-    if (assist_heard(work, operation, err) < 0)
+    if (assist_progressed(work, operation, err) < 0)
         return -1;
     return db_run(work->tx, err,
                   "UPDATE reclaims SET progress = $1 WHERE volume_id = $2 AND progress < $1",

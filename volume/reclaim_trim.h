@@ -1,21 +1,21 @@
 /*
- * A volume in use gives back room by the guest that has it: our own agent on the guest's host has
- * it trim its file systems, as volume/assist.h says, and reports (os-update_reclaim_space).
+ * Reclaiming space of a volume in use by its guest: the agent on the guest's host makes it trim its
+ * file systems, by volume/assist.h, and reports (os-update_reclaim_space).
  */
 #pragma once
 
 #include "ledger/operation.h"
 #include "volume/volume.h"
 
-/* How giving back room has ended, whoever did it: what finishes it. */
+/* The result of reclaiming space, by storage or guest. */
 struct reclaim_ending {
     const struct error *failure; /* NULL: done */
-    int64_t pre_usage;           /* counted by the storage itself; 0: as when it began */
+    int64_t pre_usage;           /* counted by the storage itself; 0: as at the start */
     int64_t post_usage;
 };
 
-/* May it begin, by the rows of this moment?  ERROR_BAD_REQUEST: never like this; ERROR_CONFLICT:
- * not now. */
+/* May it begin, by the rows of this moment?  ERROR_BAD_REQUEST: never in this state;
+ * ERROR_CONFLICT: not now. */
 int reclaim_trim_check(struct work *work, const struct volume *volume, struct error *err);
 
 /* For the worker that holds it (operation_body): phase sending, and the deadline, unless by the
@@ -26,16 +26,16 @@ struct reclaim_trim {
 };
 operation_body reclaim_trim_begin;
 
-/* Without a guest nobody is left who could report. */
+/* Without a guest there will be no report. */
 operation_function reclaim_trim_reevaluate;
 
 struct reclaim_report {
-    const char *id;      /* what the host was asked for: the operation */
+    const char *id;      /* the operation in the host's request */
     const char *status;  /* running, done, error */
     const char *reason;  /* of an error: busy, unsupported; else it failed */
-    const char *message; /* the same in words; may be NULL */
-    int64_t progress;    /* percent, of what is running */
+    const char *message; /* the same as text; may be NULL */
+    int64_t progress;    /* percent, while it runs */
 };
-/* ERROR_BAD_REQUEST: nobody waits for it. */
+/* ERROR_BAD_REQUEST: the report is not awaited. */
 int reclaim_trim_report(struct work *work, const struct volume *volume,
                         const struct reclaim_report *report, struct error *err);

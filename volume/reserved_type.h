@@ -1,5 +1,5 @@
 /*
- * The group type of consistency groups, which are no groups to those who ask for groups.
+ * The group type of consistency groups, which the groups API does not show.
  */
 #pragma once
 

@@ -31,9 +31,10 @@ static int reset_status(struct work *work, const struct volume *volume, const ch
             err, ERROR_BAD_REQUEST,
             "Invalid volume: Volume %s has no attachment and cannot be reset to in-use.",
             volume->id);
-    /* R56, R57, X33: whatever the target, what is open ends here; also what left only its keys. */
-    if (conflict_settle(work, volume->id, ACTION_RESET_STATUS, err) < 0 ||
-        (volume->status == VOLUME_EXTENDING && volume_extend_forget(work, volume->id, err) < 0))
+    /* R56, R57, X33: whatever the target, open operations end here; also a pending extend of which
+     * only the keys are left. */
+    if (conflict_resolve(work, volume->id, ACTION_RESET_STATUS, err) < 0 ||
+        (volume->status == VOLUME_EXTENDING && volume_extend_clear_keys(work, volume->id, err) < 0))
         return -1;
     change = (struct status_change){ .from = STATUS_ANY,
                                      .to = wanted,
@@ -47,7 +48,7 @@ static int reset_attach_status(struct work *work, const struct volume *volume,
 
     if (!words_have(words, LENGTH(words), attach_status))
         return refuse_value("attach_status", attach_status, err);
-    if (conflict_settle(work, volume->id, ACTION_RESET_ATTACH_STATUS, err) < 0 ||
+    if (conflict_resolve(work, volume->id, ACTION_RESET_ATTACH_STATUS, err) < 0 ||
         db_run(work->tx, err,
                "UPDATE volumes SET attach_status = $1, updated_at = $2 WHERE id = $3",
                DB_TEXT(attach_status), DB_INT(work->now_us), DB_TEXT(volume->id)) < 0)
@@ -64,7 +65,7 @@ static int reset_attach_status(struct work *work, const struct volume *volume,
         connection_end(work, volume->id, NULL, err) < 0 ||
         volume_disconnect(work, volume->id, err) < 0)
         return -1;
-    /* X30: nobody is left to report */
+    /* X30: no guest is left to report */
     if (snapshot_assist_follow(work, &(struct volume){ .id = volume->id }, err) < 0)
         return -1;
     return operation_reevaluate(work, volume->id, err);
@@ -77,7 +78,7 @@ static int reset_migration_status(struct work *work, const struct volume *volume
 
     if (!words_have(words, LENGTH(words), migration_status))
         return refuse_value("migration_status", migration_status, err);
-    if (conflict_settle(work, volume->id, ACTION_RESET_MIGRATION_STATUS, err) < 0)
+    if (conflict_resolve(work, volume->id, ACTION_RESET_MIGRATION_STATUS, err) < 0)
         return -1;
     return db_change(work->tx, err,
                      "UPDATE volumes SET migration_status = $1, updated_at = $2 WHERE id = $3",

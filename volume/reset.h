@@ -1,5 +1,5 @@
 /*
- * os-reset_status: an operator says what a volume's status is.
+ * os-reset_status: an operator sets a volume's status.
  */
 #pragma once
 

@@ -39,8 +39,7 @@ static int check_type(struct work *work, const struct volume *volume,
                       err);
     if (volume->status != VOLUME_AVAILABLE &&
         volume_type_is(type, "multiattach") != volume->multiattach)
-        return refuse(volume, "whether several may attach it changes only while nobody has it",
-                      err);
+        return refuse(volume, "multiattach changes only while it is detached", err);
     if (volume->status != VOLUME_AVAILABLE &&
         qos_front_end_check_retype(work, volume, type, err) < 0)
         return -1;
@@ -51,7 +50,7 @@ static bool is_same(const char *one, const char *other) {
     return one == other || (one && other && strcmp(one, other) == 0);
 }
 
-/* What its driver reads of a type it reads when it makes the volume. */
+/* A driver reads the specs of a type when it creates the volume. */
 static int check_own_specs(struct work *work, const struct volume *volume, const struct pool *pool,
                            const struct volume_type *type, struct error *err) {
     const json_t *own = json_object_get(pool_reported(work, pool), POOL_EXTRA_SPECS);
@@ -100,7 +99,7 @@ int volume_retype(struct work *work, const struct volume *volume, const char *wa
 
     if (check_volume(volume, err) < 0 || volume_type_find(work, wanted, &type, err) < 0 ||
         check_type(work, volume, &type, err) < 0 || check_place(work, volume, &type, err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_RETYPE, err) < 0 ||
+        conflict_resolve(work, volume->id, ACTION_RETYPE, err) < 0 ||
         volume_quota_retype(work, volume, type.name, err) < 0 ||
         write_row(work, volume, &type, err) < 0)
         return -1;

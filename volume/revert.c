@@ -56,7 +56,7 @@ int volume_revert(struct work *work, const struct volume *volume, const char *sn
                     "Invalid volume: The backend of this volume reverts none to a snapshot; a "
                     "volume can be made of it.",
                     err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_REVERT, err) < 0 ||
+        conflict_resolve(work, volume->id, ACTION_REVERT, err) < 0 ||
         volume_begin(work, &changed, &kind_revert, &fields, NULL, err) < 0 ||
         status_write(work, &snapshot_objects, snapshot.id, &meanwhile, err) < 0 ||
         notification_put(work, "volume.revert.start", &changed, err) < 0)
@@ -73,7 +73,7 @@ const char *volume_revert_snapshot(struct arena *arena, const struct operation *
     return id ? id : "";
 }
 
-/* Whatever came of it: the snapshot has not changed. */
+/* Whatever the outcome: the snapshot has not changed. */
 static int free_snapshot(struct work *work, const struct operation *operation, struct error *err) {
     static const struct status_change available = { .from = SNAPSHOT_RESTORING,
                                                     .to = SNAPSHOT_AVAILABLE,
@@ -101,9 +101,9 @@ static int revert_finish(struct work *work, const struct operation *held, void *
                                     volume_revert_snapshot(work->arena, held), err);
 }
 
-/* ---- what it is to others ---- */
+/* ---- for other operations ---- */
 
-bool volume_revert_wanted(const struct volume *volume) {
+bool volume_revert_still_valid(const struct volume *volume) {
     return volume->status == VOLUME_REVERTING && volume->attachment_count == 0;
 }
 
@@ -113,7 +113,7 @@ static int revert_still_valid(struct work *work, const struct operation *operati
 
     if (volume_details(work, operation->volume_id, &volume, err) < 0)
         return -1;
-    return volume_revert_wanted(&volume);
+    return volume_revert_still_valid(&volume);
 }
 
 const struct operation_kind kind_revert = {

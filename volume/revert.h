@@ -1,5 +1,5 @@
 /*
- * A volume becomes again what its newest snapshot has kept.
+ * Reverting a volume to its newest snapshot.
  */
 #pragma once
 
@@ -9,12 +9,12 @@
 /* revert (3.40); snapshot_id may be NULL, and is refused then.  ERROR_CONFLICT in a wrong state. */
 int volume_revert(struct work *work, const struct volume *volume, const char *snapshot_id,
                   struct error *err);
-/* What a job must still find right before it replaces anything. */
-bool volume_revert_wanted(const struct volume *volume);
-/* To which one, as the operation says; never NULL. */
+/* Must still hold right before a job replaces anything. */
+bool volume_revert_still_valid(const struct volume *volume);
+/* The snapshot of the operation; never NULL. */
 const char *volume_revert_snapshot(struct arena *arena, const struct operation *operation);
-/* What finishes it. */
+/* Its result. */
 struct revert_ending {
     const struct error *failure; /* NULL: done */
-    bool untouched;              /* it has failed before anything was done */
+    bool untouched;              /* it has failed without an effect */
 };

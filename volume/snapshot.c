@@ -66,7 +66,7 @@ static int load_metadata(struct work *work, struct snapshot_line *line, struct e
                          err);
 }
 
-/* $2 is 1 for those who see all, $3 the project of everybody else. */
+/* $2 is 1 if all are visible, else $3 is the caller's project. */
 static int snapshot_one(struct work *work, const char *id, bool all, struct snapshot_line *ret,
                         struct error *err) {
     struct db_rows *rows =
@@ -96,7 +96,7 @@ int snapshot_row(struct work *work, const char *id, struct snapshot *ret, struct
     return 0;
 }
 
-/* A page ends where its metadata take more memory than they may, behind the first at the least. */
+/* A page ends where its metadata exceed the limit of memory, after the first at the earliest. */
 int snapshot_list(struct work *work, const struct query *query, struct snapshot **ret,
                   struct error *err) {
     struct snapshot_line *lines;

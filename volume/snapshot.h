@@ -19,8 +19,8 @@ struct snapshot {
     const char *progress; /* "0%" to "100%", or NULL */
     bool use_quota;
     int64_t counted_gb; /* of the quota of gigabytes: its size, or 0 (no_snapshot_gb_quota) */
-    bool delete_begun;  /* the backend was told to destroy it: nobody gets it any more */
-    bool taken_over;    /* somebody else has made it (snapshot_manage.h) */
+    bool delete_begun;  /* the backend has begun to destroy it: it cannot be used any more */
+    bool taken_over;    /* an existing object (snapshot_manage.h) */
     const char *format, *provider_location;
     const char *group_snapshot_id;
     int64_t created_at, updated_at;
@@ -33,10 +33,10 @@ struct snapshot {
 
 /* One that the caller may see: its project's, or any for an admin. 0, or -1 (ERROR_NOT_FOUND). */
 int snapshot_get(struct work *work, const char *id, struct snapshot *ret, struct error *err);
-/* Whoever asks, for jobs; the row alone. */
+/* Without visibility checks, for jobs; the row alone. */
 int snapshot_row(struct work *work, const char *id, struct snapshot *ret, struct error *err);
-/* Rows for a list, over the alias s, always with their metadata, and without what is their
- * volume's: a page among many would cost as much more. */
+/* Rows for a list, over the alias s, always with their metadata, and without columns of their
+ * volume: a page among many would cost as much more. */
 int snapshot_list(struct work *work, const struct query *query, struct snapshot **ret,
                   struct error *err); /* how many, or -1 */
 /* All that there are, without metadata; how many. */
@@ -49,7 +49,7 @@ int snapshot_of_group(struct work *work, const char *group_snapshot_id, struct s
 /* ERROR_BAD_REQUEST when a volume has any. */
 int snapshot_none_of(struct work *work, const char *volume_id, struct error *err);
 
-/* Name and description; what is not set stays. */
+/* Name and description; unset ones stay. */
 struct snapshot_changes {
     bool set_name, set_description;
     const char *name, *description;

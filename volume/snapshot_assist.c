@@ -51,13 +51,13 @@ int snapshot_assist_ready(struct work *work, const struct operation *held, void 
     return operation_set_deadline(work, held->id, deadline_of(work, held), err);
 }
 
-/* 1: whoever could report has left, or its report is no good any more; 0. */
+/* 1: the reporting guest has left, or its report does not count any more; 0. */
 static int awaits_nobody(struct work *work, const struct operation *held, struct error *err) {
     struct volume volume;
 
     if (volume_attached(work, held->volume_id, &volume, err) < 0)
         return -1;
-    return !volume_in_use(&volume) ? 1 : group_snapshot_is_spoilt(work, held, err);
+    return !volume_in_use(&volume) ? 1 : group_snapshot_has_failed(work, held, err);
 }
 
 int snapshot_assist_sent(struct work *work, const struct operation *held, void *arg,
@@ -95,15 +95,15 @@ int snapshot_assist_done(struct work *work, const struct operation *held, void *
     return report_own(work, held, false, err);
 }
 
-int snapshot_assist_stay(struct work *work, const struct operation *held, void *arg,
-                         struct error *err) {
+int snapshot_assist_continue(struct work *work, const struct operation *held, void *arg,
+                             struct error *err) {
     const int64_t *pause_us = arg;
 
     if (held->deadline == DEADLINE_OVER_US)
         return operation_retry(work, held->id, held->owner, work->clock_us + *pause_us, err) < 0
                    ? -1
                    : 0;
-    if (assist_stay(work, held, deadline_of(work, held), err) < 0)
+    if (assist_continue(work, held, deadline_of(work, held), err) < 0)
         return -1;
     return message_put_of(work, held->project_id, held->request_id, "VOLUME_SNAPSHOT",
                           held->object_id, held->kind->message_action, "009", err);

@@ -93,7 +93,7 @@ int snapshot_add(struct work *work, const struct volume *volume, const struct sn
 
     if (check_volume(work, volume, request->in_use_allowed, err) < 0 ||
         pair_rows_check(work, &snapshot_metadata_rows, "to be made", &request->metadata, err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_SNAPSHOT, err) < 0 ||
+        conflict_resolve(work, volume->id, ACTION_SNAPSHOT, err) < 0 ||
         snapshot_quota_take(work, &snapshot, err) < 0 ||
         insert_row(work, &snapshot, request->no_space ? 0 : snapshot.size_gb, err) < 0 ||
         pool_promise_snapshot(work, snapshot.id, err) < 0 ||
@@ -162,7 +162,7 @@ static int made(struct work *work, const char *id, const struct create_ending *e
 
 int snapshot_create_ended(struct work *work, const char *id, const struct create_ending *ending,
                           struct error *err) {
-    /* Whatever an operator has called it meanwhile: it has no object. */
+    /* Whatever status an operator has set meanwhile: it has no object. */
     static const struct status_change broken = { .from = STATUS_ANY, .to = SNAPSHOT_ERROR };
 
     if (!ending->failure)
@@ -208,7 +208,7 @@ static int tell_apart(struct work *work, const struct operation *held, struct er
                           volume_in_use(&volume) ? "911" : "912", err);
 }
 
-/* None of a group snapshot is any good when one is not. */
+/* All of a group snapshot are unusable when one is. */
 static int part_ended(struct work *work, const struct operation *held,
                       const struct snapshot *snapshot, const struct create_ending *ending,
                       struct error *err) {

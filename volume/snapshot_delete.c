@@ -51,9 +51,9 @@ int snapshot_delete(struct work *work, const struct snapshot *snapshot, unsigned
     };
 
     if (check(work, snapshot, how, err) < 0 ||
-        conflict_settle(work, snapshot->volume_id, ACTION_DROP_SNAPSHOT, err) < 0 ||
-        conflict_settle_snapshot(work, snapshot, force ? ACTION_FORCE_DELETE : ACTION_DELETE, err) <
-            0 ||
+        conflict_resolve(work, snapshot->volume_id, ACTION_DROP_SNAPSHOT, err) < 0 ||
+        conflict_resolve_snapshot(work, snapshot, force ? ACTION_FORCE_DELETE : ACTION_DELETE,
+                                  err) < 0 ||
         status_write(work, &snapshot_objects, snapshot->id, &meanwhile, err) < 0 ||
         operation_insert(work, &kind_snapshot_delete, &fields, NULL, err) < 0)
         return -1;
@@ -66,7 +66,7 @@ int snapshot_delete_begin(struct work *work, const struct operation *held, void 
                                                     .to = SNAPSHOT_DELETING };
 
     (void)held;
-    /* An operator has said so of this one: that calls back no delete of its volume. */
+    /* A status set by an operator does not stop the delete of its volume. */
     if (status_write(work, &snapshot_objects, arg, &meanwhile, err) < 0)
         return -1;
     return db_change(work->tx, err, "UPDATE snapshots SET delete_begun = 1 WHERE id = $1",
@@ -99,7 +99,7 @@ int snapshot_delete_done(struct work *work, const struct snapshot *snapshot, str
 
 static int leave(struct work *work, const struct operation *held, const struct snapshot *snapshot,
                  bool busy, struct error *err) {
-    bool kept = busy && !snapshot->group_snapshot_id; /* no member alone */
+    bool kept = busy && !snapshot->group_snapshot_id; /* not a member alone */
 
     if ((busy && snapshot_delete_not_begun(work, held, (char *)(uintptr_t)snapshot->id, err) < 0) ||
         operation_leave(work, snapshot->id, held->kind,
@@ -120,7 +120,7 @@ static int delete_finish(struct work *work, const struct operation *held, void *
         return err->kind == ERROR_NOT_FOUND ? 0 : -1;
     if (ending->failure && leave(work, held, &snapshot, ending->busy, err) < 0)
         return -1;
-    /* The rows of a group snapshot go together. */
+    /* The rows of a group snapshot are deleted together. */
     if (snapshot.group_snapshot_id)
         return operation_part_ended(work, snapshot.group_snapshot_id, ending->failure != NULL, err);
     return ending->failure ? 0 : snapshot_delete_done(work, &snapshot, err);

@@ -16,7 +16,7 @@
 
 /* ---- begin ---- */
 
-/* What else may refuse it says so when the row is made. */
+/* Other refusals come when the row is inserted. */
 int snapshot_manage_ask(struct work *work, const struct volume *volume, const char *source_name,
                         const char **ret_operation_id, struct error *err) {
     struct manageable_one one = { .source_name = source_name, .volume_id = volume->id };
@@ -25,7 +25,7 @@ int snapshot_manage_ask(struct work *work, const struct volume *volume, const ch
     if (manage_reference(work, MANAGE_SNAPSHOT, &one.source_name, err) < 0 ||
         volume_manage_pool(work, volume->host, DRIVER_MANAGE_SNAPSHOT, &pool, err) < 0)
         return -1;
-    return manageable_look(work, &pool, &one, ret_operation_id, err);
+    return manageable_probe(work, &pool, &one, ret_operation_id, err);
 }
 
 int snapshot_manage(struct work *work, const struct volume *volume,
@@ -58,7 +58,7 @@ bool snapshot_manage_has_no_object(const struct snapshot *snapshot) {
 
 /* ---- its size ---- */
 
-/* One that is in no row is in none later, either: ids are never given again. */
+/* An unrecorded object stays unrecorded: ids are never reused. */
 static int check_nobodys(struct work *work, const struct operation *held, const char *known_as,
                          struct error *err) {
     struct snapshot other;
@@ -108,7 +108,7 @@ static int taken_over(struct work *work, const struct operation *held,
                                     err);
 }
 
-/* Whatever an operator has called it meanwhile: it has no object. */
+/* Whatever status an operator has set meanwhile: it has no object. */
 static int not_taken_over(struct work *work, const struct operation *held,
                           const struct manage_ending *ending, struct error *err) {
     static const struct status_change broken = { .from = STATUS_ANY, .to = SNAPSHOT_ERROR };
@@ -143,7 +143,7 @@ const struct operation_kind kind_snapshot_manage = {
     .finish = manage_finish,
 };
 
-/* ---- let go ---- */
+/* ---- unmanage ---- */
 
 static int check(const struct snapshot *snapshot, struct error *err) {
     if (snapshot->group_snapshot_id)
@@ -159,7 +159,7 @@ static int check(const struct snapshot *snapshot, struct error *err) {
                      snapshot->id, snapshot_status_shown(snapshot->status));
 }
 
-/* A frozen backend lets go all the same: that destroys nothing. */
+/* A frozen backend unmanages all the same: that destroys nothing. */
 int snapshot_unmanage(struct work *work, const struct snapshot *snapshot, struct error *err) {
     const struct status_change meanwhile = { .from = (int)snapshot->status,
                                              .to = kind_snapshot_unmanage.meanwhile };
@@ -174,9 +174,10 @@ int snapshot_unmanage(struct work *work, const struct snapshot *snapshot, struct
 
     if (check(snapshot, err) < 0 ||
         pool_demand(work, snapshot->host, DRIVER_MANAGE_SNAPSHOT,
-                    "Invalid snapshot: The backend of this snapshot lets go of none.", err) < 0 ||
-        conflict_settle(work, snapshot->volume_id, ACTION_DROP_SNAPSHOT, err) < 0 ||
-        conflict_settle_snapshot(work, snapshot, ACTION_UNMANAGE, err) < 0 ||
+                    "Invalid snapshot: The backend of this snapshot cannot unmanage snapshots.",
+                    err) < 0 ||
+        conflict_resolve(work, snapshot->volume_id, ACTION_DROP_SNAPSHOT, err) < 0 ||
+        conflict_resolve_snapshot(work, snapshot, ACTION_UNMANAGE, err) < 0 ||
         status_write(work, &snapshot_objects, snapshot->id, &meanwhile, err) < 0 ||
         operation_insert(work, &kind_snapshot_unmanage, &fields, NULL, err) < 0)
         return -1;

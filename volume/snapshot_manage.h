@@ -1,16 +1,16 @@
 /*
- * Existing storage becomes a snapshot of a volume, and a snapshot is let go of: as volumes are
- * (manage.h), but that a snapshot has the size of its volume until a worker has looked.
+ * Managing existing storage as a snapshot of a volume, and unmanaging a snapshot: as for volumes
+ * (manage.h), except that a snapshot has the size of its volume until a worker has read its own.
  *
- * One that failed has no object, and to delete it takes the row alone away (taken_over).  What the
- * backend was told to let go of nobody gets any more, as what it was told to destroy.
+ * A failed one has no object, and deleting it removes the row alone (taken_over).  A snapshot that
+ * the backend has begun to unmanage cannot be used any more, like one being destroyed.
  */
 #pragma once
 
 #include "volume/manage.h"
 #include "volume/snapshot_create.h"
 
-/* Before that the backend is asked for the object, as for a volume. */
+/* Before that the backend checks the object, as for a volume. */
 int snapshot_manage_ask(struct work *work, const struct volume *volume, const char *source_name,
                         const char **ret_operation_id, struct error *err);
 /* POST: row, quota, operation and message. */
@@ -21,7 +21,7 @@ int snapshot_manage(struct work *work, const struct volume *volume,
 operation_body snapshot_manage_sized;
 /* struct manage_ending finishes it. */
 
-/* Is it one that has no object, whatever lies under its name? */
+/* Has it no object, whatever lies under its name? */
 bool snapshot_manage_has_no_object(const struct snapshot *snapshot);
 
 /* os-unmanage. */

@@ -20,7 +20,7 @@ static bool gives_it_away(unsigned wanted) {
            wanted != SNAPSHOT_DELETING && wanted != SNAPSHOT_DELETED;
 }
 
-/* Nobody calls back a delete of all members for the sake of one.  1: such a delete goes on. */
+/* A delete of all members is not stopped for one of them.  1: such a delete continues. */
 static int check_group(struct work *work, const struct snapshot *snapshot, unsigned wanted,
                        struct error *err) {
     struct operation operation;
@@ -37,7 +37,8 @@ static int check_group(struct work *work, const struct snapshot *snapshot, unsig
                      snapshot->id, snapshot->group_snapshot_id);
 }
 
-/* What the backend was told to destroy may be gone, or go at any moment: nobody is given it. */
+/* A snapshot that the backend has begun to destroy may be gone, or go at any moment: it cannot be
+ * used. */
 static int check_begun(const struct snapshot *snapshot, unsigned wanted, struct error *err) {
     if (!snapshot->delete_begun || !gives_it_away(wanted))
         return 0;
@@ -69,7 +70,7 @@ int snapshot_reset_status(struct work *work, const struct snapshot *snapshot, co
     taken_along = check_group(work, snapshot, wanted, err);
     if (taken_along < 0 ||
         notification_of_snapshot(work, "snapshot.reset_status.start", snapshot->id, err) < 0 ||
-        (!taken_along && conflict_settle_snapshot(work, snapshot, ACTION_RESET_STATUS, err) < 0) ||
+        (!taken_along && conflict_resolve_snapshot(work, snapshot, ACTION_RESET_STATUS, err) < 0) ||
         write_status(work, snapshot, wanted, err) < 0)
         return -1;
     return notification_of_snapshot(work, "snapshot.reset_status.end", snapshot->id, err);
@@ -85,22 +86,21 @@ static bool may_report(enum snapshot_status now, unsigned wanted) {
            (wanted == SNAPSHOT_DELETING || wanted == SNAPSHOT_ERROR_DELETING);
 }
 
-/* As hosts say that they are done; what comes then is ours. */
+/* The report of a finished host; the rest is done by scoria. */
 #define HOST_IS_DONE "90%"
 
-/* A host is at work, or asks before it begins whether somebody waits for that. */
+/* A host is at work, or checks before it begins whether its report is awaited. */
 static int report_sign(struct work *work, const struct operation *operation, struct error *err) {
     if (operation_awaits_report(operation))
-        return assist_heard(work, operation, err);
+        return assist_progressed(work, operation, err);
     if (operation->phase != PHASE_PREPARING && operation->phase != PHASE_COMPLETING)
         return 0;
     return error_set(err, ERROR_BAD_REQUEST,
-                     "Invalid snapshot: Nobody waits for the work of a host on snapshot %s.",
+                     "Invalid snapshot: No work of a host on snapshot %s is pending.",
                      operation->object_id);
 }
 
-/* What an operator has called it meanwhile ends no work of a host, and is no reason to wait in vain
- * for the end of that. */
+/* A status set by an operator does not stop the work of a host, nor the wait for its end. */
 static enum snapshot_status status_to_reporter(const struct snapshot *snapshot,
                                                const struct operation *operation) {
     return operation && operation_awaits_report(operation)
@@ -108,7 +108,7 @@ static enum snapshot_status status_to_reporter(const struct snapshot *snapshot,
                : snapshot->status;
 }
 
-/* Who works on it here says itself how that ends, but for what a guest's host was asked to do.
+/* The worker of an operation reports its end itself, except for work of a guest's host.
  * `operation`: NULL when there is none on the snapshot. */
 static int report_ours(struct work *work, const struct snapshot *snapshot,
                        const struct operation *operation, unsigned wanted, const char *progress,
@@ -129,8 +129,8 @@ static int report_ours(struct work *work, const struct snapshot *snapshot,
     }
     if (found > 0 && !same)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "Invalid snapshot: The %s of snapshot %s goes on in this service, which "
-                         "tells its end itself.",
+                         "Invalid snapshot: The %s of snapshot %s runs in this service, which "
+                         "reports its end itself.",
                          operation->kind->name, snapshot->id);
     return found;
 }

@@ -1,6 +1,6 @@
 /*
- * What others than its operations say of a snapshot's status: an operator (os-reset_status), or
- * whoever makes or deletes it at the hypervisor's side (os-update_snapshot_status).
+ * Changes of a snapshot's status outside its operations: by an operator (os-reset_status), or by
+ * the component that creates or deletes it at the hypervisor's side (os-update_snapshot_status).
  */
 #pragma once
 

@@ -16,7 +16,7 @@ enum snapshot_status {
 extern const struct object_kind snapshot_objects;
 
 const char *snapshot_status_text(enum snapshot_status status);
-/* To clients. */
+/* The form that clients see. */
 const char *snapshot_status_shown(enum snapshot_status status);
 bool snapshot_status_may_be_reset_to(enum snapshot_status status);
 bool snapshot_status_is_transient(enum snapshot_status status);

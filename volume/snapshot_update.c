@@ -1,5 +1,5 @@
 /*
- * What a user changes of a snapshot without any work of the backend: name, description, metadata.
+ * Changes of a snapshot by a user without the backend: name, description, metadata.
  */
 #include "volume/notification.h"
 #include "volume/snapshot.h"

@@ -19,7 +19,7 @@ static int find_snapshot(struct work *work, const char *id, struct volume_source
                          id, snapshot_status_shown(snapshot->status));
     if (volume_row(work, snapshot->volume_id, &ret->volume, err) < 0)
         return -1;
-    return conflict_settle(work, snapshot->volume_id, ACTION_CLONE_SNAPSHOT, err);
+    return conflict_resolve(work, snapshot->volume_id, ACTION_CLONE_SNAPSHOT, err);
 }
 
 static int find_volume(struct work *work, const char *id, struct volume_source *ret,
@@ -35,7 +35,7 @@ static int find_volume(struct work *work, const char *id, struct volume_source *
                          "Invalid volume: Volume %s must be available or in-use to be the source "
                          "of another one, but it is %s.",
                          id, status_shown(volume->status));
-    return conflict_settle(work, id, ACTION_CLONE, err);
+    return conflict_resolve(work, id, ACTION_CLONE, err);
 }
 
 int volume_source_find(struct work *work, const char *snapshot_id, const char *volume_id,

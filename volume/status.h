@@ -1,8 +1,8 @@
 /*
- * The statuses of a volume: a table (status.def); and the door that writes them is ledger/status.h.
+ * The statuses of a volume: a table (status.def); they are written by ledger/status.h.
  *
  * Operations write a status by volume_begin() and operation_leave() (operations.h); attach_status.c
- * writes those that follow from attachment rows; reset.c what an operator asks for.
+ * writes those that follow from attachment rows; reset.c those requested by an operator.
  */
 #pragma once
 

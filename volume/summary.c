@@ -59,7 +59,8 @@ int summary_of_host(struct work *work, const char *host, struct host_summary **r
 /* ---- metadata ---- */
 
 #define PAIRS_OF_ALL "FROM volume_metadata m"
-/* The volumes come first: those of one project are found by its index, whatever others have. */
+/* The volumes come first: those of one project are found by its index, whatever the number of
+ * others. */
 #define PAIRS_OF_PROJECT(place)                                                 \
     "FROM volumes v CROSS JOIN volume_metadata m WHERE m.volume_id = v.id AND " \
     "v.project_id = " place
@@ -69,7 +70,7 @@ int summary_of_host(struct work *work, const char *host, struct host_summary **r
     "LENGTH(m.value) AS size " pairs " LIMIT " most ") AS pairs"
 #define DISTINCT(pairs) "SELECT DISTINCT m.key, m.value " pairs " ORDER BY m.key, m.value"
 
-/* Looks at no more than it takes to know. */
+/* Reads no more than needed. */
 static int check_size(struct work *work, bool all, struct error *err) {
     const struct db_value values[] = { DB_INT(PAIRS_MOST + 1), DB_TEXT(work->context->project_id) };
     autorows struct db_rows *rows = db_query_values(

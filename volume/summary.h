@@ -1,18 +1,18 @@
 /*
- * What volumes have in common, without reading them one by one.  `all_projects` is for admins;
- * everybody else gets what their own project has.
+ * Sums over volumes, without reading them one by one.  `all_projects` is for admins; other callers
+ * get their own project.
  */
 #pragma once
 
 #include "volume/volume.h"
 
 struct summary {
-    const char *project_id; /* NULL: of all that were asked for */
+    const char *project_id; /* NULL: of all projects in the query */
     int64_t count, size_gb;
 };
 
 int summary_volumes(struct work *work, bool all_projects, struct summary *ret, struct error *err);
-/* Of a backend (node@backend): of all that is there first, then of each project's; how many. */
+/* Of a backend (node@backend): the total first, then each project's; how many. */
 struct host_summary {
     struct summary volumes, snapshots; /* the project is the volumes' */
 };

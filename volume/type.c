@@ -19,11 +19,11 @@ const struct quota_types volume_type_quotas = {
     .names = "SELECT t.name FROM volume_types t WHERE ($1 = 1 OR " TYPE_SHARED_WITH("$2") ")",
 };
 
-/* The caller sees it: $2 is 1 for those who see all, $3 the project. */
+/* Visible to the caller: $2 is 1 if all are visible, $3 is the project. */
 #define TYPE_VISIBLE " AND ($2 = 1 OR " TYPE_SHARED_WITH("$3") ")"
 
 static const char sql_by_id[] = TYPE_SELECT " WHERE t.id = $1" TYPE_VISIBLE;
-/* A type may bear another one's id as its name: the id goes first. */
+/* A type may have another one's id as its name: the id has priority. */
 static const char sql_by_id_or_name[] =
     TYPE_SELECT " WHERE (t.id = $1 OR t.name = $1)" TYPE_VISIBLE
                 " ORDER BY CASE WHEN t.id = $1 THEN 0 ELSE 1 END";
@@ -148,7 +148,7 @@ int volume_type_default(struct work *work, struct volume_type *ret, struct error
                  : configured_default(work, ret, err);
 }
 
-/* ---- what extra specs say ---- */
+/* ---- meaning of extra specs ---- */
 
 static bool says_true(const char *value) {
     static const char is[] = "<is>";

@@ -13,19 +13,20 @@ struct volume_type {
     int64_t created_at, updated_at;
 };
 
-#define TYPE_SPEC_ZONES "RESKEY:availability_zones" /* "az1,az2": where its volumes may be */
+#define TYPE_SPEC_ZONES \
+    "RESKEY:availability_zones" /* "az1,az2": the allowed zones of its volumes */
 
-/* Condition on volume_types t: public, or shared with the project of that place. */
+/* Condition on volume_types t: public, or shared with the project of that placeholder. */
 #define TYPE_SHARED_WITH(project)                                       \
     "(t.is_public = 1 OR EXISTS (SELECT 1 FROM volume_type_projects p " \
     "WHERE p.volume_type_id = t.id AND p.project_id = " project "))"
 
-/* What quotas have for each type. */
+/* The quotas of each type. */
 extern const struct quota_types volume_type_quotas;
 
 /* By id, visible to the caller (public, shared with its project, or an admin). ERROR_NOT_FOUND. */
 int volume_type_get(struct work *work, const char *id, struct volume_type *ret, struct error *err);
-/* By id, whoever asks; for checks inside operations. */
+/* By id, without visibility checks; for checks inside operations. */
 int volume_type_row(struct work *work, const char *id, struct volume_type *ret, struct error *err);
 /* provisioning:min_vol_size and provisioning:max_vol_size (GiB) of the extra specs:
  * ERROR_BAD_REQUEST. */

@@ -1,5 +1,5 @@
 /*
- * Which projects may use a private volume type beside the admins.  Public types have no such list
+ * Projects that may use a private volume type, beside the admins.  Public types have no such list
  * (ERROR_BAD_REQUEST for changes).
  */
 #pragma once

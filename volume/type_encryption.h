@@ -1,6 +1,6 @@
 /*
- * How the volumes of a type are to be encrypted.  A type is encrypted or not as long as there are
- * volumes of it: setting, changing and removing are refused then (ERROR_BAD_REQUEST).
+ * Encryption of the volumes of a type.  It is fixed as long as there are volumes of the type:
+ * setting, changing and removing are refused then (ERROR_BAD_REQUEST).
  */
 #pragma once
 
@@ -10,7 +10,7 @@ struct type_encryption {
     const char *volume_type_id, *id;
     const char *provider, *control_location; /* front-end or back-end */
     const char *cipher;                      /* may be NULL */
-    int64_t key_size;                        /* bits; TYPE_ENCRYPTION_NO_SIZE: none said */
+    int64_t key_size;                        /* bits; TYPE_ENCRYPTION_NO_SIZE: not given */
     int64_t created_at, updated_at;
 };
 
@@ -23,7 +23,7 @@ int type_encryption_get(struct work *work, const struct volume_type *type,
  * there already is ERROR_BAD_REQUEST. */
 int type_encryption_create(struct work *work, const struct volume_type *type,
                            struct type_encryption *encryption, struct error *err);
-/* All four as they are given; without an encryption ERROR_NOT_FOUND. */
+/* All four as given; without an encryption ERROR_NOT_FOUND. */
 int type_encryption_update(struct work *work, const struct volume_type *type,
                            const struct type_encryption *encryption, struct error *err);
 int type_encryption_delete(struct work *work, const struct volume_type *type, struct error *err);

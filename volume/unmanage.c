@@ -1,5 +1,5 @@
 /*
- * A volume is let go of: like a delete, but its storage stays.
+ * Unmanaging a volume: like a delete, but its storage stays.
  */
 #include "ledger/message.h"
 #include "volume/conflict.h"
@@ -29,25 +29,25 @@ static int check(const struct volume *volume, struct error *err) {
     return 0;
 }
 
-/* A frozen backend lets go all the same: that destroys nothing. */
+/* A frozen backend unmanages all the same: that destroys nothing. */
 int volume_unmanage(struct work *work, const struct volume *volume, struct error *err) {
     struct volume changed = *volume;
 
     if (check(volume, err) < 0 || snapshot_none_of(work, volume->id, err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_UNMANAGE, err) < 0)
+        conflict_resolve(work, volume->id, ACTION_UNMANAGE, err) < 0)
         return -1;
     if (volume_delete_has_no_object(volume))
         return volume_delete_row(work, volume, err);
     if (volume->host &&
         pool_demand(work, volume->host, DRIVER_MANAGE,
-                    "Invalid volume: The backend of this volume lets go of none.", err) < 0)
+                    "Invalid volume: The backend of this volume cannot unmanage volumes.", err) < 0)
         return -1;
     if (volume_begin(work, &changed, &kind_unmanage, NULL, NULL, err) < 0)
         return -1;
     return notification_put(work, "volume.unmanage.start", &changed, err);
 }
 
-bool volume_unmanage_wanted(const struct volume *volume) {
+bool volume_unmanage_still_valid(const struct volume *volume) {
     return volume->status == VOLUME_UNMANAGING && volume->attachment_count == 0 &&
            strcmp(volume->attach_status, "attached") != 0;
 }
@@ -58,7 +58,7 @@ static int unmanage_still_valid(struct work *work, const struct operation *opera
 
     if (volume_details(work, operation->volume_id, &volume, err) < 0)
         return -1;
-    return volume_unmanage_wanted(&volume);
+    return volume_unmanage_still_valid(&volume);
 }
 
 static int unmanage_finish(struct work *work, const struct operation *held, void *arg,

@@ -1,6 +1,6 @@
 /*
- * What a user or operator changes of a volume without any work of the backend: name, description,
- * metadata, also the image's, bootable and read-only flags.
+ * Changes of a volume by users and operators without the backend: name, description, metadata, also
+ * the image's, bootable and read-only flags.
  */
 #include "common/cleanup.h"
 #include "common/words.h"
@@ -55,7 +55,7 @@ static int write_changes(struct work *work, const struct volume *volume,
 int volume_update(struct work *work, const struct volume *volume,
                   const struct volume_changes *changes, struct error *err) {
     if (require_not(volume, ST(MAINTENANCE), "An update", err) < 0 ||
-        conflict_settle(work, volume->id, ACTION_UPDATE, err) < 0 ||
+        conflict_resolve(work, volume->id, ACTION_UPDATE, err) < 0 ||
         notification_put(work, "volume.update.start", volume, err) < 0 ||
         write_changes(work, volume, changes, err) < 0)
         return -1;
@@ -66,7 +66,7 @@ static int require_quiet(struct work *work, const struct volume *volume, const c
                          enum volume_action action, struct error *err) {
     if (require_not(volume, ST(MAINTENANCE) | ST(UPLOADING), what, err) < 0)
         return -1;
-    return conflict_settle(work, volume->id, action, err);
+    return conflict_resolve(work, volume->id, action, err);
 }
 
 int volume_metadata_set(struct work *work, const struct volume *volume, const struct pairs *pairs,
@@ -138,7 +138,7 @@ int volume_set_readonly(struct work *work, const struct volume *volume, bool rea
                          "Invalid volume: Volume %s status must be available to update the "
                          "readonly flag, but it is %s.",
                          volume->id, status_shown(volume->status));
-    if (conflict_settle(work, volume->id, ACTION_READONLY, err) < 0 ||
+    if (conflict_resolve(work, volume->id, ACTION_READONLY, err) < 0 ||
         volume_admin_metadata_set(work, volume->id, "readonly", readonly ? "True" : "False", err) <
             0)
         return -1;

@@ -22,8 +22,7 @@
     "v.service_uuid, v.cluster_name, v.created_at, v.updated_at, v.launched_at, " CONSISTENCYGROUP
 #define VOLUME_TABLES " FROM volumes v LEFT JOIN volume_types t ON t.id = v.volume_type_id "
 
-/* Most volumes have neither: two columns that say so are cheaper than two statements that find
- * nothing. */
+/* Most volumes have neither: two columns are cheaper than two statements without results. */
 #define HAS_ROWS(table) \
     ", CASE WHEN EXISTS (SELECT 1 FROM " table " d WHERE d.volume_id = v.id) THEN 1 ELSE 0 END"
 
@@ -79,7 +78,7 @@ static int volume_read(const struct db_rows *rows, struct arena *arena, struct v
     return 0;
 }
 
-/* ---- what belongs to a page of volumes: one query for each kind that any of them has ---- */
+/* ---- details of a page of volumes: one query for each kind that any of them has ---- */
 
 struct page_index {
     struct volume **by_id;
@@ -200,7 +199,7 @@ static int load_attachments(struct work *work, struct page_index *index, size_t 
     return arena_bytes(work->arena) > bytes_most ? TOO_MUCH : 0;
 }
 
-/* 0, or TOO_MUCH when that takes more memory than it may. */
+/* 0, or TOO_MUCH when that exceeds the limit of memory. */
 static int load_kinds(struct work *work, struct volume *volumes, const unsigned char *details,
                       unsigned count, size_t bytes_most, struct error *err) {
     int result = 0;
@@ -216,7 +215,7 @@ static int load_kinds(struct work *work, struct volume *volumes, const unsigned 
     return result;
 }
 
-/* Of as many at a time as any engine has places for in a statement. */
+/* Of as many at a time as any engine has placeholders for in a statement. */
 static int load_all_details(struct work *work, struct volume *volumes, const unsigned char *details,
                             unsigned count, struct error *err) {
     enum { AT_A_TIME = 1024 };
@@ -242,8 +241,8 @@ static void release_arena(void *arena) {
 }
 
 /*
- * The details of so many volumes of the page as take `bytes_most`, one at least; returns how many.
- * A try that takes more leaves nothing behind: it has an arena of its own.
+ * The details of as many volumes of the page as fit into `bytes_most`, one at least; returns how
+ * many.  An attempt that exceeds it leaves nothing behind: it has an arena of its own.
  */
 static int load_some_details(struct work *work, struct volume *volumes,
                              const unsigned char *details, unsigned count, size_t bytes_most,
@@ -265,7 +264,7 @@ static int load_some_details(struct work *work, struct volume *volumes,
     }
 }
 
-/* What a row of SELECT_WITH_DETAILS says of those that are wanted. */
+/* The kinds of details in a row of SELECT_WITH_DETAILS, of those that are wanted. */
 static unsigned char details_of(const struct db_rows *rows, unsigned wanted) {
     unsigned char details = 0;
 
@@ -327,8 +326,8 @@ int volume_list_attached(struct work *work, const struct query *query, struct vo
     return list_rows(work, query, HAS_ATTACHMENTS, ret, err);
 }
 
-/* $2 is 1 for those who see all, $3 the project of everybody else: what is another's is not
- * found, in the same statement and without a look at its details. */
+/* $2 is 1 if all are visible, else $3 is the caller's project: another project's volume is not
+ * found, in the same statement and without reading its details. */
 #define VOLUME_VISIBLE "WHERE v.id = $1 AND ($2 = 1 OR v.project_id = $3)"
 
 static int volume_one(struct work *work, const char *id, bool all, unsigned wanted,

@@ -42,13 +42,13 @@ struct volume {
  * (ERROR_NOT_FOUND). */
 int volume_get(struct work *work, const char *id, struct volume *ret, struct error *err);
 int volume_get_row(struct work *work, const char *id, struct volume *ret, struct error *err);
-/* Whoever asks, for jobs: the row alone, or with metadata and attachments. */
+/* Without visibility checks, for jobs: the row alone, or with metadata and attachments. */
 int volume_row(struct work *work, const char *id, struct volume *ret, struct error *err);
 int volume_details(struct work *work, const char *id, struct volume *ret, struct error *err);
-/* With attachments alone: what members have written into the metadata of many is much. */
+/* With attachments alone: the metadata of many volumes may be large. */
 int volume_attached(struct work *work, const char *id, struct volume *ret, struct error *err);
-/* Is a volume recorded that was made on `host` (node@backend): at this provider_location, with this
- * name_id, or any where NULL? 1, 0, or -1. */
+/* Is a volume recorded that was created on `host` (node@backend): at this provider_location, with
+ * this name_id, or any where NULL?  1, 0, or -1. */
 int volume_recorded(struct work *work, const char *host, const char *location, const char *name_id,
                     struct error *err);
 
@@ -60,7 +60,7 @@ int volume_list(struct work *work, const struct query *query, struct volume **re
 int volume_list_attached(struct work *work, const struct query *query, struct volume **ret,
                          struct error *err);
 
-/* Name, description, metadata: PUT /volumes/{id}.  NULL members with the flag unset stay. */
+/* Name, description, metadata: PUT /volumes/{id}. NULL members with the flag unset stay. */
 struct volume_changes {
     bool set_name, set_description, set_metadata, set_bootable;
     const char *name, *description;
@@ -77,7 +77,7 @@ int volume_metadata_set(struct work *work, const struct volume *volume, const st
                         bool merge, struct error *err);
 int volume_metadata_delete(struct work *work, const struct volume *volume, const char *key,
                            struct error *err); /* -1 ERROR_NOT_FOUND when absent */
-/* What the image said that the volume was made from: adds or overwrites. */
+/* Metadata of the image that the volume was created from: adds or overwrites. */
 int volume_image_metadata_set(struct work *work, const struct volume *volume,
                               const struct pairs *pairs, struct error *err);
 int volume_image_metadata_delete(struct work *work, const struct volume *volume, const char *key,

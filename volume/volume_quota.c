@@ -64,7 +64,7 @@ int snapshot_quota_give_back(struct work *work, const struct snapshot *snapshot,
 
 /* ---- of another type ---- */
 
-/* What the objects of one project take. */
+/* The quotas of the objects of one project. */
 struct share {
     const char *project_id;
     int64_t volumes, snapshots, gigabytes;

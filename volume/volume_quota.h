@@ -1,6 +1,6 @@
 /*
- * What volumes, snapshots and groups ask of quotas: volumes, snapshots, gigabytes, those of their
- * type, and groups.
+ * Quotas of volumes, snapshots and groups: volumes, snapshots, gigabytes, those of their type, and
+ * groups.
  */
 #pragma once
 
@@ -17,8 +17,7 @@ int volume_quota_give_back(struct work *work, const struct volume *volume, struc
 int volume_quota_reserve_growth(struct work *work, const struct volume *volume,
                                 const char *operation_id, int64_t new_size_gb, struct error *err);
 
-/* What the volume and its snapshots take of their type's quotas they take of another's.
- * ERROR_OVER_QUOTA. */
+/* The quotas of the volume and its snapshots move to those of another type.  ERROR_OVER_QUOTA. */
 int volume_quota_retype(struct work *work, const struct volume *volume, const char *new_type_name,
                         struct error *err);
 
@@ -29,6 +28,6 @@ int snapshot_quota_give_back(struct work *work, const struct snapshot *snapshot,
 int group_quota_take(struct work *work, const char *project_id, struct error *err);
 int group_quota_give_back(struct work *work, const char *project_id, struct error *err);
 
-/* What the rows of volumes, snapshots and groups say is in use, and those of declared volumes
+/* SQL of the usage by the rows of volumes, snapshots and groups, and of declared volumes
  * (declared/document_quota.h), for quota_recount(). */
 extern const char volume_quota_in_use[];

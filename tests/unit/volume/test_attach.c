@@ -56,7 +56,7 @@ START_TEST(status_follows_the_attachment) {
 END_TEST
 
 /* As cinder does with the same option: it is said where it is so, and nowhere else. */
-START_TEST(who_may_trim_is_told) {
+START_TEST(support_for_discard_is_reported) {
     autoworld struct world *world = world_new(NULL);
     const char *connector = "{\"os-initialize_connection\": {\"connector\": {\"host\": \"h\"}}}";
     const char *id = world_volume(world, 1);
@@ -110,7 +110,7 @@ static int complete(struct world *world, const char *attachment, const char *roo
     return status;
 }
 
-START_TEST(a_host_takes_no_more_than_its_room) {
+START_TEST(a_host_takes_no_more_volumes_than_its_limit) {
     autoworld struct world *world = world_new(NULL);
     const char *first = begun(world), *second = begun(world), *third = begun(world);
 
@@ -376,7 +376,7 @@ START_TEST(a_backend_that_is_away_hears_it_later) {
 }
 END_TEST
 
-START_TEST(whoever_fails_to_connect_leaves_nothing_connected) {
+START_TEST(a_failed_connect_leaves_nothing_connected) {
     autoworld struct world *world = world_holding();
     const char *id = world_volume(world, 1);
 
@@ -615,7 +615,7 @@ START_TEST(a_delete_that_is_done_but_said_to_have_failed_is_done) {
 }
 END_TEST
 
-START_TEST(a_delete_that_failed_leaves_the_object_or_says_that_nobody_knows) {
+START_TEST(a_failed_delete_leaves_the_object_or_an_unknown_state) {
     autoworld struct world *world = world_new(NULL);
     const char *id = delete_badly(world, FAULT_BEFORE, 1);
 
@@ -759,7 +759,7 @@ START_TEST(a_volume_whose_delete_failed_stays_so) {
 END_TEST
 
 CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows_the_attachment,
-           who_may_trim_is_told, a_host_takes_no_more_than_its_room,
+           support_for_discard_is_reported, a_host_takes_no_more_volumes_than_its_limit,
 
            an_attached_volume_cannot_be_taken_again, the_same_instance_may_attach_twice,
            a_connector_without_a_host_is_refused, a_backend_that_fails_to_connect_is_told,
@@ -767,13 +767,13 @@ CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows
            a_connection_of_which_one_attachment_is_left_stays,
            a_second_host_is_refused_and_nothing_changes,
            what_the_backend_refuses_it_gives_a_reason_for, a_backend_that_is_away_hears_it_later,
-           whoever_fails_to_connect_leaves_nothing_connected, other_backends_hear_of_no_end,
+           a_failed_connect_leaves_nothing_connected, other_backends_hear_of_no_end,
            volume_actions_attach_and_detach, a_read_only_volume_attaches_read_only,
            detach_needs_to_know_which, an_attached_volume_is_not_deleted,
            a_forced_delete_takes_the_place_of_a_create,
            a_forced_delete_begins_when_the_create_has_ended, a_failed_create_and_delete_are_told,
            a_delete_that_is_done_but_said_to_have_failed_is_done,
-           a_delete_that_failed_leaves_the_object_or_says_that_nobody_knows,
+           a_failed_delete_leaves_the_object_or_an_unknown_state,
            death_at_any_effect_of_create_and_delete_loses_nothing,
            a_volume_without_storage_becomes_neither_available_nor_in_use,
            a_volume_without_storage_is_attached_nowhere, a_volume_whose_delete_failed_stays_so)

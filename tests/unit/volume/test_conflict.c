@@ -790,7 +790,7 @@ static struct fault_decision no_size(void *arg, const char *call, const char *vo
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-START_TEST(a_reset_delete_does_not_wait_for_an_object_that_nobody_can_read) {
+START_TEST(a_reset_delete_does_not_wait_for_an_unreadable_object) {
     autoworld struct world *world = meeting.world = world_new(NULL);
 
     open_delete();
@@ -879,7 +879,7 @@ CHECK_MAIN("conflict", every_open_operation_meets_every_action, the_whole_table_
            a_delete_that_was_reset_too_late_leaves_an_error,
            a_reset_of_a_delete_whose_worker_died_looks_at_the_object,
            a_reset_delete_waits_for_its_backend,
-           a_reset_delete_does_not_wait_for_an_object_that_nobody_can_read,
+           a_reset_delete_does_not_wait_for_an_unreadable_object,
            a_reset_delete_does_not_look_for_what_was_never_made,
            what_was_cancelled_under_a_manager_that_died_ends_with_its_next_start,
            a_create_that_was_reset_ends_as_what_it_is)

@@ -203,7 +203,7 @@ START_TEST(an_answer_behind_the_end_gives_no_connection) {
 END_TEST
 
 /* Connected before, and not anew: what it was told then may still be opened. */
-START_TEST(an_attachment_in_error_keeps_what_it_was_told) {
+START_TEST(an_attachment_in_error_keeps_its_connection_info) {
     autoworld struct world *world = world_new(NULL);
     const char *snapshot, *id = volume_with_snapshot(world, &snapshot), *attachment;
     const char *connect = "{\"attachment\": {\"connector\": {\"host\": \"h1\"}}}";
@@ -302,5 +302,5 @@ CHECK_MAIN("connection", a_connection_asked_for_by_an_older_api_keeps_every_imag
            the_end_of_a_connection_frees_the_volume,
            an_attachment_takes_the_place_of_its_connection, each_host_ends_its_own_connection,
            a_refused_connection_counts_for_nothing, an_answer_behind_the_end_gives_no_connection,
-           an_attachment_in_error_keeps_what_it_was_told, the_connections_of_a_volume_are_bounded,
-           a_connected_volume_may_be_deleted)
+           an_attachment_in_error_keeps_its_connection_info,
+           the_connections_of_a_volume_are_bounded, a_connected_volume_may_be_deleted)

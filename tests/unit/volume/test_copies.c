@@ -240,7 +240,7 @@ START_TEST(what_the_backend_cannot_do_is_refused_at_the_request) {
 END_TEST
 
 /* A manager of before reports nothing of the kind. */
-START_TEST(what_nobody_has_reported_is_tried) {
+START_TEST(unreported_features_are_tried) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *snapshot;
 
@@ -381,7 +381,7 @@ CHECK_MAIN("copies", a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another
            a_volume_goes_back_to_its_newest_snapshot, a_revert_needs_both_available_and_of_one_size,
            a_revert_that_fails_leaves_an_error,
            a_revert_that_is_taken_over_leaves_the_name_that_others_know,
-           what_the_backend_cannot_do_is_refused_at_the_request, what_nobody_has_reported_is_tried,
+           what_the_backend_cannot_do_is_refused_at_the_request, unreported_features_are_tried,
            a_cascade_takes_the_snapshots_along,
            a_cascade_that_fails_in_the_middle_leaves_errors_that_can_be_deleted,
            a_cascade_shows_none_as_available_that_it_has_begun_with,

@@ -100,7 +100,7 @@ START_TEST(extend_past_what_the_backend_can_have_changes_nothing) {
 END_TEST
 
 /* The scheduler finds no room: the volume is back where it was, the user gets a message. */
-START_TEST(extend_without_room_leaves_the_volume_as_it_was) {
+START_TEST(extend_without_space_leaves_the_volume_unchanged) {
     const struct world_settings settings = { .capacity_gb = 10 };
     autoworld struct world *world = world_new(&settings);
     const char *id = world_volume(world, 2);
@@ -159,7 +159,7 @@ START_TEST(attached_volumes_need_microversion_3_42) {
 END_TEST
 
 /* R60, X40: the request is answered while nobody has done anything yet. */
-START_TEST(the_answer_waits_for_nobody) {
+START_TEST(the_answer_to_an_extend_waits_for_no_work) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -381,10 +381,11 @@ CHECK_MAIN("extend", offline_extend_grows_without_an_event,
            a_size_that_is_not_larger_changes_nothing, digits_as_text_are_a_size,
            extend_past_quota_changes_nothing, extend_past_the_single_volume_limit_changes_nothing,
            extend_past_what_the_backend_can_have_changes_nothing,
-           extend_without_room_leaves_the_volume_as_it_was, failed_driver_gives_everything_back,
+           extend_without_space_leaves_the_volume_unchanged, failed_driver_gives_everything_back,
            pool_is_taken_at_the_start, attached_volumes_need_microversion_3_42,
-           the_answer_waits_for_nobody, keys_are_admin_metadata, users_cannot_set_the_keys,
-           a_users_value_is_never_taken_for_the_target, other_admin_metadata_stays,
-           old_keys_go_before_a_new_extend, a_reservation_ends_once_and_fits_its_key,
-           other_operations_are_refused_meanwhile, attachment_changes_leave_the_status,
-           force_delete_gives_the_reservation_back, death_at_any_effect_of_an_extend_loses_nothing)
+           the_answer_to_an_extend_waits_for_no_work, keys_are_admin_metadata,
+           users_cannot_set_the_keys, a_users_value_is_never_taken_for_the_target,
+           other_admin_metadata_stays, old_keys_go_before_a_new_extend,
+           a_reservation_ends_once_and_fits_its_key, other_operations_are_refused_meanwhile,
+           attachment_changes_leave_the_status, force_delete_gives_the_reservation_back,
+           death_at_any_effect_of_an_extend_loses_nothing)

@@ -242,7 +242,7 @@ static void assert_taken_as_it_stays(struct world *world, const char *id) {
     assert_rests(world);
 }
 
-START_TEST(whoever_leaves_before_the_host_is_asked_is_taken_as_it_stays) {
+START_TEST(a_volume_detached_before_the_request_is_taken_by_its_storage) {
     for (int i = 0; i < 6; i++) {
         autoworld struct world *world = with_guest();
         const char *id = new_group_snapshot(world);
@@ -372,7 +372,7 @@ CHECK_MAIN("group snapshot moment", the_host_is_told_of_each_which_go_together,
            one_that_fails_ends_the_others, one_that_cannot_be_made_ready_ends_the_others,
            what_the_storage_takes_alone_is_of_another_moment,
            one_whose_guest_leaves_then_ends_the_others,
-           whoever_leaves_before_the_host_is_asked_is_taken_as_it_stays,
+           a_volume_detached_before_the_request_is_taken_by_its_storage,
            those_that_leave_while_it_dies_are_of_one_moment,
            what_can_be_of_no_one_moment_is_refused_and_says_why,
            a_compute_service_is_asked_for_none, death_at_any_effect_strands_nothing)

@@ -429,7 +429,7 @@ START_TEST(one_that_is_given_up_while_hosts_make_it_is_deleted) {
 END_TEST
 
 /* Who makes a member for it may still be at it. */
-START_TEST(a_delete_waits_for_who_makes_a_member) {
+START_TEST(a_delete_waits_for_the_creation_of_a_member) {
     struct members members;
     autoworld struct world *world = with_guests(&members);
     const char *id = pending(world), *member = member_of(world, id, members.volumes[1]);
@@ -471,7 +471,7 @@ static struct fault_decision give_up(void *arg, const char *call, const char *na
     return (struct fault_decision){ 0 };
 }
 
-START_TEST(a_delete_is_told_when_who_made_a_member_has_ended) {
+START_TEST(a_delete_is_notified_when_the_creation_of_a_member_has_ended) {
     struct members members;
     autoworld struct world *world = with_guests(&members);
     const char *id;
@@ -552,6 +552,7 @@ CHECK_MAIN("group snapshot parts", it_is_available_with_the_last_of_its_hosts,
            it_goes_with_the_last_of_its_hosts, one_merge_that_fails_leaves_all_rows,
            a_member_that_no_host_can_merge_leaves_all_rows, a_reset_ends_the_wait_for_merges,
            a_reset_of_a_member_ends_nothing, one_that_is_given_up_while_hosts_make_it_is_deleted,
-           a_delete_waits_for_who_makes_a_member, a_delete_is_told_when_who_made_a_member_has_ended,
+           a_delete_waits_for_the_creation_of_a_member,
+           a_delete_is_notified_when_the_creation_of_a_member_has_ended,
            death_at_any_effect_of_a_create_strands_nothing,
            death_at_any_effect_of_a_delete_strands_nothing)

@@ -403,7 +403,7 @@ START_TEST(a_hundred_are_one_operation) {
 END_TEST
 
 /* A member asks for several at once: each is told to begin once, however many volumes it has. */
-START_TEST(those_that_wait_are_told_once) {
+START_TEST(waiting_operations_are_notified_once) {
     enum { MANY = 40, TAKEN = 4 };
     autoworld struct world *world = world_new(NULL);
     const char *volumes[MANY];
@@ -433,4 +433,4 @@ CHECK_MAIN("group_snapshots", all_members_are_taken_and_go_together,
            a_reset_of_one_that_is_made_changes_nothing_of_its_end,
            a_report_about_one_member_is_no_end_of_its_work,
            a_member_of_one_that_goes_is_not_kept_alone, a_hundred_are_one_operation,
-           those_that_wait_are_told_once)
+           waiting_operations_are_notified_once)

@@ -93,7 +93,7 @@ START_TEST(a_part_of_a_gib_is_filled_up) {
 }
 END_TEST
 
-START_TEST(what_makes_no_sense_is_refused_at_the_request) {
+START_TEST(invalid_references_are_refused_at_the_request) {
     static const struct {
         const char *body;
         int status;
@@ -278,7 +278,7 @@ END_TEST
 
 /* ---- let go ---- */
 
-START_TEST(a_volume_is_let_go_of_and_taken_over_again) {
+START_TEST(a_volume_is_unmanaged_and_managed_again) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2), *again;
 
@@ -311,7 +311,7 @@ static int manage_named(struct world *world, const char *reference) {
 }
 
 /* Upstream's drivers leave it the name that it had. */
-START_TEST(what_was_let_go_of_is_known_by_its_former_name) {
+START_TEST(an_unmanaged_object_is_known_by_its_former_name) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2), *former = PATH("volume-%s", id), *again;
 
@@ -331,7 +331,7 @@ START_TEST(what_was_let_go_of_is_known_by_its_former_name) {
 }
 END_TEST
 
-START_TEST(a_frozen_backend_lets_go_and_takes_nothing_over) {
+START_TEST(a_frozen_backend_unmanages_volumes_and_manages_none) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
@@ -347,7 +347,7 @@ START_TEST(a_frozen_backend_lets_go_and_takes_nothing_over) {
 }
 END_TEST
 
-START_TEST(what_is_in_use_or_needed_is_not_let_go_of) {
+START_TEST(a_volume_that_is_in_use_or_needed_is_not_unmanaged) {
     autoworld struct world *world = world_new(NULL);
     const char *attached = world_volume(world, 1), *with_snapshot = world_volume(world, 1);
 
@@ -363,7 +363,7 @@ START_TEST(what_is_in_use_or_needed_is_not_let_go_of) {
 }
 END_TEST
 
-START_TEST(one_that_cannot_be_let_go_of_stays) {
+START_TEST(a_volume_that_cannot_be_unmanaged_stays) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
@@ -579,11 +579,12 @@ CHECK_MAIN("manage", what_the_backend_refuses_is_refused_at_the_request,
            what_the_backend_cannot_tell_is_accepted,
            a_question_that_ends_with_the_api_makes_nothing,
            an_object_becomes_a_volume_with_its_content, a_part_of_a_gib_is_filled_up,
-           what_makes_no_sense_is_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
-           one_that_fails_late_lets_go_again, a_volume_is_let_go_of_and_taken_over_again,
-           what_was_let_go_of_is_known_by_its_former_name,
-           a_frozen_backend_lets_go_and_takes_nothing_over,
-           what_is_in_use_or_needed_is_not_let_go_of, one_that_cannot_be_let_go_of_stays,
-           what_is_larger_than_any_volume_is_refused, what_dies_anywhere_is_done_by_the_next,
-           what_is_given_up_on_the_way_is_not_destroyed, what_lies_there_is_listed,
-           a_list_that_is_cut_says_so, questions_that_make_no_sense_are_refused)
+           invalid_references_are_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
+           one_that_fails_late_lets_go_again, a_volume_is_unmanaged_and_managed_again,
+           an_unmanaged_object_is_known_by_its_former_name,
+           a_frozen_backend_unmanages_volumes_and_manages_none,
+           a_volume_that_is_in_use_or_needed_is_not_unmanaged,
+           a_volume_that_cannot_be_unmanaged_stays, what_is_larger_than_any_volume_is_refused,
+           what_dies_anywhere_is_done_by_the_next, what_is_given_up_on_the_way_is_not_destroyed,
+           what_lies_there_is_listed, a_list_that_is_cut_says_so,
+           questions_that_make_no_sense_are_refused)

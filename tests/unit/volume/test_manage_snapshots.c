@@ -108,7 +108,7 @@ START_TEST(a_volume_in_use_gets_one) {
 }
 END_TEST
 
-START_TEST(what_makes_no_sense_is_refused_at_the_request) {
+START_TEST(invalid_references_are_refused_at_the_request) {
     static const struct {
         const char *body;
         int status;
@@ -226,7 +226,7 @@ END_TEST
 
 /* ---- let go ---- */
 
-START_TEST(a_snapshot_is_let_go_of_and_taken_over_again) {
+START_TEST(a_snapshot_is_unmanaged_and_managed_again) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id, *again;
 
@@ -253,7 +253,7 @@ START_TEST(a_snapshot_is_let_go_of_and_taken_over_again) {
 }
 END_TEST
 
-START_TEST(what_was_let_go_of_is_known_by_its_former_name) {
+START_TEST(an_unmanaged_object_is_known_by_its_former_name) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *id = snapshot_of_volume(world, volume), *again;
     const char *body = PATH("{\"snapshot\": {\"volume_id\": \"%s\", "
@@ -271,7 +271,7 @@ START_TEST(what_was_let_go_of_is_known_by_its_former_name) {
 }
 END_TEST
 
-START_TEST(a_frozen_backend_lets_go) {
+START_TEST(a_frozen_backend_unmanages_snapshots) {
     autoworld struct world *world = world_new(NULL);
     const char *id = snapshot_of_volume(world, world_volume(world, 1));
 
@@ -284,7 +284,7 @@ START_TEST(a_frozen_backend_lets_go) {
 }
 END_TEST
 
-START_TEST(what_is_busy_or_a_groups_is_not_let_go_of) {
+START_TEST(a_snapshot_that_is_busy_or_a_groups_is_not_unmanaged) {
     static const char *const changes[] = {
         "status = 'creating'",   "status = 'deleting'",     "status = 'error_deleting'",
         "status = 'backing-up'", "group_snapshot_id = 'g'",
@@ -301,7 +301,7 @@ START_TEST(what_is_busy_or_a_groups_is_not_let_go_of) {
 }
 END_TEST
 
-START_TEST(one_that_cannot_be_let_go_of_is_as_it_was) {
+START_TEST(a_snapshot_that_cannot_be_unmanaged_is_unchanged) {
     static const char *const statuses[] = { "available", "error" };
     autoworld struct world *world = world_new(NULL);
     const char *id = snapshot_of_volume(world, world_volume(world, 1));
@@ -523,7 +523,7 @@ static void reset(void) {
     other_manager_works(scene.world);
 }
 
-START_TEST(one_that_is_being_let_go_of_is_given_to_nobody) {
+START_TEST(a_snapshot_being_unmanaged_cannot_be_used) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1);
 
@@ -581,12 +581,12 @@ END_TEST
 
 CHECK_MAIN("manage snapshots", what_the_backend_refuses_is_refused_at_the_request,
            an_object_becomes_a_snapshot_with_its_content, a_volume_in_use_gets_one,
-           what_makes_no_sense_is_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
+           invalid_references_are_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
            what_lies_under_a_failed_ones_name_is_not_destroyed,
-           a_snapshot_is_let_go_of_and_taken_over_again,
-           what_was_let_go_of_is_known_by_its_former_name, a_frozen_backend_lets_go,
-           what_is_busy_or_a_groups_is_not_let_go_of, one_that_cannot_be_let_go_of_is_as_it_was,
-           what_dies_anywhere_is_done_by_the_next, what_is_given_up_on_the_way_is_not_destroyed,
-           a_late_manage_changes_nothing, what_is_taken_over_too_late_is_nobodys_again,
-           a_late_unmanage_finds_nothing, one_that_is_being_let_go_of_is_given_to_nobody,
-           what_lies_there_is_listed)
+           a_snapshot_is_unmanaged_and_managed_again,
+           an_unmanaged_object_is_known_by_its_former_name, a_frozen_backend_unmanages_snapshots,
+           a_snapshot_that_is_busy_or_a_groups_is_not_unmanaged,
+           a_snapshot_that_cannot_be_unmanaged_is_unchanged, what_dies_anywhere_is_done_by_the_next,
+           what_is_given_up_on_the_way_is_not_destroyed, a_late_manage_changes_nothing,
+           what_is_taken_over_too_late_is_nobodys_again, a_late_unmanage_finds_nothing,
+           a_snapshot_being_unmanaged_cannot_be_used, what_lies_there_is_listed)

@@ -44,7 +44,7 @@ START_TEST(a_failed_resize_has_no_end) {
 }
 END_TEST
 
-START_TEST(a_refused_request_tells_nothing) {
+START_TEST(a_refused_request_sends_no_notification) {
     autoworld struct world *world = loud_world();
     const char *id = world_volume(world, 2);
     int64_t before = world_count(world, "SELECT COUNT(*) FROM outbox");
@@ -54,7 +54,7 @@ START_TEST(a_refused_request_tells_nothing) {
 }
 END_TEST
 
-START_TEST(the_life_of_a_volume_is_told) {
+START_TEST(all_events_of_a_volume_are_notified) {
     autoworld struct world *world = loud_world();
     autoarena struct arena *arena = arena_new();
     const char *id = world_volume(world, 2);
@@ -91,5 +91,5 @@ START_TEST(silence_is_the_default) {
 END_TEST
 
 CHECK_MAIN("notification", resize_starts_once_and_ends_with_the_new_size,
-           a_failed_resize_has_no_end, a_refused_request_tells_nothing,
-           the_life_of_a_volume_is_told, silence_is_the_default)
+           a_failed_resize_has_no_end, a_refused_request_sends_no_notification,
+           all_events_of_a_volume_are_notified, silence_is_the_default)

@@ -193,7 +193,7 @@ WORK_TEST(the_log_names_the_filter_that_refused_each_pool) {
 
 /* ---- room ---- */
 
-WORK_TEST(the_pool_with_most_room_is_picked_and_of_equals_the_first) {
+WORK_TEST(the_pool_with_most_space_is_picked_and_of_equals_the_first) {
     (void)err;
     POOL("n@c#p", .free_gb = 50);
     POOL("n@b#p", .free_gb = 60);
@@ -213,7 +213,7 @@ WORK_TEST(a_thick_pool_gives_no_more_than_it_has) {
     ck_assert_str_eq(PICK(.size_gb = 21), "none");
 }
 
-WORK_TEST(a_thin_pool_promises_as_many_times_its_room_as_it_says) {
+WORK_TEST(a_thin_pool_provisions_space_up_to_its_ratio) {
     struct volume_type thick = type_with("provisioning:type", "thick");
 
     (void)err;
@@ -244,7 +244,7 @@ WORK_TEST(the_ratio_is_the_configured_one_unless_the_pool_says_another) {
     ck_assert_str_eq(PICK(.size_gb = 11), "none");
 }
 
-WORK_TEST(a_pool_whose_room_nobody_knows_takes_what_no_other_can) {
+WORK_TEST(a_pool_of_unknown_space_is_chosen_last) {
     (void)err;
     POOL("n@a#p", .infinite = true);
     POOL("n@b#p", .unknown = true);
@@ -253,14 +253,14 @@ WORK_TEST(a_pool_whose_room_nobody_knows_takes_what_no_other_can) {
     ck_assert_str_eq(PICK(.size_gb = 6), "n@a#p");
 }
 
-WORK_TEST(a_pool_without_any_room_at_all_takes_nothing) {
+WORK_TEST(a_pool_without_space_takes_nothing) {
     (void)err;
     POOL("n@a#p", .free_gb = 5);
     sql(work, "UPDATE pools SET total_gb = 0, free_gb = 0");
     ck_assert_str_eq(PICK(.size_gb = 1), "none");
 }
 
-WORK_TEST(growth_fits_where_room_is_left_or_unknown) {
+WORK_TEST(growth_fits_where_space_is_left_or_unknown) {
     POOL("n@a#p", .free_gb = 5);
     POOL("n@b#p", .unknown = true);
     ck_assert_int_eq(placement_fits(work, "n@a#p", 5, err), 1);
@@ -429,12 +429,11 @@ CHECK_MAIN("placement", without_pools_nothing_fits,
            a_service_that_is_down_disabled_or_frozen_takes_nothing, the_zone_is_the_services,
            a_pool_says_how_large_a_volume_may_be, a_types_extra_specs_choose_among_the_pools,
            each_filter_says_why_no_backend_fits, the_log_names_the_filter_that_refused_each_pool,
-           the_pool_with_most_room_is_picked_and_of_equals_the_first,
-           a_thick_pool_gives_no_more_than_it_has,
-           a_thin_pool_promises_as_many_times_its_room_as_it_says,
+           the_pool_with_most_space_is_picked_and_of_equals_the_first,
+           a_thick_pool_gives_no_more_than_it_has, a_thin_pool_provisions_space_up_to_its_ratio,
            the_ratio_is_the_configured_one_unless_the_pool_says_another,
-           a_pool_whose_room_nobody_knows_takes_what_no_other_can,
-           a_pool_without_any_room_at_all_takes_nothing, growth_fits_where_room_is_left_or_unknown,
+           a_pool_of_unknown_space_is_chosen_last, a_pool_without_space_takes_nothing,
+           growth_fits_where_space_is_left_or_unknown,
            hints_place_a_volume_near_to_others_or_away_from_them,
            volumes_of_other_projects_are_unknown_to_hints,
            an_instance_draws_a_volume_to_its_node_when_that_is_known,

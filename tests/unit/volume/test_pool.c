@@ -33,7 +33,7 @@ WORK_TEST(a_pool_is_read_back_as_it_was_reported) {
     ck_assert_int_eq(pool_find(work, "node@a", &pool, err), 0);
 }
 
-WORK_TEST(unknown_room_stays_unknown) {
+WORK_TEST(unknown_space_stays_unknown) {
     struct pool pool = sample;
 
     pool.total_gb = pool.free_gb = -1;
@@ -129,7 +129,7 @@ WORK_TEST(capabilities_have_every_key_that_clients_count_on) {
     (void)err;
 }
 
-WORK_TEST(the_row_knows_the_room_better_than_the_report) {
+WORK_TEST(the_row_overrides_the_space_in_the_report) {
     struct pool pool = sample;
     const json_t *tree;
 
@@ -171,9 +171,9 @@ WORK_TEST(a_failing_database_is_reported) {
     FAILS_WITHOUT("pools", pool_allocate(work, sample.name, 1, err));
 }
 
-CHECK_MAIN("pool", a_pool_is_read_back_as_it_was_reported, unknown_room_stays_unknown,
+CHECK_MAIN("pool", a_pool_is_read_back_as_it_was_reported, unknown_space_stays_unknown,
            a_report_keeps_what_is_allocated, a_new_pool_has_allocated_what_its_volumes_say,
            a_pool_is_active_while_its_service_is_up_enabled_and_not_frozen,
            capabilities_have_every_key_that_clients_count_on,
-           the_row_knows_the_room_better_than_the_report, an_unreadable_report_is_an_empty_one,
+           the_row_overrides_the_space_in_the_report, an_unreadable_report_is_an_empty_one,
            a_failing_database_is_reported)

@@ -54,7 +54,7 @@ static const char *told(struct world *world, const char *volume) {
                      json_object_get(json_object_get(attachment, "connection_info"), "qos_specs"));
 }
 
-START_TEST(a_host_is_told_of_what_is_for_it) {
+START_TEST(a_host_gets_the_front_end_specs) {
     static const struct {
         const char *type, *members, *told;
     } cases[] = {
@@ -75,7 +75,7 @@ START_TEST(a_host_is_told_of_what_is_for_it) {
 }
 END_TEST
 
-START_TEST(what_is_said_for_each_gib_is_told_of_the_volume) {
+START_TEST(limits_for_each_gib_are_scaled_to_the_volume) {
     static const struct {
         const char *type, *members, *told;
     } cases[] = {
@@ -132,7 +132,7 @@ START_TEST(a_volume_in_use_gets_no_others) {
 }
 END_TEST
 
-START_TEST(a_volume_that_nobody_has_gets_any) {
+START_TEST(a_detached_volume_gets_any_front_end_specs) {
     autoworld struct world *world = world_new(NULL);
     const char *id;
 
@@ -144,6 +144,6 @@ START_TEST(a_volume_that_nobody_has_gets_any) {
 }
 END_TEST
 
-CHECK_MAIN("qos_front_end", a_host_is_told_of_what_is_for_it,
-           what_is_said_for_each_gib_is_told_of_the_volume, a_volume_in_use_gets_no_others,
-           a_volume_that_nobody_has_gets_any)
+CHECK_MAIN("qos_front_end", a_host_gets_the_front_end_specs,
+           limits_for_each_gib_are_scaled_to_the_volume, a_volume_in_use_gets_no_others,
+           a_detached_volume_gets_any_front_end_specs)

@@ -54,7 +54,7 @@ static const char *told(struct world *world, const char *host, const char *volum
     return NULL;
 }
 
-START_TEST(a_host_is_told_of_its_volumes) {
+START_TEST(a_host_gets_the_limits_of_its_volumes) {
     autoworld struct world *world = world_new(NULL);
     const char *one, *other;
 
@@ -81,7 +81,7 @@ START_TEST(a_host_is_told_of_its_volumes) {
 }
 END_TEST
 
-START_TEST(what_nobody_could_be_held_to_is_not_told) {
+START_TEST(limits_that_cannot_be_enforced_are_left_out) {
     static const struct {
         const char *members, *told;
     } cases[] = {
@@ -109,7 +109,7 @@ START_TEST(what_nobody_could_be_held_to_is_not_told) {
 }
 END_TEST
 
-START_TEST(what_changes_is_told_at_once) {
+START_TEST(changed_limits_are_reported_at_once) {
     autoworld struct world *world = world_new(NULL);
     const char *slow = make_specs(world, "slow", "\"total_iops_sec\": \"1\""), *id;
 
@@ -130,5 +130,5 @@ START_TEST(what_changes_is_told_at_once) {
 }
 END_TEST
 
-CHECK_MAIN("qos_limits", a_host_is_told_of_its_volumes, what_nobody_could_be_held_to_is_not_told,
-           what_changes_is_told_at_once)
+CHECK_MAIN("qos_limits", a_host_gets_the_limits_of_its_volumes,
+           limits_that_cannot_be_enforced_are_left_out, changed_limits_are_reported_at_once)

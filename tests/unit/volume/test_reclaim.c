@@ -45,7 +45,7 @@ static void assert_whole(struct world *world, const char *id) {
     ck_assert_int_eq(world_check(world), 0);
 }
 
-START_TEST(room_is_given_back_and_told) {
+START_TEST(space_is_reclaimed_and_reported) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -111,7 +111,7 @@ START_TEST(not_now_is_told_from_never) {
     world_sql(world, "UPDATE pools SET capabilities = '{\"keeps_discards\": true}'");
     ck_assert_int_eq(world_action(world, id, RECLAIM), 400);
     ck_assert_ptr_nonnull(
-        strstr(world->answer_text, "gives back room of a volume that is detached"));
+        strstr(world->answer_text, "reclaims space of detached volumes"));
     world_sql(world, "UPDATE pools SET capabilities = '{}'");
     ck_assert_int_eq(world_action(world, id, RECLAIM), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "no agent of this service"));
@@ -134,7 +134,7 @@ static struct fault_decision reclaim_in_the_middle(void *arg, const char *call,
 }
 
 /* Whoever is connected without an attachment shows in no status. */
-START_TEST(it_waits_for_who_is_being_connected) {
+START_TEST(a_reclaim_waits_for_a_pending_connection) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -157,7 +157,7 @@ START_TEST(it_waits_for_who_is_being_connected) {
 }
 END_TEST
 
-START_TEST(why_it_failed_is_told_to_programs_and_people) {
+START_TEST(a_failed_reclaim_has_a_reason_and_a_message) {
     static const struct {
         enum error_kind kind;
         const char *reason, *event;
@@ -330,9 +330,9 @@ START_TEST(a_manager_that_ends_does_not_wait_for_it) {
 }
 END_TEST
 
-CHECK_MAIN("reclaim", room_is_given_back_and_told, only_an_empty_body_is_taken,
+CHECK_MAIN("reclaim", space_is_reclaimed_and_reported, only_an_empty_body_is_taken,
            of_two_one_is_told_to_wait, not_now_is_told_from_never,
-           it_waits_for_who_is_being_connected, why_it_failed_is_told_to_programs_and_people,
+           a_reclaim_waits_for_a_pending_connection, a_failed_reclaim_has_a_reason_and_a_message,
            a_reset_puts_an_end_to_it, a_delete_takes_what_is_told_with_it,
            those_that_wait_are_little_work, it_goes_on_after_a_death,
            a_manager_that_ends_does_not_wait_for_it)

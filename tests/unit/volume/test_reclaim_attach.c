@@ -190,7 +190,7 @@ START_TEST(one_that_runs_ends_first) {
 END_TEST
 
 /* Its worker slept, and a manager that took over for it has let everybody in. */
-START_TEST(a_worker_that_wakes_up_late_harms_nobody) {
+START_TEST(a_late_reclaim_worker_is_harmless) {
     autoworld struct world *world = world_new(NULL);
 
     other_manager = true;
@@ -356,8 +356,7 @@ START_TEST(a_guest_that_moves_goes_before_its_trim) {
 END_TEST
 
 CHECK_MAIN("reclaim_attach", one_that_is_queued_is_over, one_that_waits_for_its_turn_is_over,
-           one_that_runs_ends_first, a_worker_that_wakes_up_late_harms_nobody,
-           a_dead_worker_is_waited_for, after_a_death_it_can_be_attached,
-           an_attach_that_dies_can_be_repeated, of_two_that_attach_one_gets_it,
-           both_get_one_that_is_for_several, a_refused_attach_leaves_it,
-           a_guest_that_moves_goes_before_its_trim)
+           one_that_runs_ends_first, a_late_reclaim_worker_is_harmless, a_dead_worker_is_waited_for,
+           after_a_death_it_can_be_attached, an_attach_that_dies_can_be_repeated,
+           of_two_that_attach_one_gets_it, both_get_one_that_is_for_several,
+           a_refused_attach_leaves_it, a_guest_that_moves_goes_before_its_trim)

@@ -78,7 +78,7 @@ static void assert_over(struct world *world, const char *id, const char *status)
     ck_assert_int_eq(world_check(world), 0);
 }
 
-START_TEST(a_guest_gives_back_room_and_that_is_told) {
+START_TEST(a_guest_reclaims_space_and_that_is_reported) {
     autoworld struct world *world = world_new(NULL);
     const char *id;
 
@@ -101,7 +101,7 @@ START_TEST(a_guest_gives_back_room_and_that_is_told) {
 END_TEST
 
 /* Where nobody could be asked the request says so, and nothing begins. */
-START_TEST(who_cannot_be_asked_is_told) {
+START_TEST(a_missing_agent_is_reported) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2), *other = world_volume(world, 2);
 
@@ -128,7 +128,7 @@ START_TEST(who_cannot_be_asked_is_told) {
 }
 END_TEST
 
-START_TEST(why_a_guest_cannot_is_told) {
+START_TEST(the_failure_of_a_guest_has_a_reason) {
     static const struct {
         const char *said, *reason, *event;
     } rows[] = { { FAILED("unsupported"), "unsupported", "VOLUME_VOLUME_906_909" },
@@ -322,8 +322,8 @@ START_TEST(it_goes_on_after_a_death) {
 }
 END_TEST
 
-CHECK_MAIN("reclaim_trim", a_guest_gives_back_room_and_that_is_told, who_cannot_be_asked_is_told,
-           why_a_guest_cannot_is_told, an_agent_that_refuses_ends_it,
+CHECK_MAIN("reclaim_trim", a_guest_reclaims_space_and_that_is_reported, a_missing_agent_is_reported,
+           the_failure_of_a_guest_has_a_reason, an_agent_that_refuses_ends_it,
            only_the_report_that_is_awaited_counts, an_agent_that_is_silent_is_asked_again,
            the_deadline_ends_it, a_guest_that_leaves_ends_it, a_guest_that_has_left_is_not_asked,
            a_reset_puts_an_end_to_it, it_goes_on_after_a_death)

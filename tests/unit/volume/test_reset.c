@@ -101,7 +101,7 @@ START_TEST(stray_keys_go) {
 END_TEST
 
 /* What a reset makes available is not always there: no backend, or somebody still works on it. */
-START_TEST(a_reset_volume_that_nobody_can_extend_yet) {
+START_TEST(a_reset_volume_without_an_object_is_not_extended) {
     autoworld struct world *world = world_new(NULL);
     const char *id;
 
@@ -209,6 +209,6 @@ END_TEST
 CHECK_MAIN("reset", a_reset_to_deleting_is_accepted_and_deletes_nothing,
            reset_of_a_pending_extend_rolls_it_back, lost_answer_reset_and_retry,
            reset_and_report_exclude_each_other, reset_before_the_driver_is_called, stray_keys_go,
-           a_reset_volume_that_nobody_can_extend_yet,
+           a_reset_volume_without_an_object_is_not_extended,
            a_reset_volume_that_was_never_made_cannot_be_extended, refused_resets_change_nothing,
            reset_of_the_attach_status_detaches)

@@ -80,7 +80,7 @@ START_TEST(a_retried_extend_of_an_attached_volume_needs_the_microversion) {
 END_TEST
 
 /* One without room stays in its error. */
-START_TEST(a_retried_extend_without_room_changes_nothing) {
+START_TEST(a_retried_extend_without_space_changes_nothing) {
     const struct world_settings settings = { .capacity_gb = 10 };
     autoworld struct world *world = world_new(&settings);
     const char *id = failed_extend(world);
@@ -165,7 +165,7 @@ END_TEST
 CHECK_MAIN("retry", a_failed_extend_succeeds_when_it_is_retried,
            a_volume_that_could_not_grow_is_usable_at_its_old_size,
            a_retried_extend_of_an_attached_volume_needs_the_microversion,
-           a_retried_extend_without_room_changes_nothing,
+           a_retried_extend_without_space_changes_nothing,
            a_retry_changes_nothing_where_nothing_has_failed,
            a_failed_delete_succeeds_when_it_is_retried,
            a_failed_delete_of_a_snapshot_succeeds_when_it_is_retried,

@@ -191,7 +191,7 @@ START_TEST(one_in_a_group_or_at_work_keeps_its_type) {
 }
 END_TEST
 
-START_TEST(listeners_are_told_of_the_new_type) {
+START_TEST(listeners_get_the_new_type) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
@@ -208,4 +208,4 @@ CHECK_MAIN("retype", it_has_the_new_type_and_all_that_counts_by_it,
            each_project_counts_what_is_its_own, what_its_driver_has_read_of_a_type_stays,
            one_in_use_stays_with_its_guest, whether_several_may_attach_it_follows_the_type,
            one_that_several_may_attach_needs_a_right_of_its_own, what_cannot_be_changes_nothing,
-           one_in_a_group_or_at_work_keeps_its_type, listeners_are_told_of_the_new_type)
+           one_in_a_group_or_at_work_keeps_its_type, listeners_get_the_new_type)

@@ -48,7 +48,7 @@ static void assert_judged(struct world *world, const char *id) {
 }
 
 /* A compute service is asked once: who takes over what may have been asked for waits for it. */
-START_TEST(who_takes_over_waits_for_nobody_who_has_left) {
+START_TEST(a_new_worker_does_not_wait_for_a_detached_guest) {
     for (int asks_again = 0; asks_again < 2; asks_again++) {
         bool died = true;
 
@@ -71,7 +71,7 @@ START_TEST(who_takes_over_waits_for_nobody_who_has_left) {
 }
 END_TEST
 
-START_TEST(who_cannot_look_waits_for_nobody_who_has_left) {
+START_TEST(a_wait_without_readable_files_ends_with_the_guest) {
     const char *volume, *id;
     autoworld struct world *world = with_guest(&volume);
 
@@ -87,5 +87,5 @@ START_TEST(who_cannot_look_waits_for_nobody_who_has_left) {
 }
 END_TEST
 
-CHECK_MAIN("snapshot assist", who_takes_over_waits_for_nobody_who_has_left,
-           who_cannot_look_waits_for_nobody_who_has_left)
+CHECK_MAIN("snapshot assist", a_new_worker_does_not_wait_for_a_detached_guest,
+           a_wait_without_readable_files_ends_with_the_guest)

@@ -83,7 +83,7 @@ START_TEST(those_that_read_do_not_wait_for_each_other) {
 END_TEST
 
 /* A worker that sleeps over a long copy of a snapshot. */
-START_TEST(a_copy_of_a_snapshot_keeps_only_who_deletes_that) {
+START_TEST(a_copy_of_a_snapshot_blocks_only_its_delete) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *other = snapshot_of_volume(world, volume);
     const char *snapshot = snapshot_of_volume(world, volume), *taken;
@@ -133,7 +133,7 @@ START_TEST(a_volume_is_not_deleted_with_a_snapshot_that_is_read) {
 }
 END_TEST
 
-START_TEST(a_copy_of_a_volume_keeps_only_who_changes_that) {
+START_TEST(a_copy_of_a_volume_blocks_only_changes_of_it) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
     const char *made = copy_of(world, "source_volid", volume), *taken;
@@ -180,7 +180,7 @@ START_TEST(snapshots_of_a_volume_take_two_workers) {
 END_TEST
 
 /* A change waits for all that read, and the last of them tells it. */
-START_TEST(each_end_tells_the_next_one_alone) {
+START_TEST(each_end_notifies_the_next_one_alone) {
     enum { MANY = 9 };
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2);
@@ -203,7 +203,7 @@ START_TEST(each_end_tells_the_next_one_alone) {
 END_TEST
 
 /* All that read may begin when what was in front of them has ended. */
-START_TEST(the_end_of_a_change_tells_all_that_read) {
+START_TEST(the_end_of_a_change_notifies_all_readers) {
     enum { MANY = 9 };
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2);
@@ -224,7 +224,7 @@ START_TEST(the_end_of_a_change_tells_all_that_read) {
 END_TEST
 
 /* Whoever waits for a report lets the others go on, and they hear of it. */
-START_TEST(who_waits_for_a_guest_keeps_nobody) {
+START_TEST(an_operation_that_waits_for_a_guest_blocks_no_other) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
     const char *made;
@@ -243,7 +243,7 @@ START_TEST(who_waits_for_a_guest_keeps_nobody) {
 END_TEST
 
 /* One that has to be tried again lets those in that are older. */
-START_TEST(a_dead_worker_keeps_nobody_in_front_of_it) {
+START_TEST(a_dead_worker_blocks_no_older_operation) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *made;
 
@@ -292,10 +292,10 @@ START_TEST(copies_do_not_begin_while_a_snapshot_is_taken_out) {
 END_TEST
 
 CHECK_MAIN("turns", a_snapshot_that_is_read_is_not_deleted_yet,
-           those_that_read_do_not_wait_for_each_other,
-           a_copy_of_a_snapshot_keeps_only_who_deletes_that,
+           those_that_read_do_not_wait_for_each_other, a_copy_of_a_snapshot_blocks_only_its_delete,
            copies_do_not_begin_while_a_snapshot_is_taken_out,
            a_volume_is_not_deleted_with_a_snapshot_that_is_read,
-           a_copy_of_a_volume_keeps_only_who_changes_that, snapshots_of_a_volume_take_two_workers,
-           each_end_tells_the_next_one_alone, the_end_of_a_change_tells_all_that_read,
-           who_waits_for_a_guest_keeps_nobody, a_dead_worker_keeps_nobody_in_front_of_it)
+           a_copy_of_a_volume_blocks_only_changes_of_it, snapshots_of_a_volume_take_two_workers,
+           each_end_notifies_the_next_one_alone, the_end_of_a_change_notifies_all_readers,
+           an_operation_that_waits_for_a_guest_blocks_no_other,
+           a_dead_worker_blocks_no_older_operation)

@@ -72,7 +72,7 @@ WORK_TEST(more_volumes_than_the_quota_are_refused_with_upstreams_words) {
     ck_assert_int_eq(in_use(work, "volumes"), 1);
 }
 
-WORK_TEST(gigabytes_are_told_before_volumes_when_both_are_exceeded) {
+WORK_TEST(gigabytes_are_reported_before_volumes_when_both_are_exceeded) {
     settings_of(work)->quota_volumes = 0;
     settings_of(work)->quota_gigabytes = 0;
     REFUSED(volume_quota_take(work, PROJECT, NULL, 1, err), OVER_QUOTA);
@@ -123,7 +123,7 @@ WORK_TEST(what_is_reserved_counts_as_used) {
 
 /* ---- giving back ---- */
 
-WORK_TEST(a_volume_gives_back_what_it_took) {
+WORK_TEST(a_deleted_volume_releases_its_quota) {
     struct volume volume = volume_of("v1", 5, "gold");
 
     OK(volume_quota_take(work, PROJECT, "gold", 5, err));
@@ -219,7 +219,7 @@ WORK_TEST(growth_of_a_volume_that_does_not_count_reserves_nothing) {
     ck_assert_int_eq(rows_of(work, "quota_usages"), 0);
 }
 
-WORK_TEST(reservations_are_the_volumes_projects_whoever_asks) { /* X10 */
+WORK_TEST(reservations_are_of_the_volumes_project) { /* X10 */
     struct volume volume = growing(work, NULL);
 
     context_of(work)->project_id = OTHER;
@@ -369,14 +369,14 @@ WORK_TEST(a_failing_database_is_reported) {
 CHECK_MAIN("volume_quota", a_taken_volume_counts_for_its_project_and_its_type,
            more_gigabytes_than_the_quota_are_refused_with_upstreams_words,
            more_volumes_than_the_quota_are_refused_with_upstreams_words,
-           gigabytes_are_told_before_volumes_when_both_are_exceeded,
+           gigabytes_are_reported_before_volumes_when_both_are_exceeded,
            limits_of_a_type_hold_beside_the_projects, a_single_volume_has_a_limit_of_its_own,
-           minus_one_is_no_limit, what_is_reserved_counts_as_used, a_volume_gives_back_what_it_took,
-           a_volume_that_does_not_count_gives_nothing_back,
+           minus_one_is_no_limit, what_is_reserved_counts_as_used,
+           a_deleted_volume_releases_its_quota, a_volume_that_does_not_count_gives_nothing_back,
            growth_is_reserved_for_the_operation_until_it_ends, a_second_end_changes_nothing,
            growth_past_the_quota_is_refused_and_reserves_nothing,
            growth_of_a_volume_that_does_not_count_reserves_nothing,
-           reservations_are_the_volumes_projects_whoever_asks,
+           reservations_are_of_the_volumes_project,
            a_rollback_without_a_usage_row_gives_nothing_back, what_is_used_does_not_fall_below_zero,
            an_end_that_is_good_leaves_the_shared_row_alone,
            a_recount_finds_nothing_where_nothing_is_wrong,
