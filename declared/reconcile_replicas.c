@@ -209,7 +209,20 @@ static bool is_dispensable(const struct reconcile *r, const struct document *rep
     return healthy * 2 > others;
 }
 
-/* P65: of those that count, only while all others are healthy. */
+/* That is to have a replica, and has none yet; NULL: each has. */
+static const char *missing_pool(const struct reconcile *r) {
+    const json_t *list = wanted_pools(r);
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *pool = tree_text(json_array_get(list, i), "poolName");
+
+        if (!has_replica(r, pool))
+            return pool;
+    }
+    return NULL;
+}
+
+/* P65: of those that count, only while all others are healthy, and there. */
 static int begin_removing(struct reconcile *r, const struct document *replica, struct error *err) {
     struct arena *arena = r->work->arena;
     const struct document *sick = sick_other(r, replica);
@@ -225,6 +238,12 @@ static int begin_removing(struct reconcile *r, const struct document *replica, s
         wait_for(r, "ScaleDown",
                  arena_format(arena, "Replica %s leaves when replica %s is healthy.", replica->id,
                               sick->id));
+        return 0;
+    }
+    if (missing_pool(r) && !is_dispensable(r, replica)) {
+        wait_for(r, "ScaleDown",
+                 arena_format(arena, "Replica %s leaves when there is one on pool %s.", replica->id,
+                              missing_pool(r)));
         return 0;
     }
     held = held_by(r, replica, err);

@@ -618,6 +618,28 @@ WORK_TEST(a_pool_that_cannot_take_a_replica_is_told_and_waited_for) {
     ck_assert_uint_eq(replicas_of(work, id, &(struct document *){ NULL }), 4);
 }
 
+/* As when a pool that had replaced another stands for it no more. */
+WORK_TEST(no_replica_leaves_before_the_one_that_comes_for_it_is_made_and_rebuilt) {
+    const char *id = served(work);
+    struct document *replicas = NULL;
+
+    sql(work, "UPDATE documents SET body = REPLACE(body, 'pool-c', 'pool-d') "
+              "WHERE kind = 'CStorVolumeConfig'");
+    OK(reconcile_config(work, id, err));
+    ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
+    OK(settle(work, id));
+    ck_assert_uint_eq(replicas_of(work, id, &replicas), 4);
+    ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
+    say(work, &replicas[3], "{\"phase\":\"Healthy\"}");
+    say_served(work, id, 3, "Rebuilding");
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
+    say_served(work, id, -1, NULL);
+    OK(settle(work, id));
+    ck_assert_str_eq(volume_at(work, id, "spec.removing"),
+                     arena_format(work->arena, "\"%s\"", replicas[2].id));
+}
+
 WORK_TEST(a_replica_leaves_the_vote_and_then_its_data_go) {
     const char *id = served(work);
     struct document *replicas = NULL;
@@ -825,6 +847,7 @@ CHECK_MAIN("reconcile", an_epoch_that_replicas_know_to_be_over_is_renewed,
            what_clients_may_take_is_edited_and_taken_back,
            a_new_pool_counts_when_its_replica_has_been_rebuilt,
            a_pool_that_cannot_take_a_replica_is_told_and_waited_for,
+           no_replica_leaves_before_the_one_that_comes_for_it_is_made_and_rebuilt,
            a_replica_leaves_the_vote_and_then_its_data_go,
            no_replica_leaves_while_another_is_not_healthy_or_nobody_serves,
            what_was_asked_of_the_pools_can_be_taken_back,
