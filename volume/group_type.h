@@ -13,7 +13,7 @@ struct group_type {
     int64_t created_at, updated_at;
 };
 
-/* Condition on group_types t: public, or shared with the project of that placeholder. */
+/* Condition on group_types t: public, or shared with the project of that parameter. */
 #define GROUP_TYPE_SHARED_WITH(project)                                \
     "(t.is_public = 1 OR EXISTS (SELECT 1 FROM group_type_projects p " \
     "WHERE p.group_type_id = t.id AND p.project_id = " project "))"

@@ -16,7 +16,7 @@ struct volume_type {
 #define TYPE_SPEC_ZONES \
     "RESKEY:availability_zones" /* "az1,az2": the allowed zones of its volumes */
 
-/* Condition on volume_types t: public, or shared with the project of that placeholder. */
+/* Condition on volume_types t: public, or shared with the project of that parameter. */
 #define TYPE_SHARED_WITH(project)                                       \
     "(t.is_public = 1 OR EXISTS (SELECT 1 FROM volume_type_projects p " \
     "WHERE p.volume_type_id = t.id AND p.project_id = " project "))"

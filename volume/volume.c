@@ -215,7 +215,7 @@ static int load_kinds(struct work *work, struct volume *volumes, const unsigned 
     return result;
 }
 
-/* Of as many at a time as any engine has placeholders for in a statement. */
+/* Of as many at a time as any engine has parameters for in a statement. */
 static int load_all_details(struct work *work, struct volume *volumes, const unsigned char *details,
                             unsigned count, struct error *err) {
     enum { AT_A_TIME = 1024 };
