@@ -9,9 +9,8 @@
 #define PERCENT_DONE 90 /* accepted by the API as the end */
 #define PERCENT_STEP 5
 #define REPORT_PAUSE 2 /* between two reports, in first pauses, unless a step is reached */
-#define REPORT_IDLE \
-    10                   /* interval of reports without progress, which verify that the snapshot is
-                          * still awaited */
+/* Interval of reports without progress, which verify that the snapshot is still awaited. */
+#define REPORT_IDLE   10
 #define VANISHED_MOST 10 /* checks without a block job until the job fails */
 
 /* ---- reports to the volume API ---- */
@@ -157,7 +156,7 @@ static enum round_end check_vanished(struct assist_job *job, struct arena *arena
 /* The job's own overlay first, followed by those of its set. */
 static enum round_end begin(struct assist_job *job, struct arena *arena,
                             struct overlay *const *overlays, unsigned count) {
-    struct error err = { 0 }, looked = { 0 };
+    struct error err = { 0 }, check_error = { 0 };
     enum round_end reported =
         report_status(job, arena, 0); /* verifies that the snapshot is awaited */
     enum overlay_outcome begun, seen;
@@ -169,7 +168,7 @@ static enum round_end begin(struct assist_job *job, struct arena *arena,
     if (job->begun)
         return ROUND_WAITS;
     /* The chain decides about success and failure. */
-    seen = overlay_check(overlays[0], arena, &looked);
+    seen = overlay_check(overlays[0], arena, &check_error);
     if (seen == OVERLAY_DONE)
         return end_done(job, arena, overlays[0]);
     if (begun == OVERLAY_READY)

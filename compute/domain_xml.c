@@ -44,23 +44,23 @@ static bool has_serial(const xmlNode *disk, const char *serial) {
 
 /* Copies an attribute; "" when it is absent.  A text that does not fit is refused, not
  * truncated. */
-static int copy_attribute(const xmlNode *node, const char *name, char *ret, size_t room,
+static int copy_attribute(const xmlNode *node, const char *name, char *ret, size_t size,
                           struct error *err) {
     autotext xmlChar *text = node ? virt.xmlGetProp(node, (const xmlChar *)name) : NULL;
-    int length = snprintf(ret, room, "%s", text ? (const char *)text : "");
+    int length = snprintf(ret, size, "%s", text ? (const char *)text : "");
 
-    if (length < 0 || (size_t)length >= room)
+    if (length < 0 || (size_t)length >= size)
         return error_set(err, ERROR_BACKEND, "%s of a disk is longer than %zu bytes", name,
-                         room - 1);
+                         size - 1);
     return 0;
 }
 
-static int copy_source(const xmlNode *disk, char *ret, size_t room, struct error *err) {
+static int copy_source(const xmlNode *disk, char *ret, size_t size, struct error *err) {
     const xmlNode *source = find_child(disk, "source");
 
-    if (copy_attribute(source, "file", ret, room, err) < 0)
+    if (copy_attribute(source, "file", ret, size, err) < 0)
         return -1;
-    return ret[0] ? 0 : copy_attribute(source, "dev", ret, room, err);
+    return ret[0] ? 0 : copy_attribute(source, "dev", ret, size, err);
 }
 
 static int read_disk(const xmlNode *node, struct disk *ret, struct error *err) {

@@ -16,14 +16,14 @@ static void cleanup_folder(DIR *const *folder) {
 #define autofolder __attribute__((cleanup(cleanup_folder)))
 
 /* Returns the length read; 0 when the process is gone or hidden. */
-static size_t read_part(const char *pid, const char *name, char *text, size_t room) {
+static size_t read_part(const char *pid, const char *name, char *text, size_t size) {
     char path[64];
     autoclose int fd = -1;
     ssize_t length;
 
     snprintf(path, sizeof(path), "/proc/%.16s/%s", pid, name);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    length = fd < 0 ? -1 : read(fd, text, room - 1);
+    length = fd < 0 ? -1 : read(fd, text, size - 1);
     text[length > 0 ? length : 0] = '\0';
     return length > 0 ? (size_t)length : 0;
 }

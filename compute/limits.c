@@ -18,17 +18,18 @@ struct limiter {
 
 /* 1: the disk has limits of the agent; 0: it has none. */
 static int apply_limits(const struct limiter *limiter, const struct disk_limits *has,
-                        const struct io_limits *said, struct error *err) {
+                        const struct io_limits *requested, struct error *err) {
     struct hypervisor *hypervisor = limiter->settings.hypervisor;
-    const struct io_limits wanted = said ? io_limits_settled(said) : (struct io_limits){ 0 };
-    bool any = io_limits_any(&wanted);
+    const struct io_limits limits =
+        requested ? io_limits_settled(requested) : (struct io_limits){ 0 };
+    bool any = io_limits_any(&limits);
     autoarena struct arena *arena = arena_new();
 
     if (!has->ours && !any)
         return 0;
-    if (has->ours && io_limits_same(&has->limits, &wanted))
+    if (has->ours && io_limits_same(&has->limits, &limits))
         return 1;
-    if (hypervisor->limit_disk(hypervisor, arena, &has->disk, &wanted, err) < 0)
+    if (hypervisor->limit_disk(hypervisor, arena, &has->disk, &limits, err) < 0)
         return -1;
     log_info(NULL, any ? "I/O limits of a disk set" : "I/O limits of a disk removed", "volume_id",
              has->disk.serial, "instance_uuid", has->disk.instance_uuid, NULL);
@@ -36,7 +37,8 @@ static int apply_limits(const struct limiter *limiter, const struct disk_limits 
 }
 
 static int apply_all_limits(struct limiter *limiter, struct arena *arena,
-                            const struct remote_limits *said, unsigned count, struct error *err) {
+                            const struct remote_limits *requested, unsigned count,
+                            struct error *err) {
     struct hypervisor *hypervisor = limiter->settings.hypervisor;
     struct disk_limits *disks = NULL;
     bool clean = true;
@@ -45,7 +47,8 @@ static int apply_all_limits(struct limiter *limiter, struct arena *arena,
     if (result < 0)
         return -1;
     for (const struct disk_limits *disk = disks; disk; disk = disk->next) {
-        int settled = apply_limits(limiter, disk, limits_find(said, count, disk->disk.serial), err);
+        int settled =
+            apply_limits(limiter, disk, limits_find(requested, count, disk->disk.serial), err);
 
         clean = clean && settled == 0;
         if (settled < 0)
@@ -58,12 +61,12 @@ static int apply_all_limits(struct limiter *limiter, struct arena *arena,
 static int run_round(struct limiter *limiter, struct error *err) {
     const struct limiter_settings *settings = &limiter->settings;
     autoarena struct arena *arena = arena_new();
-    struct remote_limits *said = NULL;
-    int count = limits_list(&settings->api, arena, settings->host, &said, err);
+    struct remote_limits *requested = NULL;
+    int count = limits_list(&settings->api, arena, settings->host, &requested, err);
 
     if (count <= 0 && (count < 0 || limiter->clean))
         return count;
-    return apply_all_limits(limiter, arena, said, (unsigned)count, err);
+    return apply_all_limits(limiter, arena, requested, (unsigned)count, err);
 }
 
 static int64_t run_limits(void *arg) {

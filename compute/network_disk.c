@@ -24,7 +24,7 @@ static const json_t *find_block(const struct guest *guest, const struct disk *di
 
 /* QEMU reconnects on a read; the first attempt starts that, and a later one finds it done.  The
  * data is discarded. */
-static int read_something(const struct guest *guest, const char *device, struct error *err) {
+static int read_block(const struct guest *guest, const char *device, struct error *err) {
     json_t *command = json_keep(guest->arena, json_object()), *arguments = json_object();
 
     json_object_set_new(command, "execute", json_string("human-monitor-command"));
@@ -54,7 +54,7 @@ static int resize_when_connected(const struct guest *guest, const struct disk *d
 
     while (resize(guest, disk, bytes, err) < 0) {
         if (err->kind != ERROR_CONFLICT || clock_monotonic_us() >= until_us ||
-            read_something(guest, device, err) < 0)
+            read_block(guest, device, err) < 0)
             return -1;
         nanosleep(&pause, NULL);
     }

@@ -29,7 +29,7 @@ struct trim_job {
     /* used by the job's rounds only, which never overlap: */
     struct disk disk;                 /* as checked; DISK_NOT_HERE before */
     char project_id[PROJECT_ID_ROOM]; /* "": unknown */
-    bool knows_project;               /* it was queried */
+    bool project_queried;
     bool ended;
     struct error failure; /* after the end; ERROR_NONE: the guest has trimmed */
     struct round_pace pace;
@@ -64,11 +64,11 @@ static struct reclaim_said report_of(const struct trim_job *job) {
 
 /* ROUND_WAITS: the report was accepted, the trim is still awaited. */
 static enum round_end report_status(struct trim_job *job, struct arena *arena) {
-    const struct reclaim_said said = report_of(job);
+    const struct reclaim_said report = report_of(job);
     struct error err = { 0 };
     enum complete_outcome outcome =
         volumes_report_reclaim(&job->trims->settings.api, arena, job->volume_id, job->id,
-                               job->log.request_id, &said, &err);
+                               job->log.request_id, &report, &err);
 
     if (outcome == COMPLETE_TAKEN) {
         job->pace.tries = 0;
@@ -153,9 +153,9 @@ static void read_project(struct trim_job *job, struct arena *arena) {
     struct remote_volume volume;
     struct error err = { 0 };
 
-    if (job->knows_project)
+    if (job->project_queried)
         return;
-    job->knows_project = true;
+    job->project_queried = true;
     if (volumes_read(&job->trims->settings.api, arena, job->volume_id, job->log.request_id, &volume,
                      &err) == 0 &&
         volume.project_id)

@@ -16,8 +16,8 @@ struct virt_link {
     char *uri;
     pthread_mutex_t lock; /* guards the rest */
     virConnectPtr connection;
-    bool silent;    /* the outage is logged */
-    bool was_there; /* it has responded before */
+    bool unresponsive; /* the outage is logged */
+    bool was_there;    /* it has responded before */
 };
 
 /* libvirt would write every error to stderr; they are logged instead. */
@@ -62,21 +62,21 @@ void virt_link_free(struct virt_link *link) {
     free(link);
 }
 
-static void note_outage(struct virt_link *link, bool silent) {
+static void note_outage(struct virt_link *link, bool unresponsive) {
     bool changed, was_there;
 
     pthread_mutex_lock(&link->lock);
-    changed = link->silent != silent;
-    link->silent = silent;
+    changed = link->unresponsive != unresponsive;
+    link->unresponsive = unresponsive;
     was_there = link->was_there;
-    link->was_there |= !silent;
+    link->was_there |= !unresponsive;
     pthread_mutex_unlock(&link->lock);
-    if (changed && silent && was_there)
+    if (changed && unresponsive && was_there)
         log_error(NULL, "libvirt does not respond", "uri", link->uri, NULL);
-    else if (changed && silent) /* as on a host without guests */
+    else if (changed && unresponsive) /* as on a host without guests */
         log_info(NULL, "no libvirt on this host: attached volumes cannot grow here", "uri",
                  link->uri, NULL);
-    if (changed && !silent)
+    if (changed && !unresponsive)
         log_info(NULL, was_there ? "libvirt responds again" : "libvirt responds", "uri", link->uri,
                  NULL);
 }
@@ -99,19 +99,19 @@ virConnectPtr virt_link_open(struct virt_link *link, struct error *err) {
 
 /* NULL when there is none or it is not alive. */
 static virConnectPtr refer(struct virt_link *link) {
-    virConnectPtr connection, dead = NULL;
+    virConnectPtr connection, stale = NULL;
 
     pthread_mutex_lock(&link->lock);
     connection = link->connection;
     if (connection && virt.virConnectIsAlive(connection) != 1) {
-        dead = connection;
+        stale = connection;
         connection = link->connection = NULL;
     }
     if (connection)
         virt.virConnectRef(connection);
     pthread_mutex_unlock(&link->lock);
-    if (dead)
-        virt.virConnectClose(dead);
+    if (stale)
+        virt.virConnectClose(stale);
     return connection;
 }
 

@@ -19,14 +19,14 @@ static bool has_version_3(const json_t *document) {
 
 static int query_api(const struct grpc_call *call, bool *ret_ready, struct error *err) {
     struct client api = csi_api(call);
-    const struct client_call ask = { .method = "GET", .path = "/" };
+    const struct client_call request = { .method = "GET", .path = "/" };
     struct error failure = { .kind = ERROR_NONE };
     struct http_answer answer;
     bool answered;
 
     api.timeout_ms = PROBE_MS;
     api.version = NULL; /* the request is older than any version */
-    answered = client_send(&api, call->arena, &ask, &answer, &failure) == 0;
+    answered = client_send(&api, call->arena, &request, &answer, &failure) == 0;
     if (!answered || answer.status == 429 || answer.status >= 500) {
         log_info(&call->log, "the volume API does not respond", "reason",
                  answered ? "it is busy" : failure.message, NULL);

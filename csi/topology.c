@@ -138,10 +138,10 @@ static bool reaches(const struct topology_pools *places, const struct remote_poo
 }
 
 void topology_pools_capacity(const struct topology_pools *places, const Csi__V1__Topology *topology,
-                             struct remote_room *room) {
+                             struct remote_room *capacity) {
     for (unsigned i = 0; i < places->count; i++)
         if (reaches(places, &places->pools[i], topology))
-            pools_add_room(&places->pools[i], room);
+            pools_add_room(&places->pools[i], capacity);
 }
 
 static const struct remote_pool *pool_of(const struct topology_pools *places,

@@ -30,7 +30,7 @@ int topology_pools_read(const struct grpc_call *call, const struct client *api, 
 
 /* Adds the capacity of the pools that are accessible from the topology. */
 void topology_pools_capacity(const struct topology_pools *places, const Csi__V1__Topology *topology,
-                             struct remote_room *room);
+                             struct remote_room *capacity);
 /* Requests a zone and pools that match a preferred, or a required topology:
  * GRPC_RESOURCE_EXHAUSTED. */
 int topology_pools_choose(const struct topology_pools *places, struct arena *arena,

@@ -97,25 +97,25 @@ static bool is_named(const struct config_class *class, const char *name) {
     return json_array_size(class->pools) == 0;
 }
 
-static int by_room(const void *left, const void *right) {
+static int by_capacity(const void *left, const void *right) {
     int64_t one = *(const int64_t *)left, other = *(const int64_t *)right;
 
     return (one < other) - (one > other);
 }
 
 /* Each replica is in a pool of its own: the pool with the least space limits the size. */
-static int64_t room_in(struct arena *arena, const struct config_class *class,
-                       const struct remote_replica_pool *pools, unsigned count) {
-    int64_t *rooms = arena_alloc(arena, (count + 1) * sizeof(*rooms));
+static int64_t capacity_in(struct arena *arena, const struct config_class *class,
+                           const struct remote_replica_pool *pools, unsigned count) {
+    int64_t *capacities = arena_alloc(arena, (count + 1) * sizeof(*capacities));
     size_t named = json_array_size(class->pools), usable = 0;
 
     for (unsigned i = 0; i < count; i++)
         if (pools[i].up && !pools[i].read_only && is_named(class, pools[i].name))
-            rooms[usable++] = pools[i].free_bytes;
+            capacities[usable++] = pools[i].free_bytes;
     if (usable < (size_t) class->count || (named > 0 && named != (size_t) class->count))
         return 0;
-    qsort(rooms, usable, sizeof(*rooms), by_room);
-    return rooms[class->count - 1];
+    qsort(capacities, usable, sizeof(*capacities), by_capacity);
+    return capacities[class->count - 1];
 }
 
 int config_get_capacity(struct grpc_call *call, const void *message, void *response,
@@ -125,7 +125,7 @@ int config_get_capacity(struct grpc_call *call, const void *message, void *respo
     struct client api = csi_api(call);
     struct remote_replica_pool *pools = NULL;
     struct config_class class;
-    int64_t room = 0;
+    int64_t capacity = 0;
     int count = 0;
     int result = config_class_read(CONTROLLER_PARAMETERS(request), &class, err);
 
@@ -136,8 +136,8 @@ int config_get_capacity(struct grpc_call *call, const void *message, void *respo
     if (result != 0)
         return result;
     if (class.is_there)
-        room = room_in(call->arena, &class, pools, (unsigned)count) / GIB;
-    answer->available_capacity = (room < CONFIG_GIB_MOST ? room : CONFIG_GIB_MOST) * GIB;
+        capacity = capacity_in(call->arena, &class, pools, (unsigned)count) / GIB;
+    answer->available_capacity = (capacity < CONFIG_GIB_MOST ? capacity : CONFIG_GIB_MOST) * GIB;
     answer->maximum_volume_size = CSI_NEW(call->arena, Csi__V1__Int64Value, csi__v1__int64_value);
     answer->maximum_volume_size->value = answer->available_capacity;
     return 0;

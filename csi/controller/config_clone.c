@@ -172,8 +172,8 @@ int config_clone_release(const struct grpc_call *call, const struct client *api,
 }
 
 /* The config cannot be completed; an unreported one is created again by a repeated call. */
-static int give_up(const struct grpc_call *call, const struct client *api,
-                   const struct volume_config *config, struct error *err) {
+static int refuse_lost(const struct grpc_call *call, const struct client *api,
+                       const struct volume_config *config, struct error *err) {
     int result = config->is_clone ? config_remove(call, api, config->id, err) : 0;
 
     if (result != 0)
@@ -219,7 +219,7 @@ int config_clone_finish(const struct grpc_call *call, const struct client *api,
         result = config_read(api, call->arena, config->id, config, err);
     }
     if (result == 0 && strcmp(config->status, "Failed") == 0)
-        return give_up(call, api, config, err);
+        return refuse_lost(call, api, config, err);
     if (result == 0 && config->is_clone)
         result = config_clone_release(call, api, config, err);
     if (result == GRPC_NOT_FOUND || (result == 0 && strcmp(config->status, "deleting") == 0))

@@ -32,8 +32,8 @@ static void add_type(struct remote_group_new *group, const char **types, const c
 /* The given ones, otherwise those of the initial members. */
 static void find_types(struct arena *arena, struct requested *requested) {
     const char *named = requested->volume_types;
-    size_t room = requested->request->n_volume_ids + (named ? strlen(named) : 0) + 1;
-    const char **types = arena_alloc(arena, room * sizeof(*types));
+    size_t most = requested->request->n_volume_ids + (named ? strlen(named) : 0) + 1;
+    const char **types = arena_alloc(arena, most * sizeof(*types));
     char *rest = arena_text(arena, named);
 
     while (rest)

@@ -257,7 +257,7 @@ int controller_get_capacity(struct grpc_call *call, const void *message, void *r
     Csi__V1__GetCapacityResponse *answer = response;
     struct client api = csi_api(call);
     const Csi__V1__Topology *topology = request->accessible_topology;
-    struct remote_room room = { 0, 0 };
+    struct remote_room capacity = { 0, 0 };
     struct topology_pools pools = { .known = false };
     const char *type = NULL;
 
@@ -267,12 +267,12 @@ int controller_get_capacity(struct grpc_call *call, const void *message, void *r
     if (topology && topology_pools_read(call, &api, type, &pools, err) < 0)
         return -1;
     if (pools.known)
-        topology_pools_capacity(&pools, topology, &room);
-    else if (pools_room(&api, call->arena, type, &room, err) < 0)
+        topology_pools_capacity(&pools, topology, &capacity);
+    else if (pools_room(&api, call->arena, type, &capacity, err) < 0)
         return -1;
-    answer->available_capacity = room.free_gb * GIB;
+    answer->available_capacity = capacity.free_gb * GIB;
     answer->maximum_volume_size = CSI_NEW(call->arena, Csi__V1__Int64Value, csi__v1__int64_value);
-    answer->maximum_volume_size->value = room.largest_gb * GIB;
+    answer->maximum_volume_size->value = capacity.largest_gb * GIB;
     return 0;
 }
 

@@ -37,7 +37,7 @@ static int open_below(const struct loop *loop, const char *root, const char *res
 }
 
 /* Any suffix of the path below this directory. */
-static int look_below(const struct loop *loop, const char *root, const char *path) {
+static int search_below(const struct loop *loop, const char *root, const char *path) {
     int file = -1;
 
     for (const char *rest = strchr(path, '/'); rest && file < 0; rest = strchr(rest, '/'))
@@ -50,7 +50,7 @@ static void cleanup_dir(DIR *const *dir) {
         closedir(*dir);
 }
 
-static int look_on_shares(const struct loop *loop, const char *directory, const char *path) {
+static int search_shares(const struct loop *loop, const char *directory, const char *path) {
     __attribute__((cleanup(cleanup_dir))) DIR *shares = opendir(directory);
     const struct dirent *entry;
     char root[PATH_MAX];
@@ -60,7 +60,7 @@ static int look_on_shares(const struct loop *loop, const char *directory, const 
         if (entry->d_name[0] == '.')
             continue;
         snprintf(root, sizeof(root), "%.2000s/%s", directory, entry->d_name);
-        file = look_below(loop, root, path);
+        file = search_below(loop, root, path);
     }
     return file;
 }
@@ -109,9 +109,9 @@ int node_backing_open(const struct node_places *places, const struct loop *loop,
         return -1;
     file = open_if(loop, AT_FDCWD, path);
     for (const char *const *root = places->local_directories; *root && file < 0; root++)
-        file = look_below(loop, *root, path);
+        file = search_below(loop, *root, path);
     if (file < 0 && places->share_directory)
-        file = look_on_shares(loop, places->share_directory, path);
+        file = search_shares(loop, places->share_directory, path);
     return file < 0
                ? error_set(err, ERROR_BACKEND, "The volume's image cannot be found at its path.")
                : file;

@@ -35,12 +35,12 @@ static bool is_stale_error(int number) {
     return number == ENOTCONN || number == ESTALE || number == EIO;
 }
 
-static int ask(int fd, unsigned number, struct loop_info64 *ret) {
+static int query_status(int fd, unsigned number, struct loop_info64 *ret) {
     return loop_get_status(fd, number, loop_diskseq(fd), ret);
 }
 
 /* 1: queried; 0: no file; -1: the query failed. */
-static int look(int fd, unsigned number, struct loop_seen *seen, struct error *err) {
+static int query_device(int fd, unsigned number, struct loop_seen *seen, struct error *err) {
     uint64_t diskseq = loop_diskseq(fd);
 
     if (loop_get_status(fd, number, diskseq, &seen->info) == 0) {
@@ -72,7 +72,7 @@ int loop_open_seen(unsigned number, struct loop *ret, struct loop_seen *ret_seen
         return 0;
     if (fd < 0)
         return error_errno(err, ERROR_BACKEND, "opening %s", path);
-    found = look(fd, number, ret_seen, err);
+    found = query_device(fd, number, ret_seen, err);
     if (found <= 0 && !(ret_seen->stale && ret_seen->known))
         return found;
     ret_seen->unresponsive = false;
@@ -112,7 +112,7 @@ bool loop_is_stale(unsigned number) {
 
     loop_path(number, path);
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    return fd >= 0 && ask(fd, number, &info) < 0 && is_stale_error(errno);
+    return fd >= 0 && query_status(fd, number, &info) < 0 && is_stale_error(errno);
 }
 
 void loop_detach_stale(unsigned number) {
@@ -128,7 +128,7 @@ void loop_detach_stale(unsigned number) {
 int loop_set_persistent(const struct loop *loop, bool persistent, struct error *err) {
     struct loop_info64 info;
 
-    if (ask(loop->fd, loop->number, &info) < 0)
+    if (query_status(loop->fd, loop->number, &info) < 0)
         return error_errno(err, ERROR_BACKEND, "querying /dev/loop%u", loop->number);
     info.lo_flags &= ~(uint32_t)LO_FLAGS_AUTOCLEAR;
     if (!persistent)
@@ -169,7 +169,7 @@ int loop_backing(const char *device, char *ret, size_t size) {
 int loop_file(const struct loop *loop, dev_t *ret_device, ino_t *ret_inode) {
     struct loop_info64 info;
 
-    if (ask(loop->fd, loop->number, &info) < 0)
+    if (query_status(loop->fd, loop->number, &info) < 0)
         return -1;
     *ret_device =
         makedev((unsigned)(info.lo_device >> 8) & 0xfff,

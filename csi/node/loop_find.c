@@ -81,7 +81,7 @@ struct file {
     char name[NAME_MAX + 1]; /* the last part of its path; "": unknown */
 };
 
-static int file_look(int fd, struct file *ret, struct error *err) {
+static int file_identify(int fd, struct file *ret, struct error *err) {
     char link[sizeof("/proc/self/fd/2147483647")], path[PATH_MAX];
     const char *slash;
     ssize_t size;
@@ -132,7 +132,7 @@ static int find(int file, const char *begins, struct loop *ret, struct error *er
     struct loop_seen seen;
     int found;
 
-    if (file_look(file, &sought, err) < 0)
+    if (file_identify(file, &sought, err) < 0)
         return -1;
     found = search(is_of_file, &sought, ret, &seen, err);
     if (found > 0 && (seen.info.lo_offset || seen.info.lo_sizelimit ||

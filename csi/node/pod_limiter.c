@@ -20,9 +20,8 @@ struct pod_limiter {
     struct pod_limiter_settings settings;
     struct ticker *ticker;
     bool failed; /* and logged */
-    bool held
-        [NUMBERS_MOST]; /* devices with limits of this process: cleared once another program has the
-                         * number */
+    /* devices with limits of this process: cleared once another program has the number */
+    bool limited[NUMBERS_MOST];
 };
 
 /* The present devices of the driver. */
@@ -38,17 +37,17 @@ static bool is_staged(const struct staged *staged, unsigned number) {
     return false;
 }
 
-static int set(struct pod_limiter *limiter, unsigned number, const struct io_limits *said,
+static int set(struct pod_limiter *limiter, unsigned number, const struct io_limits *requested,
                struct error *err) {
     static const struct throttle none;
-    const struct throttle wanted = said ? throttle_of(said) : none;
+    const struct throttle rates = requested ? throttle_of(requested) : none;
 
-    if (number < NUMBERS_MOST && said)
-        limiter->held[number] = true;
-    if (throttle_set(limiter->settings.group, makedev(LOOP_MAJOR, number), &wanted, err) < 0)
+    if (number < NUMBERS_MOST && requested)
+        limiter->limited[number] = true;
+    if (throttle_set(limiter->settings.group, makedev(LOOP_MAJOR, number), &rates, err) < 0)
         return -1;
-    if (number < NUMBERS_MOST && !said)
-        limiter->held[number] = false;
+    if (number < NUMBERS_MOST && !requested)
+        limiter->limited[number] = false;
     return 0;
 }
 
@@ -56,7 +55,8 @@ static int set(struct pod_limiter *limiter, unsigned number, const struct io_lim
  * device is unused: another program's device may have limits of its own. */
 static int clear_one(struct pod_limiter *limiter, unsigned number, struct error *err) {
     autoloop struct loop loop = LOOP_NONE;
-    int found = number < NUMBERS_MOST && limiter->held[number] ? 0 : loop_open(number, &loop, err);
+    int found =
+        number < NUMBERS_MOST && limiter->limited[number] ? 0 : loop_open(number, &loop, err);
 
     if (found != 0)
         return found < 0 ? -1 : 0;
@@ -76,11 +76,11 @@ static int clear(struct pod_limiter *limiter, const struct staged *staged, const
 /* Sets the limits of a device; if its number belongs to another device by now, that one gets
  * none. */
 static int limit_one(struct pod_limiter *limiter, const struct loop_name *name,
-                     const struct io_limits *said, struct error *err) {
+                     const struct io_limits *requested, struct error *err) {
     autoloop struct loop loop = LOOP_NONE;
     int found;
 
-    if (set(limiter, name->number, said, err) < 0)
+    if (set(limiter, name->number, requested, err) < 0)
         return -1;
     found = loop_open(name->number, &loop, err);
     if (found < 0 || (found > 0 && strcmp(loop.label, name->label) == 0))
@@ -88,19 +88,19 @@ static int limit_one(struct pod_limiter *limiter, const struct loop_name *name,
     return set(limiter, name->number, NULL, err);
 }
 
-static int hold(struct pod_limiter *limiter, struct arena *arena, const struct staged *staged,
-                struct error *err) {
+static int apply_limits(struct pod_limiter *limiter, struct arena *arena,
+                        const struct staged *staged, struct error *err) {
     const struct pod_limiter_settings *settings = &limiter->settings;
-    struct remote_limits *said = NULL;
-    int count = limits_list(&settings->api, arena, settings->host, &said, err), result = 0;
+    struct remote_limits *requested = NULL;
+    int count = limits_list(&settings->api, arena, settings->host, &requested, err), result = 0;
 
     if (count < 0)
         return -1;
     for (unsigned i = 0; i < staged->count; i++) {
         const struct loop_name *name = &staged->loops[i];
 
-        if (limit_one(limiter, name, limits_find(said, (unsigned)count, label_volume(name->label)),
-                      err) < 0)
+        if (limit_one(limiter, name,
+                      limits_find(requested, (unsigned)count, label_volume(name->label)), err) < 0)
             result = -1; /* the remaining devices are processed */
     }
     return result;
@@ -110,19 +110,19 @@ static int run_round(struct pod_limiter *limiter, struct error *err) {
     autoarena struct arena *arena = arena_new();
     struct staged staged = { 0 };
     unsigned *limited = NULL;
-    int count = loop_list(arena, NODE_LABEL, &staged.loops, err), there, result;
+    int count = loop_list(arena, NODE_LABEL, &staged.loops, err), limited_count, result;
 
     if (count < 0)
         return -1;
     staged.count = (unsigned)count;
-    there = throttle_list(limiter->settings.group, arena, &limited, err);
-    if (there < 0)
+    limited_count = throttle_list(limiter->settings.group, arena, &limited, err);
+    if (limited_count < 0)
         return -1;
-    result = clear(limiter, &staged, limited, there, err);
-    return count > 0 && hold(limiter, arena, &staged, err) < 0 ? -1 : result;
+    result = clear(limiter, &staged, limited, limited_count, err);
+    return count > 0 && apply_limits(limiter, arena, &staged, err) < 0 ? -1 : result;
 }
 
-static int64_t look(void *arg) {
+static int64_t run_limiter(void *arg) {
     struct pod_limiter *limiter = arg;
     struct error err = { 0 };
     int result = run_round(limiter, &err);
@@ -145,7 +145,7 @@ struct pod_limiter *pod_limiter_new(const struct pod_limiter_settings *settings)
 
     limiter->settings = *settings;
     limiter->settings.api.repeats = 0; /* the next round is the retry */
-    limiter->ticker = ticker_start("holder", look, limiter);
+    limiter->ticker = ticker_start("pod-limits", run_limiter, limiter);
     return limiter;
 }
 

@@ -153,20 +153,20 @@ static int check_attached(struct grpc_call *call, const struct node_stage *stage
 static int stage(struct grpc_call *call, const void *message, void *response, struct error *err) {
     const Csi__V1__NodeStageVolumeRequest *request = message;
     struct node_capability capability;
-    const struct node_stage ask = { .volume_id = request->volume_id,
-                                    .path = request->staging_target_path,
-                                    .capability = &capability,
-                                    .context = read_context(call->arena, request),
-                                    .context_count = request->n_publish_context };
+    const struct node_stage arguments = { .volume_id = request->volume_id,
+                                          .path = request->staging_target_path,
+                                          .capability = &capability,
+                                          .context = read_context(call->arena, request),
+                                          .context_count = request->n_publish_context };
     int result;
 
     (void)response;
     if (need(request->volume_id, "volume_id", err) < 0 ||
         need(request->staging_target_path, "staging_target_path", err) < 0 ||
         read_capability(request->volume_capability, &capability, err) < 0 ||
-        check_attached(call, &ask, err) < 0)
+        check_attached(call, &arguments, err) < 0)
         return -1;
-    result = answered(node_stage(node_of(call), call->arena, &ask, err), err);
+    result = answered(node_stage(node_of(call), call->arena, &arguments, err), err);
     if (result == 0)
         pod_limiter_wake(csi_driver_of(call)->limiter);
     return result;
@@ -189,11 +189,11 @@ static int unstage(struct grpc_call *call, const void *message, void *response, 
 static int publish(struct grpc_call *call, const void *message, void *response, struct error *err) {
     const Csi__V1__NodePublishVolumeRequest *request = message;
     struct node_capability capability;
-    const struct node_publish ask = { .volume_id = request->volume_id,
-                                      .staging_path = request->staging_target_path,
-                                      .path = request->target_path,
-                                      .capability = &capability,
-                                      .read_only = request->readonly };
+    const struct node_publish arguments = { .volume_id = request->volume_id,
+                                            .staging_path = request->staging_target_path,
+                                            .path = request->target_path,
+                                            .capability = &capability,
+                                            .read_only = request->readonly };
 
     (void)response;
     if (need(request->volume_id, "volume_id", err) < 0 ||
@@ -202,7 +202,7 @@ static int publish(struct grpc_call *call, const void *message, void *response, 
         return -1;
     if (!*request->staging_target_path)
         return error_set(err, ERROR_PRECONDITION, "staging_target_path is missing.");
-    return answered(node_publish(node_of(call), call->arena, &ask, err), err);
+    return answered(node_publish(node_of(call), call->arena, &arguments, err), err);
 }
 
 static int unpublish(struct grpc_call *call, const void *message, void *response,
@@ -218,14 +218,14 @@ static int unpublish(struct grpc_call *call, const void *message, void *response
 
 /* ---- usage ---- */
 
-static void add_usage(struct grpc_call *call, const struct node_space *room,
+static void add_usage(struct grpc_call *call, const struct node_space *space,
                       Csi__V1__VolumeUsage__Unit unit,
                       Csi__V1__NodeGetVolumeStatsResponse *answer) {
     Csi__V1__VolumeUsage *usage = CSI_NEW(call->arena, Csi__V1__VolumeUsage, csi__v1__volume_usage);
 
-    usage->available = room->available;
-    usage->total = room->total;
-    usage->used = room->used;
+    usage->available = space->available;
+    usage->total = space->total;
+    usage->used = space->used;
     usage->unit = unit;
     answer->usage[answer->n_usage++] = usage;
 }
@@ -299,7 +299,7 @@ static int reclaim(struct grpc_call *call, const void *message, void *response, 
     const Reclaimspace__NodeReclaimSpaceRequest *request = message;
     Reclaimspace__NodeReclaimSpaceResponse *answer = response;
     const Csi__V1__VolumeCapability *capability = request->volume_capability;
-    const struct node_reclaim ask = {
+    const struct node_reclaim arguments = {
         .volume_id = request->volume_id,
         .path = *request->staging_target_path ? request->staging_target_path : request->volume_path,
         .mode = capability && capability->access_mode ? (int)capability->access_mode->mode : 0,
@@ -308,9 +308,9 @@ static int reclaim(struct grpc_call *call, const void *message, void *response, 
     };
     int64_t before, after;
 
-    if (need(ask.volume_id, "volume_id", err) < 0 ||
-        need(ask.path, "staging_target_path", err) < 0 ||
-        node_reclaim(node_of(call), &ask, &before, &after, err) < 0)
+    if (need(arguments.volume_id, "volume_id", err) < 0 ||
+        need(arguments.path, "staging_target_path", err) < 0 ||
+        node_reclaim(node_of(call), &arguments, &before, &after, err) < 0)
         return -1;
     answer->pre_usage = consumption(call, before);
     answer->post_usage = consumption(call, after);

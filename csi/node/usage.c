@@ -10,7 +10,8 @@
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
-static struct node_space room(uint64_t available, uint64_t total, uint64_t free, uint64_t unit) {
+static struct node_space space_of(uint64_t available, uint64_t total, uint64_t free,
+                                  uint64_t unit) {
     return (struct node_space){ .available = (int64_t)(available * unit),
                                 .total = (int64_t)(total * unit),
                                 .used = (int64_t)((total - free) * unit) };
@@ -19,7 +20,7 @@ static struct node_space room(uint64_t available, uint64_t total, uint64_t free,
 /* A file that was removed, replaced or is unreachable is a fault.  A query to an unresponsive
  * server does not return: when all slots have such queries, the image is not checked. */
 static const char *fault_of_image(const struct node *node, const struct loop *loop) {
-    static const char *const slots[NODE_SLOTS] = { "look 1", "look 2", "look 3", "look 4" };
+    static const char *const slots[NODE_SLOTS] = { "probe 1", "probe 2", "probe 3", "probe 4" };
     autolock struct volume_lock slot = { 0 };
     autoclose int image = -1;
     struct error ignored;
@@ -40,8 +41,8 @@ static void measure_mounted(int mount, const struct kubelet_place *place, const 
         ret->fault = "The file system does not respond.";
         return;
     }
-    ret->bytes = room(status.f_bavail, status.f_blocks, status.f_bfree, status.f_frsize);
-    ret->inodes = room(status.f_favail, status.f_files, status.f_ffree, 1);
+    ret->bytes = space_of(status.f_bavail, status.f_blocks, status.f_bfree, status.f_frsize);
+    ret->inodes = space_of(status.f_favail, status.f_files, status.f_ffree, 1);
     if (filesystem_has_errors(loop->number))
         ret->fault = "The file system has recorded errors.";
     else if (mount_table_find(mount, &entry, &ignored) == 0 && entry.stopped)

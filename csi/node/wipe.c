@@ -160,9 +160,9 @@ static int wipe_range(const struct taken *taken, int64_t at, int64_t end, struct
 
 /* The number of bytes to allocate next. */
 static int64_t next_step(const struct taken *taken) {
-    int64_t room = free_bytes(taken->file) - taken->reserve;
+    int64_t available = free_bytes(taken->file) - taken->reserve;
 
-    return room >= STEP ? STEP : room >= PIECE ? room / PIECE * PIECE : 0;
+    return available >= STEP ? STEP : available >= PIECE ? available / PIECE * PIECE : 0;
 }
 
 static int take_all(const struct taken *taken, struct error *err) {
