@@ -86,7 +86,8 @@ START_TEST(rows_that_cannot_work_are_refused) {
     static const struct resource plain = { .name = "plain" }, fixed = { .metadata = &read_only };
 
     refused(ROUTES(.method = "GET", .path = "/things"), "twice");
-    refused(ROUTES(.method = "POST", .path = "/things/{id}/action", .action = "one"), "one is defined");
+    refused(ROUTES(.method = "POST", .path = "/things/{id}/action", .action = "one"),
+            "one is defined");
     refused(ROUTES(.method = "GET", .path = "things"), "cannot be matched");
     refused(ROUTES(.method = "GET", .path = "/{id}"), "cannot be matched");
     refused(ROUTES(.method = "GET", .path = "/a/"), "cannot be matched");

@@ -110,8 +110,7 @@ START_TEST(not_now_is_told_from_never) {
     world_attach(world, id, WORLD_INSTANCE);
     world_sql(world, "UPDATE pools SET capabilities = '{\"keeps_discards\": true}'");
     ck_assert_int_eq(world_action(world, id, RECLAIM), 400);
-    ck_assert_ptr_nonnull(
-        strstr(world->answer_text, "reclaims space of detached volumes"));
+    ck_assert_ptr_nonnull(strstr(world->answer_text, "reclaims space of detached volumes"));
     world_sql(world, "UPDATE pools SET capabilities = '{}'");
     ck_assert_int_eq(world_action(world, id, RECLAIM), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "no agent of this service"));
