@@ -14,7 +14,7 @@
 #define PAUSE_MOST_US  ((int64_t)1000000)
 #define SLOW_US        ((int64_t)2000000)
 #define HANGS_US       ((int64_t)10000000)
-#define AWAY_US        ((int64_t)15000000) /* an API that begins anew is back by then */
+#define AWAY_US        ((int64_t)15000000) /* a restarting API is back by then */
 
 const struct remote_documents replicated_configs = { .collection = "volume_configs",
                                                      .word = "volume_config" };
@@ -66,7 +66,7 @@ int replicated_begin(struct replicated *backend, struct arena *arena,
     return replicated_api(backend, &ret->api, err);
 }
 
-/* ---- what the config says ---- */
+/* ---- the config ---- */
 
 static const json_t *metadata_of(const struct replicated_call *call) {
     return json_object_get(call->config, "metadata");
@@ -105,9 +105,9 @@ static bool is_the_volumes(const struct replicated_call *call) {
     return json_text_is(labels, LABEL_VOLUME, call->name_id);
 }
 
-/* ---- looks and effects ---- */
+/* ---- reads and changes ---- */
 
-int replicated_look(struct replicated_call *call, struct error *err) {
+int replicated_read(struct replicated_call *call, struct error *err) {
     struct error failure;
 
     call->config =
@@ -152,7 +152,7 @@ static void sleep_us(int64_t pause_us) {
         ;
 }
 
-/* What people have to know of it. */
+/* The last event that operators must know. */
 static const char *last_warning(struct replicated_call *call) {
     struct error err;
     const json_t *events = document_fetch_below(&call->api, call->arena, &replicated_configs,
@@ -171,11 +171,11 @@ static const char *last_warning(struct replicated_call *call) {
 
 static int give_up(struct replicated_call *call, struct error *err) {
     return error_set(err, ERROR_BACKEND, "Volume config %s is not ready after %jd s: %s",
-                     call->name, (intmax_t)(call->backend->patience_us / 1000000),
+                     call->name, (intmax_t)(call->backend->timeout_us / 1000000),
                      last_warning(call));
 }
 
-/* A failure after which the step may come again: 1. */
+/* Is the failure temporary, so that the step may be repeated?  1. */
 static bool is_passing(const struct replicated_call *call, const struct error *failure,
                        int64_t away_us) {
     if (call->over || replicated_is_early(call->backend))
@@ -184,13 +184,13 @@ static bool is_passing(const struct replicated_call *call, const struct error *f
            (failure->kind == ERROR_UNAVAILABLE && away_us < AWAY_US);
 }
 
-static int tell_progress(const struct replicated_call *call, struct error *err) {
+static int report_progress(const struct replicated_call *call, struct error *err) {
     return driver_progress_report(call->progress, call->done_bytes,
                                   call->all_bytes > 0 ? call->all_bytes : 1, err);
 }
 
-/* What is not there soon is waited for among the work that takes long.  A host that connects goes
- * there only when something hangs. */
+/* A longer wait is for the workers for long work.  A host that connects gets there only when
+ * something hangs. */
 static int may_take_long(const struct replicated_call *call, int64_t waited_us, struct error *err) {
     if (waited_us < (call->connects ? HANGS_US : SLOW_US))
         return 0;
@@ -208,7 +208,7 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
 
     for (;;) {
         struct error failure;
-        int64_t looked_us = clock_boottime_us();
+        int64_t read_us = clock_boottime_us();
         int done = step(call, arg, &failure);
         int64_t now_us = clock_boottime_us();
 
@@ -220,13 +220,13 @@ int replicated_walk(struct replicated_call *call, replicated_step *step, void *a
         }
         if (done == 0 || failure.kind != ERROR_UNAVAILABLE)
             away_since_us = 0;
-        else if (away_since_us == 0) /* who slept before has not seen anybody away */
-            away_since_us = looked_us;
+        else if (away_since_us == 0) /* after a suspension, silence before does not count */
+            away_since_us = read_us;
         if (done < 0 && !is_passing(call, &failure, now_us - away_since_us))
             return error_pass(err, &failure);
-        if (now_us - begun_us >= call->backend->patience_us)
+        if (now_us - begun_us >= call->backend->timeout_us)
             return done < 0 ? error_pass(err, &failure) : give_up(call, err);
-        if (replicated_may(call, err) < 0 || tell_progress(call, err) < 0 ||
+        if (replicated_may(call, err) < 0 || report_progress(call, err) < 0 ||
             may_take_long(call, now_us - entered_us, err) < 0)
             return -1;
         sleep_us(backoff_pause_us(&pauses, ++pauses_made));

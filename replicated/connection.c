@@ -1,6 +1,6 @@
 /*
- * A volume is served at one host: that of the first connector.  Another one, to which its instance
- * moves, is let in there.
+ * A volume is served at one host: that of the first connector.  A second host, to which its
+ * instance moves, is a client there.
  */
 #include "common/clock.h"
 #include "replicated/replicated.private.h"
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Whoever decided by an earlier look is refused, also where all stays the same.  `clients` is a new
+/* Decisions based on an older version are refused, even without a difference.  `clients` is a new
  * reference, taken. */
 static int publish(struct replicated_call *call, const char *node, json_t *clients,
                    struct error *err) {
@@ -22,7 +22,7 @@ static int publish(struct replicated_call *call, const char *node, json_t *clien
                              err);
 }
 
-/* As a patch says it: none are no list. */
+/* In the form of a patch: none are no list. */
 static json_t *all_clients(const struct replicated_call *call) {
     const json_t *clients = replicated_clients(call);
 
@@ -31,11 +31,11 @@ static json_t *all_clients(const struct replicated_call *call) {
 
 struct connecting {
     const char *host; /* NULL: where it is served already */
-    bool known;       /* that it can serve, or be let in */
-    bool heard;       /* of the agent that is to serve it */
+    bool known;       /* its agent is known: it can serve, or be a client */
+    bool heard;       /* the agent that will serve it reports */
     bool said;
     const char *socket;
-    const json_t *gate; /* where it is let in; NULL: at the socket */
+    const json_t *export; /* its client export; NULL: at the socket */
 };
 
 static bool is_among(const char *const *hosts, const char *host) {
@@ -57,7 +57,7 @@ static const json_t *find_client(const json_t *clients, const char *host) {
     return NULL;
 }
 
-/* ---- where it is served ---- */
+/* ---- the target ---- */
 
 static int read_socket(const char *address, const char **ret, struct error *err) {
     static const char mark[] = "socket=";
@@ -70,17 +70,17 @@ static int read_socket(const char *address, const char **ret, struct error *err)
     return 1;
 }
 
-/* What is told of a host that was let in before, and is again, is of before until the node has seen
- * the spec that names it now. */
-static bool is_of_now(const json_t *volume, const json_t *gate, const char *host) {
+/* The status of a host that was a client before is outdated until the node has observed the spec
+ * that names it now. */
+static bool is_current(const json_t *volume, const json_t *export, const char *host) {
     const json_t *generation = json_at(volume, "metadata.generation");
     const json_t *spec = json_object_get(volume, "spec");
 
     return find_client(json_object_get(spec, "clients"), host) &&
-           json_int_at(gate, "generation") == json_integer_value(generation);
+           json_int_at(export, "generation") == json_integer_value(generation);
 }
 
-/* 1: it is served on `node`, and the host is let in. */
+/* 1: it is served on `node`, and the host is admitted. */
 static int find_target(struct replicated_call *call, const char *node,
                        struct connecting *connecting, struct error *err) {
     struct error failure;
@@ -88,7 +88,7 @@ static int find_target(struct replicated_call *call, const char *node,
         document_fetch_below(&call->api, call->arena, &replicated_configs, call->name, "volume",
                              "replicated_volume", &failure);
     const json_t *status = json_object_get(volume, "status");
-    const json_t *target = json_object_get(status, "target"), *gate;
+    const json_t *target = json_object_get(status, "target"), *export;
     const char *serves = json_text_of(target, "nodeId"), *address = json_text_of(target, "address");
     const char *phase = json_text_of(status, "phase"), *state;
 
@@ -99,16 +99,16 @@ static int find_target(struct replicated_call *call, const char *node,
         return 0;
     if (strcmp(connecting->host, node) == 0)
         return read_socket(address, &connecting->socket, err);
-    gate = find_client(json_object_get(target, "clients"), connecting->host);
-    state = json_text_of(gate, "state");
-    if (!state || strcmp(state, "Serving") != 0 || !is_of_now(volume, gate, connecting->host))
+    export = find_client(json_object_get(target, "clients"), connecting->host);
+    state = json_text_of(export, "state");
+    if (!state || strcmp(state, "Serving") != 0 || !is_current(volume, export, connecting->host))
         return 0;
-    connecting->gate = gate;
+    connecting->export = export;
     return 1;
 }
 
-/* 1: the host has an agent; 0: none.  One that is not heard of is waited for as long as an API that
- * was away: that has heard of nobody, either. */
+/* 1: the host has an agent; 0: none.  One that does not report is waited for as long as for a
+ * restarted API, which has no reports yet. */
 static int find_agent(struct replicated_call *call, const char *host, struct error *err) {
     const json_t *pools = replicated_pools(&call->api, call->arena, err);
     bool silent = false;
@@ -130,7 +130,7 @@ static int find_agent(struct replicated_call *call, const char *host, struct err
     return pools ? 0 : -1;
 }
 
-/* A host without would be waited for until the patience is over. */
+/* A host without an agent would be waited for until the deadline. */
 static int check_agent(struct replicated_call *call, const char *host, struct error *err) {
     int found = find_agent(call, host, err);
 
@@ -143,7 +143,7 @@ static int check_agent(struct replicated_call *call, const char *host, struct er
                      host);
 }
 
-/* What a silent agent serves already it serves on; with anything else it is not waited for. */
+/* An unresponsive agent continues its present targets; it is not waited for with new ones. */
 static int await_target(struct replicated_call *call, const char *node,
                         struct connecting *connecting, struct error *err) {
     int found = find_target(call, node, connecting, err);
@@ -153,7 +153,7 @@ static int await_target(struct replicated_call *call, const char *node,
     return found != 0 || connecting->heard ? found : -1;
 }
 
-/* Only where other nodes reach it lets a node others in. */
+/* A node has clients only where other nodes can reach it. */
 static int check_listens(struct replicated_call *call, const char *node, struct error *err) {
     const json_t *pools = replicated_pools(&call->api, call->arena, err);
 
@@ -167,7 +167,7 @@ static int check_listens(struct replicated_call *call, const char *node, struct 
     return pools ? 0 : -1;
 }
 
-/* Nothing has begun. */
+/* Nothing has changed. */
 static int refuse_host(struct replicated_call *call, struct error *err) {
     call->over = true;
     return error_set(err, ERROR_CONFLICT,
@@ -175,7 +175,7 @@ static int refuse_host(struct replicated_call *call, struct error *err) {
                      "detached there first.");
 }
 
-/* Whoever has it there is said to move to this host, or has moved. */
+/* The present user is moving to this host, or has moved. */
 static bool is_moving(const struct replicated_call *call, const char *node, const char *host) {
     const json_t *clients = replicated_clients(call);
 
@@ -190,7 +190,7 @@ static bool is_moving(const struct replicated_call *call, const char *node, cons
     return is_among(call->hosts, node);
 }
 
-/* It stays where it is served, and this host is let in. */
+/* It stays where it is served, and this host becomes a client. */
 static int share(struct replicated_call *call, const char *node, struct connecting *connecting,
                  struct error *err) {
     bool named = find_client(replicated_clients(call), connecting->host) != NULL;
@@ -217,7 +217,7 @@ static int share(struct replicated_call *call, const char *node, struct connecti
 
 static int connect_step(struct replicated_call *call, void *arg, struct error *err) {
     struct connecting *connecting = arg;
-    int found = replicated_look(call, err);
+    int found = replicated_read(call, err);
     const char *node;
 
     if (found <= 0 || replicated_is_going(call))
@@ -237,24 +237,24 @@ static int connect_step(struct replicated_call *call, void *arg, struct error *e
     return await_target(call, connecting->host, connecting, err);
 }
 
-/* A refusal says that nothing has begun, and clients read it: what the API refuses to us is
- * none. */
+/* A refusal means that nothing has changed, and clients read it: a refusal by the API to this
+ * client is none. */
 static int fail(const struct replicated_call *call, struct error *failure, struct error *err) {
     if (!call->over && (failure->kind == ERROR_CONFLICT || failure->kind == ERROR_BAD_REQUEST))
         failure->kind = ERROR_BACKEND;
     return error_pass(err, failure);
 }
 
-static json_t *tell_socket(const char *socket) {
+static json_t *socket_data(const char *socket) {
     return json_pack("{s:s, s:s, s:s, s:s}", "transport", "unix", "socket", socket, "export",
                      "volume", "format", "raw");
 }
 
-static json_t *tell_gate(const struct replicated *backend, const json_t *gate) {
+static json_t *client_data(const struct replicated *backend, const json_t *export) {
     return json_pack("{s:s, s:O*, s:O*, s:O*, s:s, s:b, s:s}", "transport", "tcp", "host",
-                     json_object_get(gate, "host"), "port", json_object_get(gate, "port"), "export",
-                     json_object_get(gate, "export"), "format", "raw", "tls", true, "tls_directory",
-                     backend->tls_directory);
+                     json_object_get(export, "host"), "port", json_object_get(export, "port"),
+                     "export", json_object_get(export, "export"), "format", "raw", "tls", true,
+                     "tls_directory", backend->tls_directory);
 }
 
 int replicated_connect(void *handle, struct arena *arena, const struct driver_volume *volume,
@@ -272,13 +272,13 @@ int replicated_connect(void *handle, struct arena *arena, const struct driver_vo
     if (replicated_walk(&call, connect_step, &connecting, &failure) < 0)
         return fail(&call, &failure, err);
     *ret = json_pack("{s:s, s:o}", "driver_volume_type", "nbd", "data",
-                     connecting.gate ? tell_gate(handle, connecting.gate)
-                                     : tell_socket(connecting.socket));
+                     connecting.export ? client_data(handle, connecting.export)
+                                       : socket_data(connecting.socket));
     json_object_set_new(json_object_get(*ret, "data"), "name", json_string(volume->name_id));
     return 0;
 }
 
-/* Those that are connected yet keep what they have; the last one takes all with it. */
+/* The remaining clients keep their exports; the last one removes the target. */
 static json_t *clients_left(const struct replicated_call *call) {
     const json_t *clients = replicated_clients(call);
     json_t *left = json_array();
@@ -294,7 +294,7 @@ static json_t *clients_left(const struct replicated_call *call) {
 }
 
 static int disconnect_step(struct replicated_call *call, void *arg, struct error *err) {
-    int found = replicated_look(call, err);
+    int found = replicated_read(call, err);
     bool last = !call->hosts || !*call->hosts;
     json_t *left;
 

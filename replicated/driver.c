@@ -1,6 +1,6 @@
 /*
- * Volumes that are declared: each is a config of the volume API, so the service keeps as many
- * copies of it as its type's policy says.
+ * Declared volumes: each is a config of the volume API, so the service keeps as many replicas of it
+ * as its type's policy requires.
  */
 #include "common/cleanup.h"
 #include "common/gib.h"
@@ -60,7 +60,7 @@ static int replicated_open(const struct driver_backend *backend, void **ret_hand
         .policy = config_text(backend->config, backend->name, "replicated_policy"),
         .tls_directory = config_text(backend->config, backend->name, "replicated_tls_directory"),
         .replicas = config_int(backend->config, backend->name, "replicated_replicas"),
-        .patience_us =
+        .timeout_us =
             config_int(backend->config, backend->name, "replicated_timeout") * (int64_t)1000000,
     };
     if (own_user_new(backend->config, "service_user", &opened->user, err) < 0) {
@@ -80,12 +80,12 @@ static void replicated_close(void *handle) {
 
 /* ---- pools ---- */
 
-#define LARGEST_GB 1024 /* as the API has it of the capacity of a config */
+#define LARGEST_GB 1024 /* the API's limit of the capacity of a config */
 
-struct room {
+struct space {
     int64_t total, free;
     unsigned count;
-    bool listens; /* a node of them: others reach what is served there */
+    bool listens; /* one of their nodes: others can reach targets there */
 };
 
 const json_t *replicated_pools(const struct client *api, struct arena *arena, struct error *err) {
@@ -94,8 +94,8 @@ const json_t *replicated_pools(const struct client *api, struct arena *arena, st
     return client_ask_list(api, arena, &call, "replica_pools", err);
 }
 
-static struct room room_of(const json_t *pools) {
-    struct room room = { 0 };
+static struct space space_of(const json_t *pools) {
+    struct space space = { 0 };
 
     for (size_t i = 0; i < json_array_size(pools); i++) {
         const json_t *pool = json_array_get(pools, i);
@@ -104,15 +104,15 @@ static struct room room_of(const json_t *pools) {
         if (!json_true_at(pool, "up") || json_true_at(pool, "read_only") || !state ||
             strcmp(state, "Online") != 0)
             continue;
-        room.total += json_int_at(pool, "total_bytes");
-        room.free += json_int_at(pool, "free_bytes");
-        room.count++;
-        room.listens |= json_text_of(pool, "address") != NULL;
+        space.total += json_int_at(pool, "total_bytes");
+        space.free += json_int_at(pool, "free_bytes");
+        space.count++;
+        space.listens |= json_text_of(pool, "address") != NULL;
     }
-    return room;
+    return space;
 }
 
-/* One pool for all: where the replicas go the controller decides. */
+/* One pool for all: the controller places the replicas. */
 static int replicated_get_pools(void *handle, struct arena *arena, struct driver_pool **ret,
                                 struct error *err) {
     const struct replicated *opened = handle;
@@ -122,20 +122,20 @@ static int replicated_get_pools(void *handle, struct arena *arena, struct driver
     double copies = (double)opened->replicas * (double)GIB;
     const json_t *pools;
     struct client api;
-    struct room room;
+    struct space space;
 
     if (replicated_is_early(opened))
         return 0;
     if (replicated_api(opened, &api, err) < 0 || !(pools = replicated_pools(&api, arena, err)))
         return -1;
-    room = room_of(pools);
+    space = space_of(pools);
     *pool = (struct driver_pool){
         .name = name ? name : opened->backend->name,
-        .total_gb = (double)room.total / copies,
-        .free_gb = room.count < (unsigned)opened->replicas ? 0 : (double)room.free / copies,
+        .total_gb = (double)space.total / copies,
+        .free_gb = space.count < (unsigned)opened->replicas ? 0 : (double)space.free / copies,
         .capabilities =
             json_pack("{s:b, s:b, s:b, s:i, s:[s, s]}", POOL_ENDS_CONNECTIONS, 1,
-                      POOL_MOVES_INSTANCES, room.listens, POOL_KEEPS_DISCARDS, 1, POOL_LARGEST_GB,
+                      POOL_MOVES_INSTANCES, space.listens, POOL_KEEPS_DISCARDS, 1, POOL_LARGEST_GB,
                       LARGEST_GB, POOL_EXTRA_SPECS, DRIVER_SPEC_POLICY, DRIVER_SPEC_REPLICAS),
     };
     *ret = pool;
@@ -144,8 +144,8 @@ static int replicated_get_pools(void *handle, struct arena *arena, struct driver
 
 /* ---- the list ---- */
 
-void replicated_tell(const struct replicated *backend, const json_t *document, const char *label,
-                     void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg) {
+void replicated_report(const struct replicated *backend, const json_t *document, const char *label,
+                       void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg) {
     const json_t *metadata = json_object_get(document, "metadata");
     const json_t *labels = json_object_get(metadata, "labels");
     const char *whose = json_text_of(labels, LABEL_BACKEND), *name_id = json_text_of(labels, label);
@@ -167,7 +167,7 @@ static int replicated_list_volumes(void *handle, struct arena *arena,
         return -1;
     configs = documents_fetch(&api, arena, &replicated_configs, err);
     for (size_t i = 0; i < json_array_size(configs); i++)
-        replicated_tell(opened, json_array_get(configs, i), LABEL_VOLUME, found, arg);
+        replicated_report(opened, json_array_get(configs, i), LABEL_VOLUME, found, arg);
     return configs ? 0 : -1;
 }
 

@@ -1,7 +1,6 @@
 /*
- * Room that holds nothing is asked of the config, and given back by the node of each replica.  It
- * is the last request's alone, which goes on whoever has asked for it and died since; who publishes
- * the volume ends it.
+ * Reclaiming space is requested of the config, and done by the node of each replica.  Only the last
+ * request counts; it continues if its requester has died, and ends when the volume is published.
  */
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -11,9 +10,9 @@
 #include "json/json.h"
 
 struct reclaiming {
-    json_int_t number; /* of the request that is waited for; 0: it is not asked for yet */
+    json_int_t number; /* of the awaited request; 0: not requested yet */
     int64_t before_bytes;
-    const char *waits; /* pools that have not said what came of it; NULL: nobody has looked */
+    const char *waits; /* pools without a result; NULL: not read yet */
 };
 
 static int64_t figure(const json_t *object, const char *key) {
@@ -35,9 +34,9 @@ static bool is_going(const json_t *document) {
     return json_text_at(document, "metadata.deletionTimestamp") != NULL;
 }
 
-/* ---- how much it takes ---- */
+/* ---- usage ---- */
 
-/* As its nodes have told last. */
+/* As last reported by its nodes. */
 int replicated_get_usage(void *handle, struct arena *arena, const struct driver_volume *volume,
                          int64_t *ret_bytes, struct error *err) {
     struct replicated_call call;
@@ -47,7 +46,7 @@ int replicated_get_usage(void *handle, struct arena *arena, const struct driver_
 
     if (replicated_begin(handle, arena, volume, &call, err) < 0)
         return -1;
-    found = replicated_look(&call, err);
+    found = replicated_read(&call, err);
     if (found <= 0)
         return found < 0 ? -1 : replicated_none(&call, err);
     replicas = replicas_of(&call, err);
@@ -62,9 +61,9 @@ int replicated_get_usage(void *handle, struct arena *arena, const struct driver_
     return replicas ? 0 : -1;
 }
 
-/* ---- giving back ---- */
+/* ---- reclaim ---- */
 
-static int ask(struct replicated_call *call, struct reclaiming *reclaiming, struct error *err) {
+static int request(struct replicated_call *call, struct reclaiming *reclaiming, struct error *err) {
     char request[UUID_SIZE];
 
     if (*replicated_node(call)) {
@@ -81,7 +80,7 @@ static int ask(struct replicated_call *call, struct reclaiming *reclaiming, stru
     return 0;
 }
 
-/* Of all replicas together; one that has come to its end has nothing left to do. */
+/* Of all replicas together; a finished one counts as whole. */
 static void note_progress(struct replicated_call *call, struct reclaiming *reclaiming) {
     struct error ignored;
     const char *waits = "";
@@ -124,8 +123,8 @@ static int end(struct replicated_call *call, const json_t *reclaim, struct recla
                      "%s", message ? message : "The replicas have given back nothing.");
 }
 
-/* One that somebody has asked for before, and that goes on, is this one.  It is looked at for as
- * long as disks are read: of the look before nothing is kept. */
+/* A running earlier request is reused.  The config is read again as long as the disks are scanned:
+ * nothing of an earlier read is kept. */
 static int reclaim_step(struct replicated_call *call, void *arg, struct error *err) {
     struct reclaiming *reclaiming = arg;
     const json_t *reclaim;
@@ -134,17 +133,17 @@ static int reclaim_step(struct replicated_call *call, void *arg, struct error *e
     call->config = NULL;
     reclaiming->waits = NULL;
     arena_reset(call->arena);
-    found = replicated_look(call, err);
+    found = replicated_read(call, err);
     reclaim = reclaim_of(call);
     if (found <= 0 || replicated_is_going(call))
         return found < 0 ? -1 : replicated_none(call, err);
     if (reclaiming->number == 0 && json_text_is(reclaim, "phase", RECLAIM_PHASE_PENDING))
         reclaiming->number = figure(reclaim, "number");
     if (reclaiming->number == 0)
-        return ask(call, reclaiming, err);
+        return request(call, reclaiming, err);
     if (reclaiming->number != figure(reclaim, "number")) {
         call->over = true;
-        return error_set(err, ERROR_CONFLICT, "Somebody else has asked for the same since.");
+        return error_set(err, ERROR_CONFLICT, "A later request has replaced this one.");
     }
     if (!json_text_is(reclaim, "phase", RECLAIM_PHASE_PENDING))
         return end(call, reclaim, reclaiming, err);
@@ -152,13 +151,13 @@ static int reclaim_step(struct replicated_call *call, void *arg, struct error *e
     return 0;
 }
 
-/* It is not over with the patience. */
+/* The timeout does not end it. */
 static int fail(const struct replicated_call *call, const struct reclaiming *reclaiming,
                 const struct error *failure, struct error *err) {
     if (call->over || failure->kind != ERROR_BACKEND || !reclaiming->waits || !*reclaiming->waits)
         return error_pass(err, failure);
     return error_set(err, ERROR_BACKEND,
-                     "Its replicas on %s have not given back room yet; that goes on.",
+                     "Its replicas on %s have not reclaimed their space yet; this continues.",
                      reclaiming->waits);
 }
 

@@ -1,11 +1,11 @@
 /*
- * What the files of this driver share: the backend, and one call of it.
+ * The common data of this driver's files: the backend, and one call of it.
  *
- * A volume is a config of the volume API: its label says by which name_id the service knows it, and
- * its own name, which stays, is the provider_location.  No call of the driver is one request: each
- * is a step that looks at the documents as they are and does the next thing, and that comes again
- * until nothing is left to do.  A change names the document's version that it was decided by, and
- * the fence is asked behind that look: whoever slept in between is refused by the API.
+ * A volume is a config of the volume API: its label has the name_id of the service, and its own
+ * name, which stays, is the provider_location.  No call of the driver is one request: each is a
+ * step that reads the present documents and does the next change, repeated until nothing is left to
+ * do.  A change names the version of the document that it is based on, and the fence is checked
+ * after that read: a worker suspended in between is refused by the API.
  */
 #pragma once
 
@@ -16,9 +16,9 @@ struct replicated {
     const struct driver_backend *backend;
     struct own_user *user;
     const char *policy;        /* of volumes whose type names none; NULL: none */
-    const char *tls_directory; /* at hosts that reach volumes of others */
-    int64_t replicas;          /* of those whose type and policy say no number */
-    int64_t patience_us;
+    const char *tls_directory; /* at hosts that are clients of others */
+    int64_t replicas;          /* of those without a number in type and policy */
+    int64_t timeout_us;
 };
 
 struct replicated_call {
@@ -28,54 +28,55 @@ struct replicated_call {
     const char *name;    /* of the config */
     const char *name_id; /* by which the volume is known */
     const struct driver_fence *fence;
-    const struct driver_progress *progress; /* who waits; NULL: nobody */
-    const char *const *hosts;      /* that are connected otherwise, ended with NULL; or NULL */
-    const json_t *config;          /* at the last look; NULL: it is not there */
-    int64_t moved;                 /* while this grows nothing is given up */
-    int64_t done_bytes, all_bytes; /* for who waits; 0 and 0: nobody knows */
-    bool over;                     /* the fence has said so */
-    bool connects;                 /* a host, or it ends that */
+    const struct driver_progress *progress; /* NULL: no receiver */
+    const char *const *hosts;               /* of the other connections, ended with NULL; or NULL */
+    const json_t *config;                   /* as read last; NULL: it does not exist */
+    int64_t moved;                          /* while this grows the call does not time out */
+    int64_t done_bytes, all_bytes;          /* for the progress; 0 and 0: unknown */
+    bool over;                              /* set after a failed fence */
+    bool connects;                          /* or disconnects */
 };
 
 /* "metadata.labels" of each config. */
 #define LABEL_VOLUME   "scoria.io/volume"         /* the name_id */
 #define LABEL_BACKEND  "scoria.io/backend"        /* the backend's section */
 #define LABEL_SNAPSHOT "scoria.io/snapshot"       /* the same of a snapshot */
-#define LABEL_CLONES   "scoria.io/clones"         /* of a snapshot that is there to clone by */
-#define LABEL_SOURCE   "openebs.io/source-volume" /* as the API puts it */
-/* Written anew whenever a connection begins or ends, so that whoever decided before is refused. */
+#define LABEL_CLONES   "scoria.io/clones"         /* of a snapshot made only for clones */
+#define LABEL_SOURCE   "openebs.io/source-volume" /* the API's own */
+/* Changed whenever a connection begins or ends, so that decisions based on an older version are
+ * refused. */
 #define ANNOTATION_CONNECTION "scoria.io/connection"
 
 extern const struct remote_documents replicated_configs, replicated_policies;
 
-/* The API is this process's own, and does not listen: not yet, or nevermore. */
+/* The API is this process's own, and does not listen: not yet, or not any more. */
 bool replicated_is_early(const struct replicated *backend);
 int replicated_api(const struct replicated *backend, struct client *ret, struct error *err);
-/* An array: what nodes keep replicas in. */
+/* An array: the pools of the nodes. */
 const json_t *replicated_pools(const struct client *api, struct arena *arena, struct error *err);
 int replicated_begin(struct replicated *backend, struct arena *arena,
                      const struct driver_volume *volume, struct replicated_call *ret,
                      struct error *err);
 
-/* 1 there is nothing left to do, 0 not yet, -1.  ERROR_CONFLICT: look again. */
+/* 1 there is nothing left to do, 0 not yet, -1.  ERROR_CONFLICT: read again. */
 typedef int replicated_step(struct replicated_call *call, void *arg, struct error *err);
 
 /*
- * Steps until there is nothing left to do.  ERROR_BACKEND when the patience is over, with what the
- * config's last event says; an API that does not answer is waited for shorter, ERROR_UNAVAILABLE.
+ * Steps until there is nothing left to do.  ERROR_BACKEND after the timeout, with the config's last
+ * event; for an API that does not answer it is shorter, ERROR_UNAVAILABLE.
  */
 int replicated_walk(struct replicated_call *call, replicated_step *step, void *arg,
                     struct error *err);
 
-/* The config into call->config: 1, 0 there is none of this volume.  A step has it read anew. */
-int replicated_look(struct replicated_call *call, struct error *err);
-/* Changes what `patch` says (a new reference, taken) of the config as it was looked at. */
+/* Reads the config into call->config: 1, 0 the volume has none.  Every step does so. */
+int replicated_read(struct replicated_call *call, struct error *err);
+/* Applies `patch` (a new reference, taken) to the version that was read. */
 int replicated_change(struct replicated_call *call, json_t *patch, struct error *err);
-/* Is the work still ours?  Right before any other effect. */
+/* Does the fence still hold?  Checked right before any other effect. */
 int replicated_may(struct replicated_call *call, struct error *err);
 
-/* What the config says. */
-const char *replicated_node(const struct replicated_call *call); /* "": it is served nowhere */
+/* Values of the config. */
+const char *replicated_node(const struct replicated_call *call); /* "": it is not served */
 /* publish.clients: an array, or NULL. */
 const json_t *replicated_clients(const struct replicated_call *call);
 int64_t replicated_size(const struct replicated_call *call); /* 0: it has none yet */
@@ -84,34 +85,34 @@ bool replicated_is_going(const struct replicated_call *call);
 /* -1, ERROR_NOT_FOUND: the volume has no config. */
 int replicated_none(const struct replicated_call *call, struct error *err);
 
-/* Tells of a document of the backend by its label, unless it is on its way out. */
-void replicated_tell(const struct replicated *backend, const json_t *document, const char *label,
-                     void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg);
+/* Reports a document of the backend by its label, unless it is being deleted. */
+void replicated_report(const struct replicated *backend, const json_t *document, const char *label,
+                       void (*found)(void *arg, const char *name_id, int64_t bytes), void *arg);
 
-/* What a volume is to be. */
+/* The spec of a new volume. */
 struct replicated_making {
     const char *policy; /* NULL: none */
     int64_t replicas;
-    bool replicas_said; /* by type or policy: so many, or none */
+    bool replicas_said; /* a number by type or policy; otherwise none */
     int64_t bytes;
     const char *volume_id;
     const char *source; /* "config@snapshot"; NULL: it is empty */
 };
 
-/* What its type says, else the policy, else the backend. */
-int replicated_read_wish(const struct replicated_call *call, const struct driver_volume *volume,
+/* From its type, else the policy, else the backend. */
+int replicated_read_spec(const struct replicated_call *call, const struct driver_volume *volume,
                          struct replicated_making *ret, struct error *err);
-/* In steps: call->config is there, and whole (1).  ERROR_CONFLICT for good when that is not this
- * volume's.  And sends it: 0. */
-int replicated_look_made(struct replicated_call *call, struct error *err);
+/* In steps: call->config exists, and is complete (1).  A final ERROR_CONFLICT when it is another
+ * volume's.  And creates it: 0. */
+int replicated_read_made(struct replicated_call *call, struct error *err);
 int replicated_make(struct replicated_call *call, const struct replicated_making *making,
                     struct error *err);
-/* Walks until it is made. */
+/* Steps until it is complete. */
 int replicated_made(struct replicated_call *call, replicated_step *step, void *arg,
                     struct driver_created *ret, struct error *err);
-/* The snapshot that the volume was to be cloned by goes: 1 it is on its way, 0 not yet. */
+/* Deletes the snapshot for the volume's clone: 1 its deletion has begun, 0 not yet. */
 int replicated_drop_clone(struct replicated_call *call, struct error *err);
-/* Snapshots of the config that were there to clone by go. */
+/* Deletes the config's snapshots for clones. */
 int replicated_drop_clones(struct replicated_call *call, struct error *err);
 
 /* Of its document. */

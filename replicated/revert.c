@@ -1,6 +1,6 @@
 /*
- * A revert is asked of the config, and made true by the controller and a node: it comes to its end
- * whoever has asked for it and died since, and until then nobody is connected.
+ * A revert is requested of the config, and done by the controller and a node: it is completed even
+ * if its requester has died, and until then there is no connection.
  */
 #include "common/clock.h"
 #include "replicated/replicated.private.h"
@@ -8,7 +8,7 @@
 
 struct reverting {
     const char *snapshot; /* its name */
-    json_int_t number;    /* of the revert that is waited for; 0: it is not asked for yet */
+    json_int_t number;    /* of the awaited revert; 0: not requested yet */
 };
 
 static const json_t *revert_of(const struct replicated_call *call) {
@@ -19,7 +19,7 @@ static json_int_t number_of(const struct replicated_call *call) {
     return json_int_at(revert_of(call), "number");
 }
 
-static int ask(struct replicated_call *call, struct reverting *reverting, struct error *err) {
+static int request(struct replicated_call *call, struct reverting *reverting, struct error *err) {
     char request[UUID_SIZE];
 
     if (replicated_change(call,
@@ -32,7 +32,7 @@ static int ask(struct replicated_call *call, struct reverting *reverting, struct
     return 0;
 }
 
-/* A large one takes its time. */
+/* A large one takes long. */
 static void note_progress(struct replicated_call *call) {
     struct error ignored;
     const json_t *volume =
@@ -45,10 +45,10 @@ static void note_progress(struct replicated_call *call) {
         call->moved = done;
 }
 
-/* One that somebody has asked for before, and that goes on, is this one. */
+/* A running earlier request is reused. */
 static int revert_step(struct replicated_call *call, void *arg, struct error *err) {
     struct reverting *reverting = arg;
-    int found = replicated_look(call, err);
+    int found = replicated_read(call, err);
 
     if (found <= 0 || replicated_is_going(call))
         return found < 0 ? -1 : replicated_none(call, err);
@@ -56,7 +56,7 @@ static int revert_step(struct replicated_call *call, void *arg, struct error *er
         json_text_is(revert_of(call), "snapshotName", reverting->snapshot))
         reverting->number = number_of(call);
     if (reverting->number == 0)
-        return ask(call, reverting, err);
+        return request(call, reverting, err);
     if (reverting->number != number_of(call)) {
         call->over = true;
         return error_set(err, ERROR_CONFLICT, "The volume is reverted otherwise meanwhile.");

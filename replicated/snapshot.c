@@ -1,7 +1,7 @@
 /*
- * Snapshots are documents beside the config, and a clone is a config that is made of one.  What a
- * volume is cloned by is a snapshot of its own, which goes when the clone is whole; one that a
- * crash leaves goes with its volume.
+ * Snapshots are documents beside the config, and a clone is a config created from one.  A volume is
+ * cloned by a snapshot of its own, which is deleted when the clone is complete; one that a crash
+ * leaves is deleted with its volume.
  */
 #include "common/gib.h"
 #include "common/log.h"
@@ -17,13 +17,14 @@ static const struct remote_documents snapshots = { .collection = "volume_config_
 
 struct taking {
     const char *name;    /* of the snapshot */
-    const char *name_id; /* by which it is known; NULL: it is to clone by */
-    const char *config;  /* of what it is; NULL: as it says */
-    const json_t *found; /* at the last look; NULL: it is not there */
-    bool begun;          /* its end */
+    const char *name_id; /* the snapshot's id; NULL: it is for a clone */
+    const char *config;  /* of its volume; NULL: the one in the snapshot */
+    const json_t *found; /* as read last; NULL: it does not exist */
+    bool begun;          /* its deletion */
 };
 
-static int look(const struct replicated_call *call, struct taking *taking, struct error *err) {
+static int read_snapshot(const struct replicated_call *call, struct taking *taking,
+                         struct error *err) {
     struct error failure;
 
     taking->found = document_fetch(&call->api, call->arena, &snapshots, taking->name, &failure);
@@ -49,8 +50,9 @@ static json_t *new_snapshot(const struct replicated_call *call, const struct tak
     return json_keep(call->arena, document);
 }
 
-/* As it is found: 1 ready, 0 not yet. */
-static int judge(struct replicated_call *call, const struct taking *taking, struct error *err) {
+/* Its state: 1 ready, 0 not yet. */
+static int check_state(struct replicated_call *call, const struct taking *taking,
+                       struct error *err) {
     const json_t *status = json_object_get(taking->found, "status");
     const char *phase = json_text_of(status, "phase"), *message = json_text_of(status, "message");
     const char *config = config_of(taking);
@@ -67,10 +69,10 @@ static int judge(struct replicated_call *call, const struct taking *taking, stru
 }
 
 static int take_one(struct replicated_call *call, struct taking *taking, struct error *err) {
-    if (look(call, taking, err) < 0)
+    if (read_snapshot(call, taking, err) < 0)
         return -1;
     if (taking->found)
-        return judge(call, taking, err);
+        return check_state(call, taking, err);
     if (replicated_may(call, err) < 0)
         return -1;
     return document_send(&call->api, call->arena, &snapshots, new_snapshot(call, taking), err) ? 0
@@ -80,7 +82,7 @@ static int take_one(struct replicated_call *call, struct taking *taking, struct 
 static int drop_one(struct replicated_call *call, struct taking *taking, struct error *err) {
     const char *version;
 
-    if (look(call, taking, err) < 0)
+    if (read_snapshot(call, taking, err) < 0)
         return -1;
     if (!taking->found)
         return 1;
@@ -170,7 +172,7 @@ int replicated_list_snapshots(void *handle, struct arena *arena,
         return -1;
     all = documents_fetch(&api, arena, &snapshots, err);
     for (size_t i = 0; i < json_array_size(all); i++)
-        replicated_tell(opened, json_array_get(all, i), LABEL_SNAPSHOT, found, arg);
+        replicated_report(opened, json_array_get(all, i), LABEL_SNAPSHOT, found, arg);
     return all ? 0 : -1;
 }
 
@@ -183,11 +185,11 @@ static const char *clone_name(struct arena *arena, const char *name_id) {
 struct cloning {
     struct replicated_making making;
     struct taking taking;
-    bool own; /* the snapshot is there for this alone */
+    bool own; /* the snapshot exists only for this clone */
 };
 
-/* Somebody's clone keeps what it was made of, and a volume of the service does not need that. */
-static int let_go_of_source(struct replicated_call *call, struct error *err) {
+/* A foreign clone keeps its source, which a volume of the service does not need. */
+static int drop_source(struct replicated_call *call, struct error *err) {
     const json_t *labels = json_at(call->config, "metadata.labels");
 
     if (!json_text_of(labels, LABEL_SOURCE))
@@ -196,7 +198,7 @@ static int let_go_of_source(struct replicated_call *call, struct error *err) {
                              err);
 }
 
-/* All of a source that has outgrown its record, on the pools that have it. */
+/* The whole of a source that is larger than its record, on the pools that have it. */
 static void fit(struct replicated_making *making, const struct taking *taking) {
     const json_t *status = json_object_get(taking->found, "status");
     int64_t pools = (int64_t)json_array_size(json_object_get(status, "poolInfo"));
@@ -215,7 +217,7 @@ static int make(struct replicated_call *call, struct cloning *cloning, struct er
         ready = take_one(call, &cloning->taking, err);
         if (ready <= 0)
             return ready;
-    } else if (look(call, &cloning->taking, err) < 0) {
+    } else if (read_snapshot(call, &cloning->taking, err) < 0) {
         return -1;
     }
     if (!cloning->taking.found)
@@ -228,7 +230,7 @@ static int make(struct replicated_call *call, struct cloning *cloning, struct er
 
 static int clone_step(struct replicated_call *call, void *arg, struct error *err) {
     struct cloning *cloning = arg;
-    int there = replicated_look_made(call, err), gone;
+    int there = replicated_read_made(call, err), gone;
 
     if (there < 0)
         return -1;
@@ -236,10 +238,10 @@ static int clone_step(struct replicated_call *call, void *arg, struct error *err
         return make(call, cloning, err);
     if (there == 0)
         return 0;
-    gone = let_go_of_source(call, err);
+    gone = drop_source(call, err);
     if (gone <= 0 || !cloning->own)
         return gone;
-    /* From here on the snapshot is the controller's, which sees to its end. */
+    /* From here on the controller owns the snapshot, and deletes it. */
     gone = drop_one(call, &cloning->taking, err);
     return gone < 0 ? -1 : gone > 0 || cloning->taking.begun;
 }
@@ -255,7 +257,7 @@ static int clone(struct replicated *backend, struct arena *arena,
                          volume->id);
     if (driver_fence_check(volume->fence, err) < 0 ||
         replicated_begin(backend, arena, volume, &call, err) < 0 ||
-        replicated_read_wish(&call, volume, &cloning->making, err) < 0)
+        replicated_read_spec(&call, volume, &cloning->making, err) < 0)
         return -1;
     call.progress = progress;
     return replicated_made(&call, clone_step, cloning, ret, err);

@@ -1,5 +1,5 @@
 /*
- * A volume is made, goes, gets another name, grows and is measured.
+ * Creating, deleting, renaming, extending and measuring volumes.
  */
 #include "common/gib.h"
 #include "common/log.h"
@@ -18,7 +18,7 @@ static const char *spec_of(const struct driver_volume *volume, const char *key) 
     return text && *text ? text : NULL;
 }
 
-/* A type that cannot be fulfilled says so at once: a config would wait for the policy. */
+/* A type that cannot be satisfied fails at once: a config would wait for the policy. */
 static const json_t *find_policy(const struct replicated_call *call, const char *name,
                                  struct error *err) {
     struct error failure;
@@ -46,7 +46,7 @@ static int read_count(const char *text, int64_t *ret, struct error *err) {
     return 0;
 }
 
-int replicated_read_wish(const struct replicated_call *call, const struct driver_volume *volume,
+int replicated_read_spec(const struct replicated_call *call, const struct driver_volume *volume,
                          struct replicated_making *ret, struct error *err) {
     const char *policy = spec_of(volume, DRIVER_SPEC_POLICY);
     const char *count = spec_of(volume, DRIVER_SPEC_REPLICAS);
@@ -55,7 +55,7 @@ int replicated_read_wish(const struct replicated_call *call, const struct driver
     if (volume->multiattach || volume->encrypted)
         return error_set(err, ERROR_BAD_REQUEST,
                          volume->encrypted
-                             ? "Nobody here could encrypt a replicated volume."
+                             ? "Replicated volumes cannot be encrypted."
                              : "A replicated volume is served on one host at a time: no "
                                "multiattach.");
     *ret = (struct replicated_making){
@@ -92,15 +92,15 @@ static json_t *new_config(const struct replicated_call *call,
     return json_keep(call->arena, config);
 }
 
-/* Under its name is another volume, or the one that was deleted meanwhile. */
+/* Its name belongs to another volume, or to the one that was deleted meanwhile. */
 static int refuse_name(struct replicated_call *call, struct error *err) {
     call->over = true;
     return error_set(err, ERROR_CONFLICT,
                      "Volume config %s is there already and not this volume's.", call->name);
 }
 
-int replicated_look_made(struct replicated_call *call, struct error *err) {
-    int found = replicated_look(call, err);
+int replicated_read_made(struct replicated_call *call, struct error *err) {
+    int found = replicated_read(call, err);
 
     if (found < 0)
         return -1;
@@ -120,12 +120,12 @@ int replicated_make(struct replicated_call *call, const struct replicated_making
 }
 
 static int create_step(struct replicated_call *call, void *arg, struct error *err) {
-    int there = replicated_look_made(call, err);
+    int there = replicated_read_made(call, err);
 
     return there < 0 || call->config ? there : replicated_make(call, arg, err);
 }
 
-/* What could not be made in time is not made later. */
+/* A creation that has timed out is not completed later. */
 static int take_back(struct replicated_call *call, const struct error *failure, struct error *err) {
     struct error ignored;
 
@@ -150,7 +150,7 @@ int replicated_create_volume(void *handle, struct arena *arena, const struct dri
     struct replicated_making making;
 
     if (replicated_begin(handle, arena, volume, &call, err) < 0 ||
-        replicated_read_wish(&call, volume, &making, err) < 0)
+        replicated_read_spec(&call, volume, &making, err) < 0)
         return -1;
     return replicated_made(&call, create_step, &making, ret, err);
 }
@@ -158,13 +158,13 @@ int replicated_create_volume(void *handle, struct arena *arena, const struct dri
 /* ---- delete ---- */
 
 struct ending {
-    bool made;  /* as far as anybody has recorded */
-    bool begun; /* the end of its config */
+    bool made;  /* as far as is recorded */
+    bool begun; /* its deletion */
 };
 
 static int delete_step(struct replicated_call *call, void *arg, struct error *err) {
     struct ending *ending = arg;
-    int found = replicated_look(call, err);
+    int found = replicated_read(call, err);
     const char *version;
 
     if (found < 0)
@@ -185,7 +185,7 @@ static int delete_step(struct replicated_call *call, void *arg, struct error *er
                                  err);
 }
 
-/* Once it is said the config goes, also when a pool of it is away for a week. */
+/* Once requested the config is deleted, also when a pool of it is offline for a week. */
 int replicated_delete_volume(void *handle, struct arena *arena, const struct driver_volume *volume,
                              struct error *err) {
     struct replicated_call call;
@@ -209,7 +209,7 @@ int replicated_delete_volume(void *handle, struct arena *arena, const struct dri
 
 static int rename_step(struct replicated_call *call, void *arg, struct error *err) {
     const char *new_name_id = arg;
-    int found = replicated_look(call, err);
+    int found = replicated_read(call, err);
 
     if (found <= 0)
         return found < 0 ? -1 : 1;
@@ -232,11 +232,10 @@ int replicated_rename_volume(void *handle, struct arena *arena, const struct dri
 
 /* ---- extend ---- */
 
-/* It grows to one size after the other: an extend of before that was given up may still be on its
- * way. */
+/* It grows to one size after the other: an abandoned earlier extend may still be in progress. */
 static int extend_step(struct replicated_call *call, void *arg, struct error *err) {
     const int64_t *bytes = arg;
-    int found = replicated_look(call, err);
+    int found = replicated_read(call, err);
     const char *size = quantity_text(call->arena, *bytes);
 
     if (found <= 0 || replicated_is_going(call))
@@ -269,7 +268,7 @@ int replicated_get_size(void *handle, struct arena *arena, const struct driver_v
 
     if (replicated_begin(handle, arena, volume, &call, err) < 0)
         return -1;
-    found = replicated_look(&call, err);
+    found = replicated_read(&call, err);
     if (found <= 0 || replicated_is_going(&call))
         return found < 0 ? -1 : replicated_none(&call, err);
     if (replicated_size(&call) == 0)

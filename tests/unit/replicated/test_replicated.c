@@ -174,7 +174,7 @@ START_TEST(a_late_create_makes_nothing) {
 }
 END_TEST
 
-START_TEST(who_is_fenced_off_changes_nothing) {
+START_TEST(a_fenced_worker_changes_nothing) {
     struct driver_volume volume = A_VOLUME;
     json_t *info = NULL, *connector = json_pack("{s:s}", "host", "one");
 
@@ -201,7 +201,7 @@ END_TEST
 
 /* ---- delete and rename ---- */
 
-START_TEST(what_is_deleted_is_what_was_looked_at) {
+START_TEST(a_delete_names_the_version_that_was_read) {
     struct driver_volume volume = A_VOLUME;
 
     begin();
@@ -235,7 +235,7 @@ END_TEST
 
 /* A config that goes is waited for: a gateway does not end that, and what it does not know is not
  * deleted. */
-START_TEST(what_a_gateway_does_not_know_is_not_gone) {
+START_TEST(an_error_of_a_gateway_is_no_missing_config) {
     struct driver_volume volume = A_VOLUME;
 
     begin();
@@ -254,7 +254,7 @@ START_TEST(what_a_gateway_does_not_know_is_not_gone) {
 }
 END_TEST
 
-START_TEST(what_has_another_name_is_not_there) {
+START_TEST(a_config_with_another_label_is_not_found) {
     struct driver_volume volume = A_VOLUME;
 
     begin();
@@ -317,7 +317,7 @@ static bool may_not(const struct driver_fence *fence) {
 }
 
 /* What it has begun goes on, and the next call finds it. */
-START_TEST(what_is_not_ready_soon_leaves_its_worker) {
+START_TEST(a_long_wait_is_left_to_workers_for_long_work) {
     static const struct driver_fence fence = { .holds = holds_always, .may_take_long = may_not };
     struct driver_volume volume = A_VOLUME;
 
@@ -335,7 +335,7 @@ END_TEST
 /* ---- connections ---- */
 
 /* Clients read what the driver refuses, and not where the API is that refuses to it. */
-START_TEST(what_is_refused_to_us_is_no_refusal_of_ours) {
+START_TEST(a_refusal_by_the_api_is_no_refusal_of_the_client) {
     struct driver_volume volume = A_VOLUME;
     json_t *info = NULL, *connector = json_pack("{s:s}", "host", "one");
 
@@ -434,7 +434,7 @@ static struct driver_volume with(const char *const *hosts) {
     return volume;
 }
 
-START_TEST(who_moves_is_let_in_where_it_is_served) {
+START_TEST(a_moving_instance_becomes_a_client_of_the_target) {
     const char *const one[] = { "one", NULL }, *const other[] = { "", "three", NULL };
     struct driver_volume volume = with(one), strange = with(other);
     json_t *info = NULL, *connector = json_pack("{s:s}", "host", "two");
@@ -493,7 +493,7 @@ START_TEST(who_moves_is_let_in_where_it_is_served) {
 }
 END_TEST
 
-START_TEST(who_leaves_is_let_in_no_more_and_the_last_takes_it_all) {
+START_TEST(a_disconnected_host_is_revoked_and_the_last_removes_the_target) {
     const char *const two[] = { "two", NULL }, *const one[] = { "one", NULL };
     const char *const none[] = { NULL };
     struct driver_volume volume = with(two);
@@ -544,7 +544,7 @@ START_TEST(a_host_whose_agent_is_silent_is_not_waited_for) {
     ck_assert_int_eq(bench.err.kind, ERROR_NOT_FOUND);
     ck_assert_uint_eq(asked("PATCH"), 1);
 
-    opened->patience_us = 0; /* it is told after the first try */
+    opened->timeout_us = 0; /* it is told after the first try */
     answers("GET", "/v3/replica_pools", 200, SILENT_POOLS, 1);
     answers("GET", PATH, 200, CONFIG(ID, "8", AT("")), 1);
     ck_assert_int_eq(connect_to("one", &volume), -1);
@@ -560,7 +560,7 @@ static unsigned asked_for_pools(void) {
 }
 
 /* The walk goes on as with an API that is away, and ends with the first thing that is not. */
-START_TEST(what_a_silent_agent_does_not_serve_is_not_waited_for) {
+START_TEST(new_targets_of_an_unresponsive_agent_are_not_waited_for) {
     const char *const one[] = { "one", NULL };
     struct driver_volume volume = A_VOLUME, moving = with(one);
 
@@ -603,7 +603,7 @@ static bool sleeps_once(const struct driver_fence *fence) {
 }
 
 /* Behind its own change, and before it looks whether that was heeded. */
-START_TEST(who_slept_has_not_seen_anybody_silent) {
+START_TEST(silence_during_a_suspension_does_not_count) {
     static const struct driver_fence asleep = { .holds = sleeps_once };
     struct driver_volume volume = A_VOLUME;
 
@@ -620,7 +620,7 @@ START_TEST(who_slept_has_not_seen_anybody_silent) {
 }
 END_TEST
 
-START_TEST(an_api_that_begins_anew_is_waited_for) {
+START_TEST(a_restarting_api_is_waited_for) {
     struct driver_volume volume = A_VOLUME;
 
     begin();
@@ -769,7 +769,7 @@ START_TEST(a_volume_is_made_of_another_by_a_snapshot_that_goes) {
 }
 END_TEST
 
-START_TEST(what_a_clone_that_failed_has_left_goes_with_it) {
+START_TEST(the_snapshot_of_a_failed_clone_is_deleted_with_it) {
     struct driver_volume volume = A_VOLUME;
 
     begin();
@@ -864,7 +864,7 @@ static int give_back(const struct driver_volume *volume, int64_t *ret_before) {
                                         &bench.err);
 }
 
-START_TEST(room_is_asked_of_the_config_once) {
+START_TEST(a_reclaim_is_requested_once) {
     struct driver_volume volume = A_VOLUME, fenced = A_VOLUME, attached = A_VOLUME;
     int64_t before = -1;
 
@@ -904,7 +904,7 @@ START_TEST(room_is_asked_of_the_config_once) {
 END_TEST
 
 /* Each with its kind, at once, and what the config says of it. */
-START_TEST(room_that_does_not_come_back_says_why) {
+START_TEST(a_failed_reclaim_has_a_reason) {
     static const struct {
         const char *config;
         enum error_kind kind;
@@ -948,7 +948,7 @@ START_TEST(room_that_does_not_come_back_says_why) {
 END_TEST
 
 /* Who waits for hours has no memory of each look. */
-START_TEST(memory_does_not_grow_while_room_is_waited_for) {
+START_TEST(memory_does_not_grow_during_a_reclaim) {
     static const char head[] = CONFIG(ID, "4", RECLAIMED("6", "Pending", ",\"message\":\""));
     static char long_one[1 << 17];
     struct driver_volume volume = A_VOLUME;
@@ -973,12 +973,12 @@ START_TEST(memory_does_not_grow_while_room_is_waited_for) {
 END_TEST
 
 /* Its patience is over, and it goes on. */
-START_TEST(who_does_not_give_back_room_in_time_is_named) {
+START_TEST(pools_that_do_not_reclaim_in_time_are_named) {
     struct driver_volume volume = A_VOLUME;
     int64_t before = -1;
 
     begin();
-    ((struct replicated *)bench.handle)->patience_us = 1;
+    ((struct replicated *)bench.handle)->timeout_us = 1;
     answers("GET", REPLICAS, 200,
             "{\"volume_replicas\":[{\"spec\":{\"poolName\":\"slow\"},\"status\":{}}]}", 0);
     answers("GET", PATH "/events", 200, "{\"events\":[]}", 0);
@@ -986,12 +986,12 @@ START_TEST(who_does_not_give_back_room_in_time_is_named) {
     ck_assert_int_eq(give_back(&volume, &before), -1);
     ck_assert_int_eq(bench.err.kind, ERROR_BACKEND);
     ck_assert_str_eq(bench.err.message,
-                     "Its replicas on slow have not given back room yet; that goes on.");
+                     "Its replicas on slow have not reclaimed their space yet; this continues.");
     end();
 }
 END_TEST
 
-START_TEST(what_a_volume_takes_is_the_sum_of_its_replicas) {
+START_TEST(the_usage_of_a_volume_is_the_sum_of_its_replicas) {
     struct driver_volume volume = A_VOLUME;
     int64_t bytes = -1;
 
@@ -1015,7 +1015,7 @@ START_TEST(what_a_volume_takes_is_the_sum_of_its_replicas) {
 }
 END_TEST
 
-START_TEST(the_room_is_that_of_pools_that_take_replicas) {
+START_TEST(the_capacity_is_that_of_pools_that_accept_replicas) {
     struct driver_pool *pools;
 
     begin();
@@ -1069,20 +1069,22 @@ START_TEST(before_the_api_listens_there_is_nothing_to_tell) {
 }
 END_TEST
 
-CHECK_MAIN(
-    "replicated", who_moves_is_let_in_where_it_is_served,
-    who_leaves_is_let_in_no_more_and_the_last_takes_it_all, a_volume_is_a_config_of_its_own,
-    a_type_that_cannot_be_is_refused, what_is_not_ready_soon_leaves_its_worker,
-    a_late_create_makes_nothing, who_is_fenced_off_changes_nothing,
-    what_is_deleted_is_what_was_looked_at, what_has_another_name_is_not_there, a_name_is_a_label,
-    it_grows_to_one_size_after_the_other, what_is_refused_to_us_is_no_refusal_of_ours,
-    it_is_served_to_one_host, a_host_whose_agent_is_silent_is_not_waited_for,
-    what_a_silent_agent_does_not_serve_is_not_waited_for, who_slept_has_not_seen_anybody_silent,
-    an_api_that_begins_anew_is_waited_for, a_snapshot_is_a_document_of_its_own,
-    a_snapshot_goes_with_its_document, a_volume_is_made_of_a_snapshot,
-    a_volume_is_made_of_another_by_a_snapshot_that_goes,
-    what_a_clone_that_failed_has_left_goes_with_it, a_revert_is_asked_of_the_config_once,
-    room_is_asked_of_the_config_once, room_that_does_not_come_back_says_why,
-    memory_does_not_grow_while_room_is_waited_for, who_does_not_give_back_room_in_time_is_named,
-    what_a_volume_takes_is_the_sum_of_its_replicas, the_room_is_that_of_pools_that_take_replicas,
-    before_the_api_listens_there_is_nothing_to_tell, what_a_gateway_does_not_know_is_not_gone)
+CHECK_MAIN("replicated", a_moving_instance_becomes_a_client_of_the_target,
+           a_disconnected_host_is_revoked_and_the_last_removes_the_target,
+           a_volume_is_a_config_of_its_own, a_type_that_cannot_be_is_refused,
+           a_long_wait_is_left_to_workers_for_long_work, a_late_create_makes_nothing,
+           a_fenced_worker_changes_nothing, a_delete_names_the_version_that_was_read,
+           a_config_with_another_label_is_not_found, a_name_is_a_label,
+           it_grows_to_one_size_after_the_other, a_refusal_by_the_api_is_no_refusal_of_the_client,
+           it_is_served_to_one_host, a_host_whose_agent_is_silent_is_not_waited_for,
+           new_targets_of_an_unresponsive_agent_are_not_waited_for,
+           silence_during_a_suspension_does_not_count, a_restarting_api_is_waited_for,
+           a_snapshot_is_a_document_of_its_own, a_snapshot_goes_with_its_document,
+           a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another_by_a_snapshot_that_goes,
+           the_snapshot_of_a_failed_clone_is_deleted_with_it, a_revert_is_asked_of_the_config_once,
+           a_reclaim_is_requested_once, a_failed_reclaim_has_a_reason,
+           memory_does_not_grow_during_a_reclaim, pools_that_do_not_reclaim_in_time_are_named,
+           the_usage_of_a_volume_is_the_sum_of_its_replicas,
+           the_capacity_is_that_of_pools_that_accept_replicas,
+           before_the_api_listens_there_is_nothing_to_tell,
+           an_error_of_a_gateway_is_no_missing_config)
