@@ -112,6 +112,8 @@ struct target_status {
      * repaired what was outvoted; until then no stop is clean, and the next start resynchronizes
      * again.  Blocks without a majority are refused meanwhile, as ever. */
     bool resynchronizing;
+    unsigned
+        decisions; /* how often all blocks that were refused, and are known, had a majority again */
     unsigned resyncs; /* how often such a reason was found: with each, comparing begins anew */
     enum target_job job;
     const char *job_replica; /* its uid, but of snapshots and reverts; of the target */

@@ -20,11 +20,13 @@
 #define EVENTS_LATE_US (SECOND_US + SECOND_US / 5)
 
 #define NODE_SIZE 32
-#define QUORUM    "quorum"
-#define TOP       "top"
-#define HOLE      "hole"
-#define JOB       "job"
-#define COPIES    "copies"
+/* So many blocks that were refused are looked at again and again. */
+#define REFUSED_MOST 64
+#define QUORUM       "quorum"
+#define TOP          "top"
+#define HOLE         "hole"
+#define JOB          "job"
+#define COPIES       "copies"
 
 struct member {
     struct replica replica;              /* pool and uid are the target's own */
@@ -68,6 +70,9 @@ struct target {
     struct member members[REPLICAS_MOST + 1]; /* one more while a replica is replaced */
     unsigned resyncs;                         /* how often there was a reason to compare all */
     int64_t compared_bytes;                   /* since the last one, from the beginning on */
+    int64_t refused[REFUSED_MOST];            /* blocks without a majority, some of them */
+    unsigned refused_count, decisions;
+    int64_t recheck_us; /* they are looked at again, not before that */
     int64_t failures;
     enum target_job job; /* its kind: TARGET_NO_JOB, or what it is called while it runs */
     unsigned job_state;  /* enum job_state, as target_job_next() has made it */
@@ -286,6 +291,10 @@ int copies_conclude(struct target *target, const struct graph_job *job, struct e
 int revert_look(struct target *target, struct error *err);
 int repair_look(struct target *target, struct error *err);
 int repair_tidy(struct target *target, struct error *err);
+/* No majority was found for these bytes. */
+void scrub_note_refused(struct target *target, int64_t at, int64_t bytes);
+/* Where something waits for it: have the blocks that were refused a majority now? */
+void scrub_recheck(struct target *target);
 /* target_rebuild(); `grows`: one more replica is wanted when it is done. */
 int rebuild_start(struct target *target, const struct replica *replica, const char *replaces,
                   bool grows, int64_t speed, struct error *err);

@@ -27,6 +27,7 @@ static const char *const events[] = {
     [TARGET_WRITE_MISSED] = "a replica misses a write",
     [TARGET_COMPARISON_BEGUN] = "comparison begins",
     [TARGET_BLOCK_UNDECIDED] = "a block has no majority",
+    [TARGET_DECIDED] = "refused blocks are written",
     [TARGET_COMPARED] = "all compared and equal",
     [TARGET_REVERT_BEGUN] = "revert begins",
     [TARGET_REVERT_ENDED] = "revert ends",
@@ -97,6 +98,8 @@ static const struct state_row rows[] = {
     { TARGET_IS_UNDECIDED, TARGET_COMPARISON_BEGUN, TARGET_IS_RESYNCHRONIZING, TARGET_COMPARES,
       "The replicas are compared once more: blocks had no majority." },
     STAYS(TARGET_IS_UNDECIDED, TARGET_BLOCK_UNDECIDED, "The block is refused."),
+    { TARGET_IS_UNDECIDED, TARGET_DECIDED, TARGET_IS_RESYNCHRONIZING, TARGET_DOUBTS,
+      "Blocks that had no majority were written again; all replicas are compared." },
 
     SEALED(TARGET_IS_SEALED, TARGET_IS_SEALED),
     { TARGET_IS_SEALED, TARGET_REVERT_ENDED, TARGET_IS_REVERTED, TARGET_STAYS,

@@ -30,6 +30,7 @@ enum target_event {
     TARGET_WRITE_MISSED,
     TARGET_COMPARISON_BEGUN,
     TARGET_BLOCK_UNDECIDED,
+    TARGET_DECIDED, /* blocks that had no majority have one: they were written again */
     TARGET_COMPARED,
     TARGET_REVERT_BEGUN,
     TARGET_REVERT_ENDED,

@@ -26,6 +26,8 @@
 #define FAR_PAUSE_MS 50
 #define FAR_SLACK_US (SECOND_US / 5)
 
+#define RECHECK_US SECOND_US
+
 /* With a replica at another host it is not the bytes that are compared, but their sums: one of each
  * block stands in the pieces then. */
 struct copies {
@@ -41,7 +43,8 @@ struct copies {
     bool patient;     /* one block has had the time that it needs */
 };
 
-static void begin_copies(struct target *target, struct copies *copies) {
+/* `failing`: of those that missed a write, too, which are read as the others are. */
+static void begin_copies(struct target *target, struct copies *copies, bool failing) {
     copies->epoch = target->epoch;
     for (unsigned i = 0; i < target->count; i++)
         copies->sums |= member_votes(&target->members[i]) && !member_is_here(&target->members[i]);
@@ -50,7 +53,7 @@ static void begin_copies(struct target *target, struct copies *copies) {
     for (unsigned i = 0; i < target->count; i++) {
         struct member *member = &target->members[i];
 
-        if (!member_votes(member) || member_fails(member))
+        if (!member_votes(member) || (member_fails(member) && !failing))
             continue;
         copies->pieces[copies->count] = copies->buffer + copies->count * PIECE;
         copies->members[copies->count++] = member;
@@ -213,11 +216,28 @@ static unsigned find_winner(const struct copies *copies, unsigned *ret_votes) {
     return winner;
 }
 
+static void note_refused(struct target *target, int64_t at) {
+    for (unsigned i = 0; i < target->refused_count; i++) {
+        if (target->refused[i] == at)
+            return;
+    }
+    if (target->refused_count < REFUSED_MOST)
+        target->refused[target->refused_count++] = at;
+}
+
+void scrub_note_refused(struct target *target, int64_t at, int64_t bytes) {
+    int64_t end = at + bytes < target->size_bytes ? at + bytes : target->size_bytes;
+
+    for (at -= at % (int64_t)BLOCK; at < end && end - at <= (int64_t)PIECE; at += (int64_t)BLOCK)
+        note_refused(target, at);
+}
+
 static void judge(struct target *target, const struct copies *copies, int64_t at,
                   struct target_scrub *scrub) {
     unsigned votes, winner = find_winner(copies, &votes);
 
     if (votes < target->threshold) {
+        note_refused(target, at);
         target_next(target, TARGET_BLOCK_UNDECIDED);
         scrub->undecided++;
         log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
@@ -289,6 +309,44 @@ static void note_compared(struct target *target, int64_t from, int64_t to) {
     target_note_compared(target);
 }
 
+static bool has_majority(const struct target *target, struct copies *copies, int64_t at) {
+    int64_t left = target->size_bytes - at;
+    struct error ignored;
+    unsigned votes;
+
+    copies->block = left < (int64_t)BLOCK ? (size_t)left : BLOCK;
+    if (read_all(copies, at, copies->block, &ignored) < 0)
+        return false;
+    find_winner(copies, &votes);
+    return votes >= target->threshold;
+}
+
+/* A rebuild that could not read them, or the comparison of all, is begun again then. */
+static bool waits_for_decision(const struct target *target) {
+    return target->refused_count > 0 &&
+           (target_job_now(target) == TARGET_REBUILD_FAILED ||
+            (target->phase == TARGET_IS_UNDECIDED && target->compared_bytes >= target->size_bytes));
+}
+
+/* From the last one on, up to one that is refused yet: at rest that is one block in a second. */
+void scrub_recheck(struct target *target) {
+    unsigned *count = &target->refused_count;
+    struct copies copies = { 0 };
+
+    if (!waits_for_decision(target) || clock_boottime_us() < target->recheck_us)
+        return;
+    target->recheck_us = clock_boottime_us() + RECHECK_US;
+    begin_copies(target, &copies, true);
+    while (*count > 0 && has_majority(target, &copies, target->refused[*count - 1]))
+        --*count;
+    free(copies.buffer);
+    if (*count > 0)
+        return;
+    target->decisions++;
+    if (target->phase == TARGET_IS_UNDECIDED)
+        target_next(target, TARGET_DECIDED);
+}
+
 int target_scrub(struct target *target, struct target_scrub *scrub, int64_t bytes,
                  struct error *err) {
     struct copies copies = { .until_us = clock_boottime_us() + target->timeout_ms * 1000 };
@@ -297,7 +355,7 @@ int target_scrub(struct target *target, struct target_scrub *scrub, int64_t byte
 
     if (!target_serves(target))
         return error_set(err, ERROR_CONFLICT, "The volume %s is not served.", target->volume);
-    begin_copies(target, &copies);
+    begin_copies(target, &copies, false);
     if (begun == 0)
         target_next(target, TARGET_COMPARISON_BEGUN);
     if (copies.count < 2)

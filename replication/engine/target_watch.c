@@ -62,6 +62,8 @@ static void take_event(struct target *target, const json_t *event) {
                     NULL);
     } else if (name && strcmp(name, "QUORUM_FAILURE") == 0) {
         target->failures++;
+        scrub_note_refused(target, json_integer_value(json_object_get(data, "sector-num")) * 512,
+                           json_integer_value(json_object_get(data, "sectors-count")) * 512);
         log_error(NULL, "replicas have no majority", "volume_id", target->volume, "sector",
                   LOG_INT(json_integer_value(json_object_get(data, "sector-num"))), NULL);
     }
@@ -278,6 +280,7 @@ static int watch_serving(struct target *target, struct error *err) {
         return result;
     if (drop_failing(target, err) < 0)
         result = -1;
+    scrub_recheck(target);
     if (!target_job_is(target, TARGET_REBUILD) && remove_strangers(target, err) < 0)
         result = -1;
     if (!target_job_is(target, TARGET_REBUILD) && result == 0)
@@ -320,6 +323,7 @@ void target_status(struct target *target, struct target_status *ret) {
                                    .resynchronizing = target->phase == TARGET_IS_RESYNCHRONIZING ||
                                                       target->phase == TARGET_IS_UNDECIDED,
                                    .resyncs = target->resyncs,
+                                   .decisions = target->decisions,
                                    .job = target_job_now(target),
                                    .job_replica = target_job_replica(target),
                                    .job_error = target->job_error,

@@ -218,6 +218,7 @@ void keeper_mend(struct keeper *keeper) {
     keeper_end_jobs(keeper);
     if (keeper_has_job(keeper))
         return;
+    rebuild_failures_heed(&keeper->rebuild_failures, keeper->status.decisions);
     change = find_change(keeper);
     if (change.waits)
         return;

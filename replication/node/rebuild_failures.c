@@ -62,6 +62,14 @@ void rebuild_failures_see(struct rebuild_failures *failures, const char *replica
     }
 }
 
+void rebuild_failures_heed(struct rebuild_failures *failures, unsigned decisions) {
+    if (failures->decisions == decisions)
+        return;
+    failures->decisions = decisions;
+    for (unsigned i = 0; i < REPLICAS_MOST; i++)
+        failures->of[i].backoff.due_us = 0;
+}
+
 int rebuild_failures_next(const struct rebuild_failures *failures, const char *const *replicas,
                           unsigned count, int64_t now_us) {
     unsigned fewest = 0;

@@ -20,6 +20,7 @@ struct rebuild_failure {
 
 struct rebuild_failures { /* all zeros: none */
     struct rebuild_failure of[REPLICAS_MOST];
+    unsigned decisions;
 };
 
 /* `now_us`, `retry_us`: of the monotonic clock. */
@@ -28,6 +29,9 @@ void rebuild_failures_add(struct rebuild_failures *failures, const char *replica
 /* Can the replica be rebuilt now?  When its pool has come back, its earlier failures are forgotten
  * and the next attempt is due. */
 void rebuild_failures_see(struct rebuild_failures *failures, const char *replica, bool ready);
+/* `decisions`: of the volume's target (target_status).  With each, blocks that a rebuild could not
+ * read may be readable: the next attempt of every replica is due, and its failures stay counted. */
+void rebuild_failures_heed(struct rebuild_failures *failures, unsigned decisions);
 /* It was rebuilt. */
 void rebuild_failures_forget(struct rebuild_failures *failures, const char *replica);
 /* NULL: none of this replica. */

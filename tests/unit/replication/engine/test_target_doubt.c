@@ -223,6 +223,62 @@ START_TEST(a_lock_that_nobody_else_can_find_is_none) {
 }
 END_TEST
 
+/* A client writes the blocks again that it could not read, and that is seen. */
+static void decide_blocks(void) {
+    const unsigned before = status.decisions;
+
+    ck_assert(checker_recover(&checker));
+    while (status.decisions == before) {
+        poll(NULL, 0, 5);
+        watch();
+    }
+}
+
+START_TEST(a_rebuild_may_begin_again_when_refused_blocks_are_written) {
+    const struct replica third = { .pool = pools[2], .uid = uids[2] };
+
+    serve();
+    write_some(BLOCKS);
+    assert_done(target_drop(target, uids[2], &err));
+    damage(0, 3);
+    damage(1, 5);
+    checker.most[3]++; /* as if writes of them had been in flight: the client writes them again */
+    checker.most[5]++;
+    assert_done(target_rebuild(target, &third, NULL, 0, &err));
+    await_job();
+    ck_assert_int_eq(status.job, TARGET_REBUILD_FAILED);
+    ck_assert_uint_eq(status.decisions, 0);
+    decide_blocks();
+    rebuild(2);
+    assert_voters(REPLICAS);
+}
+END_TEST
+
+/* Both copies of the block differ, and a client writes it again: the next pass begins at once. */
+START_TEST(replicas_are_compared_again_when_refused_blocks_are_written) {
+    struct target_scrub scrub = { 0 };
+    unsigned before;
+
+    serve();
+    write_some(BLOCKS);
+    assert_done(target_drop(target, uids[2], &err));
+    kill_daemon();
+    checker_disconnect(&checker);
+    watch();
+    ck_assert_int_eq(start(), 1);
+    damage(0, 3);
+    checker.most[3]++; /* as if a write of it had been in flight: the client writes it again */
+    ck_assert_int_eq(target_scrub(target, &scrub, SIZE, &err), 0);
+    ck_assert_int_eq(scrub.undecided, 1);
+    before = status.resyncs;
+    ck_assert(connect_checker());
+    decide_blocks();
+    ck_assert_uint_gt(status.resyncs, before);
+    ck_assert(status.resynchronizing);
+    ck_assert(resynchronize());
+}
+END_TEST
+
 CHECK_MAIN_WITH("target doubt", adopt_daemons(), begin, end,
                 a_place_that_is_kept_counts_for_no_write,
                 where_one_that_is_needed_missed_a_write_the_block_is_refused,
@@ -231,4 +287,6 @@ CHECK_MAIN_WITH("target doubt", adopt_daemons(), begin, end,
                 taking_over_writes_nothing_where_nothing_changes,
                 growing_beyond_the_files_leaves_it_as_it_is,
                 a_size_that_no_state_can_say_is_refused, only_who_holds_the_lock_is_killed,
-                a_lock_that_nobody_else_can_find_is_none)
+                a_lock_that_nobody_else_can_find_is_none,
+                a_rebuild_may_begin_again_when_refused_blocks_are_written,
+                replicas_are_compared_again_when_refused_blocks_are_written)

@@ -67,6 +67,21 @@ START_TEST(a_pool_that_comes_back_ends_the_wait_of_its_replica_alone) {
 }
 END_TEST
 
+START_TEST(a_decision_about_refused_blocks_makes_the_next_attempt_due) {
+    struct rebuild_failures failures = { 0 };
+
+    for (int i = 0; i < 5; i++)
+        rebuild_fails(&failures, A, 0);
+    rebuild_failures_heed(&failures, 0);
+    ck_assert_int_eq(rebuild_failures_next(&failures, both, 1, SECOND_US), -1);
+    rebuild_failures_heed(&failures, 1);
+    ck_assert_int_eq(rebuild_failures_next(&failures, both, 1, SECOND_US), 0);
+    rebuild_fails(&failures, A, 0);
+    rebuild_failures_heed(&failures, 1);
+    ck_assert_int_eq(rebuild_failures_find(&failures, A)->backoff.due_us, 160 * SECOND_US);
+}
+END_TEST
+
 START_TEST(failures_of_more_replicas_than_a_volume_has_replace_the_oldest) {
     struct rebuild_failures failures = { 0 };
     char replica[UUID_SIZE] = A;
@@ -86,4 +101,5 @@ END_TEST
 CHECK_MAIN("rebuild_failures", a_replica_that_cannot_be_rebuilt_does_not_delay_another,
            each_failure_in_a_row_doubles_the_wait_up_to_a_limit,
            a_pool_that_comes_back_ends_the_wait_of_its_replica_alone,
+           a_decision_about_refused_blocks_makes_the_next_attempt_due,
            failures_of_more_replicas_than_a_volume_has_replace_the_oldest)
