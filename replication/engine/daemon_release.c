@@ -10,6 +10,7 @@
 #include <linux/io_uring.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define PAUSE_US     1000
@@ -174,19 +176,35 @@ static void cancel_queued(void) {
         usleep(PAUSE_US);
 }
 
-/* Clients and the monitor first: none of them hears of what follows. */
-static void release_all(void) {
-    list_fds();
-    dead_end = open("/", O_PATH | O_CLOEXEC);
-    if (dead_end < 0)
-        return;
+/* Of a client or the monitor, or their listener: those have the name of the listener, and
+ * connections to replicas of other hosts have none. */
+static int is_named(int fd) {
+    struct sockaddr_un address;
+    socklen_t size = sizeof(address);
+
+    return getsockname(fd, (struct sockaddr *)&address, &size) == 0 &&
+           size > offsetof(struct sockaddr_un, sun_path);
+}
+
+static void end_sockets(int named) {
     for (unsigned i = 0; i < fd_count; i++) {
-        if (is_socket(fds[i])) {
+        if (fds[i] >= 0 && is_socket(fds[i]) && is_named(fds[i]) >= named) {
             shutdown(fds[i], SHUT_RDWR); /* a thread that polls it would keep it open */
             dup2(dead_end, fds[i]);
             fds[i] = -1;
         }
     }
+}
+
+/* Clients and the monitor first: none of them hears of what follows, such as a write that ends
+ * because a replica's connection does. */
+static void release_all(void) {
+    list_fds();
+    dead_end = open("/", O_PATH | O_CLOEXEC);
+    if (dead_end < 0)
+        return;
+    end_sockets(1);
+    end_sockets(0);
     for (unsigned i = 0; i < fd_count; i++) {
         if (fds[i] >= 0)
             release(fds[i]);

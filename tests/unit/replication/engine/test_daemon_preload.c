@@ -18,7 +18,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #define MIB         (INT64_C(1) << 20)
@@ -313,6 +315,87 @@ START_TEST(no_read_of_a_released_file_succeeds) {
 }
 END_TEST
 
+struct relayed {
+    int replica, client;
+};
+
+/* As QEMU does with a write that another replica has: answers it when the connection ends. */
+static void *answer_at_end(void *arg) {
+    const struct relayed *relayed = arg;
+    struct pollfd end = { .fd = relayed->replica, .events = POLLIN };
+
+    while (poll(&end, 1, -1) != 1)
+        ;
+    send(relayed->client, "", 1, MSG_NOSIGNAL);
+    return NULL;
+}
+
+static int bound_socket(const char *path) {
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    strcpy(address.sun_path, path);
+    return fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+                   listen(fd, 1) == 0
+               ? fd
+               : -1;
+}
+
+/* In a process of its own: its client's connection is the last of many. */
+static void answer_and_release(int replica, int listener) {
+    struct relayed relayed = { .replica = fcntl(replica, F_DUPFD, DAEMON_LOCK_FD + 1) };
+    pthread_t thread;
+
+    load();
+    close(replica);
+    for (unsigned i = 0; i < FILES; i++)
+        (void)!socket(AF_UNIX, SOCK_STREAM, 0);
+    relayed.client = accept(listener, NULL, NULL);
+    if (relayed.replica < 0 || relayed.client < 0 ||
+        pthread_create(&thread, NULL, answer_at_end, &relayed) != 0)
+        _exit(1);
+    kill(getpid(), DAEMON_RELEASE_SIGNAL);
+    for (;;)
+        pause();
+}
+
+static int connect_to(const char *path) {
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    strcpy(address.sun_path, path);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    return fd;
+}
+
+START_TEST(no_client_is_answered_because_a_connection_to_a_replica_ends) {
+    autoarena struct arena *arena = arena_new();
+    const char *path = arena_join(arena, top, "/clients", NULL);
+
+    for (int i = 0; i < RELEASES; i++) {
+        autoclose int listener = bound_socket(path), client = connect_to(path);
+        char byte;
+        int pair[2];
+        pid_t pid;
+
+        ck_assert_int_ge(listener, 0);
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+        pid = fork();
+        ck_assert_int_ge(pid, 0);
+        if (pid == 0) {
+            close(client); /* ends of other processes */
+            close(pair[1]);
+            answer_and_release(pair[0], listener);
+        }
+        close(pair[0]);
+        ck_assert_int_le(read(client, &byte, 1), 0);
+        assert_killed(pid);
+        close(pair[1]);
+        unlink(path);
+    }
+}
+END_TEST
+
 /* In a process of its own that can make no thread. */
 static void release_alone(const char *path) {
     const struct rlimit none = { 0 };
@@ -517,6 +600,8 @@ CHECK_MAIN_WITH("daemon preload", adopt_daemons(), begin, end,
                 a_copy_that_fails_under_writes_leaves_the_daemon_well,
                 a_copy_that_is_cancelled_by_force_under_writes_leaves_the_daemon_well,
                 memory_that_was_given_back_is_nobodys_and_harms_none, other_memory_is_as_ever,
-                no_read_of_a_released_file_succeeds, a_file_is_released_where_no_thread_can_be_made,
+                no_read_of_a_released_file_succeeds,
+                no_client_is_answered_because_a_connection_to_a_replica_ends,
+                a_file_is_released_where_no_thread_can_be_made,
                 a_ring_in_which_a_thread_is_stuck_holds_up_no_release,
                 a_stuck_write_keeps_no_file_but_its_own)
