@@ -56,7 +56,7 @@ struct driver_backend {
      * there is no database to query. */
     int (*has_volume)(const struct driver_backend *backend, const char *provider_location,
                       const char *name_id);
-    void *knows_arg;
+    void *has_volume_arg;
     bool probe_only; /* the caller only reads: nothing is created */
     bool for_nova;   /* [compute] service = nova: Nova uses the connections */
     /* Root of the volume API of this process; NULL before it listens and while the process ends.

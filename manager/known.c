@@ -15,7 +15,7 @@ static int knows_body(struct work *work, void *arg, struct error *err) {
 
 static int has_volume(const struct driver_backend *backend, const char *location,
                       const char *name_id) {
-    const struct known *known = backend->knows_arg;
+    const struct known *known = backend->has_volume_arg;
     autoarena struct arena *arena = arena_new();
     const struct work base = work_own(known->settings, arena);
     struct question question = { known->host, location, name_id };
@@ -26,5 +26,5 @@ static int has_volume(const struct driver_backend *backend, const char *location
 
 void known_set(struct driver_backend *backend, struct known *known) {
     backend->has_volume = has_volume;
-    backend->knows_arg = known;
+    backend->has_volume_arg = known;
 }

@@ -661,7 +661,7 @@ END_TEST
 /* ---- the right directory ---- */
 
 static int knows(const struct driver_backend *backend, const char *location, const char *name_id) {
-    const struct driver_volume *volume = backend->knows_arg;
+    const struct driver_volume *volume = backend->has_volume_arg;
 
     (void)location;
     return volume->provider_location && (!name_id || strcmp(name_id, volume->name_id) == 0);
@@ -675,7 +675,7 @@ START_TEST(a_place_that_takes_no_marker_is_known_by_its_volumes) {
     bench_new(&bench);
     bench_configure(&bench, &file_driver, NULL);
     bench.backend.has_volume = knows;
-    bench.backend.knows_arg = &volume;
+    bench.backend.has_volume_arg = &volume;
     fail_all("fsync", ENOSPC);
     ck_assert_int_eq(bench_try_open(&bench), -1); /* nothing says that it is the right one */
     fail_none();

@@ -142,7 +142,7 @@ END_TEST
 /* ---- the right directory ---- */
 
 static int knows(const struct driver_backend *backend, const char *location, const char *name_id) {
-    const struct driver_volume *volume = backend->knows_arg;
+    const struct driver_volume *volume = backend->has_volume_arg;
 
     (void)location;
     if (!volume)
@@ -161,7 +161,7 @@ static void open_knowing(struct bench *bench, struct driver_volume *volume) {
     bench_new(bench);
     bench_configure(bench, &file_driver, NULL);
     bench->backend.has_volume = knows;
-    bench->backend.knows_arg = volume;
+    bench->backend.has_volume_arg = volume;
     ck_assert_msg(bench_try_open(bench) == 0, "%s", bench->err.message);
 }
 
@@ -215,9 +215,9 @@ START_TEST(a_place_from_before_the_marker_is_known_by_its_volumes) {
     ck_assert_int_eq(unlink(bench_path(&bench, "volumes/.scoria-" BACKEND)), 0);
     other.name_id = "another";
     other.provider_location = "recorded";
-    bench.backend.knows_arg = &other; /* these volumes are not its own */
+    bench.backend.has_volume_arg = &other; /* these volumes are not its own */
     ck_assert_int_eq(bench_try_open(&bench), -1);
-    bench.backend.knows_arg = &volume;
+    bench.backend.has_volume_arg = &volume;
     ck_assert_int_eq(bench_try_open(&bench), 0);
     ck_assert(bench_has(&bench, "volumes/.scoria-" BACKEND));
 }
@@ -234,7 +234,7 @@ START_TEST(a_place_without_a_marker_waits_for_the_database) {
     ck_assert_int_eq(unlink(bench_path(&bench, "volumes/.scoria-" BACKEND)), 0);
     for (int i = 0; i <= 1; i++) {
         bench.backend.has_volume = i == 0 ? knows : knows_the_first;
-        bench.backend.knows_arg = NULL;
+        bench.backend.has_volume_arg = NULL;
         ck_assert_int_eq(bench_try_open(&bench), -1);
         ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
         ck_assert_msg(strstr(bench.err.message, "the database does not answer") != NULL, "%s",
@@ -243,7 +243,7 @@ START_TEST(a_place_without_a_marker_waits_for_the_database) {
         ck_assert(!bench_has(&bench, "volumes/.scoria-" BACKEND));
     }
     bench.backend.has_volume = knows;
-    bench.backend.knows_arg = &volume;
+    bench.backend.has_volume_arg = &volume;
     ck_assert_msg(bench_try_open(&bench) == 0, "%s", bench.err.message);
 }
 END_TEST
@@ -257,12 +257,12 @@ START_TEST(a_probe_writes_no_marker) {
     stop(&bench);
     bench.backend.probe_only = true;
     bench.backend.has_volume = knows;
-    bench.backend.knows_arg = &volume; /* not made */
+    bench.backend.has_volume_arg = &volume; /* not made */
     ck_assert_int_eq(bench_try_open(&bench), 0);
     ck_assert(!bench_has(&bench, "volumes/.scoria-" BACKEND));
     stop(&bench);
     recorded.provider_location = "recorded";
-    bench.backend.knows_arg = &recorded;
+    bench.backend.has_volume_arg = &recorded;
     ck_assert_int_eq(bench_try_open(&bench), -1);
     ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
 }

@@ -315,7 +315,7 @@ END_TEST
 /* ---- the right mount ---- */
 
 static int knows(const struct driver_backend *backend, const char *location, const char *name_id) {
-    const struct driver_volume *volume = backend->knows_arg;
+    const struct driver_volume *volume = backend->has_volume_arg;
 
     if (!volume->provider_location ||
         (location && strcmp(location, volume->provider_location) != 0))
@@ -331,7 +331,7 @@ START_TEST(another_file_system_at_the_place_of_a_share_is_not_used) {
 
     prepare(&bench, &nfs_driver, "srv:/a\nsrv:/b\n", NULL);
     bench.backend.has_volume = knows;
-    bench.backend.knows_arg = &volume;
+    bench.backend.has_volume_arg = &volume;
     ck_assert_int_eq(bench_try_open(&bench), 0);
     ck_assert_int_eq(bench_create(&bench, &volume), 0);
     volume.provider_location = "srv:/a";
