@@ -32,7 +32,7 @@ static const char *const events[] = {
 static const char *const actions[] = {
     [JOB_STAYS] = "-",
     [JOB_CLEARS] = "clear",
-    [JOB_TELLS] = "log",
+    [JOB_LOGS] = "log",
     [JOB_WARNS] = "log a warning",
     [JOB_NOTES_END] = "note the reason",
 };
@@ -52,7 +52,7 @@ static const char *const actions[] = {
     RUNNING(STATE)
 
 #define COMPLETES(STATE) \
-    { STATE, JOB_COMPLETED, JOB_IS_DONE, JOB_TELLS, "The copy is complete." }
+    { STATE, JOB_COMPLETED, JOB_IS_DONE, JOB_LOGS, "The copy is complete." }
 
 /* At the first attempt. */
 #define REPEATS(STATE) \

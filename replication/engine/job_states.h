@@ -37,7 +37,7 @@ enum job_event {
 enum job_action {
     JOB_STAYS,
     JOB_CLEARS,    /* what was known of the job before */
-    JOB_TELLS,     /* it is logged */
+    JOB_LOGS,      /* it is logged */
     JOB_WARNS,     /* the same, with the reason */
     JOB_NOTES_END, /* its sentence is the error */
 };

@@ -92,7 +92,7 @@ bool target_job_next(struct target *target, enum job_event event) {
     else if (row && row->action == JOB_NOTES_END)
         error_set(&target->job_error, ERROR_UNAVAILABLE, "%s", row->sentence);
     else if (row && row->action != JOB_STAYS)
-        log_end(target, row->action == JOB_TELLS);
+        log_end(target, row->action == JOB_LOGS);
     return row != NULL;
 }
 

@@ -38,7 +38,7 @@ static const char *const actions[] = {
     [TARGET_STAYS] = "-",
     [TARGET_DOUBTS] = "compare all",
     [TARGET_COMPARES] = "compare all once more",
-    [TARGET_TELLS] = "log",
+    [TARGET_LOGS] = "log",
 };
 
 #define ENDS(STATE) { STATE, TARGET_ENDED, TARGET_IS_DOWN, TARGET_STAYS, "No storage daemon runs." }
@@ -91,7 +91,7 @@ static const struct state_row rows[] = {
     STAYS(TARGET_IS_RESYNCHRONIZING, TARGET_COMPARISON_BEGUN, "The replicas are compared."),
     { TARGET_IS_RESYNCHRONIZING, TARGET_BLOCK_UNDECIDED, TARGET_IS_UNDECIDED, TARGET_STAYS,
       "A block has no majority: it is refused, and all are compared once more." },
-    { TARGET_IS_RESYNCHRONIZING, TARGET_COMPARED, TARGET_IS_IN_SYNC, TARGET_TELLS,
+    { TARGET_IS_RESYNCHRONIZING, TARGET_COMPARED, TARGET_IS_IN_SYNC, TARGET_LOGS,
       "The replicas are equal." },
 
     OPEN(TARGET_IS_UNDECIDED),

@@ -41,7 +41,7 @@ enum target_action {
     TARGET_STAYS,
     TARGET_DOUBTS,   /* a new reason: all is to be compared, from the beginning on */
     TARGET_COMPARES, /* the same once more, for the reason that there is */
-    TARGET_TELLS,    /* it is logged */
+    TARGET_LOGS,     /* it is logged */
 };
 
 extern const struct state_table target_phases;

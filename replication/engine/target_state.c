@@ -167,7 +167,7 @@ void target_next(struct target *target, enum target_event event) {
         target->resyncs++;
     if (row->action == TARGET_DOUBTS || row->action == TARGET_COMPARES)
         target->compared_bytes = 0;
-    if (row->action == TARGET_TELLS)
+    if (row->action == TARGET_LOGS)
         log_info(NULL, "replicas resynchronized", "volume_id", target->volume, NULL);
 }
 
@@ -215,7 +215,7 @@ static int write_one(struct target *target, struct member *member, enum replica_
     return 0;
 }
 
-/* Who votes while a change is made, by the index of the member. */
+/* Votes while a change is made, by the index of the member. */
 typedef bool votes_t[LENGTH(((struct target *)NULL)->members)];
 
 /* Who cannot take it is not waited for: the change that follows leaves it out. */

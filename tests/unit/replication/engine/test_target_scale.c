@@ -97,7 +97,7 @@ START_TEST(three_become_five_and_two) {
 }
 END_TEST
 
-/* As an administrator may do who restores a file from a copy of it. */
+/* The path of the data leads to another file, as behind a restore. */
 static void exchange_file(unsigned i) {
     char other[512];
 
@@ -117,7 +117,7 @@ START_TEST(a_replica_whose_file_was_exchanged_while_it_was_filled_does_not_join)
     await_job();
     ck_assert_int_eq(status.job, TARGET_REBUILD_FAILED);
     assert_voters(REPLICAS);
-    read_all(); /* and no client had to connect anew */
+    read_all(); /* and no client had to reconnect */
     ck_assert_uint_eq(scale_to("abcd"), 1);
     stop();
     assert_equal(0, 3);
