@@ -153,7 +153,7 @@ class Whole(DomainCase):
         domain.abort_copy(volume_id)
         self.assert_grown(volume_id, domain, 2)
 
-    def test_a_disk_that_grew_while_nobody_looked_counts(self):
+    def test_a_disk_that_grew_unobserved_counts(self):
         volume_id, domain = self.running()
         self.hold(volume_id, domain)
         self.api.extend(volume_id, 2)

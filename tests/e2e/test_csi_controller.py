@@ -174,7 +174,7 @@ class Volumes(DriverCase):
                 self.assertEqual(self.create(name).volume_id, first.volume_id)
         self.assertNotEqual(self.create(" x ").volume_id, self.create("x").volume_id)
 
-    def test_a_volume_of_somebody_else_is_not_taken_for_ours(self):
+    def test_a_volume_of_another_client_is_not_reused(self):
         name = self.name()
         foreign = self.volume(name=name)
         self.assertNotEqual(self.create(name).volume_id, foreign)

@@ -174,7 +174,7 @@ class Node(ServiceCase):
         here = f"--csi.kubelet_directory={self.kubelet}"
         with self.assertRaises(program.NotStarted) as caught:
             self.another(here).start()
-        self.assertIn(f"another driver csi.scoria.io serves {self.kubelet} already",
+        self.assertIn(f"another driver csi.scoria.io already serves {self.kubelet}",
                       str(caught.exception))
         self.assertEqual(self.another(here, "--csi.driver_name=other.scoria.io").start().stop(), 0)
         for place in os.path.join(self.directory, "missing"), self.directory:
@@ -198,10 +198,10 @@ class Node(ServiceCase):
                     with open(f"/sys/fs/ext4/loop{loop}/trigger_fs_error", "w",
                               encoding="ascii") as file:
                         file.write("of a test")
-                    self.assertIn("errors in itself", self.fault(volume_id))
+                    self.assertIn("has recorded errors", self.fault(volume_id))
                 else:
                     os.unlink(os.path.join(self.images, f"volume-{volume_id}"))
-                    self.assertIn("not where it was", self.fault(volume_id))
+                    self.assertIn("was replaced, or is unreachable", self.fault(volume_id))
                 self.unpublish(volume_id)
                 self.unstage(volume_id)
                 self.forget(volume_id)

@@ -322,7 +322,7 @@ class Policy(DeclaredCase):
         asking.join()
         return outcome[0] is not None
 
-    def test_whoever_dies_while_room_is_given_back_changes_no_byte(self):
+    def test_a_kill_during_a_reclaim_changes_no_byte(self):
         volume_id, context = self.up()
         self.delete_much()
         with Pod(self.target) as pod:

@@ -82,7 +82,7 @@ class Topology(ServiceCase):
             info = driver.node("NodeGetInfo")
             self.assertEqual(dict(info.accessible_topology.segments), expected)
 
-    def test_who_counts_segments_says_so(self):
+    def test_segments_in_use_are_announced(self):
         constraints = csi.PluginCapability.Service.VOLUME_ACCESSIBILITY_CONSTRAINTS
         for driver, says in ((self.both, True), (self.zones, True), (self.neither, False)):
             answer = driver.call(csi, "Identity", "GetPluginCapabilities")

@@ -114,7 +114,7 @@ class Growth:
                          {**usage, "in_use": usage["in_use"] + ended["size"] - 1})
         self.assertEqual(self.virtual_size(domain), ended["size"] * GIB)
 
-    def test_a_lock_of_somebody_unknown_is_a_failure(self):
+    def test_a_lock_of_an_unknown_program_is_a_failure(self):
         volume_id = self.volume()
         attachment = self.attach(volume_id)
         self.api.attach_complete(attachment["id"])
