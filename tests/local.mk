@@ -200,6 +200,8 @@ EXTRA_DIST += \
 	tests/lint/format.sh \
 	tests/lint/generated.sh \
 	tests/lint/headers.sh \
+	tests/lint/language.py \
+	tests/lint/language.sh \
 	tests/lint/layers.sh \
 	tests/lint/links.sh \
 	tests/lint/manifests.py \
