@@ -44,9 +44,10 @@ static bool receive(int fd, void *ret, size_t size) {
     char *at = ret;
 
     while (size > 0) {
-        ssize_t got = poll(&readable, 1, ANSWER_MS) > 0 ? recv(fd, at, size, MSG_DONTWAIT) : -1;
+        int ready = poll(&readable, 1, ANSWER_MS);
+        ssize_t got = ready > 0 ? recv(fd, at, size, MSG_DONTWAIT) : -1;
 
-        if (got < 0 && errno == EINTR)
+        if (ready < 0 && errno == EINTR)
             continue;
         if (got <= 0)
             return false;
