@@ -468,7 +468,7 @@ class Domains(ReplicatedCase, DomainCase):
         virsh("reset", domain.name)  # and the firmware reads where a boot sector might be
         until(lambda: self.state_of(domain) == "paused", 120, "the error to stop the domain")
         self.service.process.send_signal(signal.SIGCONT)
-        until(lambda: f"goes on instance_uuid={domain.uuid}" in self.service.log(), 120,
+        until(lambda: f"instance resumed after an I/O error instance_uuid={domain.uuid}" in self.service.log(), 120,
               "the domain to be resumed")
         until(lambda: self.state_of(domain) == "running", 120, "the domain to go on")
         domain.write_disk(volume_id, 5, BLOCK)
