@@ -30,7 +30,7 @@ struct api {
     struct worker_pool *readers; /* of expensive reads (read.c); NULL: each runs at once */
     _Atomic bool reads_much[API_READS_KNOWN]; /* cost of a project's last read at a route */
     struct worker_pool *askers; /* for queries to the compute service; NULL: none, or immediate */
-    atomic_uint in_flight;      /* writes whose `done` has not returned, and pending queries */
+    atomic_uint in_flight;      /* writes with `done` outstanding, and pending queries */
     atomic_bool stops;
     _Atomic int64_t
         refusal_due_us; /* monotonic: when the next temporary refusal is logged as an error */

@@ -26,8 +26,7 @@ struct page {
     const char *marker;
     const struct db_value *marker_values;
     unsigned marker_count;
-    const struct pair_rows
-        *lead; /* the pair whose rows lead to the result; or NULL (page_pairs.h) */
+    const struct pair_rows *lead; /* the pair with the leading rows; or NULL (page_pairs.h) */
 };
 
 /* AND another condition; "?" in `condition` is the parameter of the next value. */

@@ -1,5 +1,5 @@
 /*
- * Reads whose cost grows with the number of rows: lists and sums.  Each is tried in the thread that
+ * Reads that cost more with more rows: lists and sums.  Each is tried in the thread that
  * received it, and aborted there when it exceeds a small budget; then one of a few threads runs it,
  * shared fairly among projects.  So cheap requests never wait for expensive ones, and those of one
  * project only for another project's running one.  An expensive read is predicted: the project's

@@ -42,7 +42,7 @@ static bool asks_for_us(const struct request *request) {
            (!body->server || !*body->server || strcmp(body->server, own_host(request)) == 0);
 }
 
-/* Services whose log can be set: not the agents, whose hosts have no database. */
+/* Services with a log that can be set: not the agents, as their hosts have no database. */
 static int find_services(struct request *request, struct service **ret, struct error *err) {
     const struct service_log_body *body = request->body;
     const char *host = text_or_null(body->server);

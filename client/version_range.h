@@ -19,6 +19,6 @@ struct version_range {
 void version_range_init(struct version_range *range);
 void version_range_end(struct version_range *range);
 
-/* 0: the service, whose root is client->url, offers it; 1: it does not; -1: unknown. */
+/* 0: the service with the root client->url offers it; 1: it does not; -1: unknown. */
 int version_range_has(struct version_range *range, const struct client *client, struct arena *arena,
                       int64_t version, struct error *err);

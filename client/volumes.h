@@ -47,7 +47,7 @@ struct remote_volume_new {
     const char *name, *type, *availability_zone, *snapshot_id, *source_volid;
     int64_t size_gb;
     const struct remote_pair *metadata;
-    const char *alone; /* metadata key whose value must be unique */
+    const char *alone; /* metadata key that must have a unique value */
     const char *query; /* scheduler hint: an expression, in JSON, that the pool must satisfy */
 };
 

@@ -136,7 +136,7 @@ static bool is_bare(const char *text) {
     return c > text && *c == '\0';
 }
 
-/* A value is shortened to the space left; a field whose name does not fit is omitted. */
+/* A value is shortened to the space left; a field with a name that does not fit is omitted. */
 static void line_put_field(struct line *line, const char *name, const char *value) {
     bool json = log_form == LOG_JSON;
     bool quoted = json || (value && !is_bare(value));

@@ -10,12 +10,14 @@
  */
 #pragma once
 
+#include "common/clock.h"
+
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define LOG_LIMIT_KEYS 128
-#define LOG_LIMIT_US   ((int64_t)60 * 1000000)
+#define LOG_LIMIT_US   (60 * SECOND_US)
 
 struct log_limit {
     pthread_mutex_t lock;

@@ -3,7 +3,7 @@
  *
  * Each call names the disk by its expected current image, not by its target: libvirt looks that up
  * under its own lock of the domain, so a call that is delayed until after another snapshot of the
- * disk finds no such disk and changes nothing.  The same holds for a call whose images are gone.
+ * disk finds no such disk and changes nothing.  The same holds for a call about missing images.
  */
 #pragma once
 

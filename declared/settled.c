@@ -44,9 +44,8 @@ static size_t place_of(const struct settled *settled, int64_t version) {
     return first;
 }
 
-static struct entry *find(const struct settled *settled, int64_t version) {
-    size_t place = place_of(settled, version);
-
+/* The one at that place; NULL: it is not known. */
+static struct entry *entry_at(const struct settled *settled, size_t place, int64_t version) {
     return place < settled->count && settled->entries[place].version == version
                ? &settled->entries[place]
                : NULL;
@@ -63,9 +62,7 @@ static void grow(struct settled *settled) {
     settled->room = room;
 }
 
-static void insert(struct settled *settled, int64_t version) {
-    size_t place = place_of(settled, version);
-
+static void insert(struct settled *settled, size_t place, int64_t version) {
     if (settled->count == SETTLED_KEPT)
         return;
     if (settled->count == settled->room)
@@ -77,12 +74,13 @@ static void insert(struct settled *settled, int64_t version) {
 }
 
 void settled_put(struct settled *settled, int64_t version, bool is_settled) {
-    struct entry *entry = find(settled, version);
+    size_t place = place_of(settled, version);
+    struct entry *entry = entry_at(settled, place, version);
 
     if (entry)
         entry->is_settled = is_settled;
     else if (is_settled)
-        insert(settled, version);
+        insert(settled, place, version);
 }
 
 void settled_clear(struct settled *settled) {
@@ -90,7 +88,7 @@ void settled_clear(struct settled *settled) {
 }
 
 bool settled_meet(struct settled *settled, int64_t version, unsigned walk) {
-    struct entry *entry = find(settled, version);
+    struct entry *entry = entry_at(settled, place_of(settled, version), version);
 
     settled->walk = walk;
     if (entry)

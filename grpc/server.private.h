@@ -22,7 +22,7 @@ struct worker_pool;
 struct grpc_entry {
     const char *path;
     const ProtobufCMessageDescriptor *request, *response;
-    grpc_handler *handler; /* NULL: not implemented */
+    grpc_handler *handler; /* NULL: calls end with UNIMPLEMENTED */
     bool quick, ahead;
     void *arg;
 };
