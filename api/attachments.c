@@ -4,7 +4,7 @@
 #include "api/routes.h"
 #include "api/view.h"
 #include "api/volume_resource.h"
-#include "common/room_header.h"
+#include "common/volume_limit_header.h"
 #include "volume/attach.h"
 #include "volume/attach_status.h"
 #include "volume/connect.h"
@@ -234,17 +234,20 @@ static int delete_attachment(struct request *request, struct error *err) {
 
 /* In the transaction that completes it: of two requests for the last slot the second sees the
  * first. */
-static int check_room(struct request *request, const struct attachment *attachment,
-                      struct error *err) {
-    const char *most = http_header(request->http, ROOM_HEADER);
+static int check_volume_limit(struct request *request, const struct attachment *attachment,
+                              struct error *err) {
+    const char *most;
 
+    if (request_renamed_header(request, VOLUME_LIMIT_HEADER, VOLUME_LIMIT_HEADER_FORMER, &most,
+                               err) < 0)
+        return -1;
     if (!most || !attachment->attached_host || strcmp(attachment->attach_status, "attached") == 0)
         return 0;
-    return attachment_check_room(&request->work, attachment, strtoll(most, NULL, 10), err);
+    return attachment_check_volume_limit(&request->work, attachment, strtoll(most, NULL, 10), err);
 }
 
 static int complete_attachment(struct request *request, struct error *err) {
-    if (check_room(request, request->object, err) < 0)
+    if (check_volume_limit(request, request->object, err) < 0)
         return -1;
     return attachment_complete(&request->work, request->object, err);
 }

@@ -1,11 +1,11 @@
 #include "api/group_snapshot_resource.h"
 
-#include "api/alone.h"
 #include "api/answer.h"
 #include "api/group_resource.h"
 #include "api/page.h"
 #include "api/routes.h"
 #include "api/status_body.h"
+#include "api/unique.h"
 #include "volume/group_snapshot_create.h"
 #include "volume/group_snapshot_delete.h"
 #include "volume/group_type.h"
@@ -228,7 +228,7 @@ static int create_of(struct request *request, const struct resource *groups, str
 
     group = resource_load(request, groups, body->group_id, &owner, err);
     if (!group || request_authorize(request, "group:create_group_snapshot", &owner, err) < 0 ||
-        alone_check_name(request, &group_snapshot_resource, body->name, body->description, err) <
+        unique_check_name(request, &group_snapshot_resource, body->name, body->description, err) <
             0 ||
         group_snapshot_create(&request->work, group, &wanted, &made, err) < 0)
         return -1;

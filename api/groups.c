@@ -1,8 +1,8 @@
-#include "api/alone.h"
 #include "api/answer.h"
 #include "api/group_resource.h"
 #include "api/routes.h"
 #include "api/status_body.h"
+#include "api/unique.h"
 #include "volume/group_create.h"
 #include "volume/group_delete.h"
 #include "volume/group_type.h"
@@ -67,7 +67,7 @@ static int create_group(struct request *request, struct error *err) {
 
     for (size_t i = 0; i < count; i++)
         types[i] = json_string_value(json_array_get(body->volume_types, i));
-    if (alone_check_name(request, &group_resource, body->name, body->description, err) < 0 ||
+    if (unique_check_name(request, &group_resource, body->name, body->description, err) < 0 ||
         group_create(&request->work, &wanted, &group, err) < 0)
         return -1;
     answer_row(request, &group, 0);

@@ -25,7 +25,6 @@ libscoria_a_SOURCES += \
 	api/document_watch.c api/document_watch.h \
 	api/existing.c \
 	api/messages.c \
-	api/alone.c api/alone.h \
 	api/metadata.c api/metadata.h \
 	api/microversion.h \
 	api/openapi.c api/openapi.h api/openapi.private.h \
@@ -66,6 +65,7 @@ libscoria_a_SOURCES += \
 	api/type_resource.c api/type_resource.h \
 	api/type_view.c api/type_view.h \
 	api/types.c \
+	api/unique.c api/unique.h \
 	api/url.c api/url.h \
 	api/versions.c api/versions.h \
 	api/view.c api/view.h \

@@ -31,6 +31,18 @@ int request_retries(const struct request *request, bool *ret, struct error *err)
                            text);
 }
 
+int request_renamed_header(const struct request *request, const char *name, const char *former,
+                           const char **ret, struct error *err) {
+    const char *value = http_header(request->http, name);
+    const char *same = http_header(request->http, former);
+
+    if (value && same && strcmp(value, same) != 0)
+        return error_set(err, ERROR_BAD_REQUEST, "%s and %s must have the same value.", name,
+                         former);
+    *ret = value ? value : same;
+    return 0;
+}
+
 unsigned request_queries(const struct request *request, const struct pair **ret) {
     *ret = request->queries;
     return request->query_count;

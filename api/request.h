@@ -66,6 +66,10 @@ const char *request_query(const struct request *request, const char *name);
 int request_flag(const struct request *request, const char *name, bool *ret, struct error *err);
 /* Is it the retry of a failed request (common/retry_header.h)? */
 int request_retries(const struct request *request, bool *ret, struct error *err);
+/* Value of a request header that has two names; NULL when it is absent.  ERROR_BAD_REQUEST: two
+ * values, of which a proxy may have checked the other. */
+int request_renamed_header(const struct request *request, const char *name, const char *former,
+                           const char **ret, struct error *err);
 /* All parameters in order; returns their number. */
 unsigned request_queries(const struct request *request, const struct pair **ret);
 

@@ -1,8 +1,8 @@
-#include "api/alone.h"
 #include "api/answer.h"
 #include "api/metadata.h"
 #include "api/snapshot_resource.h"
 #include "api/status_body.h"
+#include "api/unique.h"
 #include "api/volume_resource.h"
 #include "volume/snapshot_create.h"
 #include "volume/snapshot_delete.h"
@@ -57,7 +57,7 @@ static int create_snapshot(struct request *request, struct error *err) {
     struct snapshot snapshot;
 
     if (metadata_check(&snapshot_resource, &wanted.metadata, err) < 0 ||
-        alone_check_pair(request, &snapshot_resource, &wanted.metadata, err) < 0)
+        unique_check_pair(request, &snapshot_resource, &wanted.metadata, err) < 0)
         return -1;
     volume = resource_load(request, &volume_resource, body->volume_id ? body->volume_id : "None",
                            &owner, err);

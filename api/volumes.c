@@ -1,7 +1,7 @@
-#include "api/alone.h"
 #include "api/answer.h"
 #include "api/metadata.h"
 #include "api/snapshot_resource.h"
+#include "api/unique.h"
 #include "api/view.h"
 #include "api/volume_resource.h"
 #include "api/volume_summary.h"
@@ -214,7 +214,7 @@ static int create_volume(struct request *request, struct error *err) {
     struct volume volume;
 
     if (metadata_check(&volume_resource, &wanted.metadata, err) < 0 ||
-        alone_check_pair(request, &volume_resource, &wanted.metadata, err) < 0)
+        unique_check_pair(request, &volume_resource, &wanted.metadata, err) < 0)
         return -1;
     if (body->multiattach)
         return error_set(err, ERROR_BAD_REQUEST,

@@ -1,6 +1,6 @@
 #include "client/attachments.h"
 
-#include "common/room_header.h"
+#include "common/volume_limit_header.h"
 #include "json/out.h"
 
 #define PATH "/attachments"
@@ -95,7 +95,9 @@ int attachments_complete(const struct client *api, struct arena *arena, const ch
         .behind = "/action",
         .body = "{\"os-complete\": null}",
         .done = { 204 },
-        .header = { most > 0 ? ROOM_HEADER : NULL, arena_format(arena, "%jd", (intmax_t)most) },
+        .header = { most > 0 ? VOLUME_LIMIT_HEADER : NULL,
+                    arena_format(arena, "%jd", (intmax_t)most) },
+        .former = most > 0 ? VOLUME_LIMIT_HEADER_FORMER : NULL,
     };
     struct http_answer answer;
 

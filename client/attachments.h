@@ -31,8 +31,8 @@ int attachments_create(const struct client *api, struct arena *arena, const char
 int attachments_connect(const struct client *api, struct arena *arena, const char *attachment_id,
                         const struct remote_connector *connector, struct remote_connection *ret,
                         struct error *err);
-/* The volume is in-use from now on.  ERROR_OVER_QUOTA, of a service with ROOM_HEADER: the host has
- * `most` other attachments; 0: unlimited. */
+/* The volume is in-use from now on.  ERROR_OVER_QUOTA, of a service with VOLUME_LIMIT_HEADER: the
+ * host has `most` other attachments; 0: unlimited. */
 int attachments_complete(const struct client *api, struct arena *arena, const char *attachment_id,
                          int64_t most, struct error *err);
 int attachments_delete(const struct client *api, struct arena *arena, const char *attachment_id,

@@ -34,7 +34,7 @@ static const char *path_of(struct arena *arena, const struct client_call *call) 
 int client_send(const struct client *client, struct arena *arena, const struct client_call *call,
                 struct http_answer *ret, struct error *err) {
     const char *request_id = call->request_id ? call->request_id : client->request_id;
-    struct http_header headers[6] = { 0 };
+    struct http_header headers[7] = { 0 };
     unsigned count = 0;
     struct http_call sent = {
         .method = call->method,
@@ -62,6 +62,8 @@ int client_send(const struct client *client, struct arena *arena, const struct c
         headers[count++] = (struct http_header){ "X-OpenStack-Request-ID", request_id };
     if (client->instance)
         headers[count++] = (struct http_header){ INSTANCE_HEADER, client->instance };
+    if (call->former)
+        headers[count++] = (struct http_header){ call->former, call->header.value };
     headers[count] = call->header;
     return own_user_call(client->user, arena, &sent, ret, err);
 }

@@ -43,6 +43,7 @@ struct client_call {
     const char *body;          /* JSON; NULL: none */
     const char *request_id;    /* sent as the global request id; NULL: none */
     struct http_header header; /* an additional one; without a name: none */
+    const char *former;        /* name of the same header for older peers; NULL: none */
     const char *wanted_header; /* of the response; NULL: none */
     const struct http_lines *lines; /* of a streamed response; NULL: it is read whole */
     int done[2];                    /* success statuses of responses without a body; 0: any 2xx */

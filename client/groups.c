@@ -1,7 +1,7 @@
 #include "client/groups.h"
 
-#include "common/alone_header.h"
 #include "common/clock.h"
+#include "common/unique_header.h"
 #include "json/out.h"
 
 /* ---- groups ---- */
@@ -57,7 +57,8 @@ static int make(const struct client *api, struct arena *arena, const char *path,
         .method = "POST",
         .path = path,
         .body = body,
-        .header = { ALONE_HEADER, "name" },
+        .header = { UNIQUE_HEADER, "name" },
+        .former = UNIQUE_HEADER_FORMER,
     };
     const json_t *made = client_ask_for(api, arena, &call, name, err);
     const char *id = json_text_of(made, "id");

@@ -1,8 +1,8 @@
 #include "client/snapshots.h"
 
-#include "common/alone_header.h"
 #include "common/clock.h"
 #include "common/retry_header.h"
+#include "common/unique_header.h"
 #include "json/out.h"
 
 static int read_snapshot(struct arena *arena, const json_t *object, void *ret, struct error *err) {
@@ -47,12 +47,13 @@ int snapshots_list(const struct client *api, struct arena *arena, const char *qu
 }
 
 int snapshots_create(const struct client *api, struct arena *arena, const char *volume_id,
-                     const char *name, const struct remote_pair *metadata, const char *alone,
+                     const char *name, const struct remote_pair *metadata, const char *unique,
                      struct remote_snapshot *ret, struct error *err) {
     struct client_call call = {
         .method = "POST",
         .path = "/snapshots",
-        .header = { alone ? ALONE_HEADER : NULL, alone },
+        .header = { unique ? UNIQUE_HEADER : NULL, unique },
+        .former = unique ? UNIQUE_HEADER_FORMER : NULL,
     };
     const json_t *snapshot;
     struct json_out out;

@@ -19,9 +19,9 @@ int snapshots_read(const struct client *api, struct arena *arena, const char *sn
 int snapshots_list(const struct client *api, struct arena *arena, const char *query,
                    const char *marker, unsigned limit, struct remote_snapshot **ret,
                    struct error *err);
-/* Also of a volume in use.  `alone`: as for a new volume (volumes.h). */
+/* Also of a volume in use.  `unique`: as for a new volume (volumes.h). */
 int snapshots_create(const struct client *api, struct arena *arena, const char *volume_id,
-                     const char *name, const struct remote_pair *metadata, const char *alone,
+                     const char *name, const struct remote_pair *metadata, const char *unique,
                      struct remote_snapshot *ret, struct error *err);
 /* As the retry of a request that may have failed (common/retry_header.h). */
 int snapshots_delete(const struct client *api, struct arena *arena, const char *snapshot_id,

@@ -1,8 +1,8 @@
 #include "client/volumes.h"
 
-#include "common/alone_header.h"
 #include "common/extend_header.h"
 #include "common/retry_header.h"
+#include "common/unique_header.h"
 #include "json/out.h"
 
 #include <string.h>
@@ -161,7 +161,8 @@ int volumes_create(const struct client *api, struct arena *arena,
         .method = "POST",
         .path = "/volumes",
         .body = create_body(arena, wanted),
-        .header = { wanted->alone ? ALONE_HEADER : NULL, wanted->alone },
+        .header = { wanted->unique ? UNIQUE_HEADER : NULL, wanted->unique },
+        .former = wanted->unique ? UNIQUE_HEADER_FORMER : NULL,
     };
     const json_t *volume = client_ask_for(api, arena, &call, "volume", err);
 

@@ -47,8 +47,8 @@ struct remote_volume_new {
     const char *name, *type, *availability_zone, *snapshot_id, *source_volid;
     int64_t size_gb;
     const struct remote_pair *metadata;
-    const char *alone; /* metadata key that must have a unique value */
-    const char *query; /* scheduler hint: an expression, in JSON, that the pool must satisfy */
+    const char *unique; /* metadata key that must have a unique value */
+    const char *query;  /* scheduler hint: an expression, in JSON, that the pool must satisfy */
 };
 
 int volumes_create(const struct client *api, struct arena *arena,

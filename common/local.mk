@@ -1,5 +1,4 @@
 libscoria_a_SOURCES += \
-	common/alone_header.h \
 	common/arena.c common/arena.h \
 	common/backoff.c common/backoff.h \
 	common/child.c common/child.h \
@@ -25,12 +24,13 @@ libscoria_a_SOURCES += \
 	common/reclaim_phase.h \
 	common/retry_header.h \
 	common/instance_header.h \
-	common/room_header.h \
 	common/state_table.c common/state_table.h \
 	common/thread.c common/thread.h \
 	common/ticker.c common/ticker.h \
+	common/unique_header.h \
 	common/utf8.c common/utf8.h \
 	common/version.c common/version.h \
+	common/volume_limit_header.h \
 	common/words.h \
 	common/worker.c common/worker.h
 

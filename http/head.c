@@ -1,11 +1,11 @@
 #include "http/head.private.h"
 
-#include "common/alone_header.h"
 #include "common/cleanup.h"
 #include "common/extend_header.h"
 #include "common/instance_header.h"
 #include "common/retry_header.h"
-#include "common/room_header.h"
+#include "common/unique_header.h"
+#include "common/volume_limit_header.h"
 
 #include <string.h>
 #include <strings.h>
@@ -23,11 +23,13 @@ static const struct single_field {
 #define SINGLE(name) \
     { name, "There must be one " name "." }
     /* clang-format off */
-    SINGLE(ALONE_HEADER),
+    SINGLE(UNIQUE_HEADER),
+    SINGLE(UNIQUE_HEADER_FORMER),
     SINGLE(EXTEND_HEADER),
     SINGLE(INSTANCE_HEADER),
     SINGLE(RETRY_HEADER),
-    SINGLE(ROOM_HEADER),
+    SINGLE(VOLUME_LIMIT_HEADER),
+    SINGLE(VOLUME_LIMIT_HEADER_FORMER),
     SINGLE("Content-Type"),
     SINGLE("OpenStack-API-Version"),
     SINGLE("Origin"),

@@ -114,8 +114,8 @@ int attachment_check_release(const struct work *work, const struct attachment *a
 
 /* ---- the limit of a host ---- */
 
-int attachment_check_room(struct work *work, const struct attachment *attachment, int64_t most,
-                          struct error *err) {
+int attachment_check_volume_limit(struct work *work, const struct attachment *attachment,
+                                  int64_t most, struct error *err) {
     int64_t others = 0;
 
     if (db_query_int(work->tx, &others, err,

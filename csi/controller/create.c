@@ -99,7 +99,7 @@ static int read_request(const struct grpc_call *call, const Csi__V1__CreateVolum
                             .mark = mark,
                             .arena = call->arena,
                             .metadata = { { CSI_NAME_KEY, mark }, { CSI_UNREPORTED_KEY, "yes" } },
-                            .volume = { .name = request->name, .alone = CSI_NAME_KEY } };
+                            .volume = { .name = request->name, .unique = CSI_NAME_KEY } };
     result = controller_require(request->name, "name", err);
     if (result == 0)
         result = read_capabilities(ret, err);

@@ -201,16 +201,16 @@ class Volumes(DriverCase):
         for driver in drivers:
             self.assertEqual(driver.stop(), 0)
 
-    def test_the_api_makes_one_with_a_value_that_is_to_be_alone(self):
+    def test_the_api_creates_one_object_with_a_unique_value(self):
         volume_id = self.create().volume_id
-        alone = {"X-Scoria-Alone": "csi.name"}
+        unique = {"X-Scoria-Unique": "csi.name"}
         for path, body in (("/volumes", {"volume": {"size": 1}}),
                            ("/snapshots", {"snapshot": {"volume_id": volume_id}})):
             kind = next(iter(body))
             answers = []
-            for value, headers, token in (("a", alone, "u:p"), ("a", alone, "u:p"), ("b", alone, "u:p"),
-                                          ("a", {}, "u:p"), ("a", alone, "u:q"),
-                                          ("a", {"X-Scoria-Alone": "other"}, "u:p")):
+            for value, headers, token in (("a", unique, "u:p"), ("a", unique, "u:p"), ("b", unique, "u:p"),
+                                          ("a", {}, "u:p"), ("a", unique, "u:q"),
+                                          ("a", {"X-Scoria-Unique": "other"}, "u:p")):
                 if kind == "snapshot" and token == "u:q":
                     continue  # it sees no volume to take one of
                 body[kind]["metadata"] = {"csi.name": value}

@@ -11,7 +11,7 @@ from block_storage import until
 from csi_client import Code, Refused
 from test_csi_controller import DriverCase
 
-ALONE = {"X-Scoria-Alone": "name"}
+UNIQUE = {"X-Scoria-Unique": "name"}
 AT_ONCE = 8
 NO_QUOTA = ("--quota_groups=-1", "--quota_snapshots=-1")
 
@@ -96,7 +96,7 @@ class Names:
         apis = [self.connect() for _ in bodies]
 
         def ask(pair):
-            return pair[0].call("POST", path, pair[1], headers=ALONE)
+            return pair[0].call("POST", path, pair[1], headers=UNIQUE)
         with concurrent.futures.ThreadPoolExecutor(len(bodies)) as pool:
             answers = list(pool.map(ask, zip(apis, bodies)))
         return [answer.status for answer in answers], [

@@ -1,5 +1,5 @@
-#include "common/alone_header.h"
 #include "common/md5.h"
+#include "common/unique_header.h"
 #include "tests/lib/check_main.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/roles.h"
@@ -233,12 +233,14 @@ START_TEST(the_longest_pair_of_the_longest_project_has_room) {
 }
 END_TEST
 
-/* POST with a key that is to be alone. */
-static int make_alone(struct world *world, const char *kind, const char *key, const char *body) {
+/* POST with a metadata key by the former name of the header, by both names, or by the new one. */
+static int create_by_names(struct world *world, const char *kind, const char *former,
+                           const char *key, const char *body) {
     const struct http_header headers[] = {
         { "Content-Type", "application/json" },
         { "X-Auth-Token", world->token },
-        { ALONE_HEADER, key },
+        { former ? UNIQUE_HEADER_FORMER : UNIQUE_HEADER, former ? former : key },
+        { former && key ? UNIQUE_HEADER : NULL, key },
         { NULL, NULL },
     };
     const char *project = strchr(world->token, ':') + 1;
@@ -252,7 +254,11 @@ static int make_alone(struct world *world, const char *kind, const char *key, co
     return status;
 }
 
-START_TEST(what_is_to_be_alone_is_made_once) {
+static int create_unique(struct world *world, const char *kind, const char *key, const char *body) {
+    return create_by_names(world, kind, NULL, key, body);
+}
+
+START_TEST(an_object_with_a_unique_value_is_created_once) {
     autoworld struct world *world = world_new(NULL);
     const char *of = world_volume(world, 1), *own = world->token, *id;
     const char *volume = "{\"volume\": {\"size\": 1, \"metadata\": {\"k\": \"v\"}}}";
@@ -260,13 +266,13 @@ START_TEST(what_is_to_be_alone_is_made_once) {
                                 "\"metadata\": {\"k\": \"v\"}}}",
                                 of);
 
-    ck_assert_int_eq(make_alone(world, "volume", "k", volume), 202);
-    ck_assert_int_eq(make_alone(world, "volume", "k", volume), 409);
-    ck_assert_int_eq(make_alone(world, "snapshot", "k", snapshot), 202);
-    ck_assert_int_eq(make_alone(world, "snapshot", "k", snapshot), 409);
-    ck_assert_int_eq(make_alone(world, "volume", "l", volume), 202);
+    ck_assert_int_eq(create_unique(world, "volume", "k", volume), 202);
+    ck_assert_int_eq(create_unique(world, "volume", "k", volume), 409);
+    ck_assert_int_eq(create_unique(world, "snapshot", "k", snapshot), 202);
+    ck_assert_int_eq(create_unique(world, "snapshot", "k", snapshot), 409);
+    ck_assert_int_eq(create_unique(world, "volume", "l", volume), 202);
     world->token = "admin:" WORLD_OTHER;
-    ck_assert_int_eq(make_alone(world, "volume", "k", volume), 202);
+    ck_assert_int_eq(create_unique(world, "volume", "k", volume), 202);
     world->token = own;
     world_settle(world);
     ck_assert_int_eq(world_call(world, "GET", "/volumes?metadata={'k':'v'}&limit=1", NULL), 200);
@@ -274,7 +280,22 @@ START_TEST(what_is_to_be_alone_is_made_once) {
         json_object_get(json_array_get(json_object_get(world->answer, "volumes"), 0), "id"));
     id = arena_text(world->arena, id);
     ck_assert_int_eq(world_call(world, "DELETE", PATH("/volumes/%s/metadata/k", id), NULL), 200);
-    ck_assert_int_eq(make_alone(world, "volume", "k", volume), 409);
+    ck_assert_int_eq(create_unique(world, "volume", "k", volume), 409);
+}
+END_TEST
+
+/* A client of the release before sends only the former one, a newer client both. */
+START_TEST(both_names_of_the_unique_header_count) {
+    autoworld struct world *world = world_new(NULL);
+    const char *volume = "{\"volume\": {\"size\": 1, \"metadata\": {\"k\": \"v\"}}}";
+
+    ck_assert_int_eq(create_by_names(world, "volume", "k", NULL, volume), 202);
+    ck_assert_int_eq(create_by_names(world, "volume", "k", NULL, volume), 409);
+    ck_assert_int_eq(create_by_names(world, "volume", "k", "k", volume), 409);
+    ck_assert_int_eq(create_by_names(world, "volume", NULL, "k", volume), 409);
+    ck_assert_int_eq(create_by_names(world, "volume", "l", "k", volume), 400);
+    ck_assert_int_eq(create_by_names(world, "volume", "l", "l", volume), 202);
+    ck_assert_int_eq(world_count(world, "SELECT COUNT(*) FROM volumes"), 2);
 }
 END_TEST
 
@@ -283,4 +304,5 @@ CHECK_MAIN("volume_metadata", post_adds_and_put_replaces, one_key_is_shown_set_a
            readers_read_only, the_tag_is_the_digest_of_the_answer_from_3_15_on,
            a_stale_tag_changes_nothing, a_right_tag_in_any_form_lets_the_change_pass,
            tags_count_only_from_3_15_on_and_for_the_two_puts,
-           the_longest_pair_of_the_longest_project_has_room, what_is_to_be_alone_is_made_once)
+           the_longest_pair_of_the_longest_project_has_room,
+           an_object_with_a_unique_value_is_created_once, both_names_of_the_unique_header_count)

@@ -323,6 +323,42 @@ START_TEST(each_call_sends_what_the_api_takes) {
 }
 END_TEST
 
+/* An API of the release before knows only the former name of a header. */
+START_TEST(a_renamed_header_is_sent_by_both_names) {
+    struct scene *scene = scene_new();
+    const struct script_request *request;
+    struct remote_snapshot snapshot;
+    struct remote_volume volume;
+
+    answer(scene, 200, "{\"snapshot\": " SNAPSHOT "}");
+    ck_assert_int_eq(
+        snapshots_create(&scene->api, scene->arena, "v", "n", NULL, "k", &snapshot, &scene->err),
+        0);
+    request = last(scene, "POST", "/v3/snapshots");
+    ck_assert(script_request_has(request, "X-Scoria-Unique", "k"));
+    ck_assert(script_request_has(request, "X-Scoria-Alone", "k"));
+    answer(scene, 200, "{\"volume\": " VOLUME "}");
+    ck_assert_int_eq(volumes_create(&scene->api, scene->arena,
+                                    &(struct remote_volume_new){ .name = "n", .unique = "k" },
+                                    &volume, &scene->err),
+                     0);
+    request = last(scene, "POST", "/v3/volumes");
+    ck_assert(script_request_has(request, "X-Scoria-Unique", "k"));
+    ck_assert(script_request_has(request, "X-Scoria-Alone", "k"));
+    answer(scene, 200, "{\"group\": {\"id\": \"g\"}}");
+    ck_assert_int_eq(group_create(scene), 0);
+    request = last(scene, "POST", "/v3/groups");
+    ck_assert(script_request_has(request, "X-Scoria-Unique", "name"));
+    ck_assert(script_request_has(request, "X-Scoria-Alone", "name"));
+    answer(scene, 204, "");
+    ck_assert_int_eq(attachment_complete(scene), 0);
+    request = last(scene, "POST", "/v3/attachments/" ID "/action");
+    ck_assert(script_request_has(request, "X-Scoria-Volume-Limit", "7"));
+    ck_assert(script_request_has(request, "X-Scoria-Room", "7"));
+    scene_end(scene);
+}
+END_TEST
+
 /* What could be the name of another route is asked of nobody. */
 START_TEST(what_is_no_uuid_is_not_there) {
     static const char *const names[] = { "detail", "summary", "a/b", "..", "", ID "x" };
@@ -498,9 +534,9 @@ START_TEST(a_type_is_found_by_name_or_id) {
 }
 END_TEST
 
-CHECK_MAIN("storage", each_call_sends_what_the_api_takes, what_is_no_uuid_is_not_there,
-           an_answer_that_makes_no_sense_counts_as_none, a_fault_has_its_kind_and_text,
-           the_request_id_goes_along_with_every_call,
+CHECK_MAIN("storage", each_call_sends_what_the_api_takes, a_renamed_header_is_sent_by_both_names,
+           what_is_no_uuid_is_not_there, an_answer_that_makes_no_sense_counts_as_none,
+           a_fault_has_its_kind_and_text, the_request_id_goes_along_with_every_call,
            pools_say_where_they_are_and_how_they_are_reached,
            room_is_the_sum_and_the_most_of_the_pools, a_type_is_found_by_name_or_id,
            what_is_no_answer_of_the_api_is_no_success, what_is_told_of_another_one_is_not_of_this)

@@ -701,6 +701,8 @@ START_TEST(a_field_with_one_value_is_refused_when_it_comes_twice) {
                                          "X-Scoria-Instance",
                                          "X-Scoria-Retry",
                                          "X-Scoria-Room",
+                                         "X-Scoria-Unique",
+                                         "X-Scoria-Volume-Limit",
                                          "X-Service-Roles",
                                          "X-Service-Token",
                                          "X-Storage-Token" };

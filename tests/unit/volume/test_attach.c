@@ -1,7 +1,7 @@
 /*
  * Attaching and detaching in both forms of the API, and the status that follows from the rows.
  */
-#include "common/room_header.h"
+#include "common/volume_limit_header.h"
 #include "drivers/fault.h"
 #include "tests/lib/exchange.h"
 #include "tests/lib/extend.h"
@@ -89,12 +89,14 @@ static const char *begun(struct world *world) {
     return world_answer_id(world, "attachment");
 }
 
-static int complete(struct world *world, const char *attachment, const char *room) {
+static int complete_by_names(struct world *world, const char *attachment, const char *former,
+                             const char *limit) {
     const struct http_header headers[] = {
         { "Content-Type", "application/json" },
         { "X-Auth-Token", world->token },
         { "OpenStack-API-Version", "volume 3.71" },
-        { ROOM_HEADER, room },
+        { former ? VOLUME_LIMIT_HEADER_FORMER : VOLUME_LIMIT_HEADER, former ? former : limit },
+        { former && limit ? VOLUME_LIMIT_HEADER : NULL, limit },
         { NULL, NULL },
     };
     struct test_exchange *exchange =
@@ -109,6 +111,24 @@ static int complete(struct world *world, const char *attachment, const char *roo
     test_exchange_free(exchange);
     return status;
 }
+
+static int complete(struct world *world, const char *attachment, const char *limit) {
+    return complete_by_names(world, attachment, NULL, limit);
+}
+
+/* A client of the release before sends only the former one, a newer client both. */
+START_TEST(both_names_of_the_volume_limit_header_count) {
+    autoworld struct world *world = world_new(NULL);
+    const char *first = begun(world);
+
+    ck_assert_int_eq(complete_by_names(world, first, "0", NULL), 413);
+    ck_assert_int_eq(complete_by_names(world, first, "0", "0"), 413);
+    ck_assert_int_eq(complete_by_names(world, first, "0", "1"), 400);
+    ck_assert_int_eq(
+        world_count(world, "SELECT COUNT(*) FROM attachments WHERE attach_status = 'attached'"), 0);
+    ck_assert_int_eq(complete_by_names(world, first, "1", "1"), 204);
+}
+END_TEST
 
 START_TEST(a_host_takes_no_more_volumes_than_its_limit) {
     autoworld struct world *world = world_new(NULL);
@@ -760,6 +780,7 @@ END_TEST
 
 CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows_the_attachment,
            support_for_discard_is_reported, a_host_takes_no_more_volumes_than_its_limit,
+           both_names_of_the_volume_limit_header_count,
 
            an_attached_volume_cannot_be_taken_again, the_same_instance_may_attach_twice,
            a_connector_without_a_host_is_refused, a_backend_that_fails_to_connect_is_told,
