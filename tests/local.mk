@@ -19,8 +19,8 @@ libtests_a_SOURCES = \
 	tests/lib/snapshots.h \
 	tests/lib/work_test.h \
 	tests/lib/database_text.c tests/lib/database_text.h \
-	tests/lib/far_certificates.h \
-	tests/lib/far_host.c tests/lib/far_host.h \
+	tests/lib/remote_certificates.h \
+	tests/lib/remote_host.c tests/lib/remote_host.h \
 	tests/lib/fake_hypervisor.c tests/lib/fake_hypervisor.h \
 	tests/lib/postgresql.c tests/lib/postgresql.h \
 	tests/lib/nbd.c tests/lib/nbd.h \

@@ -5,7 +5,7 @@
 
 #include "common/arena.h"
 #include "tests/lib/check_main.h"
-#include "tests/lib/far_certificates.h"
+#include "tests/lib/remote_certificates.h"
 #include "tests/lib/reasons.h"
 
 #include <ftw.h>

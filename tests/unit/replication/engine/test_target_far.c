@@ -4,15 +4,15 @@
 #include "tests/unit/replication/engine/target_test.h"
 
 #include "replication/engine/replica_epoch.h"
-#include "tests/lib/far_certificates.h"
-#include "tests/lib/far_host.h"
 #include "tests/lib/nbd.h"
+#include "tests/lib/remote_certificates.h"
+#include "tests/lib/remote_host.h"
 
 #define SILENCE_MS 2000
 /* For a host that is busy with other tests: a replica that was cut off has missed writes. */
 #define PATIENCE_MS 60000
 
-static struct far_host far, dead;
+static struct remote_host far, dead;
 static struct target *other;
 static struct target_settings its;
 static char first_run[64], other_run[64];
@@ -25,8 +25,8 @@ static void make_far(unsigned i) {
 
 static void begin_far(void) {
     begin();
-    far_begin(&far, top, NULL);
-    far_begin(&dead, top, NULL);
+    remote_host_begin(&far, top, NULL);
+    remote_host_begin(&dead, top, NULL);
     dead.away = true;
     strcpy(first_run, run);
     snprintf(other_run, sizeof(other_run), "%s/other", top);
@@ -42,7 +42,7 @@ static void begin_far(void) {
 static void end_far(void) {
     target_close(other);
     daemon_kill(other_run, 10000, &why);
-    far_end(&far);
+    remote_host_end(&far);
     end();
 }
 
@@ -111,8 +111,8 @@ static void become_other(void) {
 
 /* ---- write logs ---- */
 
-static int (*read_far_log)(void *arg, const struct replica *replica, int64_t epoch,
-                           struct arena *arena, struct write_log *ret, struct error *error);
+static int (*read_remote_log)(void *arg, const struct replica *replica, int64_t epoch,
+                              struct arena *arena, struct write_log *ret, struct error *error);
 
 static void write_value(unsigned block, int value) {
     static char bytes[CHECKER_BLOCK];
@@ -142,7 +142,7 @@ START_TEST(a_log_here_decides_about_a_replica_of_another_host) {
     serve_without(2);
     for (unsigned i = 0; i < 2; i++) {
         kill_daemon();
-        far_kill(&far, uids[1]);
+        remote_host_kill(&far, uids[1]);
         damage(i, 3);
         reopen();
         serve();
@@ -191,13 +191,13 @@ END_TEST
 static int stop_and_read(void *arg, const struct replica *replica, int64_t epoch,
                          struct arena *arena, struct write_log *ret, struct error *error) {
     if (strcmp(replica->uid, uids[2]) == 0)
-        kill(far_server(&far, uids[2]), SIGSTOP);
-    return read_far_log(arg, replica, epoch, arena, ret, error);
+        kill(remote_host_server(&far, uids[2]), SIGSTOP);
+    return read_remote_log(arg, replica, epoch, arena, ret, error);
 }
 
 START_TEST(a_host_that_hangs_while_blocks_are_decided_prevents_no_start) {
     serve_without(0);
-    read_far_log = far.access.read_log;
+    read_remote_log = far.access.read_log;
     far.access.read_log = stop_and_read;
     kill_daemon();
     damage(2, 3);
@@ -250,7 +250,7 @@ START_TEST(replicas_of_other_hosts_have_all_that_one_here_has) {
     write_some(100);
     read_all();
     stop();
-    ck_assert_int_eq(far_server(&far, uids[1]), 0);
+    ck_assert_int_eq(remote_host_server(&far, uids[1]), 0);
     for (unsigned i = 1; i < REPLICAS; i++)
         assert_equal(0, i);
     watch();
@@ -265,7 +265,7 @@ START_TEST(one_whose_host_dies_is_left_out_and_filled_again) {
     serve();
     write_some(50);
     checker_send(&checker, CHECKER_DEPTH);
-    far_kill(&far, uids[1]);
+    remote_host_kill(&far, uids[1]);
     ck_assert(checker_wait(&checker));
     write_some(50);
     watch_until(2);
@@ -286,7 +286,7 @@ START_TEST(one_that_says_nothing_is_cut_off) {
     bear_silence(SILENCE_MS);
     serve();
     write_some(50);
-    server = far_server(&far, uids[1]);
+    server = remote_host_server(&far, uids[1]);
     checker_send(&checker, CHECKER_DEPTH);
     kill(server, SIGSTOP);
     write_some(20);
@@ -307,7 +307,7 @@ START_TEST(one_is_found_silent_while_no_client_sends_anything) {
     bear_silence(SILENCE_MS);
     serve();
     write_some(50);
-    kill(far_server(&far, uids[1]), SIGSTOP);
+    kill(remote_host_server(&far, uids[1]), SIGSTOP);
     watch_until(2);
     write_some(20);
     read_all();
@@ -323,7 +323,7 @@ START_TEST(nobody_needs_to_watch_for_that) {
     write_some(20);
     target_close(target);
     target = NULL;
-    server = far_server(&far, uids[2]);
+    server = remote_host_server(&far, uids[2]);
     kill(server, SIGSTOP);
     write_some(50);
     read_all();
@@ -508,7 +508,7 @@ START_TEST(both_sides_know_each_other_by_their_certificates) {
     assert_voters(3);
     read_all();
     far.tls_directory = NULL; /* nor is anything told to one without TLS */
-    far_kill(&far, uids[1]);
+    remote_host_kill(&far, uids[1]);
     write_some(20);
     watch_until(2);
     ck_assert_int_eq(target_rebuild(target, &settings.replicas[1], NULL, 0, &err), -1);
@@ -579,7 +579,7 @@ START_TEST(one_that_lags_is_not_damaged) {
     bear_silence(10 * SILENCE_MS);
     serve();
     write_some(100);
-    lagging = far_server(&far, uids[2]);
+    lagging = remote_host_server(&far, uids[2]);
     ck_assert_int_eq(kill(lagging, SIGSTOP), 0);
     checker_send(&checker, 4);
     waker = fork();
@@ -661,7 +661,7 @@ START_TEST(it_grows_and_changes_its_replicas) {
     while (target_scale(target, all, 2, 0, &err) > 0)
         watch();
     assert_voters(2);
-    ck_assert_int_eq(far_server(&far, uids[2]), 0);
+    ck_assert_int_eq(remote_host_server(&far, uids[2]), 0);
 }
 END_TEST
 

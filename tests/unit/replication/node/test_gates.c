@@ -10,7 +10,7 @@
 #include "replication/node/pool_look.h"
 #include "replication/node/rebuilds.h"
 #include "tests/lib/daemons.h"
-#include "tests/lib/far_certificates.h"
+#include "tests/lib/remote_certificates.h"
 #include "tests/lib/hung_disk.h"
 #include "tests/unit/replication/node/storage_test.h"
 

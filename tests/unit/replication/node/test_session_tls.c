@@ -5,7 +5,7 @@
 #include "replication/node/replica_service.h"
 #include "replication/node/tls_directory.h"
 #include "tests/lib/daemons.h"
-#include "tests/lib/far_certificates.h"
+#include "tests/lib/remote_certificates.h"
 #include "tests/unit/replication/node/storage_test.h"
 
 #include <arpa/inet.h>

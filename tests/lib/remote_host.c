@@ -1,4 +1,4 @@
-#include "tests/lib/far_host.h"
+#include "tests/lib/remote_host.h"
 
 #include "common/cleanup.h"
 #include "replication/engine/daemon_environment.h"
@@ -18,9 +18,9 @@
 
 enum { LISTENER_FD = 3, PRELOAD_FD = 100 };
 
-static struct far_session *find(struct far_host *host, const char *uid) {
+static struct remote_session *find(struct remote_host *host, const char *uid) {
     for (unsigned i = 0; i < REPLICAS_MOST; i++) {
-        struct far_session *session = &host->sessions[i];
+        struct remote_session *session = &host->sessions[i];
 
         if (!session->uid[0])
             snprintf(session->uid, UUID_SIZE, "%s", uid);
@@ -30,7 +30,7 @@ static struct far_session *find(struct far_host *host, const char *uid) {
     return NULL;
 }
 
-static void end_session(struct far_session *session) {
+static void end_session(struct remote_session *session) {
     if (session->pid > 0) {
         kill(session->pid, SIGKILL);
         waitpid(session->pid, NULL, 0);
@@ -38,7 +38,7 @@ static void end_session(struct far_session *session) {
     session->pid = 0;
 }
 
-static bool runs(struct far_session *session) {
+static bool runs(struct remote_session *session) {
     if (session->pid > 0 && waitpid(session->pid, NULL, WNOHANG) == session->pid)
         session->pid = 0;
     return session->pid > 0;
@@ -56,11 +56,11 @@ static int listen_anywhere(int *ret_port) {
     return fd;
 }
 
-static const char *logs_of(const struct far_host *host, struct arena *arena) {
-    return arena_join(arena, host->directory, "/far-logs", NULL);
+static const char *logs_of(const struct remote_host *host, struct arena *arena) {
+    return arena_join(arena, host->directory, "/remote-logs", NULL);
 }
 
-static void run_server(const struct far_host *host, const char *path, const char *name,
+static void run_server(const struct remote_host *host, const char *path, const char *name,
                        const char *pid_path, int listener) {
     autoarena struct arena *arena = arena_new();
     const char *server = arena_format(arena, "addr.type=fd,addr.str=%d%s", LISTENER_FD,
@@ -93,7 +93,7 @@ static void run_server(const struct far_host *host, const char *path, const char
     _exit(127);
 }
 
-static int serve(struct far_host *host, struct far_session *session, const char *path,
+static int serve(struct remote_host *host, struct remote_session *session, const char *path,
                  struct replica_data *ret, struct error *err) {
     autoarena struct arena *arena = arena_new();
     const char *name = arena_format(arena, "%s-%u", session->uid, ++host->opened);
@@ -116,16 +116,16 @@ static int serve(struct far_host *host, struct far_session *session, const char 
     return 0;
 }
 
-/* ---- its functions ---- */
+/* ---- replica access ---- */
 
-static int refuse_away(const struct far_host *host, struct error *err) {
+static int refuse_away(const struct remote_host *host, struct error *err) {
     return host->away ? error_set(err, ERROR_UNAVAILABLE, "the host is away") : 0;
 }
 
-static int far_open(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                    struct replica_data *ret, struct error *err) {
-    struct far_host *host = arg;
-    struct far_session *session = find(host, replica->uid);
+static int remote_open(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
+                       struct replica_data *ret, struct error *err) {
+    struct remote_host *host = arg;
+    struct remote_session *session = find(host, replica->uid);
     struct replica_data data;
 
     if (refuse_away(host, err) < 0 || replica_epoch_take(replica, epoch, err) < 0)
@@ -137,9 +137,10 @@ static int far_open(void *arg, const struct replica *replica, const char *volume
     return serve(host, session, data.export, ret, err);
 }
 
-static int far_close(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
-    struct far_host *host = arg;
-    struct far_session *session = find(host, replica->uid);
+static int remote_close(void *arg, const struct replica *replica, int64_t epoch,
+                        struct error *err) {
+    struct remote_host *host = arg;
+    struct remote_session *session = find(host, replica->uid);
 
     if (refuse_away(host, err) < 0)
         return -1;
@@ -148,10 +149,10 @@ static int far_close(void *arg, const struct replica *replica, int64_t epoch, st
     return 0;
 }
 
-static void far_look(void *arg, const struct replica *replica, const char *volume, int64_t epoch,
-                     struct replica_look *ret) {
-    struct far_host *host = arg;
-    struct far_session *session = find(host, replica->uid);
+static void remote_probe(void *arg, const struct replica *replica, const char *volume,
+                         int64_t epoch, struct replica_look *ret) {
+    struct remote_host *host = arg;
+    struct remote_session *session = find(host, replica->uid);
 
     if (host->away) {
         *ret = (struct replica_look){ .health = REPLICA_FAILING };
@@ -162,14 +163,14 @@ static void far_look(void *arg, const struct replica *replica, const char *volum
     ret->held = runs(session) && session->epoch == epoch;
 }
 
-static int far_write_state(void *arg, const struct replica *replica, int64_t epoch,
-                           const struct replica_state *state, struct error *err) {
+static int remote_write_state(void *arg, const struct replica *replica, int64_t epoch,
+                              const struct replica_state *state, struct error *err) {
     return refuse_away(arg, err) < 0 ? -1 : replica_write_state_in(replica, epoch, state, err);
 }
 
-static int far_reset(void *arg, const struct replica *replica, const char *volume,
-                     int64_t maximum_bytes, int64_t epoch, struct error *err) {
-    struct far_host *host = arg;
+static int remote_reset(void *arg, const struct replica *replica, const char *volume,
+                        int64_t maximum_bytes, int64_t epoch, struct error *err) {
+    struct remote_host *host = arg;
 
     if (refuse_away(host, err) < 0 || replica_epoch_take(replica, epoch, err) < 0)
         return -1;
@@ -177,21 +178,22 @@ static int far_reset(void *arg, const struct replica *replica, const char *volum
     return replica_reset_in(replica, volume, maximum_bytes, epoch, err);
 }
 
-static int far_flush(void *arg, const struct replica *replica, int64_t epoch, struct error *err) {
+static int remote_flush(void *arg, const struct replica *replica, int64_t epoch,
+                        struct error *err) {
     return refuse_away(arg, err) < 0 ? -1 : replica_here.flush(NULL, replica, epoch, err);
 }
 
-static int far_sums(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
-                    int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
-                    struct error *err) {
+static int remote_sums(void *arg, const struct replica *replica, int64_t epoch, int64_t *at,
+                       int64_t end, unsigned count, unsigned char (*ret)[REPLICA_SUM_SIZE],
+                       struct error *err) {
     return refuse_away(arg, err) < 0
                ? -1
                : replica_here.sums(NULL, replica, epoch, at, end, count, ret, err);
 }
 
-static int far_begin_log(void *arg, const struct replica *replica, int64_t epoch,
-                         const struct generation_id *before, const struct generation_id *next,
-                         struct error *err) {
+static int remote_begin_log(void *arg, const struct replica *replica, int64_t epoch,
+                            const struct generation_id *before, const struct generation_id *next,
+                            struct error *err) {
     autoarena struct arena *arena = arena_new();
 
     (void)epoch;
@@ -200,8 +202,8 @@ static int far_begin_log(void *arg, const struct replica *replica, int64_t epoch
                : write_log_begin(logs_of(arg, arena), replica->uid, before, next, err);
 }
 
-static int far_read_log(void *arg, const struct replica *replica, int64_t epoch,
-                        struct arena *arena, struct write_log *ret, struct error *err) {
+static int remote_read_log(void *arg, const struct replica *replica, int64_t epoch,
+                           struct arena *arena, struct write_log *ret, struct error *err) {
     (void)epoch;
     if (refuse_away(arg, err) < 0)
         return -1;
@@ -211,27 +213,27 @@ static int far_read_log(void *arg, const struct replica *replica, int64_t epoch,
 
 /* ---- for the test ---- */
 
-void far_begin(struct far_host *host, const char *directory, const char *tls_directory) {
-    *host = (struct far_host){ .directory = directory,
-                               .tls_directory = tls_directory,
-                               .access = { .open = far_open,
-                                           .close = far_close,
-                                           .look = far_look,
-                                           .write_state = far_write_state,
-                                           .reset = far_reset,
-                                           .flush = far_flush,
-                                           .sums = far_sums,
-                                           .begin_log = far_begin_log,
-                                           .read_log = far_read_log,
-                                           .arg = host } };
+void remote_host_begin(struct remote_host *host, const char *directory, const char *tls_directory) {
+    *host = (struct remote_host){ .directory = directory,
+                                  .tls_directory = tls_directory,
+                                  .access = { .open = remote_open,
+                                              .close = remote_close,
+                                              .look = remote_probe,
+                                              .write_state = remote_write_state,
+                                              .reset = remote_reset,
+                                              .flush = remote_flush,
+                                              .sums = remote_sums,
+                                              .begin_log = remote_begin_log,
+                                              .read_log = remote_read_log,
+                                              .arg = host } };
 }
 
-void far_end(struct far_host *host) {
+void remote_host_end(struct remote_host *host) {
     for (unsigned i = 0; i < REPLICAS_MOST; i++)
         end_session(&host->sessions[i]);
 }
 
-pid_t far_server(const struct far_host *host, const char *uid) {
+pid_t remote_host_server(const struct remote_host *host, const char *uid) {
     for (unsigned i = 0; i < REPLICAS_MOST; i++) {
         if (strcmp(host->sessions[i].uid, uid) == 0)
             return host->sessions[i].pid;
@@ -239,6 +241,6 @@ pid_t far_server(const struct far_host *host, const char *uid) {
     return 0;
 }
 
-void far_kill(struct far_host *host, const char *uid) {
+void remote_host_kill(struct remote_host *host, const char *uid) {
     end_session(find(host, uid));
 }

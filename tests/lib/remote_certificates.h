@@ -1,6 +1,6 @@
 /*
- * An authority and certificates of it, as storage daemons want to find them: both sides' in one
- * directory, for the address 127.0.0.1.
+ * An authority and its certificates under the names that storage daemons read: those of server and
+ * client in one directory, for the address 127.0.0.1.
  */
 #pragma once
 
@@ -25,8 +25,7 @@ static inline bool make_certificates(const char *directory) {
     return size < (int)sizeof(command) && system(command) == 0;
 }
 
-/* crl.pem has those that were in it and these more, named with blanks between them: another file in
- * the place of the one before. */
+/* Adds certificates, named with blanks between them, to crl.pem, which is replaced by a new file. */
 static inline bool revoke_certificates(const char *directory, const char *names) {
     char command[2048];
     int size = snprintf(
