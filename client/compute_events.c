@@ -37,9 +37,9 @@ const struct option compute_client_options[] = {
     { .section = SECTION,
       .key = "extend_completion_microversion",
       .type = OPTION_TEXT,
-      .help = "Compute microversion that promises the report back, such as 2.104; no release has "
-              "fixed its number. Unset: with service = nova the growth of a guest's locked disk is "
-              "rolled back." },
+      .help =
+          "Compute microversion with which the compute side reports completion, such as 2.104; no release has "
+          "fixed its number. Unset: with service = nova the growth of a guest's locked disk is rolled back." },
     { .section = SECTION,
       .key = "token",
       .type = OPTION_TEXT,

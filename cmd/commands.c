@@ -47,7 +47,7 @@ const struct command commands[] = {
                 .optional = PART_STORAGE | PART_KUBERNETES, .sections = SECTIONS("csi") } },
     { .name = "storage", .help = "agent of one node's pools and of replicated volumes served there",
       .role = { .parts = PART_STORAGE, .sections = SECTIONS("storage", OPTION_POOL) } },
-    { .name = "manage", .help = "for operators: what there is, and whether it agrees",
+    { .name = "manage", .help = "commands for operators: show, check and change",
       .run = manage_run, .words = manage_words },
     { 0 },
 };

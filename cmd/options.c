@@ -23,8 +23,8 @@ static const char *const log_formats[] = { "text", "json", NULL };
 /* clang-format off */
 static const struct option service_options[] = {
     { .section = "DEFAULT", .key = "state_path", .type = OPTION_TEXT, .fallback = LOCALSTATEDIR "/lib/scoria",
-      .help = "Directory of everything the service keeps: the database, the volumes of the file driver. "
-              "Made when it is missing. On the command line also --state-dir." },
+      .help = "Directory of all state of the service: the database, the volumes of the file driver. Created when it "
+              "is missing. On the command line also --state-dir." },
     { .section = "DEFAULT", .key = "host", .type = OPTION_TEXT,
       .help = "Name of this node in services and in the host of volumes. Unset: the machine's name; where the database "
               "is in state_path, the name that the machine had at the first start." },
@@ -42,11 +42,11 @@ static const struct option service_options[] = {
     { .section = "DEFAULT", .key = "osapi_volume_threads", .type = OPTION_INT, .fallback = "0", .max = 256,
       .help = "Threads that answer HTTP; 0: one for each processor, two at least." },
     { .section = "DEFAULT", .key = "osapi_volume_connections", .type = OPTION_INT, .fallback = "1000", .min = 8, .max = 100000,
-      .help = "Most clients connected at once; fewer when the limit of descriptors leaves the service's own work less "
-              "than 256. The newest is let in always: one that is silent, or idle, goes for it." },
+      .help = "Most clients connected at once; fewer when the limit of descriptors leaves the service's own work "
+              "less than 256. The newest is always admitted: a silent or idle connection is closed for it." },
     { .section = "DEFAULT", .key = "osapi_volume_connections_per_address", .type = OPTION_INT, .fallback = "0", .max = 100000,
-      .help = "Most of them from one address, one network of 64 bits in IPv6, or one user of a Unix socket; 0: as "
-              "many as there may be. Behind a proxy all come from one address." },
+      .help = "Most of them from one address, one network of 64 bits in IPv6, or one user of a Unix socket; 0: only "
+              "the limit of all. Behind a proxy all have one address." },
     { .section = "DEFAULT", .key = "client_socket_timeout", .type = OPTION_SECONDS, .fallback = "60", .min = 1, .max = 86400,
       .help = "A connection silent for so long is closed; twice as long is the most that a client may take over its "
               "answer." },
@@ -55,14 +55,15 @@ static const struct option service_options[] = {
               "first line to its end." },
     { .section = "DEFAULT", .key = "osapi_waiting_answers_mb", .type = OPTION_INT, .fallback = "64", .min = 1, .max = 65536,
       .help = "MiB of large answers that wait for clients to read them, half of it for those of one address. When "
-              "it is full, the slowest reader of the address with most is cut for another's list, or that is answered 503." },
+              "it is full, the connection of the slowest reader of the address with most is closed for another "
+              "response, or that one is 503." },
     { .section = "DEFAULT", .key = "manager_workers", .type = OPTION_INT, .fallback = "16", .min = 1, .max = 1024,
       .help = "Threads that work on the volumes of one backend; every backend has its own. It has as many again for "
-              "operations that move much data, so that nothing else waits for those. Of four and more "
-              "one project has all but one at most." },
+              "operations that move much data, so that no other operation waits for those. Of four or more, one "
+              "project gets all but one at most." },
     { .section = "DEFAULT", .key = "graceful_shutdown_timeout", .type = OPTION_SECONDS, .fallback = "60", .max = 3600,
-      .help = "Seconds after SIGTERM that work in progress gets to end; then it is left to another manager or the "
-              "next start. 0: as long as it takes." },
+      .help = "Seconds after SIGTERM in which operations in progress may end; then another manager or the next "
+              "start resumes them. 0: no limit." },
     { .section = "DEFAULT", .key = "public_endpoint", .type = OPTION_TEXT,
       .help = "URL before /v3 in links and version documents. Unset: as the client called it." },
     { .section = "DEFAULT", .key = "allow_insecure_listen", .type = OPTION_BOOL, .fallback = "false",
@@ -78,17 +79,18 @@ static const struct option service_options[] = {
     { .section = "ssl", .key = "key_file", .type = OPTION_TEXT,
       .help = "PEM file of its key. Unset: in cert_file." },
     { .section = "ssl", .key = "ca_file", .type = OPTION_TEXT,
-      .help = "PEM file of authorities. Set: clients must show a certificate of one of them, which, when it names "
-              "what it is for, names clients." },
+      .help = "PEM file of authorities. Set: clients must present a certificate of one of them, whose extended key "
+              "usage, if it has one, includes client authentication." },
     { .section = "ssl", .key = "priorities", .type = OPTION_TEXT, .fallback = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2",
-      .help = "Versions and ciphers of TLS, as a priority string of GnuTLS. One that allows less than TLS 1.2 stops "
-              "the start." },
+      .help = "Versions and ciphers of TLS, as a priority string of GnuTLS. The start is refused if it allows less "
+              "than TLS 1.2." },
     { .section = "database", .key = "connection", .type = OPTION_TEXT,
       .help = "sqlite:///PATH, or postgresql://USER:PASSWORD@HOST:PORT/NAME with libpq's parameters (sslmode, "
               "sslrootcert, connect_timeout, target_session_attrs, ...). Unset: scoria.db in state_path." },
     { .section = "database", .key = "max_pool_size", .type = OPTION_INT, .fallback = "10", .min = 1, .max = 1000,
-      .help = "PostgreSQL: most connections that read. One more writes and one listens. With any "
-              "database, half of it is the most threads for requests that read much." },
+      .help = "PostgreSQL: largest number of connections that read. One more writes and one "
+              "listens. With any database, half of it is the largest number of threads for "
+              "requests that read much." },
     { .section = "database", .key = "pool_timeout", .type = OPTION_INT, .fallback = "30", .min = 1, .max = 600,
       .help = "PostgreSQL: seconds to wait for one of them before a request is refused." },
     OPTIONS_END

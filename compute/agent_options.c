@@ -37,16 +37,15 @@ const struct option agent_options[] = {
       .key = "listen",
       .type = OPTION_TEXT,
       .fallback = "127.0.0.1",
-      .help =
-          "Address that takes compute events (scoria compute), or unix:PATH; then endpoint must be "
-          "set, as managers call over the network." },
+      .help = "Address at which compute events are received (scoria compute), or unix:PATH; then "
+              "endpoint must be set, as managers call over the network." },
     { .section = SECTION,
       .key = "port",
       .type = OPTION_INT,
       .fallback = "8774",
       .min = 0,
       .max = 65535,
-      .help = "Port that takes compute events (scoria compute). 0: any free one." },
+      .help = "Port at which compute events are received (scoria compute). 0: any free one." },
     { .section = SECTION,
       .key = "endpoint",
       .type = OPTION_TEXT,

@@ -56,10 +56,10 @@ const struct option csi_options[] = {
       .help = "Name of the driver, as in CSIDriver and StorageClass: letters, digits, dots and hyphens, 63 at "
               "most, with a letter at both ends." },
     { .section = SECTION, .key = "cluster", .type = OPTION_TEXT, .fallback = "",
-      .help = "Name of the cluster, where several use one project: letters, digits, dots, hyphens and underscores, 63 at "
-              "most. It is marked on volumes, snapshots and groups that the driver creates, and the driver deletes none that "
-              "bears another name, nor one that no driver created. Set it in each cluster, before its first volume. Empty: "
-              "no name." },
+      .help = "Name of the cluster, where several use one project: letters, digits, dots, hyphens and underscores, "
+              "63 at most. It is marked on volumes, snapshots and groups that the driver creates, and the driver "
+              "deletes none with another name, nor one that no driver created. Set it in each cluster, before its "
+              "first volume. Empty: no name." },
     { .section = SECTION, .key = "workers", .type = OPTION_INT, .fallback = "16", .min = 1, .max = 256,
       .help = "Concurrent calls; further ones wait." },
     OPTIONS_END

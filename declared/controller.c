@@ -23,8 +23,8 @@
 /* clang-format off */
 const struct option controller_options[] = {
     { .section = "DEFAULT", .key = "document_resync_interval", .type = OPTION_SECONDS, .fallback = "30", .min = 1, .max = 86400,
-      .help = "Seconds between two looks at all declared volumes. A change is acted on at once; this finds what "
-              "nobody told of." },
+      .help = "Seconds between two reconciliations of all declared volumes. A change is reconciled at once; this "
+              "covers changes without a notification." },
     OPTIONS_END,
 };
 /* clang-format on */

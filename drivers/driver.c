@@ -40,8 +40,8 @@ static const struct option backend_options[] = {
     { .section = OPTION_BACKEND,
       .key = "volume_backend_name",
       .type = OPTION_TEXT,
-      .help = "Name that volume types ask for by their extra spec of this name. Unset: the name of "
-              "the section." },
+      .help = "Name that volume types select by their extra spec of this name. Unset: the "
+              "name of the section." },
     { .section = OPTION_BACKEND,
       .key = "backend_host",
       .type = OPTION_TEXT,

@@ -17,10 +17,9 @@ static const struct option own_options[] = {
       .key = "fault_plan",
       .type = OPTION_LIST,
       .help =
-          "With the driver fault: what goes wrong, as call:action:probability[:milliseconds]. "
-          "A call is a function of the driver (create_volume, extend_volume, …) or * for every "
-          "one but open, an action fail, fail-after, delay, crash, crash-after, busy or long; the first rule of the "
-          "call that is drawn is taken." },
+          "With the driver fault: the faults to inject, as call:action:probability[:milliseconds]. A call is a "
+          "function of the driver (create_volume, extend_volume, …) or * for every one but open, an action fail, "
+          "fail-after, delay, crash, crash-after, busy or long; the first rule of the call that is drawn applies." },
     { .section = OPTION_BACKEND,
       .key = "fault_seed",
       .type = OPTION_INT,

@@ -14,7 +14,7 @@ static const struct option own_options[] = {
       .fallback = "1000000",
       .min = 0,
       .max = INT64_MAX / GIB,
-      .help = "Room that a backend with the driver memory says it has." },
+      .help = "Capacity in GiB that a backend with the driver memory reports." },
     OPTIONS_END
 };
 

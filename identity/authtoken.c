@@ -8,33 +8,34 @@
 /* clang-format off */
 const struct option authtoken_options[] = {
     { .section = SECTION, .key = "www_authenticate_uri", .type = OPTION_TEXT,
-      .help = "Where callers without a good token are sent to. Unset: auth_url." },
+      .help = "URL of Keystone for callers without a valid token (WWW-Authenticate). Unset: "
+              "auth_url." },
     KEYSTONE_OPTIONS(SECTION),
     { .section = SECTION, .key = "interface", .type = OPTION_WORD, .fallback = "internal",
       .words = (const char *const[]){ "internal", "public", "admin", NULL },
       .help = "Accepted because other services have it; tokens are validated where auth_url leads." },
     { .section = SECTION, .key = "token_cache_time", .type = OPTION_INT, .fallback = "300", .min = -1,
       .max = 86400,
-      .help = "Seconds for which a validated token is taken as good; a revoked one may be good for "
-              "so long. -1: each is validated each time." },
+      .help = "Seconds for which a validated token is cached; a revoked one may be accepted "
+              "for as long. -1: each is validated each time." },
     { .section = SECTION, .key = "http_connect_timeout", .type = OPTION_SECONDS, .fallback = "10",
       .min = 1, .max = 300,
-      .help = "Seconds in which a token is validated; then the caller gets 503." },
+      .help = "Seconds to validate a token; then the response is 503." },
     { .section = SECTION, .key = "http_request_max_retries", .type = OPTION_INT, .fallback = "3",
-      .max = 100, .help = "How often a connection that Keystone refused is tried again." },
+      .max = 100, .help = "Retries of a connection that Keystone refused." },
     { .section = SECTION, .key = "include_service_catalog", .type = OPTION_BOOL, .fallback = "true",
-      .help = "Whether Keystone is asked for the catalog with each token; without it no token with "
-              "access rules is good." },
+      .help = "Whether the catalog is requested with each token; without it no token with "
+              "access rules is accepted." },
     { .section = SECTION, .key = "service_type", .type = OPTION_TEXT,
-      .help = "What this service is called in the catalog and in access rules, such as volumev3. "
-              "Unset: no token with access rules is good." },
+      .help = "Type of this service in the catalog and in access rules, such as volumev3. "
+              "Unset: no token with access rules is accepted." },
     { .section = SECTION, .key = "service_token_roles", .type = OPTION_LIST, .fallback = "service",
-      .help = "Roles that make a token in X-Service-Token that of a service." },
+      .help = "Roles of which a token in X-Service-Token needs one to be a service's." },
     { .section = SECTION, .key = "service_token_roles_required", .type = OPTION_BOOL,
       .fallback = "true",
       .help = "Whether a request with a service token that has none of these roles is refused." },
     { .section = SECTION, .key = "memcached_servers", .type = OPTION_TEXT,
-      .help = "Accepted because other services have it; validated tokens are remembered in the "
+      .help = "Accepted because other services have it; validated tokens are cached in the "
               "process itself." },
     OPTIONS_END,
 };

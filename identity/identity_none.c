@@ -12,9 +12,9 @@
 const struct option identity_options[] = {
     { .section = "DEFAULT", .key = "auth_strategy", .type = OPTION_WORD, .fallback = "noauth",
       .words = (const char *const[]){ "keystone", "noauth", "none", NULL },
-      .help = "How callers are authenticated. keystone: by their Keystone tokens. noauth, none: "
-              "not at all; every caller is an administrator of the project it names, so only this "
-              "machine can connect unless told so." },
+      .help = "How callers are authenticated. keystone: by their Keystone tokens. noauth, none: not at all; every "
+              "caller is an administrator of the project it names, so only this machine can connect unless "
+              "allow_insecure_listen is true." },
     OPTIONS_END,
 };
 /* clang-format on */

@@ -27,8 +27,8 @@ const struct option own_user_options[] = {
     ADAPTER_OPTIONS(SERVICE_USER),
     { .section = SERVICE_USER, .key = "send_service_user_token", .type = OPTION_BOOL,
       .fallback = "false",
-      .help = "Whether the token of this section's user goes along as X-Service-Token, so that a "
-              "peer knows a service's call." },
+      .help = "Whether the token of this section's user is sent as X-Service-Token, which "
+              "marks a call as a service's." },
     OPTIONS_END,
 };
 /* clang-format on */

@@ -12,13 +12,13 @@ const struct option kubernetes_options[] = {
     { .section = SECTION, .key = "url", .type = OPTION_TEXT,
       .help = "URL of the API server. Unset: in a pod, the cluster's own." },
     { .section = SECTION, .key = "token_file", .type = OPTION_TEXT, .fallback = ACCOUNT "token",
-      .help = "File of the token that is shown to it; read again for each call." },
+      .help = "File of the token that is sent to it; read again for each call." },
     { .section = SECTION, .key = "ca_file", .type = OPTION_TEXT, .fallback = ACCOUNT "ca.crt",
-      .help = "PEM file of the authorities that its certificate is checked with." },
+      .help = "PEM file of the authorities that verify its certificate." },
     { .section = SECTION, .key = "namespace", .type = OPTION_TEXT,
-      .help = "The only namespace that is looked at. Unset: all." },
+      .help = "The only namespace that is reconciled. Unset: all." },
     { .section = SECTION, .key = "resync_interval", .type = OPTION_SECONDS, .fallback = "300", .min = 10, .max = 86400,
-      .help = "Seconds after which every object is looked at again, whether something is told of it or not." },
+      .help = "Seconds after which every object is reconciled again, also without an event." },
     OPTIONS_END
 };
 /* clang-format on */

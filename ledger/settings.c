@@ -10,13 +10,15 @@ const struct option settings_options[] = {
     { .section = "DEFAULT", .key = "default_volume_type", .type = OPTION_TEXT, .fallback = "__DEFAULT__",
       .help = "Volume type of volumes that are created without one." },
     { .section = "DEFAULT", .key = "default_group_type", .type = OPTION_TEXT, .fallback = "__DEFAULT__",
-      .help = "What clients learn to be the group type of groups that are made without one. __DEFAULT__ exists from the start." },
+      .help = "Group type that the API reports as the default of groups created without one. __DEFAULT__ exists "
+              "from the start." },
     { .section = "DEFAULT", .key = "storage_availability_zone", .type = OPTION_TEXT, .fallback = "nova",
       .help = "Availability zone of this node's volume service." },
     { .section = "DEFAULT", .key = "default_availability_zone", .type = OPTION_TEXT,
-      .help = "Zone of volumes that ask for none. Unset: storage_availability_zone." },
+      .help = "Zone of volumes created without one. Unset: storage_availability_zone." },
     { .section = "DEFAULT", .key = "allow_availability_zone_fallback", .type = OPTION_BOOL, .fallback = "false",
-      .help = "Put a volume into the default zone when the zone it asks for does not exist, instead of refusing it." },
+      .help = "Put a volume into the default zone when the requested zone does not exist, instead of refusing the "
+              "request." },
     { .section = "DEFAULT", .key = "quota_volumes", .type = OPTION_INT, .fallback = "10", .min = -1, .max = 2147483647,
       .help = "Volumes of a project; -1 for no limit, as without Keystone when unset." },
     { .section = "DEFAULT", .key = "quota_snapshots", .type = OPTION_INT, .fallback = "10", .min = -1, .max = 2147483647,
@@ -24,7 +26,7 @@ const struct option settings_options[] = {
     { .section = "DEFAULT", .key = "quota_gigabytes", .type = OPTION_INT, .fallback = "1000", .min = -1, .max = 2147483647,
       .help = "GiB of a project's volumes and snapshots together; -1 for no limit, as without Keystone when unset." },
     { .section = "DEFAULT", .key = "no_snapshot_gb_quota", .type = OPTION_BOOL, .fallback = "false",
-      .help = "New snapshots take nothing of a project's gigabytes." },
+      .help = "New snapshots do not count in a project's gigabytes." },
     { .section = "DEFAULT", .key = "quota_backups", .type = OPTION_INT, .fallback = "10", .min = -1, .max = 2147483647,
       .help = "Backups of a project; -1 for no limit, as without Keystone when unset." },
     { .section = "DEFAULT", .key = "quota_backup_gigabytes", .type = OPTION_INT, .fallback = "1000", .min = -1, .max = 2147483647,
@@ -42,18 +44,18 @@ const struct option settings_options[] = {
     { .section = "DEFAULT", .key = "per_project_documents_mb", .type = OPTION_INT, .fallback = "128", .min = 1, .max = 1048576,
       .help = "MiB of all policies, configs and snapshots together that a project declares, without their status." },
     { .section = "DEFAULT", .key = "extend_deadline", .type = OPTION_SECONDS, .fallback = "600", .min = 1, .max = 31536000,
-      .help = "Seconds that an extend waits for the compute side's report. Then the image itself decides: "
-              "has it grown, the extend succeeds; has it not, it is rolled back." },
+      .help = "Seconds that an extend waits for the compute side's report. Then the size of the image decides: the "
+              "extend succeeds if it has grown, otherwise it is rolled back." },
     { .section = "DEFAULT", .key = "assisted_snapshot_create_deadline", .type = OPTION_SECONDS, .fallback = "600", .min = 1, .max = 31536000,
-      .help = "Seconds that a snapshot which the host of a running guest takes waits for its report. Then the files "
-              "themselves decide: does the guest write to the new one, the snapshot is made; does it not, it is undone." },
+      .help = "Seconds that a snapshot taken by the host of a running guest waits for its report. Then the files "
+              "decide: the snapshot succeeds if the guest writes to the new file, otherwise it is undone." },
     { .section = "DEFAULT", .key = "assisted_snapshot_delete_deadline", .type = OPTION_SECONDS, .fallback = "7200", .min = 1, .max = 31536000,
       .help = "The same of a snapshot that is deleted by merging files below a running guest." },
     { .section = "DEFAULT", .key = "attached_reclaim_deadline", .type = OPTION_SECONDS, .fallback = "3600", .min = 1, .max = 31536000,
-      .help = "Seconds that giving back room of an attached volume waits for the guest to have trimmed its file systems. "
-              "Then it has failed; what came back by then is back." },
+      .help = "Seconds that reclaiming space of an attached volume waits for the guest to trim its file systems. "
+              "Then it has failed; space reclaimed by then stays free." },
     { .section = "DEFAULT", .key = "operation_lease", .type = OPTION_SECONDS, .fallback = "15", .min = 2, .max = 3600,
-      .help = "Seconds after which a manager that gives no sign of life counts as dead and its work is taken over." },
+      .help = "Seconds without a heartbeat after which a manager counts as dead and its operations are taken over." },
     { .section = "DEFAULT", .key = "message_ttl", .type = OPTION_SECONDS, .fallback = "2592000", .min = 1, .max = 315360000,
       .help = "Seconds that user messages are kept." },
     { .section = "DEFAULT", .key = "service_down_time", .type = OPTION_SECONDS, .fallback = "60", .min = 2, .max = 86400,
@@ -61,14 +63,15 @@ const struct option settings_options[] = {
     { .section = "DEFAULT", .key = "replica_pool_down_time", .type = OPTION_SECONDS, .fallback = "30", .min = 2, .max = 86400,
       .help = "Seconds without a report after which a pool of replicas counts as offline." },
     { .section = "DEFAULT", .key = "replica_replacements", .type = OPTION_INT, .fallback = "2", .min = 1, .max = 1000,
-      .help = "Most replicas of declared volumes that are copied at once to replace others, whose pools stay offline "
-              "or are drained." },
+      .help = "Largest number of replicas of declared volumes that are copied at once to replace replicas on "
+              "offline or drained pools." },
     { .section = "DEFAULT", .key = "target_takeover_time", .type = OPTION_SECONDS, .fallback = "60", .min = 0, .max = 86400,
-      .help = "Seconds without a report of any pool of a node after which a declared volume that is published on another "
-              "node, or nowhere, is taken from it, if it has three replicas or more and most of them can keep the silent "
-              "node from writing, and are told of as long; 0: never." },
+      .help = "Seconds without a report of any pool of a node after which a declared volume that is published on "
+              "another node, or nowhere, is taken from it, if it has three replicas or more and most of them can "
+              "keep the unresponsive node from writing and were reported for as long; 0: never." },
     { .section = "DEFAULT", .key = "max_over_subscription_ratio", .type = OPTION_FLOAT, .fallback = "20.0",
-      .help = "How many times the real room of a thin pool may be promised to volumes." },
+      .help = "Limit of the total size of sparse volumes, as a multiple of the capacity of a "
+              "thin pool." },
     { .section = "DEFAULT", .key = "osapi_max_limit", .type = OPTION_INT, .fallback = "1000", .min = 1, .max = 100000,
       .help = "Most items in one answer of a list." },
     { .section = "DEFAULT", .key = "osapi_max_page_mb", .type = OPTION_INT, .fallback = "8", .min = 1, .max = 1024,

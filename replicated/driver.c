@@ -16,16 +16,18 @@ static const struct option own_options[] = {
     { .section = OPTION_BACKEND, .key = "replicated_policy", .type = OPTION_TEXT,
       .help = "Volume policy of volumes whose type names none by its extra spec " DRIVER_SPEC_POLICY "." },
     { .section = OPTION_BACKEND, .key = "replicated_replicas", .type = OPTION_INT, .fallback = "3", .min = 1, .max = 99,
-      .help = "Copies of volumes whose type does not say how many by its extra spec " DRIVER_SPEC_REPLICAS
-              ", nor its policy by the pools that it names." },
+      .help = "Number of replicas of volumes whose type has no extra spec " DRIVER_SPEC_REPLICAS
+              " and whose policy names no pools." },
     { .section = OPTION_BACKEND, .key = "replicated_timeout", .type = OPTION_SECONDS, .fallback = "120", .min = 1, .max = 3600,
-      .help = "Seconds that the controller and the nodes have to make a volume, to grow it or to serve it to a host." },
+      .help = "Seconds that the controller and the nodes have to create a volume, to grow it or to serve it to a "
+              "host." },
     { .section = OPTION_BACKEND, .key = "replicated_tls_directory", .type = OPTION_TEXT, .fallback = "/etc/pki/libvirt-nbd",
-      .help = "Directory with ca-cert.pem, client-cert.pem and client-key.pem on hosts that use a volume which another host "
-              "serves; connections tell of it." },
+      .help = "Directory with ca-cert.pem, client-cert.pem and client-key.pem on hosts that use a volume which "
+              "another host serves; connections contain its path." },
     { .section = OPTION_BACKEND, .key = "volume_endpoint", .type = OPTION_TEXT, .fallback = "http://127.0.0.1:8776/v3",
-      .help = "Root of the volume API that keeps the configs of replicated volumes, with /v3. Not given: the API of this "
-              "process, or with a user in section service_user what the catalog says of volumev3 or block-storage." },
+      .help = "Root of the volume API that keeps the configs of replicated volumes, with /v3. Not given: the API of "
+              "this process, or with a user in section service_user the catalog's endpoint of volumev3 or "
+              "block-storage." },
     { .section = OPTION_BACKEND, .key = "volume_token", .type = OPTION_TEXT, .secret = true,
       .help = "Sent to it as X-Auth-Token, when section service_user has no user. Unset: none." },
     OPTIONS_END

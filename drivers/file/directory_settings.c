@@ -5,7 +5,8 @@ const struct option directory_options[] = {
       .key = "qemu_img_program",
       .type = OPTION_TEXT,
       .fallback = "qemu-img",
-      .help = "Program that makes and grows qcow2 images: a name to be found in PATH, or a path." },
+      .help = "Program that creates and grows qcow2 images: a name that is looked up in PATH, "
+              "or a path." },
     { .section = OPTION_BACKEND,
       .key = "qemu_img_timeout",
       .type = OPTION_SECONDS,
@@ -19,8 +20,9 @@ const struct option directory_options[] = {
       .fallback = "0",
       .min = 0,
       .max = INT64_MAX / 1000000,
-      .help = "Bytes that a copy of a volume or snapshot moves in each second at the most; 0: as "
-              "many as it can. Where the file system lets files share blocks nothing is copied." },
+      .help =
+          "Largest rate of a copy of a volume or snapshot in bytes per second; 0: no limit. Where files of the "
+          "file system can share blocks, no data are copied." },
     OPTIONS_END
 };
 

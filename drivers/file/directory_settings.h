@@ -28,17 +28,19 @@ extern const struct option directory_options[];
         .section = OPTION_BACKEND, .key = key_, .type = OPTION_BOOL, .fallback = fallback_, \
         .help = help_                                                                       \
     }
-#define SPARSE_OPTION(key) \
-    FILES_OPTION(          \
-        key, "true",       \
-        "Raw volumes take room only as they are written. When false all of it is taken at once.")
+#define SPARSE_OPTION(key)                                                                    \
+    FILES_OPTION(                                                                             \
+        key, "true",                                                                          \
+        "Raw volumes are sparse: space is allocated as data are written. When false, all of " \
+        "it is allocated when the volume is created.")
 #define QCOW2_OPTION(key, fallback) \
-    FILES_OPTION(key, fallback, "Make volumes as qcow2 images instead of raw files.")
-#define OVERLAYS_OPTION(key)                                                                 \
-    FILES_OPTION(                                                                            \
-        key, "false",                                                                        \
-        "Where files cannot share blocks, a snapshot is made in a moment all the same: the " \
-        "volume goes on in a qcow2 overlay above what it was. When false it is a full copy.")
+    FILES_OPTION(key, fallback, "Create volumes as qcow2 images instead of raw files.")
+#define OVERLAYS_OPTION(key)                                                                   \
+    FILES_OPTION(                                                                              \
+        key, "false",                                                                          \
+        "Where files cannot share blocks, a snapshot takes constant time all the same: the "   \
+        "volume continues in a qcow2 overlay above its former image. When false it is a full " \
+        "copy.")
 
 /* Reads them and the options of every backend; the driver reads the rest. */
 void directory_settings_load(const struct driver_backend *backend, struct directory_settings *ret);

@@ -22,18 +22,18 @@ static const struct option own_options[] = {
     { .section = OPTION_BACKEND,
       .key = "file_volume_directory",
       .type = OPTION_TEXT,
-      .help = "Directory of the volume files, an absolute path. It is made, for the service alone, "
-              "when it is missing. Unset: the directory volumes below state_path." },
+      .help = "Directory of the volume files, an absolute path. It is created when it is "
+              "missing, accessible to the service alone. Unset: the directory volumes below "
+              "state_path." },
     { .section = OPTION_BACKEND,
       .key = "file_connection_type",
       .type = OPTION_WORD,
       .fallback = "auto",
       .words = connection_types,
       .help =
-          "What a connection to a volume is called (driver_volume_type). Nova takes local for a "
-          "block device, and gpfs for the path of a raw file; agents of this service and its "
-          "driver for Kubernetes take both. auto: gpfs for raw files where [compute] service "
-          "is nova, else local." },
+          "driver_volume_type of connections to a volume. Nova takes local for a block device, and gpfs for the "
+          "path of a raw file; agents of this service and its driver for Kubernetes take both. auto: gpfs for raw "
+          "files where [compute] service is nova, else local." },
     SPARSE_OPTION("file_sparsed_volumes"),
     QCOW2_OPTION("file_qcow2_volumes", "false"),
     OVERLAYS_OPTION("file_snapshot_overlays"),
