@@ -17,9 +17,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define WRITE_LOG_MAGIC   UINT64_C(0x3167676f6c657277)
@@ -377,12 +379,12 @@ static inline int write_log_fill(int fd) {
     return write(fd, &header, sizeof(header)) == (ssize_t)sizeof(header) ? 0 : -1;
 }
 
-/* A name of its own first: of two that make one, the one that is first counts. */
+/* A reader sees it complete or not at all.  The caller has the lock of the directory. */
 static inline void write_log_make(const char *path) {
     char made[512];
     int fd;
 
-    if (snprintf(made, sizeof(made), "%s.%ld", path, (long)getpid()) >= (int)sizeof(made))
+    if (snprintf(made, sizeof(made), "%s.new", path) >= (int)sizeof(made))
         return;
     fd = open(made, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -393,16 +395,36 @@ static inline void write_log_make(const char *path) {
     unlink(made);
 }
 
-/* It is made if need be, and in place of one that is not valid. */
-static inline struct write_log_header *write_log_open(const char *path) {
-    struct write_log_header *log = write_log_map(path);
+/* Threads and processes make logs one at a time: a second one would truncate the log that the first
+ * has mapped, or unlink it as not valid.  Returns a descriptor that holds the lock until it is
+ * closed, or -1: a paused process keeps it from a daemon no longer than 200 ms. */
+static inline int write_log_lock(const char *directory) {
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-    if (log)
+    for (int tries = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0; tries++) {
+        if (tries == 200 || (errno != EWOULDBLOCK && errno != EINTR)) {
+            close(fd);
+            return -1;
+        }
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+    }
+    return fd;
+}
+
+/* It is made if need be, and in place of one that is not valid. */
+static inline struct write_log_header *write_log_open(const char *directory, const char *path) {
+    struct write_log_header *log = write_log_map(path);
+    int lock = log ? -1 : write_log_lock(directory);
+
+    if (lock < 0)
         return log;
-    if (unlink(path) < 0 && errno != ENOENT)
-        return NULL;
-    write_log_make(path);
-    return write_log_map(path);
+    log = write_log_map(path);
+    if (!log && (unlink(path) == 0 || errno == ENOENT)) {
+        write_log_make(path);
+        log = write_log_map(path);
+    }
+    close(lock);
+    return log;
 }
 
 /* The same of a replica.  The directory goes with the last log in it, perhaps just now. */
@@ -416,7 +438,7 @@ static inline struct write_log_header *write_log_open_in(const char *directory,
     for (int tries = 0; tries < 3 && !log; tries++) {
         if (mkdir(directory, 0700) < 0 && errno != EEXIST)
             return NULL;
-        log = write_log_open(path);
+        log = write_log_open(directory, path);
     }
     return log;
 }

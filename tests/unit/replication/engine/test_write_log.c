@@ -7,6 +7,7 @@
 #include "tests/lib/check_main.h"
 
 #include <ftw.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -48,7 +49,7 @@ static void end(void) {
 static void begin_log(const struct generation_id *before, const struct generation_id *next) {
     ck_assert_msg(write_log_begin(directory, REPLICA, before, next, &err) == 0, "%s", err.message);
     if (!mapped && next->number > 0)
-        mapped = write_log_open(path);
+        mapped = write_log_open(directory, path);
 }
 
 static void append(uint64_t offset, size_t size, unsigned char value) {
@@ -363,6 +364,68 @@ START_TEST(what_is_no_file_is_no_log) {
     ck_assert_int_eq(write_log_begin(directory, REPLICA, &none, &first, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_BACKEND);
 }
+
+/* ---- several that make one ---- */
+
+#define MAKERS 8
+
+static pthread_barrier_t all_begin;
+
+/* Opens the log when the others do, and appends one entry. */
+static void *make_and_append(void *arg) {
+    static const unsigned char data[WRITE_LOG_BLOCK];
+    const struct iovec iov = { (void *)(uintptr_t)data, sizeof(data) };
+    struct write_log_header **log = arg;
+
+    pthread_barrier_wait(&all_begin);
+    *log = write_log_open_in(directory, REPLICA);
+    if (*log)
+        write_log_append(*log, 0, &iov, 1);
+    return NULL;
+}
+
+static void make_at_once(void) {
+    struct write_log_header *logs[MAKERS], *log;
+    pthread_t threads[MAKERS];
+
+    pthread_barrier_init(&all_begin, NULL, MAKERS);
+    for (int i = 0; i < MAKERS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, make_and_append, &logs[i]), 0);
+    for (int i = 0; i < MAKERS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&all_begin);
+    log = write_log_map(path);
+    ck_assert_ptr_nonnull(log);
+    ck_assert_uint_eq(log->made, MAKERS);
+    munmap(log, WRITE_LOG_SIZE);
+    for (int i = 0; i < MAKERS; i++) {
+        ck_assert_ptr_nonnull(logs[i]);
+        munmap(logs[i], WRITE_LOG_SIZE);
+    }
+}
+
+/* Two that made a log at once truncated it below each other, which ended the daemon (SIGBUS). */
+START_TEST(threads_that_make_a_log_at_once_share_it) {
+    for (int round = 0; round < 200; round++) {
+        make_at_once();
+        write_log_remove(directory, REPLICA);
+        ck_assert_int_lt(access(directory, F_OK), 0);
+    }
+}
+END_TEST
+
+START_TEST(threads_that_replace_an_invalid_log_at_once_share_it) {
+    for (int round = 0; round < 200; round++) {
+        FILE *file;
+
+        mkdir(directory, 0700);
+        file = fopen(path, "w");
+        ck_assert_ptr_nonnull(file);
+        fclose(file);
+        make_at_once();
+        write_log_remove(directory, REPLICA);
+    }
+}
 END_TEST
 
 CHECK_MAIN_WITH("write log", true, begin, end, the_sum_is_crc_32c,
@@ -375,4 +438,6 @@ CHECK_MAIN_WITH("write log", true, begin, end, the_sum_is_crc_32c,
                 a_removed_log_leaves_nothing_and_begins_anew, no_log_is_made_for_what_is_not_logged,
                 an_entry_that_is_not_whole_is_left_out, a_counter_that_cannot_be_gives_no_entries,
                 a_log_of_another_boot_or_version_is_made_anew, a_log_that_is_cut_off_is_made_anew,
-                garbage_gives_no_entries, what_is_no_file_is_no_log)
+                garbage_gives_no_entries, what_is_no_file_is_no_log,
+                threads_that_make_a_log_at_once_share_it,
+                threads_that_replace_an_invalid_log_at_once_share_it)
