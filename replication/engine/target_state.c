@@ -314,7 +314,7 @@ static void follow_change(struct target *target, const votes_t votes, const char
 int generation_change(struct target *target, struct change change, struct error *err) {
     const struct generation before = target->current;
     struct error reason = { 0 };
-    votes_t votes;
+    votes_t votes = { false };
 
     for (unsigned i = 0; i < target->count; i++)
         votes[i] = member_votes(&target->members[i]) || is_named(change.with, &target->members[i]);
