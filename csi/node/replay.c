@@ -6,7 +6,6 @@
  */
 #include "csi/node/volume.private.h"
 
-#include "common/image_lock.h"
 #include "common/log.h"
 #include "csi/node/filesystem.h"
 #include "csi/node/mount.h"
@@ -18,7 +17,7 @@ static int open_alone(const struct node *node, struct arena *arena, const struct
                       struct error *err) {
     autoclose int directory = -1;
     autoclose int file = node_image_open(&node->places, arena, image, false, &directory, err);
-    enum image_hold hold = file < 0 ? IMAGE_LOCK_FAILED : image_lock_writer(file, true, err);
+    enum image_hold hold = file < 0 ? IMAGE_LOCK_FAILED : node_lock_image(file, false, true, err);
 
     if (hold == IMAGE_HELD)
         return error_set(err, ERROR_CONFLICT,

@@ -4,7 +4,6 @@
  */
 #include "csi/node/volume.private.h"
 
-#include "common/image_lock.h"
 #include "csi/node/async_call.h"
 #include "csi/node/filesystem.h"
 #include "csi/node/mount.h"
@@ -18,8 +17,7 @@
 
 /* Other nodes and guests have locks, and so has the driver's own device, which takes over these. */
 static int lock_image(int file, int mode, bool read_only, struct error *err) {
-    enum image_hold hold = read_only ? image_lock_still(file, err)
-                                     : image_lock_writer(file, !node_is_shared(mode), err);
+    enum image_hold hold = node_lock_image(file, read_only, !node_is_shared(mode), err);
 
     if (hold == IMAGE_HELD)
         return error_set(err, ERROR_PRECONDITION,

@@ -4,6 +4,7 @@
 #include "csi/node/filesystem.h"
 #include "csi/node/mount.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -11,6 +12,8 @@
 #define ID_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 #define LONGEST_ID    47 /* with the prefix it fits into a label */
 #define LONGEST_FLAGS 4096
+#define LOCK_TRIES    100
+#define LOCK_PAUSE_MS 10
 
 int node_check_id(const char *volume_id, struct error *err) {
     if (strlen(volume_id) > LONGEST_ID || volume_id[strspn(volume_id, ID_CHARACTERS)])
@@ -24,6 +27,17 @@ bool node_reads_only(int mode) {
 
 bool node_is_shared(int mode) {
     return mode >= NODE_MULTI_READER_ONLY && mode <= NODE_MULTI_MULTI_WRITER;
+}
+
+enum image_hold node_lock_image(int file, bool read_only, bool alone, struct error *err) {
+    enum image_hold hold = IMAGE_HELD;
+
+    for (int i = 0; hold == IMAGE_HELD && i < LOCK_TRIES; i++) {
+        if (i > 0)
+            poll(NULL, 0, LOCK_PAUSE_MS);
+        hold = read_only ? image_lock_still(file, err) : image_lock_writer(file, alone, err);
+    }
+    return hold;
 }
 
 /* Capabilities with the same digest are equal. */

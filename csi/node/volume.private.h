@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "common/image_lock.h"
 #include "csi/node/kubelet_path.h"
 #include "csi/node/label.h"
 #include "csi/node/loop.h"
@@ -30,6 +31,10 @@ int node_lock_idle_volume(struct volume_lock *lock, const char *volume_id, struc
  * volumes. */
 #define NODE_SLOTS 4
 bool node_take_slot(struct volume_lock *lock, const char *const slots[NODE_SLOTS]);
+
+/* image_lock_still(), or image_lock_writer() (common/image_lock.h): the locks of a loop device stay
+ * for a moment after it is detached, so held ones are tried again for one second. */
+enum image_hold node_lock_image(int file, bool read_only, bool alone, struct error *err);
 
 /* The path of a staged volume: the directory, or the file of the device in it. */
 int node_open_staging(const struct node *node, const char *path, bool block,

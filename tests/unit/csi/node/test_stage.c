@@ -197,6 +197,38 @@ START_TEST(an_image_that_is_in_use_elsewhere_is_refused) {
 }
 END_TEST
 
+/* A process of its own has the image's locks, and releases them when the stage may have begun. */
+static int stage_while_locked(void) {
+    autoclose int other = open(path_of("images/" ID), O_RDWR | O_CLOEXEC);
+    pid_t child;
+    int result;
+
+    ck_assert_int_eq(image_lock_writer(other, false, &err), IMAGE_LOCKED);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        usleep(50000);
+        _exit(0);
+    }
+    close(take_fd(other)); /* the child's descriptor keeps them */
+    result = stage(&ext4);
+    ck_assert_int_eq(waitpid(child, NULL, 0), child);
+    return result;
+}
+
+/* The kernel releases the locks of a detached device a moment later.  A child that is late by more
+ * than a second is tried again. */
+START_TEST(a_stage_waits_for_the_locks_of_a_detached_device) {
+    autoimage int file = image(64 * MIB);
+    int result = -1;
+
+    for (int i = 0; i < 5 && result < 0; i++)
+        result = stage_while_locked();
+    assert_ok(result);
+    assert_ok(unstage());
+}
+END_TEST
+
 START_TEST(concurrent_calls_for_one_volume_are_refused) {
     autoimage int file = image(64 * MIB);
     struct volume_lock lock, other;
@@ -462,6 +494,7 @@ NODE_SCENE_MAIN("node_stage", each_step_of_a_file_system_may_be_repeated,
                 hostile_requests_change_nothing, a_mount_of_a_replaced_image_is_reported,
                 devices_of_other_programs_are_left_alone, mounts_of_other_programs_are_left_alone,
                 an_image_that_is_in_use_elsewhere_is_refused,
+                a_stage_waits_for_the_locks_of_a_detached_device,
                 concurrent_calls_for_one_volume_are_refused,
                 a_copy_with_a_dirty_journal_is_read_by_many,
                 the_present_type_is_used_when_none_is_given, a_thick_volume_keeps_its_blocks,
