@@ -11,7 +11,11 @@
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 
-#define LABEL "scoria:00000000:volume-1"
+/* Devices belong to the machine: another run of this test has labels of its own, which its child
+ * shares. */
+static const char *own_label(void) {
+    return arena_format(arena, "scoria:00000000:volume-%d", (int)getpgrp());
+}
 
 static bool is(const char *label, const char *of) {
     return strcmp(label, of) == 0;
@@ -22,7 +26,7 @@ static void assert_found(int file, unsigned number) {
 
     ck_assert_int_eq(loop_find(file, "scoria:", &loop, &err), 1);
     ck_assert_uint_eq(loop.number, number);
-    ck_assert_str_eq(loop.label, LABEL);
+    ck_assert_str_eq(loop.label, own_label());
 }
 
 static void assert_none(int file) {
@@ -37,22 +41,23 @@ START_TEST(a_device_is_found_by_its_file_whatever_the_name) {
     int64_t bytes;
 
     assert_none(file);
-    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
+    assert_ok(loop_attach(file, own_label(), &(struct loop_how){ 0 }, &loop, &err));
     assert_ok(loop_size(&loop, &bytes, &err));
     ck_assert_int_eq(bytes, 8 * MIB);
     ck_assert(!loop.read_only);
     ck_assert_int_eq(rename(path_of("image"), path_of("renamed")), 0);
     again = open(path_of("renamed"), O_RDWR | O_CLOEXEC);
     assert_found(again, loop.number);
-    ck_assert_int_eq(loop_find_label(is, LABEL, &other, &err), 1);
+    ck_assert_int_eq(loop_find_label(is, own_label(), &other, &err), 1);
     ck_assert_uint_eq(other.number, loop.number);
-    ck_assert_int_eq(loop_find_label(is, LABEL "0", &other, &err), 0);
+    ck_assert_int_eq(loop_find_label(is, arena_join(arena, own_label(), "0", NULL), &other, &err),
+                     0);
 
     /* Another file of the first one's name is another file. */
     autoclose int impostor = image_make("image", 8 * MIB);
 
     assert_none(impostor);
-    ck_assert_int_eq(loop_attach(again, LABEL, &(struct loop_how){ 0 }, &other, &err), -1);
+    ck_assert_int_eq(loop_attach(again, own_label(), &(struct loop_how){ 0 }, &other, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     close(other.fd);
     close(loop.fd);
@@ -85,7 +90,6 @@ static int labelled(const char *label) {
 START_TEST(a_changed_label_does_not_change_the_volume) {
     autoimage int file = image_make("image", 8 * MIB), second = image_make("second", 8 * MIB);
     autoimage int kept = image_make("kept", 0);
-    /* Devices are the machine's: another run of this has volumes of its own. */
     const char *first = arena_format(arena, "scoria:00000000:a-%d", (int)getpid());
     const char *victim = arena_format(arena, "scoria:00000000:b-%d", (int)getpid());
     const char *const written[] = { victim, "nobody's", "" };
@@ -165,8 +169,8 @@ START_TEST(a_stale_device_does_not_block_others) {
     ck_assert_int_eq(errno, ENOTCONN);
 
     assert_none(file);
-    ck_assert_int_eq(loop_find_label(is, LABEL, &other, &err), 0);
-    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
+    ck_assert_int_eq(loop_find_label(is, own_label(), &other, &err), 0);
+    assert_ok(loop_attach(file, own_label(), &(struct loop_how){ 0 }, &loop, &err));
     assert_found(file, loop.number);
     close(loop.fd);
     ck_assert_int_eq(shell("umount -l %s", path_of("shown")), 0);
@@ -213,13 +217,13 @@ START_TEST(an_unresponsive_device_does_not_block_others) {
     wait_for_silence(minor(device.st_rdev));
 
     assert_none(file);
-    ck_assert_int_eq(loop_find_label(is, LABEL, &other, &err), 0);
-    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
+    ck_assert_int_eq(loop_find_label(is, own_label(), &other, &err), 0);
+    assert_ok(loop_attach(file, own_label(), &(struct loop_how){ 0 }, &loop, &err));
     assert_found(file, loop.number);
-    ck_assert_int_ge(loop_list(arena, LABEL, &names, &err), 1);
+    ck_assert_int_ge(loop_list(arena, own_label(), &names, &err), 1);
     assert_ok(loop_set_persistent(&loop, true, &err));
     close(loop.fd);
-    assert_ok(loop_release(loop.number, LABEL, &err));
+    assert_ok(loop_release(loop.number, own_label(), &err));
     assert_silent(loop_find_label(is, (char *)info.lo_file_name, &other, &err));
 
     /* One that was never seen was not made here, but may be over whatever has its file's name. */
@@ -229,12 +233,12 @@ START_TEST(an_unresponsive_device_does_not_block_others) {
     ck_assert_int_eq(mkdir(path_of("elsewhere"), 0700), 0);
     namesake = image_make("elsewhere/shown", MIB);
     assert_silent(loop_find(namesake, "scoria:", &other, &err));
-    assert_silent(loop_attach(namesake, LABEL, &(struct loop_how){ 0 }, &other, &err));
+    assert_silent(loop_attach(namesake, own_label(), &(struct loop_how){ 0 }, &other, &err));
 
     ck_assert_int_eq(kill(server, SIGCONT), 0);
     wait_for_answer(minor(device.st_rdev));
     assert_none(namesake);
-    ck_assert_int_eq(loop_find_label(is, LABEL, &other, &err), 0);
+    ck_assert_int_eq(loop_find_label(is, own_label(), &other, &err), 0);
     hide_file(server, "shown");
 }
 END_TEST
@@ -243,7 +247,7 @@ START_TEST(a_device_with_autoclear_is_detached_at_its_last_close) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
-    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
+    assert_ok(loop_attach(file, own_label(), &(struct loop_how){ 0 }, &loop, &err));
     assert_ok(loop_set_persistent(&loop, true, &err));
     close(loop.fd);
     assert_found(file, loop.number);
@@ -259,19 +263,19 @@ START_TEST(a_device_in_use_is_reported_and_detached_later) {
     autoimage int file = image_make("image", 8 * MIB);
     struct loop loop;
 
-    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
+    assert_ok(loop_attach(file, own_label(), &(struct loop_how){ 0 }, &loop, &err));
     assert_ok(loop_set_persistent(&loop, true, &err));
     assert_ok(loop_release(loop.number, "scoria:00000000:volume-2", &err));
     assert_found(file, loop.number);
-    ck_assert_int_eq(loop_release(loop.number, LABEL, &err), 1);
+    ck_assert_int_eq(loop_release(loop.number, own_label(), &err), 1);
     close(loop.fd);
     wait_for_devices(0);
-    assert_ok(loop_release(loop.number, LABEL, &err));
+    assert_ok(loop_release(loop.number, own_label(), &err));
 
-    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
+    assert_ok(loop_attach(file, own_label(), &(struct loop_how){ 0 }, &loop, &err));
     assert_ok(loop_set_persistent(&loop, true, &err));
     close(loop.fd);
-    assert_ok(loop_release(loop.number, LABEL, &err));
+    assert_ok(loop_release(loop.number, own_label(), &err));
     wait_for_devices(0);
 }
 END_TEST
@@ -281,7 +285,7 @@ START_TEST(it_grows_with_its_file_and_never_by_itself) {
     autoloop struct loop loop = LOOP_NONE;
     int64_t bytes;
 
-    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
+    assert_ok(loop_attach(file, own_label(), &(struct loop_how){ 0 }, &loop, &err));
     ck_assert_int_eq(ftruncate(file, 16 * MIB), 0);
     assert_ok(loop_size(&loop, &bytes, &err));
     ck_assert_int_eq(bytes, 8 * MIB);
@@ -314,7 +318,7 @@ START_TEST(sectors_are_those_of_the_first_time_whatever_the_image_shares) {
             open(path_of(i == 0 ? "storage/image" : "storage/clone"), O_RDWR | O_CLOEXEC);
         autoloop struct loop loop = LOOP_NONE;
 
-        assert_ok(loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err));
+        assert_ok(loop_attach(file, own_label(), &(struct loop_how){ 0 }, &loop, &err));
         ck_assert_int_eq(ioctl(loop.fd, BLKSSZGET, &sector), 0);
         ck_assert_int_eq(sector, 512);
     }
@@ -328,7 +332,7 @@ START_TEST(a_read_only_device_takes_no_write) {
     autoloop struct loop loop = LOOP_NONE;
     char path[LOOP_PATH_SIZE];
 
-    assert_ok(loop_attach(file, LABEL, &(struct loop_how){ .read_only = true }, &loop, &err));
+    assert_ok(loop_attach(file, own_label(), &(struct loop_how){ .read_only = true }, &loop, &err));
     loop_path(loop.number, path);
     ck_assert(loop.read_only);
     device = open(path, O_RDWR | O_CLOEXEC); /* some kernels let it be opened all the same */
@@ -346,7 +350,7 @@ static void attach_and_die(bool persistent) {
         struct loop loop;
 
         if (image_lock_writer(file, true, &err) != IMAGE_LOCKED ||
-            loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err) < 0 ||
+            loop_attach(file, own_label(), &(struct loop_how){ 0 }, &loop, &err) < 0 ||
             (persistent && loop_set_persistent(&loop, true, &err) < 0))
             _exit(1);
         kill(getpid(), SIGKILL);
@@ -392,7 +396,7 @@ START_TEST(locks_live_as_long_as_the_device) {
     close(loop.fd);
     close(file);
     file = -1;
-    assert_ok(loop_release(loop.number, LABEL, &err));
+    assert_ok(loop_release(loop.number, own_label(), &err));
     ck_assert_int_eq(write_as_guest(), 0);
 }
 END_TEST
@@ -466,7 +470,8 @@ static int contend(int file) {
 
         if (found < 0)
             return 1;
-        if (found == 0 && loop_attach(file, LABEL, &(struct loop_how){ 0 }, &loop, &err) < 0 &&
+        if (found == 0 &&
+            loop_attach(file, own_label(), &(struct loop_how){ 0 }, &loop, &err) < 0 &&
             err.kind != ERROR_CONFLICT)
             return 1;
         if (count_devices() > 1)
