@@ -188,8 +188,10 @@ int controller_check_node(const struct grpc_call *call, const char *node_id, str
 /* Appends a pair to the context, which has space for it. */
 void controller_put_context(struct arena *arena, Csi__V1__ControllerPublishVolumeResponse *answer,
                             const char *key, const char *value);
-/* Waits for running operations on the volume, and resets it after a failed extend; its data was not
- * changed. */
+/* Resets a volume after a failed extend, which changed none of its data. */
+int controller_reset_extend(const struct grpc_call *call, const struct client *api,
+                            struct remote_volume *volume, struct error *err);
+/* The same, after running operations on the volume have ended. */
 int controller_recover(const struct grpc_call *call, const struct client *api,
                        struct remote_volume *volume, struct error *err);
 /* Are these requests valid? */

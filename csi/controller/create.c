@@ -164,9 +164,10 @@ static int source_busy(const char *id, const char *status, struct error *err) {
                        "The source %s is %s.", id, status);
 }
 
-static int size_of_source(const struct client *api, struct arena *arena,
+static int size_of_source(const struct grpc_call *call, const struct client *api,
                           const struct requested *requested, int64_t *ret_gb, struct error *err) {
     const struct remote_volume_new *volume = &requested->volume;
+    struct arena *arena = call->arena;
     struct remote_snapshot snapshot;
     struct remote_volume source;
     int result;
@@ -186,6 +187,8 @@ static int size_of_source(const struct client *api, struct arena *arena,
     }
     if (volume->source_volid) {
         result = controller_read(api, arena, &volume_kind, volume->source_volid, &source, err);
+        if (result == 0)
+            result = controller_reset_extend(call, api, &source, err);
         if (result != 0)
             return result;
         *ret_gb = source.size_gb;
@@ -224,7 +227,7 @@ static int make(const struct grpc_call *call, const struct client *api, struct r
     struct remote_volume mine;
     int64_t least_gb;
     bool is_mine = false;
-    int result = size_of_source(api, call->arena, requested, &least_gb, err);
+    int result = size_of_source(call, api, requested, &least_gb, err);
 
     if (result == 0)
         result = controller_size(requested->request->capacity_range, least_gb,
@@ -279,6 +282,19 @@ static int discard_failed(const struct grpc_call *call, const struct client *api
                      id);
 }
 
+/* Without its handle no other call deletes an unreported one. */
+static int delete_again(const struct grpc_call *call, const struct client *api,
+                        const struct remote_volume *volume, struct error *err) {
+    int result = drop_unreported(call, api, volume, err);
+
+    if (result != 0)
+        return result;
+    return controller_is_unreported(volume->metadata)
+               ? grpc_refuse(err, GRPC_ABORTED, "The volume of this name has just been deleted.")
+               : grpc_refuse(err, GRPC_ABORTED, "Volume %s has the name and could not be deleted.",
+                             volume->id);
+}
+
 /* Marks it as reported, unless a config has the name. */
 static int mark_reported(const struct grpc_call *call, const struct client *api,
                          const struct requested *requested, const struct remote_volume *volume,
@@ -307,8 +323,7 @@ static int ready(const struct grpc_call *call, const struct client *api,
     if (strcmp(volume->status, "error") == 0)
         return discard_failed(call, api, volume, err);
     if (strcmp(volume->status, "error_deleting") == 0)
-        return grpc_refuse(err, GRPC_ABORTED, "Volume %s has the name and could not be deleted.",
-                           volume->id);
+        return delete_again(call, api, volume, err);
     if (!topology_pools_match(&requested->pools, requested->request->accessibility_requirements,
                               volume))
         return controller_is_unreported(volume->metadata) ? discard_failed(call, api, volume, err)

@@ -56,12 +56,12 @@ static int extend(const struct grpc_call *call, const struct client *api,
 }
 
 /* The backend checks it, and resets its status. */
-int controller_recover(const struct grpc_call *call, const struct client *api,
-                       struct remote_volume *volume, struct error *err) {
-    int result = controller_wait_idle(call, api, &volume_kind, volume, err);
+int controller_reset_extend(const struct grpc_call *call, const struct client *api,
+                            struct remote_volume *volume, struct error *err) {
+    int result;
 
-    if (result != 0 || strcmp(volume->status, FAILED_EXTEND) != 0)
-        return result;
+    if (strcmp(volume->status, FAILED_EXTEND) != 0)
+        return 0;
     if (volumes_extend(api, call->arena, volume->id, volume->size_gb, err) < 0)
         return extend_refused(api, call->arena, volume->id, err);
     result = controller_read(api, call->arena, &volume_kind, volume->id, volume, err);
@@ -71,6 +71,13 @@ int controller_recover(const struct grpc_call *call, const struct client *api,
         result =
             grpc_refuse(err, GRPC_INTERNAL, "Volume %s is " FAILED_EXTEND " still.", volume->id);
     return result;
+}
+
+int controller_recover(const struct grpc_call *call, const struct client *api,
+                       struct remote_volume *volume, struct error *err) {
+    int result = controller_wait_idle(call, api, &volume_kind, volume, err);
+
+    return result == 0 ? controller_reset_extend(call, api, volume, err) : result;
 }
 
 static int check_result(const struct remote_volume *volume, int64_t new_gb, struct error *err) {

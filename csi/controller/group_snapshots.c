@@ -181,6 +181,8 @@ static int find_group(const struct grpc_call *call, const struct client *api, ch
         result = controller_require(ids[i], "A volume id", err);
         if (result == 0)
             result = controller_read(api, arena, &volume_kind, ids[i], &volume, err);
+        if (result == 0)
+            result = controller_reset_extend(call, api, &volume, err);
         if (result == 0 &&
             (!volume.group_id || (group_id && strcmp(group_id, volume.group_id) != 0) ||
              words_have((const char *const *)ids, i, ids[i])))
@@ -245,7 +247,7 @@ static int ready(const struct grpc_call *call, const struct client *api,
 
     if (result == GRPC_NOT_FOUND)
         return grpc_refuse(err, GRPC_ABORTED, "The group snapshot has just been deleted.");
-    if (result != 0 || strcmp(row->status, "error") != 0)
+    if (result != 0 || strncmp(row->status, "error", strlen("error")) != 0)
         return controller_outcome_unknown(result, err);
     result = controller_outcome_unknown(controller_delete(call, api, &kind, row->id, err), err);
     return result != 0 ? result

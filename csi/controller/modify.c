@@ -79,22 +79,28 @@ static int is_other_type(const struct client *api, struct arena *arena,
     return 0;
 }
 
-static int retype(const struct client *api, struct arena *arena, const struct remote_volume *volume,
-                  const char *type, struct error *err) {
+static int retype(const struct grpc_call *call, const struct client *api,
+                  struct remote_volume *volume, const char *type, struct error *err) {
+    int result = controller_reset_extend(call, api, volume, err);
+
+    if (result != 0)
+        return result;
     if (strcmp(volume->status, "available") != 0 && strcmp(volume->status, "in-use") != 0)
         return grpc_refuse(err, GRPC_ABORTED, "Volume %s is %s.", volume->id, volume->status);
-    return volumes_retype(api, arena, volume->id, type, err) < 0 ? refused(err) : 0;
+    return volumes_retype(api, call->arena, volume->id, type, err) < 0 ? refused(err) : 0;
 }
 
 /* All or nothing: if the metadata are refused, the previous type is restored. */
-static int modify(const struct client *api, struct arena *arena, const struct remote_volume *volume,
-                  const struct remote_pair *pairs, const char *type, struct error *err) {
+static int modify(const struct grpc_call *call, const struct client *api,
+                  struct remote_volume *volume, const struct remote_pair *pairs, const char *type,
+                  struct error *err) {
+    struct arena *arena = call->arena;
     struct error ignored;
     bool other;
     int result = is_other_type(api, arena, volume, type, &other, err);
 
     if (result == 0 && other)
-        result = retype(api, arena, volume, type, err);
+        result = retype(call, api, volume, type, err);
     if (result != 0 || !pairs[0].key ||
         volumes_set_metadata(api, arena, volume->id, pairs, err) == 0)
         return result;
@@ -119,5 +125,5 @@ int controller_modify(struct grpc_call *call, const void *message, void *respons
     if (result == 0)
         result = controller_read_mutable(call->arena, CONTROLLER_MUTABLE(request), NULL, &pairs,
                                          &type, err);
-    return result != 0 ? result : modify(&api, call->arena, &volume, pairs, type, err);
+    return result != 0 ? result : modify(call, &api, &volume, pairs, type, err);
 }

@@ -108,6 +108,8 @@ static int reclaim(struct grpc_call *call, const void *message, void *response, 
     if (result == 0)
         result = controller_read(&api, call->arena, &volume_kind, request->volume_id, &volume, err);
     if (result == 0)
+        result = controller_reset_extend(call, &api, &volume, err);
+    if (result == 0)
         result = begin(&api, call->arena, &volume, &needs_nothing, err);
     if (result != 0 || needs_nothing)
         return result;

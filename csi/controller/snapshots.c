@@ -86,6 +86,14 @@ static int make(const struct grpc_call *call, const struct client *api,
     return result != 0 ? result : check_same(request, ret, err);
 }
 
+static int drop_unreported(const struct grpc_call *call, const struct client *api,
+                           const struct remote_snapshot *snapshot, struct error *err) {
+    return controller_is_unreported(snapshot->metadata)
+               ? controller_outcome_unknown(
+                     controller_delete(call, api, &snapshot_kind, snapshot->id, err), err)
+               : 0;
+}
+
 /* "create snapshot": the volume is in use, and its backend takes no snapshot of it meanwhile. */
 #define IN_USE_EVENT "VOLUME_VOLUME_SNAPSHOT_009_910"
 
@@ -93,17 +101,28 @@ static int discard_failed(const struct grpc_call *call, const struct client *api
                           const struct remote_snapshot *snapshot, struct error *err) {
     struct remote_message why = { "", "see its messages and the service's log" };
     struct error unknown;
-    int result = 0;
+    int result;
 
     messages_newest(api, call->arena, snapshot->id, &why, &unknown);
-    if (controller_is_unreported(snapshot->metadata))
-        result = controller_outcome_unknown(
-            controller_delete(call, api, &snapshot_kind, snapshot->id, err), err);
+    result = drop_unreported(call, api, snapshot, err);
     if (result != 0)
         return result;
     return grpc_refuse(
         err, strcmp(why.event_id, IN_USE_EVENT) == 0 ? GRPC_FAILED_PRECONDITION : GRPC_INTERNAL,
         "Snapshot %s could not be created: %s", snapshot->id, why.text);
+}
+
+/* Without its handle no other call deletes an unreported one. */
+static int delete_again(const struct grpc_call *call, const struct client *api,
+                        const struct remote_snapshot *snapshot, struct error *err) {
+    int result = drop_unreported(call, api, snapshot, err);
+
+    if (result != 0)
+        return result;
+    return controller_is_unreported(snapshot->metadata)
+               ? grpc_refuse(err, GRPC_ABORTED, "The snapshot of this name has just been deleted.")
+               : grpc_refuse(err, GRPC_ABORTED,
+                             "Snapshot %s has the name and could not be deleted.", snapshot->id);
 }
 
 static int ready(const struct grpc_call *call, const struct client *api,
@@ -117,8 +136,7 @@ static int ready(const struct grpc_call *call, const struct client *api,
     if (strcmp(snapshot->status, "error") == 0)
         return discard_failed(call, api, snapshot, err);
     if (strcmp(snapshot->status, "error_deleting") == 0)
-        return grpc_refuse(err, GRPC_ABORTED, "Snapshot %s has the name and could not be deleted.",
-                           snapshot->id);
+        return delete_again(call, api, snapshot, err);
     return controller_is_unreported(snapshot->metadata)
                ? controller_outcome_unknown(
                      controller_mark_reported(api, call->arena, "snapshots", snapshot->id, err),

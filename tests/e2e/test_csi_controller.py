@@ -660,6 +660,26 @@ class Expanding(DriverCase):
                 self.assertEqual(self.expand(volume_id, 2 * GIB).capacity_bytes, 2 * GIB)
                 self.assertEqual(self.api.show(volume_id)["status"], "in-use")
 
+    def test_a_failed_extend_is_reset_before_any_other_call(self):
+        volume_id = self.create().volume_id
+        image = os.path.join(self.state, "volumes", f"volume-{volume_id}")
+        away = os.path.join(self.directory, "away")
+        self.api.ask("POST", "/types", {"volume_type": {"name": "another"}})
+        controller = self.driver.controller
+        for call in (
+                lambda: self.create(volume_content_source=of_volume(volume_id)),
+                lambda: controller("ControllerModifyVolume", volume_id=volume_id,
+                                   mutable_parameters={"type": "another"}),
+                lambda: self.driver.reclaim("ControllerReclaimSpace", volume_id=volume_id)):
+            os.rename(image, away)
+            self.refuses(Code.INTERNAL, controller, "ControllerExpandVolume",
+                         volume_id=volume_id, capacity_range=sizes(2 * GIB))
+            os.rename(away, image)
+            self.assertEqual(self.api.show(volume_id)["status"], "error_extending")
+            call()
+            volume = self.api.show(volume_id)
+            self.assertEqual((volume["status"], volume["size"]), ("available", 1))
+
     def test_grows_also_while_it_is_published(self):
         volume_id = self.create().volume_id
         for published in False, True:

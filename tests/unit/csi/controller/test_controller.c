@@ -142,6 +142,37 @@ START_TEST(leftovers_of_a_failure_are_not_final) {
 }
 END_TEST
 
+/* No other call has its id. */
+START_TEST(an_unreported_object_is_deleted_again_after_a_failure) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", VOLUMES, 200, ONE("volumes", ROW("error_deleting", UNTOLD)));
+    answer(scene, "GET", SNAPSHOTS, 200, ONE("snapshots", ROW("error_deleting", UNTOLD)));
+    answer_once(scene, "GET", "/v3/volumes/" ID, 200, THE("volume", ROW("error_deleting", UNTOLD)));
+    answer_once(scene, "GET", "/v3/snapshots/" ID, 200,
+                THE("snapshot", ROW("error_deleting", UNTOLD)));
+    answer(scene, "GET", NULL, 404, NULL);
+    answer(scene, "DELETE", NULL, 202, NULL);
+    create_volume(scene, "10");
+    ck_assert_uint_eq(script_server_count(scene->api, "DELETE", "/v3/volumes/" ID), 1);
+    create_snapshot(scene, "10");
+    ck_assert_uint_eq(script_server_count(scene->api, "DELETE", "/v3/snapshots/" ID), 1);
+    scene_end(scene);
+}
+END_TEST
+
+START_TEST(a_reported_object_is_deleted_by_its_id_alone) {
+    struct scene *scene = scene_new(NULL);
+
+    answer(scene, "GET", VOLUMES, 200, ONE("volumes", ROW("error_deleting", "")));
+    answer(scene, "GET", SNAPSHOTS, 200, ONE("snapshots", ROW("error_deleting", "")));
+    create_volume(scene, "10");
+    create_snapshot(scene, "10");
+    ck_assert_uint_eq(script_server_count(scene->api, "DELETE", NULL), 0);
+    scene_end(scene);
+}
+END_TEST
+
 START_TEST(a_created_object_is_not_final_until_it_is_reported) {
     for (size_t i = 0; i + 1 < LENGTH(failures); i++) {
         struct scene *scene = scene_new(NULL);
@@ -358,6 +389,8 @@ END_TEST
 CHECK_MAIN("csi controller", a_failed_search_is_not_final,
            a_created_object_that_is_not_found_is_not_final,
            an_unreadable_object_in_progress_is_not_final, leftovers_of_a_failure_are_not_final,
+           an_unreported_object_is_deleted_again_after_a_failure,
+           a_reported_object_is_deleted_by_its_id_alone,
            a_created_object_is_not_final_until_it_is_reported,
            a_second_caller_gets_the_same_object_or_none, a_group_of_another_call_is_not_deleted,
            a_failing_api_is_not_final, a_name_taken_by_a_concurrent_call_is_not_final,
