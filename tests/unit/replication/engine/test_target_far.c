@@ -8,7 +8,7 @@
 #include "tests/lib/remote_certificates.h"
 #include "tests/lib/remote_host.h"
 
-#define SILENCE_MS 2000
+#define SILENCE_MS 5000
 /* For a host that is busy with other tests: a replica that was cut off has missed writes. */
 #define PATIENCE_MS 60000
 
