@@ -72,7 +72,7 @@ static int read_scope(struct request *request, struct document_scope *scope, str
         page_read_project(request, request->route->resource, &scope->project_id, err) < 0)
         return -1;
     scope->name = request_query(request, "name");
-    if (scope->name && scope->kind->name_tells_hosts && !request->context.is_admin)
+    if (scope->name && scope->kind->is_name_admin_only && !request->context.is_admin)
         scope->name = ""; /* matches none */
     scope->node = node_key(request) ? request_query(request, node_key(request)) : NULL;
     return read_labels(request, &scope->labels, err);

@@ -7,7 +7,7 @@
 #include "api/answer.h"
 #include "declared/document_edit.h"
 #include "declared/document_own.h"
-#include "declared/volume_salvage.h"
+#include "declared/volume_recovery.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -44,10 +44,10 @@ static const struct field config_patch_fields[] = { CONFIG_FIELDS(0), FIELDS_END
 
 static int create(struct request *request, struct error *err) {
     struct document document;
-    bool tries = false;
+    bool dry_run = false;
 
-    if (request_flag(request, "dry_run", &tries, err) < 0 ||
-        document_create(&request->work, document_kind_asked(request), request->json, tries,
+    if (request_flag(request, "dry_run", &dry_run, err) < 0 ||
+        document_create(&request->work, document_kind_asked(request), request->json, dry_run,
                         &document, err) < 0)
         return -1;
     answer_row(request, &document, 0);
@@ -56,10 +56,11 @@ static int create(struct request *request, struct error *err) {
 
 static int replace(struct request *request, struct error *err) {
     struct document document;
-    bool tries = false;
+    bool dry_run = false;
 
-    if (request_flag(request, "dry_run", &tries, err) < 0 ||
-        document_replace(&request->work, request->object, request->json, tries, &document, err) < 0)
+    if (request_flag(request, "dry_run", &dry_run, err) < 0 ||
+        document_replace(&request->work, request->object, request->json, dry_run, &document, err) <
+            0)
         return -1;
     answer_row(request, &document, 0);
     return 0;
@@ -67,10 +68,10 @@ static int replace(struct request *request, struct error *err) {
 
 static int patch(struct request *request, struct error *err) {
     struct document document;
-    bool tries = false;
+    bool dry_run = false;
 
-    if (request_flag(request, "dry_run", &tries, err) < 0 ||
-        document_patch(&request->work, request->object, request->json, tries, &document, err) < 0)
+    if (request_flag(request, "dry_run", &dry_run, err) < 0 ||
+        document_patch(&request->work, request->object, request->json, dry_run, &document, err) < 0)
         return -1;
     answer_row(request, &document, 0);
     return 0;
@@ -92,10 +93,10 @@ static int check_version(const struct request *request, struct error *err) {
 
 static int delete_one(struct request *request, struct error *err) {
     struct document document;
-    bool tries = false;
+    bool dry_run = false;
 
-    if (request_flag(request, "dry_run", &tries, err) < 0 || check_version(request, err) < 0 ||
-        document_delete(&request->work, request->object, tries, &document, err) < 0)
+    if (request_flag(request, "dry_run", &dry_run, err) < 0 || check_version(request, err) < 0 ||
+        document_delete(&request->work, request->object, dry_run, &document, err) < 0)
         return -1;
     if (json_array_size(document.finalizers) > 0)
         request->status = request->route->status_later;
@@ -130,15 +131,15 @@ static int put_node_status(struct request *request, struct error *err) {
 /* ---- for administrators ---- */
 
 static const struct field salvage_fields[] = {
-    FIELD_TEXT(struct salvage_word, version, "resourceVersion", FIELD_NULLABLE, 1, 24),
-    FIELD_TEXT(struct salvage_word, stopped, "stopped", FIELD_NULLABLE, 1, 255),
+    FIELD_TEXT(struct recovery_request, version, "resourceVersion", FIELD_NULLABLE, 1, 24),
+    FIELD_TEXT(struct recovery_request, stopped, "stopped", FIELD_NULLABLE, 1, 255),
     FIELDS_END,
 };
 
 static int salvage(struct request *request, struct error *err) {
     struct document volume;
 
-    if (volume_salvage(&request->work, request->object, request->body, &volume, err) < 0)
+    if (volume_recovery_request(&request->work, request->object, request->body, &volume, err) < 0)
         return -1;
     answer_row(request, &volume, 0);
     return 0;
@@ -260,7 +261,7 @@ const struct route document_routes[] = {
     STATUS(volume_replica, "volume_replicas"),
     { .method = "POST", .path = "/volume_replicas/{id}/salvage",
       .resource = &volume_replica_resource, .rule = "volume_replica:salvage",
-      .wrapper = "salvage", BODY(salvage_fields, struct salvage_word), .handler = salvage,
+      .wrapper = "salvage", BODY(salvage_fields, struct recovery_request), .handler = salvage,
       .status = 202, ANSWER("replicated_volume", replicated_volume_shape) },
     ROUTES_END,
 };

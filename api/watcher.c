@@ -67,27 +67,28 @@ void watcher_say_bookmark(struct watcher *watcher, struct arena *arena) {
     const struct document_change at = { .version = watcher->position.version,
                                         .document = { .kind = watcher->scope.kind } };
 
-    if (watcher_say(watcher, document_news_text(arena, DOCUMENT_BOOKMARK, &at)))
+    if (watcher_say(watcher, document_watch_event_text(arena, DOCUMENT_BOOKMARK, &at)))
         watcher->begins = false;
 }
 
 static const char *text_of(const struct watcher *watcher, struct arena *arena,
-                           enum document_news event, const struct document_change *change) {
+                           enum document_watch_event event, const struct document_change *change) {
     struct document_change told = *change;
 
     told.document.name = document_name_shown(&change->document, watcher->sees_hosts);
     told.document.body = document_body_shown(arena, &change->document, watcher->sees_hosts);
     told.document.status = document_status_shown(arena, &change->document, watcher->sees_hosts);
-    return document_news_text(arena, event, &told);
+    return document_watch_event_text(arena, event, &told);
 }
 
 static bool tell_change(struct watcher *watcher, struct arena *arena, const struct watch_part *part,
                         unsigned i) {
     const struct document_change *change = &part->changes[i];
-    enum document_news event = document_news_of(&watcher->scope, &watcher->position, change);
+    enum document_watch_event event =
+        document_watch_event_of(&watcher->scope, &watcher->position, change);
     const char **text = &part->texts[i][watcher->sees_hosts][event];
 
-    if (event == DOCUMENT_NO_NEWS)
+    if (event == DOCUMENT_NO_EVENT)
         return true;
     if (!*text)
         *text = text_of(watcher, arena, event, change);

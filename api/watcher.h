@@ -39,7 +39,7 @@ struct watch_part {
     struct document_change *changes;
     unsigned count;
     int64_t version; /* its last version */
-    const char *(*texts)[2][DOCUMENT_NEWS];
+    const char *(*texts)[2][DOCUMENT_WATCH_EVENTS];
 };
 
 /* Without a stream yet; freed with free(). */

@@ -74,7 +74,7 @@ static int apply_one(struct manage_talk *talk, const json_t *document) {
     const json_t *before, *after = NULL;
     struct remote_documents place;
 
-    if (!kind || kind->ours)
+    if (!kind || kind->read_only)
         return kind ? refuse_ours(talk, kind) : -1;
     if (!name)
         return error_set(&talk->err, ERROR_BAD_REQUEST, "%s: metadata.name is missing.", kind_name);
@@ -195,7 +195,7 @@ static int delete_one(struct manage_talk *talk) {
     const struct document_kind *kind = manage_kind(talk, talk->words[0]);
     struct remote_documents place;
 
-    if (!kind || (kind->ours && kind != &manage_pools))
+    if (!kind || (kind->read_only && kind != &manage_pools))
         return kind ? refuse_ours(talk, kind) : -1;
     if (!talk->words[1])
         return error_set(&talk->err, ERROR_BAD_REQUEST, "no name given");

@@ -80,7 +80,7 @@ const struct document_kind manage_pools = {
     .collection = "replica_pools",
     .word = "replica_pool",
     .short_name = "rp",
-    .ours = true,
+    .read_only = true,
 };
 
 static bool is_pools(const char *name) {

@@ -28,7 +28,7 @@ struct found {
     unsigned count;
 };
 
-static void put(struct work *work, struct found *found, const char *id) {
+static void add_id(struct work *work, struct found *found, const char *id) {
     found->ids = query_grow(work->arena, found->ids, found->count, sizeof *found->ids);
     found->ids[found->count++] = id;
 }
@@ -45,7 +45,7 @@ static int read_source(struct work *work, const char *sql, int64_t after, struct
         count++;
         last = db_int(rows, 0);
         if (!db_is_null(rows, 1))
-            put(work, found, db_copy(rows, 1, work->arena));
+            add_id(work, found, db_copy(rows, 1, work->arena));
     }
     if (more < 0)
         return -1;
@@ -58,7 +58,7 @@ static int compare(const void *one, const void *other) {
     return strcmp(*(const char *const *)one, *(const char *const *)other);
 }
 
-static unsigned drop_doubles(const char **ids, unsigned count) {
+static unsigned remove_duplicates(const char **ids, unsigned count) {
     unsigned kept = 0;
 
     if (count > 0)
@@ -99,7 +99,7 @@ static int read_ids(struct work *work, const char *sql, int64_t version, struct 
     int more = -1;
 
     while (rows && (more = db_next(rows, err)) > 0)
-        put(work, found, db_copy(rows, 0, work->arena));
+        add_id(work, found, db_copy(rows, 0, work->arena));
     return more;
 }
 
@@ -137,7 +137,7 @@ int changes_read(struct work *work, int64_t version, struct changes *ret, struct
             return -1;
     }
     changes.configs = found.ids;
-    changes.count = drop_doubles(found.ids, found.count);
+    changes.count = remove_duplicates(found.ids, found.count);
     *ret = changes;
     return 0;
 }

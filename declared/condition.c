@@ -22,7 +22,7 @@ const struct schema_field condition_fields[] = {
     { "type", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "What goes on." },
     { "status", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "Does it?" },
     { "reason", SCHEMA_TEXT, .about = "Why, in one word." },
-    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST,
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST,
       .instead = "Its node has told administrators why.", .about = "Why, for people." },
     { "lastProbeTime", SCHEMA_TEXT, .about = "When it was looked at." },
     { "lastUpdateTime", SCHEMA_TEXT, .about = "When it was written." },
@@ -31,27 +31,28 @@ const struct schema_field condition_fields[] = {
 };
 /* clang-format on */
 
-static bool says(const json_t *object, const char *key, const char *text) {
+static bool has_text(const json_t *object, const char *key, const char *text) {
     const char *value = json_string_value(json_object_get(object, key));
 
     return value && strcmp(value, text) == 0;
 }
 
 /* json_array_size(): there is none. */
-static size_t place_of(const json_t *conditions, const char *type) {
+static size_t index_of(const json_t *conditions, const char *type) {
     size_t i = 0;
 
-    while (i < json_array_size(conditions) && !says(json_array_get(conditions, i), "type", type))
+    while (i < json_array_size(conditions) &&
+           !has_text(json_array_get(conditions, i), "type", type))
         i++;
     return i;
 }
 
 const json_t *condition_find(const json_t *conditions, const char *type) {
-    return json_array_get(conditions, place_of(conditions, type));
+    return json_array_get(conditions, index_of(conditions, type));
 }
 
 bool condition_is(const json_t *conditions, const char *type, const char *status) {
-    return says(condition_find(conditions, type), "status", status);
+    return has_text(condition_find(conditions, type), "status", status);
 }
 
 /* To the second, with its zone, as documents have instants. */
@@ -63,7 +64,7 @@ static json_t *instant(int64_t now_us) {
 }
 
 static void fill(json_t *object, const struct condition *condition, int64_t now_us) {
-    bool turns = !says(object, "status", condition->status);
+    bool turns = !has_text(object, "status", condition->status);
 
     json_object_set_new(object, "type", json_string(condition->type));
     json_object_set_new(object, "status", json_string(condition->status));
@@ -75,11 +76,11 @@ static void fill(json_t *object, const struct condition *condition, int64_t now_
 }
 
 bool condition_change(json_t *conditions, const struct condition *condition, int64_t now_us) {
-    json_t *found = json_array_get(conditions, place_of(conditions, condition->type));
+    json_t *found = json_array_get(conditions, index_of(conditions, condition->type));
 
-    if (!found ||
-        (says(found, "status", condition->status) && says(found, "reason", condition->reason) &&
-         says(found, "message", condition->message)))
+    if (!found || (has_text(found, "status", condition->status) &&
+                   has_text(found, "reason", condition->reason) &&
+                   has_text(found, "message", condition->message)))
         return false;
     fill(found, condition, now_us);
     return true;
@@ -96,8 +97,8 @@ bool condition_put(json_t *conditions, const struct condition *condition, int64_
     return true;
 }
 
-bool condition_drop(json_t *conditions, const char *type) {
-    return json_array_remove(conditions, place_of(conditions, type)) == 0;
+bool condition_remove(json_t *conditions, const char *type) {
+    return json_array_remove(conditions, index_of(conditions, type)) == 0;
 }
 
 static bool is_among(const struct condition *some, unsigned count, const char *type) {
@@ -113,7 +114,7 @@ bool condition_put_resize(json_t *conditions, const struct condition *of_size, u
 
     for (size_t i = 0; i < LENGTH(resize_types); i++)
         if (!is_among(of_size, count, resize_types[i]))
-            changed = condition_drop(conditions, resize_types[i]) || changed;
+            changed = condition_remove(conditions, resize_types[i]) || changed;
     for (unsigned i = 0; i < count; i++)
         changed = condition_put(conditions, &of_size[i], now_us) || changed;
     return changed;

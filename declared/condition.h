@@ -21,7 +21,7 @@
 #define CONDITION_STOPPING          "Stopping" /* False: its node has to say that it serves it no more */
 #define CONDITION_NOT_REMOVED       "ReplicaDeletionFailed"
 #define CONDITION_REVERTING         "Reverting" /* False: what it is reverted to is there no more */
-#define CONDITION_SALVAGING         "Salvaging" /* forced recovery from one replica */
+#define CONDITION_RECOVERING        "Salvaging" /* forced recovery from one replica */
 #define CONDITION_SCALING           "Scaling" /* replicas come or go; the message says what it waits for */
 #define CONDITION_AVAILABLE         "Available"  /* clients can read and write, or could */
 #define CONDITION_REDUNDANT         "Redundant"  /* all replicas are in sync */
@@ -45,7 +45,7 @@ bool condition_is(const json_t *conditions, const char *type, const char *status
 
 /* Whoever owns the document adds, changes and takes away.  True: that made a difference. */
 bool condition_put(json_t *conditions, const struct condition *condition, int64_t now_us);
-bool condition_drop(json_t *conditions, const char *type);
+bool condition_remove(json_t *conditions, const char *type);
 /* Others change what is there: false as well when it is not. */
 bool condition_change(json_t *conditions, const struct condition *condition, int64_t now_us);
 

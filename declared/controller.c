@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_MS    500 /* for what others changed, of whom nobody tells us */
+#define POLL_MS    500 /* for what others changed, of whom nobody tells us */
 #define FAILED_MS  1000
 #define WALK_MOST  100 /* of a look at all, before those that changed come again */
 #define RETRY_MOST 100 /* of those that failed, likewise */
@@ -36,14 +36,14 @@ int64_t controller_resync_s(const struct config *config) {
 /* ---- a database that fails ---- */
 
 /* Another server may answer next, which does not have the last changes. */
-static void hear_failure(struct controller *controller, const struct error *err) {
+static void note_failure(struct controller *controller, const struct error *err) {
     settled_clear(controller->settled);
     if (!controller->failing)
         log_warning(NULL, "declared volumes wait for the database", "error", err->message, NULL);
     controller->failing = true;
 }
 
-static void hear_success(struct controller *controller) {
+static void note_success(struct controller *controller) {
     if (controller->failing)
         log_info(NULL, "declared volumes are looked at again", NULL);
     controller->failing = false;
@@ -51,30 +51,30 @@ static void hear_success(struct controller *controller) {
 
 /* ---- one config ---- */
 
-struct look {
+struct evaluation {
     const char *id;
-    struct reconcile_outlook outlook;
+    struct reconcile_evaluation found;
 };
 
-static int look_body(struct work *work, void *arg, struct error *err) {
-    struct look *look = arg;
+static int evaluate_body(struct work *work, void *arg, struct error *err) {
+    struct evaluation *evaluation = arg;
 
-    return reconcile_look(work, look->id, &look->outlook, err);
+    return reconcile_evaluate(work, evaluation->id, &evaluation->found, err);
 }
 
 /* When the documents could not be read, it is not known which config has changed. */
-static void note_outlook(struct controller *controller, const struct look *look, int result) {
-    const struct reconcile_outlook *outlook = &look->outlook;
-    bool is_settled =
-        result == RECONCILE_SETTLED && outlook->is_settled &&
-        pool_changes_know(controller->pool_changes, outlook->pools, outlook->pool_count);
+static void note_evaluation(struct controller *controller, const struct evaluation *evaluation,
+                            int result) {
+    const struct reconcile_evaluation *found = &evaluation->found;
+    bool is_settled = result == RECONCILE_SETTLED && found->is_settled &&
+                      pool_changes_know(controller->pool_changes, found->pools, found->pool_count);
 
-    if (result < 0 && outlook->version == 0)
+    if (result < 0 && found->version == 0)
         settled_clear(controller->settled);
     else
-        settled_put(controller->settled, outlook->version, is_settled);
-    if (outlook->waits_for_turn)
-        controller_wait_for_turn(controller, look->id);
+        settled_put(controller->settled, found->version, is_settled);
+    if (found->waits_for_slot)
+        controller_wait_for_slot(controller, evaluation->id);
 }
 
 static int config_body(struct work *work, void *arg, struct error *err) {
@@ -86,36 +86,36 @@ static int reconcile(struct controller *controller, char *id, struct error *err)
     autoarena struct arena *arena = arena_new();
     struct work base = work_own(controller->settings.settings, arena);
     struct db *db = controller->settings.db;
-    struct look look = { .id = id };
-    int result = work_read(db, &base, look_body, &look, err);
+    struct evaluation evaluation = { .id = id };
+    int result = work_read(db, &base, evaluate_body, &evaluation, err);
 
-    note_outlook(controller, &look, result);
+    note_evaluation(controller, &evaluation, result);
     return result == RECONCILE_WRITES ? work_transaction(db, &base, config_body, id, err) : result;
 }
 
-struct explanation {
+struct failure_report {
     const char *id;
     const struct error *why;
 };
 
-static int explain_body(struct work *work, void *arg, struct error *err) {
-    const struct explanation *explanation = arg;
+static int report_body(struct work *work, void *arg, struct error *err) {
+    const struct failure_report *failure_report = arg;
 
-    return reconcile_explain(work, explanation->id, explanation->why, err);
+    return reconcile_report_failure(work, failure_report->id, failure_report->why, err);
 }
 
 /* What the documents themselves are to blame for, their people can mend; the rest is ours. */
-static void explain(struct controller *controller, const char *id, const struct error *why) {
+static void report_failure(struct controller *controller, const char *id, const struct error *why) {
     autoarena struct arena *arena = arena_new();
     struct work base = work_own(controller->settings.settings, arena);
-    struct explanation explanation = { id, why };
+    struct failure_report failure_report = { id, why };
     static struct log_limit waits = LOG_LIMIT;
     struct error err;
     unsigned others;
 
     if ((why->kind == ERROR_TOO_LARGE || why->kind == ERROR_OVER_QUOTA ||
          why->kind == ERROR_BAD_REQUEST) &&
-        work_transaction(controller->settings.db, &base, explain_body, &explanation, &err) == 0)
+        work_transaction(controller->settings.db, &base, report_body, &failure_report, &err) == 0)
         return;
     if (log_limit_allows(&waits, id, clock_monotonic_us(), &others))
         log_warning(NULL, "a declared volume waits", "config", id, "error", why->message, "others",
@@ -134,7 +134,7 @@ void controller_work_on(struct controller *controller, const char *id) {
         return;
     }
     if (result < 0)
-        explain(controller, copy, &err);
+        report_failure(controller, copy, &err);
     retries_fail(controller->retries, copy, controller_now_us(controller));
 }
 
@@ -159,7 +159,8 @@ static int follow_changes(struct controller *controller, struct error *err) {
     if (work_read(controller->settings.db, &base, changes_body, &call, err) < 0)
         return -1;
     for (unsigned i = 0; i < call.changes.waiting_count; i++)
-        retries_hurry(controller->retries, call.changes.waiting[i], controller_now_us(controller));
+        retries_requeue(controller->retries, call.changes.waiting[i],
+                        controller_now_us(controller));
     for (unsigned i = 0; i < call.changes.count; i++)
         controller_work_on(controller, call.changes.configs[i]);
     if (call.changes.version < controller->seen) { /* it was restored, or is another server */
@@ -206,25 +207,25 @@ static int walk_body(struct work *work, void *arg, struct error *err) {
     struct walk *walk = arg;
     struct controller *controller = walk->controller;
     autoarena struct arena *arena = arena_new();
-    struct work look_work = *work;
+    struct work config_work = *work;
     struct changes_config *configs;
 
     walk->count = 0;
     walk->read = changes_walk(work, controller->walk_version, controller->walk_last, WALK_MOST,
                               &configs, err);
     walk->todo = arena_alloc(work->arena, WALK_MOST * sizeof *walk->todo);
-    look_work.arena = arena;
+    config_work.arena = arena;
     for (int i = 0; i < walk->read; i++) {
-        struct look look = { .id = configs[i].id };
+        struct evaluation evaluation = { .id = configs[i].id };
         int result;
 
         walk->version = configs[i].version;
         if (is_skipped(controller, &configs[i]))
             continue;
-        result = look_body(&look_work, &look, err);
-        note_outlook(controller, &look, result);
+        result = evaluate_body(&config_work, &evaluation, err);
+        note_evaluation(controller, &evaluation, result);
         if (result < 0 || result == RECONCILE_WRITES)
-            walk->todo[walk->count++] = look.id;
+            walk->todo[walk->count++] = evaluation.id;
         arena_reset(arena);
     }
     return walk->read < 0 ? -1 : 0;
@@ -286,7 +287,7 @@ static int round_run(struct controller *controller, struct error *err) {
 
 static int64_t pause_ms(const struct controller *controller) {
     int64_t now = controller_now_us(controller), next = retries_next_us(controller->retries);
-    int64_t pause = LOOK_MS;
+    int64_t pause = POLL_MS;
 
     if (is_walking(controller) || controller->busy)
         return 0;
@@ -303,10 +304,10 @@ int64_t controller_tick(struct controller *controller) {
 
     arena_reset(controller->arena);
     if (result < 0) {
-        hear_failure(controller, &err);
+        note_failure(controller, &err);
         return FAILED_MS;
     }
-    hear_success(controller);
+    note_success(controller);
     return pause_ms(controller);
 }
 

@@ -34,7 +34,7 @@ struct controller {
     unsigned walks;                           /* how many have begun */
     int64_t draining;                         /* pools, when they were read last */
     int64_t free_gib; /* of all pools, when those that failed were hurried */
-    int64_t room_us;  /* before that a little more room hurries nobody */
+    int64_t space_us; /* before that a little more room hurries nobody */
     int64_t pools_us; /* when pools were looked at last */
 };
 
@@ -52,6 +52,6 @@ int controller_unsettle(struct controller *controller, bool all, bool *ret, stru
 int controller_read_pools(struct controller *controller, struct error *err);
 
 /* A replica of it is to be replaced when fewer are being copied. */
-void controller_wait_for_turn(struct controller *controller, const char *id);
+void controller_wait_for_slot(struct controller *controller, const char *id);
 /* The next of these, when it may. */
 int controller_replace_next(struct controller *controller, struct error *err);

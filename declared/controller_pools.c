@@ -5,14 +5,14 @@
 #include "declared/controller.private.h"
 
 #include "declared/changes.h"
-#include "declared/replica_move.h"
+#include "declared/replica_replacement.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define POOLS_US SECOND_US        /* between two looks at pools while some config waits, */
 #define CALM_US  (5 * SECOND_US)  /* and while none does */
-#define ROOM_US  (10 * SECOND_US) /* between two tries for a little more room */
+#define SPACE_US (10 * SECOND_US) /* between two tries for a little more room */
 
 /* As the pools are: those that changed are noted. */
 struct pools_call {
@@ -30,7 +30,7 @@ static int pools_body(struct work *work, void *arg, struct error *err) {
     call->free_gib = call->draining = 0;
     for (int i = 0; i < count; i++) {
         call->draining += pools[i].draining;
-        if (replica_pool_takes_replicas(&pools[i]))
+        if (replica_pool_accepts_replicas(&pools[i]))
             call->free_gib += pools[i].free_bytes >> 30;
     }
     pool_changes_note(call->controller->pool_changes, pools, (unsigned)count);
@@ -71,18 +71,18 @@ int controller_unsettle(struct controller *controller, bool all, bool *ret, stru
 }
 
 /* Those that failed are due when other pools take replicas, or when there is more room. */
-static void hurry(struct controller *controller, int64_t free_gib, bool waits) {
-    bool places =
-        pool_changes_take_places(controller->pool_changes, controller_now_us(controller), waits);
+static void requeue_waiting(struct controller *controller, int64_t free_gib, bool waits) {
+    bool accepting =
+        pool_changes_take_accepting(controller->pool_changes, controller_now_us(controller), waits);
 
     if (free_gib < controller->free_gib || !waits)
         controller->free_gib = free_gib;
-    if (!places &&
-        (free_gib <= controller->free_gib || controller_now_us(controller) < controller->room_us))
+    if (!accepting &&
+        (free_gib <= controller->free_gib || controller_now_us(controller) < controller->space_us))
         return;
-    retries_hurry_all(controller->retries, controller_now_us(controller));
+    retries_requeue_all(controller->retries, controller_now_us(controller));
     controller->free_gib = free_gib;
-    controller->room_us = controller_now_us(controller) + ROOM_US;
+    controller->space_us = controller_now_us(controller) + SPACE_US;
 }
 
 /* What waits for a place need not wait much longer than until there is one; and a pool that comes,
@@ -104,13 +104,13 @@ int controller_read_pools(struct controller *controller, struct error *err) {
     controller->draining = call.draining;
     if (changed && !is_first)
         controller->walk_us = controller_now_us(controller);
-    hurry(controller, call.free_gib, waits && !is_first);
+    requeue_waiting(controller, call.free_gib, waits && !is_first);
     return 0;
 }
 
 /* ---- replicas that are to be replaced ---- */
 
-void controller_wait_for_turn(struct controller *controller, const char *id) {
+void controller_wait_for_slot(struct controller *controller, const char *id) {
     struct waiting *waiting = &controller->waiting;
 
     for (unsigned i = 0; i < waiting->count; i++)
@@ -122,20 +122,20 @@ void controller_wait_for_turn(struct controller *controller, const char *id) {
         snprintf(waiting->ids[waiting->count++], UUID_SIZE, "%s", id);
 }
 
-static int turns_body(struct work *work, void *arg, struct error *err) {
-    return replica_move_count(work, arg, err);
+static int count_body(struct work *work, void *arg, struct error *err) {
+    return replica_replacement_count(work, arg, err);
 }
 
 /* The next that waits, when fewer are being copied; those that did not fit are met by a walk. */
 int controller_replace_next(struct controller *controller, struct error *err) {
     struct work base = work_own(controller->settings.settings, controller->arena);
     struct waiting *waiting = &controller->waiting;
-    int64_t copied, most = controller->settings.settings->replica_moves_most;
+    int64_t copied, most = controller->settings.settings->replica_replacements_most;
 
     while (waiting->count > 0) {
         char id[UUID_SIZE];
 
-        if (work_read(controller->settings.db, &base, turns_body, &copied, err) < 0)
+        if (work_read(controller->settings.db, &base, count_body, &copied, err) < 0)
             return -1;
         if (copied >= most)
             return 0;

@@ -89,8 +89,8 @@ static void put_word(json_t *schema, const struct schema_field *field) {
 
     put_type(schema, "string");
     put(schema, "enum", words);
-    for (const char *const *word = field->words; *word; word++)
-        json_array_append_new(words, json_string(*word));
+    for (const char *const *name = field->words; *name; name++)
+        json_array_append_new(words, json_string(*name));
 }
 
 static json_t *bound(struct arena *arena, const char *comparison, int64_t value) {

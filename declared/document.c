@@ -27,17 +27,18 @@ static const struct schema_field metadata_fields[] = {
       .about = "What has to be done before it may go." },
     { "resourceVersion", SCHEMA_DIGITS, .about = "Of the document as it was read." },
     { "uid", SCHEMA_TEXT, .about = "Of the document as it was read." },
-    { "namespace", SCHEMA_TEXT, SCHEMA_OURS, .about = "The project." },
-    { "creationTimestamp", SCHEMA_TEXT, SCHEMA_OURS, .about = "When it was made." },
-    { "deletionTimestamp", SCHEMA_TEXT, SCHEMA_OURS, .about = "When it was deleted." },
-    { "generation", SCHEMA_INT, SCHEMA_OURS, .about = "Rises with what is wanted." },
-    { "ownerReferences", SCHEMA_LIST, SCHEMA_OURS, .about = "What it belongs to." },
-    { "managedFields", SCHEMA_LIST, SCHEMA_OURS, .about = "Not kept." },
+    { "namespace", SCHEMA_TEXT, SCHEMA_READ_ONLY, .about = "The project." },
+    { "creationTimestamp", SCHEMA_TEXT, SCHEMA_READ_ONLY, .about = "When it was made." },
+    { "deletionTimestamp", SCHEMA_TEXT, SCHEMA_READ_ONLY, .about = "When it was deleted." },
+    { "generation", SCHEMA_INT, SCHEMA_READ_ONLY, .about = "Rises with what is wanted." },
+    { "ownerReferences", SCHEMA_LIST, SCHEMA_READ_ONLY, .about = "What it belongs to." },
+    { "managedFields", SCHEMA_LIST, SCHEMA_READ_ONLY, .about = "Not kept." },
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */
 
-static int check_word(const json_t *given, const char *key, const char *wanted, struct error *err) {
+static int check_constant(const json_t *given, const char *key, const char *wanted,
+                          struct error *err) {
     const json_t *value = json_object_get(given, key);
 
     if (!value || (json_is_string(value) && strcmp(json_string_value(value), wanted) == 0))
@@ -101,8 +102,8 @@ int document_read(struct arena *arena, const struct document_kind *kind,
     if (!json_is_object(body))
         return error_set(err, ERROR_BAD_REQUEST, "A document must be an object.");
     *ret = (struct document_form){ .body = body };
-    if (check_word(body, "apiVersion", DOCUMENT_API_VERSION, err) < 0 ||
-        check_word(body, "kind", kind->name, err) < 0 ||
+    if (check_constant(body, "apiVersion", DOCUMENT_API_VERSION, err) < 0 ||
+        check_constant(body, "kind", kind->name, err) < 0 ||
         read_metadata(arena, metadata, ret, err) < 0)
         return -1;
     json_object_del(body, "apiVersion");
@@ -113,7 +114,7 @@ int document_read(struct arena *arena, const struct document_kind *kind,
     if (schema_accept(arena, kind->fields, "", body, err) < 0)
         return -1;
     if (before)
-        schema_keep_ours(kind->fields, before->body, body);
+        schema_keep_read_only(kind->fields, before->body, body);
     return 0;
 }
 
@@ -181,24 +182,25 @@ static json_t *without_pools(struct arena *arena, json_t *status) {
     return shown;
 }
 
-const char *document_name_shown(const struct document *document, bool hosts) {
-    return !hosts && document->kind->name_tells_hosts ? document->id : document->name;
+const char *document_name_shown(const struct document *document, bool for_admin) {
+    return !for_admin && document->kind->is_name_admin_only ? document->id : document->name;
 }
 
-json_t *document_body_shown(struct arena *arena, const struct document *document, bool hosts) {
+json_t *document_body_shown(struct arena *arena, const struct document *document, bool for_admin) {
     const struct schema_field *fields = document->kind->fields;
 
-    if (hosts || !document->kind->ours || !fields || !document->body)
+    if (for_admin || !document->kind->read_only || !fields || !document->body)
         return document->body;
     return schema_shown(arena, fields, document->body);
 }
 
-json_t *document_status_shown(struct arena *arena, const struct document *document, bool hosts) {
+json_t *document_status_shown(struct arena *arena, const struct document *document,
+                              bool for_admin) {
     const struct schema_field *fields = document->kind->status_fields;
 
-    if (hosts || !document->status)
+    if (for_admin || !document->status)
         return document->status;
-    if (!document->kind->ours)
+    if (!document->kind->read_only)
         return without_pools(arena, document->status);
     return fields ? schema_shown(arena, fields, document->status) : document->status;
 }

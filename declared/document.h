@@ -45,9 +45,9 @@ int document_read(struct arena *arena, const struct document_kind *kind,
 
 /* What is shown of its name, body and status; without `hosts` nothing that tells of our hosts:
  * lists of pools keep their length, each name is empty, and the name of a replica is its uid. */
-const char *document_name_shown(const struct document *document, bool hosts);
-json_t *document_body_shown(struct arena *arena, const struct document *document, bool hosts);
-json_t *document_status_shown(struct arena *arena, const struct document *document, bool hosts);
+const char *document_name_shown(const struct document *document, bool for_admin);
+json_t *document_body_shown(struct arena *arena, const struct document *document, bool for_admin);
+json_t *document_status_shown(struct arena *arena, const struct document *document, bool for_admin);
 
 /* An instant as documents have it: to the second, with its zone. */
 const char *document_time(struct arena *arena, int64_t instant_us);

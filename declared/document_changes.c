@@ -22,8 +22,8 @@ struct source {
     int64_t until; /* so far it was read */
 };
 
-static int read_there(struct work *work, const struct db_rows *rows, void *item,
-                      struct error *err) {
+static int read_present(struct work *work, const struct db_rows *rows, void *item,
+                        struct error *err) {
     struct document_change *change = item;
 
     change->what = DOCUMENT_IS;
@@ -76,7 +76,7 @@ static struct db_rows *query_source(struct work *work, const struct document_sco
         values[count++] = DB_TEXT(scope->name);
         where = arena_format(work->arena, "%s AND d.name = $%zu", where, count);
     }
-    if (scope->node && source->read == read_there) { /* the others tell who may have left it */
+    if (scope->node && source->read == read_present) { /* the others tell who may have left it */
         values[count++] = DB_TEXT(scope->node);
         where = arena_format(work->arena, "%s AND d.node = $%zu", where, count);
     }
@@ -138,7 +138,7 @@ int document_changes(struct work *work, const struct document_scope *scope, int6
         { .select = DOCUMENT_SELECT,
           .alias = "d",
           .bytes = document_row_bytes,
-          .read = read_there },
+          .read = read_present },
         { .select = "SELECT d.id, d.kind, d.project_id, d.name, d.version FROM documents_gone d",
           .alias = "d",
           .bytes = no_bytes,
@@ -193,9 +193,9 @@ static bool is_in(const struct document_scope *scope, const struct document *doc
     return true;
 }
 
-enum document_news document_news_of(const struct document_scope *scope,
-                                    const struct document_position *position,
-                                    const struct document_change *change) {
+enum document_watch_event document_watch_event_of(const struct document_scope *scope,
+                                                  const struct document_position *position,
+                                                  const struct document_change *change) {
     const struct document *document = &change->document;
     int64_t after = position->version;
     bool leaves = change->what == DOCUMENT_GONE ||
@@ -204,11 +204,11 @@ enum document_news document_news_of(const struct document_scope *scope,
     if (change->version <= after ||
         (scope->project_id && strcmp(scope->project_id, document->project_id) != 0) ||
         (scope->name && strcmp(scope->name, document->name) != 0))
-        return DOCUMENT_NO_NEWS;
+        return DOCUMENT_NO_EVENT;
     if (leaves)
-        return change->version > position->floor ? DOCUMENT_DELETED : DOCUMENT_NO_NEWS;
+        return change->version > position->floor ? DOCUMENT_DELETED : DOCUMENT_NO_EVENT;
     if (change->what == DOCUMENT_MOVED || !is_in(scope, document))
-        return DOCUMENT_NO_NEWS; /* what it is now is a change of its own */
+        return DOCUMENT_NO_EVENT; /* what it is now is a change of its own */
     return after < position->floor || document->first_version > after ? DOCUMENT_ADDED
                                                                       : DOCUMENT_MODIFIED;
 }
@@ -216,7 +216,7 @@ enum document_news document_news_of(const struct document_scope *scope,
 /* ---- telling ---- */
 
 /* Its version is that of the change: who has heard it goes on from there. */
-static json_t *object_of(struct arena *arena, enum document_news event,
+static json_t *object_of(struct arena *arena, enum document_watch_event event,
                          const struct document_change *change) {
     const struct document *document = &change->document;
     json_t *version = json_sprintf("%" PRId64, change->version);
@@ -238,12 +238,12 @@ static json_t *object_of(struct arena *arena, enum document_news event,
     return json_keep(arena, object);
 }
 
-const char *document_news_text(struct arena *arena, enum document_news event,
-                               const struct document_change *change) {
-    static const char *const names[DOCUMENT_NEWS] = { [DOCUMENT_ADDED] = "ADDED",
-                                                      [DOCUMENT_MODIFIED] = "MODIFIED",
-                                                      [DOCUMENT_DELETED] = "DELETED",
-                                                      [DOCUMENT_BOOKMARK] = "BOOKMARK" };
+const char *document_watch_event_text(struct arena *arena, enum document_watch_event event,
+                                      const struct document_change *change) {
+    static const char *const names[DOCUMENT_WATCH_EVENTS] = { [DOCUMENT_ADDED] = "ADDED",
+                                                              [DOCUMENT_MODIFIED] = "MODIFIED",
+                                                              [DOCUMENT_DELETED] = "DELETED",
+                                                              [DOCUMENT_BOOKMARK] = "BOOKMARK" };
 
     return arena_join(arena, "{\"type\":\"", names[event],
                       "\",\"object\":", json_text(arena, object_of(arena, event, change)), "}\n",

@@ -35,13 +35,13 @@ struct document_change {
     struct document document;
 };
 
-enum document_news {
-    DOCUMENT_NO_NEWS,
+enum document_watch_event {
+    DOCUMENT_NO_EVENT,
     DOCUMENT_ADDED,
     DOCUMENT_MODIFIED, /* or added, and never told before it was modified */
     DOCUMENT_DELETED,  /* or no longer in the scope; perhaps it was never told */
     DOCUMENT_BOOKMARK, /* nothing but the version */
-    DOCUMENT_NEWS
+    DOCUMENT_WATCH_EVENTS
 };
 
 /*
@@ -57,9 +57,9 @@ int document_position_check(const struct document_position *position, int64_t la
                             struct error *err);
 
 /* What a change is to somebody. */
-enum document_news document_news_of(const struct document_scope *scope,
-                                    const struct document_position *position,
-                                    const struct document_change *change);
+enum document_watch_event document_watch_event_of(const struct document_scope *scope,
+                                                  const struct document_position *position,
+                                                  const struct document_change *change);
 /* A line {"type": …, "object": …}, in the arena; the object of a bookmark is its version alone. */
-const char *document_news_text(struct arena *arena, enum document_news event,
-                               const struct document_change *change);
+const char *document_watch_event_text(struct arena *arena, enum document_watch_event event,
+                                      const struct document_change *change);

@@ -8,8 +8,8 @@
 
 /* ---- create ---- */
 
-static int check_room(struct work *work, const struct document_kind *kind, const char *name,
-                      struct error *err) {
+static int check_limits(struct work *work, const struct document_kind *kind, const char *name,
+                        struct error *err) {
     const char *project_id = work->context->project_id;
     int64_t count;
     int taken = db_query_int(work->tx, &count, err,
@@ -61,7 +61,7 @@ static bool ends_with(const char *text, const char *end) {
 }
 
 int document_create(struct work *work, const struct document_kind *kind, const json_t *given,
-                    bool tries, struct document *ret, struct error *err) {
+                    bool dry_run, struct document *ret, struct error *err) {
     struct document_form form;
 
     if (document_read(work->arena, kind, NULL, given, &form, err) < 0)
@@ -90,10 +90,10 @@ int document_create(struct work *work, const struct document_kind *kind, const j
     };
     if (put_finalizers(work, NULL, form.finalizers, ret, err) < 0 ||
         (kind->check && kind->check(work, ret, err) < 0) ||
-        check_room(work, kind, form.name, err) < 0 ||
+        check_limits(work, kind, form.name, err) < 0 ||
         document_check_bytes(work, NULL, ret, err) < 0)
         return -1;
-    if (tries)
+    if (dry_run)
         return document_quota_check(work, NULL, ret, err);
     if (document_next_version(work, &ret->version, err) < 0)
         return -1;
@@ -143,7 +143,7 @@ static int check_deleted(const struct document *before, const struct document *a
 }
 
 int document_replace(struct work *work, const struct document *before, const json_t *given,
-                     bool tries, struct document *ret, struct error *err) {
+                     bool dry_run, struct document *ret, struct error *err) {
     const struct document_kind *kind = before->kind;
     struct document_form form;
 
@@ -167,8 +167,8 @@ int document_replace(struct work *work, const struct document *before, const jso
     if (is_same(before, ret))
         return 0;
     ret->generation += json_equal(before->body, ret->body) ? 0 : 1;
-    return tries ? document_quota_check(work, before, ret, err)
-                 : document_store(work, before, ret, err);
+    return dry_run ? document_quota_check(work, before, ret, err)
+                   : document_store(work, before, ret, err);
 }
 
 /* What is not there cannot be taken away; it stays, and whether it is known is seen later. */
@@ -194,18 +194,18 @@ static void merge(json_t *into, const json_t *patch) {
 }
 
 int document_patch(struct work *work, const struct document *before, const json_t *patch,
-                   bool tries, struct document *ret, struct error *err) {
+                   bool dry_run, struct document *ret, struct error *err) {
     json_t *whole = json_keep(work->arena, json_deep_copy(document_json(work->arena, before)));
 
     if (!json_is_object(patch))
         return error_set(err, ERROR_BAD_REQUEST, "A patch must be an object.");
     merge(whole, patch);
-    return document_replace(work, before, whole, tries, ret, err);
+    return document_replace(work, before, whole, dry_run, ret, err);
 }
 
 /* ---- delete ---- */
 
-int document_delete(struct work *work, const struct document *document, bool tries,
+int document_delete(struct work *work, const struct document *document, bool dry_run,
                     struct document *ret, struct error *err) {
     *ret = *document;
     if (document->deleted_at)
@@ -213,5 +213,5 @@ int document_delete(struct work *work, const struct document *document, bool tri
     if (document->kind->check_delete && document->kind->check_delete(work, document, err) < 0)
         return -1;
     ret->deleted_at = work->now_us;
-    return tries ? 0 : document_store(work, document, ret, err);
+    return dry_run ? 0 : document_store(work, document, ret, err);
 }

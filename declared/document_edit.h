@@ -17,13 +17,13 @@
  * `tries`, of all four: everything is checked and nothing written; *ret is it as it would stand.
  */
 int document_create(struct work *work, const struct document_kind *kind, const json_t *given,
-                    bool tries, struct document *ret, struct error *err);
+                    bool dry_run, struct document *ret, struct error *err);
 /* Makes `before` what was given.  What it does not say has its default. */
 int document_replace(struct work *work, const struct document *before, const json_t *given,
-                     bool tries, struct document *ret, struct error *err);
+                     bool dry_run, struct document *ret, struct error *err);
 /* The same of a merge patch (RFC 7386): what it does not say stays. */
 int document_patch(struct work *work, const struct document *before, const json_t *patch,
-                   bool tries, struct document *ret, struct error *err);
+                   bool dry_run, struct document *ret, struct error *err);
 /* Gone at once, or when its finalizers are; *ret is it as it stands then. */
-int document_delete(struct work *work, const struct document *document, bool tries,
+int document_delete(struct work *work, const struct document *document, bool dry_run,
                     struct document *ret, struct error *err);

@@ -62,7 +62,7 @@ int document_row_read(struct work *work, const struct db_rows *rows, void *item,
 int document_find(struct work *work, const struct document_kind *kind, const char *id_or_name,
                   struct document *ret, struct error *err) {
     const struct context *context = work->context;
-    bool by_name = context->is_admin || !kind->name_tells_hosts;
+    bool by_name = context->is_admin || !kind->is_name_admin_only;
     struct db_rows *rows =
         db_query(work->tx, err,
                  DOCUMENT_SELECT " WHERE d.kind = $1 AND (d.id = $2 OR (d.name = $5 AND "

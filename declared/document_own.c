@@ -23,11 +23,11 @@ static int free_name(struct work *work, const struct document *document, const c
 }
 
 /* What the service writes is as bounded and as complete as what clients do. */
-static int check_own(struct work *work, const struct document *document, struct error *err) {
+static int check_complete(struct work *work, const struct document *document, struct error *err) {
     const struct document_kind *kind = document->kind;
-    size_t most = DOCUMENT_BYTES_MOST + (kind->ours ? 0 : DOCUMENT_OWN_BYTES_MOST);
+    size_t most = DOCUMENT_BYTES_MOST + (kind->read_only ? 0 : DOCUMENT_OWN_BYTES_MOST);
 
-    if (kind->ours && schema_accept(work->arena, kind->fields, "", document->body, err) < 0)
+    if (kind->read_only && schema_accept(work->arena, kind->fields, "", document->body, err) < 0)
         return error_context(err, "%s %s", kind->label, document->name);
     if (document_bytes(work, document) > most)
         return error_set(err, ERROR_TOO_LARGE, "%s %s would be larger than %zu bytes.", kind->label,
@@ -67,7 +67,7 @@ int document_own_create_as(struct work *work, const char *id, const struct docum
         return error_set(err, ERROR_CONFLICT, "%s %s is being deleted.", owner->kind->label,
                          owner->name);
     if (free_name(work, &document, name, &document.name, err) < 0 ||
-        check_own(work, &document, err) < 0 ||
+        check_complete(work, &document, err) < 0 ||
         document_next_version(work, &document.version, err) < 0)
         return -1;
     document.first_version = document.version;
@@ -101,7 +101,7 @@ static bool is_same(const struct document *before, const struct document *after)
 
 int document_own_write(struct work *work, const struct document *before, struct document *after,
                        struct error *err) {
-    if (check_own(work, after, err) < 0)
+    if (check_complete(work, after, err) < 0)
         return -1;
     after->generation = before->generation + (json_equal(before->body, after->body) ? 0 : 1);
     return is_same(before, after) ? 0 : document_store(work, before, after, err);

@@ -17,11 +17,11 @@ static int64_t gigabytes(int64_t size_gb) {
     return size_gb > 0 ? size_gb : 0;
 }
 
-static bool is_said_elsewhere(const struct document *document) {
-    const char *said =
+static bool is_declared_elsewhere(const struct document *document) {
+    const char *value =
         json_string_value(json_object_get(document->annotations, DOCUMENT_QUOTA_KEY));
 
-    return said && strcmp(said, "none") == 0;
+    return value && strcmp(value, "none") == 0;
 }
 
 static int64_t counted_as(const struct work *work, const struct document *document,
@@ -38,7 +38,7 @@ static int first_size(struct work *work, const struct document *document, int64_
 
     if (document->kind->size(work, document, &size, err) < 0)
         return -1;
-    *ret = work->context->is_admin && (size.elsewhere || is_said_elsewhere(document))
+    *ret = work->context->is_admin && (size.elsewhere || is_declared_elsewhere(document))
                ? DOCUMENT_ELSEWHERE
                : counted_as(work, document, &size);
     return 0;

@@ -66,7 +66,7 @@ size_t document_bytes(struct work *work, const struct document *document) {
 }
 
 /* How many the project has of the kind, and bytes of them, is known without counting. */
-static int count_more(struct work *work, const struct document *document, int documents,
+static int add_counts(struct work *work, const struct document *document, int documents,
                       int64_t bytes, struct error *err) {
     if (documents == 0 && bytes == 0)
         return 0;
@@ -125,7 +125,7 @@ int document_check_bytes(struct work *work, const struct document *before,
 static struct texts counted_texts(struct work *work, struct document *document) {
     struct texts texts = texts_of(work, document);
 
-    document->bytes = document->kind->ours ? 0 : (int64_t)texts.bytes;
+    document->bytes = document->kind->read_only ? 0 : (int64_t)texts.bytes;
     return texts;
 }
 
@@ -156,7 +156,7 @@ int document_insert(struct work *work, struct document *document, struct error *
             DB_TEXT(texts.body), DB_TEXT(json_text(work->arena, document->status)),
             DB_INT(document->created_at), DB_TEXT(document->node), counted(document),
             DB_INT(document->bytes), DB_TEXT(pool_of(document))) < 0 ||
-        count_more(work, document, 1, document->bytes, err) < 0)
+        add_counts(work, document, 1, document->bytes, err) < 0)
         return -1;
     return write_labels(work, document, err);
 }
@@ -193,14 +193,14 @@ static int update_row(struct work *work, const struct document *before, struct d
 
     if (error_if_none(rows, err, ERROR_CONFLICT, "%s %s was changed meanwhile; read it again.",
                       before->kind->label, before->name) < 0 ||
-        count_more(work, after, 0, after->bytes - before->bytes, err) < 0 ||
+        add_counts(work, after, 0, after->bytes - before->bytes, err) < 0 ||
         note_move(work, before, after, err) < 0)
         return -1;
     return json_equal(before->labels, after->labels) ? 0 : write_labels(work, after, err);
 }
 
 /* Its last number stays for those who watch: for so many changes, and no longer. */
-static int drop_row(struct work *work, const struct document *document, struct error *err) {
+static int delete_row(struct work *work, const struct document *document, struct error *err) {
     if (db_change(work->tx, err,
                   "INSERT INTO documents_gone (id, kind, project_id, name, version, deleted_at, "
                   "node, owner_id) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -211,7 +211,7 @@ static int drop_row(struct work *work, const struct document *document, struct e
         db_change(work->tx, err, "DELETE FROM documents_gone WHERE kind = $1 AND version <= $2",
                   DB_TEXT(document->kind->name),
                   DB_INT(document->version - DOCUMENT_CHANGES_KEPT)) < 0 ||
-        count_more(work, document, -1, -document->bytes, err) < 0 ||
+        add_counts(work, document, -1, -document->bytes, err) < 0 ||
         document_quota_end(work, document, err) < 0)
         return -1;
     return db_change(work->tx, err, "DELETE FROM documents WHERE id = $1", DB_TEXT(document->id));
@@ -220,7 +220,7 @@ static int drop_row(struct work *work, const struct document *document, struct e
 /* ---- a change ---- */
 
 /* Nobody wants it, nothing has to be done first, nothing belongs to it: 1; else 0, or -1. */
-static int may_go(struct work *work, const struct document *document, struct error *err) {
+static int is_removable(struct work *work, const struct document *document, struct error *err) {
     int64_t one;
     int owns;
 
@@ -240,31 +240,32 @@ static int find_owner(struct work *work, const struct document *document, struct
 }
 
 /* The document, and who has waited for nothing else: its owner, that one's, and so on. */
-static int drop(struct work *work, const struct document *document, struct error *err) {
+static int delete_with_owners(struct work *work, const struct document *document,
+                              struct error *err) {
     struct document owner = *document;
-    int goes = 1;
+    int removable = 1;
 
-    while (goes > 0) {
-        if (drop_row(work, &owner, err) < 0)
+    while (removable > 0) {
+        if (delete_row(work, &owner, err) < 0)
             return -1;
-        goes = owner.owner_id ? find_owner(work, &owner, &owner, err) : 0;
-        if (goes > 0)
-            goes = may_go(work, &owner, err);
-        if (goes > 0 && document_next_version(work, &owner.version, err) < 0)
+        removable = owner.owner_id ? find_owner(work, &owner, &owner, err) : 0;
+        if (removable > 0)
+            removable = is_removable(work, &owner, err);
+        if (removable > 0 && document_next_version(work, &owner.version, err) < 0)
             return -1;
     }
-    return goes;
+    return removable;
 }
 
 int document_store(struct work *work, const struct document *before, struct document *after,
                    struct error *err) {
-    int goes = may_go(work, after, err);
+    int removable = is_removable(work, after, err);
 
-    if (goes < 0 || document_next_version(work, &after->version, err) < 0)
+    if (removable < 0 || document_next_version(work, &after->version, err) < 0)
         return -1;
     after->updated_at = work->now_us;
     if (document_quota_move(work, before, after, err) < 0 ||
         update_row(work, before, after, err) < 0)
         return -1;
-    return goes ? drop(work, after, err) : 0;
+    return removable ? delete_with_owners(work, after, err) : 0;
 }

@@ -28,9 +28,9 @@ struct document_kind {
     /* Of the whole document but apiVersion, kind and metadata. */
     const struct schema_field *fields;
     const char *initial_status; /* JSON */
-    const char *finalizer; /* stays until the service has cleared up; NULL: nothing to clear up */
-    bool ours;             /* the service writes it; clients look at it */
-    bool name_tells_hosts; /* its name has that of a pool: for administrators alone */
+    const char *finalizer;   /* stays until the service has cleared up; NULL: nothing to clear up */
+    bool read_only;          /* the service writes it; clients look at it */
+    bool is_name_admin_only; /* its name has that of a pool: for administrators alone */
     const struct schema_field *status_fields; /* what its node writes of it; NULL: nothing */
     /* What the fields cannot say of a new one, or of an edit.  NULL: nothing. */
     int (*check)(struct work *work, struct document *document, struct error *err);

@@ -23,15 +23,15 @@ libscoria_a_SOURCES += \
 	declared/reconcile.c declared/reconcile.h declared/reconcile.private.h \
 	declared/reconcile_create.c \
 	declared/reconcile_health.c \
-	declared/reconcile_move.c \
+	declared/reconcile_replacement.c \
 	declared/reconcile_reclaim.c \
 	declared/reconcile_replicas.c declared/reconcile_revert.c \
-	declared/reconcile_salvage.c \
-	declared/reconcile_settle.c \
+	declared/reconcile_recovery.c \
+	declared/reconcile_finish.c \
 	declared/reconcile_size.c \
 	declared/reconcile_snapshot_node.c declared/reconcile_snapshots.c \
 	declared/reconcile_target.c \
-	declared/replica_move.c declared/replica_move.h \
+	declared/replica_replacement.c declared/replica_replacement.h \
 	declared/replica_placement.c declared/replica_placement.h \
 	declared/replica_pool.c declared/replica_pool.h \
 	declared/replica_space.c declared/replica_space.h \
@@ -47,7 +47,7 @@ libscoria_a_SOURCES += \
 	declared/volume_policy.c \
 	declared/volume_replica.c \
 	declared/volume_revert.c declared/volume_revert.h \
-	declared/volume_salvage.c declared/volume_salvage.h
+	declared/volume_recovery.c declared/volume_recovery.h
 
 if HAVE_CHECK
 check_PROGRAMS += \
@@ -66,10 +66,10 @@ check_PROGRAMS += \
 	tests/unit/declared/test_progress \
 	tests/unit/declared/test_reconcile \
 	tests/unit/declared/test_reconcile_health \
-	tests/unit/declared/test_reconcile_move \
+	tests/unit/declared/test_reconcile_replacement \
 	tests/unit/declared/test_reconcile_reclaim \
 	tests/unit/declared/test_reconcile_revert \
-	tests/unit/declared/test_reconcile_salvage \
+	tests/unit/declared/test_reconcile_recovery \
 	tests/unit/declared/test_reconcile_snapshots \
 	tests/unit/declared/test_reconcile_walk \
 	tests/unit/declared/test_replica_placement \

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-static const char *const actions[] = {
-    [PHASE_STAYS] = "-", [PHASE_TELLS] = "Normal event", [PHASE_WARNS] = "Warning event"
-};
+static const char *const actions[] = { [PHASE_NO_EVENT] = "-",
+                                       [PHASE_NORMAL_EVENT] = "Normal event",
+                                       [PHASE_WARNING_EVENT] = "Warning event" };
 static const char *const no_event[] = { "-" };
 
 /* clang-format off */
@@ -34,27 +34,27 @@ static const char *const config_events[] = {
 };
 
 static const struct state_row config_rows[] = {
-    { CONFIG_PENDING, CONFIG_WAITS, CONFIG_PENDING, PHASE_STAYS, "The volume is being made." },
-    { CONFIG_PENDING, CONFIG_REPLICAS_MADE, CONFIG_BOUND, PHASE_TELLS, "The volume is there." },
-    { CONFIG_PENDING, CONFIG_SOURCE_LOST, CONFIG_FAILED, PHASE_WARNS,
+    { CONFIG_PENDING, CONFIG_WAITS, CONFIG_PENDING, PHASE_NO_EVENT, "The volume is being made." },
+    { CONFIG_PENDING, CONFIG_REPLICAS_MADE, CONFIG_BOUND, PHASE_NORMAL_EVENT, "The volume is there." },
+    { CONFIG_PENDING, CONFIG_SOURCE_LOST, CONFIG_FAILED, PHASE_WARNING_EVENT,
       "The snapshot that the volume was to be made of is lost." },
-    { CONFIG_PENDING, CONFIG_POLICY_EDITED, CONFIG_PENDING, PHASE_STAYS,
+    { CONFIG_PENDING, CONFIG_POLICY_EDITED, CONFIG_PENDING, PHASE_NO_EVENT,
       "The volume will be made with the new policy." },
-    { CONFIG_BOUND, CONFIG_SETTLED, CONFIG_BOUND, PHASE_STAYS, "The policy holds." },
-    { CONFIG_BOUND, CONFIG_NODE_WORKS, CONFIG_BOUND, PHASE_STAYS,
+    { CONFIG_BOUND, CONFIG_SETTLED, CONFIG_BOUND, PHASE_NO_EVENT, "The policy holds." },
+    { CONFIG_BOUND, CONFIG_NODE_WORKS, CONFIG_BOUND, PHASE_NO_EVENT,
       "The volume's node has not applied the last change yet." },
-    { CONFIG_BOUND, CONFIG_POLICY_EDITED, CONFIG_RECONCILING, PHASE_STAYS,
+    { CONFIG_BOUND, CONFIG_POLICY_EDITED, CONFIG_RECONCILING, PHASE_NO_EVENT,
       "The edited policy is being applied." },
-    { CONFIG_BOUND, CONFIG_REPLICAS_CHANGE, CONFIG_RECONCILING, PHASE_STAYS,
+    { CONFIG_BOUND, CONFIG_REPLICAS_CHANGE, CONFIG_RECONCILING, PHASE_NO_EVENT,
       "Replicas are being added, removed or replaced." },
-    { CONFIG_RECONCILING, CONFIG_REPLICAS_CHANGE, CONFIG_RECONCILING, PHASE_STAYS,
+    { CONFIG_RECONCILING, CONFIG_REPLICAS_CHANGE, CONFIG_RECONCILING, PHASE_NO_EVENT,
       "Replicas are being added, removed or replaced." },
-    { CONFIG_RECONCILING, CONFIG_POLICY_EDITED, CONFIG_RECONCILING, PHASE_STAYS,
+    { CONFIG_RECONCILING, CONFIG_POLICY_EDITED, CONFIG_RECONCILING, PHASE_NO_EVENT,
       "The edited policy is being applied." },
-    { CONFIG_RECONCILING, CONFIG_NODE_WORKS, CONFIG_RECONCILING, PHASE_STAYS,
+    { CONFIG_RECONCILING, CONFIG_NODE_WORKS, CONFIG_RECONCILING, PHASE_NO_EVENT,
       "The volume's node has not applied the last change yet." },
-    { CONFIG_RECONCILING, CONFIG_SETTLED, CONFIG_BOUND, PHASE_TELLS, "The policy holds." },
-    { CONFIG_FAILED, CONFIG_POLICY_EDITED, CONFIG_FAILED, PHASE_STAYS,
+    { CONFIG_RECONCILING, CONFIG_SETTLED, CONFIG_BOUND, PHASE_NORMAL_EVENT, "The policy holds." },
+    { CONFIG_FAILED, CONFIG_POLICY_EDITED, CONFIG_FAILED, PHASE_NO_EVENT,
       "Nothing is made of this config any more; it can be deleted." },
 };
 static atomic_uint config_reached[LENGTH(config_rows)];
@@ -70,23 +70,23 @@ static const char *const volume_events[] = {
     [VOLUME_FOUND + VOLUME_IS_DEGRADED] = "found Degraded",
     [VOLUME_FOUND + VOLUME_IS_OFFLINE] = "found Offline",
     [VOLUME_FOUND + VOLUME_IS_ERROR] = "found Error",
-    [VOLUME_GIVEN] = "given to a node",
-    [VOLUME_TAKEN] = "taken from a silent node",
+    [VOLUME_ASSIGNED] = "given to a node",
+    [VOLUME_REVOKED] = "taken from a silent node",
 };
 
 #define VOLUME_ROWS(STATE) \
-    { STATE, VOLUME_FOUND + VOLUME_IS_INIT, VOLUME_IS_INIT, PHASE_STAYS, \
+    { STATE, VOLUME_FOUND + VOLUME_IS_INIT, VOLUME_IS_INIT, PHASE_NO_EVENT, \
       "The volume is not served yet." }, \
-    { STATE, VOLUME_FOUND + VOLUME_IS_HEALTHY, VOLUME_IS_HEALTHY, PHASE_STAYS, \
+    { STATE, VOLUME_FOUND + VOLUME_IS_HEALTHY, VOLUME_IS_HEALTHY, PHASE_NO_EVENT, \
       "All replicas are in sync." }, \
-    { STATE, VOLUME_FOUND + VOLUME_IS_DEGRADED, VOLUME_IS_DEGRADED, PHASE_STAYS, \
+    { STATE, VOLUME_FOUND + VOLUME_IS_DEGRADED, VOLUME_IS_DEGRADED, PHASE_NO_EVENT, \
       "Replicas are missing or out of sync, or blocks have no majority." }, \
-    { STATE, VOLUME_FOUND + VOLUME_IS_OFFLINE, VOLUME_IS_OFFLINE, PHASE_STAYS, \
+    { STATE, VOLUME_FOUND + VOLUME_IS_OFFLINE, VOLUME_IS_OFFLINE, PHASE_NO_EVENT, \
       "Too few replicas can be used." }, \
-    { STATE, VOLUME_FOUND + VOLUME_IS_ERROR, VOLUME_IS_ERROR, PHASE_STAYS, \
+    { STATE, VOLUME_FOUND + VOLUME_IS_ERROR, VOLUME_IS_ERROR, PHASE_NO_EVENT, \
       "The volume cannot be served." }, \
-    { STATE, VOLUME_GIVEN, VOLUME_IS_INIT, PHASE_STAYS, "The volume is not served yet." }, \
-    { STATE, VOLUME_TAKEN, VOLUME_IS_OFFLINE, PHASE_STAYS, \
+    { STATE, VOLUME_ASSIGNED, VOLUME_IS_INIT, PHASE_NO_EVENT, "The volume is not served yet." }, \
+    { STATE, VOLUME_REVOKED, VOLUME_IS_OFFLINE, PHASE_NO_EVENT, \
       "The volume is served by no node that reports." }
 
 static const struct state_row volume_rows[] = {
@@ -115,21 +115,21 @@ const char *const replica_phase_names[] = {
 };
 
 #define REPLICA_GOING(STATE) \
-    { STATE, REPLICA_OFFLINE, REPLICA_OFFLINE, PHASE_STAYS, "Its pool cannot be used." }, \
-    { STATE, REPLICA_DELETION_FAILED, REPLICA_DELETION_FAILED, PHASE_STAYS, \
+    { STATE, REPLICA_OFFLINE, REPLICA_OFFLINE, PHASE_NO_EVENT, "Its pool cannot be used." }, \
+    { STATE, REPLICA_DELETION_FAILED, REPLICA_DELETION_FAILED, PHASE_NO_EVENT, \
       "Its data cannot be removed yet." }, \
-    { STATE, REPLICA_DELETED, REPLICA_DELETED, PHASE_STAYS, "Its data are gone." }
+    { STATE, REPLICA_DELETED, REPLICA_DELETED, PHASE_NO_EVENT, "Its data are gone." }
 
 /* What a node finds in a pool depends on the pool alone, which may have been exchanged. */
 #define REPLICA_LIVING(STATE) \
     REPLICA_GOING(STATE), \
-    { STATE, REPLICA_INIT, REPLICA_INIT, PHASE_STAYS, "Its file is not made yet." }, \
-    { STATE, REPLICA_RECREATE, REPLICA_RECREATE, PHASE_STAYS, \
+    { STATE, REPLICA_INIT, REPLICA_INIT, PHASE_NO_EVENT, "Its file is not made yet." }, \
+    { STATE, REPLICA_RECREATE, REPLICA_RECREATE, PHASE_NO_EVENT, \
       "Its file is empty and is to be rebuilt." }, \
-    { STATE, REPLICA_REBUILDING, REPLICA_REBUILDING, PHASE_STAYS, "It is being rebuilt." }, \
-    { STATE, REPLICA_HEALTHY, REPLICA_HEALTHY, PHASE_STAYS, "Its file can be used." }, \
-    { STATE, REPLICA_DEGRADED, REPLICA_DEGRADED, PHASE_STAYS, "Its pool takes no writes." }, \
-    { STATE, REPLICA_ERROR, REPLICA_ERROR, PHASE_STAYS, "Its file is damaged or cannot be made." }
+    { STATE, REPLICA_REBUILDING, REPLICA_REBUILDING, PHASE_NO_EVENT, "It is being rebuilt." }, \
+    { STATE, REPLICA_HEALTHY, REPLICA_HEALTHY, PHASE_NO_EVENT, "Its file can be used." }, \
+    { STATE, REPLICA_DEGRADED, REPLICA_DEGRADED, PHASE_NO_EVENT, "Its pool takes no writes." }, \
+    { STATE, REPLICA_ERROR, REPLICA_ERROR, PHASE_NO_EVENT, "Its file is damaged or cannot be made." }
 
 static const struct state_row replica_rows[] = {
     REPLICA_LIVING(REPLICA_INIT),
@@ -140,7 +140,7 @@ static const struct state_row replica_rows[] = {
     REPLICA_LIVING(REPLICA_OFFLINE),
     REPLICA_LIVING(REPLICA_ERROR),
     REPLICA_GOING(REPLICA_DELETION_FAILED),
-    { REPLICA_DELETED, REPLICA_DELETED, REPLICA_DELETED, PHASE_STAYS, "Its data are gone." },
+    { REPLICA_DELETED, REPLICA_DELETED, REPLICA_DELETED, PHASE_NO_EVENT, "Its data are gone." },
 };
 static atomic_uint replica_reached[LENGTH(replica_rows)];
 
@@ -164,15 +164,15 @@ static const char *const snapshot_events[] = {
 };
 
 static const struct state_row snapshot_rows[] = {
-    { SNAPSHOT_PENDING, SNAPSHOT_WAITS, SNAPSHOT_PENDING, PHASE_STAYS,
+    { SNAPSHOT_PENDING, SNAPSHOT_WAITS, SNAPSHOT_PENDING, PHASE_NO_EVENT,
       "The snapshot is being taken." },
-    { SNAPSHOT_PENDING, SNAPSHOT_HELD, SNAPSHOT_READY, PHASE_TELLS, "The snapshot is there." },
-    { SNAPSHOT_PENDING, SNAPSHOT_LOST, SNAPSHOT_FAILED, PHASE_WARNS,
+    { SNAPSHOT_PENDING, SNAPSHOT_HELD, SNAPSHOT_READY, PHASE_NORMAL_EVENT, "The snapshot is there." },
+    { SNAPSHOT_PENDING, SNAPSHOT_LOST, SNAPSHOT_FAILED, PHASE_WARNING_EVENT,
       "Too few replicas have taken the snapshot." },
-    { SNAPSHOT_READY, SNAPSHOT_WAITS, SNAPSHOT_READY, PHASE_STAYS,
+    { SNAPSHOT_READY, SNAPSHOT_WAITS, SNAPSHOT_READY, PHASE_NO_EVENT,
       "Replicas that lack the snapshot copy it." },
-    { SNAPSHOT_READY, SNAPSHOT_HELD, SNAPSHOT_READY, PHASE_STAYS, "The snapshot is there." },
-    { SNAPSHOT_READY, SNAPSHOT_LOST, SNAPSHOT_FAILED, PHASE_WARNS,
+    { SNAPSHOT_READY, SNAPSHOT_HELD, SNAPSHOT_READY, PHASE_NO_EVENT, "The snapshot is there." },
+    { SNAPSHOT_READY, SNAPSHOT_LOST, SNAPSHOT_FAILED, PHASE_WARNING_EVENT,
       "No replica holds the snapshot any more." },
 };
 static atomic_uint snapshot_reached[LENGTH(snapshot_rows)];
@@ -195,17 +195,17 @@ static const char *const revert_events[] = {
 };
 
 static const struct state_row revert_rows[] = {
-    { REVERT_IS_NONE, REVERT_REQUESTED, REVERT_IS_PENDING, PHASE_STAYS,
+    { REVERT_IS_NONE, REVERT_REQUESTED, REVERT_IS_PENDING, PHASE_NO_EVENT,
       "The volume is to be reverted, and is published nowhere meanwhile." },
-    { REVERT_IS_PENDING, REVERT_REQUESTED, REVERT_IS_PENDING, PHASE_STAYS,
+    { REVERT_IS_PENDING, REVERT_REQUESTED, REVERT_IS_PENDING, PHASE_NO_EVENT,
       "The volume is to be reverted to another snapshot." },
-    { REVERT_IS_PENDING, REVERT_WAITS, REVERT_IS_PENDING, PHASE_TELLS,
+    { REVERT_IS_PENDING, REVERT_WAITS, REVERT_IS_PENDING, PHASE_NORMAL_EVENT,
       "The volume is being reverted." },
-    { REVERT_IS_PENDING, REVERT_SNAPSHOT_LOST, REVERT_IS_PENDING, PHASE_WARNS,
+    { REVERT_IS_PENDING, REVERT_SNAPSHOT_LOST, REVERT_IS_PENDING, PHASE_WARNING_EVENT,
       "The snapshot is lost; the volume has to be reverted to another one." },
-    { REVERT_IS_PENDING, REVERT_REPORTED_DONE, REVERT_IS_DONE, PHASE_TELLS,
+    { REVERT_IS_PENDING, REVERT_REPORTED_DONE, REVERT_IS_DONE, PHASE_NORMAL_EVENT,
       "The volume holds what the snapshot does." },
-    { REVERT_IS_DONE, REVERT_REQUESTED, REVERT_IS_PENDING, PHASE_STAYS,
+    { REVERT_IS_DONE, REVERT_REQUESTED, REVERT_IS_PENDING, PHASE_NO_EVENT,
       "The volume is to be reverted once more." },
 };
 static atomic_uint revert_reached[LENGTH(revert_rows)];
@@ -227,30 +227,30 @@ static const char *const recovery_events[] = {
     [RECOVERY_ABLE] = "node reports Able",
     [RECOVERY_REFUSED] = "node reports Refused",
     [RECOVERY_NODE_LOST] = "another node has it",
-    [RECOVERY_NODE_SILENT] = "node is silent",
+    [RECOVERY_NODE_UNRESPONSIVE] = "node is silent",
     [RECOVERY_DONE] = "node reports Done",
 };
 
 static const struct state_row recovery_rows[] = {
-    { RECOVERY_IS_NONE, RECOVERY_REQUESTED, RECOVERY_IS_REQUESTED, PHASE_STAYS,
+    { RECOVERY_IS_NONE, RECOVERY_REQUESTED, RECOVERY_IS_REQUESTED, PHASE_NO_EVENT,
       "Forced recovery from one replica is requested and not confirmed yet." },
-    { RECOVERY_IS_REQUESTED, RECOVERY_REQUESTED, RECOVERY_IS_REQUESTED, PHASE_STAYS,
+    { RECOVERY_IS_REQUESTED, RECOVERY_REQUESTED, RECOVERY_IS_REQUESTED, PHASE_NO_EVENT,
       "Another replica is requested." },
-    { RECOVERY_IS_REQUESTED, RECOVERY_WAITS, RECOVERY_IS_REQUESTED, PHASE_WARNS,
+    { RECOVERY_IS_REQUESTED, RECOVERY_WAITS, RECOVERY_IS_REQUESTED, PHASE_WARNING_EVENT,
       "The node finds out whether the volume can be served without it." },
-    { RECOVERY_IS_REQUESTED, RECOVERY_ABLE, RECOVERY_IS_CONFIRMED, PHASE_WARNS,
+    { RECOVERY_IS_REQUESTED, RECOVERY_ABLE, RECOVERY_IS_CONFIRMED, PHASE_WARNING_EVENT,
       "It is confirmed: what the other replicas hold is discarded." },
-    { RECOVERY_IS_REQUESTED, RECOVERY_REFUSED, RECOVERY_IS_NONE, PHASE_WARNS,
+    { RECOVERY_IS_REQUESTED, RECOVERY_REFUSED, RECOVERY_IS_NONE, PHASE_WARNING_EVENT,
       "The node refuses it, and nothing is discarded." },
-    { RECOVERY_IS_REQUESTED, RECOVERY_NODE_LOST, RECOVERY_IS_NONE, PHASE_WARNS,
+    { RECOVERY_IS_REQUESTED, RECOVERY_NODE_LOST, RECOVERY_IS_NONE, PHASE_WARNING_EVENT,
       "It is withdrawn: the volume's node has changed." },
-    { RECOVERY_IS_REQUESTED, RECOVERY_NODE_SILENT, RECOVERY_IS_NONE, PHASE_WARNS,
+    { RECOVERY_IS_REQUESTED, RECOVERY_NODE_UNRESPONSIVE, RECOVERY_IS_NONE, PHASE_WARNING_EVENT,
       "It is withdrawn: the volume's node does not report." },
-    { RECOVERY_IS_CONFIRMED, RECOVERY_REQUESTED, RECOVERY_IS_REQUESTED, PHASE_STAYS,
+    { RECOVERY_IS_CONFIRMED, RECOVERY_REQUESTED, RECOVERY_IS_REQUESTED, PHASE_NO_EVENT,
       "Another replica is requested, as the first one is lost, too." },
-    { RECOVERY_IS_CONFIRMED, RECOVERY_WAITS, RECOVERY_IS_CONFIRMED, PHASE_WARNS,
+    { RECOVERY_IS_CONFIRMED, RECOVERY_WAITS, RECOVERY_IS_CONFIRMED, PHASE_WARNING_EVENT,
       "The node makes the volume of this replica." },
-    { RECOVERY_IS_CONFIRMED, RECOVERY_DONE, RECOVERY_IS_NONE, PHASE_TELLS,
+    { RECOVERY_IS_CONFIRMED, RECOVERY_DONE, RECOVERY_IS_NONE, PHASE_NORMAL_EVENT,
       "The volume is what this replica holds; the others are rebuilt." },
 };
 static atomic_uint recovery_reached[LENGTH(recovery_rows)];

@@ -11,7 +11,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-enum phase_action { PHASE_STAYS, PHASE_TELLS, PHASE_WARNS }; /* of the event that it makes */
+enum phase_action {
+    PHASE_NO_EVENT,
+    PHASE_NORMAL_EVENT,
+    PHASE_WARNING_EVENT
+}; /* of the event that it makes */
 
 /* ---- a config ---- */
 
@@ -31,8 +35,8 @@ extern const struct state_table config_states;
 
 enum volume_event {
     VOLUME_FOUND, /* and the phase that its node has reported, or its pools make it */
-    VOLUME_GIVEN = VOLUME_FOUND + 5,
-    VOLUME_TAKEN, /* from a silent node */
+    VOLUME_ASSIGNED = VOLUME_FOUND + 5,
+    VOLUME_REVOKED, /* from a silent node */
 };
 extern const struct state_table volume_states;
 
@@ -75,7 +79,7 @@ enum recovery_event {
     RECOVERY_ABLE,
     RECOVERY_REFUSED,
     RECOVERY_NODE_LOST,
-    RECOVERY_NODE_SILENT,
+    RECOVERY_NODE_UNRESPONSIVE,
     RECOVERY_DONE,
 };
 extern const struct state_table recovery_states;

@@ -19,7 +19,7 @@ struct pool {
     char node[REPLICA_POOL_NODE_MOST + 1], old_node[REPLICA_POOL_NODE_MOST + 1];
     uint32_t path, address; /* hashes */
     enum replica_pool_space space;
-    bool is_up, is_online, is_draining, takes_replicas;
+    bool is_up, is_online, is_draining, accepts_replicas;
     bool is_gone, is_due;
     struct rate rate;
 };
@@ -27,8 +27,8 @@ struct pool {
 struct pool_changes {
     struct pool *pools; /* by name */
     unsigned count;
-    bool are_places_due;
-    struct rate places;
+    bool is_accepting_due;
+    struct rate accepting;
 };
 
 struct pool_changes *pool_changes_new(void) {
@@ -58,7 +58,7 @@ static struct pool pool_of(const struct replica_pool *is) {
         .is_up = is->up, /* of any state: a node is silent when none of its pools is */
         .is_online = is->up && strcmp(is->state, REPLICA_POOL_ONLINE) == 0,
         .is_draining = is->draining,
-        .takes_replicas = replica_pool_takes_replicas(is),
+        .accepts_replicas = replica_pool_accepts_replicas(is),
     };
 
     snprintf(pool.name, sizeof pool.name, "%s", is->id);
@@ -93,10 +93,10 @@ static void put(struct pool_changes *changes, struct pool *all, unsigned *count,
     now.is_gone = !is;
     now.is_due = !before;
     if (!is)
-        now.takes_replicas = false;
+        now.accepts_replicas = false;
     if (before)
         keep(&now, before);
-    changes->are_places_due |= now.takes_replicas != (before && before->takes_replicas);
+    changes->is_accepting_due |= now.accepts_replicas != (before && before->accepts_replicas);
     if (is || now.is_due)
         all[(*count)++] = now;
 }
@@ -178,9 +178,9 @@ bool pool_changes_take(struct pool_changes *changes, int64_t now_us, bool all,
     return false;
 }
 
-bool pool_changes_take_places(struct pool_changes *changes, int64_t now_us, bool waits) {
-    bool is_taken = changes->are_places_due && waits && rate_allows(&changes->places, now_us);
+bool pool_changes_take_accepting(struct pool_changes *changes, int64_t now_us, bool waits) {
+    bool is_taken = changes->is_accepting_due && waits && rate_allows(&changes->accepting, now_us);
 
-    changes->are_places_due &= waits && !is_taken;
+    changes->is_accepting_due &= waits && !is_taken;
     return is_taken;
 }

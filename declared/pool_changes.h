@@ -34,4 +34,4 @@ bool pool_changes_take(struct pool_changes *changes, int64_t now_us, bool all,
                        struct pool_change *ret);
 /* Other pools can take replicas than before, which was not dealt with: it is from now on.  Unless
  * something waits for them, there is nothing to deal with. */
-bool pool_changes_take_places(struct pool_changes *changes, int64_t now_us, bool waits);
+bool pool_changes_take_accepting(struct pool_changes *changes, int64_t now_us, bool waits);

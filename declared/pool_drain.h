@@ -1,6 +1,7 @@
 /*
- * A pool that is drained: its replicas go to other pools, one by one (reconcile_move.c), and how
- * far that is, in bytes of their files as their nodes report them.
+ * A pool that is drained: its replicas are replaced on other pools, one by one
+ * (reconcile_replacement.c), and the progress of that, in bytes of their files as reported by
+ * their nodes.
  */
 #pragma once
 

@@ -12,16 +12,16 @@
 
 /* ---- trees ---- */
 
-json_t *side_spec(const struct side *side) {
-    return json_object_get(side->after.body, "spec");
+json_t *update_spec(const struct document_update *update) {
+    return json_object_get(update->after.body, "spec");
 }
 
-json_t *side_status(const struct side *side) {
-    return side->after.status;
+json_t *update_status(const struct document_update *update) {
+    return update->after.status;
 }
 
-const char *side_phase(const struct side *side) {
-    return tree_text(side->after.status, "phase");
+const char *update_phase(const struct document_update *update) {
+    return tree_text(update->after.status, "phase");
 }
 
 bool config_is(const struct reconcile *r, enum config_phase phase) {
@@ -29,16 +29,16 @@ bool config_is(const struct reconcile *r, enum config_phase phase) {
 }
 
 /* Of what was read, the rest of the run may still need what it was. */
-static void own(struct reconcile *r, json_t **tree, bool *is_own) {
+static void own_copy(struct reconcile *r, json_t **tree, bool *is_own) {
     if (!*is_own)
         *tree = json_keep(r->work->arena, json_deep_copy(*tree));
     *is_own = true;
 }
 
-static bool stands(const json_t *object, const char *key, json_t *value) {
-    const json_t *there = json_object_get(object, key);
+static bool has_value(const json_t *object, const char *key, json_t *value) {
+    const json_t *present = json_object_get(object, key);
 
-    return (!there && !value) || (there && value && json_equal(there, value));
+    return (!present && !value) || (present && value && json_equal(present, value));
 }
 
 static void put(json_t *object, const char *key, json_t *value) {
@@ -48,68 +48,70 @@ static void put(json_t *object, const char *key, json_t *value) {
         json_object_del(object, key);
 }
 
-void side_put_spec(struct reconcile *r, struct side *side, const char *key, json_t *value) {
-    if (stands(side_spec(side), key, value)) {
+void update_put_spec(struct reconcile *r, struct document_update *update, const char *key,
+                     json_t *value) {
+    if (has_value(update_spec(update), key, value)) {
         json_decref(value);
         return;
     }
-    own(r, &side->after.body, &side->own_body);
-    put(side_spec(side), key, value);
+    own_copy(r, &update->after.body, &update->own_body);
+    put(update_spec(update), key, value);
 }
 
-void side_put_status(struct reconcile *r, struct side *side, const char *key, json_t *value) {
-    if (stands(side->after.status, key, value)) {
+void update_put_status(struct reconcile *r, struct document_update *update, const char *key,
+                       json_t *value) {
+    if (has_value(update->after.status, key, value)) {
         json_decref(value);
         return;
     }
-    own(r, &side->after.status, &side->own_status);
-    put(side->after.status, key, value);
+    own_copy(r, &update->after.status, &update->own_status);
+    put(update->after.status, key, value);
 }
 
-const struct state_row *side_advance(struct reconcile *r, struct side *side,
-                                     const struct state_table *table, unsigned event) {
-    const struct state_row *row = phase_next(table, side_phase(side), event);
+const struct state_row *update_advance(struct reconcile *r, struct document_update *update,
+                                       const struct state_table *table, unsigned event) {
+    const struct state_row *row = phase_next(table, update_phase(update), event);
 
     if (row)
-        side_put_status(r, side, "phase", json_string(table->states[row->next]));
+        update_put_status(r, update, "phase", json_string(table->states[row->next]));
     return row;
 }
 
-json_t *side_conditions(struct reconcile *r) {
-    const json_t *there = json_object_get(side_status(&r->config), "conditions");
+json_t *config_conditions(struct reconcile *r) {
+    const json_t *present = json_object_get(update_status(&r->config), "conditions");
 
     if (!r->conditions)
-        r->conditions =
-            json_keep(r->work->arena, json_is_array(there) ? json_deep_copy(there) : json_array());
+        r->conditions = json_keep(r->work->arena,
+                                  json_is_array(present) ? json_deep_copy(present) : json_array());
     return r->conditions;
 }
 
-void side_put_conditions(struct reconcile *r, json_t *conditions) {
-    side_put_status(r, &r->config, "conditions",
-                    json_array_size(conditions) > 0 ? json_incref(conditions) : NULL);
+void config_put_conditions(struct reconcile *r, json_t *conditions) {
+    update_put_status(r, &r->config, "conditions",
+                      json_array_size(conditions) > 0 ? json_incref(conditions) : NULL);
 }
 
-int reconcile_tell(struct reconcile *r, const char *type, const char *reason, const char *message,
-                   struct error *err) {
+int reconcile_record_event(struct reconcile *r, const char *type, const char *reason,
+                           const char *message, struct error *err) {
     r->writes = true;
-    return r->looks ? 0 : document_event(r->work, &r->config.before, type, reason, message, err);
+    return r->dry_run ? 0 : document_event(r->work, &r->config.before, type, reason, message, err);
 }
 
-int reconcile_tell_volume(struct reconcile *r, const char *type, const char *reason,
-                          const char *message, struct error *err) {
-    if (reconcile_tell(r, type, reason, message, err) < 0)
+int reconcile_record_volume_event(struct reconcile *r, const char *type, const char *reason,
+                                  const char *message, struct error *err) {
+    if (reconcile_record_event(r, type, reason, message, err) < 0)
         return -1;
-    return r->looks ? 0 : document_event(r->work, &r->volume.before, type, reason, message, err);
+    return r->dry_run ? 0 : document_event(r->work, &r->volume.before, type, reason, message, err);
 }
 
 int reconcile_fail(struct reconcile *r, const char *reason, const char *message,
                    struct error *err) {
     r->again = true;
-    return reconcile_tell(r, "Warning", reason, message, err);
+    return reconcile_record_event(r, "Warning", reason, message, err);
 }
 
 int64_t reconcile_wanted_bytes(const struct reconcile *r) {
-    int64_t bytes = json_bytes_at(side_spec(&r->config), "capacity.storage");
+    int64_t bytes = json_bytes_at(update_spec(&r->config), "capacity.storage");
 
     return (bytes + BLOCK_MOST - 1) / BLOCK_MOST * BLOCK_MOST;
 }
@@ -128,14 +130,14 @@ int replica_put_spec(struct reconcile *r, struct document *replica, const char *
                      struct error *err) {
     struct document after = *replica;
 
-    if (stands(json_object_get(replica->body, "spec"), key, value)) {
+    if (has_value(json_object_get(replica->body, "spec"), key, value)) {
         json_decref(value);
         return 0;
     }
     r->writes = true;
     after.body = json_keep(r->work->arena, json_deep_copy(replica->body));
     put(json_object_get(after.body, "spec"), key, value);
-    if (r->looks)
+    if (r->dry_run)
         return 0;
     if (document_own_write(r->work, replica, &after, err) < 0)
         return -1;
@@ -144,16 +146,16 @@ int replica_put_spec(struct reconcile *r, struct document *replica, const char *
 }
 
 bool volume_is_done(const struct reconcile *r) {
-    const struct side *volume = &r->volume;
+    const struct document_update *volume = &r->volume;
 
     if (volume->own_body && !json_equal(volume->before.body, volume->after.body))
         return false;
     return !volume->after.node ||
-           json_int_at(side_status(volume), "observedGeneration") >= volume->before.generation;
+           json_int_at(update_status(volume), "observedGeneration") >= volume->before.generation;
 }
 
 bool volume_is_served(const struct reconcile *r) {
-    const json_t *target = json_object_get(side_status(&r->volume), "target");
+    const json_t *target = json_object_get(update_status(&r->volume), "target");
 
     return r->volume.after.node && volume_is_done(r) &&
            text_is(tree_text(target, "state"), "Serving");
@@ -161,8 +163,8 @@ bool volume_is_served(const struct reconcile *r) {
 
 /* ---- the whole ---- */
 
-static void begin_side(struct side *side, const struct document *found) {
-    *side = (struct side){ .before = *found, .after = *found };
+static void begin_update(struct document_update *update, const struct document *found) {
+    *update = (struct document_update){ .before = *found, .after = *found };
 }
 
 /* 1, or 0 when there is no such config. */
@@ -176,27 +178,27 @@ static int load(struct reconcile *r, const char *id, struct error *err) {
 
     if (count <= 0)
         return count;
-    begin_side(&r->config, found);
+    begin_update(&r->config, found);
     count = document_owned(r->work, id, &kind_replicated_volume, &found, err);
     if (count <= 0)
         return count < 0 ? -1 : 1;
     r->has_volume = true;
-    begin_side(&r->volume, found);
+    begin_update(&r->volume, found);
     count = document_owned(r->work, found->id, &kind_volume_replica, &r->replicas, err);
     r->count = count < 0 ? 0 : (unsigned)count;
     return count < 0 ? -1 : 1;
 }
 
 /* It is older than its being counted. */
-static int count_side(struct reconcile *r, struct side *side, struct error *err) {
-    if (!document_quota_is_due(&side->before))
+static int count_update(struct reconcile *r, struct document_update *update, struct error *err) {
+    if (!document_quota_is_due(&update->before))
         return 0;
     r->writes = true;
-    if (r->looks)
+    if (r->dry_run)
         return 0;
-    if (document_quota_count(r->work, &side->before, err) < 0)
+    if (document_quota_count(r->work, &update->before, err) < 0)
         return -1;
-    side->after.size_gb = side->before.size_gb;
+    update->after.size_gb = update->before.size_gb;
     return 0;
 }
 
@@ -210,8 +212,8 @@ static int load_snapshots(struct reconcile *r, struct error *err) {
     r->snapshots = arena_alloc(r->work->arena, ((size_t)count + 1) * sizeof(*r->snapshots));
     r->snapshot_count = (unsigned)count;
     for (int i = 0; i < count; i++) {
-        begin_side(&r->snapshots[i], &found[i]);
-        if (count_side(r, &r->snapshots[i], err) < 0)
+        begin_update(&r->snapshots[i], &found[i]);
+        if (count_update(r, &r->snapshots[i], err) < 0)
             return -1;
     }
     return 0;
@@ -225,7 +227,7 @@ static int serve(struct reconcile *r, struct error *err) {
 
     if (!is_published && reconcile_snapshot_node(r, &node, err) < 0)
         return -1;
-    side_put_spec(r, &r->volume, "serve", json_boolean(is_published || !*node));
+    update_put_spec(r, &r->volume, "serve", json_boolean(is_published || !*node));
     return reconcile_target(r, node, err);
 }
 
@@ -240,34 +242,35 @@ static int advance(struct reconcile *r, struct error *err) {
         return 0;
     if (load_snapshots(r, err) < 0 || reconcile_replicas(r, err) < 0 ||
         reconcile_snapshots(r, err) < 0 || reconcile_revert(r, err) < 0 ||
-        reconcile_reclaim(r, err) < 0 || serve(r, err) < 0 || reconcile_salvage(r, err) < 0 ||
+        reconcile_reclaim(r, err) < 0 || serve(r, err) < 0 || reconcile_recovery(r, err) < 0 ||
         reconcile_size(r, err) < 0 || reconcile_health(r, err) < 0)
         return -1;
-    return reconcile_settle(r, err);
+    return reconcile_finish(r, err);
 }
 
-static bool is_changed(const struct side *side) {
-    const struct document *before = &side->before, *after = &side->after;
+static bool is_changed(const struct document_update *update) {
+    const struct document *before = &update->before, *after = &update->after;
 
     return !text_is(before->node, after->node) || before->finalizers != after->finalizers ||
            before->deleted_at != after->deleted_at ||
-           (side->own_body && !json_equal(before->body, after->body)) ||
-           (side->own_status && !json_equal(before->status, after->status));
+           (update->own_body && !json_equal(before->body, after->body)) ||
+           (update->own_status && !json_equal(before->status, after->status));
 }
 
-static int write_side(struct reconcile *r, struct side *side, struct error *err) {
-    if (!is_changed(side))
+static int write_update(struct reconcile *r, struct document_update *update, struct error *err) {
+    if (!is_changed(update))
         return 0;
     r->writes = true;
-    return r->looks ? 0 : document_own_write(r->work, &side->before, &side->after, err);
+    return r->dry_run ? 0 : document_own_write(r->work, &update->before, &update->after, err);
 }
 
 static int write_all(struct reconcile *r, struct error *err) {
     for (unsigned i = 0; i < r->snapshot_count; i++)
-        if (write_side(r, &r->snapshots[i], err) < 0)
+        if (write_update(r, &r->snapshots[i], err) < 0)
             return -1;
-    return (r->has_volume && write_side(r, &r->volume, err) < 0) ? -1
-                                                                 : write_side(r, &r->config, err);
+    return (r->has_volume && write_update(r, &r->volume, err) < 0)
+               ? -1
+               : write_update(r, &r->config, err);
 }
 
 static int run(struct reconcile *r, const char *id, struct error *err) {
@@ -275,7 +278,7 @@ static int run(struct reconcile *r, const char *id, struct error *err) {
 
     if (found <= 0)
         return found;
-    if (count_side(r, &r->config, err) < 0 || advance(r, err) < 0 || write_all(r, err) < 0)
+    if (count_update(r, &r->config, err) < 0 || advance(r, err) < 0 || write_all(r, err) < 0)
         return error_context(err, "config %s", r->config.before.name);
     return r->again ? RECONCILE_AGAIN : RECONCILE_SETTLED;
 }
@@ -286,17 +289,18 @@ int reconcile_config(struct work *work, const char *id, struct error *err) {
     return run(&r, id, err);
 }
 
-int reconcile_explain(struct work *work, const char *id, const struct error *why,
-                      struct error *err) {
+int reconcile_report_failure(struct work *work, const char *id, const struct error *why,
+                             struct error *err) {
     struct reconcile r = { .work = work };
     int found = load(&r, id, err);
 
-    return found <= 0 ? found : reconcile_tell(&r, "Warning", "ReconcileFailed", why->message, err);
+    return found <= 0 ? found
+                      : reconcile_record_event(&r, "Warning", "ReconcileFailed", why->message, err);
 }
 
 /* ---- what can concern it later ---- */
 
-static bool is_snapshot_settled(const struct side *snapshot) {
+static bool is_snapshot_settled(const struct document_update *snapshot) {
     const json_t *status = snapshot->before.status;
 
     return !snapshot->before.deleted_at && !phase_is(&snapshot_states, status, SNAPSHOT_PENDING) &&
@@ -316,7 +320,7 @@ static bool is_settled(const struct reconcile *r) {
     const json_t *spec = json_object_get(r->volume.before.body, "spec");
     bool settled = r->has_volume && !r->again && !r->writes && !r->scaling &&
                    config_is(r, CONFIG_BOUND) && !r->config.before.deleted_at &&
-                   !json_object_get(side_status(&r->config), "replacement") &&
+                   !json_object_get(update_status(&r->config), "replacement") &&
                    !json_object_get(spec, "salvage") && !json_object_get(spec, "revert") &&
                    !reconcile_reverts(r) && !config_reclaim_pending(&r->config.before) &&
                    text_is(tree_text(spec, "nodeId"), r->volume.before.node);
@@ -328,18 +332,18 @@ static bool is_settled(const struct reconcile *r) {
     return settled;
 }
 
-int reconcile_look(struct work *work, const char *id, struct reconcile_outlook *ret,
-                   struct error *err) {
-    struct reconcile r = { .work = work, .looks = true };
+int reconcile_evaluate(struct work *work, const char *id, struct reconcile_evaluation *ret,
+                       struct error *err) {
+    struct reconcile r = { .work = work, .dry_run = true };
     int result = run(&r, id, err);
 
     if (ret)
-        *ret =
-            (struct reconcile_outlook){ .version = r.config.before.version,
-                                        .is_settled = result == RECONCILE_SETTLED && is_settled(&r),
-                                        .waits_for_turn = r.waits_for_turn,
-                                        .pools = r.pools,
-                                        .pool_count = r.pool_count };
+        *ret = (struct reconcile_evaluation){ .version = r.config.before.version,
+                                              .is_settled =
+                                                  result == RECONCILE_SETTLED && is_settled(&r),
+                                              .waits_for_slot = r.waits_for_slot,
+                                              .pools = r.pools,
+                                              .pool_count = r.pool_count };
     if (result < 0)
         return -1;
     return r.writes ? RECONCILE_WRITES : RECONCILE_SETTLED;

@@ -25,19 +25,19 @@ enum {
 int reconcile_config(struct work *work, const char *id, struct error *err);
 /* What kept the last call from doing anything, for people who look at the config: in a transaction
  * of its own. */
-int reconcile_explain(struct work *work, const char *id, const struct error *why,
-                      struct error *err);
+int reconcile_report_failure(struct work *work, const char *id, const struct error *why,
+                             struct error *err);
 
 /* What a look has found out about the config beside its result. */
-struct reconcile_outlook {
+struct reconcile_evaluation {
     int64_t version;     /* of the config; 0: there is none */
     bool is_settled;     /* only a change of its documents or of its pools can make work */
-    bool waits_for_turn; /* a replica is to be replaced when fewer are being copied */
+    bool waits_for_slot; /* a replica is to be replaced when fewer are being copied */
     const struct replica_pool *pools; /* of its replicas, as it was evaluated with; in the arena */
     unsigned pool_count;
 };
 
 /* Would that do anything?  On a snapshot.  *ret, which may be NULL, is written after a failure,
  * too; its version is 0 when the documents could not be read. */
-int reconcile_look(struct work *work, const char *id, struct reconcile_outlook *ret,
-                   struct error *err);
+int reconcile_evaluate(struct work *work, const char *id, struct reconcile_evaluation *ret,
+                       struct error *err);

@@ -12,23 +12,23 @@
 #include "declared/tree.h"
 
 /* A document as it was found, and as it is to be.  What is the same in both is shared. */
-struct side {
+struct document_update {
     struct document before, after;
     bool own_body, own_status;
 };
 
 struct reconcile {
     struct work *work;
-    bool looks, writes, again, waits_for_turn;
-    struct side config, volume;
+    bool dry_run, writes, again, waits_for_slot;
+    struct document_update config, volume;
     bool has_volume;
     struct document *replicas; /* in the order in which they were made, deleted ones too */
     unsigned count;
-    struct side *snapshots; /* of the config, deleted ones too */
+    struct document_update *snapshots; /* of the config, deleted ones too */
     unsigned snapshot_count;
     struct replica_pool *pools; /* of the replicas, those that are known, once they are read */
     unsigned pool_count;
-    json_t *conditions;         /* side_conditions() */
+    json_t *conditions;         /* config_conditions() */
     const json_t *wanted_pools; /* as the policy names them, less those that were replaced */
     /* What a change of the pools waits for; NULL: there is none. */
     const char *scaling, *scaling_message;
@@ -36,26 +36,28 @@ struct reconcile {
 
 /* ---- trees ---- */
 
-json_t *side_spec(const struct side *side);
-json_t *side_status(const struct side *side);
-const char *side_phase(const struct side *side);
+json_t *update_spec(const struct document_update *update);
+json_t *update_status(const struct document_update *update);
+const char *update_phase(const struct document_update *update);
 /* Its phase, by the table: the row; NULL: the event is refused, and nothing changes. */
-const struct state_row *side_advance(struct reconcile *r, struct side *side,
-                                     const struct state_table *table, unsigned event);
+const struct state_row *update_advance(struct reconcile *r, struct document_update *update,
+                                       const struct state_table *table, unsigned event);
 bool config_is(const struct reconcile *r, enum config_phase phase);
 /* Takes over the value; NULL: the key goes. */
-void side_put_spec(struct reconcile *r, struct side *side, const char *key, json_t *value);
-void side_put_status(struct reconcile *r, struct side *side, const char *key, json_t *value);
+void update_put_spec(struct reconcile *r, struct document_update *update, const char *key,
+                     json_t *value);
+void update_put_status(struct reconcile *r, struct document_update *update, const char *key,
+                       json_t *value);
 /* The config's, to be changed and put back: the same tree for all steps. */
-json_t *side_conditions(struct reconcile *r);
-void side_put_conditions(struct reconcile *r, json_t *conditions);
+json_t *config_conditions(struct reconcile *r);
+void config_put_conditions(struct reconcile *r, json_t *conditions);
 
 /* Event of the config. */
-int reconcile_tell(struct reconcile *r, const char *type, const char *reason, const char *message,
-                   struct error *err);
+int reconcile_record_event(struct reconcile *r, const char *type, const char *reason,
+                           const char *message, struct error *err);
 /* Event of the config, and of its volume. */
-int reconcile_tell_volume(struct reconcile *r, const char *type, const char *reason,
-                          const char *message, struct error *err);
+int reconcile_record_volume_event(struct reconcile *r, const char *type, const char *reason,
+                                  const char *message, struct error *err);
 /* It cannot go on, and nobody will say when it can. */
 int reconcile_fail(struct reconcile *r, const char *reason, const char *message, struct error *err);
 
@@ -79,7 +81,7 @@ bool volume_is_done(const struct reconcile *r);
 bool volume_is_served(const struct reconcile *r);
 
 /* Its finalizers but for the service's own. */
-json_t *reconcile_others_finalizers(struct reconcile *r, const struct document *document);
+json_t *reconcile_other_finalizers(struct reconcile *r, const struct document *document);
 
 /* ---- replicas ---- */
 
@@ -100,29 +102,30 @@ int replica_make(struct reconcile *r, const struct document *volume,
                  const struct replica_pool *pool, const char *capacity, unsigned factor,
                  const char *id, json_t *members, const json_t *source, struct error *err);
 /* Nobody wants it any more; it stays until its node has removed the data (P45). */
-int reconcile_drop_replica(struct reconcile *r, struct document *replica, struct error *err);
+int reconcile_delete_replica(struct reconcile *r, struct document *replica, struct error *err);
 
 /* ---- replacements ---- */
 
-enum move_part { MOVE_NONE, MOVE_OLD, MOVE_NEW };
+enum replacement_part { REPLACEMENT_NONE, REPLACEMENT_OLD, REPLACEMENT_NEW };
 
 /* What a replica is in the replacement that goes on. */
-enum move_part reconcile_move_part(const struct reconcile *r, const struct document *replica);
+enum replacement_part reconcile_replacement_part(const struct reconcile *r,
+                                                 const struct document *replica);
 /* Of one that has a part in it: it is to stay for now. */
-bool reconcile_move_keeps(struct reconcile *r, const struct document *replica);
+bool reconcile_replacement_keeps(struct reconcile *r, const struct document *replica);
 /* Where the volume is served for it when nobody has it published; "": nowhere. */
-const char *reconcile_move_node(const struct reconcile *r);
+const char *reconcile_replacement_node(const struct reconcile *r);
 /* The next step of the one that goes on; and, behind all other changes of replicas, another. */
-int reconcile_move(struct reconcile *r, struct error *err);
-int reconcile_move_begin(struct reconcile *r, struct error *err);
+int reconcile_replacement(struct reconcile *r, struct error *err);
+int reconcile_replacement_begin(struct reconcile *r, struct error *err);
 
 /* ---- snapshots ---- */
 
 /* One is to be taken yet. */
 bool reconcile_wants_snapshot(const struct reconcile *r);
 /* One that no replica but this one is known to hold; NULL: there is none. */
-const struct side *reconcile_snapshot_only_of(const struct reconcile *r,
-                                              const struct document *replica);
+const struct document_update *reconcile_only_copy_of(const struct reconcile *r,
+                                                     const struct document *replica);
 /* It is put back to one, and nobody is let in before; and that one is there. */
 bool reconcile_reverts(const struct reconcile *r);
 bool reconcile_wants_revert(const struct reconcile *r);
@@ -140,8 +143,8 @@ int reconcile_size(struct reconcile *r, struct error *err);
 int reconcile_snapshots(struct reconcile *r, struct error *err);
 int reconcile_revert(struct reconcile *r, struct error *err);
 int reconcile_reclaim(struct reconcile *r, struct error *err);
-int reconcile_salvage(struct reconcile *r, struct error *err);
+int reconcile_recovery(struct reconcile *r, struct error *err);
 /* Conditions and events about the replicas. */
 int reconcile_health(struct reconcile *r, struct error *err);
-int reconcile_settle(struct reconcile *r, struct error *err);
+int reconcile_finish(struct reconcile *r, struct error *err);
 int reconcile_delete(struct reconcile *r, struct error *err);

@@ -37,7 +37,7 @@ static int find_policy(struct reconcile *r, const char *name, struct document *r
     return failure.kind == ERROR_NOT_FOUND ? 0 : error_pass(err, &failure);
 }
 
-static int no_policy(struct reconcile *r, const char *name, struct error *err) {
+static int report_missing_policy(struct reconcile *r, const char *name, struct error *err) {
     return reconcile_fail(r, REASON,
                           arena_format(r->work->arena, "There is no volume policy %s.", name), err);
 }
@@ -49,13 +49,13 @@ static int take_policy(struct reconcile *r, json_t **ret, struct error *err) {
     struct document found;
     int there;
 
-    *ret = json_object_get(side_spec(&r->config), "policy");
+    *ret = json_object_get(update_spec(&r->config), "policy");
     if (*ret)
         return 1;
     if (*name) {
         there = find_policy(r, name, &found, err);
         if (there <= 0)
-            return there < 0 ? -1 : no_policy(r, name, err);
+            return there < 0 ? -1 : report_missing_policy(r, name, err);
         *ret = json_keep(arena, json_deep_copy(json_object_get(found.body, "spec")));
     } else
         *ret = json_keep(arena, json_object());
@@ -103,11 +103,11 @@ static int find_holders(struct reconcile *r, const struct document *config,
 }
 
 /* P19: what it was to be made of is lost; whatever comes under that name is something else. */
-static int give_up(struct reconcile *r, const char *message, struct error *err) {
-    if (!side_advance(r, &r->config, &config_states, CONFIG_SOURCE_LOST))
+static int fail_config(struct reconcile *r, const char *message, struct error *err) {
+    if (!update_advance(r, &r->config, &config_states, CONFIG_SOURCE_LOST))
         return 0;
-    side_put_status(r, &r->config, "message", json_string(message));
-    return reconcile_tell(r, "Warning", "ProvisioningFailed", message, err);
+    update_put_status(r, &r->config, "message", json_string(message));
+    return reconcile_record_event(r, "Warning", "ProvisioningFailed", message, err);
 }
 
 /* 1; or 0, and that was told: never is there an empty volume in its place (P63). */
@@ -117,15 +117,15 @@ static int find_source(struct reconcile *r, const char *name, struct clone_sourc
     struct error failure;
 
     if (snapshot_source_find(r->work, r->config.before.project_id, name, &source, &failure) < 0)
-        return failure.kind == ERROR_NOT_FOUND ? give_up(r, failure.message, err)
+        return failure.kind == ERROR_NOT_FOUND ? fail_config(r, failure.message, err)
                                                : error_pass(err, &failure);
     if (phase_is(&snapshot_states, source.snapshot.status, SNAPSHOT_FAILED))
-        return give_up(r,
-                       arena_format(r->work->arena,
-                                    "spec.cstorVolumeSource: of snapshot %s too few copies are "
-                                    "left.",
-                                    source.snapshot.name),
-                       err);
+        return fail_config(r,
+                           arena_format(r->work->arena,
+                                        "spec.cstorVolumeSource: of snapshot %s too few copies are "
+                                        "left.",
+                                        source.snapshot.name),
+                           err);
     ret->snapshot = source.snapshot.id;
     return find_holders(r, &source.config, ret, err) < 0 ? -1 : 1;
 }
@@ -154,7 +154,7 @@ static void name_pools(struct arena *arena, const json_t *policy, struct replica
 }
 
 /* P34 */
-static const char *near_node(const struct reconcile *r, const json_t *policy) {
+static const char *local_node(const struct reconcile *r, const json_t *policy) {
     const json_t *publish = json_object_get(r->config.before.body, "publish");
     const json_t *provision = json_object_get(policy, "provision");
 
@@ -162,14 +162,14 @@ static const char *near_node(const struct reconcile *r, const json_t *policy) {
 }
 
 /* 1: in *ret; 0: there is no place, and that was told. */
-static int place(struct reconcile *r, const json_t *policy, unsigned count, int64_t bytes,
-                 const struct clone_source *source, const struct replica_pool **ret,
-                 struct error *err) {
+static int choose_pools(struct reconcile *r, const json_t *policy, unsigned count, int64_t bytes,
+                        const struct clone_source *source, const struct replica_pool **ret,
+                        struct error *err) {
     const struct clock *clock = r->work->settings->clock;
     struct replica_placement wanted = {
         .count = count,
         .bytes = bytes,
-        .near_node = near_node(r, policy),
+        .local_node = local_node(r, policy),
         .of_source = source->pools, /* P37 */
         .source_count = source->count,
     };
@@ -246,18 +246,19 @@ static int make(struct reconcile *r, const struct first_set *set, struct error *
 
     for (unsigned i = 0; i < set->count; i++)
         set->ids[i] = work_uuid(r->work);
-    side_put_spec(r, &r->config, "policy", json_incref(set->policy));
+    update_put_spec(r, &r->config, "policy", json_incref(set->policy));
     /* The copy takes room as what members write: of one policy there may be as many as configs. */
     if (document_check_bytes(r->work, &r->config.before, &r->config.after, err) < 0 ||
         make_volume(r, set, &volume, err) < 0 || make_replicas(r, set, &volume, err) < 0)
         return -1;
-    return reconcile_tell(r, "Normal", REASON,
-                          arena_format(r->work->arena, "%u replicas are made.", set->count), err);
+    return reconcile_record_event(r, "Normal", REASON,
+                                  arena_format(r->work->arena, "%u replicas are made.", set->count),
+                                  err);
 }
 
 int reconcile_create(struct reconcile *r, struct error *err) {
     struct arena *arena = r->work->arena;
-    const json_t *spec = side_spec(&r->config);
+    const json_t *spec = update_spec(&r->config);
     const char *source = tree_text(spec, "cstorVolumeSource");
     int64_t bytes = reconcile_wanted_bytes(r);
     struct first_set set = {
@@ -267,7 +268,7 @@ int reconcile_create(struct reconcile *r, struct error *err) {
     int result;
 
     r->writes = true;
-    if (r->looks)
+    if (r->dry_run)
         return 0;
     set.pools = arena_alloc(arena, set.count * sizeof(*set.pools) + 1);
     set.ids = arena_alloc(arena, set.count * sizeof(*set.ids) + 1);
@@ -275,7 +276,7 @@ int reconcile_create(struct reconcile *r, struct error *err) {
     if (result > 0 && *source)
         result = find_source(r, source, &set.source, err);
     if (result > 0)
-        result = place(r, set.policy, set.count, bytes, &set.source, set.pools, err);
+        result = choose_pools(r, set.policy, set.count, bytes, &set.source, set.pools, err);
     return result > 0 ? make(r, &set, err) : result;
 }
 
@@ -283,14 +284,14 @@ int reconcile_create(struct reconcile *r, struct error *err) {
 
 /* Events are the project's: where the replica is, and why it fails, is shown to administrators in
  * its document. */
-static int tell_trouble(struct reconcile *r, const struct document *replica, struct error *err) {
+static int report_failure(struct reconcile *r, const struct document *replica, struct error *err) {
     const char *message =
         arena_format(r->work->arena, "Replica %s is not made yet; its node retries.", replica->id);
 
     return reconcile_fail(r, REASON, message, err);
 }
 
-static bool has_trouble(const struct document *replica) {
+static bool has_failure(const struct document *replica) {
     return replica_is(replica, REPLICA_ERROR) || *tree_text(replica->status, "message");
 }
 
@@ -301,7 +302,7 @@ static int all_are_made(struct reconcile *r, struct error *err) {
 
         if (replica_is(replica, REPLICA_HEALTHY))
             continue;
-        return has_trouble(replica) ? tell_trouble(r, replica, err) : 0;
+        return has_failure(replica) ? report_failure(r, replica, err) : 0;
     }
     return r->count > 0;
 }
@@ -313,21 +314,21 @@ static json_t *reference_to(const struct document *volume) {
 
 /* P17, P18: all in one change. */
 int reconcile_bind(struct reconcile *r, struct error *err) {
-    const char *capacity = tree_text(side_spec(&r->volume), "capacity");
+    const char *capacity = tree_text(update_spec(&r->volume), "capacity");
     int made = all_are_made(r, err);
     const struct state_row *row;
     json_t *pools;
 
     if (made < 0)
         return -1;
-    row = side_advance(r, &r->config, &config_states, made ? CONFIG_REPLICAS_MADE : CONFIG_WAITS);
+    row = update_advance(r, &r->config, &config_states, made ? CONFIG_REPLICAS_MADE : CONFIG_WAITS);
     if (!made || !row)
         return 0;
     pools = json_array();
     for (unsigned i = 0; i < r->count; i++)
         json_array_append_new(pools, json_string(replica_pool_of(&r->replicas[i])));
-    side_put_spec(r, &r->config, "cstorVolumeRef", reference_to(&r->volume.before));
-    side_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", capacity));
-    side_put_status(r, &r->config, "poolInfo", pools);
-    return reconcile_tell(r, "Normal", "Provisioned", row->sentence, err);
+    update_put_spec(r, &r->config, "cstorVolumeRef", reference_to(&r->volume.before));
+    update_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", capacity));
+    update_put_status(r, &r->config, "poolInfo", pools);
+    return reconcile_record_event(r, "Normal", "Provisioned", row->sentence, err);
 }

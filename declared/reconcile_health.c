@@ -29,7 +29,7 @@ static bool is_present(const struct reconcile *r, const struct document *replica
 
 /* Of those that are to come only when they have. */
 static void count_replicas(const struct reconcile *r, struct volume_facts *facts) {
-    const json_t *list = json_object_get(side_status(&r->volume), "replicaStatuses");
+    const json_t *list = json_object_get(update_status(&r->volume), "replicaStatuses");
 
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
@@ -46,9 +46,9 @@ static void count_replicas(const struct reconcile *r, struct volume_facts *facts
 }
 
 /* Its pools are known when it has a replica of the volume. */
-static int find_silence(const struct reconcile *r, bool *ret, struct error *err) {
+static int find_unresponsive(const struct reconcile *r, bool *ret, struct error *err) {
     const char *node = r->volume.after.node;
-    int silent;
+    int unresponsive;
 
     *ret = false;
     if (!node)
@@ -58,9 +58,9 @@ static int find_silence(const struct reconcile *r, bool *ret, struct error *err)
             *ret = !r->pools[i].up;
             return 0;
         }
-    silent = replica_pool_is_silent(r->work, node, err);
-    *ret = silent > 0;
-    return silent < 0 ? -1 : 0;
+    unresponsive = replica_pool_is_node_unresponsive(r->work, node, err);
+    *ret = unresponsive > 0;
+    return unresponsive < 0 ? -1 : 0;
 }
 
 static const char *find_near_full(const struct reconcile *r, const json_t *conditions) {
@@ -93,10 +93,10 @@ static int find_facts(const struct reconcile *r, const json_t *conditions, struc
                                   .has_node = r->volume.after.node != NULL,
                                   .near_full = find_near_full(r, conditions) };
 
-    volume_facts_read(side_spec(&r->volume), side_status(&r->volume), &facts);
+    volume_facts_read(update_spec(&r->volume), update_status(&r->volume), &facts);
     count_replicas(r, &facts);
     facts.is_rebuild_interrupted = is_interrupted(&facts, conditions);
-    if (find_silence(r, &facts.is_silent, err) < 0)
+    if (find_unresponsive(r, &facts.is_unresponsive, err) < 0)
         return -1;
     *ret = facts;
     return 0;
@@ -108,11 +108,11 @@ static void put_phase(struct reconcile *r, const struct volume_facts *facts,
                       enum volume_phase phase) {
     bool is_same = phase == facts->reached;
 
-    side_put_status(r, &r->volume, "servedPhase",
-                    facts->has_node || is_same ? NULL
-                                               : json_string(volume_phase_names[facts->reached]));
+    update_put_status(r, &r->volume, "servedPhase",
+                      facts->has_node || is_same ? NULL
+                                                 : json_string(volume_phase_names[facts->reached]));
     if (!facts->has_node)
-        side_advance(r, &r->volume, &volume_states, VOLUME_FOUND + phase);
+        update_advance(r, &r->volume, &volume_states, VOLUME_FOUND + phase);
 }
 
 /* ---- events ---- */
@@ -123,8 +123,8 @@ static const char *type_of(const struct condition *now) {
 
 /* The replica that was being rebuilt is healthy. */
 static bool is_finished(const struct reconcile *r) {
-    const json_t *list = json_object_get(side_status(&r->volume), "replicaStatuses");
-    const char *replica = tree_text(side_status(&r->config), "rebuiltReplicaId");
+    const json_t *list = json_object_get(update_status(&r->volume), "replicaStatuses");
+    const char *replica = tree_text(update_status(&r->config), "rebuiltReplicaId");
 
     return *replica && text_is(tree_text(find_status(list, replica), "mode"), "Healthy");
 }
@@ -134,47 +134,48 @@ static bool has_failed(const struct condition *now) {
 }
 
 /* One was running, and runs no more. */
-static int tell_rebuild_end(struct reconcile *r, const struct condition *now, struct error *err) {
+static int record_rebuild_end(struct reconcile *r, const struct condition *now, struct error *err) {
     if (is_finished(r))
-        return reconcile_tell_volume(r, "Normal", "RebuildFinished", "The replica is rebuilt.",
-                                     err);
+        return reconcile_record_volume_event(r, "Normal", "RebuildFinished",
+                                             "The replica is rebuilt.", err);
     return has_failed(now) ? 0
-                           : reconcile_tell_volume(r, "Warning", "RebuildInterrupted",
-                                                   text_is(now->reason, "Interrupted")
-                                                       ? now->message
-                                                       : "The rebuild was interrupted.",
-                                                   err);
+                           : reconcile_record_volume_event(r, "Warning", "RebuildInterrupted",
+                                                           text_is(now->reason, "Interrupted")
+                                                               ? now->message
+                                                               : "The rebuild was interrupted.",
+                                                           err);
 }
 
-static int tell_rebuild(struct reconcile *r, const json_t *old, const struct condition *now,
-                        struct error *err) {
-    if (text_is(tree_text(old, "status"), "True") && tell_rebuild_end(r, now, err) < 0)
+static int record_rebuild(struct reconcile *r, const json_t *old, const struct condition *now,
+                          struct error *err) {
+    if (text_is(tree_text(old, "status"), "True") && record_rebuild_end(r, now, err) < 0)
         return -1;
     if (text_is(now->status, "True"))
-        return reconcile_tell_volume(r, "Normal", "RebuildStarted", now->message, err);
-    return has_failed(now) ? reconcile_tell_volume(r, "Warning", "RebuildFailed", now->message, err)
-                           : 0;
+        return reconcile_record_volume_event(r, "Normal", "RebuildStarted", now->message, err);
+    return has_failed(now)
+               ? reconcile_record_volume_event(r, "Warning", "RebuildFailed", now->message, err)
+               : 0;
 }
 
 /* What events of another name tell of already, and how a new volume begins. */
-static bool is_silent_change(const json_t *old, const struct condition *now) {
+static bool has_no_event(const json_t *old, const struct condition *now) {
     return text_is(now->reason, "NotPublished") || text_is(now->reason, "Starting") ||
            (volume_condition_is_good(now) && !old) ||
            (text_is(tree_text(old, "status"), now->status) &&
             text_is(tree_text(old, "reason"), now->reason));
 }
 
-static int tell_change(struct reconcile *r, const json_t *old, const struct condition *now,
-                       struct error *err) {
+static int record_change(struct reconcile *r, const json_t *old, const struct condition *now,
+                         struct error *err) {
     const char *reason = now->reason;
 
     if (text_is(now->type, CONDITION_REBUILDING))
-        return tell_rebuild(r, old, now, err);
-    if (is_silent_change(old, now))
+        return record_rebuild(r, old, now, err);
+    if (has_no_event(old, now))
         return 0;
     if (text_is(now->type, CONDITION_NEAR_FULL))
         reason = text_is(now->status, "True") ? CONDITION_NEAR_FULL : now->reason;
-    return reconcile_tell_volume(r, type_of(now), reason, now->message, err);
+    return reconcile_record_volume_event(r, type_of(now), reason, now->message, err);
 }
 
 /* ---- the step ---- */
@@ -190,29 +191,29 @@ static void add_progress(json_t *list, const json_t *status) {
 static void put_progress(struct reconcile *r, const struct volume_facts *facts) {
     json_t *list = json_array();
 
-    if (facts->has_node && !facts->is_silent)
-        add_progress(list, side_status(&r->volume));
+    if (facts->has_node && !facts->is_unresponsive)
+        add_progress(list, update_status(&r->volume));
     for (unsigned i = 0; i < r->count; i++) {
         const struct replica_pool *pool = reconcile_pool(r, &r->replicas[i]);
 
         if (!r->replicas[i].deleted_at && pool && pool->up)
             add_progress(list, r->replicas[i].status);
     }
-    side_put_status(r, &r->config, "progress",
-                    json_array_size(list) > 0 ? json_incref(list) : NULL);
+    update_put_status(r, &r->config, "progress",
+                      json_array_size(list) > 0 ? json_incref(list) : NULL);
     json_decref(list);
 }
 
 /* Once for each start that has found some. */
 static int put_decided(struct reconcile *r, struct error *err) {
-    const json_t *target = json_object_get(side_status(&r->volume), "target");
+    const json_t *target = json_object_get(update_status(&r->volume), "target");
     json_int_t decided = json_int_at(target, "decidedBlocks");
-    bool is_new = decided != json_int_at(side_status(&r->config), "decidedBlocks");
+    bool is_new = decided != json_int_at(update_status(&r->config), "decidedBlocks");
 
-    side_put_status(r, &r->config, "decidedBlocks", decided > 0 ? json_integer(decided) : NULL);
+    update_put_status(r, &r->config, "decidedBlocks", decided > 0 ? json_integer(decided) : NULL);
     if (!is_new || decided == 0)
         return 0;
-    return reconcile_tell_volume(
+    return reconcile_record_volume_event(
         r, "Normal", "BlocksDecided",
         arena_format(r->work->arena,
                      "%jd blocks differed behind an unclean stop, and were "
@@ -226,21 +227,21 @@ static void put_rebuilt(struct reconcile *r, const struct volume_facts *facts,
                         const struct condition *rebuilding) {
     bool runs = text_is(rebuilding->status, "True");
 
-    side_put_status(r, &r->config, "rebuiltReplicaId", runs ? json_string(facts->rebuilt) : NULL);
+    update_put_status(r, &r->config, "rebuiltReplicaId", runs ? json_string(facts->rebuilt) : NULL);
 }
 
 static int put_condition(struct reconcile *r, json_t *conditions, const struct condition *now,
                          struct error *err) {
-    const json_t *there = condition_find(conditions, now->type);
-    const json_t *old = there ? json_keep(r->work->arena, json_deep_copy(there)) : NULL;
+    const json_t *present = condition_find(conditions, now->type);
+    const json_t *old = present ? json_keep(r->work->arena, json_deep_copy(present)) : NULL;
 
     if (!condition_put(conditions, now, r->work->now_us))
         return 0;
-    return tell_change(r, old, now, err);
+    return record_change(r, old, now, err);
 }
 
 int reconcile_health(struct reconcile *r, struct error *err) {
-    json_t *conditions = side_conditions(r);
+    json_t *conditions = config_conditions(r);
     struct volume_health health;
     struct volume_facts facts;
 
@@ -255,7 +256,7 @@ int reconcile_health(struct reconcile *r, struct error *err) {
         return -1;
     if (put_decided(r, err) < 0)
         return -1;
-    side_put_conditions(r, conditions);
+    config_put_conditions(r, conditions);
     put_rebuilt(r, &facts, &health.rebuilding);
     put_progress(r, &facts);
     return 0;

@@ -9,46 +9,47 @@
 #include "json/json.h"
 
 struct survey {
-    unsigned done, failed, unsupported, away, waiting;
+    unsigned done, failed, unsupported, unreachable, waiting;
     int64_t before_bytes, after_bytes; /* of those that are done */
     const char *others;                /* pools of those that have ended otherwise; "": none */
 };
 
 /* NULL: nothing of this request. */
-static const json_t *told_of(const struct document *replica, json_int_t number) {
-    const json_t *told = json_object_get(replica->status, "reclaim");
+static const json_t *report_of(const struct document *replica, json_int_t number) {
+    const json_t *report = json_object_get(replica->status, "reclaim");
 
-    return json_int_at(told, "number") == number ? told : NULL;
+    return json_int_at(report, "number") == number ? report : NULL;
 }
 
-static bool is_away(const struct reconcile *r, const struct document *replica) {
+static bool is_unreachable(const struct reconcile *r, const struct document *replica) {
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
     return !pool || !pool->up || !text_is(pool->state, REPLICA_POOL_ONLINE);
 }
 
-static void name(struct survey *survey, struct arena *arena, const char *pool, const char *why) {
+static void add_other(struct survey *survey, struct arena *arena, const char *pool,
+                      const char *why) {
     survey->others =
         arena_join(arena, survey->others, *survey->others ? ", " : "", pool, " (", why, ")", NULL);
 }
 
 static void count(const struct reconcile *r, const struct document *replica, json_int_t number,
                   struct survey *survey) {
-    const json_t *told = told_of(replica, number);
-    const char *phase = tree_text(told, "phase"), *pool = replica_pool_of(replica);
-    bool unsupported = text_is(tree_text(told, "reason"), RECLAIM_REASON_UNSUPPORTED);
+    const json_t *report = report_of(replica, number);
+    const char *phase = tree_text(report, "phase"), *pool = replica_pool_of(replica);
+    bool unsupported = text_is(tree_text(report, "reason"), RECLAIM_REASON_UNSUPPORTED);
 
     if (text_is(phase, RECLAIM_PHASE_DONE)) {
         survey->done++;
-        survey->before_bytes += json_int_at(told, "beforeBytes");
-        survey->after_bytes += json_int_at(told, "afterBytes");
+        survey->before_bytes += json_int_at(report, "beforeBytes");
+        survey->after_bytes += json_int_at(report, "afterBytes");
     } else if (text_is(phase, RECLAIM_PHASE_FAILED)) {
         survey->failed++;
         survey->unsupported += unsupported;
-        name(survey, r->work->arena, pool, unsupported ? "its file system cannot" : "failed");
-    } else if (is_away(r, replica)) {
-        survey->away++;
-        name(survey, r->work->arena, pool, "away");
+        add_other(survey, r->work->arena, pool, unsupported ? "its file system cannot" : "failed");
+    } else if (is_unreachable(r, replica)) {
+        survey->unreachable++;
+        add_other(survey, r->work->arena, pool, "away");
     } else {
         survey->waiting++;
     }
@@ -67,7 +68,8 @@ static const char *message_of(struct arena *arena, const struct survey *survey) 
 }
 
 static const char *reason_of(const struct survey *survey) {
-    return survey->unsupported > 0 && survey->unsupported == survey->failed && survey->away == 0
+    return survey->unsupported > 0 && survey->unsupported == survey->failed &&
+                   survey->unreachable == 0
                ? RECLAIM_REASON_UNSUPPORTED
            : survey->failed > 0 ? RECLAIM_REASON_FAILED
                                 : RECLAIM_REASON_AWAY;
@@ -87,15 +89,16 @@ static int end(struct reconcile *r, const json_t *reclaim, const struct survey *
     } else {
         json_object_set_new(ended, "reason", json_string(reason_of(survey)));
     }
-    side_put_status(r, &r->config, "reclaim", ended);
-    return reconcile_tell(r, *survey->others ? "Warning" : "Normal",
-                          *survey->others ? "SpaceNotReclaimed" : "SpaceReclaimed", message, err);
+    update_put_status(r, &r->config, "reclaim", ended);
+    return reconcile_record_event(r, *survey->others ? "Warning" : "Normal",
+                                  *survey->others ? "SpaceNotReclaimed" : "SpaceReclaimed", message,
+                                  err);
 }
 
 /* ---- the step ---- */
 
 /* What was asked for is told until it is asked for no more. */
-static int ask(struct reconcile *r, struct error *err) {
+static int put_requests(struct reconcile *r, struct error *err) {
     const json_t *reclaim = config_reclaim_pending(&r->config.after);
 
     for (unsigned i = 0; i < r->count; i++) {
@@ -119,5 +122,5 @@ int reconcile_reclaim(struct reconcile *r, struct error *err) {
             count(r, &r->replicas[i], json_int_at(reclaim, "number"), &survey);
     if (reclaim && survey.waiting == 0 && end(r, reclaim, &survey, err) < 0)
         return -1;
-    return ask(r, err);
+    return put_requests(r, err);
 }

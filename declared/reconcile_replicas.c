@@ -60,12 +60,12 @@ int replica_make(struct reconcile *r, const struct document *volume,
         &made, err);
 }
 
-int reconcile_drop_replica(struct reconcile *r, struct document *replica, struct error *err) {
+int reconcile_delete_replica(struct reconcile *r, struct document *replica, struct error *err) {
     struct document gone = *replica;
 
     gone.deleted_at = r->work->now_us;
     r->writes = true;
-    if (!r->looks && document_own_write(r->work, replica, &gone, err) < 0)
+    if (!r->dry_run && document_own_write(r->work, replica, &gone, err) < 0)
         return -1;
     *replica = gone;
     return 0;
@@ -79,8 +79,8 @@ static const json_t *wanted_pools(const struct reconcile *r) {
 }
 
 static const json_t *find_wanted_pools(const struct reconcile *r) {
-    const json_t *policy = json_object_get(side_spec(&r->config), "policy");
-    const json_t *replaced = json_object_get(side_status(&r->config), "replacedPools");
+    const json_t *policy = json_object_get(update_spec(&r->config), "policy");
+    const json_t *replaced = json_object_get(update_status(&r->config), "replacedPools");
 
     return json_object_get(pool_list_effective(r->work->arena, policy, replaced),
                            "replicaPoolInfo");
@@ -89,8 +89,8 @@ static const json_t *find_wanted_pools(const struct reconcile *r) {
 static bool is_wanted(struct reconcile *r, const struct document *replica) {
     const json_t *list = wanted_pools(r);
 
-    if (reconcile_move_part(r, replica) != MOVE_NONE)
-        return reconcile_move_keeps(r, replica);
+    if (reconcile_replacement_part(r, replica) != REPLACEMENT_NONE)
+        return reconcile_replacement_keeps(r, replica);
 
     for (size_t i = 0; i < json_array_size(list); i++)
         if (text_is(tree_text(json_array_get(list, i), "poolName"), replica_pool_of(replica)))
@@ -107,7 +107,7 @@ static bool has_replica(const struct reconcile *r, const char *pool) {
 }
 
 bool replica_is_counted(const struct reconcile *r, const struct document *replica) {
-    const json_t *pools = json_object_get(side_status(&r->config), "poolInfo");
+    const json_t *pools = json_object_get(update_status(&r->config), "poolInfo");
 
     for (size_t i = 0; i < json_array_size(pools); i++)
         if (text_is(json_string_value(json_array_get(pools, i)), replica_pool_of(replica)))
@@ -118,8 +118,8 @@ bool replica_is_counted(const struct reconcile *r, const struct document *replic
 /* ---- how it is ---- */
 
 /* As the target has it; NULL: it says nothing of it. */
-static const json_t *mode_of(const struct reconcile *r, const struct document *replica) {
-    const json_t *list = json_object_get(side_status(&r->volume), "replicaStatuses");
+static const json_t *status_of(const struct reconcile *r, const struct document *replica) {
+    const json_t *list = json_object_get(update_status(&r->volume), "replicaStatuses");
 
     for (size_t i = 0; i < json_array_size(list); i++)
         if (text_is(tree_text(json_array_get(list, i), "replicaId"), replica->id))
@@ -129,12 +129,12 @@ static const json_t *mode_of(const struct reconcile *r, const struct document *r
 
 bool replica_is_healthy(const struct reconcile *r, const struct document *replica) {
     return !replica->deleted_at && replica_is(replica, REPLICA_HEALTHY) &&
-           text_is(tree_text(mode_of(r, replica), "mode"), "Healthy");
+           text_is(tree_text(status_of(r, replica), "mode"), "Healthy");
 }
 
 /* The first of the others that is not; NULL: all are. */
-static const struct document *sick_other(const struct reconcile *r,
-                                         const struct document *replica) {
+static const struct document *unhealthy_other(const struct reconcile *r,
+                                              const struct document *replica) {
     for (unsigned i = 0; i < r->count; i++)
         if (&r->replicas[i] != replica && !replica_is_healthy(r, &r->replicas[i]))
             return &r->replicas[i];
@@ -150,7 +150,7 @@ static void wait_for(struct reconcile *r, const char *reason, const char *messag
 
 /* ---- one less ---- */
 
-static struct document *replica_with(struct reconcile *r, const char *id) {
+static struct document *find_replica(struct reconcile *r, const char *id) {
     for (unsigned i = 0; i < r->count; i++)
         if (text_is(r->replicas[i].id, id))
             return &r->replicas[i];
@@ -158,28 +158,28 @@ static struct document *replica_with(struct reconcile *r, const char *id) {
 }
 
 /* It votes no more: now its data may go. */
-static int take_away(struct reconcile *r, struct document *replica, struct error *err) {
-    side_put_spec(r, &r->volume, "removing", NULL);
-    return reconcile_drop_replica(r, replica, err);
+static int delete_evicted(struct reconcile *r, struct document *replica, struct error *err) {
+    update_put_spec(r, &r->volume, "removing", NULL);
+    return reconcile_delete_replica(r, replica, err);
 }
 
-static int go_on_removing(struct reconcile *r, const char *id, struct error *err) {
-    struct document *replica = replica_with(r, id);
+static int continue_eviction(struct reconcile *r, const char *id, struct error *err) {
+    struct document *replica = find_replica(r, id);
 
     if (!replica || replica->deleted_at || is_wanted(r, replica)) {
-        side_put_spec(r, &r->volume, "removing", NULL);
+        update_put_spec(r, &r->volume, "removing", NULL);
         return 0;
     }
-    if (volume_is_served(r) && !mode_of(r, replica))
-        return take_away(r, replica, err);
+    if (volume_is_served(r) && !status_of(r, replica))
+        return delete_evicted(r, replica, err);
     wait_for(r, "ScaleDown",
              arena_format(r->work->arena, "The target takes replica %s out.", replica->id));
     return 0;
 }
 
 /* 1: what clones are made of is there, or the only copy of a snapshot; 0: neither. */
-static int held_by(struct reconcile *r, const struct document *replica, struct error *err) {
-    const struct side *only = reconcile_snapshot_only_of(r, replica);
+static int has_needed_data(struct reconcile *r, const struct document *replica, struct error *err) {
+    const struct document_update *only = reconcile_only_copy_of(r, replica);
     int begun = only ? 0 : snapshot_source_begun(r->work, &r->config.before, NULL, err);
     const char *why = "the clones that are being made are Bound";
 
@@ -198,7 +198,7 @@ static int held_by(struct reconcile *r, const struct document *replica, struct e
 static bool is_dispensable(const struct reconcile *r, const struct document *replica) {
     unsigned healthy = 0, others = 0;
 
-    if (reconcile_move_part(r, replica) != MOVE_OLD || replica_is_healthy(r, replica))
+    if (reconcile_replacement_part(r, replica) != REPLACEMENT_OLD || replica_is_healthy(r, replica))
         return false;
     for (unsigned i = 0; i < r->count; i++) {
         if (&r->replicas[i] == replica || r->replicas[i].deleted_at)
@@ -223,21 +223,21 @@ static const char *missing_pool(const struct reconcile *r) {
 }
 
 /* P65: of those that count, only while all others are healthy, and there. */
-static int begin_removing(struct reconcile *r, const struct document *replica, struct error *err) {
+static int begin_eviction(struct reconcile *r, const struct document *replica, struct error *err) {
     struct arena *arena = r->work->arena;
-    const struct document *sick = sick_other(r, replica);
-    int held;
+    const struct document *unhealthy = unhealthy_other(r, replica);
+    int needed;
 
     if (!volume_is_served(r)) {
         wait_for(r, "ScaleDown",
                  arena_format(arena, "Replica %s leaves while the volume is served.", replica->id));
         return 0;
     }
-    if (sick && (replica_is_counted(r, replica) || replica_is_healthy(r, replica)) &&
+    if (unhealthy && (replica_is_counted(r, replica) || replica_is_healthy(r, replica)) &&
         !is_dispensable(r, replica)) {
         wait_for(r, "ScaleDown",
                  arena_format(arena, "Replica %s leaves when replica %s is healthy.", replica->id,
-                              sick->id));
+                              unhealthy->id));
         return 0;
     }
     if (missing_pool(r) && !is_dispensable(r, replica)) {
@@ -246,16 +246,16 @@ static int begin_removing(struct reconcile *r, const struct document *replica, s
                               missing_pool(r)));
         return 0;
     }
-    held = held_by(r, replica, err);
-    if (held)
-        return held < 0 ? -1 : 0;
-    side_put_spec(r, &r->volume, "removing", json_string(replica->id));
+    needed = has_needed_data(r, replica, err);
+    if (needed)
+        return needed < 0 ? -1 : 0;
+    update_put_spec(r, &r->volume, "removing", json_string(replica->id));
     wait_for(r, "ScaleDown", arena_format(arena, "The target takes replica %s out.", replica->id));
-    return reconcile_tell(r, "Normal", "ScaleDown",
-                          arena_format(arena, "Replica %s goes.", replica->id), err);
+    return reconcile_record_event(r, "Normal", "ScaleDown",
+                                  arena_format(arena, "Replica %s goes.", replica->id), err);
 }
 
-static unsigned living(const struct reconcile *r) {
+static unsigned count_living(const struct reconcile *r) {
     unsigned count = 0;
 
     for (unsigned i = 0; i < r->count; i++)
@@ -264,17 +264,17 @@ static unsigned living(const struct reconcile *r) {
 }
 
 static int scale_down(struct reconcile *r, struct error *err) {
-    const char *removing = tree_text(side_spec(&r->volume), "removing");
+    const char *removing = tree_text(update_spec(&r->volume), "removing");
 
-    if (*removing && go_on_removing(r, removing, err) < 0)
+    if (*removing && continue_eviction(r, removing, err) < 0)
         return -1;
-    if (*tree_text(side_spec(&r->volume), "removing"))
+    if (*tree_text(update_spec(&r->volume), "removing"))
         return 0;
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
 
-        if (!replica->deleted_at && !is_wanted(r, replica) && living(r) > 1)
-            return begin_removing(r, replica, err);
+        if (!replica->deleted_at && !is_wanted(r, replica) && count_living(r) > 1)
+            return begin_eviction(r, replica, err);
     }
     return 0;
 }
@@ -290,7 +290,7 @@ static int find_pool(struct reconcile *r, const char *name, struct replica_pool 
     if (found < 0)
         return -1;
     if (found)
-        fault = replica_placement_fault(ret, json_bytes_at(side_spec(&r->volume), "capacity"));
+        fault = replica_placement_fault(ret, json_bytes_at(update_spec(&r->volume), "capacity"));
     if (!fault)
         return 1;
     return reconcile_fail(r, "ScaleUp", arena_format(r->work->arena, "Pool %s %s.", name, fault),
@@ -304,16 +304,16 @@ static int add(struct reconcile *r, const char *name, unsigned factor, struct er
 
     wait_for(r, "ScaleUp", arena_format(arena, "There is no replica on pool %s yet.", name));
     r->writes = true;
-    if (r->looks)
+    if (r->dry_run)
         return 0;
     found = find_pool(r, name, &pool, err);
     if (found <= 0)
         return found;
-    if (replica_make(r, &r->volume.before, &pool, tree_text(side_spec(&r->volume), "capacity"),
+    if (replica_make(r, &r->volume.before, &pool, tree_text(update_spec(&r->volume), "capacity"),
                      factor, work_uuid(r->work), NULL, NULL, err) < 0)
         return -1;
-    return reconcile_tell(r, "Normal", "ScaleUp",
-                          arena_format(arena, "A replica is made on pool %s.", name), err);
+    return reconcile_record_event(r, "Normal", "ScaleUp",
+                                  arena_format(arena, "A replica is made on pool %s.", name), err);
 }
 
 /* Those that are made now are among the others from the next look on, which their making brings. */
@@ -364,16 +364,16 @@ static json_t *entry_of(const struct reconcile *r, const struct document *replic
 
 /* P66 */
 static void put_replicas(struct reconcile *r) {
-    const char *removing = tree_text(side_spec(&r->volume), "removing");
-    unsigned factor = living(r) - (*removing ? 1 : 0);
+    const char *removing = tree_text(update_spec(&r->volume), "removing");
+    unsigned factor = count_living(r) - (*removing ? 1 : 0);
     json_t *list = json_array();
 
     for (unsigned i = 0; i < r->count; i++)
         if (!r->replicas[i].deleted_at)
             json_array_append_new(list, entry_of(r, &r->replicas[i]));
-    side_put_spec(r, &r->volume, "replicas", list);
-    side_put_spec(r, &r->volume, "replicationFactor", json_integer(factor));
-    side_put_spec(r, &r->volume, "consistencyFactor", json_integer(factor / 2 + 1));
+    update_put_spec(r, &r->volume, "replicas", list);
+    update_put_spec(r, &r->volume, "replicationFactor", json_integer(factor));
+    update_put_spec(r, &r->volume, "consistencyFactor", json_integer(factor / 2 + 1));
 }
 
 json_t *reconcile_qos(const json_t *policy) {
@@ -384,21 +384,21 @@ json_t *reconcile_qos(const json_t *policy) {
 
 static void put_policy(struct reconcile *r) {
     static const char *const copied[] = { "queueDepth", "luWorkers" };
-    const json_t *policy = json_object_get(side_spec(&r->config), "policy");
+    const json_t *policy = json_object_get(update_spec(&r->config), "policy");
 
     for (size_t i = 0; i < 2; i++) {
         json_t *value = json_object_get(json_object_get(policy, "target"), copied[i]);
 
         if (value)
-            side_put_spec(r, &r->volume, copied[i], json_incref(value));
+            update_put_spec(r, &r->volume, copied[i], json_incref(value));
     }
-    side_put_spec(r, &r->volume, "qos", reconcile_qos(policy));
+    update_put_spec(r, &r->volume, "qos", reconcile_qos(policy));
 }
 
 int reconcile_replicas(struct reconcile *r, struct error *err) {
     r->wanted_pools = find_wanted_pools(r);
-    if (reconcile_read_pools(r, err) < 0 || reconcile_move(r, err) < 0 || scale_down(r, err) < 0 ||
-        scale_up(r, err) < 0 || reconcile_move_begin(r, err) < 0)
+    if (reconcile_read_pools(r, err) < 0 || reconcile_replacement(r, err) < 0 ||
+        scale_down(r, err) < 0 || scale_up(r, err) < 0 || reconcile_replacement_begin(r, err) < 0)
         return -1;
     put_replicas(r);
     put_policy(r);

@@ -9,10 +9,10 @@
 #include "declared/volume_revert.h"
 #include "json/json.h"
 
-static const struct side *source_of(const struct reconcile *r, const json_t *revert) {
+static const struct document_update *source_of(const struct reconcile *r, const json_t *revert) {
     for (unsigned i = 0; i < r->snapshot_count; i++)
         if (text_is(r->snapshots[i].before.id, tree_text(revert, "uid")) &&
-            phase_is(&snapshot_states, side_status(&r->snapshots[i]), SNAPSHOT_READY))
+            phase_is(&snapshot_states, update_status(&r->snapshots[i]), SNAPSHOT_READY))
             return &r->snapshots[i];
     return NULL;
 }
@@ -28,18 +28,18 @@ bool reconcile_wants_revert(const struct reconcile *r) {
 }
 
 static bool is_done(const struct reconcile *r, const json_t *revert) {
-    const json_t *told = json_object_get(side_status(&r->volume), "revert");
+    const json_t *report = json_object_get(update_status(&r->volume), "revert");
 
-    return json_equal(json_object_get(told, "number"), json_object_get(revert, "number")) &&
-           phase_is(&revert_states, told, REVERT_IS_DONE);
+    return json_equal(json_object_get(report, "number"), json_object_get(revert, "number")) &&
+           phase_is(&revert_states, report, REVERT_IS_DONE);
 }
 
 static void put_condition(struct reconcile *r, const struct condition *now) {
-    json_t *conditions = side_conditions(r);
+    json_t *conditions = config_conditions(r);
 
     if (now ? condition_put(conditions, now, r->work->now_us)
-            : condition_drop(conditions, CONDITION_REVERTING))
-        side_put_conditions(r, conditions);
+            : condition_remove(conditions, CONDITION_REVERTING))
+        config_put_conditions(r, conditions);
 }
 
 static int end(struct reconcile *r, const json_t *revert, const struct state_row *row,
@@ -48,10 +48,10 @@ static int end(struct reconcile *r, const json_t *revert, const struct state_row
     const char *name = tree_text(revert, "snapshotName");
 
     json_object_set_new(done, "phase", json_string(revert_states.states[row->next]));
-    side_put_status(r, &r->config, "revert", done);
-    side_put_spec(r, &r->volume, "revert", NULL);
+    update_put_status(r, &r->config, "revert", done);
+    update_put_spec(r, &r->volume, "revert", NULL);
     put_condition(r, NULL);
-    return reconcile_tell(
+    return reconcile_record_event(
         r, "Normal", "Reverted",
         arena_format(r->work->arena, "The volume holds what snapshot %s does.", name), err);
 }
@@ -70,21 +70,21 @@ static struct condition condition_of(struct reconcile *r, const char *name, bool
                            arena_format(arena, "The volume is reverted to snapshot %s.", name) };
 }
 
-static int go_on(struct reconcile *r, const json_t *revert, const struct state_row *row,
-                 struct error *err) {
+static int continue_revert(struct reconcile *r, const json_t *revert, const struct state_row *row,
+                           struct error *err) {
     bool is_lost = row->event == REVERT_SNAPSHOT_LOST;
     struct condition now = condition_of(r, tree_text(revert, "snapshotName"), is_lost);
-    const json_t *old = condition_find(side_conditions(r), CONDITION_REVERTING);
-    bool is_told = text_is(tree_text(old, "message"), now.message);
+    const json_t *old = condition_find(config_conditions(r), CONDITION_REVERTING);
+    bool is_recorded = text_is(tree_text(old, "message"), now.message);
 
-    side_put_spec(r, &r->volume, "revert",
-                  json_pack("{s:O, s:O}", "uid", json_object_get(revert, "uid"), "number",
-                            json_object_get(revert, "number")));
+    update_put_spec(r, &r->volume, "revert",
+                    json_pack("{s:O, s:O}", "uid", json_object_get(revert, "uid"), "number",
+                              json_object_get(revert, "number")));
     put_condition(r, &now);
-    if (is_told)
+    if (is_recorded)
         return 0;
-    return reconcile_tell(r, row->action == PHASE_WARNS ? "Warning" : "Normal", now.reason,
-                          now.message, err);
+    return reconcile_record_event(r, row->action == PHASE_WARNING_EVENT ? "Warning" : "Normal",
+                                  now.reason, now.message, err);
 }
 
 int reconcile_revert(struct reconcile *r, struct error *err) {
@@ -92,7 +92,7 @@ int reconcile_revert(struct reconcile *r, struct error *err) {
     const struct state_row *row;
 
     if (!revert) {
-        side_put_spec(r, &r->volume, "revert", NULL);
+        update_put_spec(r, &r->volume, "revert", NULL);
         return 0;
     }
     row = phase_next(&revert_states, tree_text(revert, "phase"),
@@ -101,5 +101,6 @@ int reconcile_revert(struct reconcile *r, struct error *err) {
                                             : REVERT_SNAPSHOT_LOST);
     if (!row)
         return 0;
-    return row->next == REVERT_IS_DONE ? end(r, revert, row, err) : go_on(r, revert, row, err);
+    return row->next == REVERT_IS_DONE ? end(r, revert, row, err)
+                                       : continue_revert(r, revert, row, err);
 }

@@ -10,41 +10,41 @@
 
 /* What clients of the config have. */
 static int64_t real_bytes(const struct reconcile *r) {
-    return json_bytes_at(side_status(&r->config), "capacity.storage");
+    return json_bytes_at(update_status(&r->config), "capacity.storage");
 }
 
 static int begin(struct reconcile *r, int64_t wanted, struct error *err) {
     struct arena *arena = r->work->arena;
 
-    if (json_bytes_at(side_spec(&r->volume), "capacity") >= wanted)
+    if (json_bytes_at(update_spec(&r->volume), "capacity") >= wanted)
         return 0;
-    side_put_spec(r, &r->volume, "capacity", json_string(quantity_text(arena, wanted)));
-    return reconcile_tell(r, "Normal", CONDITION_RESIZING,
-                          arena_format(arena, "The volume grows from %s to %s.",
-                                       quantity_text(arena, real_bytes(r)),
-                                       quantity_text(arena, wanted)),
-                          err);
+    update_put_spec(r, &r->volume, "capacity", json_string(quantity_text(arena, wanted)));
+    return reconcile_record_event(r, "Normal", CONDITION_RESIZING,
+                                  arena_format(arena, "The volume grows from %s to %s.",
+                                               quantity_text(arena, real_bytes(r)),
+                                               quantity_text(arena, wanted)),
+                                  err);
 }
 
 static int end(struct reconcile *r, int64_t bytes, struct error *err) {
     char *text = quantity_text(r->work->arena, bytes);
 
-    side_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", text));
-    return reconcile_tell(r, "Normal", CONDITION_RESIZE_SUCCESSFUL,
-                          arena_format(r->work->arena, "The volume has %s.", text), err);
+    update_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", text));
+    return reconcile_record_event(r, "Normal", CONDITION_RESIZE_SUCCESSFUL,
+                                  arena_format(r->work->arena, "The volume has %s.", text), err);
 }
 
 /* Nobody serves it: the next to do so does it with this size. */
 static void take_effect(struct reconcile *r) {
     if (!r->volume.after.node)
-        side_put_status(r, &r->volume, "capacity",
-                        json_incref(json_object_get(side_spec(&r->volume), "capacity")));
+        update_put_status(r, &r->volume, "capacity",
+                          json_incref(json_object_get(update_spec(&r->volume), "capacity")));
 }
 
 /* A change that failed is tried again (P58); why is the node's own word, and for those who look
- * after it (SCHEMA_HOSTS).  NULL: none has. */
+ * after it (SCHEMA_ADMIN_ONLY).  NULL: none has. */
 static const char *failure_of(const struct reconcile *r) {
-    const json_t *conditions = json_object_get(side_status(&r->volume), "conditions");
+    const json_t *conditions = json_object_get(update_status(&r->volume), "conditions");
     const char *node = r->volume.after.node;
 
     return condition_is(conditions, CONDITION_RESIZE_FAILED, "True")
@@ -59,13 +59,13 @@ static int put_conditions(struct reconcile *r, bool grows, const char *failure, 
         { CONDITION_RESIZING, "True", "Resizing", "The volume grows." },
         { CONDITION_RESIZE_FAILED, "True", "ResizeFailed", failure },
     };
-    json_t *conditions = side_conditions(r);
+    json_t *conditions = config_conditions(r);
     const json_t *old = condition_find(conditions, CONDITION_RESIZE_FAILED);
     bool is_new = failure && !(old && text_is(tree_text(old, "message"), failure));
 
     if (condition_put_resize(conditions, now, grows ? 1 + (failure != NULL) : 0, r->work->now_us))
-        side_put_conditions(r, conditions);
-    return is_new ? reconcile_tell(r, "Warning", CONDITION_RESIZE_FAILED, failure, err) : 0;
+        config_put_conditions(r, conditions);
+    return is_new ? reconcile_record_event(r, "Warning", CONDITION_RESIZE_FAILED, failure, err) : 0;
 }
 
 int reconcile_size(struct reconcile *r, struct error *err) {
@@ -76,7 +76,7 @@ int reconcile_size(struct reconcile *r, struct error *err) {
     if (begin(r, wanted, err) < 0)
         return -1;
     take_effect(r);
-    has = json_bytes_at(side_status(&r->volume), "capacity");
+    has = json_bytes_at(update_status(&r->volume), "capacity");
     if (has < wanted)
         return put_conditions(r, true, failure_of(r), err);
     return put_conditions(r, false, NULL, err) < 0 ? -1 : end(r, wanted, err);

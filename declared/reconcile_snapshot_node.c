@@ -21,7 +21,7 @@ static const char *best_node(const struct reconcile *r) {
         unsigned count = 0;
 
         if (r->replicas[i].deleted_at || !pool || !pool->up ||
-            !snapshot_node_can(side_spec(&r->volume), pool->node))
+            !snapshot_node_can(update_spec(&r->volume), pool->node))
             continue;
         for (unsigned k = 0; k < r->count; k++)
             count += is_at(&r->replicas[k], pool->node);
@@ -34,28 +34,28 @@ static const char *best_node(const struct reconcile *r) {
 
 /* 1: who has the volume answers, and can; 0: nobody has it, he cannot, or he is silent, and another
  * may take it. */
-static int holder_answers(struct reconcile *r, struct error *err) {
+static int holder_responds(struct reconcile *r, struct error *err) {
     const char *holder = r->volume.after.node;
-    int silent;
+    int unresponsive;
 
-    if (!holder || !snapshot_node_can(side_spec(&r->volume), holder))
+    if (!holder || !snapshot_node_can(update_spec(&r->volume), holder))
         return 0;
-    silent = replica_pool_is_silent(r->work, holder, err);
-    return silent < 0 ? -1 : !silent;
+    unresponsive = replica_pool_is_node_unresponsive(r->work, holder, err);
+    return unresponsive < 0 ? -1 : !unresponsive;
 }
 
 int reconcile_snapshot_node(struct reconcile *r, const char **ret, struct error *err) {
-    int answers;
+    int responds;
 
-    *ret = reconcile_move_node(r);
+    *ret = reconcile_replacement_node(r);
     if (!(reconcile_reverts(r) ? reconcile_wants_revert(r) : reconcile_wants_snapshot(r)) ||
-        snapshot_node_obstacle(r->work->arena, side_spec(&r->volume), ""))
+        snapshot_node_obstacle(r->work->arena, update_spec(&r->volume), ""))
         return 0;
     *ret = "";
-    answers = holder_answers(r, err);
-    if (answers < 0)
+    responds = holder_responds(r, err);
+    if (responds < 0)
         return -1;
-    *ret = answers ? r->volume.after.node : best_node(r);
+    *ret = responds ? r->volume.after.node : best_node(r);
     if (*ret)
         return 0;
     *ret = "";

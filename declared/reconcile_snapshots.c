@@ -32,7 +32,7 @@ static const char *node_of(const struct document *replica) {
 }
 
 /* What its node says is about its spec as it stands. */
-static bool is_told(const struct document *replica) {
+static bool has_reported(const struct document *replica) {
     return json_is_array(json_object_get(replica->status, "snapshots")) &&
            json_int_at(replica->status, "observedGeneration") >= replica->generation;
 }
@@ -40,30 +40,30 @@ static bool is_told(const struct document *replica) {
 /* It goes, or is about to. */
 static bool is_going(const struct reconcile *r, const struct document *replica) {
     return replica->deleted_at ||
-           text_is(tree_text(side_spec(&r->volume), "removing"), replica->id);
+           text_is(tree_text(update_spec(&r->volume), "removing"), replica->id);
 }
 
 static enum holding holding_of(const struct document *replica, const char *uid) {
-    const json_t *told = entry_of(json_object_get(replica->status, "snapshots"), uid);
+    const json_t *report = entry_of(json_object_get(replica->status, "snapshots"), uid);
 
     if (replica->deleted_at)
         return HOLDS_NOT;
-    if (told && phase_is(&snapshot_states, told, SNAPSHOT_READY))
+    if (report && phase_is(&snapshot_states, report, SNAPSHOT_READY))
         return HOLDS;
-    return is_told(replica) ? HOLDS_NOT : HOLDS_UNKNOWN;
+    return has_reported(replica) ? HOLDS_NOT : HOLDS_UNKNOWN;
 }
 
 /* ---- how it is ---- */
 
-static const char *id_of(const struct side *snapshot) {
+static const char *id_of(const struct document_update *snapshot) {
     return snapshot->before.id;
 }
 
-static bool is_deleted(const struct side *snapshot) {
+static bool is_deleted(const struct document_update *snapshot) {
     return snapshot->before.deleted_at != 0;
 }
 
-static bool has_finalizer(const struct side *snapshot) {
+static bool has_finalizer(const struct document_update *snapshot) {
     const json_t *finalizers = snapshot->before.finalizers;
 
     for (size_t i = 0; i < json_array_size(finalizers); i++)
@@ -74,23 +74,23 @@ static bool has_finalizer(const struct side *snapshot) {
 }
 
 /* Its files are to be removed. */
-static bool is_leaving(const struct side *snapshot) {
+static bool is_leaving(const struct document_update *snapshot) {
     return is_deleted(snapshot) && has_finalizer(snapshot);
 }
 
-static bool is_taken(const struct side *snapshot) {
-    return *tree_text(side_status(snapshot), "creationTime") != '\0';
+static bool is_taken(const struct document_update *snapshot) {
+    return *tree_text(update_status(snapshot), "creationTime") != '\0';
 }
 
-static bool has_failed(const struct side *snapshot) {
-    return phase_is(&snapshot_states, side_status(snapshot), SNAPSHOT_FAILED);
+static bool has_failed(const struct document_update *snapshot) {
+    return phase_is(&snapshot_states, update_status(snapshot), SNAPSHOT_FAILED);
 }
 
-static bool is_wanted(const struct side *snapshot) {
+static bool is_wanted(const struct document_update *snapshot) {
     return !is_deleted(snapshot) && !has_failed(snapshot) && !is_taken(snapshot);
 }
 
-static bool is_held(const struct side *snapshot) {
+static bool is_held(const struct document_update *snapshot) {
     return !is_deleted(snapshot) && !has_failed(snapshot) && is_taken(snapshot);
 }
 
@@ -101,8 +101,8 @@ bool reconcile_wants_snapshot(const struct reconcile *r) {
     return false;
 }
 
-const struct side *reconcile_snapshot_only_of(const struct reconcile *r,
-                                              const struct document *replica) {
+const struct document_update *reconcile_only_copy_of(const struct reconcile *r,
+                                                     const struct document *replica) {
     for (unsigned i = 0; i < r->snapshot_count; i++) {
         const char *id = id_of(&r->snapshots[i]);
         bool others = false;
@@ -117,52 +117,53 @@ const struct side *reconcile_snapshot_only_of(const struct reconcile *r,
 
 /* ---- taking ---- */
 
-static void note_taken(struct reconcile *r, struct side *snapshot, const json_t *told) {
-    const char *bytes = quantity_text(r->work->arena, (int64_t)json_int_at(told, "sizeBytes"));
+static void note_taken(struct reconcile *r, struct document_update *snapshot,
+                       const json_t *report) {
+    const char *bytes = quantity_text(r->work->arena, (int64_t)json_int_at(report, "sizeBytes"));
 
-    side_put_status(r, snapshot, "capacity", json_pack("{s:s}", "storage", bytes));
-    side_put_status(r, snapshot, "creationTime",
-                    json_string(document_time(r->work->arena, r->work->now_us)));
-    side_put_status(r, snapshot, "message", NULL);
+    update_put_status(r, snapshot, "capacity", json_pack("{s:s}", "storage", bytes));
+    update_put_status(r, snapshot, "creationTime",
+                      json_string(document_time(r->work->arena, r->work->now_us)));
+    update_put_status(r, snapshot, "message", NULL);
 }
 
 /* Why it is not taken yet; NULL: it is about to be.  What kept the node from it in its own words is
  * for those who look after the node. */
-static const char *find_trouble(const struct reconcile *r, const struct side *snapshot,
-                                const json_t *told) {
+static const char *find_failure(const struct reconcile *r, const struct document_update *snapshot,
+                                const json_t *report) {
     const json_t *publish = json_object_get(r->config.before.body, "publish");
     const char *name = snapshot->before.name, *node = r->volume.after.node;
-    const char *obstacle =
-        snapshot_node_obstacle(r->work->arena, side_spec(&r->volume), tree_text(publish, "nodeId"));
+    const char *obstacle = snapshot_node_obstacle(r->work->arena, update_spec(&r->volume),
+                                                  tree_text(publish, "nodeId"));
 
     if (obstacle)
         return arena_format(r->work->arena, "Snapshot %s is not taken yet: %s.", name, obstacle);
-    if (!*tree_text(told, "message"))
+    if (!*tree_text(report, "message"))
         return NULL;
     return arena_format(r->work->arena, "Node %s has not taken snapshot %s, and tries again.",
                         node ? node : "-", name);
 }
 
-static int note_trouble(struct reconcile *r, struct side *snapshot, const char *trouble,
+static int note_failure(struct reconcile *r, struct document_update *snapshot, const char *failure,
                         struct error *err) {
-    if (text_is(tree_text(side_status(snapshot), "message"), trouble))
+    if (text_is(tree_text(update_status(snapshot), "message"), failure))
         return 0;
-    side_put_status(r, snapshot, "message", trouble ? json_string(trouble) : NULL);
-    return trouble ? reconcile_tell(r, "Warning", "SnapshotFailed", trouble, err) : 0;
+    update_put_status(r, snapshot, "message", failure ? json_string(failure) : NULL);
+    return failure ? reconcile_record_event(r, "Warning", "SnapshotFailed", failure, err) : 0;
 }
 
-static int hear_volume(struct reconcile *r, struct error *err) {
-    const json_t *list = json_object_get(side_status(&r->volume), "snapshots");
+static int read_report(struct reconcile *r, struct error *err) {
+    const json_t *list = json_object_get(update_status(&r->volume), "snapshots");
 
     for (unsigned i = 0; i < r->snapshot_count; i++) {
-        struct side *snapshot = &r->snapshots[i];
-        const json_t *told = entry_of(list, id_of(snapshot));
+        struct document_update *snapshot = &r->snapshots[i];
+        const json_t *report = entry_of(list, id_of(snapshot));
 
         if (!is_wanted(snapshot))
             continue;
-        if (phase_is(&snapshot_states, told, SNAPSHOT_READY))
-            note_taken(r, snapshot, told);
-        else if (note_trouble(r, snapshot, find_trouble(r, snapshot, told), err) < 0)
+        if (phase_is(&snapshot_states, report, SNAPSHOT_READY))
+            note_taken(r, snapshot, report);
+        else if (note_failure(r, snapshot, find_failure(r, snapshot, report), err) < 0)
             return -1;
     }
     return 0;
@@ -176,16 +177,16 @@ static void put_wanted(struct reconcile *r) {
             json_array_append_new(list, json_pack("{s:s, s:s}", "uid", id_of(&r->snapshots[i]),
                                                   "name", r->snapshots[i].before.name));
     if (json_array_size(list) > 0) {
-        side_put_spec(r, &r->volume, "snapshots", list);
+        update_put_spec(r, &r->volume, "snapshots", list);
         return;
     }
     json_decref(list);
-    side_put_spec(r, &r->volume, "snapshots", NULL);
+    update_put_spec(r, &r->volume, "snapshots", NULL);
 }
 
 /* ---- holding ---- */
 
-static const struct document *replica_called(const struct reconcile *r, const char *id) {
+static const struct document *find_replica(const struct reconcile *r, const char *id) {
     for (unsigned i = 0; i < r->count; i++)
         if (text_is(r->replicas[i].id, id))
             return &r->replicas[i];
@@ -202,7 +203,7 @@ static bool is_source(const struct document *source, const struct document *repl
 static const struct document *source_of(const struct reconcile *r, const struct document *replica,
                                         const char *uid) {
     const json_t *before = entry_of(json_object_get(spec_of(replica), "snapshots"), uid);
-    const struct document *source = replica_called(r, tree_text(before, "source"));
+    const struct document *source = find_replica(r, tree_text(before, "source"));
 
     if (is_source(source, replica, uid))
         return source;
@@ -240,16 +241,16 @@ static json_t *held_entry(const struct reconcile *r, const struct document *repl
     return entry;
 }
 
-static json_t *list_for(const struct reconcile *r, const struct document *replica, bool may_go) {
+static json_t *list_for(const struct reconcile *r, const struct document *replica, bool removes) {
     json_t *list = json_array();
     bool copies = false;
 
     for (unsigned i = 0; i < r->snapshot_count; i++) {
-        const struct side *snapshot = &r->snapshots[i];
+        const struct document_update *snapshot = &r->snapshots[i];
 
         if (is_held(snapshot))
             json_array_append_new(list, held_entry(r, replica, id_of(snapshot), &copies));
-        else if (is_leaving(snapshot) && may_go)
+        else if (is_leaving(snapshot) && removes)
             json_array_append_new(list, entry_for(id_of(snapshot), true));
         else if (is_leaving(snapshot) && is_taken(snapshot))
             json_array_append_new(list, entry_for(id_of(snapshot), false));
@@ -267,16 +268,16 @@ static int put_list(struct reconcile *r, struct document *replica, json_t *list,
 }
 
 /* Whoever makes one has to have heard that it is wanted no more, before its files go. */
-static bool nobody_makes_any(const struct reconcile *r) {
+static bool none_is_being_taken(const struct reconcile *r) {
     return volume_is_done(r);
 }
 
 static int put_lists(struct reconcile *r, struct error *err) {
-    bool may_go = nobody_makes_any(r);
+    bool removes = none_is_being_taken(r);
 
     for (unsigned i = 0; i < r->count; i++)
         if (!r->replicas[i].deleted_at &&
-            put_list(r, &r->replicas[i], list_for(r, &r->replicas[i], may_go), err) < 0)
+            put_list(r, &r->replicas[i], list_for(r, &r->replicas[i], removes), err) < 0)
             return -1;
     return 0;
 }
@@ -290,8 +291,9 @@ struct holders {
 };
 
 /* One that says nothing holds what it held; of one that leaves nobody makes clones. */
-static struct holders find_holders(const struct reconcile *r, const struct side *snapshot) {
-    const json_t *old = json_object_get(side_status(snapshot), "poolInfo");
+static struct holders find_holders(const struct reconcile *r,
+                                   const struct document_update *snapshot) {
+    const json_t *old = json_object_get(update_status(snapshot), "poolInfo");
     struct holders found = { .pools = json_array(), .pending = json_array() };
 
     for (unsigned i = 0; i < r->count; i++) {
@@ -311,8 +313,9 @@ static struct holders find_holders(const struct reconcile *r, const struct side 
     return found;
 }
 
-static enum snapshot_event find_event(const struct side *snapshot, const struct holders *holders) {
-    bool is_ready = phase_is(&snapshot_states, side_status(snapshot), SNAPSHOT_READY);
+static enum snapshot_event find_event(const struct document_update *snapshot,
+                                      const struct holders *holders) {
+    bool is_ready = phase_is(&snapshot_states, update_status(snapshot), SNAPSHOT_READY);
 
     if (2 * holders->count > holders->living)
         return SNAPSHOT_HELD;
@@ -321,40 +324,40 @@ static enum snapshot_event find_event(const struct side *snapshot, const struct 
                : SNAPSHOT_LOST;
 }
 
-static int put_phase(struct reconcile *r, struct side *snapshot, const struct holders *holders,
-                     struct error *err) {
+static int put_phase(struct reconcile *r, struct document_update *snapshot,
+                     const struct holders *holders, struct error *err) {
     struct arena *arena = r->work->arena;
     const char *name = snapshot->before.name, *lost;
     const struct state_row *row =
-        side_advance(r, snapshot, &snapshot_states, find_event(snapshot, holders));
+        update_advance(r, snapshot, &snapshot_states, find_event(snapshot, holders));
 
-    if (!row || row->action == PHASE_STAYS)
+    if (!row || row->action == PHASE_NO_EVENT)
         return 0;
-    if (row->action == PHASE_TELLS)
-        return reconcile_tell(r, "Normal", "SnapshotReady",
-                              arena_format(arena, "Snapshot %s is there.", name), err);
+    if (row->action == PHASE_NORMAL_EVENT)
+        return reconcile_record_event(r, "Normal", "SnapshotReady",
+                                      arena_format(arena, "Snapshot %s is there.", name), err);
     lost = arena_format(arena, "Snapshot %s is on %u of %u pools, which is too few.", name,
                         holders->count, holders->living);
-    side_put_status(r, snapshot, "message", json_string(lost));
-    return reconcile_tell(r, "Warning", "SnapshotFailed", lost, err);
+    update_put_status(r, snapshot, "message", json_string(lost));
+    return reconcile_record_event(r, "Warning", "SnapshotFailed", lost, err);
 }
 
-static int put_holders(struct reconcile *r, struct side *snapshot, struct error *err) {
+static int put_holders(struct reconcile *r, struct document_update *snapshot, struct error *err) {
     struct holders holders = find_holders(r, snapshot);
 
-    side_put_status(r, snapshot, "poolInfo", holders.pools);
+    update_put_status(r, snapshot, "poolInfo", holders.pools);
     if (json_array_size(holders.pending) == 0) {
         json_decref(holders.pending);
         holders.pending = NULL;
     }
-    side_put_status(r, snapshot, "pendingPoolInfo", holders.pending);
+    update_put_status(r, snapshot, "pendingPoolInfo", holders.pending);
     return put_phase(r, snapshot, &holders, err);
 }
 
 /* ---- going ---- */
 
-static bool is_gone(const struct reconcile *r, const struct side *snapshot) {
-    if (!nobody_makes_any(r))
+static bool is_gone(const struct reconcile *r, const struct document_update *snapshot) {
+    if (!none_is_being_taken(r))
         return false;
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
@@ -363,36 +366,37 @@ static bool is_gone(const struct reconcile *r, const struct side *snapshot) {
 
         if (replica->deleted_at)
             continue;
-        if (!json_true_at(entry, "remove") || !is_told(replica) ||
+        if (!json_true_at(entry, "remove") || !has_reported(replica) ||
             entry_of(json_object_get(replica->status, "snapshots"), id_of(snapshot)))
             return false;
     }
     return true;
 }
 
-static int let_go(struct reconcile *r, struct side *snapshot, struct error *err) {
+static int release(struct reconcile *r, struct document_update *snapshot, struct error *err) {
     if (!is_gone(r, snapshot))
         return 0;
-    snapshot->after.finalizers = reconcile_others_finalizers(r, &snapshot->before);
-    return reconcile_tell(
+    snapshot->after.finalizers = reconcile_other_finalizers(r, &snapshot->before);
+    return reconcile_record_event(
         r, "Normal", "SnapshotDeleted",
         arena_format(r->work->arena, "Snapshot %s is gone.", snapshot->before.name), err);
 }
 
-static int settle(struct reconcile *r, struct side *snapshot, struct error *err) {
+static int update_snapshot(struct reconcile *r, struct document_update *snapshot,
+                           struct error *err) {
     if (is_leaving(snapshot))
-        return let_go(r, snapshot, err);
+        return release(r, snapshot, err);
     return is_held(snapshot) ? put_holders(r, snapshot, err) : 0;
 }
 
 int reconcile_snapshots(struct reconcile *r, struct error *err) {
-    if (hear_volume(r, err) < 0)
+    if (read_report(r, err) < 0)
         return -1;
     put_wanted(r);
     if (put_lists(r, err) < 0)
         return -1;
     for (unsigned i = 0; i < r->snapshot_count; i++)
-        if (settle(r, &r->snapshots[i], err) < 0)
+        if (update_snapshot(r, &r->snapshots[i], err) < 0)
             return -1;
     return 0;
 }

@@ -22,7 +22,7 @@
 /* Its node has nothing of it any more. */
 static bool is_released(const struct reconcile *r) {
     return text_is(tree_text(json_object_get(r->volume.before.body, "spec"), "nodeId"), "") &&
-           volume_is_done(r) && !json_object_get(side_status(&r->volume), "target");
+           volume_is_done(r) && !json_object_get(update_status(&r->volume), "target");
 }
 
 /* Its node may have something of it. */
@@ -34,7 +34,7 @@ static bool is_claimed(const struct reconcile *r) {
 }
 
 static json_int_t present_epoch(const struct reconcile *r) {
-    return json_int_at(side_spec(&r->volume), "epoch");
+    return json_int_at(update_spec(&r->volume), "epoch");
 }
 
 /* That its node has found in a replica; 0: none that is higher. */
@@ -63,7 +63,7 @@ static void begin_epoch(struct reconcile *r) {
 
     if (higher_epoch(r) > highest)
         highest = higher_epoch(r);
-    side_put_spec(r, &r->volume, "epoch", json_integer(highest + random_step(r)));
+    update_put_spec(r, &r->volume, "epoch", json_integer(highest + random_step(r)));
 }
 
 /* Its node was given an epoch that the replicas know to be over: it gets another. */
@@ -71,7 +71,7 @@ static int renew_epoch(struct reconcile *r, struct error *err) {
     if (higher_epoch(r) <= present_epoch(r))
         return 0;
     begin_epoch(r);
-    return reconcile_tell(
+    return reconcile_record_event(
         r, "Warning", "EpochRenewed",
         arena_format(r->work->arena,
                      "A replica was opened in epoch %jd, which this database does "
@@ -83,37 +83,37 @@ static int renew_epoch(struct reconcile *r, struct error *err) {
 /* Every volume is served so that says nothing else. */
 static void put_export(struct reconcile *r) {
     const char *wanted = tree_text(json_object_get(r->config.before.body, "publish"), "export");
-    const char *had = tree_text(side_spec(&r->volume), "export");
+    const char *had = tree_text(update_spec(&r->volume), "export");
 
     if (!*wanted)
         wanted = "nbd";
     if (!text_is(*had ? had : "nbd", wanted))
-        side_put_spec(r, &r->volume, "export", json_string(wanted));
+        update_put_spec(r, &r->volume, "export", json_string(wanted));
 }
 
 /* An empty list says what none does. */
 static void put_clients(struct reconcile *r) {
     json_t *wanted = json_at(r->config.before.body, "publish.clients");
-    const json_t *had = json_object_get(side_spec(&r->volume), "clients");
+    const json_t *had = json_object_get(update_spec(&r->volume), "clients");
 
     if (json_array_size(wanted) > 0 || json_array_size(had) > 0)
-        side_put_spec(r, &r->volume, "clients",
-                      json_array_size(wanted) > 0 ? json_incref(wanted) : NULL);
+        update_put_spec(r, &r->volume, "clients",
+                        json_array_size(wanted) > 0 ? json_incref(wanted) : NULL);
 }
 
 static void set_node(struct reconcile *r, const char *node) {
     begin_epoch(r);
-    side_put_spec(r, &r->volume, "nodeId", json_string(node));
+    update_put_spec(r, &r->volume, "nodeId", json_string(node));
     r->volume.after.node = *node ? node : NULL;
 }
 
 /* How the node before it left it says nothing about when it can be reached. */
-static int give(struct reconcile *r, const char *node, struct error *err) {
+static int assign(struct reconcile *r, const char *node, struct error *err) {
     set_node(r, node);
-    side_advance(r, &r->volume, &volume_states, VOLUME_GIVEN);
-    return reconcile_tell(r, "Normal", "Publishing",
-                          arena_format(r->work->arena, "Node %s is to serve the volume.", node),
-                          err);
+    update_advance(r, &r->volume, &volume_states, VOLUME_ASSIGNED);
+    return reconcile_record_event(
+        r, "Normal", "Publishing",
+        arena_format(r->work->arena, "Node %s is to serve the volume.", node), err);
 }
 
 static int release(struct reconcile *r, struct error *err) {
@@ -121,9 +121,9 @@ static int release(struct reconcile *r, struct error *err) {
     const char *how = is_claimed(r) ? "serves the volume no more" : "had not taken the volume yet";
 
     r->volume.after.node = NULL;
-    side_put_status(r, &r->volume, "target", NULL); /* of an epoch that is over */
-    return reconcile_tell(r, "Normal", "Unpublished",
-                          arena_format(r->work->arena, "Node %s %s.", node, how), err);
+    update_put_status(r, &r->volume, "target", NULL); /* of an epoch that is over */
+    return reconcile_record_event(r, "Normal", "Unpublished",
+                                  arena_format(r->work->arena, "Node %s %s.", node, how), err);
 }
 
 /* ---- a node that is silent ---- */
@@ -134,7 +134,7 @@ static int release(struct reconcile *r, struct error *err) {
 static void put_waiting(struct reconcile *r, const char *type, const char *reason,
                         const char *message) {
     static const char *const types[] = { CONDITION_MOVING, CONDITION_STOPPING };
-    json_t *conditions = side_conditions(r);
+    json_t *conditions = config_conditions(r);
     const struct condition now = { type, "False", reason, message };
     bool changed = false;
 
@@ -142,13 +142,13 @@ static void put_waiting(struct reconcile *r, const char *type, const char *reaso
         bool stands = message && strcmp(types[i], type) == 0;
 
         changed |= stands ? condition_put(conditions, &now, r->work->now_us)
-                          : condition_drop(conditions, types[i]);
+                          : condition_remove(conditions, types[i]);
     }
     if (changed)
-        side_put_conditions(r, conditions);
+        config_put_conditions(r, conditions);
 }
 
-static void put_nothing_waits(struct reconcile *r) {
+static void clear_waiting(struct reconcile *r) {
     put_waiting(r, CONDITION_MOVING, NULL, NULL);
 }
 
@@ -168,12 +168,12 @@ static json_int_t count_fences(const struct reconcile *r, const char *node, int6
 }
 
 static json_int_t count_needed(const struct reconcile *r) {
-    return json_int_at(side_spec(&r->volume), "consistencyFactor");
+    return json_int_at(update_spec(&r->volume), "consistencyFactor");
 }
 
 /* Why it cannot be taken away; NULL: it can. */
 static const char *find_obstacle(const struct reconcile *r, const char *node) {
-    const json_t *spec = side_spec(&r->volume);
+    const json_t *spec = update_spec(&r->volume);
     json_int_t wanted = json_int_at(spec, "replicationFactor");
     json_int_t fences = count_fences(r, node, 0);
 
@@ -188,14 +188,14 @@ static const char *find_obstacle(const struct reconcile *r, const char *node) {
 }
 
 /* Until the next one has most of the replicas nobody knows that this one has stopped. */
-static void put_silent(struct reconcile *r) {
-    const char *before = tree_text(side_status(&r->volume), "silentNodes");
+static void put_silent_node(struct reconcile *r) {
+    const char *before = tree_text(update_status(&r->volume), "silentNodes");
     const char *node = r->volume.before.node;
 
     if (strstr(arena_join(r->work->arena, ",", before, ",", NULL),
                arena_join(r->work->arena, ",", node, ",", NULL)))
         return;
-    side_put_status(
+    update_put_status(
         r, &r->volume, "silentNodes",
         json_string(arena_join(r->work->arena, before, *before ? "," : "", node, NULL)));
 }
@@ -208,28 +208,28 @@ static int take_over(struct reconcile *r, const char *node, struct error *err) {
                            holder, node)
             : arena_format(r->work->arena, "Node %s is silent; it has the volume no more.", holder);
 
-    put_nothing_waits(r);
+    clear_waiting(r);
     set_node(r, node);
-    side_advance(r, &r->volume, &volume_states, VOLUME_TAKEN);
-    side_put_status(r, &r->volume, "target", NULL);
-    put_silent(r);
-    return reconcile_tell(r, "Warning", "TakenOver", message, err);
+    update_advance(r, &r->volume, &volume_states, VOLUME_REVOKED);
+    update_put_status(r, &r->volume, "target", NULL);
+    put_silent_node(r);
+    return reconcile_record_event(r, "Warning", "TakenOver", message, err);
 }
 
 /* How long nothing was heard of a node that has pools, or of what it serves. */
-static int find_silence(struct reconcile *r, int64_t *ret_pools_us, int64_t *ret_us,
-                        struct error *err) {
+static int find_unseen_times(struct reconcile *r, int64_t *ret_pools_us, int64_t *ret_us,
+                             struct error *err) {
     const struct document *volume = &r->volume.before;
     int has_pools;
 
     *ret_pools_us = 0;
-    has_pools = replica_pool_silence(r->work, volume->node, ret_pools_us, err);
+    has_pools = replica_pool_node_unseen_us(r->work, volume->node, ret_pools_us, err);
     *ret_us = has_pools ? *ret_pools_us : r->work->now_us - volume->updated_at;
     return has_pools < 0 ? -1 : 0;
 }
 
 /* Nobody takes it from the node, whatever becomes of that. */
-static void wait_for_word(struct reconcile *r) {
+static void wait_for_stop(struct reconcile *r) {
     put_waiting(r, CONDITION_STOPPING, "NodeSilent",
                 arena_format(r->work->arena,
                              "Node %s may still serve the volume, and is silent. It has to say "
@@ -237,7 +237,7 @@ static void wait_for_word(struct reconcile *r) {
                              r->volume.before.node));
 }
 
-static void tell_obstacle(struct reconcile *r, const char *obstacle) {
+static void put_obstacle(struct reconcile *r, const char *obstacle) {
     put_waiting(r, CONDITION_MOVING, "CannotFence",
                 arena_format(r->work->arena,
                              "Node %s is silent and has to be kept from writing: %s. An "
@@ -245,7 +245,7 @@ static void tell_obstacle(struct reconcile *r, const char *obstacle) {
                              r->volume.before.node, obstacle));
 }
 
-static void tell_wait(struct reconcile *r, const char *node) {
+static void put_takeover_wait(struct reconcile *r, const char *node) {
     const char *holder = r->volume.before.node;
     intmax_t seconds = (intmax_t)r->work->settings->target_takeover_s;
 
@@ -261,19 +261,19 @@ static void tell_wait(struct reconcile *r, const char *node) {
                                  holder, seconds));
 }
 
-static int wait_to_move(struct reconcile *r, const char *node, int64_t silent_us,
+static int wait_to_move(struct reconcile *r, const char *node, int64_t unseen_us,
                         struct error *err) {
     int64_t enough_us = r->work->settings->target_takeover_s * SECOND_US;
     const char *obstacle = find_obstacle(r, node);
 
-    if (!obstacle && silent_us > enough_us && count_fences(r, node, enough_us) >= count_needed(r))
+    if (!obstacle && unseen_us > enough_us && count_fences(r, node, enough_us) >= count_needed(r))
         return take_over(r, node, err);
     if (!obstacle)
-        tell_wait(r, node);
+        put_takeover_wait(r, node);
     else if (*node)
-        tell_obstacle(r, obstacle);
+        put_obstacle(r, obstacle);
     else
-        wait_for_word(r);
+        wait_for_stop(r);
     return 0;
 }
 
@@ -281,16 +281,16 @@ static int wait_to_move(struct reconcile *r, const char *node, int64_t silent_us
 static int wait_for_node(struct reconcile *r, const char *node, struct error *err) {
     const struct settings *settings = r->work->settings;
     const int64_t down_us = settings->replica_pool_down_s * SECOND_US;
-    int64_t pools_us, silent_us;
+    int64_t pools_us, unseen_us;
 
-    if (find_silence(r, &pools_us, &silent_us, err) < 0)
+    if (find_unseen_times(r, &pools_us, &unseen_us, err) < 0)
         return -1;
     if (settings->target_takeover_s > 0 && pools_us > down_us)
         return wait_to_move(r, node, pools_us, err);
-    if (silent_us > down_us)
-        wait_for_word(r);
+    if (unseen_us > down_us)
+        wait_for_stop(r);
     else
-        put_nothing_waits(r);
+        clear_waiting(r);
     return 0;
 }
 
@@ -303,16 +303,16 @@ int reconcile_target(struct reconcile *r, const char *node, struct error *err) {
         put_export(r);
     put_clients(r);
     if (holder && !text_is(holder, node)) {
-        side_put_spec(r, &r->volume, "nodeId", json_string(""));
+        update_put_spec(r, &r->volume, "nodeId", json_string(""));
         if (is_claimed(r) && !is_released(r))
             return wait_for_node(r, node, err);
     }
-    put_nothing_waits(r);
+    clear_waiting(r);
     if (holder && text_is(holder, node)) {
-        side_put_spec(r, &r->volume, "nodeId", json_string(node));
+        update_put_spec(r, &r->volume, "nodeId", json_string(node));
         return renew_epoch(r, err);
     }
     if (holder && release(r, err) < 0)
         return -1;
-    return *node ? give(r, node, err) : 0;
+    return *node ? assign(r, node, err) : 0;
 }

@@ -8,7 +8,7 @@
 
 /* ---- which can be used ---- */
 
-enum { OFFLINE, READ_ONLY, DRAINING, NO_ROOM, FAULTS };
+enum { OFFLINE, READ_ONLY, DRAINING, NO_SPACE, FAULTS };
 static const char *const faults[FAULTS] = { "is offline", "takes no writes", "is being drained",
                                             "has no room" };
 
@@ -20,7 +20,7 @@ static unsigned fault_of(const struct replica_pool *pool, int64_t bytes) {
         return READ_ONLY;
     if (pool->draining)
         return DRAINING;
-    return pool->free_bytes < bytes ? NO_ROOM : FAULTS;
+    return pool->free_bytes < bytes ? NO_SPACE : FAULTS;
 }
 
 const char *replica_placement_fault(const struct replica_pool *pool, int64_t bytes) {
@@ -114,16 +114,16 @@ static bool has_node(const struct replica_pool *const *taken, unsigned count, co
 static bool is_better(const struct replica_placement *wanted, const struct replica_pool *pool,
                       const struct replica_pool *than, const struct replica_pool *const *taken,
                       unsigned count) {
-    const char *near = count == 0 ? wanted->near_node : NULL;
-    bool near_one = near && strcmp(pool->node, near) == 0;
-    bool near_other = near && strcmp(than->node, near) == 0;
+    const char *local = count == 0 ? wanted->local_node : NULL;
+    bool local_one = local && strcmp(pool->node, local) == 0;
+    bool local_other = local && strcmp(than->node, local) == 0;
     bool again_one = has_node(taken, count, pool->node) ||
                      is_among(wanted->nodes, wanted->node_count, pool->node);
     bool again_other = has_node(taken, count, than->node) ||
                        is_among(wanted->nodes, wanted->node_count, than->node);
 
-    if (near_one != near_other)
-        return near_one;
+    if (local_one != local_other)
+        return local_one;
     if (again_one != again_other)
         return again_other;
     return pool->free_bytes >> GIB_SHIFT > than->free_bytes >> GIB_SHIFT;
@@ -152,7 +152,7 @@ static int too_few(struct arena *arena, const struct replica_placement *wanted, 
                      "%u replicas need %u pools, and %u of %u can be used: %u are offline, %u take "
                      "no writes, %s%u have no room for %s.",
                      wanted->count, wanted->count, usable, count, without[OFFLINE],
-                     without[READ_ONLY], drained, without[NO_ROOM],
+                     without[READ_ONLY], drained, without[NO_SPACE],
                      quantity_text(arena, wanted->bytes));
 }
 

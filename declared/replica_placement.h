@@ -13,7 +13,7 @@
 struct replica_placement {
     unsigned count;           /* of replicas, each on a pool of its own (P33) */
     int64_t bytes;            /* room that each has to have */
-    const char *near_node;    /* whose pool comes first (P34); NULL: none */
+    const char *local_node;   /* whose pool comes first (P34); NULL: none */
     const char *const *named; /* these, and in this order (P36); NULL: they are chosen */
     unsigned named_count;
     const char *const *of_source; /* a clone goes only where its source is (P37); NULL: anywhere */

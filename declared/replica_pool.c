@@ -15,9 +15,9 @@
 static int read_pool(struct work *work, const struct db_rows *rows, void *item, struct error *err) {
     struct arena *arena = work->arena;
     const char *labels = db_text(rows, 3);
-    int64_t silent_us = work->clock_us - db_int(rows, 8);
+    int64_t unseen_us = work->clock_us - db_int(rows, 8);
     int64_t online_at = db_is_null(rows, 13) ? db_int(rows, 8) : db_int(rows, 13);
-    bool up = silent_us <= work->settings->replica_pool_down_s * SECOND_US;
+    bool up = unseen_us <= work->settings->replica_pool_down_s * SECOND_US;
 
     *(struct replica_pool *)item = (struct replica_pool){
         .id = db_copy(rows, 0, arena),
@@ -31,7 +31,7 @@ static int read_pool(struct work *work, const struct db_rows *rows, void *item, 
         .seen_at = work_shown(work, db_int(rows, 8)),
         .created_at = db_int(rows, 9),
         .address = db_copy(rows, 10, arena),
-        .silent_us = silent_us,
+        .unseen_us = unseen_us,
         .up = up,
         .draining = db_bool(rows, 12),
         .drain_us = db_is_null(rows, 14) ? -1 : work->clock_us - db_int(rows, 14),
@@ -42,7 +42,7 @@ static int read_pool(struct work *work, const struct db_rows *rows, void *item, 
     return ((struct replica_pool *)item)->labels ? 0 : -1;
 }
 
-bool replica_pool_takes_replicas(const struct replica_pool *pool) {
+bool replica_pool_accepts_replicas(const struct replica_pool *pool) {
     return pool->up && strcmp(pool->state, REPLICA_POOL_ONLINE) == 0 && !pool->read_only &&
            !pool->draining;
 }
@@ -65,16 +65,16 @@ int replica_pool_find(struct work *work, const char *name, struct replica_pool *
 int replica_pools_named(struct work *work, const char *const *names, unsigned count,
                         struct replica_pool **ret, struct error *err) {
     struct arena *arena = work->arena;
-    unsigned places = count > 0 ? query_in_count(count) : 0;
-    struct db_value *values = arena_alloc(arena, places * sizeof(*values) + 1);
+    unsigned slots = count > 0 ? query_in_count(count) : 0;
+    struct db_value *values = arena_alloc(arena, slots * sizeof(*values) + 1);
     const char *sql =
-        arena_join(arena, POOL_SELECT " WHERE name IN (", db_places(arena, 1, places), ")", NULL);
+        arena_join(arena, POOL_SELECT " WHERE name IN (", db_places(arena, 1, slots), ")", NULL);
 
-    for (unsigned i = 0; i < places; i++)
+    for (unsigned i = 0; i < slots; i++)
         values[i] = DB_TEXT(names[i < count ? i : count - 1]);
-    return places == 0 ? 0
-                       : query_all(work, db_query_values(work->tx, err, sql, values, places),
-                                   read_pool, ret, err);
+    return slots == 0 ? 0
+                      : query_all(work, db_query_values(work->tx, err, sql, values, slots),
+                                  read_pool, ret, err);
 }
 
 int replica_pool_list(struct work *work, struct replica_pool **ret, struct error *err) {
@@ -92,17 +92,17 @@ static bool is_address(const char *text) {
            (text[0] == '[' ? colon[-1] == ']' : memchr(text, ':', (size_t)(colon - text)) == NULL);
 }
 
-static int check_said(const struct replica_pool *said, struct error *err) {
-    if (strlen(said->id) > REPLICA_POOL_NAME_MOST || !name_is_subdomain(said->id))
+static int check_report(const struct replica_pool *reported, struct error *err) {
+    if (strlen(reported->id) > REPLICA_POOL_NAME_MOST || !name_is_subdomain(reported->id))
         return error_set(err, ERROR_BAD_REQUEST,
                          "The name of a pool has lower-case letters, digits, '-' and '.', at most "
                          "%d of them.",
                          REPLICA_POOL_NAME_MOST);
-    if (said->path[0] != '/')
+    if (reported->path[0] != '/')
         return error_set(err, ERROR_BAD_REQUEST, "path: it must begin with '/'.");
-    if (said->address && !is_address(said->address))
+    if (reported->address && !is_address(reported->address))
         return error_set(err, ERROR_BAD_REQUEST, "address: it must be HOST:PORT.");
-    if (said->free_bytes > said->total_bytes)
+    if (reported->free_bytes > reported->total_bytes)
         return error_set(err, ERROR_BAD_REQUEST, "free_bytes: there are more than total_bytes.");
     return 0;
 }
@@ -129,22 +129,22 @@ int replica_pool_check_instance(struct work *work, const char *node, const char 
 }
 
 /* Two that are alive would have each other's replicas. */
-static int check_owner(struct work *work, const struct replica_pool *said, struct error *err) {
+static int check_owner(struct work *work, const struct replica_pool *reported, struct error *err) {
     struct replica_pool known;
-    int found = replica_pool_find(work, said->id, &known, err);
+    int found = replica_pool_find(work, reported->id, &known, err);
 
-    if (found <= 0 || strcmp(known.node, said->node) == 0 || !known.up)
+    if (found <= 0 || strcmp(known.node, reported->node) == 0 || !known.up)
         return found < 0 ? -1 : 0;
-    return error_set(err, ERROR_CONFLICT, "Pool %s is node %s's, which is up.", said->id,
+    return error_set(err, ERROR_CONFLICT, "Pool %s is node %s's, which is up.", reported->id,
                      known.node);
 }
 
-int replica_pool_report(struct work *work, const struct replica_pool *said,
+int replica_pool_report(struct work *work, const struct replica_pool *reported,
                         struct replica_pool *ret, struct error *err) {
     int found;
 
-    if (check_said(said, err) < 0 || check_owner(work, said, err) < 0 ||
-        replica_pool_check_instance(work, said->node, said->instance, err) < 0 ||
+    if (check_report(reported, err) < 0 || check_owner(work, reported, err) < 0 ||
+        replica_pool_check_instance(work, reported->node, reported->instance, err) < 0 ||
         db_change(work->tx, err,
                   "INSERT INTO replica_pools (name, node, path, labels, read_only, total_bytes, "
                   "free_bytes, state, seen_at, created_at, address, up_since, online_at, "
@@ -161,15 +161,16 @@ int replica_pool_report(struct work *work, const struct replica_pool *said,
                   "up_since = CASE WHEN replica_pools.seen_at < $12 OR "
                   "replica_pools.node <> excluded.node OR replica_pools.up_since IS NULL "
                   "THEN excluded.up_since ELSE replica_pools.up_since END",
-                  DB_TEXT(said->id), DB_TEXT(said->node), DB_TEXT(said->path),
-                  DB_TEXT(json_text(work->arena, said->labels)), DB_BOOL(said->read_only),
-                  DB_INT(said->total_bytes), DB_INT(said->free_bytes), DB_TEXT(said->state),
-                  DB_INT(work->clock_us), DB_INT(work->now_us), DB_TEXT(said->address),
+                  DB_TEXT(reported->id), DB_TEXT(reported->node), DB_TEXT(reported->path),
+                  DB_TEXT(json_text(work->arena, reported->labels)), DB_BOOL(reported->read_only),
+                  DB_INT(reported->total_bytes), DB_INT(reported->free_bytes),
+                  DB_TEXT(reported->state), DB_INT(work->clock_us), DB_INT(work->now_us),
+                  DB_TEXT(reported->address),
                   DB_INT(work->clock_us - work->settings->replica_pool_down_s * SECOND_US),
-                  DB_TEXT(REPLICA_POOL_ONLINE), DB_TEXT(said->instance)) < 0)
+                  DB_TEXT(REPLICA_POOL_ONLINE), DB_TEXT(reported->instance)) < 0)
         return -1;
-    found = replica_pool_find(work, said->id, ret, err);
-    return error_if_none(found, err, ERROR_INTERNAL, "Pool %s is not there.", said->id);
+    found = replica_pool_find(work, reported->id, ret, err);
+    return error_if_none(found, err, ERROR_INTERNAL, "Pool %s is not there.", reported->id);
 }
 
 int replica_pool_replicas(struct work *work, const char *name, int64_t *ret, struct error *err) {
@@ -179,7 +180,8 @@ int replica_pool_replicas(struct work *work, const char *name, int64_t *ret, str
                : 0;
 }
 
-int replica_pool_silence(struct work *work, const char *node, int64_t *ret_us, struct error *err) {
+int replica_pool_node_unseen_us(struct work *work, const char *node, int64_t *ret_us,
+                                struct error *err) {
     int64_t seen_at;
     int found =
         db_query_int(work->tx, &seen_at, err,
@@ -190,12 +192,12 @@ int replica_pool_silence(struct work *work, const char *node, int64_t *ret_us, s
     return found;
 }
 
-int replica_pool_is_silent(struct work *work, const char *node, struct error *err) {
-    int64_t silent_us = 0;
+int replica_pool_is_node_unresponsive(struct work *work, const char *node, struct error *err) {
+    int64_t unseen_us = 0;
 
-    if (replica_pool_silence(work, node, &silent_us, err) < 0)
+    if (replica_pool_node_unseen_us(work, node, &unseen_us, err) < 0)
         return -1;
-    return silent_us > work->settings->replica_pool_down_s * SECOND_US;
+    return unseen_us > work->settings->replica_pool_down_s * SECOND_US;
 }
 
 int replica_pool_delete(struct work *work, const struct replica_pool *pool, struct error *err) {

@@ -27,7 +27,7 @@ struct replica_pool {
     const char *state;  /* "Online", or what its node says */
     int64_t seen_at;    /* shown */
     int64_t created_at; /* shown */
-    int64_t silent_us;  /* since it was seen */
+    int64_t unseen_us;  /* since it was seen */
     bool up;            /* seen lately, */
     int64_t up_us;      /* and for so long without a pause */
     int64_t offline_us; /* since it was last reported Online */
@@ -39,11 +39,11 @@ enum replica_pool_space { SPACE_LEFT, SPACE_LITTLE, SPACE_NEAR_FULL };
 enum replica_pool_space replica_pool_space(const struct replica_pool *pool);
 
 /* It may be given another one. */
-bool replica_pool_takes_replicas(const struct replica_pool *pool);
+bool replica_pool_accepts_replicas(const struct replica_pool *pool);
 
 /* What its node says of it, from now on; *ret: as it stands.  ERROR_BAD_REQUEST; ERROR_CONFLICT:
  * another node has one of this name that is up, or replica_pool_check_instance(). */
-int replica_pool_report(struct work *work, const struct replica_pool *said,
+int replica_pool_report(struct work *work, const struct replica_pool *reported,
                         struct replica_pool *ret, struct error *err);
 /* 1, or 0 when there is none. */
 int replica_pool_find(struct work *work, const char *name, struct replica_pool *ret,
@@ -54,9 +54,10 @@ int replica_pools_named(struct work *work, const char *const *names, unsigned co
 /* All there are, by name: how many. */
 int replica_pool_list(struct work *work, struct replica_pool **ret, struct error *err);
 /* How long no pool of the node was told of: 1 in *ret_us; 0: it has none. */
-int replica_pool_silence(struct work *work, const char *node, int64_t *ret_us, struct error *err);
+int replica_pool_node_unseen_us(struct work *work, const char *node, int64_t *ret_us,
+                                struct error *err);
 /* 1: for so long that its pools count as down; 0: not, or it has none. */
-int replica_pool_is_silent(struct work *work, const char *node, struct error *err);
+int replica_pool_is_node_unresponsive(struct work *work, const char *node, struct error *err);
 /* Of two agents with one node name the one that reports pools has the node: ERROR_CONFLICT when a
  * pool of the node is up that another instance has reported.  NULL: the agent has no instance. */
 int replica_pool_check_instance(struct work *work, const char *node, const char *instance,

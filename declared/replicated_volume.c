@@ -7,8 +7,8 @@
 #include "declared/phases.h"
 #include "declared/progress.h"
 #include "declared/volume_health.h"
+#include "declared/volume_recovery.h"
 #include "declared/volume_revert.h"
-#include "declared/volume_salvage.h"
 
 #include "json/json.h"
 
@@ -21,12 +21,12 @@ const char *const volume_export_words[] = { "nbd", "file", NULL };
 /* clang-format off */
 static const struct schema_field member_fields[] = {
     { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the replica." },
-    { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1,
+    { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1,
       .about = "The pool where its file is." },
-    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "The pool's node." },
-    { "path", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .max = PATH_MOST,
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .about = "The pool's node." },
+    { "path", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .max = PATH_MOST,
       .about = "The pool's directory." },
-    { "address", SCHEMA_TEXT, SCHEMA_HOSTS, .min = 1,
+    { "address", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .min = 1,
       .about = "Where other nodes reach it, HOST:PORT; without, by the path alone." },
     SCHEMA_FIELDS_END,
 };
@@ -43,7 +43,7 @@ static const struct schema_field wanted_revert_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
-static const struct schema_field wanted_salvage_fields[] = {
+static const struct schema_field wanted_recovery_fields[] = {
     { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the salvage." },
     { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the replica." },
     SCHEMA_FIELDS_END,
@@ -83,7 +83,7 @@ static const struct schema_field spec_fields[] = {
       .about = "Those that are to be taken." },
     { "revert", SCHEMA_OBJECT, .of = wanted_revert_fields,
       .about = "What it is to hold before anybody is let in." },
-    { "salvage", SCHEMA_OBJECT, .of = wanted_salvage_fields,
+    { "salvage", SCHEMA_OBJECT, .of = wanted_recovery_fields,
       .about = "Forced recovery: the replica that the volume is made of, whatever the others hold." },
     { "salvaged", SCHEMA_INT, .min = 1,
       .about = "The last forced recovery that is confirmed: what replicas have of before counts no more." },
@@ -101,21 +101,21 @@ static const char *const modes[] = {
     "Healthy", "Degraded", "Rebuilding", "Offline", "Error", "NewReplicaDegraded", NULL,
 };
 
-static const struct schema_field gate_fields[] = {
+static const struct schema_field client_export_fields[] = {
     { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Who is let in." },
     { "state", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "Is it, now?" },
     { "generation", SCHEMA_INT, .min = 1, .about = "The spec that named it." },
-    { "host", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "What it calls," },
-    { "port", SCHEMA_INT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .max = 65535, .about = "at this port," },
-    { "export", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "and the export's name." },
+    { "host", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .about = "What it calls," },
+    { "port", SCHEMA_INT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .max = 65535, .about = "at this port," },
+    { "export", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .about = "and the export's name." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field target_fields[] = {
     { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Where it runs." },
     { "state", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "What it does." },
-    { "address", SCHEMA_TEXT, SCHEMA_HOSTS, .max = PATH_MOST, .about = "Where clients find it." },
-    { "clients", SCHEMA_LIST, .of = gate_fields, .max = CLIENTS_MOST,
+    { "address", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = PATH_MOST, .about = "Where clients find it." },
+    { "clients", SCHEMA_LIST, .of = client_export_fields, .max = CLIENTS_MOST,
       .about = "Where other hosts find it." },
     { "epoch", SCHEMA_INT, .min = 1, .about = "That this is said in; without, the present one." },
     { "highestEpoch", SCHEMA_INT, .min = 1, .max = EPOCH_MOST,
@@ -129,10 +129,10 @@ static const char *const rebuild_reasons[] = { "NoSpace", "RebuildFailed", NULL 
 
 static const struct schema_field replica_fields[] = {
     { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Its uid." },
-    { "poolName", SCHEMA_TEXT, SCHEMA_HOSTS, .about = "The pool where its file is." },
+    { "poolName", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .about = "The pool where its file is." },
     { "mode", SCHEMA_WORD, SCHEMA_REQUIRED, .words = modes, .about = "As the target sees it." },
     { "reason", SCHEMA_WORD, .words = rebuild_reasons, .about = "Why it could not be rebuilt." },
-    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "mismatches", SCHEMA_INT, .about = "How often it had other data than the rest." },
     { "errors", SCHEMA_INT, .about = "How often it failed." },
     { "doneBytes", SCHEMA_INT, .about = "How much of it is rebuilt." },
@@ -146,7 +146,7 @@ static const struct schema_field snapshot_fields[] = {
     { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
     { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = snapshot_phases, .about = "Is it taken?" },
     { "sizeBytes", SCHEMA_INT, .about = "The volume's size then." },
-    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Why it is so." },
     SCHEMA_FIELDS_END,
 };
 
@@ -162,14 +162,14 @@ static const struct schema_field revert_fields[] = {
     SCHEMA_FIELDS_END,
 };
 
-static const char *const salvage_phases[] = { SALVAGE_ABLE, SALVAGE_REFUSED, SALVAGE_DONE, NULL };
+static const char *const recovery_phases[] = { RECOVERY_PHASE_ABLE, RECOVERY_PHASE_REFUSED, RECOVERY_PHASE_DONE, NULL };
 
-static const struct schema_field salvage_fields[] = {
+static const struct schema_field recovery_fields[] = {
     { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the salvage." },
-    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = salvage_phases,
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = recovery_phases,
       .about = "Can it be, and is it done?" },
-    { "reason", SCHEMA_WORD, .words = salvage_reasons, .about = "Why it cannot." },
-    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "The same, in full." },
+    { "reason", SCHEMA_WORD, .words = recovery_reasons, .about = "Why it cannot." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "The same, in full." },
     SCHEMA_FIELDS_END,
 };
 
@@ -186,13 +186,13 @@ static const struct schema_field scrub_fields[] = {
 
 static const struct schema_field status_fields[] = {
     { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = volume_phase_names, .about = "How it is." },
-    { "servedPhase", SCHEMA_WORD, SCHEMA_OURS, .words = volume_phase_names,
+    { "servedPhase", SCHEMA_WORD, SCHEMA_READ_ONLY, .words = volume_phase_names,
       .about = "How its last node left it, where its pools make it something else." },
     { "capacity", SCHEMA_QUANTITY, .about = "Its real size." },
     { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
-    { "claimedEpoch", SCHEMA_INT, SCHEMA_OURS,
+    { "claimedEpoch", SCHEMA_INT, SCHEMA_READ_ONLY,
       .about = "The last in which its node had a target, or was about to." },
-    { "silentNodes", SCHEMA_TEXT, SCHEMA_OURS,
+    { "silentNodes", SCHEMA_TEXT, SCHEMA_READ_ONLY,
       .about = "Those that lost it without a word, until another has most of its replicas: a,b." },
     { "target", SCHEMA_OBJECT, .of = target_fields, .about = "What serves it; nothing when nothing does." },
     { "replicaStatuses", SCHEMA_LIST, .of = replica_fields, .max = LISTED_MOST,
@@ -200,11 +200,11 @@ static const struct schema_field status_fields[] = {
     { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
       .about = "Each that is to be taken." },
     { "revert", SCHEMA_OBJECT, .of = revert_fields, .about = "How the one that is wanted goes on." },
-    { "salvage", SCHEMA_OBJECT, .of = salvage_fields, .about = "What becomes of the one that is wanted." },
+    { "salvage", SCHEMA_OBJECT, .of = recovery_fields, .about = "What becomes of the one that is wanted." },
     { "scrub", SCHEMA_OBJECT, .of = scrub_fields, .about = "How the replicas compare." },
-    { "progress", SCHEMA_LIST, SCHEMA_OURS, .of = progress_fields, .max = PROGRESS_MOST,
+    { "progress", SCHEMA_LIST, SCHEMA_READ_ONLY, .of = progress_fields, .max = PROGRESS_MOST,
       .about = "How far what runs is; nothing when nothing does." },
-    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "conditions", SCHEMA_LIST, .of = condition_fields, .max = CONDITIONS_MOST, .also = "condition",
       .about = "What goes on." },
     SCHEMA_FIELDS_END,
@@ -241,19 +241,19 @@ static int keep_claim(struct work *work, const struct document *before, struct d
                       struct error *err) {
     const json_t *target = json_object_get(after->status, "target");
     json_int_t epoch = json_int_at(before->body, "spec.epoch");
-    json_int_t said = json_int_at(target, "epoch");
+    json_int_t reported = json_int_at(target, "epoch");
     json_int_t claimed = json_int_at(before->status, "claimedEpoch");
 
     (void)err;
-    if (target && (said == 0 || said >= epoch))
+    if (target && (reported == 0 || reported >= epoch))
         claimed = epoch;
     if (claimed > 0)
         json_object_set_new(after->status, "claimedEpoch", json_integer(claimed));
     put_phase(before, after);
     volume_revert_keep(before, after);
     put_progress(work, before, after);
-    volume_salvage_keep(before, after);
-    volume_silent_keep(before, after);
+    volume_recovery_keep(before, after);
+    volume_silent_nodes_keep(before, after);
     return 0;
 }
 
@@ -265,7 +265,7 @@ const struct document_kind kind_replicated_volume = {
     .short_name = "cv",
     .fields = fields,
     .initial_status = "{\"phase\":\"Init\"}",
-    .ours = true,
+    .read_only = true,
     .status_fields = status_fields,
     .check_status = keep_claim,
 };

@@ -17,7 +17,7 @@ static const struct backoff_limits limits = { .first_us = RETRIES_FIRST_US,
 
 struct retries {
     struct entry *entries; /* in the order of their ids */
-    size_t count, room;
+    size_t count, capacity;
 };
 
 struct retries *retries_new(void) {
@@ -31,7 +31,7 @@ void retries_free(struct retries *retries) {
 }
 
 /* Where it stands, or would. */
-static size_t place_of(const struct retries *retries, const char *id) {
+static size_t index_of(const struct retries *retries, const char *id) {
     size_t first = 0, end = retries->count;
 
     while (first < end) {
@@ -46,35 +46,35 @@ static size_t place_of(const struct retries *retries, const char *id) {
 }
 
 static struct entry *find(const struct retries *retries, const char *id) {
-    size_t place = place_of(retries, id);
+    size_t index = index_of(retries, id);
 
-    return place < retries->count && strcmp(retries->entries[place].id, id) == 0
-               ? &retries->entries[place]
+    return index < retries->count && strcmp(retries->entries[index].id, id) == 0
+               ? &retries->entries[index]
                : NULL;
 }
 
 static void grow(struct retries *retries) {
-    size_t room = retries->room ? 2 * retries->room : 16;
-    struct entry *entries = heap_new(room * sizeof *entries);
+    size_t capacity = retries->capacity ? 2 * retries->capacity : 16;
+    struct entry *entries = heap_new(capacity * sizeof *entries);
 
     if (retries->count > 0)
         memcpy(entries, retries->entries, retries->count * sizeof *entries);
     free(retries->entries);
     retries->entries = entries;
-    retries->room = room;
+    retries->capacity = capacity;
 }
 
 /* NULL: there is no room. */
 static struct entry *insert(struct retries *retries, const char *id) {
-    size_t place = place_of(retries, id);
+    size_t index = index_of(retries, id);
     struct entry *entry;
 
     if (retries->count == RETRIES_KEPT)
         return NULL;
-    if (retries->count == retries->room)
+    if (retries->count == retries->capacity)
         grow(retries);
-    entry = &retries->entries[place];
-    memmove(entry + 1, entry, (retries->count - place) * sizeof *entry);
+    entry = &retries->entries[index];
+    memmove(entry + 1, entry, (retries->count - index) * sizeof *entry);
     *entry = (struct entry){ .id = "" };
     assert(strlen(id) < sizeof entry->id);
     strcpy(entry->id, id);
@@ -101,14 +101,14 @@ void retries_forget(struct retries *retries, const char *id) {
             (retries->count - (size_t)(entry - retries->entries)) * sizeof *entry);
 }
 
-void retries_hurry(struct retries *retries, const char *id, int64_t now_us) {
+void retries_requeue(struct retries *retries, const char *id, int64_t now_us) {
     struct entry *entry = find(retries, id);
 
     if (entry && entry->backoff.due_us > now_us)
         entry->backoff.due_us = now_us;
 }
 
-void retries_hurry_all(struct retries *retries, int64_t now_us) {
+void retries_requeue_all(struct retries *retries, int64_t now_us) {
     for (size_t i = 0; i < retries->count; i++)
         if (retries->entries[i].backoff.due_us > now_us)
             retries->entries[i].backoff.due_us = now_us;

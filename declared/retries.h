@@ -21,8 +21,8 @@ void retries_fail(struct retries *retries, const char *id, int64_t now_us);
 void retries_forget(struct retries *retries, const char *id);
 /* It is due now, or all are, behind those that were due before; how often each has failed is not
  * forgotten. */
-void retries_hurry(struct retries *retries, const char *id, int64_t now_us);
-void retries_hurry_all(struct retries *retries, int64_t now_us);
+void retries_requeue(struct retries *retries, const char *id, int64_t now_us);
+void retries_requeue_all(struct retries *retries, int64_t now_us);
 
 bool retries_is_empty(const struct retries *retries);
 /* It has failed, and is not due yet. */

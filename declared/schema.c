@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* What is being read: the field, the value that a document has for it, and where it stands. */
-struct place {
+struct input {
     struct arena *arena;
     const struct schema_field *field;
     const char *path;
@@ -20,12 +20,12 @@ const char *schema_path(struct arena *arena, const char *path, const char *name)
     return *path ? arena_join(arena, path, ".", name, NULL) : name;
 }
 
-static int refuse(const struct place *place, struct error *err, const char *must_be) {
+static int refuse(const struct input *input, struct error *err, const char *must_be) {
     char shown[FIELD_SHOWN_SIZE];
-    const char *text = json_is_string(place->value) ? json_string_value(place->value)
-                                                    : json_text(place->arena, place->value);
+    const char *text = json_is_string(input->value) ? json_string_value(input->value)
+                                                    : json_text(input->arena, input->value);
 
-    return error_set(err, ERROR_BAD_REQUEST, "%s: %s is not %s.", place->path,
+    return error_set(err, ERROR_BAD_REQUEST, "%s: %s is not %s.", input->path,
                      field_show(shown, text), must_be);
 }
 
@@ -36,101 +36,101 @@ static bool in_range(const struct schema_field *field, int64_t value) {
            (!(field->flags & SCHEMA_POWER_OF_2) || (value > 0 && (value & (value - 1)) == 0));
 }
 
-static const char *describe_range(const struct place *place, const char *noun) {
-    const struct schema_field *field = place->field;
+static const char *describe_range(const struct input *input, const char *noun) {
+    const struct schema_field *field = input->field;
     const char *power = field->flags & SCHEMA_POWER_OF_2 ? ", a power of two" : "";
 
     if (field->max == 0)
-        return arena_format(place->arena, "%s of at least %" PRId64 "%s", noun, field->min, power);
-    return arena_format(place->arena, "%s from %" PRId64 " to %" PRId64 "%s", noun, field->min,
+        return arena_format(input->arena, "%s of at least %" PRId64 "%s", noun, field->min, power);
+    return arena_format(input->arena, "%s from %" PRId64 " to %" PRId64 "%s", noun, field->min,
                         field->max, power);
 }
 
 /* An integer where a text belongs is what YAML makes of a number without quotes. */
-static const char *text_of(const struct place *place) {
-    if (!json_is_integer(place->value))
-        return json_string_value(place->value);
-    return arena_format(place->arena, "%" JSON_INTEGER_FORMAT, json_integer_value(place->value));
+static const char *text_of(const struct input *input) {
+    if (!json_is_integer(input->value))
+        return json_string_value(input->value);
+    return arena_format(input->arena, "%" JSON_INTEGER_FORMAT, json_integer_value(input->value));
 }
 
-static int read_text(const struct place *place, json_t **ret, struct error *err) {
-    const struct schema_field *field = place->field;
+static int read_text(const struct input *input, json_t **ret, struct error *err) {
+    const struct schema_field *field = input->field;
     int64_t most = field->max ? field->max : SCHEMA_TEXT_MOST;
-    const char *text = json_string_value(place->value);
+    const char *text = json_string_value(input->value);
     int64_t length = text ? (int64_t)strlen(text) : 0;
 
     if (!text || length < field->min || length > most)
-        return refuse(place, err,
-                      arena_format(place->arena, "a text of %" PRId64 " to %" PRId64 " bytes",
+        return refuse(input, err,
+                      arena_format(input->arena, "a text of %" PRId64 " to %" PRId64 " bytes",
                                    field->min, most));
     if (field->allows && !field->allows(text))
-        return refuse(place, err, field->about);
-    *ret = json_incref(place->value);
+        return refuse(input, err, field->about);
+    *ret = json_incref(input->value);
     return 0;
 }
 
-static int read_digits(const struct place *place, json_t **ret, struct error *err) {
-    const char *text = text_of(place);
+static int read_digits(const struct input *input, json_t **ret, struct error *err) {
+    const char *text = text_of(input);
     char *end = NULL;
     int64_t value = text && *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : -1;
 
-    if (value < 0 || *end || strlen(text) > 18 || !in_range(place->field, value))
-        return refuse(place, err, describe_range(place, "a text of digits"));
+    if (value < 0 || *end || strlen(text) > 18 || !in_range(input->field, value))
+        return refuse(input, err, describe_range(input, "a text of digits"));
     *ret = json_string(text);
     return 0;
 }
 
-static int read_int(const struct place *place, json_t **ret, struct error *err) {
-    if (!json_is_integer(place->value) || !in_range(place->field, json_integer_value(place->value)))
-        return refuse(place, err, describe_range(place, "an integer"));
-    *ret = json_incref(place->value);
+static int read_int(const struct input *input, json_t **ret, struct error *err) {
+    if (!json_is_integer(input->value) || !in_range(input->field, json_integer_value(input->value)))
+        return refuse(input, err, describe_range(input, "an integer"));
+    *ret = json_incref(input->value);
     return 0;
 }
 
-static int read_bool(const struct place *place, json_t **ret, struct error *err) {
-    if (!json_is_boolean(place->value))
-        return refuse(place, err, "true or false");
-    *ret = json_incref(place->value);
+static int read_bool(const struct input *input, json_t **ret, struct error *err) {
+    if (!json_is_boolean(input->value))
+        return refuse(input, err, "true or false");
+    *ret = json_incref(input->value);
     return 0;
 }
 
-static int read_word(const struct place *place, json_t **ret, struct error *err) {
-    const char *text = json_string_value(place->value);
+static int read_word(const struct input *input, json_t **ret, struct error *err) {
+    const char *text = json_string_value(input->value);
     const char *list = NULL;
 
-    for (const char *const *word = place->field->words; *word; word++) {
+    for (const char *const *word = input->field->words; *word; word++) {
         if (text && strcmp(text, *word) == 0) {
-            *ret = json_incref(place->value);
+            *ret = json_incref(input->value);
             return 0;
         }
-        list = list ? arena_join(place->arena, list, ", ", *word, NULL) : *word;
+        list = list ? arena_join(input->arena, list, ", ", *word, NULL) : *word;
     }
-    return refuse(place, err, arena_join(place->arena, "one of ", list, NULL));
+    return refuse(input, err, arena_join(input->arena, "one of ", list, NULL));
 }
 
-static int read_quantity(const struct place *place, json_t **ret, struct error *err) {
-    const char *text = text_of(place);
+static int read_quantity(const struct input *input, json_t **ret, struct error *err) {
+    const char *text = text_of(input);
     int64_t value;
 
     if (!text || !quantity_read(text, &value))
-        return refuse(place, err, "a quantity, like 10Gi, below 8Ei");
-    if (!in_range(place->field, value))
-        return refuse(place, err, describe_range(place, "a quantity"));
+        return refuse(input, err, "a quantity, like 10Gi, below 8Ei");
+    if (!in_range(input->field, value))
+        return refuse(input, err, describe_range(input, "a quantity"));
     *ret = json_string(text);
     return 0;
 }
 
 /* ---- what holds others ---- */
 
-static int read_each(const struct place *place, enum schema_type type, json_t **ret,
+static int read_each(const struct input *input, enum schema_type type, json_t **ret,
                      struct error *err);
 
-static int read_quantities(const struct place *place, json_t **ret, struct error *err) {
-    return read_each(place, SCHEMA_QUANTITY, ret, err);
+static int read_quantities(const struct input *input, json_t **ret, struct error *err) {
+    return read_each(input, SCHEMA_QUANTITY, ret, err);
 }
 
-static int read_map(const struct place *place, json_t **ret, struct error *err) {
-    return read_each(place, SCHEMA_TEXT, ret, err);
+static int read_map(const struct input *input, json_t **ret, struct error *err) {
+    return read_each(input, SCHEMA_TEXT, ret, err);
 }
 
 /* What was not there when a patch took it away is not there: the same patch changes nothing. */
@@ -165,53 +165,53 @@ static bool is_deeper(const json_t *value, unsigned levels) {
     return false;
 }
 
-static int check_depth(const struct place *place, struct error *err) {
-    if (place->field->of || !is_deeper(place->value, SCHEMA_DEPTH_MOST))
+static int check_depth(const struct input *input, struct error *err) {
+    if (input->field->of || !is_deeper(input->value, SCHEMA_DEPTH_MOST))
         return 0;
-    return error_set(err, ERROR_BAD_REQUEST, "%s: it nests deeper than %d levels.", place->path,
+    return error_set(err, ERROR_BAD_REQUEST, "%s: it nests deeper than %d levels.", input->path,
                      SCHEMA_DEPTH_MOST);
 }
 
-static int read_object(const struct place *place, json_t **ret, struct error *err) {
-    if (!json_is_object(place->value))
-        return refuse(place, err, "an object");
-    if (check_depth(place, err) < 0)
+static int read_object(const struct input *input, json_t **ret, struct error *err) {
+    if (!json_is_object(input->value))
+        return refuse(input, err, "an object");
+    if (check_depth(input, err) < 0)
         return -1;
-    if (place->field->of &&
-        schema_accept(place->arena, place->field->of, place->path, place->value, err) < 0)
+    if (input->field->of &&
+        schema_accept(input->arena, input->field->of, input->path, input->value, err) < 0)
         return -1;
-    if (!place->field->of)
-        drop_nulls(place->value);
-    *ret = json_incref(place->value);
+    if (!input->field->of)
+        drop_nulls(input->value);
+    *ret = json_incref(input->value);
     return 0;
 }
 
-static int read_list(const struct place *place, json_t **ret, struct error *err) {
-    const struct schema_field *field = place->field;
+static int read_list(const struct input *input, json_t **ret, struct error *err) {
+    const struct schema_field *field = input->field;
 
-    if (!json_is_array(place->value) ||
-        (int64_t)json_array_size(place->value) > (field->max ? field->max : SCHEMA_TEXT_MOST))
-        return refuse(place, err,
-                      arena_format(place->arena, "a list of at most %" PRId64,
+    if (!json_is_array(input->value) ||
+        (int64_t)json_array_size(input->value) > (field->max ? field->max : SCHEMA_TEXT_MOST))
+        return refuse(input, err,
+                      arena_format(input->arena, "a list of at most %" PRId64,
                                    field->max ? field->max : SCHEMA_TEXT_MOST));
-    if (check_depth(place, err) < 0)
+    if (check_depth(input, err) < 0)
         return -1;
-    for (size_t i = 0; field->of && i < json_array_size(place->value); i++) {
-        struct place item = *place;
+    for (size_t i = 0; field->of && i < json_array_size(input->value); i++) {
+        struct input item = *input;
 
-        item.path = arena_format(place->arena, "%s[%zu]", place->path, i);
-        item.value = json_array_get(place->value, i);
+        item.path = arena_format(input->arena, "%s[%zu]", input->path, i);
+        item.value = json_array_get(input->value, i);
         if (!json_is_object(item.value))
             return refuse(&item, err, "an object");
-        if (schema_accept(place->arena, field->of, item.path, item.value, err) < 0)
+        if (schema_accept(input->arena, field->of, item.path, item.value, err) < 0)
             return -1;
     }
-    *ret = json_incref(place->value);
+    *ret = json_incref(input->value);
     return 0;
 }
 
-static int read_value(const struct place *place, json_t **ret, struct error *err) {
-    static int (*const readers[])(const struct place *place, json_t **ret, struct error *err) = {
+static int read_value(const struct input *input, json_t **ret, struct error *err) {
+    static int (*const readers[])(const struct input *input, json_t **ret, struct error *err) = {
         [SCHEMA_TEXT] = read_text,
         [SCHEMA_DIGITS] = read_digits,
         [SCHEMA_INT] = read_int,
@@ -224,26 +224,26 @@ static int read_value(const struct place *place, json_t **ret, struct error *err
         [SCHEMA_LIST] = read_list,
     };
 
-    return readers[place->field->type](place, ret, err);
+    return readers[input->field->type](input, ret, err);
 }
 
-static int read_each(const struct place *place, enum schema_type type, json_t **ret,
+static int read_each(const struct input *input, enum schema_type type, json_t **ret,
                      struct error *err) {
     struct schema_field item = { .type = type };
-    json_t *read = json_keep(place->arena, json_object());
+    json_t *read = json_keep(input->arena, json_object());
     const char *name;
     json_t *value;
 
-    if (!json_is_object(place->value))
-        return refuse(place, err, "an object");
-    json_object_foreach(place->value, name, value) {
-        struct place below = { place->arena, &item, schema_path(place->arena, place->path, name),
+    if (!json_is_object(input->value))
+        return refuse(input, err, "an object");
+    json_object_foreach(input->value, name, value) {
+        struct input below = { input->arena, &item, schema_path(input->arena, input->path, name),
                                value };
         json_t *accepted;
 
-        if (place->field->allows && !place->field->allows(name))
+        if (input->field->allows && !input->field->allows(name))
             return error_set(err, ERROR_BAD_REQUEST, "%s: the name is not %s.", below.path,
-                             place->field->about);
+                             input->field->about);
         if (json_is_null(value))
             continue;
         if (read_value(&below, &accepted, err) < 0)
@@ -302,7 +302,7 @@ static json_t *take_value(struct arena *arena, const struct schema_field *field,
 
     if (!value && field->also)
         value = json_object_get(object, field->also);
-    value = value && !json_is_null(value) && !(field->flags & SCHEMA_OURS)
+    value = value && !json_is_null(value) && !(field->flags & SCHEMA_READ_ONLY)
                 ? json_keep(arena, json_incref(value))
                 : NULL;
     json_object_del(object, field->name);
@@ -320,14 +320,14 @@ int schema_accept(struct arena *arena, const struct schema_field *fields, const 
     for (; fields->type != SCHEMA_END; fields++) {
         const char *below = schema_path(arena, path, fields->name);
         json_t *value = take_value(arena, fields, object);
-        struct place place = { arena, fields, below, value };
+        struct input input = { arena, fields, below, value };
         json_t *accepted;
 
         if (!value && (fields->flags & SCHEMA_REQUIRED))
             return error_set(err, ERROR_BAD_REQUEST, "%s is missing.", below);
         if (!value)
             continue;
-        if (read_value(&place, &accepted, err) < 0)
+        if (read_value(&input, &accepted, err) < 0)
             return -1;
         json_object_set_new(object, fields->name, accepted);
     }
@@ -340,7 +340,7 @@ static void hide(const struct schema_field *fields, json_t *object) {
     for (; fields->type != SCHEMA_END; fields++) {
         json_t *below = json_object_get(object, fields->name);
 
-        if (fields->flags & SCHEMA_HOSTS) {
+        if (fields->flags & SCHEMA_ADMIN_ONLY) {
             if (below && fields->instead)
                 json_object_set_new(object, fields->name, json_string(fields->instead));
             else

@@ -31,13 +31,13 @@ enum schema_type {
 
 enum schema_flags {
     SCHEMA_REQUIRED = 1 << 0,
-    SCHEMA_FIXED = 1 << 1, /* stays what it was when the document was made (P50, P51) */
-    SCHEMA_GROWS = 1 << 2, /* a quantity that never becomes less (P52) */
-    SCHEMA_OURS = 1 << 3,  /* the service writes it: what clients send there is not looked at */
+    SCHEMA_FIXED = 1 << 1,     /* stays what it was when the document was made (P50, P51) */
+    SCHEMA_GROWS = 1 << 2,     /* a quantity that never becomes less (P52) */
+    SCHEMA_READ_ONLY = 1 << 3, /* the service writes it: what clients send there is not looked at */
     SCHEMA_KEPT =
         1 << 4, /* an edit that does not say it leaves it as it is; what is fixed is kept */
     SCHEMA_POWER_OF_2 = 1 << 5,
-    SCHEMA_HOSTS = 1 << 6, /* tells of our hosts: shown to administrators alone */
+    SCHEMA_ADMIN_ONLY = 1 << 6, /* tells of our hosts: shown to administrators alone */
 };
 
 #define SCHEMA_TEXT_MOST 255
@@ -53,7 +53,7 @@ struct schema_field {
     const char *const *words;         /* ended with NULL */
     bool (*allows)(const char *text); /* of a text, or the names of a map; NULL: any */
     const char *initial;              /* JSON of what counts when it is not given; or NULL */
-    const char *instead;              /* of SCHEMA_HOSTS: what all others are told; or NULL */
+    const char *instead;              /* of SCHEMA_ADMIN_ONLY: what all others are told; or NULL */
     const char *also;                 /* another spelling that is taken for this one; or NULL */
     const char *about;                /* one sentence */
 };
@@ -72,7 +72,7 @@ int schema_accept(struct arena *arena, const struct schema_field *fields, const 
 /* Gives an edit, before it is accepted, what it leaves as it is; and then what the service has
  * written. */
 void schema_keep(const struct schema_field *fields, const json_t *before, json_t *given);
-void schema_keep_ours(const struct schema_field *fields, const json_t *before, json_t *after);
+void schema_keep_read_only(const struct schema_field *fields, const json_t *before, json_t *after);
 
 /* What is shown of `object` to who is no administrator: a copy, in the arena. */
 json_t *schema_shown(struct arena *arena, const struct schema_field *fields, const json_t *object);

@@ -27,7 +27,7 @@ static void put_copy(json_t *into, const char *name, const json_t *value) {
 }
 
 /* Nothing is said of the object: what is fixed below it stays all the same. */
-static void keep_unsaid(const struct schema_field *field, const json_t *before, json_t *given) {
+static void keep_omitted(const struct schema_field *field, const json_t *before, json_t *given) {
     json_t *kept = json_object();
 
     if (field->type == SCHEMA_OBJECT && field->of && !(field->flags & SCHEMA_REQUIRED))
@@ -45,7 +45,7 @@ static bool same_quantity(const json_t *a, const json_t *b) {
 }
 
 /* The same quantity in other words is no edit. */
-static void keep_words(const struct schema_field *field, const json_t *before, json_t *given) {
+static void keep_spelling(const struct schema_field *field, const json_t *before, json_t *given) {
     json_t *old = json_object_get(before, field->name), *new = json_object_get(given, field->name);
     const char *key;
     json_t *value;
@@ -63,24 +63,24 @@ void schema_keep(const struct schema_field *fields, const json_t *before, json_t
     for (; fields->type != SCHEMA_END; fields++) {
         const json_t *value;
 
-        keep_words(fields, before, given);
+        keep_spelling(fields, before, given);
         value = json_object_get(given, fields->name);
 
         if ((!value || json_is_null(value)) && (fields->flags & (SCHEMA_FIXED | SCHEMA_KEPT)))
             put_copy(given, fields->name, json_object_get(before, fields->name));
         else if (!value || json_is_null(value))
-            keep_unsaid(fields, before, given);
+            keep_omitted(fields, before, given);
         else
             keep_below(fields, before, given, schema_keep);
     }
 }
 
-void schema_keep_ours(const struct schema_field *fields, const json_t *before, json_t *after) {
+void schema_keep_read_only(const struct schema_field *fields, const json_t *before, json_t *after) {
     for (; fields->type != SCHEMA_END; fields++)
-        if (fields->flags & SCHEMA_OURS)
+        if (fields->flags & SCHEMA_READ_ONLY)
             put_copy(after, fields->name, json_object_get(before, fields->name));
         else
-            keep_below(fields, before, after, schema_keep_ours);
+            keep_below(fields, before, after, schema_keep_read_only);
 }
 
 /* ---- what may become of it ---- */

@@ -13,7 +13,7 @@ struct entry {
 
 struct settled {
     struct entry *entries; /* in the order of their versions */
-    size_t count, room;
+    size_t count, capacity;
     unsigned walk; /* the last one */
 };
 
@@ -28,7 +28,7 @@ void settled_free(struct settled *settled) {
 }
 
 /* Where it is, or would be; as a rule a new one is the last. */
-static size_t place_of(const struct settled *settled, int64_t version) {
+static size_t index_of(const struct settled *settled, int64_t version) {
     size_t first = 0, end = settled->count;
 
     if (end > 0 && settled->entries[end - 1].version < version)
@@ -45,42 +45,42 @@ static size_t place_of(const struct settled *settled, int64_t version) {
 }
 
 /* The one at that place; NULL: it is not known. */
-static struct entry *entry_at(const struct settled *settled, size_t place, int64_t version) {
-    return place < settled->count && settled->entries[place].version == version
-               ? &settled->entries[place]
+static struct entry *entry_at(const struct settled *settled, size_t index, int64_t version) {
+    return index < settled->count && settled->entries[index].version == version
+               ? &settled->entries[index]
                : NULL;
 }
 
 static void grow(struct settled *settled) {
-    size_t room = settled->room ? 2 * settled->room : 64;
-    struct entry *entries = heap_new(room * sizeof *entries);
+    size_t capacity = settled->capacity ? 2 * settled->capacity : 64;
+    struct entry *entries = heap_new(capacity * sizeof *entries);
 
     if (settled->count > 0)
         memcpy(entries, settled->entries, settled->count * sizeof *entries);
     free(settled->entries);
     settled->entries = entries;
-    settled->room = room;
+    settled->capacity = capacity;
 }
 
-static void insert(struct settled *settled, size_t place, int64_t version) {
+static void insert(struct settled *settled, size_t index, int64_t version) {
     if (settled->count == SETTLED_KEPT)
         return;
-    if (settled->count == settled->room)
+    if (settled->count == settled->capacity)
         grow(settled);
-    memmove(&settled->entries[place + 1], &settled->entries[place],
-            (settled->count - place) * sizeof *settled->entries);
-    settled->entries[place] = (struct entry){ version, settled->walk, true };
+    memmove(&settled->entries[index + 1], &settled->entries[index],
+            (settled->count - index) * sizeof *settled->entries);
+    settled->entries[index] = (struct entry){ version, settled->walk, true };
     settled->count++;
 }
 
 void settled_put(struct settled *settled, int64_t version, bool is_settled) {
-    size_t place = place_of(settled, version);
-    struct entry *entry = entry_at(settled, place, version);
+    size_t index = index_of(settled, version);
+    struct entry *entry = entry_at(settled, index, version);
 
     if (entry)
         entry->is_settled = is_settled;
     else if (is_settled)
-        insert(settled, place, version);
+        insert(settled, index, version);
 }
 
 void settled_clear(struct settled *settled) {
@@ -88,7 +88,7 @@ void settled_clear(struct settled *settled) {
 }
 
 bool settled_meet(struct settled *settled, int64_t version, unsigned walk) {
-    struct entry *entry = entry_at(settled, place_of(settled, version), version);
+    struct entry *entry = entry_at(settled, index_of(settled, version), version);
 
     settled->walk = walk;
     if (entry)

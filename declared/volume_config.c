@@ -66,7 +66,7 @@ static const struct schema_field reclaim_fields[] = {
 static const struct schema_field spec_fields[] = {
     { "capacity", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = capacity_fields,
       .about = "How large it is to be." },
-    { "cstorVolumeRef", SCHEMA_OBJECT, SCHEMA_OURS, .about = "The volume that was made for it." },
+    { "cstorVolumeRef", SCHEMA_OBJECT, SCHEMA_READ_ONLY, .about = "The volume that was made for it." },
     { "cstorVolumeSource", SCHEMA_TEXT, SCHEMA_FIXED, .min = 1, .allows = is_source,
       .about = "of the form volume@snapshot" },
     { "provision", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = provision_fields,
@@ -92,7 +92,7 @@ static const struct schema_field publish_fields[] = {
 static const struct schema_field fields[] = {
     { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What is wanted." },
     { "publish", SCHEMA_OBJECT, .of = publish_fields, .initial = "{}", .about = "Where it is used." },
-    { "status", SCHEMA_OBJECT, SCHEMA_OURS, .about = "What is." },
+    { "status", SCHEMA_OBJECT, SCHEMA_READ_ONLY, .about = "What is." },
     { "versionDetails", SCHEMA_OBJECT, .about = "Kept, and not looked at." },
     SCHEMA_FIELDS_END,
 };

@@ -23,7 +23,7 @@ static const struct schema_field spec_fields[] = {
 
 static const struct schema_field fields[] = {
     { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What is wanted." },
-    { "status", SCHEMA_OBJECT, SCHEMA_OURS, .about = "What is." },
+    { "status", SCHEMA_OBJECT, SCHEMA_READ_ONLY, .about = "What is." },
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */
@@ -32,7 +32,7 @@ static const char *volume_of(const struct document *snapshot) {
     return json_text_at(snapshot->body, "spec.volumeName");
 }
 
-static int check_room(struct work *work, const struct document *config, struct error *err) {
+static int check_limits(struct work *work, const struct document *config, struct error *err) {
     struct document *others;
     int count = document_owned(work, config->id, &kind_volume_config_snapshot, &others, err);
 
@@ -71,7 +71,7 @@ static int check_snapshot(struct work *work, struct document *snapshot, struct e
         return error_set(err, ERROR_CONFLICT, "spec.volumeName: Volume config %s is %s.",
                          config.name, config.deleted_at ? "being deleted" : "not Bound yet");
     snapshot->owner_id = config.id;
-    if (check_room(work, &config, err) < 0 || check_node(work, &config, err) < 0)
+    if (check_limits(work, &config, err) < 0 || check_node(work, &config, err) < 0)
         return -1;
     return replica_space_check_snapshot(work, &config, err);
 }

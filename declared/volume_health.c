@@ -90,22 +90,22 @@ static const char *in_pools(struct arena *arena, const struct volume_facts *fact
 }
 
 static struct condition unpublished(struct arena *arena, const struct volume_facts *facts) {
-    const char *type = CONDITION_AVAILABLE, *places = in_pools(arena, facts);
+    const char *type = CONDITION_AVAILABLE, *pools = in_pools(arena, facts);
 
     if (facts->present < facts->needed)
         return (struct condition){ type, "False", "TooFewReplicas",
                                    arena_format(arena,
                                                 "The volume is not published, and cannot be "
                                                 "served: %s, and %u are needed.",
-                                                places, facts->needed) };
+                                                pools, facts->needed) };
     if (facts->reached >= VOLUME_IS_OFFLINE)
         return (struct condition){ type, "Unknown", "LeftOffline",
                                    arena_format(arena,
                                                 "The volume was offline when it was served last; "
                                                 "%s.",
-                                                places) };
+                                                pools) };
     return (struct condition){ type, "True", "NotPublished",
-                               arena_format(arena, "The volume is not published; %s.", places) };
+                               arena_format(arena, "The volume is not published; %s.", pools) };
 }
 
 static struct condition unserved_now(struct arena *arena, const struct volume_facts *facts) {
@@ -128,7 +128,7 @@ static struct condition available(struct arena *arena, const struct volume_facts
                                   enum volume_phase phase) {
     const char *type = CONDITION_AVAILABLE;
 
-    if (facts->has_node && facts->is_silent)
+    if (facts->has_node && facts->is_unresponsive)
         return (struct condition){ type, "Unknown", "NodeSilent",
                                    "The volume's node does not report; it may still serve the "
                                    "volume." };
@@ -149,7 +149,7 @@ static struct condition redundant(struct arena *arena, const struct volume_facts
     unsigned good = is_reported ? facts->counted_in_sync : facts->present;
     unsigned all = is_reported ? facts->counted : facts->replicas;
 
-    if (facts->has_node && facts->is_silent)
+    if (facts->has_node && facts->is_unresponsive)
         return (struct condition){ type, "Unknown", "NodeSilent",
                                    "The volume's node does not report how the replicas are." };
     if (good < all)
@@ -214,13 +214,13 @@ struct volume_health volume_health_of(struct arena *arena, const struct volume_f
 }
 
 bool volume_condition_is_good(const struct condition *condition) {
-    static const char *const fine[] = {
+    static const char *const good[] = {
         "NotPublished",  "Starting", "Served",        "AllReplicas",
         "SingleReplica", "Copying",  "NotRebuilding", "SpaceLeft",
     };
 
-    for (size_t i = 0; i < LENGTH(fine); i++)
-        if (strcmp(condition->reason, fine[i]) == 0)
+    for (size_t i = 0; i < LENGTH(good); i++)
+        if (strcmp(condition->reason, good[i]) == 0)
             return true;
     return false;
 }

@@ -28,12 +28,12 @@ struct volume_facts {
     unsigned needed;           /* replicas without which nothing is written */
     enum volume_phase reached; /* as its node has reported it, the present one or the last */
 
-    bool is_wanted;   /* on a node, by its config */
-    bool has_node;    /* a node has the volume, or is about to; */
-    bool is_silent;   /* and was not heard of for too long; */
-    bool is_assigned; /* by the volume's spec */
-    bool is_serving;  /* and serves it; */
-    bool is_listed;   /* and has reported each replica: */
+    bool is_wanted;       /* on a node, by its config */
+    bool has_node;        /* a node has the volume, or is about to; */
+    bool is_unresponsive; /* and was not heard of for too long; */
+    bool is_assigned;     /* by the volume's spec */
+    bool is_serving;      /* and serves it; */
+    bool is_listed;       /* and has reported each replica: */
     unsigned listed, in_sync;
     int64_t undecided; /* blocks about which no majority of them agrees */
 

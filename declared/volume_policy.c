@@ -91,7 +91,7 @@ const struct schema_field volume_policy_fields[] = {
 static const struct schema_field fields[] = {
     { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = volume_policy_fields,
       .about = "What volumes of this policy are like." },
-    { "status", SCHEMA_OBJECT, SCHEMA_OURS, .about = "Its phase." },
+    { "status", SCHEMA_OBJECT, SCHEMA_READ_ONLY, .about = "Its phase." },
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */

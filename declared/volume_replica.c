@@ -26,7 +26,7 @@ static const struct schema_field source_fields[] = {
 static const struct schema_field wanted_fields[] = {
     { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
     { "source", SCHEMA_TEXT, .min = 1, .about = "The replica that it is copied from." },
-    { "sourcePath", SCHEMA_TEXT, SCHEMA_HOSTS, .min = 1, .max = PATH_MOST,
+    { "sourcePath", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .min = 1, .max = PATH_MOST,
       .about = "The directory of that one's pool." },
     { "remove", SCHEMA_BOOL, .initial = "false", .about = "Its file is to go." },
     SCHEMA_FIELDS_END,
@@ -39,9 +39,9 @@ static const struct schema_field wanted_reclaim_fields[] = {
 
 static const struct schema_field spec_fields[] = {
     { "volumeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The uid of its volume." },
-    { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "The pool where its file is." },
-    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .about = "The pool's node." },
-    { "path", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_HOSTS, .min = 1, .max = PATH_MOST,
+    { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .about = "The pool where its file is." },
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .about = "The pool's node." },
+    { "path", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .max = PATH_MOST,
       .about = "The pool's directory." },
     { "capacity", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1, .about = "The volume's size." },
     { "maximum", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1,
@@ -76,7 +76,7 @@ static const struct schema_field snapshot_fields[] = {
     { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
     { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = snapshot_phases, .about = "Does it hold it?" },
     { "sizeBytes", SCHEMA_INT, .about = "The volume's size then." },
-    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Why it is so." },
     SCHEMA_FIELDS_END,
 };
 
@@ -93,7 +93,7 @@ static const struct schema_field reclaim_fields[] = {
     { "afterBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "and afterwards." },
     { "doneBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it is." },
     { "totalBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it has to go." },
-    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Why it is so." },
     SCHEMA_FIELDS_END,
 };
 
@@ -112,9 +112,9 @@ static const struct schema_field status_fields[] = {
       .about = "Those of its spec that are to be held, or are still there; without: not known." },
     { "reclaim", SCHEMA_OBJECT, .of = reclaim_fields, .about = "What came of the one that is wanted." },
     { "copying", SCHEMA_OBJECT, .of = copying_fields, .about = "What is copied to it; nothing when nothing is." },
-    { "progress", SCHEMA_LIST, SCHEMA_OURS, .of = progress_fields, .max = PROGRESS_MOST,
+    { "progress", SCHEMA_LIST, SCHEMA_READ_ONLY, .of = progress_fields, .max = PROGRESS_MOST,
       .about = "How far that is." },
-    { "message", SCHEMA_TEXT, SCHEMA_HOSTS, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Why it is so." },
     { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
     SCHEMA_FIELDS_END,
 };
@@ -171,8 +171,8 @@ const struct document_kind kind_volume_replica = {
     .fields = fields,
     .initial_status = "{\"phase\":\"Init\"}",
     .finalizer = "cstorvolumereplica.openebs.io/finalizer",
-    .ours = true,
-    .name_tells_hosts = true,
+    .read_only = true,
+    .is_name_admin_only = true,
     .status_fields = status_fields,
     .check_status = check_replica_status,
 };

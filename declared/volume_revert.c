@@ -19,7 +19,7 @@ static const json_t *revert_of(const struct document *config) {
     return json_object_get(config->status, "revert");
 }
 
-static bool same(const char *a, const char *b) {
+static bool is_same(const char *a, const char *b) {
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
@@ -35,8 +35,8 @@ static bool is_new(const struct document *config, const json_t *wanted) {
 
     return wanted &&
            !(last &&
-             same(json_text_of(last, "snapshotName"), json_text_of(wanted, "snapshotName")) &&
-             same(json_text_of(last, "request"), json_text_of(wanted, "request")));
+             is_same(json_text_of(last, "snapshotName"), json_text_of(wanted, "snapshotName")) &&
+             is_same(json_text_of(last, "request"), json_text_of(wanted, "request")));
 }
 
 /* ---- what was asked for before the last one ---- */
@@ -71,7 +71,7 @@ static int check_earlier(struct work *work, const struct document *config, const
     const char *mark = mark_of(work->arena, wanted);
 
     for (size_t i = 0; i < json_array_size(list); i++)
-        if (same(json_string_value(json_array_get(list, i)), mark))
+        if (is_same(json_string_value(json_array_get(list, i)), mark))
             return error_set(err, ERROR_CONFLICT,
                              "spec.revert.request: Volume config %s was reverted by it before, and "
                              "otherwise since; another request asks for it once more.",
@@ -108,7 +108,7 @@ static int find_snapshot(struct work *work, const struct document *config, const
 
     if (found < 0)
         return -1;
-    if (!found || !same(ret->owner_id, config->id))
+    if (!found || !is_same(ret->owner_id, config->id))
         return error_set(err, ERROR_NOT_FOUND,
                          "spec.revert.snapshotName: Snapshot %s of volume config %s could not be "
                          "found.",
@@ -204,7 +204,7 @@ static json_int_t attempt_of(const struct document *volume) {
 }
 
 /* Of another revert than the one that is wanted its attempts say nothing. */
-static bool is_heard(const struct document *before, const struct document *after) {
+static bool is_current(const struct document *before, const struct document *after) {
     const json_t *wanted = json_object_get(spec_of(before), "revert");
 
     return json_equal(json_object_get(wanted, "number"),
@@ -215,7 +215,7 @@ static bool is_heard(const struct document *before, const struct document *after
 void volume_revert_keep(const struct document *before, struct document *after) {
     json_t *last = json_object_get(before->status, "revert");
 
-    if (json_object_get(spec_of(before), "revert") && is_heard(before, after))
+    if (json_object_get(spec_of(before), "revert") && is_current(before, after))
         return;
     if (json_object_get(spec_of(before), "revert") && last)
         json_object_set(after->status, "revert", last);

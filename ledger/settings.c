@@ -134,7 +134,7 @@ void settings_load(const struct config *config, const struct clock *clock, struc
         .message_ttl_s = config_int(config, section, "message_ttl"),
         .service_down_s = config_int(config, section, "service_down_time"),
         .replica_pool_down_s = config_int(config, section, "replica_pool_down_time"),
-        .replica_moves_most = config_int(config, section, "replica_replacements"),
+        .replica_replacements_most = config_int(config, section, "replica_replacements"),
         .target_takeover_s = config_int(config, section, "target_takeover_time"),
         .max_over_subscription_ratio = config_float(config, section, "max_over_subscription_ratio"),
         .max_limit = config_int(config, section, "osapi_max_limit"),

@@ -23,9 +23,9 @@ struct settings {
     int64_t attached_reclaim_deadline_s;
     int64_t operation_lease_s;
     int64_t message_ttl_s;
-    int64_t service_down_s;      /* a service without a heartbeat for longer is down */
-    int64_t replica_pool_down_s; /* the same for a pool of replicas */
-    int64_t replica_moves_most;  /* replicas that are being replaced at once */
+    int64_t service_down_s;            /* a service without a heartbeat for longer is down */
+    int64_t replica_pool_down_s;       /* the same for a pool of replicas */
+    int64_t replica_replacements_most; /* replicas that are being replaced at once */
     int64_t target_takeover_s; /* a node without a report for longer loses its targets; 0: never */
     double max_over_subscription_ratio;
     int64_t max_limit;      /* osapi_max_limit */

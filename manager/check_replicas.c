@@ -22,7 +22,7 @@ static void note_pools(struct round *round, const struct replica_pool *pools, in
     for (int i = 0; i < count; i++)
         if (!pools[i].up)
             round_note(round, "pool %s: node %s has not told of it for %jd seconds", pools[i].id,
-                       pools[i].node, (intmax_t)(pools[i].silent_us / SECOND_US));
+                       pools[i].node, (intmax_t)(pools[i].unseen_us / SECOND_US));
 }
 
 static bool is_up(const struct replica_pool *pools, int count, const char *node) {

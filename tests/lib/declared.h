@@ -179,7 +179,7 @@ static inline int settle(struct work *work, const char *config) {
         ck_assert_int_lt(rounds++, 5);
     } while (last_version(work) != version);
     if (result == RECONCILE_SETTLED)
-        ck_assert_int_eq(reconcile_look(work, config, NULL, &err), RECONCILE_SETTLED);
+        ck_assert_int_eq(reconcile_evaluate(work, config, NULL, &err), RECONCILE_SETTLED);
     return result;
 }
 

@@ -74,7 +74,7 @@ static inline struct work_fixture test_fixture(void) {
             .message_ttl_s = 1000,
             .service_down_s = 60,
             .replica_pool_down_s = 30,
-        .replica_moves_most = 2,
+        .replica_replacements_most = 2,
             .target_takeover_s = 60,
             .max_over_subscription_ratio = 20,
             .max_limit = 1000,

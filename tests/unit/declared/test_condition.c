@@ -47,9 +47,9 @@ START_TEST(what_says_the_same_changes_nothing) {
 
     condition_put(conditions, &now, FIRST_US);
     ck_assert(!condition_put(conditions, &now, LATER_US));
-    ck_assert(!condition_drop(conditions, "B"));
+    ck_assert(!condition_remove(conditions, "B"));
     assert_text(conditions, "[" ENTRY("A", "True", FIRST, FIRST, "Reason", "one") "]");
-    ck_assert(condition_drop(conditions, "A"));
+    ck_assert(condition_remove(conditions, "A"));
     assert_text(conditions, "[]");
     json_decref(conditions);
 }

@@ -232,15 +232,15 @@ START_TEST(what_cannot_be_is_tried_less_and_less_often) {
     act(bench, declare_body, &none);
     tick(bench);
     ck_assert_ptr_nonnull(strstr(look(bench).event, "Warning Provisioning 1: "));
-    for (int tries = 2; tries < 15; tries++) {
+    for (int dry_run = 2; dry_run < 15; dry_run++) {
         bench->steady_us += pause_us - 1;
         tick(bench);
         ck_assert_ptr_null(
-            strstr(look(bench).event, arena_format(bench->arena, "Provisioning %d: ", tries)));
+            strstr(look(bench).event, arena_format(bench->arena, "Provisioning %d: ", dry_run)));
         bench->steady_us += 1;
         tick(bench);
         ck_assert_ptr_nonnull(
-            strstr(look(bench).event, arena_format(bench->arena, "Provisioning %d: ", tries)));
+            strstr(look(bench).event, arena_format(bench->arena, "Provisioning %d: ", dry_run)));
         pause_us *= 2;
     }
     bench_free(bench);
@@ -791,7 +791,7 @@ static int64_t replacing(struct bench *bench) {
 START_TEST(a_drain_begins_at_once_and_goes_on_as_soon_as_a_replica_is_copied) {
     struct bench *bench = bench_with_two(3600);
 
-    bench->fixture.settings.replica_moves_most = 1;
+    bench->fixture.settings.replica_replacements_most = 1;
     act(bench, drain_body, "pool-c");
     tick(bench);
     ck_assert_int_eq(replacing(bench), 1);

@@ -56,17 +56,17 @@ static void assert_counted(struct work *work) {
                                   "documents"));
 }
 
-static int try(struct work *work, const char *text, bool tries, struct error *err) {
+static int try(struct work *work, const char *text, bool dry_run, struct error *err) {
     struct document document;
 
-    return document_create(work, &kind_volume_policy, tree(work, text), tries, &document, err);
+    return document_create(work, &kind_volume_policy, tree(work, text), dry_run, &document, err);
 }
 
-static int patch(struct work *work, const char *id, const char *text, bool tries,
+static int patch(struct work *work, const char *id, const char *text, bool dry_run,
                  struct error *err) {
     struct document before = document_of(work, &kind_volume_policy, id), after;
 
-    return document_patch(work, &before, tree(work, text), tries, &after, err);
+    return document_patch(work, &before, tree(work, text), dry_run, &after, err);
 }
 
 /* So much room is left. */
@@ -81,8 +81,8 @@ WORK_TEST(what_members_write_together_is_bounded) {
     assert_counted(work);
     leave(work, size - 1);
     version = last_version(work);
-    for (int tries = 0; tries < 2; tries++) {
-        REFUSED(try(work, POLICY("two", "aaaaaaaaaa"), tries, err), OVER_QUOTA);
+    for (int dry_run = 0; dry_run < 2; dry_run++) {
+        REFUSED(try(work, POLICY("two", "aaaaaaaaaa"), dry_run, err), OVER_QUOTA);
         ck_assert_str_eq(err->message,
                          arena_format(work->arena,
                                       "With Volume policy two the documents of the project would "
@@ -94,8 +94,8 @@ WORK_TEST(what_members_write_together_is_bounded) {
     OK(try(work, POLICY("two", "aaaaaaaaa"), true, err));
     OK(try(work, POLICY("two", "aaaaaaaaa"), false, err));
     REFUSED(try(work, POLICY("two", "aaaaaaaaa"), false, err), CONFLICT);
-    for (int tries = 0; tries < 2; tries++)
-        REFUSED(patch(work, id, EDIT("aaaaaaaaaaa"), tries, err), OVER_QUOTA);
+    for (int dry_run = 0; dry_run < 2; dry_run++)
+        REFUSED(patch(work, id, EDIT("aaaaaaaaaaa"), dry_run, err), OVER_QUOTA);
     ck_assert_int_eq(last_version(work), version + 1);
     ck_assert_int_eq(bytes_of(work, PROJECT), 2 * size - 1);
     OK(patch(work, id, EDIT("bbbbbbbbbb"), false, err));

@@ -64,9 +64,9 @@ static const char *news(struct work *work, const struct document_scope *scope,
 
     ck_assert_msg(count >= 0, "%s", err.message);
     for (int i = 0; i < count; i++) {
-        enum document_news is = document_news_of(scope, position, &changes[i]);
+        enum document_watch_event is = document_watch_event_of(scope, position, &changes[i]);
 
-        if (is != DOCUMENT_NO_NEWS)
+        if (is != DOCUMENT_NO_EVENT)
             text = arena_format(work->arena, "%s%s %s %jd;", text, words[is],
                                 changes[i].document.name, (intmax_t)changes[i].version);
     }
@@ -155,19 +155,19 @@ WORK_TEST(an_event_is_a_line_with_the_version_of_its_change) {
     struct document a = policy_made(work, "a", "");
     const struct document_change is = { 1, DOCUMENT_IS, a }, moved = { 7, DOCUMENT_MOVED, a };
     const struct document_change gone = { 9, DOCUMENT_GONE, a };
-    const char *text = document_news_text(work->arena, DOCUMENT_ADDED, &is);
+    const char *text = document_watch_event_text(work->arena, DOCUMENT_ADDED, &is);
 
     ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
     ck_assert_ptr_nonnull(strstr(text, "{\"type\":\"ADDED\",\"object\":{"));
     ck_assert_ptr_nonnull(strstr(text, "\"resourceVersion\":\"1\""));
     ck_assert_ptr_nonnull(strstr(text, "\"spec\":{"));
-    text = document_news_text(work->arena, DOCUMENT_DELETED, &moved);
+    text = document_watch_event_text(work->arena, DOCUMENT_DELETED, &moved);
     ck_assert_ptr_nonnull(strstr(text, "\"resourceVersion\":\"7\""));
-    text = document_news_text(work->arena, DOCUMENT_DELETED, &gone);
+    text = document_watch_event_text(work->arena, DOCUMENT_DELETED, &gone);
     ck_assert_ptr_nonnull(strstr(text, "\"resourceVersion\":\"9\""));
     ck_assert_ptr_nonnull(strstr(text, a.id));
     ck_assert_ptr_null(strstr(text, "spec"));
-    text = document_news_text(work->arena, DOCUMENT_BOOKMARK, &moved);
+    text = document_watch_event_text(work->arena, DOCUMENT_BOOKMARK, &moved);
     ck_assert_str_eq(text,
                      "{\"type\":\"BOOKMARK\",\"object\":{\"apiVersion\":\"cstor.openebs.io/v1\","
                      "\"kind\":\"CStorVolumePolicy\",\"metadata\":{\"resourceVersion\":\"7\"}}}"
@@ -226,11 +226,11 @@ static void follow(struct work *work, struct follower *follower, uint64_t *state
     ck_assert_msg(count >= 0, "%s", err.message);
     for (int i = 0; i < count; i++) {
         const struct document *document = &changes[i].document;
-        enum document_news is =
-            document_news_of(&follower->scope, &follower->position, &changes[i]);
+        enum document_watch_event is =
+            document_watch_event_of(&follower->scope, &follower->position, &changes[i]);
         int64_t *known = &follower->known[atoi(strchr(document->name, '-') + 1)];
 
-        if (is == DOCUMENT_NO_NEWS)
+        if (is == DOCUMENT_NO_EVENT)
             continue;
         *known = is == DOCUMENT_DELETED ? 0 : changes[i].version;
         follower->position.version = changes[i].version;

@@ -393,7 +393,7 @@ static void assert_no_hosts(const struct document_kind *kind, const struct schem
         bool is_of_anything = (fields->type == SCHEMA_OBJECT || fields->type == SCHEMA_LIST) &&
                               !fields->of && strcmp(fields->name, "members") != 0; /* uids */
 
-        if (fields->flags & SCHEMA_HOSTS)
+        if (fields->flags & SCHEMA_ADMIN_ONLY)
             continue;
         ck_assert_msg(!is_of_anything && (fields->type != SCHEMA_TEXT || is_plain(fields->name)),
                       "%s: %s", kind->name, fields->name);
@@ -407,7 +407,7 @@ WORK_TEST(what_nodes_say_in_their_own_words_is_for_administrators) {
     for (const struct document_kind *const *kind = document_kinds; *kind; kind++) {
         if ((*kind)->status_fields)
             assert_no_hosts(*kind, (*kind)->status_fields);
-        if ((*kind)->ours)
+        if ((*kind)->read_only)
             assert_no_hosts(*kind, (*kind)->fields);
     }
 }

@@ -37,10 +37,10 @@ static void assert_used(struct work *work, int64_t volumes, int64_t gigabytes) {
                   err.message);
 }
 
-static int try(struct work *work, const char *text, bool tries, struct error *err) {
+static int try(struct work *work, const char *text, bool dry_run, struct error *err) {
     struct document document;
 
-    return document_create(work, &kind_volume_config, tree(work, text), tries, &document, err);
+    return document_create(work, &kind_volume_config, tree(work, text), dry_run, &document, err);
 }
 
 static void set_limit(struct work *work, const char *resource, int64_t limit) {
@@ -62,8 +62,8 @@ WORK_TEST(a_config_is_a_volume_of_its_size_rounded_up) {
 WORK_TEST(what_is_over_a_quota_is_refused_and_nothing_is_there) {
     set_limit(work, QUOTA_GIGABYTES, 20);
     declare(work, &kind_volume_config, DECLARED("db", "15Gi", 3, ""));
-    for (int tries = 0; tries < 2; tries++) {
-        REFUSED(try(work, DECLARED("more", "6Gi", 3, ""), tries, err), OVER_QUOTA);
+    for (int dry_run = 0; dry_run < 2; dry_run++) {
+        REFUSED(try(work, DECLARED("more", "6Gi", 3, ""), dry_run, err), OVER_QUOTA);
         ck_assert_str_eq(err->message, "VolumeSizeExceedsAvailableQuota: Requested volume or "
                                        "snapshot exceeds allowed gigabytes quota. Requested 6G, "
                                        "quota is 20G and 15G has been consumed.");
@@ -131,7 +131,7 @@ WORK_TEST(what_is_older_than_the_counting_is_counted_once_whatever_the_limit) {
     sql(work, "UPDATE quota_usages SET used = 0");
     assert_used(work, 0, 0);
     set_limit(work, QUOTA_GIGABYTES, 5);
-    ck_assert_int_eq(reconcile_look(work, id, NULL, err), RECONCILE_WRITES);
+    ck_assert_int_eq(reconcile_evaluate(work, id, NULL, err), RECONCILE_WRITES);
     assert_used(work, 0, 0);
     settle(work, id);
     assert_used(work, 1, 10);
@@ -183,10 +183,10 @@ static void assert_snapshots(struct work *work, int64_t snapshots, int64_t gigab
     assert_used(work, 1, gigabytes);
 }
 
-static int shoot(struct work *work, const char *text, bool tries, struct error *err) {
+static int shoot(struct work *work, const char *text, bool dry_run, struct error *err) {
     struct document document;
 
-    return document_create(work, &kind_volume_config_snapshot, tree(work, text), tries, &document,
+    return document_create(work, &kind_volume_config_snapshot, tree(work, text), dry_run, &document,
                            err);
 }
 
@@ -228,12 +228,12 @@ WORK_TEST(a_snapshot_takes_what_its_config_had_then_and_gives_it_back) {
 
 WORK_TEST(a_snapshot_over_a_quota_is_refused_and_nothing_is_there) {
     bound(work);
-    for (int tries = 0; tries < 2; tries++) {
+    for (int dry_run = 0; dry_run < 2; dry_run++) {
         set_limit(work, QUOTA_GIGABYTES, 5);
-        REFUSED(shoot(work, SNAPSHOT("s", ""), tries, err), OVER_QUOTA);
+        REFUSED(shoot(work, SNAPSHOT("s", ""), dry_run, err), OVER_QUOTA);
         set_limit(work, QUOTA_GIGABYTES, -1);
         set_limit(work, QUOTA_SNAPSHOTS, 0);
-        REFUSED(shoot(work, SNAPSHOT("s", ""), tries, err), OVER_QUOTA);
+        REFUSED(shoot(work, SNAPSHOT("s", ""), dry_run, err), OVER_QUOTA);
         ck_assert_str_eq(err->message, "SnapshotLimitExceeded: Maximum number of snapshots allowed "
                                        "(0) exceeded for quota 'snapshots'.");
         assert_snapshots(work, 0, 3);
@@ -292,7 +292,7 @@ WORK_TEST(snapshots_that_are_older_than_their_counting_are_counted_once) {
     sql(work, "UPDATE quota_usages SET used = 3 WHERE resource = 'gigabytes'");
     set_limit(work, QUOTA_SNAPSHOTS, 1);
     assert_snapshots(work, 0, 3);
-    ck_assert_int_eq(reconcile_look(work, config, NULL, err), RECONCILE_WRITES);
+    ck_assert_int_eq(reconcile_evaluate(work, config, NULL, err), RECONCILE_WRITES);
     settle(work, config);
     assert_snapshots(work, 2, 9);
     settle(work, config);

@@ -7,7 +7,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "declared/volume_health.h"
-#include "declared/volume_salvage.h"
+#include "declared/volume_recovery.h"
 #include "tests/lib/declared.h"
 
 #include <sys/mman.h>
@@ -163,12 +163,12 @@ WORK_TEST(each_phase_of_a_volume_is_reached) {
     for (unsigned i = 0; i < volume_states.count; i++) {
         const struct state_row *row = &volume_states.rows[i];
 
-        if (row->event == VOLUME_TAKEN) {
+        if (row->event == VOLUME_REVOKED) {
             taken(work, row);
             continue;
         }
         publish(work, id, "host-a");
-        if (row->event == VOLUME_GIVEN)
+        if (row->event == VOLUME_ASSIGNED)
             given(work, id, row);
         else
             found(work, id, row);
@@ -340,12 +340,12 @@ static void node_stops(struct recovery *walk) {
 }
 
 static void administrator_requests(struct recovery *walk) {
-    const struct salvage_word word = { .stopped = "host-a" };
+    const struct recovery_request word = { .stopped = "host-a" };
     struct document *replicas = NULL, volume;
     struct error err = { 0 };
 
     replicas_of(walk->work, walk->config, &replicas);
-    (void)volume_salvage(walk->work, &replicas[draw(walk, 2)], &word, &volume, &err);
+    (void)volume_recovery_request(walk->work, &replicas[draw(walk, 2)], &word, &volume, &err);
 }
 
 static void client_publishes(struct recovery *walk) {

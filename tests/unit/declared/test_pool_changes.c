@@ -28,7 +28,7 @@ static struct pool_changes *known(const struct replica_pool *pools, unsigned cou
 
     pool_changes_note(changes, pools, count);
     ck_assert_uint_eq(take_all(changes, 0, true), count);
-    ck_assert(!pool_changes_take_places(changes, 0, false));
+    ck_assert(!pool_changes_take_accepting(changes, 0, false));
     return changes;
 }
 
@@ -61,7 +61,7 @@ START_TEST(what_no_settled_config_depends_on_is_no_change) {
 
     pools[0].free_bytes = 500;
     pools[0].seen_at = 5;
-    pools[0].silent_us = 7;
+    pools[0].unseen_us = 7;
     pools[0].up_us = 7;
     pool_changes_note(changes, pools, 2);
     ck_assert_uint_eq(take_all(changes, 0, true), 0);
@@ -181,16 +181,16 @@ START_TEST(places_for_replicas_hurry_only_what_waits_and_not_all_the_time) {
 
     pool.read_only = true;
     pool_changes_note(changes, &pool, 1);
-    ck_assert(!pool_changes_take_places(changes, 0, false));
-    ck_assert(!pool_changes_take_places(changes, 0, true));
+    ck_assert(!pool_changes_take_accepting(changes, 0, false));
+    ck_assert(!pool_changes_take_accepting(changes, 0, true));
     for (int i = 0; i < 10; i++) {
         pool.read_only = !pool.read_only;
         pool_changes_note(changes, &pool, 1);
-        count += pool_changes_take_places(changes, 0, true);
+        count += pool_changes_take_accepting(changes, 0, true);
     }
     ck_assert_uint_eq(count, POOL_CHANGES_MOST);
-    ck_assert(pool_changes_take_places(changes, POOL_CHANGES_US, true));
-    ck_assert(!pool_changes_take_places(changes, POOL_CHANGES_US, true));
+    ck_assert(pool_changes_take_accepting(changes, POOL_CHANGES_US, true));
+    ck_assert(!pool_changes_take_accepting(changes, POOL_CHANGES_US, true));
     pool_changes_free(changes);
 }
 END_TEST

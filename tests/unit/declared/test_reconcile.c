@@ -792,7 +792,7 @@ WORK_TEST(a_config_that_never_had_a_volume_goes_at_once) {
     OK(settle(work, id));
     ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM documents"), 0);
     OK(reconcile_config(work, id, err)); /* and who comes late finds nothing */
-    OK(reconcile_look(work, id, NULL, err));
+    OK(reconcile_evaluate(work, id, NULL, err));
 }
 
 WORK_TEST(a_replica_has_the_address_of_its_pool) {

@@ -599,7 +599,7 @@ static void controller_acts(struct walk *walk, struct work *work, void *arg) {
         int result;
 
         before = last_version(work);
-        look = reconcile_look(work, configs[which].id, NULL, &err);
+        look = reconcile_evaluate(work, configs[which].id, NULL, &err);
         result = reconcile_config(work, configs[which].id, &err);
         ck_assert_msg(look >= 0 && result >= 0, "%s", err.message);
         if (look == RECONCILE_SETTLED) {
@@ -631,13 +631,13 @@ static void unsettle(struct walk *walk, struct work *work) {
 }
 
 static void follow_changes(struct walk *walk, struct work *work) {
-    struct reconcile_outlook outlook;
+    struct reconcile_evaluation outlook;
     struct changes changes;
     struct error err = { 0 };
 
     ck_assert_int_eq(changes_read(work, walk->seen, &changes, &err), 0);
     for (unsigned i = 0; i < changes.count; i++) {
-        ck_assert_int_ge(reconcile_look(work, changes.configs[i], &outlook, &err), 0);
+        ck_assert_int_ge(reconcile_evaluate(work, changes.configs[i], &outlook, &err), 0);
         settled_put(walk->settled, outlook.version, outlook.is_settled);
     }
     walk->seen = changes.version;
@@ -661,15 +661,15 @@ static void settled_have_no_work(struct walk *walk, struct work *work, void *arg
     later.now_us += 86400 * SECOND_US;
     count = all_of(work, &kind_volume_config, &configs);
     for (unsigned i = 0; i < count; i++) {
-        struct reconcile_outlook outlook;
+        struct reconcile_evaluation outlook;
 
         if (!settled_meet(walk->settled, configs[i].version, 0)) {
-            ck_assert_int_ge(reconcile_look(work, configs[i].id, &outlook, &err), 0);
+            ck_assert_int_ge(reconcile_evaluate(work, configs[i].id, &outlook, &err), 0);
             settled_put(walk->settled, outlook.version, outlook.is_settled);
             continue;
         }
         walk->settling++;
-        ck_assert_int_eq(reconcile_look(&later, configs[i].id, NULL, &err), RECONCILE_SETTLED);
+        ck_assert_int_eq(reconcile_evaluate(&later, configs[i].id, NULL, &err), RECONCILE_SETTLED);
     }
 }
 

@@ -59,11 +59,11 @@ START_TEST(the_pool_of_the_node_that_wants_it_comes_first) {
     struct choice choice = { .arena = arena };
     const struct replica_pool pools[] = { pool("a1", "a", 900), pool("b1", "b", 10),
                                           pool("b2", "b", 20), pool("c1", "c", 500) };
-    struct replica_placement wanted = { .count = 3, .bytes = GIB, .near_node = "b" };
+    struct replica_placement wanted = { .count = 3, .bytes = GIB, .local_node = "b" };
 
     ck_assert_int_eq(choose(&choice, &wanted, pools, LENGTH(pools)), 0);
     ck_assert_str_eq(names(&choice, 3), "b2 a1 c1");
-    wanted.near_node = "nowhere";
+    wanted.local_node = "nowhere";
     ck_assert_int_eq(choose(&choice, &wanted, pools, LENGTH(pools)), 0);
     ck_assert_str_eq(names(&choice, 3), "a1 c1 b2");
 }

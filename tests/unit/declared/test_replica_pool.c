@@ -199,7 +199,7 @@ WORK_TEST(a_node_is_silent_since_the_last_of_its_pools) {
     struct replica_pool said = first, pool;
     int64_t us;
 
-    ck_assert_int_eq(replica_pool_silence(work, "host-a", &us, err), 0);
+    ck_assert_int_eq(replica_pool_node_unseen_us(work, "host-a", &us, err), 0);
     OK(report(work, said, &pool, err));
     go_on(work, 5);
     said.id = "pool-b";
@@ -208,7 +208,7 @@ WORK_TEST(a_node_is_silent_since_the_last_of_its_pools) {
     said.id = "pool-c";
     said.node = "host-b";
     OK(report(work, said, &pool, err));
-    ck_assert_int_eq(replica_pool_silence(work, "host-a", &us, err), 1);
+    ck_assert_int_eq(replica_pool_node_unseen_us(work, "host-a", &us, err), 1);
     ck_assert_int_eq(us, 7 * SECOND_US);
 }
 

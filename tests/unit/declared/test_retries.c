@@ -37,9 +37,9 @@ START_TEST(the_soonest_is_due_first_and_none_before_its_time) {
     ck_assert(!retries_waits(retries, B, 5000));
     retries_forget(retries, B);
     ck_assert_ptr_null(retries_due(retries, 5000));
-    retries_hurry(retries, B, 1);
+    retries_requeue(retries, B, 1);
     ck_assert_ptr_null(retries_due(retries, 1));
-    retries_hurry(retries, A, 1);
+    retries_requeue(retries, A, 1);
     ck_assert_str_eq(retries_due(retries, 1), A);
     ck_assert(!retries_waits(retries, A, 1));
     retries_fail(retries, A, 1);
@@ -55,9 +55,9 @@ START_TEST(who_was_due_before_comes_before_who_is_hurried) {
 
     retries_fail(retries, B, 0);
     retries_fail(retries, A, 100000);
-    retries_hurry(retries, A, 5001);
+    retries_requeue(retries, A, 5001);
     ck_assert_str_eq(retries_due(retries, 6000), B);
-    retries_hurry_all(retries, 6000);
+    retries_requeue_all(retries, 6000);
     ck_assert_str_eq(retries_due(retries, 6000), B);
     retries_forget(retries, B);
     ck_assert_int_eq(retries_next_us(retries), 5001);

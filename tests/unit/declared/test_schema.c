@@ -11,7 +11,7 @@
 static const char *const words[] = { "red", "green", NULL };
 
 static const struct schema_field inner_fields[] = {
-    { "kept", SCHEMA_TEXT, SCHEMA_OURS, .about = "Ours." },
+    { "kept", SCHEMA_TEXT, SCHEMA_READ_ONLY, .about = "Ours." },
     { "name", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .max = 8, .about = "A name." },
     SCHEMA_FIELDS_END,
 };
@@ -173,10 +173,10 @@ START_TEST(what_the_service_wrote_stays) {
     json_t *before = parse(arena, "{\"inner\":{\"kept\":\"ours\",\"name\":\"a\"}}");
     json_t *after = parse(arena, "{\"inner\":{\"name\":\"b\"}}");
 
-    schema_keep_ours(fields, before, after);
+    schema_keep_read_only(fields, before, after);
     ck_assert_str_eq(json_text(arena, after), "{\"inner\":{\"name\":\"b\",\"kept\":\"ours\"}}");
     after = parse(arena, "{\"size\":\"1Ki\"}");
-    schema_keep_ours(fields, before, after);
+    schema_keep_read_only(fields, before, after);
     ck_assert_str_eq(json_text(arena, after), "{\"size\":\"1Ki\"}");
 }
 END_TEST

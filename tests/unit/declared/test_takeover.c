@@ -1,7 +1,7 @@
 /*
  * The controller and nodes that are silent while they serve a volume.
  */
-#include "declared/volume_salvage.h"
+#include "declared/volume_recovery.h"
 #include "tests/lib/declared.h"
 
 /* Of three replicas on pools a to c, served by host-a. */
@@ -178,7 +178,7 @@ WORK_TEST(nobody_takes_over_whom_it_cannot_keep_from_writing) {
                   "Node host-a is silent and has to be kept from writing: 1 of the 2 replicas that "
                   "are needed to are on nodes that answer. An administrator says when it has "
                   "stopped.");
-    ck_assert_int_eq(reconcile_look(work, id, NULL, err), RECONCILE_SETTLED);
+    ck_assert_int_eq(reconcile_evaluate(work, id, NULL, err), RECONCILE_SETTLED);
     say_stopped(work, id); /* an administrator, in its place */
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-b");
@@ -384,17 +384,18 @@ static void say_lost(struct work *work, const char *id, const char *state) {
 WORK_TEST(nobody_is_believed_while_one_before_may_serve) {
     const char *id = moving(work, true);
     struct document *replicas = NULL, volume;
-    const struct salvage_word stopped = { .stopped = "host-a" };
+    const struct recovery_request stopped = { .stopped = "host-a" };
 
     pass(work, 61, "bc");
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "\"host-a\"");
     say_lost(work, id, "Down");
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
-    REFUSED(volume_salvage(work, &replicas[1], &(struct salvage_word){ 0 }, &volume, err),
-            CONFLICT);
+    REFUSED(
+        volume_recovery_request(work, &replicas[1], &(struct recovery_request){ 0 }, &volume, err),
+        CONFLICT);
     ck_assert_ptr_nonnull(strstr(err->message, "host-a lost volume"));
-    OK(volume_salvage(work, &replicas[1], &stopped, &volume, err));
+    OK(volume_recovery_request(work, &replicas[1], &stopped, &volume, err));
     ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "null");
 }
 
@@ -416,7 +417,7 @@ WORK_TEST(who_had_the_votes_has_kept_all_before_from_serving) {
     ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "null");
     say_lost(work, id, "Down");
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 3);
-    OK(volume_salvage(work, &replicas[1], &(struct salvage_word){ 0 }, &volume, err));
+    OK(volume_recovery_request(work, &replicas[1], &(struct recovery_request){ 0 }, &volume, err));
 }
 
 CHECK_MAIN("takeover", nobody_is_believed_while_one_before_may_serve,

@@ -25,7 +25,7 @@ static void check_health(const struct volume_facts *facts, const struct volume_h
         ck_assert_str_ne(all[i]->message, "");
         ck_assert(is(all[i], "True") || is(all[i], "False") || is(all[i], "Unknown"));
     }
-    if (facts->has_node && facts->is_silent) {
+    if (facts->has_node && facts->is_unresponsive) {
         ck_assert(is(&health->available, "Unknown") && is(&health->redundant, "Unknown"));
         return;
     }
@@ -74,7 +74,7 @@ START_TEST(no_phase_and_no_condition_contradicts_the_facts) {
                         .reached = reached,
                         .is_wanted = bits & 1,
                         .has_node = bits & 2,
-                        .is_silent = bits & 4,
+                        .is_unresponsive = bits & 4,
                         .is_serving = bits & 8,
                         .is_assigned = bits & 128,
                         .is_listed = bits & 16,

@@ -14,7 +14,7 @@ static bool is_stuck(const struct document *replica) {
 }
 
 /* The same, of one whose pool is offline. */
-static bool is_away(const struct reconcile *r, const struct document *replica) {
+static bool is_unreachable(const struct reconcile *r, const struct document *replica) {
     const struct replica_pool *pool = reconcile_pool(r, replica);
 
     return replica->deleted_at && !(pool && pool->up && text_is(pool->state, REPLICA_POOL_ONLINE));
@@ -23,7 +23,7 @@ static bool is_away(const struct reconcile *r, const struct document *replica) {
 /* The pools that count: a new one when its replica is healthy, an old one until its data are gone.
  * False: one that is to come is not there yet, or one that is to go is, and its pool answers. */
 static bool put_pools(struct reconcile *r) {
-    const json_t *old = json_object_get(side_status(&r->config), "poolInfo");
+    const json_t *old = json_object_get(update_status(&r->config), "poolInfo");
     json_t *pools = json_array();
     bool all = true;
 
@@ -35,20 +35,20 @@ static bool put_pools(struct reconcile *r) {
             json_array_append_new(pools, json_string(pool));
         else
             all = false;
-        all = all && !(replica->deleted_at && !is_away(r, replica));
+        all = all && !(replica->deleted_at && !is_unreachable(r, replica));
     }
-    side_put_status(r, &r->config, "poolInfo", pools);
+    update_put_status(r, &r->config, "poolInfo", pools);
     return all;
 }
 
 static void put_scaling(struct reconcile *r) {
-    json_t *conditions = side_conditions(r);
+    json_t *conditions = config_conditions(r);
     const struct condition now = { CONDITION_SCALING, "True", r->scaling, r->scaling_message };
     bool changed = r->scaling ? condition_put(conditions, &now, r->work->now_us)
-                              : condition_drop(conditions, CONDITION_SCALING);
+                              : condition_remove(conditions, CONDITION_SCALING);
 
     if (changed)
-        side_put_conditions(r, conditions);
+        config_put_conditions(r, conditions);
 }
 
 static struct condition find_stuck(const struct reconcile *r) {
@@ -64,7 +64,7 @@ static struct condition find_stuck(const struct reconcile *r) {
                 r->work->arena, "The data of replica %s cannot be removed yet.", replica->id);
             return found;
         }
-        if (found.reason || !is_away(r, replica))
+        if (found.reason || !is_unreachable(r, replica))
             continue;
         pool = reconcile_pool(r, replica);
         found.reason = pool && pool->up ? "PoolOffline" : "PoolSilent";
@@ -78,18 +78,19 @@ static struct condition find_stuck(const struct reconcile *r) {
 
 /* Told once; its node tries again and again. */
 static int put_stuck(struct reconcile *r, struct error *err) {
-    json_t *conditions = side_conditions(r);
+    json_t *conditions = config_conditions(r);
     const json_t *old = condition_find(conditions, CONDITION_NOT_REMOVED);
     const struct condition now = find_stuck(r);
     bool is_new = now.message && !(old && text_is(tree_text(old, "message"), now.message));
 
     if (now.message ? condition_put(conditions, &now, r->work->now_us)
-                    : condition_drop(conditions, CONDITION_NOT_REMOVED))
-        side_put_conditions(r, conditions);
-    return is_new ? reconcile_tell(r, "Warning", CONDITION_NOT_REMOVED, now.message, err) : 0;
+                    : condition_remove(conditions, CONDITION_NOT_REMOVED))
+        config_put_conditions(r, conditions);
+    return is_new ? reconcile_record_event(r, "Warning", CONDITION_NOT_REMOVED, now.message, err)
+                  : 0;
 }
 
-int reconcile_settle(struct reconcile *r, struct error *err) {
+int reconcile_finish(struct reconcile *r, struct error *err) {
     const struct state_row *row;
 
     if (!put_pools(r) && !r->scaling) {
@@ -99,18 +100,18 @@ int reconcile_settle(struct reconcile *r, struct error *err) {
     put_scaling(r);
     if (put_stuck(r, err) < 0)
         return -1;
-    row = side_advance(r, &r->config, &config_states, /* P20 */
-                       r->scaling          ? CONFIG_REPLICAS_CHANGE
-                       : volume_is_done(r) ? CONFIG_SETTLED
-                                           : CONFIG_NODE_WORKS);
-    return row && row->action == PHASE_TELLS
-               ? reconcile_tell(r, "Normal", "PolicySync", row->sentence, err)
+    row = update_advance(r, &r->config, &config_states, /* P20 */
+                         r->scaling          ? CONFIG_REPLICAS_CHANGE
+                         : volume_is_done(r) ? CONFIG_SETTLED
+                                             : CONFIG_NODE_WORKS);
+    return row && row->action == PHASE_NORMAL_EVENT
+               ? reconcile_record_event(r, "Normal", "PolicySync", row->sentence, err)
                : 0;
 }
 
 /* ---- deleted ---- */
 
-json_t *reconcile_others_finalizers(struct reconcile *r, const struct document *document) {
+json_t *reconcile_other_finalizers(struct reconcile *r, const struct document *document) {
     json_t *finalizers = json_keep(r->work->arena, json_array());
 
     for (size_t i = 0; i < json_array_size(document->finalizers); i++) {
@@ -125,7 +126,7 @@ json_t *reconcile_others_finalizers(struct reconcile *r, const struct document *
 /* With the last of its replicas it goes. */
 static int delete_volume(struct reconcile *r, struct error *err) {
     for (unsigned i = 0; i < r->count; i++)
-        if (!r->replicas[i].deleted_at && reconcile_drop_replica(r, &r->replicas[i], err) < 0)
+        if (!r->replicas[i].deleted_at && reconcile_delete_replica(r, &r->replicas[i], err) < 0)
             return -1;
     if (!r->volume.before.deleted_at)
         r->volume.after.deleted_at = r->work->now_us;
@@ -134,7 +135,7 @@ static int delete_volume(struct reconcile *r, struct error *err) {
 
 /* P44 */
 int reconcile_delete(struct reconcile *r, struct error *err) {
-    json_t *finalizers = reconcile_others_finalizers(r, &r->config.before);
+    json_t *finalizers = reconcile_other_finalizers(r, &r->config.before);
 
     if (r->has_volume) {
         if (reconcile_read_pools(r, err) < 0 || reconcile_target(r, "", err) < 0 ||

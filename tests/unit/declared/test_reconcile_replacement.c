@@ -2,7 +2,7 @@
  * Replicas whose pools stay offline, or are drained.
  */
 #include "declared/pool_drain.h"
-#include "declared/replica_move.h"
+#include "declared/replica_replacement.h"
 #include "tests/lib/declared.h"
 
 #define POLICY_S 600
@@ -335,7 +335,7 @@ WORK_TEST(no_more_replicas_are_copied_at_once_than_the_limit) {
     drain(work, "pool-c", true);
     for (unsigned i = 0; i < LENGTH(ids); i++)
         settle(work, ids[i]);
-    OK(replica_move_count(work, &copied, err));
+    OK(replica_replacement_count(work, &copied, err));
     ck_assert_int_eq(copied, 2);
     ck_assert_uint_eq(count_of(work, ids[2]), 3);
     fill_fourth(work, ids[0], "Healthy"); /* it is copied, and makes room */
@@ -361,7 +361,7 @@ WORK_TEST(a_replacement_is_not_put_beside_another_replica) {
     ck_assert_str_eq(pool_at(work, id, 3), "pool-d");
 }
 
-CHECK_MAIN("reconcile_move",
+CHECK_MAIN("reconcile_replacement",
            a_lost_replica_is_replaced_and_the_old_one_goes_when_the_new_one_is_healthy,
            a_replica_is_not_replaced_before_its_time_or_while_it_is_healthy,
            a_pool_that_is_reported_offline_is_lost_like_one_that_is_silent,

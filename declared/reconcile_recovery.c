@@ -7,7 +7,7 @@
 
 #include "declared/condition.h"
 #include "declared/replica_pool.h"
-#include "declared/volume_salvage.h"
+#include "declared/volume_recovery.h"
 #include "json/json.h"
 
 static const char *name_of(const struct reconcile *r, const json_t *wanted) {
@@ -19,19 +19,19 @@ static const char *name_of(const struct reconcile *r, const json_t *wanted) {
 
 static int end(struct reconcile *r, const char *type, const char *reason, const char *message,
                struct error *err) {
-    json_t *conditions = side_conditions(r);
+    json_t *conditions = config_conditions(r);
 
-    side_put_spec(r, &r->volume, "salvage", NULL);
-    if (condition_drop(conditions, CONDITION_SALVAGING))
-        side_put_conditions(r, conditions);
-    return reconcile_tell(r, type, reason, message, err);
+    update_put_spec(r, &r->volume, "salvage", NULL);
+    if (condition_remove(conditions, CONDITION_RECOVERING))
+        config_put_conditions(r, conditions);
+    return reconcile_record_event(r, type, reason, message, err);
 }
 
-static int go_on(struct reconcile *r, const char *name, const struct state_row *row,
-                 struct error *err) {
-    json_t *conditions = side_conditions(r);
+static int continue_recovery(struct reconcile *r, const char *name, const struct state_row *row,
+                             struct error *err) {
+    json_t *conditions = config_conditions(r);
     bool is_confirmed = row->next == RECOVERY_IS_CONFIRMED;
-    struct condition now = { CONDITION_SALVAGING, "True", is_confirmed ? "Confirmed" : "Requested",
+    struct condition now = { CONDITION_RECOVERING, "True", is_confirmed ? "Confirmed" : "Requested",
                              arena_format(
                                  r->work->arena, "Forced recovery from replica %s: %s", name,
                                  is_confirmed ? "what the other replicas hold is discarded."
@@ -39,64 +39,66 @@ static int go_on(struct reconcile *r, const char *name, const struct state_row *
 
     if (!condition_put(conditions, &now, r->work->now_us))
         return 0;
-    side_put_conditions(r, conditions);
-    return reconcile_tell(r, "Warning", "Salvaging", now.message, err);
+    config_put_conditions(r, conditions);
+    return reconcile_record_event(r, "Warning", "Salvaging", now.message, err);
 }
 
 /* The node that was asked has the volume yet. */
-static bool is_with_its_node(const struct reconcile *r) {
-    const struct side *volume = &r->volume;
+static bool has_same_node(const struct reconcile *r) {
+    const struct document_update *volume = &r->volume;
 
     return volume->after.node && text_is(volume->before.node, volume->after.node) &&
-           text_is(tree_text(side_spec(volume), "nodeId"), volume->after.node);
+           text_is(tree_text(update_spec(volume), "nodeId"), volume->after.node);
 }
 
 /* What its node reports of this very request. */
-static const char *reported_phase(const json_t *wanted, const json_t *told) {
-    bool is_heard = json_equal(json_object_get(told, "number"), json_object_get(wanted, "number"));
+static const char *reported_phase(const json_t *wanted, const json_t *report) {
+    bool is_current =
+        json_equal(json_object_get(report, "number"), json_object_get(wanted, "number"));
 
-    return is_heard ? tree_text(told, "phase") : "";
+    return is_current ? tree_text(report, "phase") : "";
 }
 
 /* What was confirmed is done whatever else happens. */
 static int find_event(const struct reconcile *r, bool is_confirmed, const char *reported,
                       enum recovery_event *ret, struct error *err) {
-    int silent;
+    int unresponsive;
 
     *ret = RECOVERY_WAITS;
     if (is_confirmed) {
-        *ret = text_is(reported, SALVAGE_DONE) ? RECOVERY_DONE : RECOVERY_WAITS;
+        *ret = text_is(reported, RECOVERY_PHASE_DONE) ? RECOVERY_DONE : RECOVERY_WAITS;
         return 0;
     }
-    if (!is_with_its_node(r)) {
+    if (!has_same_node(r)) {
         *ret = RECOVERY_NODE_LOST;
         return 0;
     }
-    silent = replica_pool_is_silent(r->work, r->volume.before.node, err);
-    if (silent > 0)
-        *ret = RECOVERY_NODE_SILENT;
-    else if (text_is(reported, SALVAGE_REFUSED))
+    unresponsive = replica_pool_is_node_unresponsive(r->work, r->volume.before.node, err);
+    if (unresponsive > 0)
+        *ret = RECOVERY_NODE_UNRESPONSIVE;
+    else if (text_is(reported, RECOVERY_PHASE_REFUSED))
         *ret = RECOVERY_REFUSED;
-    else if (text_is(reported, SALVAGE_ABLE))
+    else if (text_is(reported, RECOVERY_PHASE_ABLE))
         *ret = RECOVERY_ABLE;
-    return silent < 0 ? -1 : 0;
+    return unresponsive < 0 ? -1 : 0;
 }
 
 static int refuse(struct reconcile *r, const struct state_row *row, const char *name,
-                  const json_t *told, struct error *err) {
-    const char *why = row->event == RECOVERY_NODE_LOST     ? "the volume's node has changed"
-                      : row->event == RECOVERY_NODE_SILENT ? "the volume's node does not report"
-                                                           : volume_salvage_refusal(told);
+                  const json_t *report, struct error *err) {
+    const char *why = row->event == RECOVERY_NODE_LOST ? "the volume's node has changed"
+                      : row->event == RECOVERY_NODE_UNRESPONSIVE
+                          ? "the volume's node does not report"
+                          : volume_recovery_refusal(report);
 
     return end(r, "Warning", "SalvageRefused",
                arena_format(r->work->arena, "No forced recovery from replica %s: %s.", name, why),
                err);
 }
 
-int reconcile_salvage(struct reconcile *r, struct error *err) {
-    const json_t *wanted = json_object_get(side_spec(&r->volume), "salvage");
-    const json_t *told = json_object_get(side_status(&r->volume), "salvage");
-    unsigned state = volume_salvage_state(side_spec(&r->volume));
+int reconcile_recovery(struct reconcile *r, struct error *err) {
+    const json_t *wanted = json_object_get(update_spec(&r->volume), "salvage");
+    const json_t *report = json_object_get(update_status(&r->volume), "salvage");
+    unsigned state = volume_recovery_state(update_spec(&r->volume));
     const struct state_row *row;
     enum recovery_event event;
     const char *name;
@@ -104,7 +106,7 @@ int reconcile_salvage(struct reconcile *r, struct error *err) {
     if (!wanted)
         return 0;
     name = name_of(r, wanted);
-    if (find_event(r, state == RECOVERY_IS_CONFIRMED, reported_phase(wanted, told), &event, err) <
+    if (find_event(r, state == RECOVERY_IS_CONFIRMED, reported_phase(wanted, report), &event, err) <
         0)
         return -1;
     row = state_table_next(&recovery_states, &state, event);
@@ -118,8 +120,8 @@ int reconcile_salvage(struct reconcile *r, struct error *err) {
                                 name),
                    err);
     if (row->next == RECOVERY_IS_NONE)
-        return refuse(r, row, name, told, err);
+        return refuse(r, row, name, report, err);
     if (row->event == RECOVERY_ABLE)
-        side_put_spec(r, &r->volume, "salvaged", json_incref(json_object_get(wanted, "number")));
-    return go_on(r, name, row, err);
+        update_put_spec(r, &r->volume, "salvaged", json_incref(json_object_get(wanted, "number")));
+    return continue_recovery(r, name, row, err);
 }

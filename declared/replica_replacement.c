@@ -1,24 +1,24 @@
-#include "declared/replica_move.h"
+#include "declared/replica_replacement.h"
 
 #include "declared/replica_pool.h"
 
-int replica_move_count(struct work *work, int64_t *ret, struct error *err) {
+int replica_replacement_count(struct work *work, int64_t *ret, struct error *err) {
     return db_query_int(work->tx, ret, err, "SELECT COUNT(*) FROM replica_moves") < 0 ? -1 : 0;
 }
 
-int replica_move_begin(struct work *work, const char *config_id, struct error *err) {
+int replica_replacement_begin(struct work *work, const char *config_id, struct error *err) {
     return db_change(work->tx, err,
                      "INSERT INTO replica_moves (config_id) VALUES ($1) ON CONFLICT DO NOTHING",
                      DB_TEXT(config_id));
 }
 
-int replica_move_end(struct work *work, const char *config_id, struct error *err) {
+int replica_replacement_end(struct work *work, const char *config_id, struct error *err) {
     return db_change(work->tx, err, "DELETE FROM replica_moves WHERE config_id = $1",
                      DB_TEXT(config_id));
 }
 
 /* One that came back a moment ago says nothing about those that have not yet. */
-int replica_move_is_outage(struct work *work, int64_t us, struct error *err) {
+int replica_replacement_is_outage(struct work *work, int64_t us, struct error *err) {
     int64_t all, online;
 
     if (db_query_int(work->tx, &all, err, "SELECT COUNT(*) FROM replica_pools") < 0 ||

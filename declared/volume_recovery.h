@@ -15,30 +15,31 @@
 
 #include "ledger/work.h"
 
-#define SALVAGE_ABLE    "Able"
-#define SALVAGE_REFUSED "Refused"
-#define SALVAGE_DONE    "Done"
+#define RECOVERY_PHASE_ABLE    "Able"
+#define RECOVERY_PHASE_REFUSED "Refused"
+#define RECOVERY_PHASE_DONE    "Done"
 
-extern const char *const salvage_reasons[]; /* of a node that refuses */
+extern const char *const recovery_reasons[]; /* of a node that refuses */
 
-struct salvage_word {
+struct recovery_request {
     const char *version; /* of the volume, as it was read; NULL: not said */
     const char *stopped; /* status.silentNodes, which are known to serve it no more; NULL: none */
 };
 
 /* Forced recovery from the replica is requested. *ret: its volume.  ERROR_CONFLICT: why not. */
-int volume_salvage(struct work *work, const struct document *replica,
-                   const struct salvage_word *word, struct document *ret, struct error *err);
+int volume_recovery_request(struct work *work, const struct document *replica,
+                            const struct recovery_request *request, struct document *ret,
+                            struct error *err);
 
 /* Where it stands, as the spec of the volume has it (declared/phases.h). */
-unsigned volume_salvage_state(const json_t *spec);
+unsigned volume_recovery_state(const json_t *spec);
 
 /* Why the node has refused, as a sentence's end. */
-const char *volume_salvage_refusal(const json_t *told);
+const char *volume_recovery_refusal(const json_t *report);
 
 /* What its node tells of another salvage than is wanted is not heard. */
-void volume_salvage_keep(const struct document *before, struct document *after);
+void volume_recovery_keep(const struct document *before, struct document *after);
 
 /* The nodes that lost the volume without a word are known as long as nobody after them has had the
  * replicas that they would need. */
-void volume_silent_keep(const struct document *before, struct document *after);
+void volume_silent_nodes_keep(const struct document *before, struct document *after);

@@ -2,7 +2,7 @@
  * Volumes that have lost the majority of their replicas: when an administrator's word about one of
  * them counts, and how long.
  */
-#include "declared/volume_salvage.h"
+#include "declared/volume_recovery.h"
 #include "tests/lib/declared.h"
 
 #define PUBLISH(node) "{\"publish\":{\"nodeId\":\"" node "\"}}"
@@ -44,7 +44,7 @@ static void say_lost(struct work *work, const char *config) {
 
 static void say_salvage(struct work *work, const char *config, int64_t number, const char *phase,
                         const char *more) {
-    bool done = strcmp(phase, SALVAGE_DONE) == 0;
+    bool done = strcmp(phase, RECOVERY_PHASE_DONE) == 0;
 
     say_how(work, config, done ? "Degraded" : "Offline", done ? "Serving" : "Down", "Offline",
             done ? "Healthy" : "Degraded",
@@ -69,22 +69,23 @@ static const char *prepare(struct work *work) {
 /* Its number. */
 static int64_t salvage(struct work *work, const char *config, unsigned i) {
     struct document replica = replica_of(work, config, i), volume;
-    const struct salvage_word word = { 0 };
+    const struct recovery_request word = { 0 };
     struct error err = { 0 };
 
-    ck_assert_msg(volume_salvage(work, &replica, &word, &volume, &err) == 0, "%s", err.message);
+    ck_assert_msg(volume_recovery_request(work, &replica, &word, &volume, &err) == 0, "%s",
+                  err.message);
     settle(work, config);
     return json_integer_value(json_object_get(
         json_object_get(json_object_get(volume.body, "spec"), "salvage"), "number"));
 }
 
 static void expect_refused(struct work *work, const char *config, unsigned i,
-                           struct salvage_word word, const char *message) {
+                           struct recovery_request word, const char *message) {
     struct document replica = replica_of(work, config, i), volume;
     int64_t before = last_version(work);
     struct error err = { 0 };
 
-    ck_assert_int_eq(volume_salvage(work, &replica, &word, &volume, &err), -1);
+    ck_assert_int_eq(volume_recovery_request(work, &replica, &word, &volume, &err), -1);
     ck_assert_int_eq(err.kind, ERROR_CONFLICT);
     ck_assert_msg(strstr(err.message, message) != NULL, "%s", err.message);
     ck_assert_int_eq(last_version(work), before);
@@ -135,11 +136,11 @@ WORK_TEST(a_volume_that_has_its_votes_stays_as_it_is) {
     int64_t number;
 
     (void)err;
-    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "has not told yet");
+    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "has not told yet");
     say_how(work, config, "Healthy", "Serving", "Healthy", "Healthy", "");
-    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "is Healthy: nothing is lost");
+    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "is Healthy: nothing is lost");
     say_how(work, config, "Offline", "Levelling", "Offline", "Degraded", "");
-    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "are being resynchronized");
+    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "are being resynchronized");
 
     say_how(work, config, "Degraded", "Serving", "Healthy", "Healthy",
             ",\"scrub\":{\"damagedBlocks\":0,\"undecidedBlocks\":3}");
@@ -171,7 +172,7 @@ WORK_TEST(one_that_is_served_may_have_lost_its_votes) {
 
     (void)err;
     say_how(work, config, "Degraded", "Serving", "Offline", "Healthy", "");
-    expect_refused(work, config, 0, (struct salvage_word){ 0 }, "it is away");
+    expect_refused(work, config, 0, (struct recovery_request){ 0 }, "it is away");
     ck_assert_int_gt(salvage(work, config, 1), 0);
 }
 
@@ -180,13 +181,14 @@ WORK_TEST(what_is_not_whole_is_refused_at_once) {
 
     (void)err;
     say_how(work, config, "Offline", "Down", "Offline", "NewReplicaDegraded", "");
-    expect_refused(work, config, 0, (struct salvage_word){ 0 },
+    expect_refused(work, config, 0, (struct recovery_request){ 0 },
                    "No forced recovery from volume replica db-pool-a: it is away");
-    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "was not rebuilt to its end");
+    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "was not rebuilt to its end");
     say_how(work, config, "Offline", "Down", "Offline", "Error", "");
-    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "damaged, or too short");
+    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "damaged, or too short");
     say_lost(work, config);
-    expect_refused(work, config, 1, (struct salvage_word){ .version = "1" }, "changed meanwhile");
+    expect_refused(work, config, 1, (struct recovery_request){ .version = "1" },
+                   "changed meanwhile");
 }
 
 WORK_TEST(it_is_asked_of_the_node_that_has_the_volume) {
@@ -200,13 +202,13 @@ WORK_TEST(it_is_asked_of_the_node_that_has_the_volume) {
     assert_nothing_pends(work, config);
     say_salvage(work, config, number, "Able", "");
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
-    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "publish its config first");
+    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "publish its config first");
     say_stopped(work, config);
     settle(work, config);
-    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "publish its config first");
+    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "publish its config first");
 
     change(work, config, PUBLISH("host-a")); /* what was said in an epoch before counts no more */
-    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "has not told yet");
+    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "has not told yet");
     say_lost(work, config);
     number = salvage(work, config, 1);
     say_salvage(work, config, number, "Able", "");
@@ -229,7 +231,7 @@ WORK_TEST(of_a_silent_node_nobody_knows_what_is_lost) {
     (void)err;
     say_lost(work, config);
     work->clock_us += long_us;
-    expect_refused(work, config, 1, (struct salvage_word){ 0 }, "Node host-a is silent");
+    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "Node host-a is silent");
     put_pool(work, "pool-a", "host-a", 900 * GIB);
     number = salvage(work, config, 1);
     work->clock_us += long_us;
@@ -270,7 +272,8 @@ WORK_TEST(one_that_stands_may_be_said_once_more) {
     say_lost(work, config);
     first = salvage(work, config, 1);
     say_salvage(work, config, first, "Able", "");
-    expect_refused(work, config, 1, (struct salvage_word){ .version = "1" }, "changed meanwhile");
+    expect_refused(work, config, 1, (struct recovery_request){ .version = "1" },
+                   "changed meanwhile");
     say_lost(work, config);
     second = salvage(work, config, 1);
     ck_assert_int_gt(second, first);
@@ -283,7 +286,7 @@ WORK_TEST(one_that_stands_may_be_said_once_more) {
                      arena_format(work->arena, "%jd", (intmax_t)second));
 }
 
-CHECK_MAIN("reconcile salvage", a_word_stands_when_the_node_has_found_no_votes,
+CHECK_MAIN("reconcile recovery", a_word_stands_when_the_node_has_found_no_votes,
            a_volume_that_has_its_votes_stays_as_it_is, one_that_is_served_may_have_lost_its_votes,
            what_is_not_whole_is_refused_at_once, it_is_asked_of_the_node_that_has_the_volume,
            of_a_silent_node_nobody_knows_what_is_lost, another_may_be_named_in_its_place,

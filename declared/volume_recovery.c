@@ -1,4 +1,4 @@
-#include "declared/volume_salvage.h"
+#include "declared/volume_recovery.h"
 
 #include "common/cleanup.h"
 #include "declared/document_own.h"
@@ -19,7 +19,7 @@ static json_int_t count_of(const json_t *object, const char *key) {
 
 /* ---- why not ---- */
 
-const char *const salvage_reasons[] = { "HasVotes", "Away", "Unfit", "Unfilled", NULL };
+const char *const recovery_reasons[] = { "HasVotes", "Away", "Unfit", "Unfilled", NULL };
 
 static const struct flaw {
     const char *reason, *mode; /* as its node tells of the word, or of the replica ("": nothing) */
@@ -31,10 +31,11 @@ static const struct flaw {
     { "Unfilled", "NewReplicaDegraded", "it is empty, or was not rebuilt to its end" },
 };
 
-const char *volume_salvage_refusal(const json_t *told) {
+const char *volume_recovery_refusal(const json_t *report) {
     const struct flaw *flaw = flaws;
 
-    while (flaw < &flaws[LENGTH(flaws) - 1] && strcmp(flaw->reason, tree_text(told, "reason")) != 0)
+    while (flaw < &flaws[LENGTH(flaws) - 1] &&
+           strcmp(flaw->reason, tree_text(report, "reason")) != 0)
         flaw++;
     return flaw->why;
 }
@@ -72,13 +73,14 @@ static unsigned count_healthy(const struct document *volume) {
 }
 
 /* What it does meanwhile, and what it answers, nobody knows. */
-static int check_heard(struct work *work, const struct document *volume, struct error *err) {
-    int silent = replica_pool_is_silent(work, volume->node, err);
+static int check_node_responds(struct work *work, const struct document *volume,
+                               struct error *err) {
+    int unresponsive = replica_pool_is_node_unresponsive(work, volume->node, err);
 
-    return silent > 0 ? error_set(err, ERROR_CONFLICT,
-                                  "Node %s is silent: how volume %s is by now is not known.",
-                                  volume->node, volume->name)
-                      : silent;
+    return unresponsive > 0 ? error_set(err, ERROR_CONFLICT,
+                                        "Node %s is silent: how volume %s is by now is not known.",
+                                        volume->node, volume->name)
+                            : unresponsive;
 }
 
 /* Blocks about which no majority of its replicas agrees: reads of these fail. */
@@ -91,14 +93,14 @@ static int64_t count_undecided(const struct document *volume) {
 static int check_target(const struct document *volume, struct error *err) {
     const json_t *spec = spec_of(volume), *target = json_object_get(volume->status, "target");
     const char *node = tree_text(spec, "nodeId"), *state = tree_text(target, "state");
-    json_int_t said = count_of(target, "epoch");
+    json_int_t reported = count_of(target, "epoch");
 
     if (!*node || !volume->node || strcmp(volume->node, node) != 0)
         return error_set(err, ERROR_CONFLICT,
                          "Volume %s is served by no node that could tell how its replicas are: "
                          "publish its config first.",
                          volume->name);
-    if (!target || (said > 0 && said < count_of(spec, "epoch")))
+    if (!target || (reported > 0 && reported < count_of(spec, "epoch")))
         return error_set(err, ERROR_CONFLICT,
                          "Node %s has not told yet how the replicas of volume %s are.", node,
                          volume->name);
@@ -115,19 +117,19 @@ static int check_target(const struct document *volume, struct error *err) {
 }
 
 static int check_silent(const struct document *volume, const char *stopped, struct error *err) {
-    const char *silent = tree_text(volume->status, "silentNodes");
+    const char *unresponsive = tree_text(volume->status, "silentNodes");
 
-    if (!*silent || (stopped && strcmp(stopped, silent) == 0))
+    if (!*unresponsive || (stopped && strcmp(stopped, unresponsive) == 0))
         return 0;
     return error_set(err, ERROR_CONFLICT,
                      "%s lost volume %s without a word and may serve it yet; who knows that "
                      "nothing of it runs there says so: stopped=%s.",
-                     silent, volume->name, silent);
+                     unresponsive, volume->name, unresponsive);
 }
 
 /* ---- the request ---- */
 
-unsigned volume_salvage_state(const json_t *spec) {
+unsigned volume_recovery_state(const json_t *spec) {
     const json_t *wanted = json_object_get(spec, "salvage");
 
     if (!wanted)
@@ -137,7 +139,7 @@ unsigned volume_salvage_state(const json_t *spec) {
 }
 
 /* What stands may have been done already, and lost its votes again before that was heard. */
-static bool is_said(const struct document *volume, const struct document *replica) {
+static bool is_requested(const struct document *volume, const struct document *replica) {
     const json_t *spec = spec_of(volume), *wanted = json_object_get(spec, "salvage");
 
     return strcmp(tree_text(wanted, "replicaId"), replica->id) == 0 &&
@@ -145,8 +147,8 @@ static bool is_said(const struct document *volume, const struct document *replic
 }
 
 /* The generation that the document gets by it: so it is greater than that of any before. */
-static void put_word(struct work *work, const struct document *replica,
-                     const struct document *before, struct document *after) {
+static void put_request(struct work *work, const struct document *replica,
+                        const struct document *before, struct document *after) {
     after->body = json_keep(work->arena, json_deep_copy(before->body));
     json_object_set_new(json_object_get(after->body, "spec"), "salvage",
                         json_pack("{s:I, s:s}", "number", (json_int_t)before->generation + 1,
@@ -155,31 +157,33 @@ static void put_word(struct work *work, const struct document *replica,
     json_object_del(after->status, "silentNodes");
 }
 
-int volume_salvage(struct work *work, const struct document *replica,
-                   const struct salvage_word *word, struct document *ret, struct error *err) {
+int volume_recovery_request(struct work *work, const struct document *replica,
+                            const struct recovery_request *request, struct document *ret,
+                            struct error *err) {
     struct document before, after;
     unsigned state;
 
     if (document_find(work, &kind_replicated_volume, replica->owner_id, &before, err) < 0)
         return -1;
     *ret = before;
-    if (is_said(&before, replica))
+    if (is_requested(&before, replica))
         return 0;
     if (before.deleted_at)
         return error_set(err, ERROR_CONFLICT, "Volume %s is being deleted.", before.name);
-    if (word->version &&
-        strcmp(word->version, arena_format(work->arena, "%jd", (intmax_t)before.version)) != 0)
+    if (request->version &&
+        strcmp(request->version, arena_format(work->arena, "%jd", (intmax_t)before.version)) != 0)
         return error_set(err, ERROR_CONFLICT,
                          "resourceVersion: Volume %s was changed meanwhile; read it again.",
                          before.name);
-    if (check_target(&before, err) < 0 || check_heard(work, &before, err) < 0 ||
-        check_replica(&before, replica, err) < 0 || check_silent(&before, word->stopped, err) < 0)
+    if (check_target(&before, err) < 0 || check_node_responds(work, &before, err) < 0 ||
+        check_replica(&before, replica, err) < 0 ||
+        check_silent(&before, request->stopped, err) < 0)
         return -1;
-    state = volume_salvage_state(spec_of(&before));
+    state = volume_recovery_state(spec_of(&before));
     if (!state_table_next(&recovery_states, &state, RECOVERY_REQUESTED))
         return error_set(err, ERROR_CONFLICT, "Volume %s is not recovered now.", before.name);
     after = before;
-    put_word(work, replica, &before, &after);
+    put_request(work, replica, &before, &after);
     if (document_own_write(work, &before, &after, err) < 0)
         return -1;
     *ret = after;
@@ -188,21 +192,22 @@ int volume_salvage(struct work *work, const struct document *replica,
 
 /* ---- what its node tells ---- */
 
-void volume_salvage_keep(const struct document *before, struct document *after) {
+void volume_recovery_keep(const struct document *before, struct document *after) {
     const json_t *wanted = json_object_get(spec_of(before), "salvage");
-    const json_t *told = json_object_get(after->status, "salvage");
+    const json_t *report = json_object_get(after->status, "salvage");
 
-    if (!wanted || count_of(told, "number") != count_of(wanted, "number"))
+    if (!wanted || count_of(report, "number") != count_of(wanted, "number"))
         json_object_del(after->status, "salvage");
 }
 
-void volume_silent_keep(const struct document *before, struct document *after) {
-    json_t *silent = json_object_get(before->status, "silentNodes");
+void volume_silent_nodes_keep(const struct document *before, struct document *after) {
+    json_t *unresponsive = json_object_get(before->status, "silentNodes");
     const json_t *target = json_object_get(after->status, "target");
     const char *state = tree_text(target, "state");
-    json_int_t said = count_of(target, "epoch");
+    json_int_t reported = count_of(target, "epoch");
     bool has_votes = strcmp(state, "Levelling") == 0 || strcmp(state, "Serving") == 0;
 
-    if (silent && !(has_votes && (said == 0 || said >= count_of(spec_of(before), "epoch"))))
-        json_object_set(after->status, "silentNodes", silent);
+    if (unresponsive &&
+        !(has_votes && (reported == 0 || reported >= count_of(spec_of(before), "epoch"))))
+        json_object_set(after->status, "silentNodes", unresponsive);
 }

@@ -11,8 +11,8 @@
 
 #include "declared/condition.h"
 #include "declared/pool_list.h"
-#include "declared/replica_move.h"
 #include "declared/replica_placement.h"
+#include "declared/replica_replacement.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -21,16 +21,16 @@
 #define POOL_OFFLINE   "PoolOffline"
 #define POOL_DRAINED   "PoolDrained"
 
-static const json_t *move_of(const struct reconcile *r) {
-    return json_object_get(side_status(&r->config), "replacement");
+static const json_t *replacement_of(const struct reconcile *r) {
+    return json_object_get(update_status(&r->config), "replacement");
 }
 
 static bool is_cancelled(const struct reconcile *r) {
-    return json_true_at(move_of(r), "cancelled");
+    return json_true_at(replacement_of(r), "cancelled");
 }
 
 static struct document *replica_of(struct reconcile *r, const char *key) {
-    const char *id = tree_text(move_of(r), key);
+    const char *id = tree_text(replacement_of(r), key);
 
     for (unsigned i = 0; i < r->count; i++)
         if (*id && text_is(r->replicas[i].id, id))
@@ -38,16 +38,18 @@ static struct document *replica_of(struct reconcile *r, const char *key) {
     return NULL;
 }
 
-enum move_part reconcile_move_part(const struct reconcile *r, const struct document *replica) {
-    if (text_is(tree_text(move_of(r), "replicaId"), replica->id))
-        return MOVE_OLD;
-    return text_is(tree_text(move_of(r), "newReplicaId"), replica->id) ? MOVE_NEW : MOVE_NONE;
+enum replacement_part reconcile_replacement_part(const struct reconcile *r,
+                                                 const struct document *replica) {
+    if (text_is(tree_text(replacement_of(r), "replicaId"), replica->id))
+        return REPLACEMENT_OLD;
+    return text_is(tree_text(replacement_of(r), "newReplicaId"), replica->id) ? REPLACEMENT_NEW
+                                                                              : REPLACEMENT_NONE;
 }
 
-bool reconcile_move_keeps(struct reconcile *r, const struct document *replica) {
+bool reconcile_replacement_keeps(struct reconcile *r, const struct document *replica) {
     const struct document *new = replica_of(r, "newReplicaId");
 
-    if (reconcile_move_part(r, replica) == MOVE_NEW)
+    if (reconcile_replacement_part(r, replica) == REPLACEMENT_NEW)
         return !is_cancelled(r);
     return is_cancelled(r) || !new || !replica_is_healthy(r, new);
 }
@@ -55,18 +57,18 @@ bool reconcile_move_keeps(struct reconcile *r, const struct document *replica) {
 /* ---- the pools that the policy names ---- */
 
 static const json_t *policy_of(const struct reconcile *r) {
-    return json_object_get(side_spec(&r->config), "policy");
+    return json_object_get(update_spec(&r->config), "policy");
 }
 
 static void put_replaced(struct reconcile *r, json_t *replaced) {
     bool any = json_object_size(replaced) > 0;
 
-    side_put_status(r, &r->config, "replacedPools", any ? json_incref(replaced) : NULL);
+    update_put_status(r, &r->config, "replacedPools", any ? json_incref(replaced) : NULL);
     json_decref(replaced);
 }
 
 static json_t *replaced_pools(const struct reconcile *r) {
-    const json_t *replaced = json_object_get(side_status(&r->config), "replacedPools");
+    const json_t *replaced = json_object_get(update_status(&r->config), "replacedPools");
 
     return replaced ? json_deep_copy(replaced) : json_object();
 }
@@ -134,62 +136,63 @@ static bool is_drained(const struct reconcile *r, const struct document *replica
 
 /* It still holds, as it did when the replacement began. */
 static bool has_reason(const struct reconcile *r, const struct document *old) {
-    return text_is(tree_text(move_of(r), "reason"), POOL_DRAINED) ? is_drained(r, old)
-                                                                  : is_offline(r, old);
+    return text_is(tree_text(replacement_of(r), "reason"), POOL_DRAINED) ? is_drained(r, old)
+                                                                         : is_offline(r, old);
 }
 
 /* ---- one that began ---- */
 
 static int end(struct reconcile *r, const char *type, const char *reason, const char *message,
                struct error *err) {
-    side_put_status(r, &r->config, "replacement", NULL);
+    update_put_status(r, &r->config, "replacement", NULL);
     r->writes = true;
-    if (!r->looks && replica_move_end(r->work, r->config.before.id, err) < 0)
+    if (!r->dry_run && replica_replacement_end(r->work, r->config.before.id, err) < 0)
         return -1;
-    return reconcile_tell(r, type, reason, message, err);
+    return reconcile_record_event(r, type, reason, message, err);
 }
 
 static int finish(struct reconcile *r, struct error *err) {
-    const json_t *move = move_of(r);
+    const json_t *replacement = replacement_of(r);
 
     return end(r, "Normal", "ReplacementFinished",
                arena_format(r->work->arena, "Replica %s has taken the place of replica %s.",
-                            tree_text(move, "newReplicaId"), tree_text(move, "replicaId")),
+                            tree_text(replacement, "newReplicaId"),
+                            tree_text(replacement, "replicaId")),
                err);
 }
 
-static int give_up(struct reconcile *r, struct error *err) {
+static int end_cancelled(struct reconcile *r, struct error *err) {
     return end(r, "Normal", "ReplacementCancelled",
                arena_format(r->work->arena, "Replica %s is not replaced.",
-                            tree_text(move_of(r), "replicaId")),
+                            tree_text(replacement_of(r), "replicaId")),
                err);
 }
 
 static int cancel(struct reconcile *r, const struct document *old, const struct document *new,
                   const char *why, struct error *err) {
-    json_t *move = json_deep_copy(move_of(r));
+    json_t *replacement = json_deep_copy(replacement_of(r));
 
-    json_object_set_new(move, "cancelled", json_true());
-    side_put_status(r, &r->config, "replacement", move);
+    json_object_set_new(replacement, "cancelled", json_true());
+    update_put_status(r, &r->config, "replacement", replacement);
     put_pool(r, replica_pool_of(new), replica_pool_of(old));
-    return reconcile_tell(r, "Normal", "ReplacementCancelling",
-                          arena_format(r->work->arena, "Replica %s goes again: %s.", new->id, why),
-                          err);
+    return reconcile_record_event(
+        r, "Normal", "ReplacementCancelling",
+        arena_format(r->work->arena, "Replica %s goes again: %s.", new->id, why), err);
 }
 
 /* The replica is not being copied any more. */
 static int leave_queue(struct reconcile *r, struct error *err) {
-    if (json_true_at(move_of(r), "copied"))
+    if (json_true_at(replacement_of(r), "copied"))
         return 0;
-    json_t *move = json_deep_copy(move_of(r));
+    json_t *replacement = json_deep_copy(replacement_of(r));
 
-    json_object_set_new(move, "copied", json_true());
-    side_put_status(r, &r->config, "replacement", move);
+    json_object_set_new(replacement, "copied", json_true());
+    update_put_status(r, &r->config, "replacement", replacement);
     r->writes = true;
-    return r->looks ? 0 : replica_move_end(r->work, r->config.before.id, err);
+    return r->dry_run ? 0 : replica_replacement_end(r->work, r->config.before.id, err);
 }
 
-static int go_on(struct reconcile *r, struct error *err) {
+static int continue_replacement(struct reconcile *r, struct error *err) {
     struct document *old = replica_of(r, "replicaId"), *new = replica_of(r, "newReplicaId");
 
     if (!old || old->deleted_at)
@@ -197,7 +200,7 @@ static int go_on(struct reconcile *r, struct error *err) {
     if (!new || new->deleted_at) {
         if (new && !is_cancelled(r))
             put_pool(r, replica_pool_of(new), replica_pool_of(old));
-        return give_up(r, err);
+        return end_cancelled(r, err);
     }
     r->scaling = "Replacing";
     r->scaling_message =
@@ -218,7 +221,7 @@ static int go_on(struct reconcile *r, struct error *err) {
 
 /* ---- a new one ---- */
 
-static unsigned living_but(const struct reconcile *r, const struct document *replica) {
+static unsigned count_others(const struct reconcile *r, const struct document *replica) {
     unsigned count = 0;
 
     for (unsigned i = 0; i < r->count; i++)
@@ -231,7 +234,7 @@ static const char *publish_node(const struct reconcile *r) {
 }
 
 /* Those of the others that can be copied from. */
-static unsigned good_but(const struct reconcile *r, const struct document *replica) {
+static unsigned count_sources(const struct reconcile *r, const struct document *replica) {
     unsigned count = 0;
 
     for (unsigned i = 0; i < r->count; i++) {
@@ -245,12 +248,12 @@ static unsigned good_but(const struct reconcile *r, const struct document *repli
 
 /* All but the copies of a volume that is about to change otherwise. */
 static bool may_begin(const struct reconcile *r) {
-    const json_t *spec = side_spec(&r->volume);
+    const json_t *spec = update_spec(&r->volume);
 
     return config_is(r, CONFIG_BOUND) && !r->scaling && !*tree_text(spec, "removing") &&
            !json_object_get(spec, "salvage") && !json_object_get(spec, "revert") &&
            !reconcile_reverts(r) && (!*publish_node(r) || volume_is_served(r)) &&
-           living_but(r, NULL) < REPLICAS_MOST;
+           count_others(r, NULL) < REPLICAS_MOST;
 }
 
 /* A lost one before one of a pool that is drained.  NULL: none is to be replaced. */
@@ -259,14 +262,14 @@ static const struct document *find_candidate(const struct reconcile *r, const ch
 
     for (unsigned i = 0; i < r->count; i++) {
         const struct document *replica = &r->replicas[i];
-        unsigned others = living_but(r, replica);
+        unsigned others = count_others(r, replica);
 
         if (replica->deleted_at)
             continue;
         *ret_reason = POOL_OFFLINE;
-        if (is_lost(r, replica) && good_but(r, replica) * 2 > others + 1)
+        if (is_lost(r, replica) && count_sources(r, replica) * 2 > others + 1)
             return replica;
-        if (!drained && is_drained(r, replica) && good_but(r, replica) == others &&
+        if (!drained && is_drained(r, replica) && count_sources(r, replica) == others &&
             (others > 0 || !is_offline(r, replica)))
             drained = replica;
     }
@@ -301,7 +304,8 @@ static int choose(struct reconcile *r, const struct document *old, const struct 
                   struct error *err) {
     const struct clock *clock = r->work->settings->clock;
     struct replica_placement wanted = { .count = 1,
-                                        .bytes = json_bytes_at(side_spec(&r->volume), "capacity") };
+                                        .bytes =
+                                            json_bytes_at(update_spec(&r->volume), "capacity") };
     struct replica_pool *pools = NULL;
     struct error failure;
     int count = replica_pool_list(r->work, &pools, err);
@@ -325,12 +329,12 @@ static int choose(struct reconcile *r, const struct document *old, const struct 
 static int is_allowed(struct reconcile *r, const char *reason, struct error *err) {
     int64_t copied;
     int is_outage =
-        replica_move_is_outage(r->work, text_is(reason, POOL_OFFLINE) ? wait_us(r) : 0, err);
+        replica_replacement_is_outage(r->work, text_is(reason, POOL_OFFLINE) ? wait_us(r) : 0, err);
 
-    if (is_outage != 0 || replica_move_count(r->work, &copied, err) < 0)
+    if (is_outage != 0 || replica_replacement_count(r->work, &copied, err) < 0)
         return is_outage > 0 ? 0 : -1;
-    r->waits_for_turn = copied >= r->work->settings->replica_moves_most;
-    return !r->waits_for_turn;
+    r->waits_for_slot = copied >= r->work->settings->replica_replacements_most;
+    return !r->waits_for_slot;
 }
 
 static int make(struct reconcile *r, const struct document *old, const struct replica_pool *pool,
@@ -338,15 +342,15 @@ static int make(struct reconcile *r, const struct document *old, const struct re
     struct arena *arena = r->work->arena;
     const char *id = work_uuid(r->work);
 
-    if (replica_make(r, &r->volume.before, pool, tree_text(side_spec(&r->volume), "capacity"),
-                     living_but(r, NULL), id, NULL, NULL, err) < 0 ||
-        replica_move_begin(r->work, r->config.before.id, err) < 0)
+    if (replica_make(r, &r->volume.before, pool, tree_text(update_spec(&r->volume), "capacity"),
+                     count_others(r, NULL), id, NULL, NULL, err) < 0 ||
+        replica_replacement_begin(r->work, r->config.before.id, err) < 0)
         return -1;
     put_pool(r, replica_pool_of(old), pool->id);
-    side_put_status(
+    update_put_status(
         r, &r->config, "replacement",
         json_pack("{s:s, s:s, s:s}", "replicaId", old->id, "newReplicaId", id, "reason", reason));
-    return reconcile_tell(
+    return reconcile_record_event(
         r, text_is(reason, POOL_OFFLINE) ? "Warning" : "Normal", "ReplacementStarted",
         arena_format(arena, "Replica %s is replaced by replica %s: its pool %s.", old->id, id,
                      text_is(reason, POOL_OFFLINE) ? "stays offline" : "is drained"),
@@ -368,7 +372,7 @@ static int begin(struct reconcile *r, struct error *err) {
     r->writes = true;
     r->scaling = "Replacing";
     r->scaling_message = arena_format(r->work->arena, "Replica %s is to be replaced.", old->id);
-    if (r->looks)
+    if (r->dry_run)
         return 0;
     result = choose(r, old, &pool, err);
     if (result == 0)
@@ -378,23 +382,23 @@ static int begin(struct reconcile *r, struct error *err) {
 
 /* ---- the steps ---- */
 
-int reconcile_move(struct reconcile *r, struct error *err) {
-    if (move_of(r))
-        return go_on(r, err);
+int reconcile_replacement(struct reconcile *r, struct error *err) {
+    if (replacement_of(r))
+        return continue_replacement(r, err);
     drop_stale_names(r);
     return 0;
 }
 
-int reconcile_move_begin(struct reconcile *r, struct error *err) {
-    return move_of(r) ? 0 : begin(r, err);
+int reconcile_replacement_begin(struct reconcile *r, struct error *err) {
+    return replacement_of(r) ? 0 : begin(r, err);
 }
 
 /* The node of the pool with the most replicas. */
-const char *reconcile_move_node(const struct reconcile *r) {
+const char *reconcile_replacement_node(const struct reconcile *r) {
     const char *best = "";
     unsigned most = 0;
 
-    if (!move_of(r))
+    if (!replacement_of(r))
         return "";
     for (unsigned i = 0; i < r->count; i++) {
         const struct replica_pool *pool = reconcile_pool(r, &r->replicas[i]);
