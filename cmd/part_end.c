@@ -1,18 +1,22 @@
 /*
  * Reports what delays the shutdown: operations in progress.  They are logged soon after the first
  * signal and then every ten seconds; at a second signal they are left to the next start or to
- * another manager, without loss.
+ * another manager, without loss.  Signals before that report belong to the first one: timeout(1),
+ * shells and init programs of containers signal both the process and its group.
  */
 #include "cmd/part.h"
 #include "common/arena.h"
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/heap.h"
 #include "common/log.h"
 #include "common/thread.h"
 #include "manager/manager.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -57,19 +61,31 @@ static void leave(struct end_watch *watch) {
     _exit(EXIT_SUCCESS);
 }
 
+static void take_signal(struct end_watch *watch) {
+    struct signalfd_siginfo info;
+
+    if (read(watch->signals, &info, sizeof info) < 0)
+        log_warning(NULL, "cannot read a signal", "reason", strerror(errno), NULL);
+}
+
 static void *watch_end(void *arg) {
     struct end_watch *watch = arg;
     struct pollfd ready[] = { { .fd = watch->signals, .events = POLLIN },
                               { .fd = watch->stop, .events = POLLIN } };
 
-    for (int wait_ms = FIRST_MS;; wait_ms = AGAIN_MS) {
-        int count = poll(ready, LENGTH(ready), wait_ms);
+    int64_t first_us = clock_monotonic_us() + FIRST_MS * INT64_C(1000);
+
+    for (;;) {
+        int64_t left_us = first_us - clock_monotonic_us();
+        int count = poll(ready, LENGTH(ready), left_us > 0 ? (int)(left_us / 1000) + 1 : AGAIN_MS);
 
         if (count > 0 && ready[1].revents)
             return NULL;
-        if (count > 0 && ready[0].revents)
+        if (count > 0 && left_us > 0)
+            take_signal(watch);
+        else if (count > 0)
             leave(watch);
-        if (count == 0)
+        else if (count == 0)
             tell(watch);
     }
 }
