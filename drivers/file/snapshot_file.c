@@ -97,15 +97,25 @@ enum driver_outcome snapshot_file_create(const struct directory *directory, stru
     return DRIVER_DONE;
 }
 
+/* Its separate file, with the volume locked as by a paused worker that removes it. */
+static int remove_own(const struct directory *directory, struct arena *arena,
+                      const struct driver_volume *volume, const struct driver_snapshot *snapshot,
+                      struct error *err) {
+    const char *name = snapshot_name(arena, snapshot->name_id, err);
+    autoclose int lock = -1;
+
+    if (!name || volume_image_lock(directory, arena, volume, true, snapshot->fence, &lock, err) < 0)
+        return -1;
+    return volume_file_remove(directory, arena, name, snapshot->provider_location != NULL,
+                              snapshot->fence, err);
+}
+
 enum driver_outcome snapshot_file_delete(const struct directory *directory, struct arena *arena,
                                          const struct driver_volume *volume,
                                          const struct driver_snapshot *snapshot,
                                          const struct driver_progress *progress,
                                          struct error *err) {
-    const char *name = snapshot_name(arena, snapshot->name_id, err);
-
-    if (!name || volume_file_remove(directory, arena, name, snapshot->provider_location != NULL,
-                                    snapshot->fence, err) < 0)
+    if (remove_own(directory, arena, volume, snapshot, err) < 0)
         return DRIVER_FAILED;
     return chain_snapshot_delete(directory, arena, volume, snapshot, progress, err);
 }
