@@ -19,12 +19,12 @@ static const char *const resize_types[] = {
 static const char *const states[] = { "True", "False", "Unknown", NULL };
 
 const struct schema_field condition_fields[] = {
-    { "type", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "What goes on." },
-    { "status", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "Does it?" },
-    { "reason", SCHEMA_TEXT, .about = "Why, in one word." },
+    { "type", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The type of the condition." },
+    { "status", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "Whether it holds." },
+    { "reason", SCHEMA_TEXT, .about = "The reason, in CamelCase." },
     { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST,
-      .instead = "Its node has told administrators why.", .about = "Why, for people." },
-    { "lastProbeTime", SCHEMA_TEXT, .about = "When it was looked at." },
+      .instead = "The reason is shown to administrators.", .about = "The reason, as a sentence." },
+    { "lastProbeTime", SCHEMA_TEXT, .about = "When it was checked." },
     { "lastUpdateTime", SCHEMA_TEXT, .about = "When it was written." },
     { "lastTransitionTime", SCHEMA_TEXT, .about = "When its status became what it is." },
     SCHEMA_FIELDS_END,

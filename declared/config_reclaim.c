@@ -36,13 +36,14 @@ static int begin(const struct document *before, struct document *after, struct e
         return error_set(err, ERROR_CONFLICT, "spec.reclaim: Volume config %s is not Bound.",
                          before->name);
     if (node_of(after))
-        return error_set(err, ERROR_CONFLICT,
-                         "spec.reclaim: Volume config %s is published on node %s, where its file "
-                         "system gives back room; its replicas do so when it is published nowhere.",
-                         before->name, node_of(after));
+        return error_set(
+            err, ERROR_CONFLICT,
+            "spec.reclaim: Volume config %s is published on node %s, where its file system reclaims space; its replicas do so while it is published nowhere.",
+            before->name, node_of(after));
     if (volume_revert_pending(after))
         return error_set(err, ERROR_CONFLICT,
-                         "spec.reclaim: Volume config %s is reverted to a snapshot.", before->name);
+                         "spec.reclaim: Volume config %s is being reverted to a snapshot.",
+                         before->name);
     json_object_set_new(after->status, "reclaim",
                         json_pack("{s:I, s:s, s:s}", "number", number, "request",
                                   json_text_of(wanted_of(after), "request"), "phase",

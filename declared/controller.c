@@ -39,13 +39,14 @@ int64_t controller_resync_s(const struct config *config) {
 static void note_failure(struct controller *controller, const struct error *err) {
     settled_clear(controller->settled);
     if (!controller->failing)
-        log_warning(NULL, "declared volumes wait for the database", "error", err->message, NULL);
+        log_warning(NULL, "reconciliation of declared volumes paused, database unavailable",
+                    "error", err->message, NULL);
     controller->failing = true;
 }
 
 static void note_success(struct controller *controller) {
     if (controller->failing)
-        log_info(NULL, "declared volumes are looked at again", NULL);
+        log_info(NULL, "reconciliation of declared volumes resumed", NULL);
     controller->failing = false;
 }
 
@@ -118,8 +119,8 @@ static void report_failure(struct controller *controller, const char *id, const 
         work_transaction(controller->settings.db, &base, report_body, &failure_report, &err) == 0)
         return;
     if (log_limit_allows(&waits, id, clock_monotonic_us(), &others))
-        log_warning(NULL, "a declared volume waits", "config", id, "error", why->message, "others",
-                    LOG_INT(others), NULL);
+        log_warning(NULL, "declared volume reconciliation failed, retrying", "config", id, "error",
+                    why->message, "others", LOG_INT(others), NULL);
 }
 
 void controller_work_on(struct controller *controller, const char *id) {

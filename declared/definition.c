@@ -69,12 +69,12 @@ static json_t *columns_of(const struct document_kind *kind) {
 
 /* clang-format off */
 static const struct schema_field status_fields[] = {
-    { "phase", SCHEMA_TEXT, .about = "How it is." },
-    { "observedGeneration", SCHEMA_INT, .about = "The generation that the service was told of." },
+    { "phase", SCHEMA_TEXT, .about = "Its phase." },
+    { "observedGeneration", SCHEMA_INT, .about = "The generation that the service has read." },
     { "capacity", SCHEMA_QUANTITIES, .about = "Its real size." },
     { "poolInfo", SCHEMA_LIST, .about = "The pools that have a replica." },
     { "conditions", SCHEMA_LIST, .of = condition_fields, .max = CONDITIONS_MOST,
-      .about = "What goes on, and whether the service took what is declared." },
+      .about = "Current conditions, and whether the service accepted the object." },
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */
@@ -86,7 +86,8 @@ static json_t *status_of(const struct document_kind *kind) {
 
     if (!kind->status_fields)
         json_object_set_new(schema, "x-kubernetes-preserve-unknown-fields", json_true());
-    json_object_set_new(schema, "description", json_string("What is; the service writes it."));
+    json_object_set_new(schema, "description",
+                        json_string("The observed state, written by the service."));
     return schema;
 }
 

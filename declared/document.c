@@ -24,15 +24,15 @@ static const struct schema_field metadata_fields[] = {
     { "annotations", SCHEMA_MAP, .initial = "{}", .allows = name_is_qualified,
       .about = "a name of letters, digits, '-', '_' and '.', with a domain and '/' before it or not" },
     { "finalizers", SCHEMA_LIST, .initial = "[]", .max = FINALIZERS_MOST,
-      .about = "What has to be done before it may go." },
+      .about = "Work that must be completed before it is deleted." },
     { "resourceVersion", SCHEMA_DIGITS, .about = "Of the document as it was read." },
     { "uid", SCHEMA_TEXT, .about = "Of the document as it was read." },
     { "namespace", SCHEMA_TEXT, SCHEMA_READ_ONLY, .about = "The project." },
-    { "creationTimestamp", SCHEMA_TEXT, SCHEMA_READ_ONLY, .about = "When it was made." },
+    { "creationTimestamp", SCHEMA_TEXT, SCHEMA_READ_ONLY, .about = "When it was created." },
     { "deletionTimestamp", SCHEMA_TEXT, SCHEMA_READ_ONLY, .about = "When it was deleted." },
-    { "generation", SCHEMA_INT, SCHEMA_READ_ONLY, .about = "Rises with what is wanted." },
-    { "ownerReferences", SCHEMA_LIST, SCHEMA_READ_ONLY, .about = "What it belongs to." },
-    { "managedFields", SCHEMA_LIST, SCHEMA_READ_ONLY, .about = "Not kept." },
+    { "generation", SCHEMA_INT, SCHEMA_READ_ONLY, .about = "Rises with each change of the desired state." },
+    { "ownerReferences", SCHEMA_LIST, SCHEMA_READ_ONLY, .about = "Its owner." },
+    { "managedFields", SCHEMA_LIST, SCHEMA_READ_ONLY, .about = "Ignored." },
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */
@@ -43,7 +43,7 @@ static int check_constant(const json_t *given, const char *key, const char *want
 
     if (!value || (json_is_string(value) && strcmp(json_string_value(value), wanted) == 0))
         return 0;
-    return error_set(err, ERROR_BAD_REQUEST, "%s: a document here is %s.", key, wanted);
+    return error_set(err, ERROR_BAD_REQUEST, "%s must be %s.", key, wanted);
 }
 
 static int check_metadata(const json_t *metadata, struct error *err) {
@@ -53,23 +53,24 @@ static int check_metadata(const json_t *metadata, struct error *err) {
     json_t *value;
 
     if (json_object_size(labels) > LABELS_MOST)
-        return error_set(err, ERROR_BAD_REQUEST, "metadata.labels: there are more than %d.",
+        return error_set(err, ERROR_BAD_REQUEST, "metadata.labels: at most %d are allowed.",
                          LABELS_MOST);
     if (json_object_size(json_object_get(metadata, "annotations")) > ANNOTATIONS_MOST)
-        return error_set(err, ERROR_BAD_REQUEST, "metadata.annotations: there are more than %d.",
+        return error_set(err, ERROR_BAD_REQUEST, "metadata.annotations: at most %d are allowed.",
                          ANNOTATIONS_MOST);
     json_object_foreach((json_t *)(uintptr_t)labels, name, value) {
         if (!name_is_label_value(json_string_value(value)))
-            return error_set(err, ERROR_BAD_REQUEST,
-                             "metadata.labels.%s: the value is not one of at most 63 letters, "
-                             "digits, '-', '_' and '.'.",
-                             name);
+            return error_set(
+                err, ERROR_BAD_REQUEST,
+                "metadata.labels.%s: the value must have at most 63 letters, digits, '-', '_' and '.'.",
+                name);
     }
     for (size_t i = 0; i < json_array_size(finalizers); i++) {
         const char *text = json_string_value(json_array_get(finalizers, i));
 
         if (!text || strlen(text) > NAME_MOST || !name_is_qualified(text))
-            return error_set(err, ERROR_BAD_REQUEST, "metadata.finalizers[%zu] is not a name.", i);
+            return error_set(err, ERROR_BAD_REQUEST,
+                             "metadata.finalizers[%zu] is not a valid name.", i);
     }
     return 0;
 }

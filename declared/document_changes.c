@@ -175,9 +175,9 @@ int document_position_check(const struct document_position *position, int64_t la
     if (known >= last - DOCUMENT_CHANGES_KEPT && known <= last)
         return 0;
     return error_set(err, ERROR_GONE,
-                     known > last ? "resourceVersion: there is no such change; list anew."
-                                  : "resourceVersion: what has changed since is not kept any "
-                                    "more; list anew.");
+                     known > last
+                         ? "resourceVersion: no such change; list again."
+                         : "resourceVersion: later changes are no longer stored; list again.");
 }
 
 static bool is_in(const struct document_scope *scope, const struct document *document) {

@@ -47,9 +47,10 @@ static int put_finalizers(struct work *work, const struct document *before, cons
         if (!own || strcmp(json_string_value(json_array_get(given, i)), own) != 0)
             json_array_append(finalizers, json_array_get(given, i));
     if (json_array_size(finalizers) > FINALIZERS_MOST)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "metadata.finalizers: with the service's own there are more than %d.",
-                         FINALIZERS_MOST);
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "metadata.finalizers: at most %d are allowed, including the service's own.",
+            FINALIZERS_MOST);
     ret->finalizers = finalizers;
     return 0;
 }
@@ -70,11 +71,10 @@ int document_create(struct work *work, const struct document_kind *kind, const j
         return error_set(err, ERROR_BAD_REQUEST, "metadata.name is missing.");
     if (ends_with(form.name, ".json"))
         return error_set(err, ERROR_BAD_REQUEST,
-                         "metadata.name: %s ends with .json, which paths of this API may do "
-                         "without.",
+                         "metadata.name: %s ends with .json, which paths of this API may omit.",
                          form.name);
     if (form.version || form.id)
-        return error_set(err, ERROR_BAD_REQUEST, "metadata.%s: a new document has none yet.",
+        return error_set(err, ERROR_BAD_REQUEST, "metadata.%s cannot be given for a new document.",
                          form.version ? "resourceVersion" : "uid");
     *ret = (struct document){
         .kind = kind,
@@ -116,8 +116,7 @@ static int check_form(const struct document *before, const struct document_form 
         return error_set(err, ERROR_BAD_REQUEST, "metadata.name cannot be changed: it is %s.",
                          before->name);
     if (form->id && strcmp(form->id, before->id) != 0)
-        return error_set(err, ERROR_CONFLICT,
-                         "metadata.uid: %s %s is another one now; it was deleted and made again.",
+        return error_set(err, ERROR_CONFLICT, "metadata.uid: %s %s was deleted and created again.",
                          before->kind->label, before->name);
     if (form->version && form->version != before->version)
         return error_set(err, ERROR_CONFLICT,

@@ -15,7 +15,8 @@ static int read_json(struct work *work, const struct db_rows *rows, unsigned col
     const char *text = db_text(rows, column);
 
     *ret = json_parse(work->arena, text, strlen(text), err);
-    return *ret ? 0 : error_set(err, ERROR_INTERNAL, "A document in the database is no JSON.");
+    return *ret ? 0
+                : error_set(err, ERROR_INTERNAL, "A document in the database is not valid JSON.");
 }
 
 static int read_texts(struct work *work, const struct db_rows *rows, struct document *ret,
@@ -54,7 +55,7 @@ int document_row_read(struct work *work, const struct db_rows *rows, void *item,
         .bytes = db_int(rows, 16),
     };
     if (!document->kind)
-        return error_set(err, ERROR_INTERNAL, "Documents of kind %s are not known.",
+        return error_set(err, ERROR_INTERNAL, "Unknown document kind %s in the database.",
                          db_text(rows, 1));
     return read_texts(work, rows, document, err);
 }

@@ -111,10 +111,10 @@ int document_own_write(struct work *work, const struct document *before, struct 
 
 static int check_node(const struct document *document, const char *node, struct error *err) {
     if (!document->node)
-        return error_set(err, ERROR_CONFLICT, "%s %s is no node's matter.", document->kind->label,
-                         document->name);
+        return error_set(err, ERROR_CONFLICT, "%s %s is assigned to no node.",
+                         document->kind->label, document->name);
     if (strcmp(document->node, node) != 0)
-        return error_set(err, ERROR_CONFLICT, "%s %s is the matter of node %s.",
+        return error_set(err, ERROR_CONFLICT, "%s %s is assigned to node %s.",
                          document->kind->label, document->name, document->node);
     return 0;
 }
@@ -133,7 +133,7 @@ static int read_status(struct work *work, const struct document *before, const j
     if (seen > before->generation)
         return error_set(err, ERROR_BAD_REQUEST,
                          "status.observedGeneration: %" JSON_INTEGER_FORMAT
-                         " has not been yet; the last is %" JSON_INTEGER_FORMAT ".",
+                         " is greater than the document's generation %" JSON_INTEGER_FORMAT ".",
                          seen, (json_int_t)before->generation);
     if (strlen(json_text(work->arena, status)) > DOCUMENT_STATUS_BYTES_MOST)
         return error_set(err, ERROR_TOO_LARGE, "status would be larger than %zu bytes.",

@@ -35,7 +35,7 @@ static const char *const config_events[] = {
 
 static const struct state_row config_rows[] = {
     { CONFIG_PENDING, CONFIG_WAITS, CONFIG_PENDING, PHASE_NO_EVENT, "The volume is being made." },
-    { CONFIG_PENDING, CONFIG_REPLICAS_MADE, CONFIG_BOUND, PHASE_NORMAL_EVENT, "The volume is there." },
+    { CONFIG_PENDING, CONFIG_REPLICAS_MADE, CONFIG_BOUND, PHASE_NORMAL_EVENT, "The volume is ready." },
     { CONFIG_PENDING, CONFIG_SOURCE_LOST, CONFIG_FAILED, PHASE_WARNING_EVENT,
       "The snapshot that the volume was to be made of is lost." },
     { CONFIG_PENDING, CONFIG_POLICY_EDITED, CONFIG_PENDING, PHASE_NO_EVENT,
@@ -55,7 +55,7 @@ static const struct state_row config_rows[] = {
       "The volume's node has not applied the last change yet." },
     { CONFIG_RECONCILING, CONFIG_SETTLED, CONFIG_BOUND, PHASE_NORMAL_EVENT, "The policy holds." },
     { CONFIG_FAILED, CONFIG_POLICY_EDITED, CONFIG_FAILED, PHASE_NO_EVENT,
-      "Nothing is made of this config any more; it can be deleted." },
+      "The volume can no longer be made; the config can be deleted." },
 };
 static atomic_uint config_reached[LENGTH(config_rows)];
 
@@ -70,8 +70,8 @@ static const char *const volume_events[] = {
     [VOLUME_FOUND + VOLUME_IS_DEGRADED] = "found Degraded",
     [VOLUME_FOUND + VOLUME_IS_OFFLINE] = "found Offline",
     [VOLUME_FOUND + VOLUME_IS_ERROR] = "found Error",
-    [VOLUME_ASSIGNED] = "given to a node",
-    [VOLUME_REVOKED] = "taken from a silent node",
+    [VOLUME_ASSIGNED] = "assigned to a node",
+    [VOLUME_REVOKED] = "revoked from its node",
 };
 
 #define VOLUME_ROWS(STATE) \
@@ -166,12 +166,12 @@ static const char *const snapshot_events[] = {
 static const struct state_row snapshot_rows[] = {
     { SNAPSHOT_PENDING, SNAPSHOT_WAITS, SNAPSHOT_PENDING, PHASE_NO_EVENT,
       "The snapshot is being taken." },
-    { SNAPSHOT_PENDING, SNAPSHOT_HELD, SNAPSHOT_READY, PHASE_NORMAL_EVENT, "The snapshot is there." },
+    { SNAPSHOT_PENDING, SNAPSHOT_HELD, SNAPSHOT_READY, PHASE_NORMAL_EVENT, "The snapshot is ready." },
     { SNAPSHOT_PENDING, SNAPSHOT_LOST, SNAPSHOT_FAILED, PHASE_WARNING_EVENT,
       "Too few replicas have taken the snapshot." },
     { SNAPSHOT_READY, SNAPSHOT_WAITS, SNAPSHOT_READY, PHASE_NO_EVENT,
       "Replicas that lack the snapshot copy it." },
-    { SNAPSHOT_READY, SNAPSHOT_HELD, SNAPSHOT_READY, PHASE_NO_EVENT, "The snapshot is there." },
+    { SNAPSHOT_READY, SNAPSHOT_HELD, SNAPSHOT_READY, PHASE_NO_EVENT, "The snapshot is ready." },
     { SNAPSHOT_READY, SNAPSHOT_LOST, SNAPSHOT_FAILED, PHASE_WARNING_EVENT,
       "No replica holds the snapshot any more." },
 };
@@ -204,7 +204,7 @@ static const struct state_row revert_rows[] = {
     { REVERT_IS_PENDING, REVERT_SNAPSHOT_LOST, REVERT_IS_PENDING, PHASE_WARNING_EVENT,
       "The snapshot is lost; the volume has to be reverted to another one." },
     { REVERT_IS_PENDING, REVERT_REPORTED_DONE, REVERT_IS_DONE, PHASE_NORMAL_EVENT,
-      "The volume holds what the snapshot does." },
+      "The volume has been reverted." },
     { REVERT_IS_DONE, REVERT_REQUESTED, REVERT_IS_PENDING, PHASE_NO_EVENT,
       "The volume is to be reverted once more." },
 };
@@ -227,7 +227,7 @@ static const char *const recovery_events[] = {
     [RECOVERY_ABLE] = "node reports Able",
     [RECOVERY_REFUSED] = "node reports Refused",
     [RECOVERY_NODE_LOST] = "another node has it",
-    [RECOVERY_NODE_UNRESPONSIVE] = "node is silent",
+    [RECOVERY_NODE_UNRESPONSIVE] = "node is unresponsive",
     [RECOVERY_DONE] = "node reports Done",
 };
 

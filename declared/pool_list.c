@@ -29,7 +29,7 @@ int pool_list_check(const json_t *spec, const char *path, struct error *err) {
     for (size_t i = 0; i < json_array_size(list); i++)
         if (has_name(list, i, name_at(list, i)))
             return error_set(err, ERROR_BAD_REQUEST,
-                             "%s.replicaPoolInfo[%zu].poolName: %s stands there twice.", path, i,
+                             "%s.replicaPoolInfo[%zu].poolName: %s is named twice.", path, i,
                              name_at(list, i));
     return 0;
 }
@@ -66,17 +66,17 @@ int pool_list_compare(const json_t *before, const json_t *after, const char *pat
     size_t old_ones = missing_in(list_of(after), list_of(before), &gone);
 
     if (new_ones > 0 && old_ones > 0)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "%s.replicaPoolInfo: a replica does not move to pool %s; add the new pool "
-                         "first, and take the old one away when its replica is healthy.",
-                         path, come);
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "%s.replicaPoolInfo: a replica cannot be moved to pool %s; add the new pool first, and remove the old one when its replica is healthy.",
+            path, come);
     if (old_ones > 1)
         return error_set(err, ERROR_BAD_REQUEST,
-                         "%s.replicaPoolInfo: %zu pools are taken away; one at a time may go.",
+                         "%s.replicaPoolInfo: %zu pools are removed; only one at a time can be.",
                          path, old_ones);
     if (old_ones > 0 && pool_list_count(after) == 0)
-        return error_set(err, ERROR_BAD_REQUEST, "%s.replicaPoolInfo: the last replica stays.",
-                         path);
+        return error_set(err, ERROR_BAD_REQUEST,
+                         "%s.replicaPoolInfo: the last replica cannot be removed.", path);
     return 0;
 }
 

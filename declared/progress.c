@@ -15,15 +15,15 @@ static const char *const operations[] = {
 };
 
 const struct schema_field progress_fields[] = {
-    { "operation", SCHEMA_WORD, SCHEMA_REQUIRED, .words = operations, .about = "What runs." },
+    { "operation", SCHEMA_WORD, SCHEMA_REQUIRED, .words = operations, .about = "The kind of operation." },
     { "replicaId", SCHEMA_TEXT, .about = "The replica that is rebuilt, or copied to." },
-    { "percent", SCHEMA_INT, SCHEMA_REQUIRED, .max = 100, .about = "How far it is." },
-    { "doneBytes", SCHEMA_INT, SCHEMA_REQUIRED, .about = "The same in bytes," },
-    { "totalBytes", SCHEMA_INT, SCHEMA_REQUIRED, .about = "of these." },
+    { "percent", SCHEMA_INT, SCHEMA_REQUIRED, .max = 100, .about = "Progress in percent." },
+    { "doneBytes", SCHEMA_INT, SCHEMA_REQUIRED, .about = "Bytes completed." },
+    { "totalBytes", SCHEMA_INT, SCHEMA_REQUIRED, .about = "Bytes in total." },
     { "bytesPerSecond", SCHEMA_INT, .about = "Its rate since it was first reported." },
-    { "remainingSeconds", SCHEMA_INT, .about = "The time that it takes yet at this rate." },
-    { "startedAt", SCHEMA_TEXT, SCHEMA_REQUIRED, .about = "When it was first reported," },
-    { "startedBytes", SCHEMA_INT, SCHEMA_REQUIRED, .about = "and how far it was then." },
+    { "remainingSeconds", SCHEMA_INT, .about = "The estimated time to completion at this rate." },
+    { "startedAt", SCHEMA_TEXT, SCHEMA_REQUIRED, .about = "The time of the first report." },
+    { "startedBytes", SCHEMA_INT, SCHEMA_REQUIRED, .about = "Bytes completed at the first report." },
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */

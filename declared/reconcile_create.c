@@ -38,8 +38,8 @@ static int find_policy(struct reconcile *r, const char *name, struct document *r
 }
 
 static int report_missing_policy(struct reconcile *r, const char *name, struct error *err) {
-    return reconcile_fail(r, REASON,
-                          arena_format(r->work->arena, "There is no volume policy %s.", name), err);
+    return reconcile_fail(
+        r, REASON, arena_format(r->work->arena, "Volume policy %s could not be found.", name), err);
 }
 
 /* What counts for this volume from now on (P41, P42): 1; or 0, and that was told. */
@@ -120,12 +120,12 @@ static int find_source(struct reconcile *r, const char *name, struct clone_sourc
         return failure.kind == ERROR_NOT_FOUND ? fail_config(r, failure.message, err)
                                                : error_pass(err, &failure);
     if (phase_is(&snapshot_states, source.snapshot.status, SNAPSHOT_FAILED))
-        return fail_config(r,
-                           arena_format(r->work->arena,
-                                        "spec.cstorVolumeSource: of snapshot %s too few copies are "
-                                        "left.",
-                                        source.snapshot.name),
-                           err);
+        return fail_config(
+            r,
+            arena_format(r->work->arena,
+                         "spec.cstorVolumeSource: too few copies of snapshot %s are left.",
+                         source.snapshot.name),
+            err);
     ret->snapshot = source.snapshot.id;
     return find_holders(r, &source.config, ret, err) < 0 ? -1 : 1;
 }
@@ -251,9 +251,9 @@ static int make(struct reconcile *r, const struct first_set *set, struct error *
     if (document_check_bytes(r->work, &r->config.before, &r->config.after, err) < 0 ||
         make_volume(r, set, &volume, err) < 0 || make_replicas(r, set, &volume, err) < 0)
         return -1;
-    return reconcile_record_event(r, "Normal", REASON,
-                                  arena_format(r->work->arena, "%u replicas are made.", set->count),
-                                  err);
+    return reconcile_record_event(
+        r, "Normal", REASON,
+        arena_format(r->work->arena, "%u replicas are being created.", set->count), err);
 }
 
 int reconcile_create(struct reconcile *r, struct error *err) {

@@ -68,10 +68,10 @@ static struct condition find_stuck(const struct reconcile *r) {
             continue;
         pool = reconcile_pool(r, replica);
         found.reason = pool && pool->up ? "PoolOffline" : "PoolSilent";
-        found.message = arena_format(r->work->arena,
-                                     "The pool of replica %s is %s. The replica's data go when "
-                                     "it is back, or an administrator says that they have gone.",
-                                     replica->id, pool && pool->up ? "offline" : "silent");
+        found.message = arena_format(
+            r->work->arena,
+            "The pool of replica %s is %s. The replica's data are removed when it is back, or when an administrator declares them lost.",
+            replica->id, pool && pool->up ? "offline" : "unresponsive");
     }
     return found;
 }

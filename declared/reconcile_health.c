@@ -216,8 +216,7 @@ static int put_decided(struct reconcile *r, struct error *err) {
     return reconcile_record_volume_event(
         r, "Normal", "BlocksDecided",
         arena_format(r->work->arena,
-                     "%jd blocks differed behind an unclean stop, and were "
-                     "decided by write logs.",
+                     "%jd blocks differed after an unclean stop, and were decided by write logs.",
                      (intmax_t)decided),
         err);
 }

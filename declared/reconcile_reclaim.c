@@ -46,10 +46,11 @@ static void count(const struct reconcile *r, const struct document *replica, jso
     } else if (text_is(phase, RECLAIM_PHASE_FAILED)) {
         survey->failed++;
         survey->unsupported += unsupported;
-        add_other(survey, r->work->arena, pool, unsupported ? "its file system cannot" : "failed");
+        add_other(survey, r->work->arena, pool,
+                  unsupported ? "its file system does not support it" : "failed");
     } else if (is_unreachable(r, replica)) {
         survey->unreachable++;
-        add_other(survey, r->work->arena, pool, "away");
+        add_other(survey, r->work->arena, pool, "unreachable");
     } else {
         survey->waiting++;
     }
@@ -58,10 +59,10 @@ static void count(const struct reconcile *r, const struct document *replica, jso
 /* ---- the end ---- */
 
 static const char *message_of(struct arena *arena, const struct survey *survey) {
-    const char *of = *survey->others ? " Not given back is that on: " : "";
+    const char *of = *survey->others ? " Not reclaimed on: " : "";
 
     if (survey->done == 0)
-        return arena_format(arena, "No replica has given back room: %s.", survey->others);
+        return arena_format(arena, "No replica has reclaimed space: %s.", survey->others);
     return arena_format(arena, "The replicas take %jd bytes, and took %jd before.%s%s%s",
                         (intmax_t)survey->after_bytes, (intmax_t)survey->before_bytes, of,
                         survey->others, *of ? "." : "");

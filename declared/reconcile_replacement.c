@@ -155,7 +155,7 @@ static int finish(struct reconcile *r, struct error *err) {
     const json_t *replacement = replacement_of(r);
 
     return end(r, "Normal", "ReplacementFinished",
-               arena_format(r->work->arena, "Replica %s has taken the place of replica %s.",
+               arena_format(r->work->arena, "Replica %s has replaced replica %s.",
                             tree_text(replacement, "newReplicaId"),
                             tree_text(replacement, "replicaId")),
                err);
@@ -163,7 +163,7 @@ static int finish(struct reconcile *r, struct error *err) {
 
 static int end_cancelled(struct reconcile *r, struct error *err) {
     return end(r, "Normal", "ReplacementCancelled",
-               arena_format(r->work->arena, "Replica %s is not replaced.",
+               arena_format(r->work->arena, "The replacement of replica %s is cancelled.",
                             tree_text(replacement_of(r), "replicaId")),
                err);
 }
@@ -177,7 +177,7 @@ static int cancel(struct reconcile *r, const struct document *old, const struct 
     put_pool(r, replica_pool_of(new), replica_pool_of(old));
     return reconcile_record_event(
         r, "Normal", "ReplacementCancelling",
-        arena_format(r->work->arena, "Replica %s goes again: %s.", new->id, why), err);
+        arena_format(r->work->arena, "Replica %s is removed again: %s.", new->id, why), err);
 }
 
 /* The replica is not being copied any more. */
@@ -205,7 +205,7 @@ static int continue_replacement(struct reconcile *r, struct error *err) {
     r->scaling = "Replacing";
     r->scaling_message =
         arena_format(r->work->arena,
-                     is_cancelled(r) ? "Replica %s stays, and replica %s goes again."
+                     is_cancelled(r) ? "Replica %s stays, and replica %s is removed again."
                                      : "Replica %s is replaced by replica %s.",
                      old->id, new->id);
     if (is_cancelled(r))
@@ -213,7 +213,7 @@ static int continue_replacement(struct reconcile *r, struct error *err) {
     if (replica_is_healthy(r, new))
         return leave_queue(r, err);
     if (!has_reason(r, old))
-        return cancel(r, old, new, "its pool is online, or drained no more", err);
+        return cancel(r, old, new, "its pool is online or no longer drained", err);
     if (is_lost(r, new) || is_drained(r, new))
         return cancel(r, old, new, "its own pool is offline or drained", err);
     return 0;

@@ -173,7 +173,7 @@ static int continue_eviction(struct reconcile *r, const char *id, struct error *
     if (volume_is_served(r) && !status_of(r, replica))
         return delete_evicted(r, replica, err);
     wait_for(r, "ScaleDown",
-             arena_format(r->work->arena, "The target takes replica %s out.", replica->id));
+             arena_format(r->work->arena, "The target evicts replica %s.", replica->id));
     return 0;
 }
 
@@ -186,11 +186,11 @@ static int has_needed_data(struct reconcile *r, const struct document *replica, 
     if (begun < 0)
         return -1;
     if (only)
-        why = arena_format(r->work->arena, "another one holds snapshot %s, too", only->before.name);
+        why = arena_format(r->work->arena, "another replica holds snapshot %s", only->before.name);
     else if (begun == 0)
         return 0;
     wait_for(r, "ScaleDown",
-             arena_format(r->work->arena, "Replica %s leaves when %s.", replica->id, why));
+             arena_format(r->work->arena, "Replica %s is removed when %s.", replica->id, why));
     return 1;
 }
 
@@ -229,30 +229,32 @@ static int begin_eviction(struct reconcile *r, const struct document *replica, s
     int needed;
 
     if (!volume_is_served(r)) {
-        wait_for(r, "ScaleDown",
-                 arena_format(arena, "Replica %s leaves while the volume is served.", replica->id));
+        wait_for(
+            r, "ScaleDown",
+            arena_format(arena, "Replica %s is removed while the volume is served.", replica->id));
         return 0;
     }
     if (unhealthy && (replica_is_counted(r, replica) || replica_is_healthy(r, replica)) &&
         !is_dispensable(r, replica)) {
         wait_for(r, "ScaleDown",
-                 arena_format(arena, "Replica %s leaves when replica %s is healthy.", replica->id,
-                              unhealthy->id));
+                 arena_format(arena, "Replica %s is removed when replica %s is healthy.",
+                              replica->id, unhealthy->id));
         return 0;
     }
     if (missing_pool(r) && !is_dispensable(r, replica)) {
         wait_for(r, "ScaleDown",
-                 arena_format(arena, "Replica %s leaves when there is one on pool %s.", replica->id,
-                              missing_pool(r)));
+                 arena_format(arena, "Replica %s is removed when there is one on pool %s.",
+                              replica->id, missing_pool(r)));
         return 0;
     }
     needed = has_needed_data(r, replica, err);
     if (needed)
         return needed < 0 ? -1 : 0;
     update_put_spec(r, &r->volume, "removing", json_string(replica->id));
-    wait_for(r, "ScaleDown", arena_format(arena, "The target takes replica %s out.", replica->id));
+    wait_for(r, "ScaleDown", arena_format(arena, "The target evicts replica %s.", replica->id));
     return reconcile_record_event(r, "Normal", "ScaleDown",
-                                  arena_format(arena, "Replica %s goes.", replica->id), err);
+                                  arena_format(arena, "Replica %s is being removed.", replica->id),
+                                  err);
 }
 
 static unsigned count_living(const struct reconcile *r) {
@@ -285,7 +287,7 @@ static int scale_down(struct reconcile *r, struct error *err) {
 static int find_pool(struct reconcile *r, const char *name, struct replica_pool *ret,
                      struct error *err) {
     int found = replica_pool_find(r->work, name, ret, err);
-    const char *fault = "is not there";
+    const char *fault = "does not exist";
 
     if (found < 0)
         return -1;
@@ -312,8 +314,8 @@ static int add(struct reconcile *r, const char *name, unsigned factor, struct er
     if (replica_make(r, &r->volume.before, &pool, tree_text(update_spec(&r->volume), "capacity"),
                      factor, work_uuid(r->work), NULL, NULL, err) < 0)
         return -1;
-    return reconcile_record_event(r, "Normal", "ScaleUp",
-                                  arena_format(arena, "A replica is made on pool %s.", name), err);
+    return reconcile_record_event(
+        r, "Normal", "ScaleUp", arena_format(arena, "A replica is created on pool %s.", name), err);
 }
 
 /* Those that are made now are among the others from the next look on, which their making brings. */

@@ -53,21 +53,22 @@ static int end(struct reconcile *r, const json_t *revert, const struct state_row
     put_condition(r, NULL);
     return reconcile_record_event(
         r, "Normal", "Reverted",
-        arena_format(r->work->arena, "The volume holds what snapshot %s does.", name), err);
+        arena_format(r->work->arena, "The volume has been reverted to snapshot %s.", name), err);
 }
 
 static struct condition condition_of(struct reconcile *r, const char *name, bool is_lost) {
     struct arena *arena = r->work->arena;
 
     if (is_lost)
-        return (struct condition){ CONDITION_REVERTING, "False", "SnapshotLost",
-                                   arena_format(arena,
-                                                "Snapshot %s is there no more. The volume has to "
-                                                "be reverted to another one.",
-                                                name) };
-    return (
-        struct condition){ CONDITION_REVERTING, "True", "Reverting",
-                           arena_format(arena, "The volume is reverted to snapshot %s.", name) };
+        return (struct condition){
+            CONDITION_REVERTING, "False", "SnapshotLost",
+            arena_format(
+                arena, "Snapshot %s no longer exists. The volume must be reverted to another one.",
+                name)
+        };
+    return (struct condition){ CONDITION_REVERTING, "True", "Reverting",
+                               arena_format(arena, "The volume is being reverted to snapshot %s.",
+                                            name) };
 }
 
 static int continue_revert(struct reconcile *r, const json_t *revert, const struct state_row *row,

@@ -30,8 +30,9 @@ static int end(struct reconcile *r, int64_t bytes, struct error *err) {
     char *text = quantity_text(r->work->arena, bytes);
 
     update_put_status(r, &r->config, "capacity", json_pack("{s:s}", "storage", text));
-    return reconcile_record_event(r, "Normal", CONDITION_RESIZE_SUCCESSFUL,
-                                  arena_format(r->work->arena, "The volume has %s.", text), err);
+    return reconcile_record_event(
+        r, "Normal", CONDITION_RESIZE_SUCCESSFUL,
+        arena_format(r->work->arena, "The size of the volume is %s.", text), err);
 }
 
 /* Nobody serves it: the next to do so does it with this size. */
@@ -48,8 +49,7 @@ static const char *failure_of(const struct reconcile *r) {
     const char *node = r->volume.after.node;
 
     return condition_is(conditions, CONDITION_RESIZE_FAILED, "True")
-               ? arena_format(r->work->arena,
-                              "Node %s has not made the volume larger, and tries again.",
+               ? arena_format(r->work->arena, "Node %s could not extend the volume, and retries.",
                               node ? node : "-")
                : NULL;
 }

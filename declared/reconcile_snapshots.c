@@ -140,7 +140,7 @@ static const char *find_failure(const struct reconcile *r, const struct document
         return arena_format(r->work->arena, "Snapshot %s is not taken yet: %s.", name, obstacle);
     if (!*tree_text(report, "message"))
         return NULL;
-    return arena_format(r->work->arena, "Node %s has not taken snapshot %s, and tries again.",
+    return arena_format(r->work->arena, "Node %s could not take snapshot %s, and retries.",
                         node ? node : "-", name);
 }
 
@@ -335,7 +335,7 @@ static int put_phase(struct reconcile *r, struct document_update *snapshot,
         return 0;
     if (row->action == PHASE_NORMAL_EVENT)
         return reconcile_record_event(r, "Normal", "SnapshotReady",
-                                      arena_format(arena, "Snapshot %s is there.", name), err);
+                                      arena_format(arena, "Snapshot %s is ready.", name), err);
     lost = arena_format(arena, "Snapshot %s is on %u of %u pools, which is too few.", name,
                         holders->count, holders->living);
     update_put_status(r, snapshot, "message", json_string(lost));
@@ -379,7 +379,7 @@ static int release(struct reconcile *r, struct document_update *snapshot, struct
     snapshot->after.finalizers = reconcile_other_finalizers(r, &snapshot->before);
     return reconcile_record_event(
         r, "Normal", "SnapshotDeleted",
-        arena_format(r->work->arena, "Snapshot %s is gone.", snapshot->before.name), err);
+        arena_format(r->work->arena, "Snapshot %s is deleted.", snapshot->before.name), err);
 }
 
 static int update_snapshot(struct reconcile *r, struct document_update *snapshot,

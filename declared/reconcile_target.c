@@ -118,7 +118,8 @@ static int assign(struct reconcile *r, const char *node, struct error *err) {
 
 static int release(struct reconcile *r, struct error *err) {
     const char *node = r->volume.before.node;
-    const char *how = is_claimed(r) ? "serves the volume no more" : "had not taken the volume yet";
+    const char *how =
+        is_claimed(r) ? "has stopped serving the volume" : "had not started to serve the volume";
 
     r->volume.after.node = NULL;
     update_put_status(r, &r->volume, "target", NULL); /* of an epoch that is over */
@@ -178,11 +179,11 @@ static const char *find_obstacle(const struct reconcile *r, const char *node) {
     json_int_t fences = count_fences(r, node, 0);
 
     if (wanted < FENCE_LEAST)
-        return arena_format(r->work->arena, "with fewer than %d replicas nobody could",
+        return arena_format(r->work->arena, "fewer than %d replicas are no fencing quorum",
                             FENCE_LEAST);
     if (fences < count_needed(r))
         return arena_format(r->work->arena,
-                            "%jd of the %jd replicas that are needed to are on nodes that answer",
+                            "%jd of the %jd needed replicas are on nodes that respond",
                             (intmax_t)fences, (intmax_t)count_needed(r));
     return NULL;
 }
@@ -203,10 +204,11 @@ static void put_silent_node(struct reconcile *r) {
 static int take_over(struct reconcile *r, const char *node, struct error *err) {
     const char *holder = r->volume.before.node;
     const char *message =
-        *node
-            ? arena_format(r->work->arena, "Node %s is silent; node %s is to serve the volume.",
-                           holder, node)
-            : arena_format(r->work->arena, "Node %s is silent; it has the volume no more.", holder);
+        *node ? arena_format(r->work->arena,
+                             "Node %s does not respond; node %s is to serve the volume.", holder,
+                             node)
+              : arena_format(r->work->arena,
+                             "Node %s does not respond; the volume is revoked from it.", holder);
 
     clear_waiting(r);
     set_node(r, node);
@@ -230,19 +232,21 @@ static int find_unseen_times(struct reconcile *r, int64_t *ret_pools_us, int64_t
 
 /* Nobody takes it from the node, whatever becomes of that. */
 static void wait_for_stop(struct reconcile *r) {
-    put_waiting(r, CONDITION_STOPPING, "NodeSilent",
-                arena_format(r->work->arena,
-                             "Node %s may still serve the volume, and is silent. It has to say "
-                             "that it has stopped, or an administrator does in its place.",
-                             r->volume.before.node));
+    put_waiting(
+        r, CONDITION_STOPPING, "NodeSilent",
+        arena_format(
+            r->work->arena,
+            "Node %s may still serve the volume, and does not respond. It must report that it has stopped, or an administrator must confirm it.",
+            r->volume.before.node));
 }
 
 static void put_obstacle(struct reconcile *r, const char *obstacle) {
-    put_waiting(r, CONDITION_MOVING, "CannotFence",
-                arena_format(r->work->arena,
-                             "Node %s is silent and has to be kept from writing: %s. An "
-                             "administrator says when it has stopped.",
-                             r->volume.before.node, obstacle));
+    put_waiting(
+        r, CONDITION_MOVING, "CannotFence",
+        arena_format(
+            r->work->arena,
+            "Node %s does not respond and must be fenced: %s. An administrator must confirm that it has stopped.",
+            r->volume.before.node, obstacle));
 }
 
 static void put_takeover_wait(struct reconcile *r, const char *node) {
@@ -250,15 +254,19 @@ static void put_takeover_wait(struct reconcile *r, const char *node) {
     intmax_t seconds = (intmax_t)r->work->settings->target_takeover_s;
 
     if (*node)
-        put_waiting(r, CONDITION_MOVING, "NodeSilent",
-                    arena_format(r->work->arena,
-                                 "Node %s is silent: node %s gets the volume after %jd seconds.",
-                                 holder, node, seconds));
+        put_waiting(
+            r, CONDITION_MOVING, "NodeSilent",
+            arena_format(
+                r->work->arena,
+                "Node %s does not respond: node %s takes over the volume after %jd seconds.",
+                holder, node, seconds));
     else
-        put_waiting(r, CONDITION_STOPPING, "NodeSilent",
-                    arena_format(r->work->arena,
-                                 "Node %s is silent: it loses the volume after %jd seconds.",
-                                 holder, seconds));
+        put_waiting(
+            r, CONDITION_STOPPING, "NodeSilent",
+            arena_format(
+                r->work->arena,
+                "Node %s does not respond: the volume is revoked from it after %jd seconds.",
+                holder, seconds));
 }
 
 static int wait_to_move(struct reconcile *r, const char *node, int64_t unseen_us,

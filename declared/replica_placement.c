@@ -10,7 +10,7 @@
 
 enum { OFFLINE, READ_ONLY, DRAINING, NO_SPACE, FAULTS };
 static const char *const faults[FAULTS] = { "is offline", "takes no writes", "is being drained",
-                                            "has no room" };
+                                            "has too little space" };
 
 /* FAULTS: none. */
 static unsigned fault_of(const struct replica_pool *pool, int64_t bytes) {
@@ -55,14 +55,15 @@ static const struct replica_pool *pool_called(const struct replica_pool *pools, 
 
 static int check_named(struct arena *arena, const struct replica_placement *wanted,
                        const struct replica_pool *pool, const char *name, struct error *err) {
-    const char *fault = pool ? replica_placement_fault(pool, wanted->bytes) : "is not there";
+    const char *fault = pool ? replica_placement_fault(pool, wanted->bytes) : "does not exist";
 
     if (fault)
         return error_set(err, ERROR_UNAVAILABLE, "Pool %s, which is named for a replica of %s, %s.",
                          name, quantity_text(arena, wanted->bytes), fault);
     if (!is_allowed(wanted, pool))
         return error_set(err, ERROR_UNAVAILABLE,
-                         "Pool %s, which is named for a replica, has none of the source.", name);
+                         "Pool %s, which is named for a replica, has no replica of the source.",
+                         name);
     return 0;
 }
 
@@ -148,12 +149,11 @@ static int too_few(struct arena *arena, const struct replica_placement *wanted, 
     const char *drained =
         without[DRAINING] ? arena_format(arena, "%u are being drained, ", without[DRAINING]) : "";
 
-    return error_set(err, ERROR_UNAVAILABLE,
-                     "%u replicas need %u pools, and %u of %u can be used: %u are offline, %u take "
-                     "no writes, %s%u have no room for %s.",
-                     wanted->count, wanted->count, usable, count, without[OFFLINE],
-                     without[READ_ONLY], drained, without[NO_SPACE],
-                     quantity_text(arena, wanted->bytes));
+    return error_set(
+        err, ERROR_UNAVAILABLE,
+        "%u replicas need %u pools, and %u of %u can be used: %u are offline, %u take no writes, %s%u have too little space for %s.",
+        wanted->count, wanted->count, usable, count, without[OFFLINE], without[READ_ONLY], drained,
+        without[NO_SPACE], quantity_text(arena, wanted->bytes));
 }
 
 int replica_placement_choose(struct arena *arena, const struct replica_placement *wanted,

@@ -103,7 +103,7 @@ static int check_report(const struct replica_pool *reported, struct error *err) 
     if (reported->address && !is_address(reported->address))
         return error_set(err, ERROR_BAD_REQUEST, "address: it must be HOST:PORT.");
     if (reported->free_bytes > reported->total_bytes)
-        return error_set(err, ERROR_BAD_REQUEST, "free_bytes: there are more than total_bytes.");
+        return error_set(err, ERROR_BAD_REQUEST, "free_bytes: greater than total_bytes.");
     return 0;
 }
 
@@ -135,7 +135,7 @@ static int check_owner(struct work *work, const struct replica_pool *reported, s
 
     if (found <= 0 || strcmp(known.node, reported->node) == 0 || !known.up)
         return found < 0 ? -1 : 0;
-    return error_set(err, ERROR_CONFLICT, "Pool %s is node %s's, which is up.", reported->id,
+    return error_set(err, ERROR_CONFLICT, "Pool %s belongs to node %s, which is up.", reported->id,
                      known.node);
 }
 
@@ -170,7 +170,7 @@ int replica_pool_report(struct work *work, const struct replica_pool *reported,
                   DB_TEXT(REPLICA_POOL_ONLINE), DB_TEXT(reported->instance)) < 0)
         return -1;
     found = replica_pool_find(work, reported->id, ret, err);
-    return error_if_none(found, err, ERROR_INTERNAL, "Pool %s is not there.", reported->id);
+    return error_if_none(found, err, ERROR_INTERNAL, "Pool %s could not be found.", reported->id);
 }
 
 int replica_pool_replicas(struct work *work, const char *name, int64_t *ret, struct error *err) {

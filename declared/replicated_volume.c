@@ -20,32 +20,32 @@ const char *const volume_export_words[] = { "nbd", "file", NULL };
 
 /* clang-format off */
 static const struct schema_field member_fields[] = {
-    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the replica." },
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The replica's uid." },
     { "poolName", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1,
       .about = "The pool where its file is." },
     { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .about = "The pool's node." },
     { "path", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .max = PATH_MOST,
       .about = "The pool's directory." },
     { "address", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .min = 1,
-      .about = "Where other nodes reach it, HOST:PORT; without, by the path alone." },
+      .about = "Address for other nodes, HOST:PORT; without it they use the path." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field wanted_fields[] = {
-    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The snapshot's uid." },
     { "name", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Its name." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field wanted_revert_fields[] = {
-    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
-    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the revert." },
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The snapshot's uid." },
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "The revert's number." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field wanted_recovery_fields[] = {
-    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the salvage." },
-    { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the replica." },
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "The number of the forced recovery." },
+    { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The replica's uid." },
     SCHEMA_FIELDS_END,
 };
 
@@ -62,37 +62,37 @@ static const struct schema_field spec_fields[] = {
     { "blockSize", SCHEMA_INT, SCHEMA_POWER_OF_2, .min = 512, .max = 131072, .initial = "4096",
       .about = "The size of a logical block in bytes." },
     { "replicationFactor", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .max = REPLICAS_MOST,
-      .about = "How many copies of the data there are to be." },
+      .about = "Number of copies of the data." },
     { "consistencyFactor", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .max = REPLICAS_MOST,
-      .about = "Fewer copies than this take no writes." },
-    { "nodeId", SCHEMA_TEXT, .initial = "\"\"", .about = "Where it is to be served; empty: nowhere." },
+      .about = "Number of copies that a write needs." },
+    { "nodeId", SCHEMA_TEXT, .initial = "\"\"", .about = "The node that is to serve it; empty: none." },
     { "epoch", SCHEMA_INT, .min = 1,
-      .about = "Grows whenever it is given to a node: replicas obey the highest that they have seen." },
-    { "serve", SCHEMA_BOOL, .initial = "true", .about = "Clients are let in." },
+      .about = "Grows with each assignment to a node; replicas accept only the highest that they have seen." },
+    { "serve", SCHEMA_BOOL, .initial = "true", .about = "Clients are admitted." },
     { "queueDepth", SCHEMA_DIGITS, .min = 1, .initial = "\"32\"",
-      .about = "How many requests of a client are under way at once." },
-    { "luWorkers", SCHEMA_INT, .min = 1, .initial = "6", .about = "Threads that serve them." },
+      .about = "Most concurrent requests of a client." },
+    { "luWorkers", SCHEMA_INT, .min = 1, .initial = "6", .about = "Threads that serve the requests." },
     { "export", SCHEMA_WORD, .words = volume_export_words, .initial = "\"nbd\"",
-      .about = "How clients have it: at an NBD socket, or as a file, too." },
+      .about = "Exports for clients: an NBD socket, or a file beside it." },
     { "clients", SCHEMA_LIST, .of = volume_client_fields, .max = CLIENTS_MOST,
-      .about = "Hosts beside its own that are let in, over NBD with TLS." },
-    { "qos", SCHEMA_OBJECT, .of = volume_qos_fields, .initial = "{}", .about = "What clients may take." },
+      .about = "Other hosts that are admitted, over NBD with TLS." },
+    { "qos", SCHEMA_OBJECT, .of = volume_qos_fields, .initial = "{}", .about = "Limits for clients." },
     { "replicas", SCHEMA_LIST, SCHEMA_REQUIRED, .of = member_fields, .max = LISTED_MOST,
-      .about = "All that belong to it, in their order." },
+      .about = "All its replicas, in order." },
     { "snapshots", SCHEMA_LIST, .of = wanted_fields, .max = SNAPSHOTS_MOST,
-      .about = "Those that are to be taken." },
+      .about = "Snapshots to be taken." },
     { "revert", SCHEMA_OBJECT, .of = wanted_revert_fields,
-      .about = "What it is to hold before anybody is let in." },
+      .about = "The snapshot to revert to before clients are admitted." },
     { "salvage", SCHEMA_OBJECT, .of = wanted_recovery_fields,
-      .about = "Forced recovery: the replica that the volume is made of, whatever the others hold." },
+      .about = "Forced recovery: the replica whose data the volume gets; data of the others are discarded." },
     { "salvaged", SCHEMA_INT, .min = 1,
-      .about = "The last forced recovery that is confirmed: what replicas have of before counts no more." },
-    { "removing", SCHEMA_TEXT, .min = 1, .about = "The one that is to leave." },
+      .about = "The last confirmed forced recovery; earlier data of other replicas are invalid." },
+    { "removing", SCHEMA_TEXT, .min = 1, .about = "The replica to be evicted." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field fields[] = {
-    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What its node makes true." },
+    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "The desired state, applied by its node." },
     SCHEMA_FIELDS_END,
 };
 
@@ -102,26 +102,26 @@ static const char *const modes[] = {
 };
 
 static const struct schema_field client_export_fields[] = {
-    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Who is let in." },
-    { "state", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "Is it, now?" },
-    { "generation", SCHEMA_INT, .min = 1, .about = "The spec that named it." },
-    { "host", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .about = "What it calls," },
-    { "port", SCHEMA_INT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .max = 65535, .about = "at this port," },
-    { "export", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .about = "and the export's name." },
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The admitted host." },
+    { "state", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "State of the export." },
+    { "generation", SCHEMA_INT, .min = 1, .about = "Generation of the spec that named the host." },
+    { "host", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .about = "Address to connect to." },
+    { "port", SCHEMA_INT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .max = 65535, .about = "Port to connect to." },
+    { "export", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_ADMIN_ONLY, .min = 1, .about = "Name of the export." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field target_fields[] = {
-    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Where it runs." },
-    { "state", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "What it does." },
-    { "address", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = PATH_MOST, .about = "Where clients find it." },
+    { "nodeId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The node that runs it." },
+    { "state", SCHEMA_WORD, SCHEMA_REQUIRED, .words = states, .about = "State of the target." },
+    { "address", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = PATH_MOST, .about = "Address for clients." },
     { "clients", SCHEMA_LIST, .of = client_export_fields, .max = CLIENTS_MOST,
-      .about = "Where other hosts find it." },
-    { "epoch", SCHEMA_INT, .min = 1, .about = "That this is said in; without, the present one." },
+      .about = "Exports for other hosts." },
+    { "epoch", SCHEMA_INT, .min = 1, .about = "Epoch of this report; without it, the current one." },
     { "highestEpoch", SCHEMA_INT, .min = 1, .max = EPOCH_MOST,
-      .about = "In which a replica was opened, if it is higher: a target of `epoch` cannot serve." },
+      .about = "Highest epoch of a replica, where it exceeds `epoch`: the target cannot serve." },
     { "decidedBlocks", SCHEMA_INT,
-      .about = "Blocks that differed behind an unclean stop, and that write logs decided when it was started." },
+      .about = "Blocks that differed after an unclean stop and were decided by write logs at the start." },
     SCHEMA_FIELDS_END,
 };
 
@@ -130,83 +130,83 @@ static const char *const rebuild_reasons[] = { "NoSpace", "RebuildFailed", NULL 
 static const struct schema_field replica_fields[] = {
     { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Its uid." },
     { "poolName", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .about = "The pool where its file is." },
-    { "mode", SCHEMA_WORD, SCHEMA_REQUIRED, .words = modes, .about = "As the target sees it." },
-    { "reason", SCHEMA_WORD, .words = rebuild_reasons, .about = "Why it could not be rebuilt." },
-    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Why it is so." },
-    { "mismatches", SCHEMA_INT, .about = "How often it had other data than the rest." },
-    { "errors", SCHEMA_INT, .about = "How often it failed." },
-    { "doneBytes", SCHEMA_INT, .about = "How much of it is rebuilt." },
-    { "totalBytes", SCHEMA_INT, .about = "How much there is to rebuild." },
+    { "mode", SCHEMA_WORD, SCHEMA_REQUIRED, .words = modes, .about = "State reported by the target." },
+    { "reason", SCHEMA_WORD, .words = rebuild_reasons, .about = "Reason of a failed rebuild." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Reason, as a sentence." },
+    { "mismatches", SCHEMA_INT, .about = "Number of comparisons that found other data than the majority's." },
+    { "errors", SCHEMA_INT, .about = "Number of failed requests." },
+    { "doneBytes", SCHEMA_INT, .about = "Bytes rebuilt." },
+    { "totalBytes", SCHEMA_INT, .about = "Bytes to rebuild." },
     SCHEMA_FIELDS_END,
 };
 
 static const char *const snapshot_phases[] = { "Pending", "Ready", NULL };
 
 static const struct schema_field snapshot_fields[] = {
-    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
-    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = snapshot_phases, .about = "Is it taken?" },
-    { "sizeBytes", SCHEMA_INT, .about = "The volume's size then." },
-    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The snapshot's uid." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = snapshot_phases, .about = "Whether it is taken." },
+    { "sizeBytes", SCHEMA_INT, .about = "The volume's size at that time." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Reason, as a sentence." },
     SCHEMA_FIELDS_END,
 };
 
 static const char *const revert_phases[] = { "Pending", "Done", NULL };
 
 static const struct schema_field revert_fields[] = {
-    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the revert." },
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "The revert's number." },
     { "attempt", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1,
-      .about = "Begun when this is told; of earlier ones nothing is heard." },
-    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = revert_phases, .about = "Is it done?" },
-    { "doneBytes", SCHEMA_INT, .about = "How much is copied." },
-    { "totalBytes", SCHEMA_INT, .about = "How much there is to copy." },
+      .about = "Number of the attempt; reports of earlier ones are ignored." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = revert_phases, .about = "Whether it is done." },
+    { "doneBytes", SCHEMA_INT, .about = "Bytes copied." },
+    { "totalBytes", SCHEMA_INT, .about = "Bytes to copy." },
     SCHEMA_FIELDS_END,
 };
 
 static const char *const recovery_phases[] = { RECOVERY_PHASE_ABLE, RECOVERY_PHASE_REFUSED, RECOVERY_PHASE_DONE, NULL };
 
 static const struct schema_field recovery_fields[] = {
-    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the salvage." },
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "The number of the forced recovery." },
     { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = recovery_phases,
-      .about = "Can it be, and is it done?" },
-    { "reason", SCHEMA_WORD, .words = recovery_reasons, .about = "Why it cannot." },
-    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "The same, in full." },
+      .about = "Whether it is possible, refused or done." },
+    { "reason", SCHEMA_WORD, .words = recovery_reasons, .about = "Reason of a refusal." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "The reason, as a sentence." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field scrub_fields[] = {
-    { "damagedBlocks", SCHEMA_INT, .about = "Blocks of 4096 bytes in which one was outvoted." },
-    { "undecidedBlocks", SCHEMA_INT, .about = "Those about which no majority agreed." },
-    { "doneBytes", SCHEMA_INT, .about = "How much is compared." },
-    { "totalBytes", SCHEMA_INT, .about = "How much there is to compare; nothing when none goes on." },
+    { "damagedBlocks", SCHEMA_INT, .about = "Blocks of 4096 bytes in which a replica differed from the majority." },
+    { "undecidedBlocks", SCHEMA_INT, .about = "Blocks without a majority." },
+    { "doneBytes", SCHEMA_INT, .about = "Bytes compared." },
+    { "totalBytes", SCHEMA_INT, .about = "Bytes to compare; absent when no comparison runs." },
     { "resynchronizing", SCHEMA_BOOL,
-      .about = "Behind an unclean stop: a replica may lack a write, and is found by comparing all." },
-    { "finishedAt", SCHEMA_TEXT, .about = "When the last one ended." },
+      .about = "After an unclean stop: replicas may differ in writes, and all are compared." },
+    { "finishedAt", SCHEMA_TEXT, .about = "Time of the last completed comparison." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field status_fields[] = {
-    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = volume_phase_names, .about = "How it is." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = volume_phase_names, .about = "Its phase." },
     { "servedPhase", SCHEMA_WORD, SCHEMA_READ_ONLY, .words = volume_phase_names,
-      .about = "How its last node left it, where its pools make it something else." },
+      .about = "The phase last reported by a node, where the pools imply another." },
     { "capacity", SCHEMA_QUANTITY, .about = "Its real size." },
-    { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
+    { "observedGeneration", SCHEMA_INT, .about = "Generation of the spec that this status is about." },
     { "claimedEpoch", SCHEMA_INT, SCHEMA_READ_ONLY,
-      .about = "The last in which its node had a target, or was about to." },
+      .about = "The last epoch in which its node had a target, or was about to start one." },
     { "silentNodes", SCHEMA_TEXT, SCHEMA_READ_ONLY,
-      .about = "Those that lost it without a word, until another has most of its replicas: a,b." },
-    { "target", SCHEMA_OBJECT, .of = target_fields, .about = "What serves it; nothing when nothing does." },
+      .about = "Nodes that lost it without confirming its stop, until another node has most of its replicas: a,b." },
+    { "target", SCHEMA_OBJECT, .of = target_fields, .about = "The process that serves it; absent when there is none." },
     { "replicaStatuses", SCHEMA_LIST, .of = replica_fields, .max = LISTED_MOST,
-      .about = "Each replica as the target sees it." },
+      .about = "State of each replica, reported by the target." },
     { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
-      .about = "Each that is to be taken." },
-    { "revert", SCHEMA_OBJECT, .of = revert_fields, .about = "How the one that is wanted goes on." },
-    { "salvage", SCHEMA_OBJECT, .of = recovery_fields, .about = "What becomes of the one that is wanted." },
-    { "scrub", SCHEMA_OBJECT, .of = scrub_fields, .about = "How the replicas compare." },
+      .about = "State of each snapshot to be taken." },
+    { "revert", SCHEMA_OBJECT, .of = revert_fields, .about = "State of the requested revert." },
+    { "salvage", SCHEMA_OBJECT, .of = recovery_fields, .about = "State of the requested forced recovery." },
+    { "scrub", SCHEMA_OBJECT, .of = scrub_fields, .about = "Results of comparing the replicas." },
     { "progress", SCHEMA_LIST, SCHEMA_READ_ONLY, .of = progress_fields, .max = PROGRESS_MOST,
-      .about = "How far what runs is; nothing when nothing does." },
-    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Why it is so." },
+      .about = "Progress of running operations; absent when none runs." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Reason, as a sentence." },
     { "conditions", SCHEMA_LIST, .of = condition_fields, .max = CONDITIONS_MOST, .also = "condition",
-      .about = "What goes on." },
+      .about = "Current conditions." },
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */

@@ -289,7 +289,7 @@ static int check_names(struct arena *arena, const struct schema_field *fields, c
         if (!field)
             return refuse_unknown(arena, fields, path, name, err);
         if (strcmp(field->name, name) != 0 && json_object_get(object, field->name))
-            return error_set(err, ERROR_BAD_REQUEST, "%s stands there twice, as %s and as %s.",
+            return error_set(err, ERROR_BAD_REQUEST, "%s is given twice, as %s and as %s.",
                              schema_path(arena, path, field->name), field->name, name);
     }
     return 0;

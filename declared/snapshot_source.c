@@ -55,10 +55,10 @@ static int check_pools(const struct document *config, const struct document *sna
     json_int_t replicas = json_int_at(spec, "provision.replicaCount");
 
     if ((size_t)replicas > json_array_size(pools))
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "spec.provision.replicaCount: snapshot %s is on %zu pools, which %jd "
-                         "replicas are too many for.",
-                         snapshot->name, json_array_size(pools), (intmax_t)replicas);
+        return error_set(
+            err, ERROR_BAD_REQUEST,
+            "spec.provision.replicaCount: snapshot %s is on %zu pools, too few for %jd replicas.",
+            snapshot->name, json_array_size(pools), (intmax_t)replicas);
     for (size_t i = 0; i < json_array_size(named); i++) {
         const char *name = json_text_of(json_array_get(named, i), "poolName");
 
@@ -80,8 +80,7 @@ static int check_ready(const struct document *config, const struct document *sna
                          snapshot->name);
     if (storage_of(spec_of(config)) < storage_of(snapshot->status))
         return error_set(err, ERROR_BAD_REQUEST,
-                         "spec.capacity.storage: snapshot %s has %s, and a volume of it is not "
-                         "smaller.",
+                         "spec.capacity.storage: a clone of snapshot %s has at least %s.",
                          snapshot->name, capacity);
     return check_pools(config, snapshot, err);
 }
@@ -97,7 +96,7 @@ int snapshot_source_check(struct work *work, struct document *config, struct err
         return -1;
     if (!name_is_label_value(found.config.name))
         return error_set(err, ERROR_BAD_REQUEST,
-                         SOURCE ": the name of volume config %s has no room in a label.",
+                         SOURCE ": the name of volume config %s is no valid value of a label.",
                          found.config.name);
     snapshot_source_keep_label(work, config);
     return 0;

@@ -34,66 +34,66 @@ static bool is_source(const char *text) {
 /* clang-format off */
 static const struct schema_field capacity_fields[] = {
     { "storage", SCHEMA_QUANTITY, SCHEMA_REQUIRED | SCHEMA_GROWS, .min = CAPACITY_LEAST,
-      .max = CAPACITY_MOST, .about = "The size that the volume is to have." },
+      .max = CAPACITY_MOST, .about = "The requested size of the volume." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field first_capacity_fields[] = {
     { "storage", SCHEMA_QUANTITY, SCHEMA_REQUIRED | SCHEMA_FIXED, .min = CAPACITY_LEAST,
-      .max = CAPACITY_MOST, .about = "The size that the volume was made with." },
+      .max = CAPACITY_MOST, .about = "The size at creation." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field provision_fields[] = {
-    { "capacity", SCHEMA_OBJECT, SCHEMA_KEPT, .of = first_capacity_fields, .about = "What it was made with." },
+    { "capacity", SCHEMA_OBJECT, SCHEMA_KEPT, .of = first_capacity_fields, .about = "The capacity at creation." },
     { "replicaCount", SCHEMA_INT, SCHEMA_REQUIRED | SCHEMA_FIXED, .min = 1, .max = REPLICAS_MOST,
-      .about = "How many copies of the data it was made with." },
+      .about = "Number of copies of the data at creation." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field revert_fields[] = {
     { "snapshotName", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .allows = name_is_subdomain,
-      .about = "the name of the snapshot that it is to hold again" },
-    { "request", SCHEMA_TEXT, .about = "Any text; another one asks for it once more." },
+      .about = "the name of the snapshot to revert to" },
+    { "request", SCHEMA_TEXT, .about = "Any text; another text is another request." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field reclaim_fields[] = {
-    { "request", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Any text; another one asks for it once more." },
+    { "request", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Any text; another text is another request." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field spec_fields[] = {
     { "capacity", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = capacity_fields,
-      .about = "How large it is to be." },
-    { "cstorVolumeRef", SCHEMA_OBJECT, SCHEMA_READ_ONLY, .about = "The volume that was made for it." },
+      .about = "The requested capacity." },
+    { "cstorVolumeRef", SCHEMA_OBJECT, SCHEMA_READ_ONLY, .about = "Reference to its volume." },
     { "cstorVolumeSource", SCHEMA_TEXT, SCHEMA_FIXED, .min = 1, .allows = is_source,
       .about = "of the form volume@snapshot" },
     { "provision", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = provision_fields,
-      .about = "What it was made with; cannot be changed." },
+      .about = "Parameters of its creation; cannot be changed." },
     { "policy", SCHEMA_OBJECT, SCHEMA_KEPT, .of = volume_policy_fields,
-      .about = "Its own copy of what its policy said." },
-    { "revert", SCHEMA_OBJECT, .of = revert_fields, .about = "What it is put back to." },
+      .about = "Its own copy of its policy." },
+    { "revert", SCHEMA_OBJECT, .of = revert_fields, .about = "The snapshot to revert to." },
     { "reclaim", SCHEMA_OBJECT, .of = reclaim_fields,
-      .about = "Its replicas give back room that holds nothing." },
+      .about = "Reclaims unused space of its replicas." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field publish_fields[] = {
     { "nodeId", SCHEMA_TEXT, .max = NAME_HOST_MOST, .allows = is_node,
-      .about = "the node that wants it, letters, digits, '-', '.', '_', ':'; or empty: none" },
+      .about = "the node where it is used, letters, digits, '-', '.', '_', ':'; or empty: none" },
     { "export", SCHEMA_WORD, .words = volume_export_words,
-      .about = "How that node has it: at an NBD socket, or as a file, too." },
+      .about = "Exports on that node: an NBD socket, or a file beside it." },
     { "clients", SCHEMA_LIST, .of = volume_client_fields, .max = CLIENTS_MOST,
-      .about = "Other hosts that use it there, over NBD with TLS." },
+      .about = "Other hosts that use it on that node, over NBD with TLS." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field fields[] = {
-    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What is wanted." },
+    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "The desired state." },
     { "publish", SCHEMA_OBJECT, .of = publish_fields, .initial = "{}", .about = "Where it is used." },
-    { "status", SCHEMA_OBJECT, SCHEMA_READ_ONLY, .about = "What is." },
-    { "versionDetails", SCHEMA_OBJECT, .about = "Kept, and not looked at." },
+    { "status", SCHEMA_OBJECT, SCHEMA_READ_ONLY, .about = "The observed state." },
+    { "versionDetails", SCHEMA_OBJECT, .about = "Stored and not evaluated." },
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */
@@ -118,8 +118,7 @@ static int check_clients(const struct document *config, struct error *err) {
     const char *node = node_of(config);
 
     if (json_array_size(clients) > 0 && !node)
-        return error_set(err, ERROR_BAD_REQUEST,
-                         "publish.clients: without publish.nodeId there is nothing to reach.");
+        return error_set(err, ERROR_BAD_REQUEST, "publish.clients: publish.nodeId is required.");
     for (size_t i = 0; i < json_array_size(clients); i++) {
         const char *client = json_text_of(json_array_get(clients, i), "nodeId");
         bool twice = strcmp(client, node) == 0;
@@ -140,10 +139,10 @@ static int check_move(const struct document *before, const struct document *afte
 
     if (json_array_size(clients_of(after)) == 0 || !had || !has || strcmp(had, has) == 0)
         return check_clients(after, err);
-    return error_set(err, ERROR_CONFLICT,
-                     "publish.nodeId stays %s while publish.clients are there, which reach the "
-                     "volume on that node.",
-                     had);
+    return error_set(
+        err, ERROR_CONFLICT,
+        "publish.nodeId cannot be changed from %s while publish.clients are set, which use the volume on that node.",
+        had);
 }
 
 /* P36: who names pools before there are any names one for each replica. */
@@ -289,7 +288,7 @@ static int check_size(struct work *work, const struct document *before,
         return replica_space_check_growth(work, before,
                                           json_bytes_at(spec_of(after), "capacity.storage"), err);
     return error_set(err, ERROR_CONFLICT,
-                     "spec.capacity.storage: the volume grows to %s at the moment; try again.",
+                     "spec.capacity.storage: the volume is being extended to %s; try again.",
                      quantity_text(work->arena, wanted));
 }
 
@@ -340,8 +339,8 @@ static int check_snapshots(struct work *work, const struct document *config, str
     if (count <= 0)
         return count;
     return error_set(err, ERROR_CONFLICT,
-                     "Volume config %s has %d snapshots, which have to go first.", config->name,
-                     count);
+                     "Volume config %s has %d snapshots, which must be deleted first.",
+                     config->name, count);
 }
 
 /* P48, P49 */
@@ -357,7 +356,7 @@ static int check_config_delete(struct work *work, const struct document *config,
     if (clones > 0)
         return error_set(err, ERROR_CONFLICT,
                          "Volume config %s has %" JSON_INTEGER_FORMAT
-                         " clones, which have to go first.",
+                         " clones, which must be deleted first.",
                          config->name, (json_int_t)clones);
     return check_snapshots(work, config, err);
 }

@@ -17,13 +17,13 @@
 /* clang-format off */
 static const struct schema_field spec_fields[] = {
     { "volumeName", SCHEMA_TEXT, SCHEMA_REQUIRED | SCHEMA_FIXED, .min = 1,
-      .allows = name_is_subdomain, .about = "the name of the volume config that it is of" },
+      .allows = name_is_subdomain, .about = "the name of its volume config" },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field fields[] = {
-    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What is wanted." },
-    { "status", SCHEMA_OBJECT, SCHEMA_READ_ONLY, .about = "What is." },
+    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "The desired state." },
+    { "status", SCHEMA_OBJECT, SCHEMA_READ_ONLY, .about = "The observed state." },
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */
@@ -93,11 +93,12 @@ static int check_snapshot_delete(struct work *work, const struct document *snaps
     int begun = found > 0 ? snapshot_source_begun(work, &config, snapshot->name, err) : found;
 
     if (found > 0 && is_reverted_to(&config, snapshot))
-        return error_set(err, ERROR_CONFLICT, "Volume config %s is reverted to snapshot %s.",
+        return error_set(err, ERROR_CONFLICT, "Volume config %s is being reverted to snapshot %s.",
                          config.name, snapshot->name);
     if (begun <= 0)
         return begun;
-    return error_set(err, ERROR_CONFLICT, "Of snapshot %s %d volumes are being made.",
+    return error_set(err, ERROR_CONFLICT,
+                     "Snapshot %s is the source of %d volumes that are being created.",
                      snapshot->name, begun);
 }
 
@@ -108,7 +109,8 @@ static int size_of(struct work *work, const struct document *snapshot, struct do
     int found = document_named(work, &kind_volume_config, snapshot->project_id, volume_of(snapshot),
                                &config, err);
 
-    if (error_if_none(found, err, ERROR_INTERNAL, "Snapshot %s is of nothing.", snapshot->name) < 0)
+    if (error_if_none(found, err, ERROR_INTERNAL, "Snapshot %s has no volume config.",
+                      snapshot->name) < 0)
         return -1;
     if (kind_volume_config.size(work, &config, ret, err) < 0)
         return -1;

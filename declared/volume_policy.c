@@ -12,8 +12,8 @@
 
 /* clang-format off */
 static const struct schema_field resource_fields[] = {
-    { "limits",   SCHEMA_QUANTITIES, .about = "The most that it may take." },
-    { "requests", SCHEMA_QUANTITIES, .about = "What it is sure to get." },
+    { "limits",   SCHEMA_QUANTITIES, .about = "Upper limits." },
+    { "requests", SCHEMA_QUANTITIES, .about = "Guaranteed amounts." },
     SCHEMA_FIELDS_END,
 };
 
@@ -28,28 +28,28 @@ static const struct schema_field provision_fields[] = {
 
 const struct schema_field volume_qos_fields[] = {
     { "iops", SCHEMA_INT, .max = RATE_MOST, .initial = "0",
-      .about = "The most requests in a second; 0: any." },
+      .about = "Most requests per second; 0: unlimited." },
     { "bytesPerSecond", SCHEMA_INT, .max = RATE_MOST, .initial = "0",
-      .about = "The most bytes in a second; 0: any." },
+      .about = "Most bytes per second; 0: unlimited." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field target_fields[] = {
     { "queueDepth", SCHEMA_DIGITS, .min = 1, .max = DEPTH_MOST, .initial = "\"32\"",
-      .about = "How many requests of a client are under way at once." },
+      .about = "Most concurrent requests of a client." },
     { "luWorkers", SCHEMA_INT, .min = 1, .max = WORKERS_MOST, .initial = "6",
-      .about = "Threads that serve them." },
+      .about = "Threads that serve the requests." },
     { "qos", SCHEMA_OBJECT, .of = volume_qos_fields,
-      .about = "What clients may take; changes while it is served." },
+      .about = "Limits for clients; changes apply while the volume is served." },
     { "monitor", SCHEMA_BOOL, .initial = "false",
-      .about = "The target tells figures about itself." },
+      .about = "The target reports metrics." },
     { "replicationFactor", SCHEMA_INT, .min = 1, .max = REPLICAS_MOST,
       .about = "The most replicas that may be connected." },
-    { "resources", SCHEMA_OBJECT, .of = resource_fields, .about = "Of the target." },
-    { "auxResources", SCHEMA_OBJECT, .of = resource_fields, .about = "Of what runs beside it." },
+    { "resources", SCHEMA_OBJECT, .of = resource_fields, .about = "Resources of the target." },
+    { "auxResources", SCHEMA_OBJECT, .of = resource_fields, .about = "Resources of the processes beside the target." },
     { "tolerations", SCHEMA_LIST, .max = TOLERATIONS_MOST,
-      .about = "Taints of nodes that the target does not mind." },
-    { "affinity", SCHEMA_OBJECT, .about = "What the target wants to be near to." },
+      .about = "Taints of nodes that the target tolerates." },
+    { "affinity", SCHEMA_OBJECT, .about = "Affinity of the target." },
     { "nodeSelector", SCHEMA_MAP, .allows = name_is_qualified,
       .about = "Labels of the nodes where the target may run." },
     { "priorityClassName", SCHEMA_TEXT, .about = "The target's class of priority." },
@@ -64,7 +64,7 @@ static const char *const compressions[] = {
 static const struct schema_field replica_fields[] = {
     { "zvolWorkers", SCHEMA_DIGITS, .min = 1, .max = WORKERS_MOST,
       .about = "Threads that serve a replica." },
-    { "compression", SCHEMA_WORD, .words = compressions, .about = "Of a replica's data." },
+    { "compression", SCHEMA_WORD, .words = compressions, .about = "Compression of a replica's data." },
     { "autoReplaceSeconds", SCHEMA_INT, .max = AUTO_REPLACE_MOST_S, .initial = "600",
       .about = "A replica whose pool is offline for longer is replaced on another; 0: never." },
     SCHEMA_FIELDS_END,
@@ -78,11 +78,11 @@ static const struct schema_field pool_fields[] = {
 
 const struct schema_field volume_policy_fields[] = {
     { "provision", SCHEMA_OBJECT, .of = provision_fields, .initial = "{}",
-      .about = "Where replicas are put, and how." },
+      .about = "Placement and format of the replicas." },
     { "target", SCHEMA_OBJECT, .of = target_fields, .initial = "{}",
-      .about = "What serves the volume." },
+      .about = "The process that serves the volume." },
     { "replica", SCHEMA_OBJECT, .of = replica_fields, .initial = "{}",
-      .about = "Each copy of the data." },
+      .about = "Settings of each replica." },
     { "replicaPoolInfo", SCHEMA_LIST, .of = pool_fields, .max = REPLICAS_MOST,
       .about = "The pools of the replicas; without it they are chosen." },
     SCHEMA_FIELDS_END,
@@ -90,7 +90,7 @@ const struct schema_field volume_policy_fields[] = {
 
 static const struct schema_field fields[] = {
     { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = volume_policy_fields,
-      .about = "What volumes of this policy are like." },
+      .about = "Properties of volumes with this policy." },
     { "status", SCHEMA_OBJECT, SCHEMA_READ_ONLY, .about = "Its phase." },
     SCHEMA_FIELDS_END,
 };

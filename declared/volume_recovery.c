@@ -26,7 +26,7 @@ static const struct flaw {
     const char *why;
 } flaws[] = {
     { "HasVotes", "", "the volume can be served without that" },
-    { "Away", "Offline", "it is away" },
+    { "Away", "Offline", "it is offline" },
     { "Unfit", "Error", "its file is damaged, or too short" },
     { "Unfilled", "NewReplicaDegraded", "it is empty, or was not rebuilt to its end" },
 };
@@ -55,7 +55,7 @@ static int check_replica(const struct document *volume, const struct document *r
 
     if (!seen || replica->deleted_at)
         return error_set(err, ERROR_CONFLICT, "Volume replica %s %s.", replica->name,
-                         seen ? "is being deleted" : "was not looked at yet");
+                         seen ? "is being deleted" : "has not been examined yet");
     for (size_t i = 0; i < LENGTH(flaws); i++)
         if (strcmp(flaws[i].mode, tree_text(seen, "mode")) == 0)
             return error_set(err, ERROR_CONFLICT, "No forced recovery from volume replica %s: %s.",
@@ -77,10 +77,11 @@ static int check_node_responds(struct work *work, const struct document *volume,
                                struct error *err) {
     int unresponsive = replica_pool_is_node_unresponsive(work, volume->node, err);
 
-    return unresponsive > 0 ? error_set(err, ERROR_CONFLICT,
-                                        "Node %s is silent: how volume %s is by now is not known.",
-                                        volume->node, volume->name)
-                            : unresponsive;
+    return unresponsive > 0
+               ? error_set(err, ERROR_CONFLICT,
+                           "Node %s does not respond: the state of volume %s is unknown.",
+                           volume->node, volume->name)
+               : unresponsive;
 }
 
 /* Blocks about which no majority of its replicas agrees: reads of these fail. */
@@ -96,13 +97,13 @@ static int check_target(const struct document *volume, struct error *err) {
     json_int_t reported = count_of(target, "epoch");
 
     if (!*node || !volume->node || strcmp(volume->node, node) != 0)
-        return error_set(err, ERROR_CONFLICT,
-                         "Volume %s is served by no node that could tell how its replicas are: "
-                         "publish its config first.",
-                         volume->name);
+        return error_set(
+            err, ERROR_CONFLICT,
+            "Volume %s has no node that reports its replicas: publish its config first.",
+            volume->name);
     if (!target || (reported > 0 && reported < count_of(spec, "epoch")))
         return error_set(err, ERROR_CONFLICT,
-                         "Node %s has not told yet how the replicas of volume %s are.", node,
+                         "Node %s has not reported the replicas of volume %s yet.", node,
                          volume->name);
     if (strcmp(state, "Levelling") == 0)
         return error_set(
@@ -121,10 +122,10 @@ static int check_silent(const struct document *volume, const char *stopped, stru
 
     if (!*unresponsive || (stopped && strcmp(stopped, unresponsive) == 0))
         return 0;
-    return error_set(err, ERROR_CONFLICT,
-                     "%s lost volume %s without a word and may serve it yet; who knows that "
-                     "nothing of it runs there says so: stopped=%s.",
-                     unresponsive, volume->name, unresponsive);
+    return error_set(
+        err, ERROR_CONFLICT,
+        "%s lost volume %s without confirming its stop and may still serve it; confirm that nothing of it runs there: stopped=%s.",
+        unresponsive, volume->name, unresponsive);
 }
 
 /* ---- the request ---- */

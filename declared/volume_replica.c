@@ -18,22 +18,22 @@
 
 /* clang-format off */
 static const struct schema_field source_fields[] = {
-    { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "On the same pool." },
-    { "snapshotId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Beside that replica." },
+    { "replicaId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The source replica, on the same pool." },
+    { "snapshotId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The snapshot of that replica." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field wanted_fields[] = {
-    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The snapshot's uid." },
     { "source", SCHEMA_TEXT, .min = 1, .about = "The replica that it is copied from." },
     { "sourcePath", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .min = 1, .max = PATH_MOST,
-      .about = "The directory of that one's pool." },
-    { "remove", SCHEMA_BOOL, .initial = "false", .about = "Its file is to go." },
+      .about = "The directory of the source's pool." },
+    { "remove", SCHEMA_BOOL, .initial = "false", .about = "Its file is to be removed." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field wanted_reclaim_fields[] = {
-    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the request." },
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "The request's number." },
     SCHEMA_FIELDS_END,
 };
 
@@ -47,36 +47,36 @@ static const struct schema_field spec_fields[] = {
     { "maximum", SCHEMA_QUANTITY, SCHEMA_REQUIRED, .min = 1,
       .about = "The size that the volume can grow to." },
     { "members", SCHEMA_LIST, .max = REPLICAS_MOST,
-      .about = "The volume's first replicas, in their order; without, this one is to be rebuilt." },
+      .about = "The volume's first replicas, in order; without it this replica is rebuilt." },
     { "source", SCHEMA_OBJECT, .of = source_fields,
-      .about = "The snapshot that it begins with; a clone's." },
+      .about = "The snapshot that it is created from; of a clone." },
     { "snapshots", SCHEMA_LIST, .of = wanted_fields, .max = SNAPSHOTS_MOST,
-      .about = "Those that it is to hold, or to remove." },
+      .about = "Snapshots that it is to hold or to remove." },
     { "reclaim", SCHEMA_OBJECT, .of = wanted_reclaim_fields,
-      .about = "It gives back room that holds nothing, once for each number." },
+      .about = "Reclaims unused space, once for each number." },
     { "replicationFactor", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .max = REPLICAS_MOST,
-      .about = "How many copies of the data there are to be." },
+      .about = "Number of copies of the data." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field fields[] = {
-    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "What its node makes true." },
+    { "spec", SCHEMA_OBJECT, SCHEMA_REQUIRED, .of = spec_fields, .about = "The desired state, applied by its node." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field capacity_fields[] = {
-    { "used", SCHEMA_QUANTITY, .about = "What its file takes." },
-    { "total", SCHEMA_QUANTITY, .about = "How large its file is." },
+    { "used", SCHEMA_QUANTITY, .about = "Bytes allocated for its file." },
+    { "total", SCHEMA_QUANTITY, .about = "Size of its file." },
     SCHEMA_FIELDS_END,
 };
 
 static const char *const snapshot_phases[] = { "Pending", "Ready", NULL };
 
 static const struct schema_field snapshot_fields[] = {
-    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Of the snapshot." },
-    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = snapshot_phases, .about = "Does it hold it?" },
-    { "sizeBytes", SCHEMA_INT, .about = "The volume's size then." },
-    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Why it is so." },
+    { "uid", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "The snapshot's uid." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = snapshot_phases, .about = "Whether the replica holds it." },
+    { "sizeBytes", SCHEMA_INT, .about = "The volume's size at that time." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Reason, as a sentence." },
     SCHEMA_FIELDS_END,
 };
 
@@ -85,37 +85,37 @@ static const char *const reclaim_phases[] = { RECLAIM_PHASE_PENDING, RECLAIM_PHA
 static const char *const reclaim_reasons[] = { RECLAIM_REASON_UNSUPPORTED, RECLAIM_REASON_FAILED, NULL };
 
 static const struct schema_field reclaim_fields[] = {
-    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "Of the request." },
-    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = reclaim_phases, .about = "Is it done?" },
+    { "number", SCHEMA_INT, SCHEMA_REQUIRED, .min = 1, .about = "The request's number." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = reclaim_phases, .about = "Whether it is done." },
     { "reason", SCHEMA_WORD, .words = reclaim_reasons,
-      .about = "Of one that has failed: its file system cannot, or anything else." },
-    { "beforeBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "What its file took before," },
-    { "afterBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "and afterwards." },
-    { "doneBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it is." },
-    { "totalBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it has to go." },
-    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Why it is so." },
+      .about = "Reason of a failure: unsupported by the file system, or any other." },
+    { "beforeBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "Bytes allocated before." },
+    { "afterBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "Bytes allocated afterwards." },
+    { "doneBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "Bytes completed." },
+    { "totalBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "Bytes in total." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Reason, as a sentence." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field copying_fields[] = {
-    { "snapshotId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Uid of the one that is copied." },
-    { "clone", SCHEMA_BOOL, .about = "It becomes the data of a clone, not a snapshot of this replica." },
-    { "doneBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it is." },
-    { "totalBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "How far it has to go." },
+    { "snapshotId", SCHEMA_TEXT, SCHEMA_REQUIRED, .min = 1, .about = "Uid of the snapshot that is copied." },
+    { "clone", SCHEMA_BOOL, .about = "The copy becomes the data of a clone, not a snapshot of this replica." },
+    { "doneBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "Bytes completed." },
+    { "totalBytes", SCHEMA_INT, .max = BYTES_MOST, .about = "Bytes in total." },
     SCHEMA_FIELDS_END,
 };
 
 static const struct schema_field status_fields[] = {
-    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = replica_phase_names, .about = "How it is." },
-    { "capacity", SCHEMA_OBJECT, .of = capacity_fields, .about = "What it takes." },
+    { "phase", SCHEMA_WORD, SCHEMA_REQUIRED, .words = replica_phase_names, .about = "Its phase." },
+    { "capacity", SCHEMA_OBJECT, .of = capacity_fields, .about = "Its capacity." },
     { "snapshots", SCHEMA_LIST, .of = snapshot_fields, .max = SNAPSHOTS_MOST,
-      .about = "Those of its spec that are to be held, or are still there; without: not known." },
-    { "reclaim", SCHEMA_OBJECT, .of = reclaim_fields, .about = "What came of the one that is wanted." },
-    { "copying", SCHEMA_OBJECT, .of = copying_fields, .about = "What is copied to it; nothing when nothing is." },
+      .about = "Snapshots of its spec that it holds or still has; absent: unknown." },
+    { "reclaim", SCHEMA_OBJECT, .of = reclaim_fields, .about = "State of the requested space reclaim." },
+    { "copying", SCHEMA_OBJECT, .of = copying_fields, .about = "Snapshot that is copied to it; absent when none is." },
     { "progress", SCHEMA_LIST, SCHEMA_READ_ONLY, .of = progress_fields, .max = PROGRESS_MOST,
-      .about = "How far that is." },
-    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Why it is so." },
-    { "observedGeneration", SCHEMA_INT, .about = "The spec that this is about." },
+      .about = "Progress of running operations." },
+    { "message", SCHEMA_TEXT, SCHEMA_ADMIN_ONLY, .max = MESSAGE_MOST, .about = "Reason, as a sentence." },
+    { "observedGeneration", SCHEMA_INT, .about = "Generation of the spec that this status is about." },
     SCHEMA_FIELDS_END,
 };
 /* clang-format on */

@@ -72,10 +72,10 @@ static int check_earlier(struct work *work, const struct document *config, const
 
     for (size_t i = 0; i < json_array_size(list); i++)
         if (is_same(json_string_value(json_array_get(list, i)), mark))
-            return error_set(err, ERROR_CONFLICT,
-                             "spec.revert.request: Volume config %s was reverted by it before, and "
-                             "otherwise since; another request asks for it once more.",
-                             config->name);
+            return error_set(
+                err, ERROR_CONFLICT,
+                "spec.revert.request: Volume config %s was reverted by this request before, and by others since; another request reverts it again.",
+                config->name);
     return 0;
 }
 
@@ -96,7 +96,7 @@ static int check_snapshot(const struct document *config, const struct document *
     if (storage_of(snapshot->status) != storage_of(config->status) ||
         storage_of(spec_of(config)) > storage_of(config->status))
         return error_set(err, ERROR_CONFLICT,
-                         "spec.revert.snapshotName: Snapshot %s is not as large as the volume.",
+                         "spec.revert.snapshotName: Snapshot %s differs in size from the volume.",
                          snapshot->name);
     return 0;
 }
@@ -128,10 +128,10 @@ static int check_others(struct work *work, const struct document *config, struct
 
     for (int i = 0; i < count && !volume_revert_pending(config); i++)
         if (is_to_be_taken(&found[i]))
-            return error_set(err, ERROR_CONFLICT,
-                             "spec.revert: Volume config %s is not reverted before its snapshot %s "
-                             "is taken.",
-                             config->name, found[i].name);
+            return error_set(
+                err, ERROR_CONFLICT,
+                "spec.revert: Volume config %s cannot be reverted before its snapshot %s is taken.",
+                config->name, found[i].name);
     return count < 0 ? -1 : 0;
 }
 
@@ -164,8 +164,8 @@ static int begin(struct work *work, const struct document *before, struct docume
         return -1;
     row = phase_next(&revert_states, phase, REVERT_REQUESTED);
     if (!row)
-        return error_set(err, ERROR_CONFLICT, "spec.revert: Volume config %s is not reverted now.",
-                         before->name);
+        return error_set(err, ERROR_CONFLICT,
+                         "spec.revert: Volume config %s cannot be reverted now.", before->name);
     json_object_set_new(after->status, "revert",
                         json_pack("{s:I, s:s, s:s, s:s*, s:s, s:o}", "number", number, "uid",
                                   snapshot.id, "snapshotName", snapshot.name, "request",
@@ -185,15 +185,15 @@ int volume_revert_edit(struct work *work, const struct document *before, struct 
     if (!volume_revert_pending(after))
         return 0;
     if (node && *node)
-        return error_set(err, ERROR_CONFLICT,
-                         "publish.nodeId: Volume config %s is reverted to a snapshot, and is "
-                         "published on no node meanwhile.",
-                         before->name);
+        return error_set(
+            err, ERROR_CONFLICT,
+            "publish.nodeId: Volume config %s is being reverted to a snapshot, and cannot be published.",
+            before->name);
     if (storage_of(spec_of(after)) != storage_of(spec_of(before)))
-        return error_set(err, ERROR_CONFLICT,
-                         "spec.capacity.storage: Volume config %s is reverted to a snapshot, and "
-                         "stays as large meanwhile.",
-                         before->name);
+        return error_set(
+            err, ERROR_CONFLICT,
+            "spec.capacity.storage: Volume config %s is being reverted to a snapshot, and cannot be extended.",
+            before->name);
     return 0;
 }
 

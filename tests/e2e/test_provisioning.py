@@ -270,7 +270,7 @@ class Provisioning(DeclaredCase):
         os.mkdir(self.path("pool-b"))
         self.await_phase("salvaged", "Offline")  # one is too few, and takes no writes
         status, said = self.manage("salvage", "salvaged-pool-b")
-        self.assertEqual((status, "it is away" in said), (1, True), said)
+        self.assertEqual((status, "it is offline" in said), (1, True), said)
         status, said = self.manage("salvage", "salvaged-pool-a")
         self.assertEqual(status, 0, said)
         self.service.kill()

@@ -285,7 +285,7 @@ START_TEST(a_status_is_written_by_the_node_that_has_to_act) {
     const char *path = arena_join(world->arena, replica, "/status", NULL);
 
     expect(world, "PUT", path, STATUS("host-b", "Healthy"), 409);
-    expect_told(world, "is the matter of node host-a.");
+    expect_told(world, "is assigned to node host-a.");
     ck_assert_str_eq(phase_of(world, replica, "volume_replica"), "Init");
     expect(world, "PUT", path, STATUS("host-a", "Healthy"), 200);
     ck_assert_str_eq(phase_of(world, replica, "volume_replica"), "Healthy");

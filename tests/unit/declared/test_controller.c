@@ -279,7 +279,7 @@ START_TEST(two_controllers_do_no_more_than_one) {
     }
     ck_assert_int_eq(look(bench).documents, 5);
     ck_assert_str_eq(look(bench).phase, "\"Bound\"");
-    ck_assert_str_eq(look(bench).event, "Normal Provisioned 1: The volume is there.");
+    ck_assert_str_eq(look(bench).event, "Normal Provisioned 1: The volume is ready.");
     bench->controller = first;
     controller_free(second);
     bench_free(bench);

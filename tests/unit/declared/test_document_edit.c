@@ -166,17 +166,15 @@ WORK_TEST(what_a_document_may_not_say_is_refused_and_nothing_is_there) {
     static const char *const cases[][2] = {
         { "[]", "A document must be an object." },
         { "{}", "metadata is missing, or not an object." },
-        { "{\"kind\":\"Pod\",\"metadata\":{}}", "kind: a document here is CStorVolumeConfig." },
-        { "{\"apiVersion\":\"v1\",\"metadata\":{}}",
-          "apiVersion: a document here is cstor.openebs.io/v1." },
+        { "{\"kind\":\"Pod\",\"metadata\":{}}", "kind must be CStorVolumeConfig." },
+        { "{\"apiVersion\":\"v1\",\"metadata\":{}}", "apiVersion must be cstor.openebs.io/v1." },
         { "{\"metadata\":{\"name\":\"A\"}}",
           "metadata.name: 'A' is not a name of lower-case letters, digits, '-' and '.'." },
         { "{\"metadata\":{\"generateName\":\"a-\"}}",
           "metadata: 'generateName' is not a known field; did you mean generation?" },
         { "{\"metadata\":{\"labels\":{\"a\":\"b c\"}}}",
-          "metadata.labels.a: the value is not one of at most 63 letters, digits, '-', '_' and "
-          "'.'." },
-        { "{\"metadata\":{\"finalizers\":[1]}}", "metadata.finalizers[0] is not a name." },
+          "metadata.labels.a: the value must have at most 63 letters, digits, '-', '_' and '.'." },
+        { "{\"metadata\":{\"finalizers\":[1]}}", "metadata.finalizers[0] is not a valid name." },
         { "{\"metadata\":{}}", "spec is missing." },
         { "{\"metadata\":{},\"specs\":{}}", "'specs' is not a known field; did you mean spec?" },
         { "{\"metadata\":{},\"spec\":{\"capacity\":{}}}", "spec.capacity.storage is missing." },
@@ -185,7 +183,7 @@ WORK_TEST(what_a_document_may_not_say_is_refused_and_nothing_is_there) {
         { CONFIG("db", "", "2Ti"),
           "spec.capacity.storage: '2Ti' is not a quantity from 1048576 to 1099511627776." },
         { CONFIG("db", ",\"resourceVersion\":\"7\"", "1Gi"),
-          "metadata.resourceVersion: a new document has none yet." },
+          "metadata.resourceVersion cannot be given for a new document." },
         { "{\"metadata\":{},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
           "\"provision\":{\"replicaCount\":3}}}",
           "metadata.name is missing." },
@@ -193,7 +191,7 @@ WORK_TEST(what_a_document_may_not_say_is_refused_and_nothing_is_there) {
           "\"provision\":{\"replicaCount\":3,\"capacity\":{\"storage\":\"2Gi\"}}}}",
           "spec.capacity.storage: it is less than spec.provision.capacity.storage." },
         { CONFIG("db.json", "", "1Gi"),
-          "metadata.name: db.json ends with .json, which paths of this API may do without." },
+          "metadata.name: db.json ends with .json, which paths of this API may omit." },
         { "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
           "\"provision\":{\"replicaCount\":0}}}",
           "spec.provision.replicaCount: '0' is not an integer from 1 to 7." },
@@ -210,7 +208,7 @@ WORK_TEST(what_a_document_may_not_say_is_refused_and_nothing_is_there) {
         { "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},"
           "\"provision\":{\"replicaCount\":2},"
           "\"policy\":{\"replicaPoolInfo\":[{\"poolName\":\"p\"},{\"poolName\":\"p\"}]}}}",
-          "spec.policy.replicaPoolInfo[1].poolName: p stands there twice." },
+          "spec.policy.replicaPoolInfo[1].poolName: p is named twice." },
     };
 
     for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -346,12 +344,11 @@ WORK_TEST(a_node_is_named_as_agents_are_or_refused) {
 WORK_TEST(pools_come_and_go_as_replicas_can) {
     static const char *const cases[][2] = {
         { POOLS(POOL("a") "," POOL("b") "," POOL("d")),
-          "spec.policy.replicaPoolInfo: a replica does not move to pool d; add the new pool "
-          "first, and take the old one away when its replica is healthy." },
+          "spec.policy.replicaPoolInfo: a replica cannot be moved to pool d; add the new pool first, and remove the old one when its replica is healthy." },
         { POOLS(POOL("a")),
-          "spec.policy.replicaPoolInfo: 2 pools are taken away; one at a time may go." },
+          "spec.policy.replicaPoolInfo: 2 pools are removed; only one at a time can be." },
         { POOLS(POOL("a") "," POOL("b") "," POOL("c") "," POOL("c")),
-          "spec.policy.replicaPoolInfo[3].poolName: c stands there twice." },
+          "spec.policy.replicaPoolInfo[3].poolName: c is named twice." },
         { POOLS(POOL("c") "," POOL("b") "," POOL("a") "," POOL("d") "," POOL("e")), NULL },
         { POOLS(POOL("b") "," POOL("c")), NULL },
     };
@@ -392,8 +389,7 @@ WORK_TEST(pools_come_and_go_as_replicas_can) {
 WORK_TEST(pools_that_were_chosen_are_the_configs_as_if_it_had_named_them) {
     static const char *const cases[][2] = {
         { POOLS(POOL("a") "," POOL("d")),
-          "spec.policy.replicaPoolInfo: a replica does not move to pool d; add the new pool "
-          "first, and take the old one away when its replica is healthy." },
+          "spec.policy.replicaPoolInfo: a replica cannot be moved to pool d; add the new pool first, and remove the old one when its replica is healthy." },
         { POOLS(POOL("a") "," POOL("b") "," POOL("c")), NULL },
         { POOLS(POOL("b")), NULL },
     };
@@ -425,7 +421,8 @@ WORK_TEST(the_last_pool_stays) {
                            parse(work, "{\"spec\":{\"policy\":{\"replicaPoolInfo\":null}}}"), false,
                            &after, err),
             BAD_REQUEST);
-    ck_assert_str_eq(err->message, "spec.policy.replicaPoolInfo: the last replica stays.");
+    ck_assert_str_eq(err->message,
+                     "spec.policy.replicaPoolInfo: the last replica cannot be removed.");
 }
 
 WORK_TEST(a_second_size_waits_for_the_first) {
@@ -440,7 +437,7 @@ WORK_TEST(a_second_size_waits_for_the_first) {
                            &after, err),
             CONFLICT);
     ck_assert_str_eq(err->message,
-                     "spec.capacity.storage: the volume grows to 2Gi at the moment; try again.");
+                     "spec.capacity.storage: the volume is being extended to 2Gi; try again.");
     OK(document_patch(work, &config,
                       parse(work, "{\"spec\":{\"capacity\":{\"storage\":\"2048Mi\"}}}"), false,
                       &after, err));
@@ -541,7 +538,7 @@ WORK_TEST(a_document_has_no_more_finalizers_than_can_be_sent_back) {
     json_array_append_new(finalizers, json_string("more"));
     REFUSED(document_replace(work, &config, given, false, &after, err), BAD_REQUEST);
     ck_assert_str_eq(err->message,
-                     "metadata.finalizers: with the service's own there are more than 16.");
+                     "metadata.finalizers: at most 16 are allowed, including the service's own.");
     json_object_set_new(json_object_get(given, "metadata"), "name", json_string("web"));
     REFUSED(document_create(work, &kind_volume_config, given, false, &after, err), BAD_REQUEST);
 }
@@ -652,7 +649,7 @@ WORK_TEST(a_config_that_is_in_use_or_has_clones_does_not_go) {
     config = after;
     made(work, CONFIG("clone", ",\"labels\":{\"openebs.io/source-volume\":\"db\"}", "1Gi"));
     REFUSED(document_delete(work, &config, false, &after, err), CONFLICT);
-    ck_assert_str_eq(err->message, "Volume config db has 1 clones, which have to go first.");
+    ck_assert_str_eq(err->message, "Volume config db has 1 clones, which must be deleted first.");
 }
 
 static struct document policy_made(struct work *work, const char *text) {
@@ -670,7 +667,7 @@ WORK_TEST(an_edited_policy_is_checked_as_a_new_one) {
     struct document after;
 
     REFUSED(document_replace(work, &policy, parse(work, twice), false, &after, err), BAD_REQUEST);
-    ck_assert_str_eq(err->message, "spec.replicaPoolInfo[1].poolName: p stands there twice.");
+    ck_assert_str_eq(err->message, "spec.replicaPoolInfo[1].poolName: p is named twice.");
     REFUSED(document_patch(work, &policy, parse(work, twice), false, &after, err), BAD_REQUEST);
     ck_assert_int_eq(version_of_all(work), 1);
 }

@@ -188,9 +188,9 @@ WORK_TEST(a_status_is_its_nodes_and_whole) {
     struct document replica = replica_made(work, &volume, "a"), after;
 
     REFUSED(put(work, &replica, "host-b", "{\"phase\":\"Healthy\"}", &after, err), CONFLICT);
-    ck_assert_str_eq(err->message, "Volume replica db-a is the matter of node host-a.");
+    ck_assert_str_eq(err->message, "Volume replica db-a is assigned to node host-a.");
     REFUSED(put(work, &volume, "host-a", "{\"phase\":\"Healthy\"}", &after, err), CONFLICT);
-    ck_assert_str_eq(err->message, "Replicated volume db is no node's matter.");
+    ck_assert_str_eq(err->message, "Replicated volume db is assigned to no node.");
     REFUSED(put(work, &config, "host-a", "{\"phase\":\"Bound\"}", &after, err), BAD_REQUEST);
     OK(put(work, &replica, "host-a",
            "{\"phase\":\"Error\",\"message\":\"no room\",\"observedGeneration\":1}", &after, err));
@@ -224,7 +224,7 @@ WORK_TEST(a_status_that_is_none_is_refused_with_its_place) {
         { "{\"phase\":\"Init\",\"phases\":1}",
           "status: 'phases' is not a known field; did you mean phase?" },
         { "{\"phase\":\"Init\",\"observedGeneration\":2}",
-          "status.observedGeneration: 2 has not been yet; the last is 1." },
+          "status.observedGeneration: 2 is greater than the document's generation 1." },
         { "{\"phase\":\"Init\",\"observedGeneration\":-1}",
           "status.observedGeneration: '-1' is not an integer of at least 0." },
         { "{\"phase\":\"Init\",\"target\":{\"nodeId\":\"host-a\",\"state\":\"Up\"}}",

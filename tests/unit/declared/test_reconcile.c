@@ -49,7 +49,7 @@ WORK_TEST(a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made) {
                                   replicas[1].id, replicas[2].id));
     ck_assert_str_eq(volume_of(work, id).name, "db");
     ck_assert_ptr_null(volume_of(work, id).node);
-    ck_assert_str_eq(last_event(work, id), "Normal Provisioning 1: 3 replicas are made.");
+    ck_assert_str_eq(last_event(work, id), "Normal Provisioning 1: 3 replicas are being created.");
 
     say(work, &replicas[0], "{\"phase\":\"Healthy\"}");
     say(work, &replicas[1], "{\"phase\":\"Healthy\"}");
@@ -65,7 +65,7 @@ WORK_TEST(a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made) {
     ck_assert_str_eq(conditions_at(work, id), "null");
     ck_assert_str_eq(config_at(work, id, "spec.cstorVolumeRef.uid"),
                      arena_format(work->arena, "\"%s\"", volume_of(work, id).id));
-    ck_assert_str_eq(last_event(work, id), "Normal Provisioned 1: The volume is there.");
+    ck_assert_str_eq(last_event(work, id), "Normal Provisioned 1: The volume is ready.");
 }
 
 WORK_TEST(the_volume_is_what_the_policy_says) {
@@ -124,7 +124,7 @@ WORK_TEST(a_policy_that_is_missing_is_told_and_waited_for) {
     ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
     ck_assert_str_eq(config_at(work, id, "status"), "{\"phase\":\"Pending\"}");
     ck_assert_str_eq(last_event(work, id),
-                     "Warning Provisioning 2: There is no volume policy fast.");
+                     "Warning Provisioning 2: Volume policy fast could not be found.");
     declare(work, &kind_volume_policy, "{\"metadata\":{\"name\":\"fast\"},\"spec\":{}}");
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
     ck_assert_uint_eq(replicas_of(work, id, &(struct document *){ NULL }), 1);
@@ -139,9 +139,9 @@ WORK_TEST(too_few_pools_make_nothing_and_are_told) {
     version = last_version(work);
     ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
     ck_assert_int_eq(last_version(work), version);
-    ck_assert_str_eq(last_event(work, id),
-                     "Warning Provisioning 1: 3 replicas need 3 pools, and 2 of 2 can be used: 0 "
-                     "are offline, 0 take no writes, 0 have no room for 10Gi.");
+    ck_assert_str_eq(
+        last_event(work, id),
+        "Warning Provisioning 1: 3 replicas need 3 pools, and 2 of 2 can be used: 0 are offline, 0 take no writes, 0 have too little space for 10Gi.");
     put_pools(work, 3);
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
 }
@@ -297,7 +297,7 @@ WORK_TEST(a_node_that_has_not_taken_it_loses_it_without_a_word) {
     ck_assert_ptr_null(volume_of(work, id).node);
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"\"");
     ck_assert_str_eq(last_event(work, id),
-                     "Normal Unpublished 1: Node nobody had not taken the volume yet.");
+                     "Normal Unpublished 1: Node nobody had not started to serve the volume.");
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"nobody\"}}", err));
     OK(settle(work, id));
     seen = volume_of(work, id);
@@ -438,7 +438,7 @@ WORK_TEST(who_is_asked_again_goes_on) {
     OK(settle(work, id));
     ck_assert_ptr_null(volume_of(work, id).node);
     ck_assert_str_eq(last_event(work, id),
-                     "Normal Unpublished 1: Node host-a serves the volume no more.");
+                     "Normal Unpublished 1: Node host-a has stopped serving the volume.");
 }
 
 /* ---- size ---- */
@@ -452,7 +452,8 @@ WORK_TEST(a_volume_that_nobody_serves_grows_at_once) {
     ck_assert_str_eq(conditions_at(work, id), "null");
     ck_assert_str_eq(volume_at(work, id, "spec.capacity"), "\"20Gi\"");
     ck_assert_str_eq(volume_at(work, id, "status.capacity"), "\"20Gi\"");
-    ck_assert_str_eq(last_event(work, id), "Normal VolumeResizeSuccessful 1: The volume has 20Gi.");
+    ck_assert_str_eq(last_event(work, id),
+                     "Normal VolumeResizeSuccessful 1: The size of the volume is 20Gi.");
 }
 
 WORK_TEST(a_volume_in_use_has_grown_when_its_node_says_so) {
@@ -487,8 +488,9 @@ WORK_TEST(a_growth_that_failed_is_told_once_and_goes_on) {
         "\"True\",\"message\":\"/srv/pool-a: no answer\"}]}");
     OK(settle(work, id));
     OK(settle(work, id));
-    ck_assert_str_eq(last_event(work, id), "Warning VolumeResizeFailed 1: Node host-a has not made "
-                                           "the volume larger, and tries again.");
+    ck_assert_str_eq(
+        last_event(work, id),
+        "Warning VolumeResizeFailed 1: Node host-a could not extend the volume, and retries.");
     ck_assert_ptr_null(strstr(config_at(work, id, "status"), "/srv"));
     ck_assert_ptr_nonnull(strstr(conditions_at(work, id), "\"Resizing\""));
     ck_assert_ptr_nonnull(strstr(conditions_at(work, id), "\"VolumeResizeFailed\""));
@@ -611,7 +613,7 @@ WORK_TEST(a_pool_that_cannot_take_a_replica_is_told_and_waited_for) {
     put_pool(work, "pool-d", "host-d", 9 * GIB);
     OK(edit(work, id, FOUR, err));
     ck_assert_int_eq(reconcile_config(work, id, err), RECONCILE_AGAIN);
-    ck_assert_str_eq(last_event(work, id), "Warning ScaleUp 1: Pool pool-d has no room.");
+    ck_assert_str_eq(last_event(work, id), "Warning ScaleUp 1: Pool pool-d has too little space.");
     ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
     put_pool(work, "pool-d", "host-d", 10 * GIB);
     OK(settle(work, id));
@@ -679,9 +681,9 @@ WORK_TEST(no_replica_leaves_while_another_is_not_healthy_or_nobody_serves) {
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
     replicas_of(work, id, &replicas);
-    ck_assert_ptr_nonnull(
-        strstr(conditions_at(work, id),
-               arena_format(work->arena, "leaves when replica %s is healthy.", replicas[2].id)));
+    ck_assert_ptr_nonnull(strstr(
+        conditions_at(work, id),
+        arena_format(work->arena, "is removed when replica %s is healthy.", replicas[2].id)));
     say_served(work, id, -1, NULL);
     say(work, &replicas[0], "{\"phase\":\"Degraded\"}");
     OK(settle(work, id));
@@ -692,7 +694,8 @@ WORK_TEST(no_replica_leaves_while_another_is_not_healthy_or_nobody_serves) {
     say_stopped(work, id);
     OK(settle(work, id));
     ck_assert_str_eq(volume_at(work, id, "spec.removing"), "null");
-    ck_assert_ptr_nonnull(strstr(conditions_at(work, id), "leaves while the volume is served."));
+    ck_assert_ptr_nonnull(
+        strstr(conditions_at(work, id), "is removed while the volume is served."));
     ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
 }
 

@@ -103,8 +103,8 @@ static void say_decided(struct work *work, const char *id, int64_t blocks) {
 
 WORK_TEST(blocks_that_write_logs_decided_are_counted_and_told_once) {
     const char *id = served(work);
-    const char *told = "Normal BlocksDecided 1: 3 blocks differed behind an unclean stop, and were "
-                       "decided by write logs.";
+    const char *told =
+        "Normal BlocksDecided 1: 3 blocks differed after an unclean stop, and were decided by write logs.";
 
     (void)err;
     say_decided(work, id, 0);

@@ -155,9 +155,9 @@ WORK_TEST(a_pool_that_is_away_is_not_waited_for_and_is_named) {
     go_silent(work, 1);
     settle(work, config);
     assert_phase(work, config, 1, "Done");
-    ck_assert(has_event(work, config,
-                        "Warning SpaceNotReclaimed 1: The replicas take 8192 bytes, and took 18000 "
-                        "before. Not given back is that on: pool-b (away)."));
+    ck_assert(has_event(
+        work, config,
+        "Warning SpaceNotReclaimed 1: The replicas take 8192 bytes, and took 18000 before. Not reclaimed on: pool-b (unreachable)."));
     say_done(work, config, away, 1); /* late: it changes nothing */
     ck_assert_str_eq(config_at(work, config, "status.reclaim.afterBytes"), "8192");
 }
@@ -174,7 +174,7 @@ WORK_TEST(where_none_can_that_has_failed) {
     ck_assert_str_eq(config_at(work, config, "status.reclaim.reason"), "\"unsupported\"");
     ck_assert_str_eq(config_at(work, config, "status.reclaim.afterBytes"), "null");
     ck_assert_ptr_nonnull(
-        strstr(last_event(work, config), "No replica has given back room: pool-"));
+        strstr(last_event(work, config), "No replica has reclaimed space: pool-"));
 
     change(work, config, RECLAIM("b"));
     say_one(work, config, 0, 2, "Failed", cannot);

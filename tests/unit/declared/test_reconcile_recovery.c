@@ -136,7 +136,8 @@ WORK_TEST(a_volume_that_has_its_votes_stays_as_it_is) {
     int64_t number;
 
     (void)err;
-    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "has not told yet");
+    expect_refused(work, config, 1, (struct recovery_request){ 0 },
+                   "has not reported the replicas");
     say_how(work, config, "Healthy", "Serving", "Healthy", "Healthy", "");
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "is Healthy: nothing is lost");
     say_how(work, config, "Offline", "Levelling", "Offline", "Degraded", "");
@@ -172,7 +173,7 @@ WORK_TEST(one_that_is_served_may_have_lost_its_votes) {
 
     (void)err;
     say_how(work, config, "Degraded", "Serving", "Offline", "Healthy", "");
-    expect_refused(work, config, 0, (struct recovery_request){ 0 }, "it is away");
+    expect_refused(work, config, 0, (struct recovery_request){ 0 }, "it is offline");
     ck_assert_int_gt(salvage(work, config, 1), 0);
 }
 
@@ -182,7 +183,7 @@ WORK_TEST(what_is_not_whole_is_refused_at_once) {
     (void)err;
     say_how(work, config, "Offline", "Down", "Offline", "NewReplicaDegraded", "");
     expect_refused(work, config, 0, (struct recovery_request){ 0 },
-                   "No forced recovery from volume replica db-pool-a: it is away");
+                   "No forced recovery from volume replica db-pool-a: it is offline");
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "was not rebuilt to its end");
     say_how(work, config, "Offline", "Down", "Offline", "Error", "");
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "damaged, or too short");
@@ -208,7 +209,8 @@ WORK_TEST(it_is_asked_of_the_node_that_has_the_volume) {
     expect_refused(work, config, 1, (struct recovery_request){ 0 }, "publish its config first");
 
     change(work, config, PUBLISH("host-a")); /* what was said in an epoch before counts no more */
-    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "has not told yet");
+    expect_refused(work, config, 1, (struct recovery_request){ 0 },
+                   "has not reported the replicas");
     say_lost(work, config);
     number = salvage(work, config, 1);
     say_salvage(work, config, number, "Able", "");
@@ -231,7 +233,7 @@ WORK_TEST(of_a_silent_node_nobody_knows_what_is_lost) {
     (void)err;
     say_lost(work, config);
     work->clock_us += long_us;
-    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "Node host-a is silent");
+    expect_refused(work, config, 1, (struct recovery_request){ 0 }, "Node host-a does not respond");
     put_pool(work, "pool-a", "host-a", 900 * GIB);
     number = salvage(work, config, 1);
     work->clock_us += long_us;

@@ -125,12 +125,12 @@ WORK_TEST(a_node_reverts_what_is_published_nowhere) {
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"host-a\"");
     ck_assert_str_eq(volume_at(work, config, "spec.serve"), "false");
     ck_assert_ptr_nonnull(
-        strstr(conditions_at(work, config), "The volume is reverted to snapshot one."));
+        strstr(conditions_at(work, config), "The volume is being reverted to snapshot one."));
     expect_refused(work, config, PUBLISH("host-a"), ERROR_CONFLICT, "publish.nodeId");
     expect_refused(work, config, "{\"spec\":{\"capacity\":{\"storage\":\"2Gi\"}}}", ERROR_CONFLICT,
                    "spec.capacity.storage");
     REFUSED(document_delete(work, &snapshot, false, &after, err), CONFLICT);
-    ck_assert_str_eq(err->message, "Volume config db is reverted to snapshot one.");
+    ck_assert_str_eq(err->message, "Volume config db is being reverted to snapshot one.");
 
     say_more(work, config, "");
     say_revert(work, config, 1, 1, "Pending");
@@ -140,7 +140,7 @@ WORK_TEST(a_node_reverts_what_is_published_nowhere) {
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
     ck_assert_str_eq(conditions_at(work, config), "null");
     ck_assert_str_eq(last_event(work, config),
-                     "Normal Reverted 1: The volume holds what snapshot one does.");
+                     "Normal Reverted 1: The volume has been reverted to snapshot one.");
     say_revert(work, config, 1, 1, "Done"); /* heard late: it asks for nothing */
     ck_assert_str_eq(volume_at(work, config, "status.revert"), "null");
     change(work, config, PUBLISH("host-a"));
@@ -292,7 +292,7 @@ WORK_TEST(what_cannot_be_is_refused) {
     say_served(work, config, -1, NULL);
     settle(work, config);
     change(work, config, PUBLISH(""));
-    expect_refused(work, config, REVERT("one", "a"), ERROR_CONFLICT, "is not as large");
+    expect_refused(work, config, REVERT("one", "a"), ERROR_CONFLICT, "differs in size");
     ck_assert_str_eq(config_at(work, config, "status.revert"), "null");
     ck_assert_str_eq(volume_at(work, config, "spec.revert"), "null");
 }
@@ -306,9 +306,9 @@ WORK_TEST(what_is_lost_meanwhile_is_told_and_another_may_be_named) {
     say_holds(work, config,
               arena_format(work->arena, "{\"uid\":\"%s\",\"phase\":\"Ready\"}",
                            document_of(work, &kind_volume_config_snapshot, "two").id));
-    ck_assert_str_eq(last_event(work, config),
-                     "Warning SnapshotLost 1: Snapshot one is there no more. The volume has to be "
-                     "reverted to another one.");
+    ck_assert_str_eq(
+        last_event(work, config),
+        "Warning SnapshotLost 1: Snapshot one no longer exists. The volume must be reverted to another one.");
     assert_pending(work, config, 1); /* and nobody serves it */
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"\"");
     expect_refused(work, config, PUBLISH("host-a"), ERROR_CONFLICT, "publish.nodeId");

@@ -148,7 +148,7 @@ WORK_TEST(a_snapshot_is_taken_once_and_ready_when_most_hold_it) {
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Ready\"");
     ck_assert_str_eq(snapshot_at(work, id, "status.poolInfo"), "[\"pool-a\",\"pool-c\"]");
     ck_assert_str_eq(snapshot_at(work, id, "status.pendingPoolInfo"), "[\"pool-b\"]");
-    ck_assert_str_eq(last_event(work, config), "Normal SnapshotReady 1: Snapshot s is there.");
+    ck_assert_str_eq(last_event(work, config), "Normal SnapshotReady 1: Snapshot s is ready.");
     say_taken(work, config, id, NULL); /* what was said before is heard late */
     settle(work, config);
     ck_assert_str_eq(volume_at(work, config, "spec.snapshots"), "null");
@@ -162,9 +162,9 @@ WORK_TEST(a_snapshot_that_fails_is_told_and_tried_again) {
     settle(work, config);
     say_taken(work, config, id, "/srv/pool-a: No space left on device");
     settle(work, config);
-    ck_assert(has_event(work, config,
-                        "Warning SnapshotFailed 1: Node host-a has not taken snapshot s, and tries "
-                        "again."));
+    ck_assert(
+        has_event(work, config,
+                  "Warning SnapshotFailed 1: Node host-a could not take snapshot s, and retries."));
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Pending\"");
     ck_assert_str_ne(volume_at(work, config, "spec.snapshots"), "null");
     say_taken(work, config, id, NULL);
@@ -420,7 +420,7 @@ WORK_TEST(a_snapshot_goes_when_each_replica_has_said_so) {
     say_holds(work, config, 0, id, "");
     settle(work, config);
     ck_assert_uint_eq(rows(work, &kind_volume_config_snapshot), 0);
-    ck_assert_str_eq(last_event(work, config), "Normal SnapshotDeleted 1: Snapshot s is gone.");
+    ck_assert_str_eq(last_event(work, config), "Normal SnapshotDeleted 1: Snapshot s is deleted.");
     settle(work, config);
     ck_assert_str_eq(replica_at(work, config, 1, "spec.snapshots"), "null");
 }
@@ -555,10 +555,10 @@ WORK_TEST(a_clone_of_a_snapshot_that_failed_never_comes) {
         say_holds(work, config, i, id, "");
     settle(work, config);
     ck_assert_str_eq(snapshot_at(work, id, "status.phase"), "\"Failed\"");
-    assert_given_up(work, clone, "spec.cstorVolumeSource: of snapshot s too few copies are left.");
+    assert_given_up(work, clone, "spec.cstorVolumeSource: too few copies of snapshot s are left.");
     for (unsigned i = 0; i < 3; i++) /* too late */
         say_holds(work, config, i, id, "Ready");
-    assert_given_up(work, clone, "spec.cstorVolumeSource: of snapshot s too few copies are left.");
+    assert_given_up(work, clone, "spec.cstorVolumeSource: too few copies of snapshot s are left.");
     drop(work, &kind_volume_config_snapshot, id); /* which nothing holds any more */
     document = config_of(work, clone);
     OK(document_delete(work, &document, false, &after, err));

@@ -105,9 +105,9 @@ START_TEST(too_few_usable_pools_are_told_with_both_counts) {
     pools[2].read_only = true;
     ck_assert_int_eq(choose(&choice, &wanted, pools, LENGTH(pools)), -1);
     ck_assert_int_eq(choice.err.kind, ERROR_UNAVAILABLE);
-    ck_assert_str_eq(choice.err.message,
-                     "3 replicas need 3 pools, and 1 of 5 can be used: 1 are offline, 1 take no "
-                     "writes, 2 have no room for 10Gi.");
+    ck_assert_str_eq(
+        choice.err.message,
+        "3 replicas need 3 pools, and 1 of 5 can be used: 1 are offline, 1 take no writes, 2 have too little space for 10Gi.");
     ck_assert_int_eq(choose(&choice, &wanted, NULL, 0), -1);
     wanted.count = 1;
     ck_assert_int_eq(choose(&choice, &wanted, pools, LENGTH(pools)), 0);
@@ -150,7 +150,7 @@ START_TEST(pools_that_are_named_are_taken_and_no_others) {
     named[1] = "x";
     ck_assert_int_eq(choose(&choice, &wanted, pools, LENGTH(pools)), -1);
     ck_assert_str_eq(choice.err.message,
-                     "Pool x, which is named for a replica of 1Gi, is not there.");
+                     "Pool x, which is named for a replica of 1Gi, does not exist.");
     named[1] = "c";
     ck_assert_int_eq(choose(&choice, &wanted, pools, LENGTH(pools)), -1);
     ck_assert_str_eq(choice.err.message, "Pool c is named twice.");
@@ -172,14 +172,14 @@ START_TEST(a_clone_goes_where_its_source_is) {
     ck_assert_str_eq(names(&choice, 2), "b c");
     wanted.count = 3;
     ck_assert_int_eq(choose(&choice, &wanted, pools, LENGTH(pools)), -1);
-    ck_assert_str_eq(choice.err.message,
-                     "3 replicas need 3 pools, and 2 of 2 can be used: 0 are offline, 0 take no "
-                     "writes, 0 have no room for 1Gi.");
+    ck_assert_str_eq(
+        choice.err.message,
+        "3 replicas need 3 pools, and 2 of 2 can be used: 0 are offline, 0 take no writes, 0 have too little space for 1Gi.");
     wanted.count = wanted.named_count = 2;
     wanted.named = named;
     ck_assert_int_eq(choose(&choice, &wanted, pools, LENGTH(pools)), -1);
     ck_assert_str_eq(choice.err.message,
-                     "Pool a, which is named for a replica, has none of the source.");
+                     "Pool a, which is named for a replica, has no replica of the source.");
 }
 END_TEST
 

@@ -109,7 +109,7 @@ WORK_TEST(a_name_is_one_living_nodes) {
     other.node = "host-b";
     OK(report(work, first, &pool, err));
     REFUSED(report(work, other, &pool, err), CONFLICT);
-    ck_assert_str_eq(err->message, "Pool pool-a is node host-a's, which is up.");
+    ck_assert_str_eq(err->message, "Pool pool-a belongs to node host-a, which is up.");
     go_on(work, 31);
     OK(report(work, other, &pool, err));
     ck_assert_str_eq(pool.node, "host-b");

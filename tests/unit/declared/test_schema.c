@@ -75,7 +75,7 @@ START_TEST(a_refusal_names_the_field_and_the_reason) {
         { "{\"sice\":1}", "spec: 'sice' is not a known field; did you mean size?" },
         { "{\"zzzzzzzzzz\":1}", "spec: 'zzzzzzzzzz' is not a known field." },
         { "{\"color\":\"red\",\"colour\":\"red\"}",
-          "spec.colour stands there twice, as colour and as color." },
+          "spec.colour is given twice, as colour and as color." },
         { "{\"size\":\"1Gx\"}", "spec.size: '1Gx' is not a quantity, like 10Gi, below 8Ei." },
         { "{\"size\":true}", "spec.size: 'true' is not a quantity, like 10Gi, below 8Ei." },
         { "{\"size\":\"1\"}", "spec.size: '1' is not a quantity from 1024 to 1073741824." },

@@ -42,11 +42,12 @@ static void assert_moving(struct work *work, const char *id, const char *reason,
 }
 
 static void assert_stopping(struct work *work, const char *id, const char *node) {
-    assert_waits(work, id, "Stopping", "NodeSilent",
-                 arena_format(work->arena,
-                              "Node %s may still serve the volume, and is silent. It has to say "
-                              "that it has stopped, or an administrator does in its place.",
-                              node));
+    assert_waits(
+        work, id, "Stopping", "NodeSilent",
+        arena_format(
+            work->arena,
+            "Node %s may still serve the volume, and does not respond. It must report that it has stopped, or an administrator must confirm it.",
+            node));
 }
 
 /* Its data are to go, and its node is silent. */
@@ -60,14 +61,16 @@ static void assert_away(struct work *work, const char *id, const char *pool) {
             replica = replicas[i].id;
     ck_assert_ptr_nonnull(replica);
 
-    ck_assert_msg(strstr(conditions, "\"ReplicaDeletionFailed\",\"status\":\"True\"") != NULL &&
-                      strstr(conditions, arena_format(work->arena,
-                                                      "The pool of replica %s is silent. The "
-                                                      "replica's data go when it is back, or an "
-                                                      "administrator says that they have gone.",
-                                                      replica)) != NULL &&
-                      strstr(conditions, "Stopping") == NULL,
-                  "%s", conditions);
+    ck_assert_msg(
+        strstr(conditions, "\"ReplicaDeletionFailed\",\"status\":\"True\"") != NULL &&
+            strstr(
+                conditions,
+                arena_format(
+                    work->arena,
+                    "The pool of replica %s is unresponsive. The replica's data are removed when it is back, or when an administrator declares them lost.",
+                    replica)) != NULL &&
+            strstr(conditions, "Stopping") == NULL,
+        "%s", conditions);
 }
 
 static void put_addressed_pool(struct work *work, char letter, bool addressed) {
@@ -126,8 +129,9 @@ WORK_TEST(a_silent_node_loses_the_volume_to_another_with_a_higher_epoch) {
     pass(work, 60, "bc");
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    assert_moving(work, id, "NodeSilent",
-                  "Node host-a is silent: node host-b gets the volume after 60 seconds.");
+    assert_moving(
+        work, id, "NodeSilent",
+        "Node host-a does not respond: node host-b takes over the volume after 60 seconds.");
     pass(work, 1, "bc");
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-b");
@@ -138,7 +142,7 @@ WORK_TEST(a_silent_node_loses_the_volume_to_another_with_a_higher_epoch) {
     ck_assert_str_eq(conditions_at(work, id), "null");
     ck_assert(has_event(
         work, id,
-        "Warning TakenOver 1: Node host-a is silent; node host-b is to serve the volume."));
+        "Warning TakenOver 1: Node host-a does not respond; node host-b is to serve the volume."));
     /* It is back, and has no say in it any more. */
     REFUSED(document_status_put(work, &(struct document[]){ volume_of(work, id) }[0], old.node,
                                 tree(work, "{\"phase\":\"Healthy\"}"), &after, err),
@@ -174,10 +178,9 @@ WORK_TEST(nobody_takes_over_whom_it_cannot_keep_from_writing) {
     pass(work, 61, "b"); /* one of two that are needed */
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    assert_moving(work, id, "CannotFence",
-                  "Node host-a is silent and has to be kept from writing: 1 of the 2 replicas that "
-                  "are needed to are on nodes that answer. An administrator says when it has "
-                  "stopped.");
+    assert_moving(
+        work, id, "CannotFence",
+        "Node host-a does not respond and must be fenced: 1 of the 2 needed replicas are on nodes that respond. An administrator must confirm that it has stopped.");
     ck_assert_int_eq(reconcile_evaluate(work, id, NULL, err), RECONCILE_SETTLED);
     say_stopped(work, id); /* an administrator, in its place */
     OK(settle(work, id));
@@ -217,7 +220,7 @@ WORK_TEST(a_volume_of_two_replicas_is_never_taken_over) {
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
     ck_assert_ptr_nonnull(
-        strstr(conditions_at(work, id), "with fewer than 3 replicas nobody could."));
+        strstr(conditions_at(work, id), "fewer than 3 replicas are no fencing quorum."));
 }
 
 /* All are silent when nobody was there to hear them. */
@@ -228,8 +231,9 @@ WORK_TEST(silence_while_nobody_was_heard_counts_from_when_others_are) {
     tell(work, "bc");
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
-    assert_moving(work, id, "NodeSilent",
-                  "Node host-a is silent: node host-b gets the volume after 60 seconds.");
+    assert_moving(
+        work, id, "NodeSilent",
+        "Node host-a does not respond: node host-b takes over the volume after 60 seconds.");
     pass(work, 59, "bc");
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
@@ -261,7 +265,7 @@ WORK_TEST(a_volume_that_nobody_wants_is_taken_from_a_silent_node_too) {
     OK(settle(work, id));
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
     assert_waits(work, id, "Stopping", "NodeSilent",
-                 "Node host-a is silent: it loses the volume after 60 seconds.");
+                 "Node host-a does not respond: the volume is revoked from it after 60 seconds.");
     pass(work, 1, "bc");
     OK(settle(work, id));
     ck_assert_ptr_null(volume_of(work, id).node);
@@ -270,8 +274,9 @@ WORK_TEST(a_volume_that_nobody_wants_is_taken_from_a_silent_node_too) {
     ck_assert_int_eq(strtoll(volume_at(work, id, "status.claimedEpoch"), NULL, 10), first);
     ck_assert_str_eq(volume_at(work, id, "status.target"), "null");
     ck_assert_str_eq(conditions_at(work, id), "null");
-    ck_assert(has_event(work, id,
-                        "Warning TakenOver 1: Node host-a is silent; it has the volume no more."));
+    ck_assert(has_event(
+        work, id,
+        "Warning TakenOver 1: Node host-a does not respond; the volume is revoked from it."));
     OK(settle(work, id));
     ck_assert_int_eq(volume_epoch(work, id), second);
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-b\"}}", err));

@@ -100,7 +100,8 @@ WORK_TEST(a_config_with_snapshots_stays) {
     struct document config = config_of(work, snapshot.owner_id);
 
     REFUSED(document_delete(work, &config, false, &after, err), CONFLICT);
-    ck_assert_str_eq(err->message, "Volume config db has 1 snapshots, which have to go first.");
+    ck_assert_str_eq(err->message,
+                     "Volume config db has 1 snapshots, which must be deleted first.");
     OK(document_delete(work, &snapshot, false, &after, err));
     REFUSED(document_delete(work, &config, false, &after, err), CONFLICT);
     ck_assert_int_eq(config_of(work, config.id).deleted_at, 0);
@@ -125,7 +126,7 @@ WORK_TEST(a_clone_has_room_for_its_source_and_pools_that_have_it) {
     (void)err;
     ready(work);
     expect_refused(work, &kind_volume_config, CLONE("c", "1Gi", 1, "db@s"), ERROR_BAD_REQUEST,
-                   "spec.capacity.storage: snapshot s has 2Gi");
+                   "spec.capacity.storage: a clone of snapshot s has at least 2Gi");
     expect_refused(work, &kind_volume_config, CLONE("c", "2Gi", 3, "db@s"), ERROR_BAD_REQUEST,
                    "spec.provision.replicaCount: snapshot s is on 2 pools");
     expect_refused(work, &kind_volume_config,
@@ -146,7 +147,7 @@ WORK_TEST(a_clone_keeps_the_label_that_holds_its_source) {
     ck_assert_str_eq(config_at(work, clone, "metadata.labels"),
                      "{\"openebs.io/source-volume\":\"db\"}");
     REFUSED(document_delete(work, &config, false, &after, err), CONFLICT);
-    ck_assert_str_eq(err->message, "Volume config db has 1 clones, which have to go first.");
+    ck_assert_str_eq(err->message, "Volume config db has 1 clones, which must be deleted first.");
 }
 
 WORK_TEST(a_clone_that_is_whole_may_let_go_of_its_source) {
@@ -171,7 +172,7 @@ WORK_TEST(a_snapshot_stays_while_a_volume_is_made_of_it) {
     other = snapshot_of(work, declare(work, &kind_volume_config_snapshot, SNAPSHOT("s2", "db")));
     clone = declare(work, &kind_volume_config, CLONE("c", "2Gi", 1, "db@s"));
     REFUSED(document_delete(work, &snapshot, false, &after, err), CONFLICT);
-    ck_assert_str_eq(err->message, "Of snapshot s 1 volumes are being made.");
+    ck_assert_str_eq(err->message, "Snapshot s is the source of 1 volumes that are being created.");
     OK(document_delete(work, &other, false, &after, err));
     set_status(work, clone, "{\"phase\":\"Bound\"}");
     OK(document_delete(work, &snapshot, false, &after, err));
