@@ -21,8 +21,8 @@ PASTED = {  # each heading with something to paste, and what pastes it
     PROVISIONING: {
         "Declared volumes": "Sections",
         "Snapshots, and volumes made of them": "Sections",
-        "Back to a snapshot": "Sections",
-        "Room that holds nothing": "Sections",
+        "Reverting to a snapshot": "Sections",
+        "Reclaiming space": "Sections",
         "Nodes and pools": "Sections",
         "Too many replicas are lost": "Sections",
         "From the command line": "Sections",
@@ -158,9 +158,9 @@ class Sections(DeclaredCase):
         said = self.section("Snapshots, and volumes made of them")
         self.assertIn("CStorVolumeSnapshot/monday is Ready\n", said)
         self.assertIn("CStorVolumeConfig/db-of-monday is Bound\n", said)
-        self.section("Back to a snapshot")
+        self.section("Reverting to a snapshot")
         self.assertEqual(self.config("db")["status"]["revert"]["request"], "after the upgrade")
-        self.section("Room that holds nothing")
+        self.section("Reclaiming space")
         self.assertEqual(self.config("db")["status"]["reclaim"]["request"], "november")
 
         self.section("Nodes and pools", UID=self.silent_node())
