@@ -33,6 +33,7 @@ static const struct resource_column columns[] = {
     { .name = NULL },
 };
 /* clang-format on */
+static const char *const admin_sorts[] = { "attached_host", NULL };
 
 /* An attachment as loaded by the API. */
 struct attached {
@@ -89,6 +90,7 @@ static const struct resource resource = {
     .table = "attachments",
     .alias = "a",
     .columns = columns,
+    .admin_sorts = admin_sorts,
     .default_sort = "created_at",
     .by_project = true,
     .all_tenants_by_presence = true,

@@ -112,6 +112,7 @@ static const struct resource_column replica_columns[] = {
     COLUMNS(false), { "node", "d.node", COLUMN_TEXT, false, 0 }, { .name = NULL },
 };
 /* clang-format on */
+static const char *const replica_admin_sorts[] = { "name", "node", NULL };
 
 static void match_label(struct request *request, struct page *page, const struct pair *pair) {
     page_sought_pair(request, page, &document_label_rows, pair);
@@ -179,6 +180,6 @@ const struct resource replicated_volume_resource = {
 };
 const struct resource volume_replica_resource = {
     DOCUMENTS("volume_replica", "volume_replicas", "Volume replica", volume_replica_shape),
-    .columns = replica_columns, .all_by = "node",
+    .columns = replica_columns, .admin_sorts = replica_admin_sorts, .all_by = "node",
 };
 /* clang-format on */

@@ -65,6 +65,7 @@ static const struct resource_column columns[] = {
     { .name = NULL },
 };
 /* clang-format on */
+static const char *const admin_sorts[] = { "host", NULL };
 
 /* list_volume is not a condition: list() reads it. */
 static int filter(struct request *request, struct page *page, const char *key, const char *value,
@@ -215,7 +216,8 @@ static void view_consistency(struct request *request, const void *row, bool deta
 /* clang-format off */
 #define GROUP_ROWS \
     RESOURCE_ROW(struct volume_group), .sees = "group:get", .sees_told = true, \
-    .table = "volume_groups", .alias = "g", .columns = columns, .default_sort = "created_at", \
+    .table = "volume_groups", .alias = "g", .columns = columns, \
+    .admin_sorts = admin_sorts, .default_sort = "created_at", \
     .links_short = true, .by_project = true, .all_tenants_by_presence = true, .large = true, \
     .list = list, .short_shape = &group_short_shape
 /* clang-format on */

@@ -79,9 +79,12 @@ struct resource {
     const char *table, *alias;             /* "volumes", "v": id and created_at are never NULL */
     const struct resource_column *columns; /* ended with a NULL name */
     const char *default_sort;              /* "created_at" */
-    unsigned name_sorts_since;             /* sorting by "name" is refused before */
-    const char *links_word;                /* "volumes_links"; NULL: no link to the next page */
-    bool links_short;                      /* that link is the short list's, of each list */
+    /* Columns that show our hosts or backends: only an administrator sorts by them, as the order of
+     * rows compares what they hide.  Ended with NULL; or NULL. */
+    const char *const *admin_sorts;
+    unsigned name_sorts_since; /* sorting by "name" is refused before */
+    const char *links_word;    /* "volumes_links"; NULL: no link to the next page */
+    bool links_short;          /* that link is the short list's, of each list */
     bool limit_0_is_none; /* a limit of 0 is the maximum; otherwise it requests an empty list */
     unsigned query_since; /* before this minor version only the project is considered */
     bool by_project;      /* alias.project_id is the caller's, unless an admin requests all */

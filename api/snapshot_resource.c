@@ -46,6 +46,7 @@ static const struct resource_column columns[] = {
     { .name = NULL },
 };
 /* clang-format on */
+static const char *const admin_sorts[] = { "host", "provider_location", NULL };
 
 static void match_metadata(struct request *request, struct page *page, const struct pair *pair) {
     page_sought_pair(request, page, &snapshot_metadata_rows, pair);
@@ -170,6 +171,7 @@ const struct resource snapshot_resource = {
     .table = "snapshots",
     .alias = "s",
     .columns = columns,
+    .admin_sorts = admin_sorts,
     .default_sort = "created_at",
     .name_sorts_since = MV_SNAPSHOT_SORT_NAME,
     .links_word = "snapshots_links",

@@ -16,6 +16,7 @@ static const struct resource_column columns[] = {
     { "updated_at", "t.updated_at", COLUMN_TIME, false, 0 },
     { .name = NULL },
 };
+static const char *const admin_sorts[] = { "qos_specs_id", NULL };
 
 #define HAS_SPEC(holds) \
     PAGE_HAS_PAIR("volume_type_extra_specs", "volume_type_id = t.id", "m.value " holds)
@@ -106,6 +107,7 @@ const struct resource type_resource = {
     .table = "volume_types",
     .alias = "t",
     .columns = columns,
+    .admin_sorts = admin_sorts,
     .default_sort = "created_at",
     .links_word = "volume_type_links",
     .visible = TYPE_SHARED_WITH("?"),

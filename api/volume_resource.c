@@ -56,6 +56,9 @@ static const struct resource_column columns[] = {
 };
 /* clang-format on */
 
+static const char *const admin_sorts[] = { "host",         "cluster_name",      "provider_id",
+                                           "service_uuid", "provider_location", NULL };
+
 #define HAS_PAIR(table) PAGE_HAS_PAIR(table, "volume_id = v.id", "m.value = ?")
 
 /* Hidden admin metadata cannot be probed by a filter either (R44). A key that they never have is
@@ -166,6 +169,7 @@ const struct resource volume_resource = {
     .table = "volumes",
     .alias = "v",
     .columns = columns,
+    .admin_sorts = admin_sorts,
     .default_sort = "created_at",
     .links_word = "volumes_links",
     .by_project = true,

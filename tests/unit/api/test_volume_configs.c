@@ -364,7 +364,10 @@ START_TEST(where_it_is_on_our_hosts_is_told_to_administrators_alone) {
     expect(world, "GET", "/volume_replicas/v-pool-a", NULL, 404);
     ck_assert_uint_eq(listed(world, "/volume_replicas", "volume_replicas"), 1);
     expect(world, "GET", "/volume_replicas?name=v-pool-a", NULL, 400);
+    expect(world, "GET", "/volume_replicas?sort_key=node", NULL, 400);
+    expect(world, "GET", "/volume_replicas?sort=created_at:asc,name", NULL, 400);
     world->token = "admin:" WORLD_PROJECT;
+    expect(world, "GET", "/volume_replicas?sort=node,name", NULL, 200);
     expect(world, "GET", "/volume_replicas/v-pool-a", NULL, 200);
     ck_assert_uint_eq(listed(world, "/volume_replicas?name=v-pool-a", "volume_replicas"), 1);
     ck_assert_uint_eq(listed(world, "/volume_replicas?name=v-pool-b", "volume_replicas"), 0);

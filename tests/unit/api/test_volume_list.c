@@ -285,6 +285,37 @@ static const json_t *summary(struct world *world, const char *query) {
     return json_object_get(world->answer, "volume-summary");
 }
 
+/* The order of a project's own volumes would compare the hosts that are not shown to it. */
+START_TEST(columns_that_show_hosts_sort_for_admins_alone) {
+    static const char *const keys[] = {
+        "/volumes?sort=host",
+        "/volumes/detail?sort_key=cluster_name",
+        "/volumes?sort=name,provider_id",
+        "/volumes?sort=provider_location:asc",
+        "/volumes?sort=service_uuid",
+        "/snapshots?sort=host",
+        "/snapshots/detail?sort=provider_location",
+        "/attachments?sort_key=attached_host",
+        "/groups?sort=host",
+        "/types?sort=qos_specs_id",
+        "/volume_replicas?sort=node",
+        "/volume_replicas?sort=name",
+    };
+    autoworld struct world *world = world_new(NULL);
+
+    make(world, "\"name\": \"a\"");
+    roles_enter(world, NULL);
+    for (size_t i = 0; i < LENGTH(keys); i++) {
+        world->token = "member:" WORLD_PROJECT;
+        ck_assert_msg(world_call(world, "GET", keys[i], NULL) == 400, "%s", keys[i]);
+        world->token = "admin:" WORLD_PROJECT;
+        ck_assert_msg(world_call(world, "GET", keys[i], NULL) == 200, "%s", keys[i]);
+    }
+    world->token = "member:" WORLD_PROJECT;
+    ck_assert_str_eq(names(world, "?sort=status,availability_zone,name,created_at"), "a");
+}
+END_TEST
+
 START_TEST(the_summary_counts_and_collects_metadata) {
     autoworld struct world *world = world_new(NULL);
     const json_t *sums;
@@ -356,5 +387,6 @@ CHECK_MAIN("volume_list", the_short_list_has_three_keys_and_the_newest_first,
            metadata_matches_every_pair_of_user_and_shown_admin_metadata,
            a_pair_leads_through_the_pages_of_its_project, a_filter_of_too_many_pairs_is_refused,
            image_metadata_filters_for_admins_from_3_4_on, a_host_filters_with_and_without_its_pool,
-           the_summary_counts_and_collects_metadata, the_summary_grew_with_the_versions,
-           the_summary_of_all_projects_is_for_admins, a_table_that_cannot_be_read_is_an_error)
+           columns_that_show_hosts_sort_for_admins_alone, the_summary_counts_and_collects_metadata,
+           the_summary_grew_with_the_versions, the_summary_of_all_projects_is_for_admins,
+           a_table_that_cannot_be_read_is_an_error)
