@@ -27,6 +27,27 @@ int commit_register(struct session *session, const struct clock *random, struct 
     return 0;
 }
 
+/* LOCK TABLE takes no snapshot.  The first statement behind it takes one, which includes every
+ * commit that the lock waited for. */
+void commit_begin(struct session *session) {
+    session_begin(session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+    session_ahead(session, "LOCK TABLE commit_marks IN ROW EXCLUSIVE MODE");
+}
+
+/*
+ * Without concurrent writers REPEATABLE READ is serializable.  The wait for the lock is short,
+ * because every writer that begins meanwhile waits behind it.  An older version of the program does
+ * not lock at the start of a transaction: the update of all marks makes its commit fail if it
+ * overlaps this transaction, and it runs again.
+ */
+int commit_begin_exclusive(struct session *session, struct error *err) {
+    session_begin(session, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    session_ahead(session, "SET LOCAL lock_timeout = 1000");
+    session_ahead(session, "LOCK TABLE commit_marks IN SHARE ROW EXCLUSIVE MODE");
+    session_ahead(session, "UPDATE commit_marks SET made_at = made_at");
+    return session_ahead_now(session, err);
+}
+
 /* SQLSTATE of a division by zero.  Without its row in commit_marks a transaction must not commit,
  * because its outcome could not be determined later: so commit_run() divides by the number of rows,
  * and the server stops before it reaches the COMMIT. */

@@ -13,6 +13,14 @@
  * process that was suspended for so long, or a server whose clock jumped, finds no row: then the
  * outcome is unknown, and the caller gets that as an error.
  *
+ * The table is also the lock between writers and an exclusive one.  Transactions are SERIALIZABLE,
+ * and the server refuses one that may be part of a cycle of dependencies.  For that it keeps the
+ * reads and writes of finished transactions while an overlapping one is open, in any database of
+ * the server.  Above ten for each permitted connection it keeps only a summary of the older ones,
+ * by which even the previous change of the same session counts as concurrent: then it refuses the
+ * same transaction at every attempt until the open one ends.  So a transaction that is refused
+ * repeatedly runs exclusively, which needs none of these checks.
+ *
  * (pg_xact_status() of the transaction's number would not do: after a crash the server may assign a
  * number that never reached its disk to another transaction.)
  */
@@ -27,6 +35,11 @@ extern const char commit_table_sql[];
 
 /* Assigns a row to the session if it has none.  Outside a transaction. */
 int commit_register(struct session *session, const struct clock *random, struct error *err);
+
+/* Begins a transaction concurrent with other writers, together with its first statement. */
+void commit_begin(struct session *session);
+/* Begins a transaction when no other writer has one; the other writers wait until it ends. */
+int commit_begin_exclusive(struct session *session, struct error *err);
 
 enum commit_outcome commit_run(struct session *session, struct error *err);
 

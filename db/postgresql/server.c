@@ -25,6 +25,7 @@ static const struct failure failures[] = {
     { "26000", ERROR_INTERNAL,    SESSION_LOST,  "The server forgot a prepared statement" },
     { "25006", ERROR_UNAVAILABLE, SESSION_LOST,  "The database is read-only" },
     { "53100", ERROR_UNAVAILABLE, SESSION_GOOD,  "The disk of the database is full" },
+    { "53200", ERROR_UNAVAILABLE, SESSION_AGAIN, "The database is short of memory" },
     { "53300", ERROR_UNAVAILABLE, SESSION_LOST,  "The database takes no more connections" },
     { "53",    ERROR_UNAVAILABLE, SESSION_GOOD,  "The database is short of resources" },
     { "55P03", ERROR_UNAVAILABLE, SESSION_AGAIN, "The database is locked" },

@@ -12,7 +12,7 @@
 /* A restarting server is usually back within DOUBT_US. */
 #define AGAIN_US (10 * SECOND_US)
 #define DOUBT_US (30 * SECOND_US)
-enum { TRIES_MOST = 100, TRIES_TOGETHER = 2, READ_TRIES = 3, PAUSE_MOST_US = 50000 };
+enum { TRIES_CONCURRENT = 2, READ_TRIES = 3, PAUSE_MOST_US = 50000 };
 
 struct outcome {
     int result;
@@ -25,6 +25,7 @@ struct attempt {
     unsigned count;
     struct outcome *outcomes;
     struct postgresql_tx tx;
+    bool exclusive; /* no other writer has a transaction */
 };
 
 /* ---- one attempt ---- */
@@ -86,15 +87,28 @@ static bool all_refused(const struct attempt *attempt) {
     return true;
 }
 
+static int attempt_begin(const struct attempt *attempt, struct error *err) {
+    struct session *session = attempt->tx.session;
+
+    session->server.fate = SESSION_GOOD;
+    if (commit_register(session, attempt->db->base.local, err) < 0)
+        return -1;
+    if (attempt->exclusive)
+        return commit_begin_exclusive(session, err);
+    commit_begin(session);
+    return 0;
+}
+
 static enum commit_outcome attempt_run(struct attempt *attempt, struct error *err) {
     struct session *session = attempt->tx.session;
     enum commit_outcome outcome;
     int fault;
 
-    session->server.fate = SESSION_GOOD;
-    if (commit_register(session, attempt->db->base.local, err) < 0)
-        return attempt_failed(session);
-    session_begin(session, "BEGIN ISOLATION LEVEL SERIALIZABLE");
+    if (attempt_begin(attempt, err) < 0) {
+        outcome = attempt_failed(session);
+        session_rollback(session);
+        return outcome;
+    }
     outcome = jobs_run(attempt, err);
     if (outcome == COMMIT_FAILED && session->server.fate == SESSION_GOOD && all_refused(attempt)) {
         session_rollback(session);
@@ -206,13 +220,18 @@ static void tell_busy(struct error *err) {
     err->kind = ERROR_UNAVAILABLE;
 }
 
-/* 0: every job has its outcome.  -1: the group conflicted repeatedly; each job must be run
- * alone. */
+/*
+ * 0: every job has its outcome.  -1: the group conflicted repeatedly; each job must be run alone.
+ *
+ * A conflict may last as long as a transaction of another program on the server (commit.h).
+ * Therefore every third attempt is exclusive, which does not conflict.
+ */
 static int attempts_run(struct attempt *attempt) {
     int64_t until_us = clock_monotonic_us() + AGAIN_US;
     struct error err = { .kind = ERROR_NONE };
 
     for (unsigned tries = 0;; tries++) {
+        attempt->exclusive = tries % (TRIES_CONCURRENT + 1) == TRIES_CONCURRENT;
         switch (attempt_once(attempt, &err)) {
         case COMMIT_DONE:
             return 0;
@@ -222,9 +241,9 @@ static int attempts_run(struct attempt *attempt) {
             outcomes_fail(attempt, &err);
             return 0;
         }
-        if (attempt->count > 1 && tries + 1 >= TRIES_TOGETHER)
+        if (attempt->count > 1 && attempt->exclusive)
             return -1;
-        if (tries + 1 >= TRIES_MOST || clock_monotonic_us() > until_us) {
+        if (clock_monotonic_us() > until_us) {
             tell_busy(&err);
             outcomes_fail(attempt, &err);
             return 0;

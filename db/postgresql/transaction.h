@@ -3,7 +3,8 @@
  *
  * Bodies are written as if there were one writer.  There are several, in several processes: each
  * transaction is SERIALIZABLE, and one that the server refuses because of another is run again,
- * after a short random pause, until a deadline.  This is the only place that retries.  Readers have
+ * after a short random pause, until a deadline.  Every third attempt is exclusive (commit.h), so
+ * that contention alone reaches no deadline.  This is the only place that retries.  Readers have
  * one snapshot (REPEATABLE READ READ ONLY).
  */
 #pragma once

@@ -203,6 +203,71 @@ class AtTheStart(PostgresqlCase):
         self.assertGreater(os.path.getsize(part.log_path), size)
 
 
+# Serializable transactions, each of which changes a row and reads another one.
+FILL = """DO $$ BEGIN
+    PERFORM set_config('default_transaction_isolation', 'serializable', false);
+    COMMIT;
+    FOR i IN 1..%d LOOP
+        INSERT INTO filler VALUES (1000000 + i, 0);
+        BEGIN
+            PERFORM FROM filler WHERE id = i;
+        EXCEPTION WHEN out_of_memory THEN
+            EXIT;
+        END;
+        COMMIT;
+    END LOOP;
+END $$"""
+
+
+class BesideALongTransaction(PostgresqlCase):
+    """A serializable transaction of another program stays open, in another database: meanwhile the
+    server keeps the reads and writes of every commit for its checks, as far as its memory allows."""
+
+    def server(self, *settings):
+        server = Server(settings, passwords=False)
+        self.addCleanup(server.stop)
+        server.start()
+        server.sql("CREATE TABLE filler (id BIGINT PRIMARY KEY, value BIGINT)")
+        server.sql("INSERT INTO filler SELECT id, 0 FROM generate_series(1, 20000) AS id")
+        return server
+
+    def hold(self, server):
+        """Begins the transaction and gives it a number; the result ends it."""
+        client = subprocess.Popen([f"{server.programs}/psql", "-X", "-q", "-A", "-t", server.url()],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(client.kill)
+        client.stdin.write("BEGIN ISOLATION LEVEL SERIALIZABLE;\nSELECT pg_current_xact_id();\n")
+        client.stdin.flush()
+        self.assertRegex(client.stdout.readline(), "^[0-9]+$")
+        return client.communicate
+
+    def assert_served(self, server, commits, reason):
+        url = server.create("scoria")
+        part = self.service(url).start()
+        api = self.client(part)
+        release = self.hold(server)
+        for _ in range(3):
+            api.create_available(1)
+        server.sql(FILL % commits)
+        for _ in range(5):
+            api.create_available(1)
+        with open(server.log, encoding="utf-8") as log:
+            self.assertRegex(log.read(), reason)
+        release()
+        self.assertNotIn("too busy", part.log())
+        self.assertEqual(part.stop(), 0)
+        self.assertEqual(program.check(self.state, "--host=e2e-node",
+                                       f"--database.connection={url}"), [])
+
+    def test_more_commits_than_the_server_keeps_refuse_no_change(self):
+        self.assert_served(self.server("max_connections=40"), 2000,
+                           "Canceled on .*(old pivot|old committed transaction)")
+
+    def test_more_locks_than_the_server_keeps_refuse_no_change(self):
+        self.assert_served(self.server("max_pred_locks_per_transaction=10"), 20000,
+                           "out of shared memory")
+
+
 class WhileItRuns(PostgresqlCase):
     def test_too_many_connections_are_503_until_there_is_room(self):
         server = Server()

@@ -148,6 +148,20 @@ END_TEST
 
 /* ---- transactions ---- */
 
+static struct session *session_of(const struct session_settings *settings) {
+    struct error err = { 0 };
+    struct session *session;
+
+    ck_assert_msg(session_open(settings, &session, &err) == 0, "%s", err.message);
+    return session;
+}
+
+static void session_ok(struct session *session, const char *sql) {
+    struct error err = { 0 };
+
+    ck_assert_msg(session_run(session, sql, &err) == 0, "%s", err.message);
+}
+
 struct again {
     int runs, left;
 };
@@ -175,6 +189,48 @@ START_TEST(a_body_runs_again_after_a_serialization_failure) {
     ck_assert_int_eq(db_transaction(db, again_body, &again, &err), 0);
     ck_assert_int_eq(again.runs, 4);
     ck_assert_int_eq(sql_int(db, count_items), 1);
+    db_close(db);
+}
+END_TEST
+
+/* Changes, by another session, the row that a body has read and is about to change. */
+struct rival {
+    struct session *session;
+    int runs, changes;
+};
+
+static int rival_body(struct db_tx *tx, void *arg, struct error *err) {
+    struct rival *rival = arg;
+    int64_t value = 0;
+
+    rival->runs++;
+    if (db_query_int(tx, &value, err, "SELECT value FROM item WHERE id = 1") < 0)
+        return -1;
+    commit_begin(rival->session);
+    if (session_run(rival->session, "UPDATE item SET value = value + 1 WHERE id = 1;COMMIT",
+                    NULL) == 0)
+        rival->changes++;
+    session_rollback(rival->session);
+    return db_change(tx, err, "UPDATE item SET value = $1 WHERE id = 1", DB_INT(value + 100));
+}
+
+START_TEST(a_body_that_always_conflicts_runs_without_other_writers) {
+    const char *url = database_url();
+    struct db *db = items_open(url, true);
+    struct session_settings settings;
+    struct rival rival = { 0 };
+    struct error err = { 0 };
+
+    sql_run(db, "INSERT INTO item (id, value) VALUES (1, 0)");
+    ck_assert_int_eq(session_settings_read(url, &settings, &err), 0);
+    settings.connect_ms = settings.statement_ms = 10000;
+    rival.session = session_of(&settings);
+    session_ok(rival.session, "SET lock_timeout = 100");
+    ck_assert_msg(db_transaction(db, rival_body, &rival, &err) == 0, "%s", err.message);
+    ck_assert_int_eq(rival.changes, rival.runs - 1);
+    ck_assert_int_eq(sql_int(db, "SELECT value FROM item"), rival.changes + 100);
+    session_close(rival.session);
+    session_settings_free(&settings);
     db_close(db);
 }
 END_TEST
@@ -240,20 +296,6 @@ END_TEST
 
 /* ---- commits in doubt ---- */
 
-static struct session *session_of(const struct session_settings *settings) {
-    struct error err = { 0 };
-    struct session *session;
-
-    ck_assert_msg(session_open(settings, &session, &err) == 0, "%s", err.message);
-    return session;
-}
-
-static void session_ok(struct session *session, const char *sql) {
-    struct error err = { 0 };
-
-    ck_assert_msg(session_run(session, sql, &err) == 0, "%s", err.message);
-}
-
 /* A session with a commit to come, and another one that asks about it. */
 struct doubt {
     struct db *db;
@@ -310,6 +352,22 @@ START_TEST(a_commit_in_doubt_that_did_not_happen_never_will) {
                      COMMIT_AGAIN); /* on its way all along */
     session_rollback(doubt.session);
     ck_assert_int_eq(sql_int(doubt.db, count_items), 0);
+    doubt_end(&doubt);
+}
+END_TEST
+
+/* As by an older version of the program, which does not lock at the start of a transaction. */
+START_TEST(a_transaction_beside_an_exclusive_one_does_not_commit) {
+    struct doubt doubt;
+
+    doubt_begin(&doubt);
+    ck_assert_int_eq(commit_register(doubt.other, &clock_system, &doubt.err), 0);
+    ck_assert_int_eq(commit_begin_exclusive(doubt.other, &doubt.err), 0);
+    session_ok(doubt.other, "INSERT INTO item (id) VALUES (2)");
+    ck_assert_int_eq(commit_run(doubt.other, &doubt.err), COMMIT_DONE);
+    ck_assert_int_eq(commit_run(doubt.session, &doubt.err), COMMIT_AGAIN);
+    session_rollback(doubt.session);
+    ck_assert_int_eq(sql_int(doubt.db, "SELECT id FROM item"), 2);
     doubt_end(&doubt);
 }
 END_TEST
@@ -759,10 +817,12 @@ int main(void) {
         a_database_in_another_order_is_refused,
         processes_may_start_together_on_an_empty_database,
         a_body_runs_again_after_a_serialization_failure,
+        a_body_that_always_conflicts_runs_without_other_writers,
         writers_of_several_processes_are_as_one,
         a_server_that_ended_our_sessions_is_found_again,
         a_commit_in_doubt_that_happened_is_known,
         a_commit_in_doubt_that_did_not_happen_never_will,
+        a_transaction_beside_an_exclusive_one_does_not_commit,
         a_mark_that_is_gone_is_doubt_and_no_permission,
         marks_that_are_cleared_away_early_cost_nothing,
         a_session_that_rested_for_too_long_is_not_used,
