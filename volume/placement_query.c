@@ -10,7 +10,8 @@
 
 /* ---- operators ---- */
 
-/* < 0, 0, > 0; incomparable values: UNLIKE. */
+/* < 0, 0, > 0; values without an order: UNLIKE.  Texts have none: by their order any caller could
+ * search for the names of hosts and for what pools report. */
 #define UNLIKE 2
 
 static int compare(const json_t *left, const json_t *right) {
@@ -18,11 +19,6 @@ static int compare(const json_t *left, const json_t *right) {
         double difference = json_number_value(left) - json_number_value(right);
 
         return (difference > 0) - (difference < 0);
-    }
-    if (json_is_string(left) && json_is_string(right)) {
-        int order = strcmp(json_string_value(left), json_string_value(right));
-
-        return (order > 0) - (order < 0);
     }
     return json_equal(left, right) ? 0 : UNLIKE;
 }

@@ -368,6 +368,30 @@ WORK_TEST(a_term_says_which_pools_may_be) {
                       rows[i].term);
 }
 
+/* Otherwise a project that may make volumes would find the names of all hosts by halving. */
+WORK_TEST(texts_of_pools_are_compared_for_equality_alone) {
+    static const struct {
+        const char *term, *host;
+    } rows[] = {
+        { "['<', '$host', 'z']", "none" },
+        { "['>', '$host', 'a']", "none" },
+        { "['<', 'a', '$backend_id']", "none" },
+        { "['<=', '$host', 'z']", "none" },
+        { "['>=', '$host', 'n@a#p']", "n@a#p" },
+        { "['not', ['<', '$host', 'a']]", "n@a#p" },
+        { "['not', ['>', '$host', 'a']]", "n@a#p" },
+        { "['<', '$kind', 'z']", "none" },
+        { "['>', '$capabilities.kind', 'a']", "none" },
+        { "['=', '$kind', 'b']", "n@a#p" },
+    };
+
+    (void)err;
+    POOL("n@a#p", .free_gb = 30, .capabilities = "{\"kind\": \"b\"}");
+    for (size_t i = 0; i < LENGTH(rows); i++)
+        ck_assert_msg(strcmp(pick_query(work, rows[i].term), rows[i].host) == 0, "%s",
+                      rows[i].term);
+}
+
 WORK_TEST(what_is_no_term_is_refused) {
     static const char *const texts[] = {
         "x",
@@ -437,5 +461,6 @@ CHECK_MAIN("placement", without_pools_nothing_fits,
            hints_place_a_volume_near_to_others_or_away_from_them,
            volumes_of_other_projects_are_unknown_to_hints,
            an_instance_draws_a_volume_to_its_node_when_that_is_known,
-           a_term_says_which_pools_may_be, what_is_no_term_is_refused,
-           a_malformed_hint_is_refused_by_name, a_failing_database_is_reported)
+           a_term_says_which_pools_may_be, texts_of_pools_are_compared_for_equality_alone,
+           what_is_no_term_is_refused, a_malformed_hint_is_refused_by_name,
+           a_failing_database_is_reported)
