@@ -1,15 +1,23 @@
 #!/bin/bash
-# Files that documents link to, and paths of the tree that they name, exist.
+# Files and headings that documents link to, and paths of the tree that they name, exist.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh
+
+# The anchors of a document: its headings as GitHub writes them.
+anchors() {
+    sed -nE 's/^#+ //p' "$1" | tr '[:upper:]' '[:lower:]' | sed -E 's/[^a-z0-9_ -]//g; s/ /-/g'
+}
 
 status=0
 alternatives=$(IFS='|' && echo "${folders[*]}")
 for document in README.md HACKING.md docs/*.md; do
     while read -r target; do
-        [[ $target == http* || $target == '#'* ]] && continue
-        [[ -e $(dirname "$document")/${target%%#*} ]] && continue
+        [[ $target == http* ]] && continue
+        file=$(dirname "$document")/${target%%#*}
+        [[ $target != '#'* ]] || file=$document
+        [[ -e $file && $target != *.md'#'* && $target != '#'* ]] && continue
+        [[ -e $file ]] && anchors "$file" | grep -qxF -- "${target#*#}" && continue
         echo "$document: links to $target, which is not there"
         status=1
     done < <(grep -oE '\]\([^)]+\)' "$document" | sed -E 's/^\]\(//; s/\)$//')
