@@ -41,7 +41,7 @@ START_TEST(of_a_type_there_is_one_and_its_transition_is_when_its_status_changed)
 }
 END_TEST
 
-START_TEST(what_says_the_same_changes_nothing) {
+START_TEST(an_equal_condition_changes_nothing) {
     json_t *conditions = json_array();
     struct condition now = condition("A", "True", "one");
 
@@ -55,7 +55,7 @@ START_TEST(what_says_the_same_changes_nothing) {
 }
 END_TEST
 
-START_TEST(others_change_only_what_is_there) {
+START_TEST(only_the_owner_adds_conditions) {
     json_t *conditions = json_array();
     struct condition now = condition("A", "True", "one");
 
@@ -92,5 +92,5 @@ START_TEST(those_of_a_size_are_replaced_as_a_set_and_others_stay) {
 END_TEST
 
 CHECK_MAIN("condition", of_a_type_there_is_one_and_its_transition_is_when_its_status_changed,
-           what_says_the_same_changes_nothing, others_change_only_what_is_there,
+           an_equal_condition_changes_nothing, only_the_owner_adds_conditions,
            those_of_a_size_are_replaced_as_a_set_and_others_stay)

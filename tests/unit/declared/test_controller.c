@@ -140,7 +140,7 @@ static struct looked look(struct bench *bench) {
 
 static unsigned pools = 3;
 
-START_TEST(what_was_declared_becomes_true_step_by_step) {
+START_TEST(a_declared_volume_is_reconciled_step_by_step) {
     struct bench *bench = bench_new(true);
 
     ck_assert_int_eq(tick(bench), 500);
@@ -154,7 +154,7 @@ START_TEST(what_was_declared_becomes_true_step_by_step) {
 }
 END_TEST
 
-START_TEST(a_look_at_what_did_not_change_writes_nothing) {
+START_TEST(an_evaluation_without_changes_writes_nothing) {
     struct bench *bench = bench_new(true);
     struct looked before;
 
@@ -187,7 +187,7 @@ static int redundant_body(struct work *work, void *arg, struct error *err) {
 }
 
 /* Long before the next look at all. */
-START_TEST(a_pool_that_changes_its_state_has_its_configs_looked_at) {
+START_TEST(a_pool_that_changes_its_state_has_its_configs_evaluated) {
     struct bench *bench = bench_new(true);
     bool is_redundant = false;
 
@@ -210,7 +210,7 @@ START_TEST(a_pool_that_changes_its_state_has_its_configs_looked_at) {
 }
 END_TEST
 
-START_TEST(a_controller_that_starts_finds_what_was_left) {
+START_TEST(a_started_controller_continues_pending_work) {
     struct bench *bench = bench_new(true);
 
     act(bench, declare_body, &pools);
@@ -224,7 +224,7 @@ START_TEST(a_controller_that_starts_finds_what_was_left) {
 }
 END_TEST
 
-START_TEST(what_cannot_be_is_tried_less_and_less_often) {
+START_TEST(failing_configs_are_retried_with_growing_pauses) {
     struct bench *bench = bench_new(true);
     unsigned none = 0;
     int64_t pause_us = 5000;
@@ -247,7 +247,7 @@ START_TEST(what_cannot_be_is_tried_less_and_less_often) {
 }
 END_TEST
 
-START_TEST(who_waits_for_a_place_gets_the_first_that_comes) {
+START_TEST(a_waiting_config_gets_the_first_suitable_pool) {
     struct bench *bench = bench_new(true);
     unsigned none = 0;
 
@@ -304,7 +304,7 @@ static int gone_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-START_TEST(a_config_goes_as_soon_as_the_last_data_have) {
+START_TEST(a_config_is_deleted_with_the_last_of_its_data) {
     struct bench *bench = bench_new(true);
 
     act(bench, declare_body, &pools);
@@ -326,7 +326,7 @@ static int broken(void *arg, const char *point, struct error *err) {
                : 0;
 }
 
-START_TEST(a_database_that_fails_is_asked_again) {
+START_TEST(a_failed_database_is_retried) {
     struct bench *bench = bench_new(true);
 
     act(bench, declare_body, &pools);
@@ -385,7 +385,7 @@ static int large_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-START_TEST(what_its_own_documents_keep_it_from_is_told) {
+START_TEST(an_obstacle_in_the_documents_is_reported_as_an_event) {
     struct bench *bench = bench_new(true);
 
     act(bench, large_body, NULL);
@@ -409,7 +409,7 @@ static int small_body(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-START_TEST(a_project_without_room_is_told_and_has_its_volume_when_there_is) {
+START_TEST(a_project_over_its_quota_gets_its_volume_when_quota_is_available) {
     struct bench *bench = bench_new(true);
 
     act(bench, small_body, NULL);
@@ -435,7 +435,7 @@ static int policy_body(struct work *work, void *arg, struct error *err) {
 }
 
 /* Who edits policies makes nobody work but on what is his own. */
-START_TEST(a_policy_hurries_those_of_its_project_alone) {
+START_TEST(a_policy_requeues_configs_of_its_project_alone) {
     struct bench *bench = bench_new(true);
     char *own = arena_text(bench->arena, bench->fixture.context.project_id), other[] = "other";
     struct looked first;
@@ -475,7 +475,7 @@ static int crowd_body(struct work *work, void *arg, struct error *err) {
 }
 
 /* All at once, as when there is a new pool that is too small for them. */
-START_TEST(many_that_fail_again_let_others_through_between) {
+START_TEST(many_retries_do_not_delay_other_configs) {
     struct bench *bench = bench_new(true);
     char query[] = "SELECT SUM(times) FROM document_events";
     unsigned crowd = 250;
@@ -497,7 +497,7 @@ START_TEST(many_that_fail_again_let_others_through_between) {
 END_TEST
 
 /* Room that shrinks is no reason; a little more is one, now and then. */
-START_TEST(room_that_comes_and_goes_hurries_nobody_all_the_time) {
+START_TEST(varying_free_space_requeues_configs_at_a_limited_rate) {
     struct bench *bench = bench_new(true);
     int64_t free_gib = 10;
     unsigned two = 2;
@@ -879,18 +879,18 @@ START_TEST(a_change_wakes_its_thread) {
 }
 END_TEST
 
-CHECK_MAIN("controller", what_was_declared_becomes_true_step_by_step,
-           a_look_at_what_did_not_change_writes_nothing,
-           a_pool_that_changes_its_state_has_its_configs_looked_at,
-           a_controller_that_starts_finds_what_was_left,
-           what_cannot_be_is_tried_less_and_less_often,
-           who_waits_for_a_place_gets_the_first_that_comes, two_controllers_do_no_more_than_one,
-           a_config_goes_as_soon_as_the_last_data_have, a_database_that_fails_is_asked_again,
-           many_that_change_at_once_are_all_met, what_its_own_documents_keep_it_from_is_told,
-           a_project_without_room_is_told_and_has_its_volume_when_there_is,
-           a_policy_hurries_those_of_its_project_alone,
-           many_that_fail_again_let_others_through_between,
-           room_that_comes_and_goes_hurries_nobody_all_the_time, a_change_wakes_its_thread,
+CHECK_MAIN("controller", a_declared_volume_is_reconciled_step_by_step,
+           an_evaluation_without_changes_writes_nothing,
+           a_pool_that_changes_its_state_has_its_configs_evaluated,
+           a_started_controller_continues_pending_work,
+           failing_configs_are_retried_with_growing_pauses,
+           a_waiting_config_gets_the_first_suitable_pool, two_controllers_do_no_more_than_one,
+           a_config_is_deleted_with_the_last_of_its_data, a_failed_database_is_retried,
+           many_that_change_at_once_are_all_met,
+           an_obstacle_in_the_documents_is_reported_as_an_event,
+           a_project_over_its_quota_gets_its_volume_when_quota_is_available,
+           a_policy_requeues_configs_of_its_project_alone, many_retries_do_not_delay_other_configs,
+           varying_free_space_requeues_configs_at_a_limited_rate, a_change_wakes_its_thread,
            two_threads_beside_each_other_do_each_thing_once,
            a_resync_skips_settled_configs_and_each_is_evaluated_now_and_then,
            a_database_that_was_restored_has_all_configs_evaluated,

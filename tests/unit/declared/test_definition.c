@@ -67,7 +67,7 @@ static const char *rules_of(struct arena *arena, const json_t *schema, const cha
     return json_text(arena, json_object_get(name ? field : schema, "x-kubernetes-validations"));
 }
 
-START_TEST(what_is_fixed_or_grows_has_rules_for_edits) {
+START_TEST(fixed_and_growing_fields_have_rules_for_edits) {
     autoarena struct arena *arena = arena_new();
     json_t *schema = json_keep(arena, definition_schema(inner, true));
 
@@ -126,6 +126,6 @@ START_TEST(every_kind_has_a_definition_with_all_its_fields) {
 }
 END_TEST
 
-CHECK_MAIN("definition", each_type_has_its_schema, what_is_fixed_or_grows_has_rules_for_edits,
+CHECK_MAIN("definition", each_type_has_its_schema, fixed_and_growing_fields_have_rules_for_edits,
            below_a_list_there_are_no_rules_for_edits,
            every_kind_has_a_definition_with_all_its_fields)

@@ -74,7 +74,7 @@ static void leave(struct work *work, int64_t bytes) {
     settings_of(work)->document_bytes = bytes_of(work, PROJECT) + bytes;
 }
 
-WORK_TEST(what_members_write_together_is_bounded) {
+WORK_TEST(the_bytes_of_a_projects_documents_are_limited) {
     const char *id = declare(work, &kind_volume_policy, POLICY("one", "aaaaaaaaaa"));
     int64_t size = bytes_of(work, PROJECT), version;
 
@@ -104,7 +104,7 @@ WORK_TEST(what_members_write_together_is_bounded) {
     assert_counted(work);
 }
 
-WORK_TEST(what_is_given_up_is_room_again_and_others_have_their_own) {
+WORK_TEST(released_bytes_are_available_again_and_limits_are_per_project) {
     const char *id = declare(work, &kind_volume_policy, POLICY("one", "a"));
     struct document policy = document_of(work, &kind_volume_policy, id), after;
 
@@ -120,7 +120,7 @@ WORK_TEST(what_is_given_up_is_room_again_and_others_have_their_own) {
     assert_counted(work);
 }
 
-WORK_TEST(all_kinds_of_a_project_have_their_room_together) {
+WORK_TEST(the_bytes_of_all_kinds_of_a_project_are_limited_together) {
     struct document document;
 
     declare(work, &kind_volume_policy, POLICY("one", "a"));
@@ -134,7 +134,7 @@ WORK_TEST(all_kinds_of_a_project_have_their_room_together) {
 }
 
 /* Who has lowered the limit leaves nobody with what he cannot make smaller. */
-WORK_TEST(what_is_over_may_shrink_and_go) {
+WORK_TEST(a_document_over_the_limit_may_shrink_and_be_deleted) {
     const char *id = declare(work, &kind_volume_policy, POLICY("one", "aaaaaaaaaa"));
     struct document policy, after;
 
@@ -148,7 +148,7 @@ WORK_TEST(what_is_over_may_shrink_and_go) {
 }
 
 /* A volume comes, is served, grows smaller and larger and goes, in a project that is full. */
-WORK_TEST(what_the_service_writes_is_counted_and_never_refused) {
+WORK_TEST(documents_of_the_service_are_counted_and_never_refused) {
     const char *id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 1, ",\"policy\":{}"));
     int64_t before = bytes_of(work, PROJECT);
 
@@ -198,7 +198,7 @@ WORK_TEST(the_largest_config_becomes_bound) {
 }
 
 /* One policy that many configs name would be as many copies. */
-WORK_TEST(a_policy_whose_copy_has_no_room_is_not_copied) {
+WORK_TEST(a_policy_too_large_to_copy_is_not_copied) {
     const char *id;
 
     put_pools(work, 1);
@@ -257,7 +257,7 @@ static int look(struct work *work, void *arg, struct error *err) {
     return 0;
 }
 
-START_TEST(those_who_write_at_once_have_no_more_room_together) {
+START_TEST(concurrent_writers_have_one_limit_together) {
     const struct db_settings settings = { .url = database_url() };
     autoarena struct arena *arena = arena_new();
     struct writer writers[THREADS];
@@ -293,9 +293,9 @@ START_TEST(those_who_write_at_once_have_no_more_room_together) {
 }
 END_TEST
 
-CHECK_MAIN("document_bytes", what_members_write_together_is_bounded,
-           what_is_given_up_is_room_again_and_others_have_their_own,
-           all_kinds_of_a_project_have_their_room_together, what_is_over_may_shrink_and_go,
-           what_the_service_writes_is_counted_and_never_refused, the_largest_config_becomes_bound,
-           a_policy_whose_copy_has_no_room_is_not_copied,
-           those_who_write_at_once_have_no_more_room_together)
+CHECK_MAIN("document_bytes", the_bytes_of_a_projects_documents_are_limited,
+           released_bytes_are_available_again_and_limits_are_per_project,
+           the_bytes_of_all_kinds_of_a_project_are_limited_together,
+           a_document_over_the_limit_may_shrink_and_be_deleted,
+           documents_of_the_service_are_counted_and_never_refused, the_largest_config_becomes_bound,
+           a_policy_too_large_to_copy_is_not_copied, concurrent_writers_have_one_limit_together)

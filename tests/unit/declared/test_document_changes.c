@@ -74,7 +74,7 @@ static const char *news(struct work *work, const struct document_scope *scope,
     return text;
 }
 
-WORK_TEST(changes_are_told_in_their_order_each_document_once) {
+WORK_TEST(changes_are_reported_in_order_each_document_once) {
     const struct document_scope scope = { .kind = &kind_volume_policy, .project_id = PROJECT };
     struct document_position position = { 0 };
     struct document a = policy_made(work, "a", ""), b = policy_made(work, "b", "");
@@ -93,7 +93,7 @@ WORK_TEST(changes_are_told_in_their_order_each_document_once) {
     (void)err;
 }
 
-WORK_TEST(who_is_not_meant_hears_nothing) {
+WORK_TEST(a_watch_reports_only_documents_in_its_scope) {
     struct document_position of_other = { 0 }, of_name = { 0 }, of_kind = { 0 };
     const struct document_scope other = { .kind = &kind_volume_policy, .project_id = OTHER };
     const struct document_scope name = { .kind = &kind_volume_policy, .name = "b" };
@@ -109,7 +109,7 @@ WORK_TEST(who_is_not_meant_hears_nothing) {
     (void)err;
 }
 
-WORK_TEST(what_leaves_the_labels_is_deleted_for_who_watches_by_them) {
+WORK_TEST(a_document_that_leaves_the_labels_of_a_watch_is_deleted_in_it) {
     const struct pair disk = { "disk", "ssd" };
     const struct document_scope scope = { .kind = &kind_volume_policy, .labels = { &disk, 1 } };
     struct document_position position = { 0 };
@@ -128,7 +128,7 @@ WORK_TEST(what_leaves_the_labels_is_deleted_for_who_watches_by_them) {
     (void)err;
 }
 
-WORK_TEST(a_beginning_tells_nothing_of_what_has_gone_before) {
+WORK_TEST(a_new_watch_reports_no_earlier_deletions) {
     const struct document_scope scope = { .kind = &kind_volume_policy };
     struct document_position position = { .floor = 4 };
     struct document a = policy_made(work, "a", ""), b = policy_made(work, "b", "");
@@ -139,7 +139,7 @@ WORK_TEST(a_beginning_tells_nothing_of_what_has_gone_before) {
     (void)err;
 }
 
-WORK_TEST(what_is_not_kept_is_said) {
+WORK_TEST(an_unknown_or_expired_version_is_refused) {
     struct document_position position = { .version = 5, .floor = 5 };
 
     ck_assert_int_eq(document_position_check(&position, 5, err), 0);
@@ -292,7 +292,7 @@ static void step(struct work *work, const struct document *volume, struct docume
     *replica = after.deleted_at ? (struct document){ 0 } : after;
 }
 
-WORK_TEST(whoever_is_cut_off_anywhere_knows_all_in_the_end) {
+WORK_TEST(a_watch_resumed_at_any_change_misses_none) {
     static const struct pair label = { "x", "1" };
     struct follower followers[WATCHERS] = {
         { .scope = { .kind = &kind_volume_replica } },
@@ -329,9 +329,9 @@ WORK_TEST(whoever_is_cut_off_anywhere_knows_all_in_the_end) {
     }
 }
 
-CHECK_MAIN("declared/document_changes", changes_are_told_in_their_order_each_document_once,
-           who_is_not_meant_hears_nothing,
-           what_leaves_the_labels_is_deleted_for_who_watches_by_them,
-           a_beginning_tells_nothing_of_what_has_gone_before, what_is_not_kept_is_said,
+CHECK_MAIN("declared/document_changes", changes_are_reported_in_order_each_document_once,
+           a_watch_reports_only_documents_in_its_scope,
+           a_document_that_leaves_the_labels_of_a_watch_is_deleted_in_it,
+           a_new_watch_reports_no_earlier_deletions, an_unknown_or_expired_version_is_refused,
            an_event_is_a_line_with_the_version_of_its_change, many_changes_come_in_parts,
-           whoever_is_cut_off_anywhere_knows_all_in_the_end)
+           a_watch_resumed_at_any_change_misses_none)

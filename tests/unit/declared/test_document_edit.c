@@ -148,7 +148,7 @@ WORK_TEST(each_field_of_a_policy_has_its_range) {
                       "%s: %s", taken[i], err->message);
 }
 
-WORK_TEST(a_config_begins_pending_with_a_finalizer_and_the_size_that_was_asked_for) {
+WORK_TEST(a_config_begins_pending_with_a_finalizer_and_the_requested_size) {
     struct document config = made(work, CONFIG("db", "", "10Gi"));
 
     (void)err;
@@ -162,7 +162,7 @@ WORK_TEST(a_config_begins_pending_with_a_finalizer_and_the_size_that_was_asked_f
                      whole(work, &(struct document[]){ found(work, "db") }[0]));
 }
 
-WORK_TEST(what_a_document_may_not_say_is_refused_and_nothing_is_there) {
+WORK_TEST(an_invalid_document_is_refused_and_not_created) {
     static const char *const cases[][2] = {
         { "[]", "A document must be an object." },
         { "{}", "metadata is missing, or not an object." },
@@ -220,7 +220,7 @@ WORK_TEST(what_a_document_may_not_say_is_refused_and_nothing_is_there) {
     ck_assert_int_eq(version_of_all(work), 0);
 }
 
-WORK_TEST(a_name_is_there_once) {
+WORK_TEST(a_name_is_unique) {
     struct document document;
 
     made(work, CONFIG("db", "", "1Gi"));
@@ -261,7 +261,7 @@ WORK_TEST(an_edit_that_changes_nothing_has_no_number) {
     ck_assert_int_eq(version_of_all(work), 1);
 }
 
-WORK_TEST(what_cannot_be_changed_is_told_by_its_name) {
+WORK_TEST(a_change_of_a_fixed_field_is_refused_by_name) {
     static const char *const cases[][2] = {
         { "{\"metadata\":{\"name\":\"x\"}}", "metadata.name cannot be changed: it is db." },
         { "{\"spec\":{\"provision\":{\"replicaCount\":1}}}",
@@ -466,7 +466,7 @@ WORK_TEST(the_same_size_in_another_unit_is_no_edit) {
     ck_assert_int_gt(after.generation, config.generation);
 }
 
-WORK_TEST(what_the_service_wrote_into_a_spec_is_not_the_clients) {
+WORK_TEST(read_only_fields_of_a_spec_ignore_clients) {
     struct document config = made(work, CONFIG("db", "", "1Gi")), after;
     json_t *spec = json_object_get(config.body, "spec");
 
@@ -480,7 +480,7 @@ WORK_TEST(what_the_service_wrote_into_a_spec_is_not_the_clients) {
                      "{\"name\":\"v\"}");
 }
 
-WORK_TEST(what_has_finalizers_is_deleted_and_stays_until_they_are_gone) {
+WORK_TEST(a_deleted_document_stays_until_its_finalizers_are_removed) {
     struct document config =
         made(work, CONFIG("db", ",\"finalizers\":[\"mine\"],\"labels\":{\"a\":\"b\"}", "1Gi"));
     struct document deleted, after;
@@ -509,7 +509,7 @@ WORK_TEST(what_has_finalizers_is_deleted_and_stays_until_they_are_gone) {
 }
 
 /* The service has done its part, and the client's own comes last. */
-WORK_TEST(what_is_left_of_finalizers_is_taken_away_by_whose_they_are) {
+WORK_TEST(other_finalizers_are_removed_by_their_owners) {
     struct document config = made(work, CONFIG("db", ",\"finalizers\":[\"mine\"]", "1Gi"));
     struct document deleted, after;
 
@@ -543,7 +543,7 @@ WORK_TEST(a_document_has_no_more_finalizers_than_can_be_sent_back) {
     REFUSED(document_create(work, &kind_volume_config, given, false, &after, err), BAD_REQUEST);
 }
 
-WORK_TEST(what_has_none_goes_at_once_and_leaves_its_last_number) {
+WORK_TEST(a_document_without_finalizers_is_deleted_at_once_with_a_last_version) {
     struct document policy, deleted;
     int64_t version;
 
@@ -562,7 +562,7 @@ WORK_TEST(what_has_none_goes_at_once_and_leaves_its_last_number) {
     ck_assert_int_eq(version, 0);
 }
 
-WORK_TEST(what_is_tried_is_told_and_not_written) {
+WORK_TEST(a_dry_run_returns_the_result_and_writes_nothing) {
     struct document config = made(work, CONFIG("db", "", "1Gi")), after;
 
     OK(document_create(work, &kind_volume_config, parse(work, CONFIG("new", "", "1Gi")), true,
@@ -580,7 +580,7 @@ WORK_TEST(what_is_tried_is_told_and_not_written) {
             CONFLICT);
 }
 
-WORK_TEST(a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it) {
+WORK_TEST(a_name_is_unique_in_its_project_and_a_uid_everywhere) {
     struct document config = made(work, CONFIG("db", "", "1Gi")), seen;
     struct context other = *work->context;
 
@@ -611,7 +611,7 @@ static int64_t gone(struct work *work) {
     return count;
 }
 
-WORK_TEST(what_has_gone_is_remembered_for_so_many_changes) {
+WORK_TEST(deleted_documents_are_remembered_for_a_number_of_changes) {
     struct document policy, deleted;
 
     for (int i = 0; i < 3; i++) {
@@ -673,7 +673,7 @@ WORK_TEST(an_edited_policy_is_checked_as_a_new_one) {
 }
 
 /* Whoever says nothing of it does not want it otherwise. */
-WORK_TEST(what_is_fixed_stays_when_nothing_is_said_of_it) {
+WORK_TEST(fixed_fields_stay_when_omitted) {
     static const char *const edits[] = {
         "{\"metadata\":{},\"spec\":{\"provision\":{}}}",
         "{\"metadata\":{},\"spec\":{\"provision\":null}}",
@@ -796,23 +796,23 @@ WORK_TEST(a_list_of_large_ones_ends_early_and_goes_on) {
 
 CHECK_MAIN("document_edit", a_policy_is_taken_as_it_is_written_and_shown_with_its_defaults,
            each_field_of_a_policy_has_its_range,
-           a_config_begins_pending_with_a_finalizer_and_the_size_that_was_asked_for,
-           what_a_document_may_not_say_is_refused_and_nothing_is_there, a_name_is_there_once,
+           a_config_begins_pending_with_a_finalizer_and_the_requested_size,
+           an_invalid_document_is_refused_and_not_created, a_name_is_unique,
            an_edit_by_a_number_that_is_not_the_last_is_refused,
-           an_edit_that_changes_nothing_has_no_number, what_cannot_be_changed_is_told_by_its_name,
+           an_edit_that_changes_nothing_has_no_number, a_change_of_a_fixed_field_is_refused_by_name,
            one_that_is_pending_without_a_policy_may_be_given_one,
            a_node_is_named_as_agents_are_or_refused, pools_come_and_go_as_replicas_can,
            pools_that_were_chosen_are_the_configs_as_if_it_had_named_them, the_last_pool_stays,
            a_second_size_waits_for_the_first, the_same_size_in_another_unit_is_no_edit,
-           what_the_service_wrote_into_a_spec_is_not_the_clients,
-           what_has_finalizers_is_deleted_and_stays_until_they_are_gone,
-           what_is_left_of_finalizers_is_taken_away_by_whose_they_are,
+           read_only_fields_of_a_spec_ignore_clients,
+           a_deleted_document_stays_until_its_finalizers_are_removed,
+           other_finalizers_are_removed_by_their_owners,
            a_document_has_no_more_finalizers_than_can_be_sent_back,
-           what_has_none_goes_at_once_and_leaves_its_last_number,
-           what_is_tried_is_told_and_not_written,
-           a_name_is_the_projects_and_a_uid_everybodys_who_may_see_it,
-           what_has_gone_is_remembered_for_so_many_changes,
+           a_document_without_finalizers_is_deleted_at_once_with_a_last_version,
+           a_dry_run_returns_the_result_and_writes_nothing,
+           a_name_is_unique_in_its_project_and_a_uid_everywhere,
+           deleted_documents_are_remembered_for_a_number_of_changes,
            a_config_that_is_in_use_or_has_clones_does_not_go,
-           an_edited_policy_is_checked_as_a_new_one, what_is_fixed_stays_when_nothing_is_said_of_it,
+           an_edited_policy_is_checked_as_a_new_one, fixed_fields_stay_when_omitted,
            a_patch_that_comes_again_changes_nothing_more, a_document_does_not_grow_for_ever,
            a_thousand_edits_leave_one_row_of_each, a_list_of_large_ones_ends_early_and_goes_on)

@@ -87,7 +87,7 @@ static const char *whole(struct work *work, const struct document *document) {
     return json_text(work->arena, document_json(work->arena, document));
 }
 
-WORK_TEST(what_belongs_to_a_document_is_of_its_project_and_found_by_it) {
+WORK_TEST(owned_documents_are_of_their_owners_project_and_found_by_it) {
     struct document config = config_made(work, "db"), volume = volume_made(work, &config);
     struct document one = replica_made(work, &volume, "a"), two = replica_made(work, &volume, "b");
     struct document *owned, now = found(work, &volume);
@@ -119,7 +119,7 @@ WORK_TEST(replicas_of_two_volumes_may_have_one_name) {
     ck_assert_str_eq(two.name, arena_format(work->arena, "a-b-c-%.8s", two.id));
 }
 
-WORK_TEST(nothing_is_made_for_what_is_being_deleted) {
+WORK_TEST(nothing_is_created_for_a_document_being_deleted) {
     struct document config = config_made(work, "db"), deleted, volume;
 
     OK(document_delete(work, &config, false, &deleted, err));
@@ -129,7 +129,7 @@ WORK_TEST(nothing_is_made_for_what_is_being_deleted) {
     ck_assert_int_eq(number(work, "SELECT version FROM document_versions"), 2);
 }
 
-WORK_TEST(what_the_service_writes_is_held_to_its_table) {
+WORK_TEST(documents_of_the_service_are_checked_by_their_schema) {
     struct document config = config_made(work, "db"), volume;
 
     REFUSED(document_own_create(work, &kind_replicated_volume, &config, "db", NULL,
@@ -145,7 +145,7 @@ WORK_TEST(what_the_service_writes_is_held_to_its_table) {
                      "\"qos\":{\"iops\":0,\"bytesPerSecond\":0},\"replicas\":[]}}");
 }
 
-WORK_TEST(a_change_has_a_number_and_what_is_wanted_a_generation) {
+WORK_TEST(each_change_has_a_version_and_each_desired_state_a_generation) {
     struct document config = config_made(work, "db"), volume = volume_made(work, &config);
     struct document after = volume, again;
 
@@ -166,7 +166,7 @@ WORK_TEST(a_change_has_a_number_and_what_is_wanted_a_generation) {
     ck_assert_str_eq(whole(work, &volume), whole(work, &again));
 }
 
-WORK_TEST(who_has_read_it_before_another_change_writes_nothing) {
+WORK_TEST(an_outdated_writer_writes_nothing) {
     struct document config = config_made(work, "db"), first, second;
 
     first = second = config;
@@ -216,7 +216,7 @@ static struct document served_volume(struct work *work, const char *node) {
     return after;
 }
 
-WORK_TEST(a_status_that_is_none_is_refused_with_its_place) {
+WORK_TEST(an_invalid_status_is_refused_with_its_path) {
     static const char *const cases[][2] = {
         { "{}", "status.phase is missing." },
         { "{\"phase\":\"healthy\"}", "status.phase: 'healthy' is not one of Init, Healthy, "
@@ -299,7 +299,7 @@ WORK_TEST(a_replica_stays_until_its_data_are_gone_and_takes_what_waited_with_it)
                      number(work, "SELECT MAX(version) FROM documents_gone"));
 }
 
-WORK_TEST(a_config_goes_behind_its_volume) {
+WORK_TEST(a_config_is_deleted_after_its_volume) {
     struct document config = config_made(work, "db"), volume = volume_made(work, &config), after;
 
     OK(document_delete(work, &config, false, &after, err));
@@ -313,7 +313,7 @@ WORK_TEST(a_config_goes_behind_its_volume) {
     ck_assert_int_eq(number(work, "SELECT SUM(documents) FROM document_counts"), 0);
 }
 
-WORK_TEST(how_many_there_are_is_known_without_counting) {
+WORK_TEST(documents_are_limited_without_counting_rows) {
     struct document config = config_made(work, "db"), volume = volume_made(work, &config), after;
 
     config_made(work, "web");
@@ -333,7 +333,7 @@ WORK_TEST(how_many_there_are_is_known_without_counting) {
             OVER_QUOTA);
 }
 
-WORK_TEST(what_happens_again_is_told_once_with_how_often) {
+WORK_TEST(a_repeated_event_is_one_with_a_count) {
     struct document config = config_made(work, "db");
     struct document_event *events;
 
@@ -402,7 +402,7 @@ static void assert_no_hosts(const struct document_kind *kind, const struct schem
     }
 }
 
-WORK_TEST(what_nodes_say_in_their_own_words_is_for_administrators) {
+WORK_TEST(texts_of_nodes_are_shown_to_administrators_only) {
     (void)work, (void)err;
     for (const struct document_kind *const *kind = document_kinds; *kind; kind++) {
         if ((*kind)->status_fields)
@@ -412,15 +412,15 @@ WORK_TEST(what_nodes_say_in_their_own_words_is_for_administrators) {
     }
 }
 
-CHECK_MAIN("document_own", what_belongs_to_a_document_is_of_its_project_and_found_by_it,
-           replicas_of_two_volumes_may_have_one_name, nothing_is_made_for_what_is_being_deleted,
-           what_the_service_writes_is_held_to_its_table,
-           a_change_has_a_number_and_what_is_wanted_a_generation,
-           who_has_read_it_before_another_change_writes_nothing, a_status_is_its_nodes_and_whole,
-           a_status_that_is_none_is_refused_with_its_place, conditions_are_taken_by_either_name,
+CHECK_MAIN("document_own", owned_documents_are_of_their_owners_project_and_found_by_it,
+           replicas_of_two_volumes_may_have_one_name,
+           nothing_is_created_for_a_document_being_deleted,
+           documents_of_the_service_are_checked_by_their_schema,
+           each_change_has_a_version_and_each_desired_state_a_generation,
+           an_outdated_writer_writes_nothing, a_status_is_its_nodes_and_whole,
+           an_invalid_status_is_refused_with_its_path, conditions_are_taken_by_either_name,
            a_status_has_a_size,
            a_replica_stays_until_its_data_are_gone_and_takes_what_waited_with_it,
-           a_config_goes_behind_its_volume, how_many_there_are_is_known_without_counting,
-           what_happens_again_is_told_once_with_how_often,
-           a_document_has_so_many_events_and_each_is_so_long,
-           what_nodes_say_in_their_own_words_is_for_administrators)
+           a_config_is_deleted_after_its_volume, documents_are_limited_without_counting_rows,
+           a_repeated_event_is_one_with_a_count, a_document_has_so_many_events_and_each_is_so_long,
+           texts_of_nodes_are_shown_to_administrators_only)

@@ -59,7 +59,7 @@ WORK_TEST(a_config_is_a_volume_of_its_size_rounded_up) {
     assert_used(work, 2, 12);
 }
 
-WORK_TEST(what_is_over_a_quota_is_refused_and_nothing_is_there) {
+WORK_TEST(a_document_over_a_quota_is_refused_and_not_created) {
     set_limit(work, QUOTA_GIGABYTES, 20);
     declare(work, &kind_volume_config, DECLARED("db", "15Gi", 3, ""));
     for (int dry_run = 0; dry_run < 2; dry_run++) {
@@ -80,7 +80,7 @@ WORK_TEST(what_is_over_a_quota_is_refused_and_nothing_is_there) {
     assert_used(work, 2, 19);
 }
 
-WORK_TEST(what_grows_takes_what_it_grows_by) {
+WORK_TEST(a_growing_volume_takes_the_difference_from_the_quota) {
     const char *id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 3, ""));
     struct document before = config_of(work, id), after;
 
@@ -100,7 +100,7 @@ WORK_TEST(what_grows_takes_what_it_grows_by) {
     assert_used(work, 1, 10);
 }
 
-WORK_TEST(what_a_config_took_is_given_back_when_it_has_gone_and_once) {
+WORK_TEST(a_deleted_config_returns_its_quota_once) {
     const char *id = declare(work, &kind_volume_config, DECLARED("db", "10Gi", 1, ""));
     struct document config = config_of(work, id), after, *replicas;
 
@@ -123,7 +123,7 @@ WORK_TEST(what_a_config_took_is_given_back_when_it_has_gone_and_once) {
 }
 
 /* Its column says nothing, as those that were there before the column. */
-WORK_TEST(what_is_older_than_the_counting_is_counted_once_whatever_the_limit) {
+WORK_TEST(uncounted_documents_are_counted_once_regardless_of_the_limit) {
     const char *id = declare(work, &kind_volume_config, DECLARED("db", "10Gi", 1, ""));
     const char *other = declare(work, &kind_volume_config, DECLARED("other", "2Gi", 1, ""));
 
@@ -146,7 +146,7 @@ WORK_TEST(what_is_older_than_the_counting_is_counted_once_whatever_the_limit) {
     assert_used(work, 2, 14);
 }
 
-WORK_TEST(an_administrator_says_of_a_new_one_that_it_is_counted_elsewhere) {
+WORK_TEST(an_administrator_declares_a_new_one_as_counted_elsewhere) {
     struct context member = *work->context, admin = member;
 
     admin.is_admin = true;
@@ -201,7 +201,7 @@ static const char *bound(struct work *work) {
     return id;
 }
 
-WORK_TEST(a_snapshot_takes_what_its_config_had_then_and_gives_it_back) {
+WORK_TEST(a_snapshot_takes_the_size_of_its_config_from_the_quota_and_returns_it) {
     const char *config = bound(work), *id;
     struct document snapshot, after, *replicas;
 
@@ -226,7 +226,7 @@ WORK_TEST(a_snapshot_takes_what_its_config_had_then_and_gives_it_back) {
     assert_snapshots(work, 0, 10);
 }
 
-WORK_TEST(a_snapshot_over_a_quota_is_refused_and_nothing_is_there) {
+WORK_TEST(a_snapshot_over_a_quota_is_refused_and_not_created) {
     bound(work);
     for (int dry_run = 0; dry_run < 2; dry_run++) {
         set_limit(work, QUOTA_GIGABYTES, 5);
@@ -244,7 +244,7 @@ WORK_TEST(a_snapshot_over_a_quota_is_refused_and_nothing_is_there) {
     assert_snapshots(work, 1, 6);
 }
 
-WORK_TEST(snapshots_take_no_gigabytes_where_the_operator_says_so) {
+WORK_TEST(snapshots_take_no_gigabytes_where_configured) {
     const char *config = bound(work);
     struct settings settings = *work->settings;
 
@@ -258,7 +258,7 @@ WORK_TEST(snapshots_take_no_gigabytes_where_the_operator_says_so) {
     assert_snapshots(work, 1, 3);
 }
 
-WORK_TEST(snapshots_of_what_is_counted_elsewhere_are_when_an_administrator_makes_them) {
+WORK_TEST(snapshots_of_a_config_counted_elsewhere_are_so_for_administrators) {
     const char *config = bound(work);
     struct context member = *work->context, admin = member;
 
@@ -306,7 +306,7 @@ WORK_TEST(snapshots_that_are_older_than_their_counting_are_counted_once) {
     assert_used(work, 0, 0);
 }
 
-WORK_TEST(a_failure_of_the_database_is_told) {
+WORK_TEST(a_failure_of_the_database_is_logged) {
     if (postgresql_given())
         return; /* there a failed statement ends the transaction */
     const char *id = declare(work, &kind_volume_config, DECLARED("db", "10Gi", 1, ""));
@@ -320,13 +320,14 @@ WORK_TEST(a_failure_of_the_database_is_told) {
 }
 
 CHECK_MAIN("document quota", a_config_is_a_volume_of_its_size_rounded_up,
-           what_is_over_a_quota_is_refused_and_nothing_is_there, what_grows_takes_what_it_grows_by,
-           what_a_config_took_is_given_back_when_it_has_gone_and_once,
-           what_is_older_than_the_counting_is_counted_once_whatever_the_limit,
-           an_administrator_says_of_a_new_one_that_it_is_counted_elsewhere,
-           a_snapshot_takes_what_its_config_had_then_and_gives_it_back,
-           a_snapshot_over_a_quota_is_refused_and_nothing_is_there,
-           snapshots_take_no_gigabytes_where_the_operator_says_so,
-           snapshots_of_what_is_counted_elsewhere_are_when_an_administrator_makes_them,
+           a_document_over_a_quota_is_refused_and_not_created,
+           a_growing_volume_takes_the_difference_from_the_quota,
+           a_deleted_config_returns_its_quota_once,
+           uncounted_documents_are_counted_once_regardless_of_the_limit,
+           an_administrator_declares_a_new_one_as_counted_elsewhere,
+           a_snapshot_takes_the_size_of_its_config_from_the_quota_and_returns_it,
+           a_snapshot_over_a_quota_is_refused_and_not_created,
+           snapshots_take_no_gigabytes_where_configured,
+           snapshots_of_a_config_counted_elsewhere_are_so_for_administrators,
            snapshots_that_are_older_than_their_counting_are_counted_once,
-           a_failure_of_the_database_is_told)
+           a_failure_of_the_database_is_logged)

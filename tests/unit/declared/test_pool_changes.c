@@ -55,7 +55,7 @@ START_TEST(each_fact_that_settled_configs_depend_on_is_a_change) {
 }
 END_TEST
 
-START_TEST(what_no_settled_config_depends_on_is_no_change) {
+START_TEST(properties_irrelevant_to_settled_configs_are_no_change) {
     struct replica_pool pools[] = { pool_called("a"), pool_called("b") };
     struct pool_changes *changes = known(pools, 2);
 
@@ -174,7 +174,7 @@ START_TEST(a_pool_that_flips_is_dealt_with_a_few_times_and_no_other_waits) {
 }
 END_TEST
 
-START_TEST(places_for_replicas_hurry_only_what_waits_and_not_all_the_time) {
+START_TEST(new_accepting_pools_requeue_waiting_configs_at_a_limited_rate) {
     struct replica_pool pool = pool_called("a");
     struct pool_changes *changes = known(&pool, 1);
     unsigned count = 0;
@@ -196,9 +196,9 @@ START_TEST(places_for_replicas_hurry_only_what_waits_and_not_all_the_time) {
 END_TEST
 
 CHECK_MAIN("pool changes", each_fact_that_settled_configs_depend_on_is_a_change,
-           what_no_settled_config_depends_on_is_no_change,
+           properties_irrelevant_to_settled_configs_are_no_change,
            pools_that_come_and_go_are_changes_of_their_own_alone, pools_may_be_in_any_order,
            pools_are_known_as_they_were_noted_last,
            an_offline_pool_that_stops_to_report_is_a_change, a_pool_that_moves_names_both_nodes,
            a_pool_that_flips_is_dealt_with_a_few_times_and_no_other_waits,
-           places_for_replicas_hurry_only_what_waits_and_not_all_the_time)
+           new_accepting_pools_requeue_waiting_configs_at_a_limited_rate)

@@ -90,7 +90,7 @@ static void put_progress(struct work *work, const char *id, int percent) {
                      json_text(work->arena, config.status), id));
 }
 
-WORK_TEST(what_is_copied_counts_while_it_runs_and_behind_it) {
+WORK_TEST(copied_bytes_count_during_and_after_the_copy) {
     struct pool_drain drain;
     const char *id;
 
@@ -137,5 +137,5 @@ WORK_TEST(no_figure_of_a_drain_is_negative_or_made_up) {
 }
 
 CHECK_MAIN("pool drain", a_drain_that_begins_has_all_bytes_to_move,
-           what_is_copied_counts_while_it_runs_and_behind_it,
+           copied_bytes_count_during_and_after_the_copy,
            no_figure_of_a_drain_is_negative_or_made_up)

@@ -23,7 +23,7 @@ static int64_t number_at(const json_t *list, const char *key) {
     return number ? json_integer_value(number) : -1;
 }
 
-START_TEST(percent_rate_and_remaining_time_follow_from_what_is_reported) {
+START_TEST(percent_rate_and_remaining_time_follow_from_reports) {
     autoarena struct arena *arena = arena_new();
     const json_t *now = rebuilt(arena, NULL, 100, 0);
 
@@ -62,7 +62,7 @@ START_TEST(a_clock_that_steps_makes_no_rate) {
 }
 END_TEST
 
-START_TEST(what_does_not_run_or_makes_no_sense_has_no_progress) {
+START_TEST(idle_or_invalid_operations_have_no_progress) {
     autoarena struct arena *arena = arena_new();
     struct error err = { 0 };
     const char *const none[] = {
@@ -167,9 +167,9 @@ WORK_TEST(the_progress_of_copies_to_replicas_is_shown_by_replica_and_config_whil
     ck_assert_ptr_null(json_object_get(replicas[0].status, "progress"));
 }
 
-CHECK_MAIN("progress", percent_rate_and_remaining_time_follow_from_what_is_reported,
+CHECK_MAIN("progress", percent_rate_and_remaining_time_follow_from_reports,
            an_operation_that_begins_anew_is_measured_anew, a_clock_that_steps_makes_no_rate,
-           what_does_not_run_or_makes_no_sense_has_no_progress,
+           idle_or_invalid_operations_have_no_progress,
            the_progress_of_a_rebuild_is_shown_while_it_runs,
            a_copy_to_a_replica_has_percent_rate_and_remaining_time,
            the_progress_of_copies_to_replicas_is_shown_by_replica_and_config_while_they_run)

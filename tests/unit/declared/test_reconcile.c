@@ -68,7 +68,7 @@ WORK_TEST(a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made) {
     ck_assert_str_eq(last_event(work, id), "Normal Provisioned 1: The volume is ready.");
 }
 
-WORK_TEST(the_volume_is_what_the_policy_says) {
+WORK_TEST(the_volume_has_the_settings_of_its_policy) {
     const char *id;
 
     (void)err;
@@ -109,7 +109,7 @@ WORK_TEST(without_a_policy_the_defaults_count) {
     ck_assert_str_eq(volume_at(work, id, "spec.consistencyFactor"), "1");
 }
 
-WORK_TEST(a_policy_that_is_missing_is_told_and_waited_for) {
+WORK_TEST(a_missing_policy_is_reported_and_awaited) {
     static const char named[] =
         "{\"metadata\":{\"name\":\"db\",\"labels\":{\"openebs.io/volume-policy\":\"fast\"}},"
         "\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},\"provision\":{\"replicaCount\":1}}}";
@@ -130,7 +130,7 @@ WORK_TEST(a_policy_that_is_missing_is_told_and_waited_for) {
     ck_assert_uint_eq(replicas_of(work, id, &(struct document *){ NULL }), 1);
 }
 
-WORK_TEST(too_few_pools_make_nothing_and_are_told) {
+WORK_TEST(too_few_pools_create_nothing_and_are_reported) {
     const char *id;
     int64_t version;
 
@@ -147,7 +147,7 @@ WORK_TEST(too_few_pools_make_nothing_and_are_told) {
 }
 
 /* Without the words of its node, which are not the project's. */
-WORK_TEST(a_replica_that_cannot_be_made_is_told) {
+WORK_TEST(a_replica_that_cannot_be_made_is_reported) {
     static const char *const phases[] = { "Init", "Error" };
     struct document *replicas = NULL;
     const char *id;
@@ -187,7 +187,7 @@ WORK_TEST(a_bound_config_stays_bound_whatever_becomes_of_its_replicas) {
 
 /* ---- where it is served ---- */
 
-WORK_TEST(nobody_serves_it_before_it_is_bound) {
+WORK_TEST(a_config_is_served_only_once_it_is_bound) {
     const char *id;
 
     put_pools(work, 1);
@@ -203,7 +203,7 @@ WORK_TEST(nobody_serves_it_before_it_is_bound) {
     ck_assert_str_eq(volume_at(work, id, "spec.nodeId"), "\"host-x\"");
 }
 
-WORK_TEST(another_node_gets_it_when_the_first_has_said_that_it_stopped) {
+WORK_TEST(another_node_gets_it_when_the_first_reports_its_stop) {
     const char *id = served(work);
     int64_t generation, first = volume_epoch(work, id);
 
@@ -284,7 +284,7 @@ static int claim(struct work *work, const struct document *volume, int64_t epoch
         &after, err);
 }
 
-WORK_TEST(a_node_that_has_not_taken_it_loses_it_without_a_word) {
+WORK_TEST(a_volume_is_revoked_at_once_from_a_node_without_a_claim) {
     const char *id = bound(work);
     struct document seen;
     int64_t second;
@@ -319,7 +319,7 @@ static int64_t claimed_epoch(struct work *work, const char *id) {
     return strtoll(volume_at(work, id, "status.claimedEpoch"), NULL, 10);
 }
 
-WORK_TEST(a_node_that_has_taken_it_keeps_it_until_its_own_word) {
+WORK_TEST(a_volume_is_revoked_from_a_node_with_a_claim_by_its_report_alone) {
     const char *id = bound(work);
     struct document volume;
     int64_t first;
@@ -361,7 +361,7 @@ WORK_TEST(a_target_without_an_epoch_is_taken_for_the_present_ones) {
     ck_assert_str_eq(volume_of(work, id).node, "host-a");
 }
 
-WORK_TEST(its_node_has_it_as_a_file_when_that_is_asked_for) {
+WORK_TEST(the_export_is_a_file_on_request) {
     const char *id = served(work);
 
     ck_assert_str_eq(volume_at(work, id, "spec.export"), "\"nbd\"");
@@ -383,7 +383,7 @@ WORK_TEST(its_node_has_it_as_a_file_when_that_is_asked_for) {
 #define CLIENT(name)       "{\"nodeId\":\"" name "\"}"
 #define LET_IN(node, list) "{\"publish\":{\"nodeId\":\"" node "\",\"clients\":[" list "]}}"
 
-WORK_TEST(other_hosts_are_let_in_where_it_is_served) {
+WORK_TEST(other_hosts_are_admitted_where_it_is_served) {
     const char *id = bound(work);
     int64_t epoch;
 
@@ -423,7 +423,7 @@ WORK_TEST(other_hosts_are_let_in_where_it_is_served) {
     ck_assert_int_eq(volume_epoch(work, id), epoch);
 }
 
-WORK_TEST(who_is_asked_again_goes_on) {
+WORK_TEST(a_node_that_is_assigned_again_continues) {
     const char *id = served(work);
 
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
@@ -443,7 +443,7 @@ WORK_TEST(who_is_asked_again_goes_on) {
 
 /* ---- size ---- */
 
-WORK_TEST(a_volume_that_nobody_serves_grows_at_once) {
+WORK_TEST(a_volume_that_is_not_served_grows_at_once) {
     const char *id = bound(work);
 
     OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"20Gi\"}}}", err));
@@ -456,7 +456,7 @@ WORK_TEST(a_volume_that_nobody_serves_grows_at_once) {
                      "Normal VolumeResizeSuccessful 1: The size of the volume is 20Gi.");
 }
 
-WORK_TEST(a_volume_in_use_has_grown_when_its_node_says_so) {
+WORK_TEST(a_volume_in_use_has_grown_when_its_node_reports_it) {
     const char *id = served(work);
 
     OK(edit(work, id, "{\"spec\":{\"capacity\":{\"storage\":\"20Gi\"}}}", err));
@@ -475,7 +475,7 @@ WORK_TEST(a_volume_in_use_has_grown_when_its_node_says_so) {
     ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
-WORK_TEST(a_growth_that_failed_is_told_once_and_goes_on) {
+WORK_TEST(a_failed_extend_is_reported_once_and_retried) {
     const char *id = served(work);
     struct document volume;
 
@@ -501,7 +501,7 @@ WORK_TEST(a_growth_that_failed_is_told_once_and_goes_on) {
     ck_assert_str_eq(config_at(work, id, "status.capacity.storage"), "\"20Gi\"");
 }
 
-WORK_TEST(a_size_that_is_asked_for_before_it_is_bound_comes_after) {
+WORK_TEST(a_size_requested_before_it_is_bound_is_applied_afterwards) {
     struct document *replicas = NULL;
     const char *id;
 
@@ -552,7 +552,7 @@ WORK_TEST(an_edited_policy_is_reconciling_until_the_node_has_made_it_true) {
     ck_assert_str_eq(last_event(work, id), "Normal PolicySync 1: The policy holds.");
 }
 
-WORK_TEST(what_clients_may_take_is_edited_and_taken_back) {
+WORK_TEST(limits_of_clients_are_edited_and_reset) {
     static const char none[] = "{\"iops\":0,\"bytesPerSecond\":0}";
     const char *id = served(work);
 
@@ -607,7 +607,7 @@ WORK_TEST(a_new_pool_counts_when_its_replica_has_been_rebuilt) {
     ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
-WORK_TEST(a_pool_that_cannot_take_a_replica_is_told_and_waited_for) {
+WORK_TEST(a_pool_without_space_for_a_replica_is_reported_and_awaited) {
     const char *id = served(work);
 
     put_pool(work, "pool-d", "host-d", 9 * GIB);
@@ -672,7 +672,7 @@ WORK_TEST(a_replica_leaves_the_vote_and_then_its_data_go) {
     ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
-WORK_TEST(no_replica_leaves_while_another_is_not_healthy_or_nobody_serves) {
+WORK_TEST(no_replica_is_removed_while_another_is_unhealthy_or_the_volume_not_served) {
     const char *id = served(work);
     struct document *replicas = NULL;
 
@@ -699,7 +699,7 @@ WORK_TEST(no_replica_leaves_while_another_is_not_healthy_or_nobody_serves) {
     ck_assert_str_eq(config_at(work, id, "status.phase"), RECONCILING);
 }
 
-WORK_TEST(what_was_asked_of_the_pools_can_be_taken_back) {
+WORK_TEST(a_change_of_pools_can_be_undone) {
     const char *id = served(work);
 
     say_served(work, id, 2, "Offline");
@@ -742,7 +742,7 @@ WORK_TEST(a_deleted_config_leaves_nothing_when_the_data_are_gone) {
     ck_assert_int_eq(sql_int(work, "SELECT COUNT(*) FROM document_events"), 0);
 }
 
-WORK_TEST(data_go_when_nobody_serves_them_any_more) {
+WORK_TEST(data_are_removed_when_they_are_no_longer_served) {
     const char *id = served(work);
     struct document *replicas = NULL;
 
@@ -759,7 +759,7 @@ WORK_TEST(data_go_when_nobody_serves_them_any_more) {
     ck_assert_int_ne(replicas[0].deleted_at, 0);
 }
 
-WORK_TEST(data_that_cannot_be_removed_are_told_once) {
+WORK_TEST(data_that_cannot_be_removed_are_reported_once) {
     const char *id = bound(work);
     struct document *replicas = NULL;
     int64_t events;
@@ -788,7 +788,7 @@ WORK_TEST(data_that_cannot_be_removed_are_told_once) {
     ck_assert_uint_eq(replicas_of(work, id, &replicas), 2);
 }
 
-WORK_TEST(a_config_that_never_had_a_volume_goes_at_once) {
+WORK_TEST(a_config_without_a_volume_is_deleted_at_once) {
     const char *id = declare(work, &kind_volume_config, DECLARED("db", "1Gi", 3, ""));
 
     drop(work, id);
@@ -830,31 +830,30 @@ WORK_TEST(nothing_outlives_its_owner) {
 }
 
 CHECK_MAIN("reconcile", an_epoch_that_replicas_know_to_be_over_is_renewed,
-           epochs_grow_by_steps_that_do_not_repeat, other_hosts_are_let_in_where_it_is_served,
+           epochs_grow_by_steps_that_do_not_repeat, other_hosts_are_admitted_where_it_is_served,
            a_config_gets_a_volume_and_replicas_and_is_bound_when_they_are_made,
-           the_volume_is_what_the_policy_says, without_a_policy_the_defaults_count,
-           a_policy_that_is_missing_is_told_and_waited_for, too_few_pools_make_nothing_and_are_told,
-           a_replica_that_cannot_be_made_is_told,
+           the_volume_has_the_settings_of_its_policy, without_a_policy_the_defaults_count,
+           a_missing_policy_is_reported_and_awaited, too_few_pools_create_nothing_and_are_reported,
+           a_replica_that_cannot_be_made_is_reported,
            a_bound_config_stays_bound_whatever_becomes_of_its_replicas,
-           nobody_serves_it_before_it_is_bound,
-           another_node_gets_it_when_the_first_has_said_that_it_stopped,
-           a_node_that_has_not_taken_it_loses_it_without_a_word,
-           a_node_that_has_taken_it_keeps_it_until_its_own_word,
-           a_target_without_an_epoch_is_taken_for_the_present_ones,
-           its_node_has_it_as_a_file_when_that_is_asked_for, who_is_asked_again_goes_on,
-           a_volume_that_nobody_serves_grows_at_once,
-           a_volume_in_use_has_grown_when_its_node_says_so,
-           a_growth_that_failed_is_told_once_and_goes_on,
-           a_size_that_is_asked_for_before_it_is_bound_comes_after, a_volume_has_whole_blocks,
+           a_config_is_served_only_once_it_is_bound,
+           another_node_gets_it_when_the_first_reports_its_stop,
+           a_volume_is_revoked_at_once_from_a_node_without_a_claim,
+           a_volume_is_revoked_from_a_node_with_a_claim_by_its_report_alone,
+           a_target_without_an_epoch_is_taken_for_the_present_ones, the_export_is_a_file_on_request,
+           a_node_that_is_assigned_again_continues, a_volume_that_is_not_served_grows_at_once,
+           a_volume_in_use_has_grown_when_its_node_reports_it,
+           a_failed_extend_is_reported_once_and_retried,
+           a_size_requested_before_it_is_bound_is_applied_afterwards, a_volume_has_whole_blocks,
            an_edited_policy_is_reconciling_until_the_node_has_made_it_true,
-           what_clients_may_take_is_edited_and_taken_back,
+           limits_of_clients_are_edited_and_reset,
            a_new_pool_counts_when_its_replica_has_been_rebuilt,
-           a_pool_that_cannot_take_a_replica_is_told_and_waited_for,
+           a_pool_without_space_for_a_replica_is_reported_and_awaited,
            no_replica_leaves_before_the_one_that_comes_for_it_is_made_and_rebuilt,
            a_replica_leaves_the_vote_and_then_its_data_go,
-           no_replica_leaves_while_another_is_not_healthy_or_nobody_serves,
-           what_was_asked_of_the_pools_can_be_taken_back,
-           a_deleted_config_leaves_nothing_when_the_data_are_gone,
-           data_that_cannot_be_removed_are_told_once, data_go_when_nobody_serves_them_any_more,
-           a_config_that_never_had_a_volume_goes_at_once, a_replica_has_the_address_of_its_pool,
+           no_replica_is_removed_while_another_is_unhealthy_or_the_volume_not_served,
+           a_change_of_pools_can_be_undone, a_deleted_config_leaves_nothing_when_the_data_are_gone,
+           data_that_cannot_be_removed_are_reported_once,
+           data_are_removed_when_they_are_no_longer_served,
+           a_config_without_a_volume_is_deleted_at_once, a_replica_has_the_address_of_its_pool,
            nothing_outlives_its_owner)

@@ -59,7 +59,7 @@ WORK_TEST(a_rebuild_that_finds_no_space_is_a_condition_and_a_warning) {
                                   third(work, id)));
 }
 
-WORK_TEST(a_rebuild_is_told_when_it_starts_and_when_it_has_finished) {
+WORK_TEST(a_rebuild_has_events_at_its_start_and_end) {
     const char *id = served(work);
 
     (void)err;
@@ -101,7 +101,7 @@ static void say_decided(struct work *work, const char *id, int64_t blocks) {
     ck_assert_int_eq(settle(work, id), RECONCILE_SETTLED);
 }
 
-WORK_TEST(blocks_that_write_logs_decided_are_counted_and_told_once) {
+WORK_TEST(blocks_decided_by_write_logs_are_counted_and_reported_once) {
     const char *id = served(work);
     const char *told =
         "Normal BlocksDecided 1: 3 blocks differed after an unclean stop, and were decided by write logs.";
@@ -147,7 +147,7 @@ static void go_silent(struct work *work, const char *pool) {
                      pool));
 }
 
-WORK_TEST(a_volume_that_is_not_published_is_what_its_pools_make_it) {
+WORK_TEST(the_phase_of_an_unpublished_volume_follows_from_its_pools) {
     const char *id = served(work);
 
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"\"}}", err));
@@ -174,7 +174,7 @@ WORK_TEST(a_volume_that_is_not_published_is_what_its_pools_make_it) {
     ck_assert_str_eq(condition_at(work, id, CONDITION_REDUNDANT), "True AllReplicas");
 }
 
-WORK_TEST(a_report_of_a_silent_node_is_unknown_and_not_believed) {
+WORK_TEST(the_state_at_an_unresponsive_node_is_unknown) {
     const char *id = served(work);
 
     (void)err;
@@ -224,11 +224,11 @@ WORK_TEST(a_pool_whose_replica_is_not_healthy_may_go_while_another_comes) {
 }
 
 CHECK_MAIN("reconcile_health", a_rebuild_that_finds_no_space_is_a_condition_and_a_warning,
-           a_rebuild_is_told_when_it_starts_and_when_it_has_finished,
+           a_rebuild_has_events_at_its_start_and_end,
            a_rebuild_of_a_volume_that_stops_is_interrupted_and_not_finished,
-           blocks_that_write_logs_decided_are_counted_and_told_once,
+           blocks_decided_by_write_logs_are_counted_and_reported_once,
            a_pool_with_little_space_is_a_condition_and_a_warning_until_it_has_more,
-           a_volume_that_is_not_published_is_what_its_pools_make_it,
-           a_report_of_a_silent_node_is_unknown_and_not_believed,
+           the_phase_of_an_unpublished_volume_follows_from_its_pools,
+           the_state_at_an_unresponsive_node_is_unknown,
            a_phase_agrees_with_the_replicas_that_are_reported_with_it,
            a_pool_whose_replica_is_not_healthy_may_go_while_another_comes)

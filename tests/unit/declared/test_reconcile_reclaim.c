@@ -94,7 +94,7 @@ static unsigned replica_on(struct work *work, const char *config, const char *po
     return i;
 }
 
-WORK_TEST(all_replicas_give_back_room_and_their_sum_is_told) {
+WORK_TEST(all_replicas_reclaim_space_and_their_sum_is_reported) {
     const char *config = prepare(work);
 
     (void)err;
@@ -142,7 +142,7 @@ WORK_TEST(one_request_is_heard_once) {
     assert_phase(work, config, 3, "Done");
 }
 
-WORK_TEST(a_pool_that_is_away_is_not_waited_for_and_is_named) {
+WORK_TEST(an_unreachable_pool_is_not_awaited_and_is_named) {
     const char *config = prepare(work);
     unsigned away = replica_on(work, config, "pool-b");
 
@@ -192,7 +192,7 @@ WORK_TEST(where_none_can_that_has_failed) {
     ck_assert_str_eq(config_at(work, config, "status.reclaim.afterBytes"), "4096");
 }
 
-WORK_TEST(what_no_sum_could_be_made_of_is_not_taken) {
+WORK_TEST(sizes_that_overflow_sums_are_refused) {
     static const char *const figures[] = { "beforeBytes", "afterBytes", "doneBytes", "totalBytes" };
     const char *config = prepare(work);
     struct document *replicas = NULL, after;
@@ -211,7 +211,7 @@ WORK_TEST(what_no_sum_could_be_made_of_is_not_taken) {
     }
 }
 
-WORK_TEST(who_publishes_the_volume_has_it) {
+WORK_TEST(a_publishing_node_gets_the_volume_and_ends_the_reclaim) {
     const char *config = prepare(work);
 
     (void)err;
@@ -232,7 +232,7 @@ WORK_TEST(who_publishes_the_volume_has_it) {
     assert_phase(work, config, 2, "Pending");
 }
 
-WORK_TEST(what_cannot_be_is_refused) {
+WORK_TEST(invalid_reclaims_are_refused) {
     struct document document;
     const char *config;
 
@@ -253,7 +253,7 @@ WORK_TEST(what_cannot_be_is_refused) {
     ck_assert_str_eq(config_at(work, config, "status.reclaim"), "null");
 }
 
-CHECK_MAIN("reconcile reclaims", all_replicas_give_back_room_and_their_sum_is_told,
-           one_request_is_heard_once, a_pool_that_is_away_is_not_waited_for_and_is_named,
-           where_none_can_that_has_failed, what_no_sum_could_be_made_of_is_not_taken,
-           who_publishes_the_volume_has_it, what_cannot_be_is_refused)
+CHECK_MAIN("reconcile reclaims", all_replicas_reclaim_space_and_their_sum_is_reported,
+           one_request_is_heard_once, an_unreachable_pool_is_not_awaited_and_is_named,
+           where_none_can_that_has_failed, sizes_that_overflow_sums_are_refused,
+           a_publishing_node_gets_the_volume_and_ends_the_reclaim, invalid_reclaims_are_refused)

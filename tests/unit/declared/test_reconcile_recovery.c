@@ -96,7 +96,7 @@ static void assert_nothing_pends(struct work *work, const char *config) {
     ck_assert_str_eq(conditions_at(work, config), "null");
 }
 
-WORK_TEST(a_word_stands_when_the_node_has_found_no_votes) {
+WORK_TEST(forced_recovery_is_confirmed_when_the_node_finds_no_quorum) {
     const char *config = prepare(work);
     int64_t number;
 
@@ -131,7 +131,7 @@ WORK_TEST(a_word_stands_when_the_node_has_found_no_votes) {
     ck_assert_int_gt(salvage(work, config, 1), number);
 }
 
-WORK_TEST(a_volume_that_has_its_votes_stays_as_it_is) {
+WORK_TEST(a_volume_with_a_quorum_refuses_forced_recovery) {
     const char *config = prepare(work);
     int64_t number;
 
@@ -168,7 +168,7 @@ WORK_TEST(a_volume_that_has_its_votes_stays_as_it_is) {
 }
 
 /* A disk has failed that a volume of two needs: what is written is answered no more. */
-WORK_TEST(one_that_is_served_may_have_lost_its_votes) {
+WORK_TEST(a_served_volume_may_have_lost_its_quorum) {
     const char *config = prepare(work);
 
     (void)err;
@@ -177,7 +177,7 @@ WORK_TEST(one_that_is_served_may_have_lost_its_votes) {
     ck_assert_int_gt(salvage(work, config, 1), 0);
 }
 
-WORK_TEST(what_is_not_whole_is_refused_at_once) {
+WORK_TEST(an_incomplete_replica_is_refused_at_once) {
     const char *config = prepare(work);
 
     (void)err;
@@ -192,7 +192,7 @@ WORK_TEST(what_is_not_whole_is_refused_at_once) {
                    "changed meanwhile");
 }
 
-WORK_TEST(it_is_asked_of_the_node_that_has_the_volume) {
+WORK_TEST(forced_recovery_needs_the_volumes_own_node) {
     const char *config = prepare(work);
     int64_t number;
 
@@ -225,7 +225,7 @@ WORK_TEST(it_is_asked_of_the_node_that_has_the_volume) {
 
 /* It may have its votes again by now, and answer who writes: the word is not kept for what it loses
  * then. */
-WORK_TEST(of_a_silent_node_nobody_knows_what_is_lost) {
+WORK_TEST(no_forced_recovery_at_an_unresponsive_node) {
     const char *config = prepare(work);
     const int64_t long_us = (work->settings->replica_pool_down_s + 1) * SECOND_US;
     int64_t number;
@@ -247,7 +247,7 @@ WORK_TEST(of_a_silent_node_nobody_knows_what_is_lost) {
     ck_assert_str_eq(volume_at(work, config, "spec.salvaged"), "null");
 }
 
-WORK_TEST(another_may_be_named_in_its_place) {
+WORK_TEST(another_replica_may_be_requested_instead) {
     const char *config = prepare(work);
     int64_t first, second;
 
@@ -266,7 +266,7 @@ WORK_TEST(another_may_be_named_in_its_place) {
 }
 
 /* What its node has done was heard by nobody, and the replica has lost its votes once more. */
-WORK_TEST(one_that_stands_may_be_said_once_more) {
+WORK_TEST(a_confirmed_request_may_be_repeated) {
     const char *config = prepare(work);
     int64_t first, second;
 
@@ -288,8 +288,8 @@ WORK_TEST(one_that_stands_may_be_said_once_more) {
                      arena_format(work->arena, "%jd", (intmax_t)second));
 }
 
-CHECK_MAIN("reconcile recovery", a_word_stands_when_the_node_has_found_no_votes,
-           a_volume_that_has_its_votes_stays_as_it_is, one_that_is_served_may_have_lost_its_votes,
-           what_is_not_whole_is_refused_at_once, it_is_asked_of_the_node_that_has_the_volume,
-           of_a_silent_node_nobody_knows_what_is_lost, another_may_be_named_in_its_place,
-           one_that_stands_may_be_said_once_more)
+CHECK_MAIN("reconcile recovery", forced_recovery_is_confirmed_when_the_node_finds_no_quorum,
+           a_volume_with_a_quorum_refuses_forced_recovery, a_served_volume_may_have_lost_its_quorum,
+           an_incomplete_replica_is_refused_at_once, forced_recovery_needs_the_volumes_own_node,
+           no_forced_recovery_at_an_unresponsive_node, another_replica_may_be_requested_instead,
+           a_confirmed_request_may_be_repeated)

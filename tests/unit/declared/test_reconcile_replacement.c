@@ -93,7 +93,7 @@ static void leave(struct work *work, const char *id) {
     settle(work, id);
 }
 
-WORK_TEST(a_lost_replica_is_replaced_and_the_old_one_goes_when_the_new_one_is_healthy) {
+WORK_TEST(a_lost_replica_is_replaced_and_removed_when_the_new_one_is_healthy) {
     const char *id = served(work);
     struct document old = at_index(work, id, 2);
 
@@ -147,7 +147,7 @@ WORK_TEST(a_replica_is_not_replaced_before_its_time_or_while_it_is_healthy) {
 }
 
 /* Its node reports that the disk is gone, for as long: the config does not wait for that. */
-WORK_TEST(a_pool_that_is_reported_offline_is_lost_like_one_that_is_silent) {
+WORK_TEST(a_pool_reported_offline_is_lost_like_an_unreported_one) {
     struct replica_pool pool, said = {
         .id = "pool-c", .node = "host-c", .path = "/pool", .state = "Gone", .read_only = true
     };
@@ -179,7 +179,7 @@ WORK_TEST(a_pool_that_is_online_is_not_lost_between_two_reports) {
     ck_assert_uint_eq(count_of(work, id), 3);
 }
 
-WORK_TEST(nothing_is_replaced_while_half_of_the_pools_are_away) {
+WORK_TEST(nothing_is_replaced_while_half_of_the_pools_are_offline) {
     const char *id = served(work);
 
     (void)err;
@@ -254,7 +254,7 @@ static void remove_data(struct work *work, const char *id, unsigned i) {
     settle(work, id);
 }
 
-WORK_TEST(a_pool_that_was_replaced_may_take_the_place_of_another) {
+WORK_TEST(a_replaced_pool_may_replace_another) {
     const char *id = served(work);
     static const char *const drained[] = { "pool-c", "pool-a", "pool-d" };
     static const char *const expected[] = { "[\"pool-a\",\"pool-b\",\"pool-d\"]",
@@ -291,7 +291,7 @@ WORK_TEST(a_pool_that_was_replaced_may_take_the_place_of_another) {
     }
 }
 
-WORK_TEST(draining_is_interrupted_and_what_was_begun_is_taken_back) {
+WORK_TEST(an_interrupted_drain_cancels_its_replacements) {
     const char *id = served(work);
 
     (void)err;
@@ -362,15 +362,14 @@ WORK_TEST(a_replacement_is_not_put_beside_another_replica) {
 }
 
 CHECK_MAIN("reconcile_replacement",
-           a_lost_replica_is_replaced_and_the_old_one_goes_when_the_new_one_is_healthy,
+           a_lost_replica_is_replaced_and_removed_when_the_new_one_is_healthy,
            a_replica_is_not_replaced_before_its_time_or_while_it_is_healthy,
-           a_pool_that_is_reported_offline_is_lost_like_one_that_is_silent,
+           a_pool_reported_offline_is_lost_like_an_unreported_one,
            a_pool_that_is_online_is_not_lost_between_two_reports,
-           nothing_is_replaced_while_half_of_the_pools_are_away,
+           nothing_is_replaced_while_half_of_the_pools_are_offline,
            a_pool_that_comes_back_cancels_the_replacement,
-           a_drained_pool_is_emptied_and_takes_no_replica,
-           a_pool_that_was_replaced_may_take_the_place_of_another,
-           draining_is_interrupted_and_what_was_begun_is_taken_back,
+           a_drained_pool_is_emptied_and_takes_no_replica, a_replaced_pool_may_replace_another,
+           an_interrupted_drain_cancels_its_replacements,
            a_drained_pool_of_an_unpublished_volume_is_emptied_without_clients,
            no_more_replicas_are_copied_at_once_than_the_limit,
            a_replacement_is_not_put_beside_another_replica)

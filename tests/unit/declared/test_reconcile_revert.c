@@ -114,7 +114,7 @@ static void assert_done(struct work *work, const char *config, int number) {
     ck_assert_str_eq(volume_at(work, config, "spec.revert"), "null");
 }
 
-WORK_TEST(a_node_reverts_what_is_published_nowhere) {
+WORK_TEST(a_node_reverts_an_unpublished_volume) {
     const char *one, *config = prepare(work, &one);
     struct document snapshot = document_of(work, &kind_volume_config_snapshot, one), after;
 
@@ -211,7 +211,7 @@ WORK_TEST(a_request_of_before_the_last_begins_no_more) {
 }
 
 /* It would hold what the volume was put back to, and not what it held when it was asked for. */
-WORK_TEST(what_is_to_be_taken_comes_first) {
+WORK_TEST(a_pending_snapshot_is_taken_before_a_revert) {
     const char *one, *config = prepare(work, &one), *three;
 
     (void)err;
@@ -232,7 +232,7 @@ WORK_TEST(what_is_to_be_taken_comes_first) {
 }
 
 /* A second end would undo what clients have written since the first. */
-WORK_TEST(of_an_earlier_attempt_nothing_is_heard) {
+WORK_TEST(reports_of_earlier_attempts_are_ignored) {
     const char *one, *config = prepare(work, &one);
 
     (void)err;
@@ -250,7 +250,7 @@ WORK_TEST(of_an_earlier_attempt_nothing_is_heard) {
 }
 
 /* It would not hear of its own any more, and never come to its end. */
-WORK_TEST(of_an_earlier_revert_nothing_is_heard) {
+WORK_TEST(reports_of_earlier_reverts_are_ignored) {
     const char *one, *config = prepare(work, &one);
 
     (void)err;
@@ -266,7 +266,7 @@ WORK_TEST(of_an_earlier_revert_nothing_is_heard) {
     assert_done(work, config, 2);
 }
 
-WORK_TEST(what_cannot_be_is_refused) {
+WORK_TEST(invalid_reverts_are_refused) {
     const char *one, *config = prepare(work, &one), *waits;
     struct document document, after;
 
@@ -297,7 +297,7 @@ WORK_TEST(what_cannot_be_is_refused) {
     ck_assert_str_eq(volume_at(work, config, "spec.revert"), "null");
 }
 
-WORK_TEST(what_is_lost_meanwhile_is_told_and_another_may_be_named) {
+WORK_TEST(a_lost_snapshot_of_a_revert_is_reported_and_another_may_be_named) {
     const char *one, *config = prepare(work, &one);
     struct document snapshot, after;
 
@@ -341,8 +341,9 @@ WORK_TEST(another_may_be_named_while_pools_change) {
     expect_refused(work, config, REVERT("one", "b"), ERROR_CONFLICT, "is not Bound");
 }
 
-CHECK_MAIN("reconcile reverts", a_node_reverts_what_is_published_nowhere, one_request_is_one_revert,
-           a_request_of_before_the_last_begins_no_more, what_is_to_be_taken_comes_first,
-           of_an_earlier_attempt_nothing_is_heard, of_an_earlier_revert_nothing_is_heard,
-           what_cannot_be_is_refused, what_is_lost_meanwhile_is_told_and_another_may_be_named,
+CHECK_MAIN("reconcile reverts", a_node_reverts_an_unpublished_volume, one_request_is_one_revert,
+           a_request_of_before_the_last_begins_no_more, a_pending_snapshot_is_taken_before_a_revert,
+           reports_of_earlier_attempts_are_ignored, reports_of_earlier_reverts_are_ignored,
+           invalid_reverts_are_refused,
+           a_lost_snapshot_of_a_revert_is_reported_and_another_may_be_named,
            another_may_be_named_while_pools_change)

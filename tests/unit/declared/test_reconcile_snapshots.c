@@ -154,7 +154,7 @@ WORK_TEST(a_snapshot_is_taken_once_and_ready_when_most_hold_it) {
     ck_assert_str_eq(volume_at(work, config, "spec.snapshots"), "null");
 }
 
-WORK_TEST(a_snapshot_that_fails_is_told_and_tried_again) {
+WORK_TEST(a_failed_snapshot_is_reported_and_retried) {
     const char *config = publish(work, bound(work, false), "host-a");
     const char *id = shoot(work, SNAPSHOT("s"));
 
@@ -172,7 +172,7 @@ WORK_TEST(a_snapshot_that_fails_is_told_and_tried_again) {
     ck_assert_str_eq(snapshot_at(work, id, "status.message"), "null");
 }
 
-WORK_TEST(a_volume_that_nobody_serves_is_opened_for_a_snapshot_and_let_go) {
+WORK_TEST(an_unpublished_volume_is_served_for_a_snapshot_and_released) {
     const char *config = bound(work, false), *id = shoot(work, SNAPSHOT("s"));
 
     (void)err;
@@ -190,7 +190,7 @@ WORK_TEST(a_volume_that_nobody_serves_is_opened_for_a_snapshot_and_let_go) {
     ck_assert_str_eq(volume_at(work, config, "spec.serve"), "true");
 }
 
-WORK_TEST(who_publishes_meanwhile_gets_the_volume_and_takes_the_snapshot) {
+WORK_TEST(a_publishing_node_gets_the_volume_and_takes_the_snapshot) {
     const char *config = bound(work, false), *id = shoot(work, SNAPSHOT("s"));
 
     (void)err;
@@ -209,7 +209,7 @@ WORK_TEST(who_publishes_meanwhile_gets_the_volume_and_takes_the_snapshot) {
     ck_assert_str_eq(volume_at(work, config, "spec.nodeId"), "\"host-b\"");
 }
 
-WORK_TEST(the_same_node_lets_clients_in_when_it_is_published_there) {
+WORK_TEST(the_same_node_admits_clients_when_it_is_published_there) {
     const char *config = bound(work, false);
 
     (void)err;
@@ -256,7 +256,7 @@ static const char *bound_at(struct work *work, const char *nodes) {
     return id;
 }
 
-WORK_TEST(a_node_that_is_silent_holds_up_no_snapshot) {
+WORK_TEST(an_unresponsive_node_delays_no_snapshot) {
     const char *config = publish(work, bound_at(work, "abb"), "host-a"), *id;
 
     (void)err;
@@ -330,7 +330,7 @@ static bool was_told(struct work *work, const char *config, const char *message)
     return false;
 }
 
-WORK_TEST(what_a_snapshot_waits_for_is_told_while_it_does) {
+WORK_TEST(the_obstacle_of_a_waiting_snapshot_is_reported) {
     const char *config = publish(work, bound_at(work, "abb"), "host-b");
     const char *id = shoot(work, SNAPSHOT("s"));
     const char *why = "Snapshot s is not taken yet: node host-a, where the volume is published, "
@@ -378,7 +378,7 @@ WORK_TEST(a_replica_that_missed_a_snapshot_copies_it_from_one_of_its_node) {
     ck_assert_str_eq(snapshot_at(work, id, "status.pendingPoolInfo"), "null");
 }
 
-WORK_TEST(a_snapshot_that_too_few_hold_fails_when_nobody_can_copy_it) {
+WORK_TEST(a_snapshot_on_too_few_replicas_without_a_source_fails) {
     const char *config = publish(work, bound(work, false), "host-a");
     const char *id = shoot(work, SNAPSHOT("s"));
 
@@ -397,7 +397,7 @@ WORK_TEST(a_snapshot_that_too_few_hold_fails_when_nobody_can_copy_it) {
                      "Warning SnapshotFailed 1: Snapshot s is on 1 of 3 pools, which is too few.");
 }
 
-WORK_TEST(a_snapshot_goes_when_each_replica_has_said_so) {
+WORK_TEST(a_snapshot_is_deleted_when_each_replica_reports_it) {
     const char *config = publish(work, bound(work, false), "host-a");
     const char *id = ready(work, config, SNAPSHOT("s"));
     const char *removing = arena_format(work->arena, "[{\"uid\":\"%s\",\"remove\":true}]", id);
@@ -425,7 +425,7 @@ WORK_TEST(a_snapshot_goes_when_each_replica_has_said_so) {
     ck_assert_str_eq(replica_at(work, config, 1, "spec.snapshots"), "null");
 }
 
-WORK_TEST(no_file_goes_while_somebody_may_still_make_it) {
+WORK_TEST(no_file_is_removed_while_it_may_still_be_made) {
     const char *config = publish(work, bound(work, false), "host-a");
     const char *id = shoot(work, SNAPSHOT("s"));
 
@@ -516,7 +516,7 @@ WORK_TEST(a_clone_need_not_wait_when_its_snapshot_changes) {
     ck_assert_uint_eq(changes.waiting_count, 0);
 }
 
-WORK_TEST(a_clone_of_what_is_lost_waits_and_is_never_empty) {
+WORK_TEST(a_clone_of_a_lost_snapshot_waits_and_is_never_empty) {
     const char *config = publish(work, bound(work, false), "host-a"), *clone;
 
     ready(work, config, SNAPSHOT("s"));
@@ -598,22 +598,22 @@ WORK_TEST(no_replica_leaves_with_the_only_copy_of_a_snapshot) {
 }
 
 CHECK_MAIN("reconcile_snapshots", a_snapshot_is_taken_once_and_ready_when_most_hold_it,
-           a_snapshot_that_fails_is_told_and_tried_again,
-           a_volume_that_nobody_serves_is_opened_for_a_snapshot_and_let_go,
-           who_publishes_meanwhile_gets_the_volume_and_takes_the_snapshot,
-           the_same_node_lets_clients_in_when_it_is_published_there,
-           a_node_that_is_silent_holds_up_no_snapshot,
+           a_failed_snapshot_is_reported_and_retried,
+           an_unpublished_volume_is_served_for_a_snapshot_and_released,
+           a_publishing_node_gets_the_volume_and_takes_the_snapshot,
+           the_same_node_admits_clients_when_it_is_published_there,
+           an_unresponsive_node_delays_no_snapshot,
            where_no_node_has_most_replicas_a_snapshot_is_refused,
            a_snapshot_is_refused_where_it_is_published_alone,
-           what_a_snapshot_waits_for_is_told_while_it_does,
+           the_obstacle_of_a_waiting_snapshot_is_reported,
            a_replica_that_missed_a_snapshot_copies_it_from_one_of_its_node,
-           a_snapshot_that_too_few_hold_fails_when_nobody_can_copy_it,
-           a_snapshot_goes_when_each_replica_has_said_so,
-           no_file_goes_while_somebody_may_still_make_it,
+           a_snapshot_on_too_few_replicas_without_a_source_fails,
+           a_snapshot_is_deleted_when_each_replica_reports_it,
+           no_file_is_removed_while_it_may_still_be_made,
            a_clone_is_put_where_its_snapshot_is_and_made_of_it,
            a_clone_keeps_its_label_while_a_replica_is_made_of_its_source,
            a_clone_need_not_wait_when_its_snapshot_changes,
-           a_clone_of_what_is_lost_waits_and_is_never_empty,
+           a_clone_of_a_lost_snapshot_waits_and_is_never_empty,
            a_clone_of_a_snapshot_that_failed_never_comes,
            a_clone_of_a_snapshot_that_has_gone_never_comes,
            no_replica_leaves_with_the_only_copy_of_a_snapshot)

@@ -37,7 +37,7 @@ static const char *names(struct choice *choice, unsigned count) {
     return text;
 }
 
-START_TEST(each_replica_has_a_pool_of_its_own_on_nodes_without_one_first_then_by_room) {
+START_TEST(each_replica_has_its_own_pool_on_other_nodes_first_then_by_free_space) {
     autoarena struct arena *arena = arena_new();
     struct choice choice = { .arena = arena };
     const struct replica_pool pools[] = { pool("a1", "a", 900), pool("a2", "a", 800),
@@ -93,7 +93,7 @@ START_TEST(among_equals_a_seed_decides_and_always_the_same) {
 }
 END_TEST
 
-START_TEST(too_few_usable_pools_are_told_with_both_counts) {
+START_TEST(too_few_usable_pools_are_reported_with_both_counts) {
     autoarena struct arena *arena = arena_new();
     struct choice choice = { .arena = arena };
     struct replica_pool pools[] = { pool("a", "a", 9), pool("b", "b", 9), pool("c", "c", 9),
@@ -157,7 +157,7 @@ START_TEST(pools_that_are_named_are_taken_and_no_others) {
 }
 END_TEST
 
-START_TEST(a_clone_goes_where_its_source_is) {
+START_TEST(a_clone_is_placed_on_pools_of_its_source) {
     autoarena struct arena *arena = arena_new();
     struct choice choice = { .arena = arena };
     const struct replica_pool pools[] = { pool("a", "a", 900), pool("b", "b", 9),
@@ -184,9 +184,9 @@ START_TEST(a_clone_goes_where_its_source_is) {
 END_TEST
 
 CHECK_MAIN("replica_placement",
-           each_replica_has_a_pool_of_its_own_on_nodes_without_one_first_then_by_room,
+           each_replica_has_its_own_pool_on_other_nodes_first_then_by_free_space,
            the_pool_of_the_node_that_wants_it_comes_first,
            among_equals_a_seed_decides_and_always_the_same,
-           too_few_usable_pools_are_told_with_both_counts,
+           too_few_usable_pools_are_reported_with_both_counts,
            a_pool_that_its_agent_reports_offline_takes_no_replica,
-           pools_that_are_named_are_taken_and_no_others, a_clone_goes_where_its_source_is)
+           pools_that_are_named_are_taken_and_no_others, a_clone_is_placed_on_pools_of_its_source)

@@ -28,7 +28,7 @@ static void go_on(struct work *work, int64_t seconds) {
     work->now_us += seconds * SECOND_US;
 }
 
-WORK_TEST(a_pool_is_what_its_node_says_of_it) {
+WORK_TEST(a_pool_is_as_its_node_reports_it) {
     struct replica_pool said = first, pool;
 
     said.labels = json_keep(work->arena, json_pack("{s:s}", "disk", "ssd"));
@@ -88,7 +88,7 @@ WORK_TEST(pools_are_found_by_their_names) {
     ck_assert_int_eq(replica_pools_named(work, names, 0, &pools, err), 0);
 }
 
-WORK_TEST(a_pool_that_nobody_tells_of_is_offline) {
+WORK_TEST(an_unreported_pool_is_offline) {
     struct replica_pool pool, *pools;
 
     OK(report(work, first, &pool, err));
@@ -116,7 +116,7 @@ WORK_TEST(a_name_is_one_living_nodes) {
     REFUSED(report(work, first, &pool, err), CONFLICT);
 }
 
-WORK_TEST(what_cannot_be_a_pool_is_refused) {
+WORK_TEST(an_invalid_pool_is_refused) {
     struct replica_pool pool, said;
 
     said = first;
@@ -195,7 +195,7 @@ WORK_TEST(of_two_agents_of_one_node_name_one_has_the_node) {
     REFUSED(replica_pool_check_instance(work, "host-a", INSTANCE, err), CONFLICT);
 }
 
-WORK_TEST(a_node_is_silent_since_the_last_of_its_pools) {
+WORK_TEST(a_node_is_unresponsive_since_its_last_pool_report) {
     struct replica_pool said = first, pool;
     int64_t us;
 
@@ -212,8 +212,7 @@ WORK_TEST(a_node_is_silent_since_the_last_of_its_pools) {
     ck_assert_int_eq(us, 7 * SECOND_US);
 }
 
-CHECK_MAIN("replica_pool", a_pool_is_what_its_node_says_of_it, a_pool_may_have_an_address,
-           pools_are_found_by_their_names, a_node_is_silent_since_the_last_of_its_pools,
-           a_pool_that_nobody_tells_of_is_offline, a_name_is_one_living_nodes,
-           what_cannot_be_a_pool_is_refused, a_pool_with_replicas_is_not_forgotten,
-           of_two_agents_of_one_node_name_one_has_the_node)
+CHECK_MAIN("replica_pool", a_pool_is_as_its_node_reports_it, a_pool_may_have_an_address,
+           pools_are_found_by_their_names, a_node_is_unresponsive_since_its_last_pool_report,
+           an_unreported_pool_is_offline, a_name_is_one_living_nodes, an_invalid_pool_is_refused,
+           a_pool_with_replicas_is_not_forgotten, of_two_agents_of_one_node_name_one_has_the_node)

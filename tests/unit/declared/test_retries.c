@@ -50,7 +50,7 @@ START_TEST(the_soonest_is_due_first_and_none_before_its_time) {
 END_TEST
 
 /* Whoever is hurried again and again is not before others each time. */
-START_TEST(who_was_due_before_comes_before_who_is_hurried) {
+START_TEST(retries_due_before_come_before_requeued_ones) {
     struct retries *retries = retries_new();
 
     retries_fail(retries, B, 0);
@@ -65,7 +65,7 @@ START_TEST(who_was_due_before_comes_before_who_is_hurried) {
 }
 END_TEST
 
-START_TEST(no_more_are_kept_than_there_is_room_for) {
+START_TEST(the_number_of_kept_retries_is_limited) {
     struct retries *retries = retries_new();
     unsigned kept = 0;
     char id[UUID_SIZE];
@@ -82,4 +82,4 @@ END_TEST
 
 CHECK_MAIN("retries", pauses_double_from_five_milliseconds_to_a_thousand_seconds,
            the_soonest_is_due_first_and_none_before_its_time,
-           who_was_due_before_comes_before_who_is_hurried, no_more_are_kept_than_there_is_room_for)
+           retries_due_before_come_before_requeued_ones, the_number_of_kept_retries_is_limited)

@@ -310,7 +310,7 @@ static void walk_once(struct work *work, struct error *err) {
 }
 
 /* WALKS=1000 takes more of them, and tells which; WALK_SEED=7 repeats one. */
-START_TEST(whoever_is_let_in_finds_what_he_may) {
+START_TEST(admitted_clients_read_permitted_data_only) {
     const char *given = getenv("WALK_SEED"), *more = getenv("WALKS");
     uint64_t first = given ? strtoull(given, NULL, 10) : 1;
     uint64_t walks = given ? 1 : more ? strtoull(more, NULL, 10) : WALKS;
@@ -328,4 +328,4 @@ START_TEST(whoever_is_let_in_finds_what_he_may) {
 }
 END_TEST
 
-CHECK_MAIN("revert_walk", whoever_is_let_in_finds_what_he_may)
+CHECK_MAIN("revert_walk", admitted_clients_read_permitted_data_only)

@@ -41,7 +41,7 @@ static json_t *parse(struct arena *arena, const char *text) {
     return tree;
 }
 
-START_TEST(what_is_accepted_is_in_its_normal_form) {
+START_TEST(an_accepted_document_is_in_normal_form) {
     static const char *const cases[][2] = {
         { "{}", "{\"block\":512}" },
         { "{\"flag\":null,\"size\":\"1Ki\"}", "{\"size\":\"1Ki\",\"block\":512}" },
@@ -118,7 +118,7 @@ START_TEST(a_refusal_names_the_field_and_the_reason) {
 }
 END_TEST
 
-START_TEST(what_is_free_is_so_deep_and_no_deeper) {
+START_TEST(free_form_fields_have_a_depth_limit) {
     static const char *const forms[][3] = { { "free", "{\"a\":", "}" }, { "list", "[", "]" } };
 
     for (size_t i = 0; i < LENGTH(forms); i++) {
@@ -143,7 +143,7 @@ START_TEST(what_is_free_is_so_deep_and_no_deeper) {
 }
 END_TEST
 
-START_TEST(an_edit_keeps_what_is_fixed_and_what_is_ours) {
+START_TEST(an_edit_keeps_fixed_and_read_only_fields) {
     static const char *const cases[][3] = {
         { "{\"size\":\"1Mi\"}", "{\"size\":\"1024Ki\"}", "" },
         { "{\"size\":\"1Mi\"}", "{\"size\":\"2Mi\"}", "" },
@@ -168,7 +168,7 @@ START_TEST(an_edit_keeps_what_is_fixed_and_what_is_ours) {
 }
 END_TEST
 
-START_TEST(what_the_service_wrote_stays) {
+START_TEST(read_only_fields_stay_in_an_edit) {
     autoarena struct arena *arena = arena_new();
     json_t *before = parse(arena, "{\"inner\":{\"kept\":\"ours\",\"name\":\"a\"}}");
     json_t *after = parse(arena, "{\"inner\":{\"name\":\"b\"}}");
@@ -181,7 +181,7 @@ START_TEST(what_the_service_wrote_stays) {
 }
 END_TEST
 
-START_TEST(what_an_edit_does_not_say_of_what_is_fixed_stays) {
+START_TEST(omitted_fixed_fields_stay_in_an_edit) {
     autoarena struct arena *arena = arena_new();
     json_t *before = parse(arena, "{\"size\":\"1Mi\",\"block\":1024}");
     json_t *given = parse(arena, "{\"block\":null,\"flag\":true}");
@@ -225,7 +225,7 @@ START_TEST(names_are_those_of_kubernetes) {
 }
 END_TEST
 
-CHECK_MAIN("schema", what_is_accepted_is_in_its_normal_form,
-           a_refusal_names_the_field_and_the_reason, what_is_free_is_so_deep_and_no_deeper,
-           an_edit_keeps_what_is_fixed_and_what_is_ours, what_the_service_wrote_stays,
-           what_an_edit_does_not_say_of_what_is_fixed_stays, names_are_those_of_kubernetes)
+CHECK_MAIN("schema", an_accepted_document_is_in_normal_form,
+           a_refusal_names_the_field_and_the_reason, free_form_fields_have_a_depth_limit,
+           an_edit_keeps_fixed_and_read_only_fields, read_only_fields_stay_in_an_edit,
+           omitted_fixed_fields_stay_in_an_edit, names_are_those_of_kubernetes)

@@ -2,7 +2,7 @@
 
 #include "tests/lib/check_main.h"
 
-START_TEST(only_what_was_found_settled_is) {
+START_TEST(only_evaluated_configs_are_settled) {
     struct settled *settled = settled_new();
 
     settled_put(settled, 5, false);
@@ -61,6 +61,6 @@ START_TEST(no_more_are_remembered_than_memory_is_for) {
 }
 END_TEST
 
-CHECK_MAIN("settled", only_what_was_found_settled_is,
+CHECK_MAIN("settled", only_evaluated_configs_are_settled,
            a_version_that_a_walk_has_not_met_is_forgotten, a_version_that_comes_during_a_walk_stays,
            no_more_are_remembered_than_memory_is_for)

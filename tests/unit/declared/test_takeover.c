@@ -120,7 +120,7 @@ static void pass(struct work *work, int64_t seconds, const char *told) {
     }
 }
 
-WORK_TEST(a_silent_node_loses_the_volume_to_another_with_a_higher_epoch) {
+WORK_TEST(a_volume_moves_from_an_unresponsive_node_with_a_higher_epoch) {
     const char *id = moving(work, true);
     struct document old = volume_of(work, id), after;
     int64_t first = volume_epoch(work, id), second;
@@ -172,7 +172,7 @@ WORK_TEST(a_node_that_is_heard_again_has_time_to_stop) {
     ck_assert_int_gt(volume_epoch(work, id), first);
 }
 
-WORK_TEST(nobody_takes_over_whom_it_cannot_keep_from_writing) {
+WORK_TEST(no_takeover_without_a_fencing_quorum) {
     const char *id = moving(work, true);
 
     pass(work, 61, "b"); /* one of two that are needed */
@@ -188,7 +188,7 @@ WORK_TEST(nobody_takes_over_whom_it_cannot_keep_from_writing) {
     ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
-WORK_TEST(replicas_that_no_service_keeps_fence_nobody) {
+WORK_TEST(replicas_without_an_address_count_for_no_fencing_quorum) {
     const char *id = moving(work, false);
 
     for (int i = 0; i < 7; i++) {
@@ -224,7 +224,7 @@ WORK_TEST(a_volume_of_two_replicas_is_never_taken_over) {
 }
 
 /* All are silent when nobody was there to hear them. */
-WORK_TEST(silence_while_nobody_was_heard_counts_from_when_others_are) {
+WORK_TEST(a_takeover_waits_until_other_nodes_report_long_enough) {
     const char *id = moving(work, true);
 
     wait_s(work, 3600);
@@ -254,7 +254,7 @@ WORK_TEST(silence_while_nobody_was_heard_counts_from_when_others_are) {
     ck_assert_str_eq(volume_of(work, id).node, "host-b");
 }
 
-WORK_TEST(a_volume_that_nobody_wants_is_taken_from_a_silent_node_too) {
+WORK_TEST(an_unpublished_volume_is_revoked_from_an_unresponsive_node_too) {
     const char *id = moving(work, true);
     int64_t first = volume_epoch(work, id), second;
 
@@ -285,7 +285,7 @@ WORK_TEST(a_volume_that_nobody_wants_is_taken_from_a_silent_node_too) {
     ck_assert_int_gt(volume_epoch(work, id), second);
 }
 
-WORK_TEST(a_silent_node_keeps_nobody_from_deleting) {
+WORK_TEST(an_unresponsive_node_does_not_prevent_deletion) {
     const char *id = moving(work, true);
     struct document config, gone;
 
@@ -300,7 +300,7 @@ WORK_TEST(a_silent_node_keeps_nobody_from_deleting) {
     ck_assert_int_ne(volume_of(work, id).deleted_at, 0);
 }
 
-WORK_TEST(nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for) {
+WORK_TEST(no_takeover_where_it_is_disabled_or_not_requested) {
     const char *id = moving(work, true);
     struct settings never = *work->settings;
 
@@ -321,7 +321,7 @@ WORK_TEST(nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for) {
     ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
-WORK_TEST(whom_a_deletion_waits_for_is_told_until_it_has_stopped) {
+WORK_TEST(a_deletion_reports_the_node_that_it_waits_for) {
     const char *id = served(work);
     struct document config, after, *replicas = NULL;
 
@@ -350,7 +350,7 @@ WORK_TEST(whom_a_deletion_waits_for_is_told_until_it_has_stopped) {
     ck_assert_str_eq(conditions_at(work, id), "null");
 }
 
-WORK_TEST(a_node_without_pools_is_silent_when_nothing_of_the_volume_changes) {
+WORK_TEST(a_node_without_pools_is_unresponsive_when_its_volume_does_not_change) {
     const char *id = served(work);
 
     OK(edit(work, id, "{\"publish\":{\"nodeId\":\"host-x\"}}", err));
@@ -386,7 +386,7 @@ static void say_lost(struct work *work, const char *id, const char *state) {
     settle(work, id);
 }
 
-WORK_TEST(nobody_is_believed_while_one_before_may_serve) {
+WORK_TEST(no_forced_recovery_while_an_earlier_node_may_serve) {
     const char *id = moving(work, true);
     struct document *replicas = NULL, volume;
     const struct recovery_request stopped = { .stopped = "host-a" };
@@ -404,7 +404,7 @@ WORK_TEST(nobody_is_believed_while_one_before_may_serve) {
     ck_assert_str_eq(volume_at(work, id, "status.silentNodes"), "null");
 }
 
-WORK_TEST(who_had_the_votes_has_kept_all_before_from_serving) {
+WORK_TEST(a_node_with_a_quorum_clears_the_unresponsive_nodes) {
     const char *id = moving(work, true);
     struct document *replicas = NULL, volume;
 
@@ -425,16 +425,15 @@ WORK_TEST(who_had_the_votes_has_kept_all_before_from_serving) {
     OK(volume_recovery_request(work, &replicas[1], &(struct recovery_request){ 0 }, &volume, err));
 }
 
-CHECK_MAIN("takeover", nobody_is_believed_while_one_before_may_serve,
-           who_had_the_votes_has_kept_all_before_from_serving,
-           a_silent_node_loses_the_volume_to_another_with_a_higher_epoch,
-           a_node_that_is_heard_again_has_time_to_stop,
-           nobody_takes_over_whom_it_cannot_keep_from_writing,
-           replicas_that_no_service_keeps_fence_nobody,
+CHECK_MAIN("takeover", no_forced_recovery_while_an_earlier_node_may_serve,
+           a_node_with_a_quorum_clears_the_unresponsive_nodes,
+           a_volume_moves_from_an_unresponsive_node_with_a_higher_epoch,
+           a_node_that_is_heard_again_has_time_to_stop, no_takeover_without_a_fencing_quorum,
+           replicas_without_an_address_count_for_no_fencing_quorum,
            a_volume_of_two_replicas_is_never_taken_over,
-           silence_while_nobody_was_heard_counts_from_when_others_are,
-           a_volume_that_nobody_wants_is_taken_from_a_silent_node_too,
-           a_silent_node_keeps_nobody_from_deleting,
-           nobody_is_taken_over_where_that_is_forbidden_or_not_asked_for,
-           whom_a_deletion_waits_for_is_told_until_it_has_stopped,
-           a_node_without_pools_is_silent_when_nothing_of_the_volume_changes)
+           a_takeover_waits_until_other_nodes_report_long_enough,
+           an_unpublished_volume_is_revoked_from_an_unresponsive_node_too,
+           an_unresponsive_node_does_not_prevent_deletion,
+           no_takeover_where_it_is_disabled_or_not_requested,
+           a_deletion_reports_the_node_that_it_waits_for,
+           a_node_without_pools_is_unresponsive_when_its_volume_does_not_change)

@@ -67,7 +67,7 @@ WORK_TEST(a_snapshot_belongs_to_its_config_and_waits) {
     ck_assert_uint_eq(json_array_size(snapshot_of(work, id).finalizers), 1);
 }
 
-WORK_TEST(what_has_no_volume_has_no_snapshot) {
+WORK_TEST(a_config_without_a_volume_has_no_snapshot) {
     const char *config;
     struct document document, after;
 
@@ -122,7 +122,7 @@ WORK_TEST(a_clone_is_never_of_nothing) {
                    "spec.cstorVolumeSource: Snapshot s is not ready.");
 }
 
-WORK_TEST(a_clone_has_room_for_its_source_and_pools_that_have_it) {
+WORK_TEST(a_clone_is_as_large_as_its_source_and_on_pools_of_it) {
     (void)err;
     ready(work);
     expect_refused(work, &kind_volume_config, CLONE("c", "1Gi", 1, "db@s"), ERROR_BAD_REQUEST,
@@ -150,7 +150,7 @@ WORK_TEST(a_clone_keeps_the_label_that_holds_its_source) {
     ck_assert_str_eq(err->message, "Volume config db has 1 clones, which must be deleted first.");
 }
 
-WORK_TEST(a_clone_that_is_whole_may_let_go_of_its_source) {
+WORK_TEST(a_complete_clone_may_drop_its_source_label) {
     struct document snapshot = snapshot_of(work, ready(work)), after;
     const char *clone = declare(work, &kind_volume_config, CLONE("c", "2Gi", 1, "db@s"));
     struct document config = config_of(work, snapshot.owner_id);
@@ -190,10 +190,10 @@ WORK_TEST(a_clone_that_is_reverted_holds_no_snapshot_of_its_source) {
 }
 
 CHECK_MAIN("volume_config_snapshot", a_snapshot_belongs_to_its_config_and_waits,
-           what_has_no_volume_has_no_snapshot, snapshots_of_one_config_are_counted,
+           a_config_without_a_volume_has_no_snapshot, snapshots_of_one_config_are_counted,
            a_config_with_snapshots_stays, a_clone_is_never_of_nothing,
-           a_clone_has_room_for_its_source_and_pools_that_have_it,
+           a_clone_is_as_large_as_its_source_and_on_pools_of_it,
            a_clone_keeps_the_label_that_holds_its_source,
-           a_clone_that_is_whole_may_let_go_of_its_source,
+           a_complete_clone_may_drop_its_source_label,
            a_snapshot_stays_while_a_volume_is_made_of_it,
            a_clone_that_is_reverted_holds_no_snapshot_of_its_source)

@@ -107,7 +107,7 @@ START_TEST(a_volume_of_one_replica_is_not_redundant_and_that_is_no_warning) {
 }
 END_TEST
 
-START_TEST(a_volume_that_was_left_offline_is_not_said_to_be_available) {
+START_TEST(a_volume_last_offline_is_not_reported_as_available) {
     autoarena struct arena *arena = arena_new();
     const struct volume_facts facts = {
         .needed = 2, .replicas = 3, .present = 3, .reached = VOLUME_IS_OFFLINE
@@ -121,4 +121,4 @@ END_TEST
 
 CHECK_MAIN("volume_health", no_phase_and_no_condition_contradicts_the_facts,
            a_volume_of_one_replica_is_not_redundant_and_that_is_no_warning,
-           a_volume_that_was_left_offline_is_not_said_to_be_available)
+           a_volume_last_offline_is_not_reported_as_available)

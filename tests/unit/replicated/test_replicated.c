@@ -529,7 +529,7 @@ static int connect_to(const char *host, const struct driver_volume *volume) {
     return result;
 }
 
-START_TEST(a_host_whose_agent_is_silent_is_not_waited_for) {
+START_TEST(an_unresponsive_agent_of_a_host_is_not_waited_for) {
     struct driver_volume volume = A_VOLUME;
     struct replicated *opened;
 
@@ -682,7 +682,7 @@ START_TEST(a_snapshot_is_a_document_of_its_own) {
 }
 END_TEST
 
-START_TEST(a_snapshot_goes_with_its_document) {
+START_TEST(a_snapshot_is_deleted_with_its_document) {
     const struct driver_volume volume = A_VOLUME;
 
     begin();
@@ -740,7 +740,7 @@ START_TEST(a_volume_is_made_of_a_snapshot) {
 }
 END_TEST
 
-START_TEST(a_volume_is_made_of_another_by_a_snapshot_that_goes) {
+START_TEST(a_volume_is_cloned_by_a_temporary_snapshot) {
     static const char name[] = "clone-" ID;
     struct driver_volume volume = A_VOLUME;
     const struct driver_volume source = {
@@ -802,7 +802,7 @@ static int put_back(const struct driver_volume *volume) {
                                        &bench.err);
 }
 
-START_TEST(a_revert_is_asked_of_the_config_once) {
+START_TEST(a_revert_is_requested_once) {
     struct driver_volume volume = A_VOLUME, fenced = A_VOLUME, attached = A_VOLUME;
 
     begin();
@@ -1046,7 +1046,7 @@ static const char *not_yet(const struct driver_backend *backend) {
     return NULL;
 }
 
-START_TEST(before_the_api_listens_there_is_nothing_to_tell) {
+START_TEST(no_request_is_sent_before_the_api_listens) {
     struct driver_pool *pools;
     struct driver_volume volume = A_VOLUME;
 
@@ -1076,15 +1076,14 @@ CHECK_MAIN("replicated", a_moving_instance_becomes_a_client_of_the_target,
            a_fenced_worker_changes_nothing, a_delete_names_the_version_that_was_read,
            a_config_with_another_label_is_not_found, a_name_is_a_label,
            it_grows_to_one_size_after_the_other, a_refusal_by_the_api_is_no_refusal_of_the_client,
-           it_is_served_to_one_host, a_host_whose_agent_is_silent_is_not_waited_for,
+           it_is_served_to_one_host, an_unresponsive_agent_of_a_host_is_not_waited_for,
            new_targets_of_an_unresponsive_agent_are_not_waited_for,
            silence_during_a_suspension_does_not_count, a_restarting_api_is_waited_for,
-           a_snapshot_is_a_document_of_its_own, a_snapshot_goes_with_its_document,
-           a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another_by_a_snapshot_that_goes,
-           the_snapshot_of_a_failed_clone_is_deleted_with_it, a_revert_is_asked_of_the_config_once,
+           a_snapshot_is_a_document_of_its_own, a_snapshot_is_deleted_with_its_document,
+           a_volume_is_made_of_a_snapshot, a_volume_is_cloned_by_a_temporary_snapshot,
+           the_snapshot_of_a_failed_clone_is_deleted_with_it, a_revert_is_requested_once,
            a_reclaim_is_requested_once, a_failed_reclaim_has_a_reason,
            memory_does_not_grow_during_a_reclaim, pools_that_do_not_reclaim_in_time_are_named,
            the_usage_of_a_volume_is_the_sum_of_its_replicas,
            the_capacity_is_that_of_pools_that_accept_replicas,
-           before_the_api_listens_there_is_nothing_to_tell,
-           an_error_of_a_gateway_is_no_missing_config)
+           no_request_is_sent_before_the_api_listens, an_error_of_a_gateway_is_no_missing_config)
