@@ -159,6 +159,25 @@ int directory_check_place(const struct directory *directory, struct error *err) 
                      directory->path);
 }
 
+/* ext4 that has stopped grants write access, but refuses a flush.  Another descriptor: one of a
+ * later flush must see its own write errors. */
+static bool refuses_writes(int directory) {
+    autoclose int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd >= 0 && ((faccessat(fd, ".", W_OK, AT_EACCESS) < 0 && errno == EROFS) ||
+                       (fsync(fd) < 0 && errno == EROFS));
+}
+
+int directory_check_writable(const struct directory *directory, struct error *err) {
+    if (!refuses_writes(directory->fd))
+        return 0;
+    return error_set(
+        err, ERROR_UNAVAILABLE,
+        "The file system of %s is read-only, or has stopped after an error: repair it, "
+        "then mount it again and restart the service.",
+        directory->path);
+}
+
 int directory_get_space(const struct directory *directory, double *ret_total_gb,
                         double *ret_free_gb, struct error *err) {
     struct statvfs room;

@@ -42,6 +42,10 @@ int directory_flush(const struct directory *directory, struct error *err);
  * gone or covers it: the present files stay accessible, but no new ones may be made. */
 int directory_check_place(const struct directory *directory, struct error *err);
 
+/* Does the file system accept new files?  -1 with ERROR_UNAVAILABLE when it is read-only, or has
+ * stopped after an error; writes nothing. */
+int directory_check_writable(const struct directory *directory, struct error *err);
+
 int directory_get_space(const struct directory *directory, double *ret_total_gb,
                         double *ret_free_gb, struct error *err);
 /* Is there space for so many more bytes (D2)?  0, or -1 with ERROR_BACKEND. */

@@ -135,6 +135,7 @@ static int file_get_pools(void *handle, struct arena *arena, struct driver_pool 
 
     pool->name = backend->pool;
     if (directory_check_place(&backend->directory, err) < 0 ||
+        directory_check_writable(&backend->directory, err) < 0 ||
         directory_get_space(&backend->directory, &pool->total_gb, &pool->free_gb, err) < 0)
         return -1;
     pool->capabilities = directory_capabilities(

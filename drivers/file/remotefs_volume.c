@@ -69,7 +69,8 @@ static struct mounted_share *choose_share(const struct remotefs *remotefs, struc
         exists = volume_file_exists(&share->directory, arena, volume, err);
         if (exists != 0)
             return exists < 0 ? NULL : share;
-        if (directory_check_space(&share->directory, volume->size_gb * GIB, err) == 0 &&
+        if (directory_check_writable(&share->directory, err) == 0 &&
+            directory_check_space(&share->directory, volume->size_gb * GIB, err) == 0 &&
             directory_get_space(&share->directory, &total_gb, &free_gb, err) == 0 &&
             free_gb > most_gb) {
             most_gb = free_gb;

@@ -343,6 +343,35 @@ START_TEST(another_directory_in_the_place_of_the_volumes_is_noticed) {
 }
 END_TEST
 
+START_TEST(a_file_system_that_refuses_writes_is_no_pool) {
+    autobench struct bench bench;
+    struct driver_volume volume = A_VOLUME;
+    struct driver_pool *pools;
+    const char *directory;
+
+    bench_new(&bench);
+    bench_configure(&bench, &file_driver, NULL);
+    directory = bench_path(&bench, "volumes");
+    ck_assert_int_eq(mkdir(directory, 0700), 0);
+    if (!small_disk(directory, "size=2g")) /* of which no block is used */
+        return;
+    ck_assert_msg(bench_try_open(&bench) == 0, "%s", bench.err.message);
+    ck_assert_int_eq(bench_create(&bench, &volume), 0);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(mount(NULL, directory, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+        ck_assert_int_eq(file_driver.get_pools(bench.handle, bench.arena, &pools, &bench.err), -1);
+        ck_assert_int_eq(bench.err.kind, ERROR_UNAVAILABLE);
+        ck_assert_ptr_nonnull(strstr(bench.err.message, "is read-only"));
+        ck_assert_int_eq(bench_size(&bench, &volume), GIB);
+        ck_assert_int_eq(mount(NULL, directory, NULL, MS_REMOUNT, NULL), 0);
+        ck_assert_int_eq(file_driver.get_pools(bench.handle, bench.arena, &pools, &bench.err), 1);
+        json_decref(pools->capabilities);
+    }
+    stop(&bench);
+    uncover(&bench);
+}
+END_TEST
+
 START_TEST(on_nfs_without_locks_attached_volumes_are_deferred) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
@@ -379,4 +408,5 @@ CHECK_MAIN("file", a_volume_that_has_all_its_blocks_is_connected_without_discard
            on_nfs_without_locks_attached_volumes_are_deferred, the_pool_has_the_backends_name,
            a_raw_file_is_connected_as_what_the_compute_service_takes,
            no_image_is_connected_as_a_raw_file, a_mount_that_covers_the_volumes_is_noticed,
+           a_file_system_that_refuses_writes_is_no_pool,
            another_directory_in_the_place_of_the_volumes_is_noticed)
