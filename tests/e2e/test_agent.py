@@ -26,14 +26,14 @@ class Agent(DomainCase):
         self.daemons.start()
         until(lambda: domain.is_known(volume_id), 120, "the domain known again")
 
-    def test_an_agent_of_its_own_grows_a_disk(self):
+    def test_a_separate_agent_grows_a_disk(self):
         agent = self.start_agent()
         volume_id, domain = self.running()
         self.api.extend(volume_id, 2)
         self.assert_grown(volume_id, domain, 2)
         self.assertEqual(agent.stop(), 0)
 
-    def test_an_agent_that_was_killed_goes_on_where_it_was(self):
+    def test_a_killed_agent_resumes_its_extends(self):
         agent = self.start_agent()
         volume_id, domain = self.running()
         self.hold(volume_id, domain)
@@ -45,7 +45,7 @@ class Agent(DomainCase):
         self.start_agent()
         self.assert_grown(volume_id, domain, 2)
 
-    def test_an_agent_that_ends_in_work_leaves_it_to_the_next(self):
+    def test_an_agent_stopped_during_an_extend_leaves_it_to_the_next(self):
         agent = self.start_agent()
         volume_id, domain = self.running()
         usage = self.api.gigabytes()
@@ -63,7 +63,7 @@ class Agent(DomainCase):
         self.assertEqual(self.api.gigabytes(), {**usage, "in_use": usage["in_use"] + 1})
         self.assertEqual(agent.stop(), 0)
 
-    def test_an_agent_may_end_at_any_moment_of_an_extend(self):
+    def test_an_agent_may_stop_at_any_moment_of_an_extend(self):
         agent = self.start_agent()
         volume_id, domain = self.running()
         usage, size = self.api.gigabytes(), 1
@@ -83,7 +83,7 @@ class Agent(DomainCase):
         self.assert_grown(volume_id, domain, size + 1)
         self.assertEqual(agent.stop(), 0)
 
-    def test_an_agent_that_does_not_answer_rolls_back(self):
+    def test_an_unresponsive_agent_rolls_back(self):
         agent = self.start_agent()
         volume_id, domain = self.running()
         agent.kill()
@@ -105,7 +105,7 @@ class Agent(DomainCase):
         self.api.extend(volume_id, 2)
         self.assert_refused(volume_id, 1, usage)
 
-    def test_libvirt_may_go_away_and_come_back(self):
+    def test_libvirt_may_restart_during_an_extend(self):
         if not self.daemons.ours:
             self.skipTest("libvirtd belongs to somebody else")
         self.start_agent()
@@ -143,7 +143,7 @@ class Whole(DomainCase):
         self.service.start()
         self.api = self.connect()
 
-    def test_the_extend_ends_after_a_restart(self):
+    def test_a_pending_extend_completes_after_a_restart(self):
         volume_id, domain = self.running()
         self.hold(volume_id, domain)
         self.api.extend(volume_id, 2)
@@ -165,7 +165,7 @@ class Whole(DomainCase):
         self.api = self.connect()
         self.assert_grown(volume_id, domain, 2)
 
-    def test_killed_right_behind_the_answer(self):
+    def test_a_kill_right_after_the_response_loses_no_extend(self):
         volume_id, domain = self.running()
         for size in range(2, 8):
             self.api.extend(volume_id, size)

@@ -24,7 +24,7 @@ class OpenStack(ServiceCase):
     def status(self, volume):
         return self.openstack("volume", "show", volume)["status"]
 
-    def test_a_volume_from_its_creation_to_its_end(self):
+    def test_the_lifecycle_of_a_volume(self):
         made = self.openstack("volume", "create", "--size", "1", "--description", "some words",
                               "--property", "colour=blue", "first")
         self.assertEqual((made["name"], made["size"], made["properties"]),
@@ -49,7 +49,7 @@ class OpenStack(ServiceCase):
         until(lambda: self.openstack("volume", "snapshot", "show", name)["status"] == status, 60,
               f"snapshot {name} {status}", pause=0.2)
 
-    def test_a_file_becomes_a_snapshot(self):
+    def test_a_file_is_managed_as_a_snapshot(self):
         self.volume(1, name="origin")
         with open(os.path.join(self.state, "volumes", "existing"), "wb") as file:
             file.truncate(1 << 30)
@@ -61,7 +61,7 @@ class OpenStack(ServiceCase):
               pause=0.2)
         os.unlink(os.path.join(self.state, "volumes", f"unmanaged-{made['id']}"))
 
-    def test_a_snapshot_and_what_is_made_of_it(self):
+    def test_the_lifecycle_of_a_snapshot_and_its_clones(self):
         volume_id = self.volume(1, name="origin")
         made = self.openstack("volume", "snapshot", "create", "--volume", "origin",
                               "--description", "words", "--property", "colour=blue", "moment")
@@ -87,7 +87,7 @@ class OpenStack(ServiceCase):
         until(lambda: not self.openstack("volume", "snapshot", "list"), 60, "no snapshot",
               pause=0.2)
 
-    def test_a_volume_goes_with_its_snapshots(self):
+    def test_a_cascading_delete_removes_snapshots(self):
         volume_id = self.volume(1, name="purged")
         for name in ("one", "two"):
             self.openstack("volume", "snapshot", "create", "--volume", "purged", name)
@@ -97,7 +97,7 @@ class OpenStack(ServiceCase):
         self.api.wait_gone(volume_id)
         self.assertEqual(self.openstack("volume", "snapshot", "list"), [])
 
-    def test_states_and_flags_an_administrator_sets(self):
+    def test_states_and_flags_set_by_an_administrator(self):
         volume_id = self.volume(name="flags")
         self.openstack("volume", "set", "--state", "error", "flags", output=False)
         self.assertEqual(self.status("flags"), "error")
@@ -220,7 +220,7 @@ class OpenStack(ServiceCase):
                   for row in self.openstack("limits", "show", "--absolute")}
         self.assertEqual(limits["maxTotalVolumes"], -1)
 
-    def test_what_fails_says_why(self):
+    def test_errors_have_their_reason(self):
         self.volume(name="small")
         for words, message in (
                 (("volume", "show", "nothing"), "No volume with a name or ID of 'nothing'"),
@@ -249,7 +249,7 @@ class Cinder(ServiceCase):
                            "--os-endpoint", self.service.endpoint, "--os-user-id", "admin",
                            "--os-project-id", "admin", *arguments], OS_VOLUME_API_VERSION="3.70")
 
-    def test_a_volume_from_its_creation_to_its_end(self):
+    def test_the_lifecycle_of_a_volume(self):
         made = properties(self.cinder("create", "--name", "first", "--metadata", "a=b",
                                       "--poll", "1"))
         volume_id = made["id"]
@@ -271,7 +271,7 @@ class Cinder(ServiceCase):
         self.cinder("force-delete", "second")
         self.api.wait_gone(volume_id)
 
-    def test_a_file_is_taken_over_and_let_go_of(self):
+    def test_a_file_is_managed_and_unmanaged(self):
         self.api.wait_manager()
         host = self.api.ask("GET", "/scheduler-stats/get_pools")["pools"][0]["name"]
         folder = os.path.join(self.state, "volumes")
@@ -293,13 +293,14 @@ class Cinder(ServiceCase):
         self.api.wait_gone(made["id"])
         with open(os.path.join(folder, f"unmanaged-{made['id']}"), "rb") as file:
             self.assertEqual((file.read(5), os.fstat(file.fileno()).st_size), (b"words", 2 << 30))
+        os.unlink(file.name)
         self.assertEqual(os.listdir(folder).count("existing"), 0)
 
     def snapshot_status(self, name, status):
         until(lambda: properties(self.cinder("snapshot-show", name))["status"] == status, 60,
               f"snapshot {name} {status}", pause=0.2)
 
-    def test_a_snapshot_from_its_creation_to_its_end(self):
+    def test_the_lifecycle_of_a_snapshot(self):
         volume_id = self.volume(1, name="kept")
         made = properties(self.cinder("snapshot-create", "kept", "--name", "first", "--metadata",
                                       "a=b"))
@@ -329,7 +330,7 @@ class Cinder(ServiceCase):
         self.api.wait_gone(volume_id)
         self.assertEqual(table(self.cinder("snapshot-list")), [])
 
-    def test_a_file_becomes_a_snapshot_and_is_let_go_of(self):
+    def test_a_snapshot_is_managed_and_unmanaged(self):
         volume_id = self.volume(1, name="whole")
         host = self.api.ask("GET", "/scheduler-stats/get_pools")["pools"][0]["name"]
         folder = os.path.join(self.state, "volumes")
@@ -449,7 +450,7 @@ class Cinder(ServiceCase):
         self.cinder("attachment-delete", made["id"])
         self.assert_volume(volume_id, "available", 2)
 
-    def test_what_only_administrators_look_at(self):
+    def test_views_of_administrators(self):
         services = table(self.cinder("service-list"))
         self.assertEqual({row["Binary"] for row in services},
                          {"cinder-scheduler", "cinder-volume", "scoria-compute"})
@@ -464,7 +465,7 @@ class Cinder(ServiceCase):
         self.assertEqual(table(self.cinder("message-list")), [])
         self.assertIn("3.71", self.cinder("version-list"))
 
-    def test_what_fails_says_why(self):
+    def test_errors_have_their_reason(self):
         self.volume(2, name="two")
         for words, message in ((("show", "nothing"), "No volume with a name or ID of 'nothing'"),
                                (("extend", "two", "1"), "must be greater"),
@@ -490,7 +491,7 @@ class CinderLibrary(ServiceCase):
         auth = CinderNoAuthPlugin("admin", PROJECT, endpoint=self.service.endpoint)
         self.volumes = client.Client("3.70", session=session.Session(auth=auth)).volumes
 
-    def test_a_volume_is_carried_to_a_server_and_back(self):
+    def test_a_volume_is_attached_to_a_server_and_detached(self):
         volume_id = self.volume()
         self.volumes.reserve(volume_id)
         self.assertEqual(self.volumes.get(volume_id).status, "attaching")

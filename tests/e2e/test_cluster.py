@@ -63,7 +63,7 @@ class FailedStart(Workplace):
         self.assertEqual(len(result.stderr.splitlines()), 1)
         self.assertFalse(os.path.exists(self.state))
 
-    def test_a_start_that_fails_ends_what_it_has_started(self):
+    def test_a_failed_start_stops_its_processes(self):
         path = self.programs("keystone-manage")
         script = os.path.join(path, "keystone-manage")
         with open(script, "w", encoding="ascii") as file:
@@ -130,7 +130,7 @@ class Cluster(unittest.TestCase):
         self.assertEqual(result.returncode, 0, f"{words}: {result.stderr}")
         return result.stdout.strip()
 
-    def test_a_user_with_a_password_makes_and_grows_volumes(self):
+    def test_a_user_with_a_password_creates_and_extends_volumes(self):
         volume_id = self.openstack("volume", "create", "--size", "1", "mine", "-f", "value",
                                    "-c", "id").splitlines()[-1]
         status = ("volume", "show", volume_id, "-f", "value", "-c", "status", "-c", "size")
@@ -147,7 +147,7 @@ class Cluster(unittest.TestCase):
             self.assertIn("keystone", self.processes())
             self.assertTrue(self.ask_token()[0])
 
-    def test_whoever_dies_nobody_notices(self):
+    def test_killed_processes_fail_no_request(self):
         names = ("api-1", "api-2", "manager-1", "manager-2", "compute", "rabbitmq")
         before = self.processes()
         self.assertLessEqual(set(names), set(before))

@@ -87,7 +87,7 @@ class Held(unittest.TestCase):
         with self.assertRaisesRegex(description.Differs, why):
             self.judge(*answer, **more)
 
-    def test_an_answer_is_of_its_shape_and_nothing_else(self):
+    def test_a_response_has_exactly_the_keys_of_its_schema(self):
         snapshot = {"id": "i", "created_at": "c", "updated_at": None, "name": None, "size": 1,
                     "description": None, "volume_id": "v", "status": "s", "metadata": {"a": "b"}}
         path, older = "/v3/p/snapshots/detail?limit=1", {"snapshots": [snapshot]}
@@ -103,7 +103,7 @@ class Held(unittest.TestCase):
         self.differs("there is not", "GET", "/v3/messages", 200, {"messages": []}, 2)
         self.differs("there should be none", "DELETE", "/v3/p/snapshots/s", 202, {})
 
-    def test_a_body_that_was_taken_is_one_of_the_description(self):
+    def test_an_accepted_body_matches_the_description(self):
         path = "/v3/volumes/v/action"
         self.judge("POST", path, 202, b"", sent=b'{"os-extend": {"new_size": 2}}')
         self.differs("sent and taken", "POST", path, 202, b"", sent=b'{"os-extend": {"new": 2}}')
@@ -197,7 +197,7 @@ class Service(unittest.TestCase):
 class Frame(Service):
     """Paths, versions, media types, request ids: what holds for every route."""
 
-    def test_paths_that_nothing_serves_are_no_fault(self):
+    def test_unserved_paths_get_a_plain_404(self):
         for path in ("/nope", "/v2/volumes", "/v3/nope", "/v3/volumes/", "/v3/volumes//",
                      "/v3/admin/volumes", "/v3/../v3/volumes", "/v3/%2e%2e/volumes",
                      "/v3/volumes%00", "/v3/volumes;x", "/v3/./volumes"):
@@ -212,7 +212,7 @@ class Frame(Service):
             self.assertIn(content_type, answer.headers["Content-Type"])
         self.expect(200, "GET", "/v3//volumes")
 
-    def test_routes_that_only_exist_upstream_are_a_fault(self):
+    def test_routes_that_exist_only_upstream_get_a_fault_body(self):
         for method, path in (("POST", "/messages"), ("PUT", "/messages/x"), ("POST", "/limits"),
                              ("GET", "/attachments/summary"), ("GET", "/os-quota-sets"),
                              ("DELETE", "/os-quota-class-sets/x"), ("POST", "/os-hosts"),
@@ -305,7 +305,7 @@ class Frame(Service):
         self.assertNotEqual(own, theirs)
         self.assertEqual(answer.headers["x-compute-request-id"], own)
 
-    def test_who_calls(self):
+    def test_the_caller_is_named_by_its_token(self):
         answer = self.expect(204, "GET", "/v3", X_Auth_Token=None, X_Auth_User="u",
                              X_Auth_Project_Id="p")
         self.assertEqual(answer.headers["X-Auth-Token"], "u:p")
@@ -320,7 +320,7 @@ class Frame(Service):
 
 
 class Bodies(Service):
-    def test_what_is_no_body_makes_nothing(self):
+    def test_invalid_bodies_create_nothing(self):
         texts = (b"", b"{", b"null", b"[]", b'"x"', b"1", b"{}", b'{"volume":null}',
                  b'{"volume":[]}', b'{"volume":{"size":1},"x":1}',
                  b'{"volume":{"size":1},"volume":{"size":2}}', b'{"volume":{"size":1,"size":2}}',
@@ -682,7 +682,7 @@ class Lists(Service):
                                       ("3.1", 0, {"bootable": "zz"})):
             self.assertEqual(len(self.ids_of(version=version, **query)), count, (version, query))
 
-    def test_queries_that_no_client_sends(self):
+    def test_unusual_queries_are_refused_or_empty(self):
         for text in ("name=%ff", "name=%00", "%zz=1", "name=a%"):
             self.expect(400, "GET", "/v3/volumes?" + text)
         for text in ("&&&", "name=alpha&name=Beta", "=x", "metadata=" + "%7B" * 9000):
@@ -703,7 +703,7 @@ class Wire(Service):
             except ConnectionResetError:
                 return b""
 
-    def test_requests_that_are_too_much(self):
+    def test_requests_above_the_limits_are_refused(self):
         start = b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n"
         for data, status in (
                 (start + b"".join(b"X-%d: y\r\n" % i for i in range(10000)) + b"\r\n", b"431"),
@@ -715,7 +715,7 @@ class Wire(Service):
             self.assertTrue(answer == b"" or answer.split()[1] == status, answer)
         self.expect(200, "GET", "/healthcheck")
 
-    def test_requests_that_are_none(self):
+    def test_malformed_requests_are_refused(self):
         for data in (b"GARBAGE\r\n\r\n", b"GET /v3/volumes HTTP/1.1\r\n\r\n",
                      b"POST /v3/volumes HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
                      b"POST /v3/volumes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
@@ -725,7 +725,7 @@ class Wire(Service):
             self.assertTrue(answer == b"" or answer.split()[1] == b"400", (data, answer))
         self.expect(200, "GET", "/healthcheck")
 
-    def test_the_links_take_no_poisoned_host(self):
+    def test_links_ignore_a_forged_host(self):
         self.make()
         for host in ('x/evil', 'x"<y>'):
             page = self.expect(403, "GET", "/v3/volumes?limit=1", Host=host)

@@ -94,7 +94,7 @@ class DriverCase(ServiceCase):
 
 
 class Volumes(DriverCase):
-    def test_what_is_announced_is_there(self):
+    def test_announced_capabilities_are_served(self):
         answer = self.driver.controller("ControllerGetCapabilities")
         kinds = [row.rpc.type for row in answer.capabilities]
         self.assertEqual(len(kinds), len(set(kinds)))
@@ -117,7 +117,7 @@ class Volumes(DriverCase):
                              volume_capabilities=[PLAIN], capacity_range=asked)
                 self.assertEqual(self.named(name), [])
 
-    def test_refusals_of_a_create_make_nothing(self):
+    def test_a_refused_create_makes_nothing(self):
         block = capability(block=True)
         source = csi.VolumeContentSource()
         bad = csi.VolumeCapability(access_mode=Modes(mode=Modes.SINGLE_NODE_WRITER))
@@ -166,7 +166,7 @@ class Volumes(DriverCase):
         self.assertEqual(len(self.named(name)), 1)
         self.assertEqual(self.api.show(first.volume_id)["metadata"], {"csi.name": name})
 
-    def test_any_name_that_may_come_is_found_again(self):
+    def test_a_volume_with_any_valid_name_is_found_again(self):
         for name in ("a" * 128, "it's \"quoted\"", "back\\slash\\", "ü€𝄞", " blanks ", "{'a': 'b'}",
                      "100%&name=x#y?", "'", "a/b"):
             with self.subTest(name=name):
@@ -179,7 +179,7 @@ class Volumes(DriverCase):
         foreign = self.volume(name=name)
         self.assertNotEqual(self.create(name).volume_id, foreign)
 
-    def test_many_at_once_make_one(self):
+    def test_concurrent_creates_make_one_volume(self):
         drivers = [self.start_driver(f"{self.socket}{i}") for i in range(2)]
         clients = [self.new_driver(f"{self.socket}{i}") for i in range(2)] * 4
         names = [self.name() for _ in range(4)]
@@ -379,7 +379,7 @@ class Volumes(DriverCase):
         again = self.create(name=name, mutable_parameters={"metadata.tier": "gold"})
         self.assertEqual(again.volume_id, made.volume_id)
 
-    def test_a_volume_in_error_is_told(self):
+    def test_a_volume_in_error_is_reported(self):
         volume_id = self.create().volume_id
         for status, abnormal in ("available", False), ("error", True), ("available", False):
             self.api.action(volume_id, "os-reset_status", {"status": status})
@@ -466,7 +466,7 @@ class Publishing(DriverCase):
         self.assertEqual(self.nodes(volume_id), [NODE_2])
         self.forget(volume_id)
 
-    def test_at_once_there_is_one(self):
+    def test_concurrent_publishes_make_one_attachment(self):
         volume_id = self.create().volume_id
 
         def ask(_):
@@ -484,7 +484,7 @@ class Publishing(DriverCase):
             self.assertEqual(self.nodes(volume_id), [NODE_1])
             self.unpublish(volume_id)
 
-    def test_what_was_begun_is_gone_on_with(self):
+    def test_an_interrupted_publish_is_resumed(self):
         volume_id = self.create().volume_id
         for connector in None, {"host": NODE_2}:
             begun = self.api.ask("POST", "/attachments", {"attachment": {
@@ -496,7 +496,7 @@ class Publishing(DriverCase):
         self.unpublish(volume_id)
         self.assertEqual(self.api.show(volume_id)["status"], "available")
 
-    def test_a_servers_disk_is_not_a_nodes(self):
+    def test_a_disk_of_a_server_is_not_published(self):
         volume_id = self.create().volume_id
         attachment = self.api.attach(volume_id, str(uuid.uuid4()), NODE_1)["id"]
         self.api.attach_complete(attachment)
@@ -509,7 +509,7 @@ class Publishing(DriverCase):
 
 
 class Ids(DriverCase):
-    def test_what_is_none_is_not_there_and_no_other_route(self):
+    def test_invalid_ids_are_not_found_and_reach_no_other_route(self):
         controller, groups, snapshots = (self.driver.controller, self.driver.groups,
                                          self.driver.snapshots)
         bytes_ = {"capacity_range": sizes(2 * GIB)}
@@ -570,7 +570,7 @@ class Limited(DriverCase):
     def taken(self, node, ids):
         return [volume_id for volume_id in ids if node in self.nodes(volume_id)]
 
-    def test_a_node_takes_no_more_than_it_says(self):
+    def test_a_node_gets_no_more_volumes_than_its_limit(self):
         ids = [self.create().volume_id for _ in range(self.most + 1)]
         self.api.attach(self.volume(), str(uuid.uuid4()), NODE_1)  # a server's, of the same host
         for volume_id in ids[:-1]:
@@ -586,7 +586,7 @@ class Limited(DriverCase):
         self.unpublish(ids[0])
         self.publish(ids[-1])
 
-    def test_of_many_at_once_no_more_get_there(self):
+    def test_concurrent_publishes_keep_the_limit(self):
         self.start_driver(self.socket + "2")
         ids = [self.create().volume_id for _ in range(2 * self.most)]
         drivers = [self.driver, self.new_driver(self.socket + "2")] * self.most
@@ -608,7 +608,7 @@ class Limited(DriverCase):
                 for volume_id in ids:
                     self.unpublish(volume_id)
 
-    def test_what_was_told_stays(self):
+    def test_reported_attachments_stay_on_a_full_node(self):
         """The same is asked twice at once, as after a deadline, and a node has no room for all."""
         self.start_driver(self.socket + "3")
         ids = [self.create().volume_id for _ in range(self.most + 1)]
@@ -638,7 +638,7 @@ class Expanding(DriverCase):
         return self.driver.controller("ControllerExpandVolume", volume_id=volume_id,
                                       capacity_range=sizes(*asked), **fields)
 
-    def test_grows_when_it_is_asked_again_after_a_failure(self):
+    def test_a_repeated_expand_grows_after_a_failure(self):
         """The image is away for a while."""
         for published in False, True:
             with self.subTest(published=published):
@@ -680,7 +680,7 @@ class Expanding(DriverCase):
             volume = self.api.show(volume_id)
             self.assertEqual((volume["status"], volume["size"]), ("available", 1))
 
-    def test_grows_also_while_it_is_published(self):
+    def test_a_published_volume_grows(self):
         volume_id = self.create().volume_id
         for published in False, True:
             if published:
@@ -860,7 +860,7 @@ class Groups(GroupsCase):
                              parameters=parameters)
         self.assertEqual(self.shown(first.volume_group_id), first)
 
-    def test_a_group_that_was_not_filled_is_filled(self):
+    def test_an_incomplete_group_gets_its_volumes(self):
         volume_id = self.create().volume_id
         name = self.name()
         first = self.group(name)
@@ -868,7 +868,7 @@ class Groups(GroupsCase):
         self.assertEqual(self.members(self.shown(first.volume_group_id)), [volume_id])
         self.assertEqual(self.members(self.group(name)), [volume_id])
 
-    def test_membership_changes_as_one(self):
+    def test_members_change_together(self):
         one, two, three = (self.create().volume_id for _ in range(3))
         group_id = self.group(volume_ids=[one, two]).volume_group_id
         other_id = self.group(volume_ids=[three]).volume_group_id
@@ -926,7 +926,7 @@ class Groups(GroupsCase):
             self.driver.groups("DeleteVolumeGroup", volume_group_id=group_id)
         self.assertEqual(len(self.api.ask("GET", "/groups")["groups"]), count)
 
-    def test_a_group_goes_with_its_volumes_unless_one_is_in_use(self):
+    def test_a_group_is_deleted_with_its_volumes_unless_one_is_in_use(self):
         ids = [self.create().volume_id for _ in range(2)]
         group_id = self.group(volume_ids=ids).volume_group_id
         self.publish(ids[0])
@@ -1055,7 +1055,7 @@ class Clusters(GroupsCase):
             self.driver.controller("DeleteVolume", volume_id=made[driver])
         self.assertEqual(len(set(made.values())), 3)
 
-    def test_what_no_driver_created_stays(self):
+    def test_objects_of_other_clients_stay(self):
         foreign = self.volume(name=self.name())
         ours = self.create().volume_id
         snapshot = self.api.ask("POST", "/snapshots",
@@ -1078,7 +1078,7 @@ class Clusters(GroupsCase):
         self.driver.groups("DeleteVolumeGroup", volume_group_id=group)
         self.assertFalse(self.api.exists(ours))
 
-    def test_what_was_created_before_the_option_was_set_is_deleted(self):
+    def test_objects_created_before_the_option_was_set_are_deleted(self):
         self.driver = self.plain
         volume_id = self.create().volume_id
         snapshot = self.snapshot(volume_id).snapshot_id
@@ -1094,7 +1094,7 @@ class Reclaiming(DriverCase):
     def reclaim(self, volume_id):
         return self.driver.reclaim("ControllerReclaimSpace", volume_id=volume_id)
 
-    def test_room_that_holds_nothing_is_given_back(self):
+    def test_unused_space_is_reclaimed(self):
         volume_id = self.create().volume_id
         image = self.image(volume_id)
         with open(image, "r+b") as file:
@@ -1109,13 +1109,13 @@ class Reclaiming(DriverCase):
             file.seek(8 << 20)
             self.assertEqual(file.read(4096), b"x" * 4096)
 
-    def test_a_published_volume_is_the_nodes_matter(self):
+    def test_a_published_volume_is_left_to_its_node(self):
         volume_id = self.create().volume_id
         self.publish(volume_id)
         answer = self.reclaim(volume_id)
         self.assertFalse(answer.HasField("pre_usage") or answer.HasField("post_usage"))
 
-    def test_one_that_is_just_being_attached_is_nobodys_matter_yet(self):
+    def test_a_volume_being_attached_is_refused_until_attached(self):
         volume_id = self.create().volume_id
         attachment = self.api.ask("POST", "/attachments", {"attachment": {
             "volume_uuid": volume_id}})["attachment"]["id"]
@@ -1124,7 +1124,7 @@ class Reclaiming(DriverCase):
         self.api.ask("DELETE", f"/attachments/{attachment}")
         self.assertTrue(self.reclaim(volume_id).HasField("pre_usage"))
 
-    def test_what_is_announced(self):
+    def test_announced_capabilities(self):
         rows = self.driver.call(identity, "Identity", "GetCapabilities").capabilities
         self.assertIn(identity.Capability.ReclaimSpace.OFFLINE,
                       [row.reclaim_space.type for row in rows])
@@ -1217,11 +1217,11 @@ class Deaths(DriverCase):
         self.assertEqual(self.api.list_all(), [])
         self.assertEqual(self.api.ask("GET", "/snapshots")["snapshots"], [])
 
-    def test_a_driver_that_dies_leaves_nothing_twice(self):
+    def test_a_killed_driver_leaves_no_duplicate(self):
         for _ in range(self.ROUNDS):
             self.go_through(self.csi)
 
-    def test_a_service_that_dies_leaves_nothing_twice(self):
+    def test_a_killed_service_leaves_no_duplicate(self):
         for _ in range(self.ROUNDS):
             self.go_through(self.service)
 
@@ -1231,13 +1231,13 @@ class Failing(DriverCase):
 
     options = (*FAULT, "--file.fault_plan=create_volume:fail:1,create_snapshot:fail:1")
 
-    def test_what_cannot_be_made_is_not_left_over(self):
+    def test_a_failed_create_leaves_nothing(self):
         for _ in range(2):
             self.refuses(Code.RESOURCE_EXHAUSTED, self.driver.controller, "CreateVolume",
                          name="n", volume_capabilities=[PLAIN])
             self.assertEqual(self.api.list_all(), [])
 
-    def test_what_was_told_is_not_thrown_away(self):
+    def test_a_failed_volume_that_was_reported_is_kept(self):
         foreign = self.api.create(1, name="n", metadata={"csi.name": "told"})["id"]
         self.api.wait_status(foreign, "error")
         self.refuses(Code.RESOURCE_EXHAUSTED, self.driver.controller, "CreateVolume",

@@ -33,7 +33,7 @@ class Fresh(DriverCase):
     def members(self, group):
         return sorted(volume.volume_id for volume in group.volumes)
 
-    def test_a_group_is_made_by_its_name_alone(self):
+    def test_a_group_is_created_by_its_name_alone(self):
         name = self.name()
         group = self.group(name)
         self.assertEqual(self.members(group), [])
@@ -63,7 +63,7 @@ class Fresh(DriverCase):
                          volume_id=volume_id)
         self.assertTrue(self.api.exists(ids[2]))
 
-    def test_a_group_is_made_of_volumes(self):
+    def test_a_group_is_created_of_volumes(self):
         ids = sorted(self.create().volume_id for _ in range(2))
         name = self.name()
         group = self.group(name, volume_ids=ids)

@@ -64,7 +64,7 @@ class Names:
         self.driver.groups("ModifyVolumeGroupMembership", volume_group_id=group_id, volume_ids=[])
         self.driver.groups("DeleteVolumeGroup", volume_group_id=group_id)
 
-    def test_many_groups_at_once_are_one(self):
+    def test_concurrent_creates_make_one_group(self):
         ids = [self.create().volume_id for _ in range(2)]
         for members in [], [], ids:
             name = self.name()
@@ -75,7 +75,7 @@ class Names:
             self.assertEqual(self.rows("groups", name), list(made))
             self.forget_group(made.pop())
 
-    def test_many_snapshots_of_a_group_at_once_are_one(self):
+    def test_concurrent_creates_make_one_group_snapshot(self):
         ids = sorted(self.create().volume_id for _ in range(2))
         group_id = self.group(self.driver, self.name(), ids)
         self.addCleanup(self.forget_group, group_id)
@@ -118,7 +118,7 @@ class Names:
             return {kind: {"group_type": "csi", "volume_types": ["__DEFAULT__"], **fields}}
         return {kind: {"group_id": group_id, **fields}}
 
-    def test_of_requests_at_once_one_is_taken(self):
+    def test_of_concurrent_requests_one_is_accepted(self):
         group_id = self.group(self.driver, self.name(), [self.create().volume_id])
         self.addCleanup(self.forget_group, group_id)
         for kind in "group", "group_snapshot":

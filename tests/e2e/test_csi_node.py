@@ -150,7 +150,7 @@ class Node(ServiceCase):
                 return file.read().partition(" ")[2].strip() == text
         until(is_so, 60, text, pause=0.2)
 
-    def test_pods_are_held_to_the_specs_of_a_volumes_type(self):
+    def test_pods_are_limited_by_the_specs_of_the_volume_type(self):
         def specs(name, **members):
             made = self.api.ask("POST", "/types", {"volume_type": {"name": name}})["volume_type"]
             qos = self.api.ask("POST", "/qos-specs", {"qos_specs": {"name": name, **members}})
@@ -188,7 +188,7 @@ class Node(ServiceCase):
             self.assertEqual(second.stop(), 0)
             first.kill()
 
-    def test_what_is_wrong_with_a_volume_is_told(self):
+    def test_an_unhealthy_volume_is_reported(self):
         for mode in PLAIN, BLOCK:
             with self.subTest(block=mode is BLOCK):
                 volume_id, _ = self.up(mode)
@@ -206,7 +206,7 @@ class Node(ServiceCase):
                 self.unstage(volume_id)
                 self.forget(volume_id)
 
-    def test_the_node_says_what_it_is(self):
+    def test_the_node_reports_its_id_and_limit(self):
         info = self.driver.node("NodeGetInfo")
         self.assertEqual((info.node_id, info.max_volumes_per_node), ("node-1", 0))
         self.assertEqual(dict(info.accessible_topology.segments), {"example.com/zone": "a"})
@@ -216,7 +216,7 @@ class Node(ServiceCase):
         self.assertIn(2, [row.service.type for row in addons])
         self.assertIn(2, [row.reclaim_space.type for row in addons])
 
-    def test_what_was_detached_behind_its_back_is_not_staged(self):
+    def test_a_detached_volume_is_not_staged(self):
         volume_id, other = self.create(PLAIN), self.create(PLAIN)
         context, others = self.attach(volume_id, PLAIN), self.attach(other, PLAIN)
         self.stage(volume_id, PLAIN, context)
@@ -229,7 +229,7 @@ class Node(ServiceCase):
         self.refuses(Code.FAILED_PRECONDITION, "NodeStageVolume", **fields,
                      publish_context=context)
 
-    def test_a_node_that_knows_no_api_leaves_an_image_below_a_snapshot_alone(self):
+    def test_a_node_without_the_api_leaves_an_image_below_a_snapshot_alone(self):
         """What was published is out of date: by now the file is the snapshot's content."""
         volume_id = self.create(PLAIN)
         context = self.attach(volume_id, PLAIN)
@@ -306,7 +306,7 @@ class Node(ServiceCase):
         self.assertEqual(self.grow(volume_id, BLOCK), 2 * GIB)
         self.assertEqual(self.usage(volume_id).total, 2 * GIB)
 
-    def test_room_is_given_back(self):
+    def test_space_is_reclaimed(self):
         volume_id, _ = self.up(PLAIN)
         path = os.path.join(self.target, "file")
         with open(path, "wb") as file:

@@ -206,7 +206,7 @@ class Policy(DeclaredCase):
         with open(os.path.join(self.target, "file"), "rb") as file:
             return file.read()
 
-    def test_a_pod_notices_nothing_of_the_daemon_and_the_driver_that_die(self):
+    def test_killed_daemons_and_drivers_fail_no_io_of_a_pod(self):
         volume_id, context = self.up()
         data = os.urandom(4 << 20)
         self.write(data)
@@ -229,7 +229,7 @@ class Policy(DeclaredCase):
         self.mount(volume_id, PLAIN, self.attach(volume_id))
         self.assertEqual(self.read(), data)
 
-    def test_what_the_file_takes_along_is_told_and_made_anew(self):
+    def test_a_killed_file_daemon_is_reported_and_replaced(self):
         volume_id, context = self.up()
         self.write(b"data")
         subprocess.run(["sync", "-f", self.target], check=True)
@@ -244,7 +244,7 @@ class Policy(DeclaredCase):
         self.assertFalse(self.condition(volume_id))
         self.assertEqual(len(self.devices()), 1)
 
-    def test_it_grows_beneath_a_pod(self):
+    def test_a_volume_with_a_policy_grows_beneath_a_pod(self):
         for mode in XFS, BLOCK:
             with self.subTest(block=mode is BLOCK):
                 volume_id, _ = self.up(mode)
@@ -285,7 +285,7 @@ class Policy(DeclaredCase):
             with open(os.path.join(self.target, name), "rb") as file:
                 self.assertTrue(file.read() == data, name)
 
-    def test_room_of_deleted_files_goes_back_to_all_replicas_below_a_pod(self):
+    def test_space_of_deleted_files_is_reclaimed_in_all_replicas_below_a_pod(self):
         for mode in PLAIN, XFS:
             with self.subTest(type=mode.mount.fs_type):
                 volume_id, context = self.up(mode)
@@ -341,7 +341,7 @@ class Policy(DeclaredCase):
         self.mount(volume_id, PLAIN, context)
         self.assert_files(pod.files)
 
-    def test_zeros_go_back_from_all_replicas_while_no_node_has_it(self):
+    def test_zeros_are_reclaimed_in_all_replicas_of_an_unpublished_volume(self):
         volume_id, _ = self.up()
         self.write(b"data")
         answer = self.driver.drivers[0].reclaim("ControllerReclaimSpace", volume_id=volume_id)
@@ -362,7 +362,7 @@ class Policy(DeclaredCase):
         self.mount(volume_id, PLAIN, self.attach(volume_id))
         self.assertEqual(self.read(), b"data")
 
-    def test_the_file_is_found_from_where_the_kernel_does_not_name_it(self):
+    def test_a_device_is_found_whose_file_the_kernel_does_not_name(self):
         """As in the container of a driver, when the one that has made the device has gone."""
         volume_id = self.create().volume_id
         context = self.attach(volume_id)
@@ -385,7 +385,7 @@ class Policy(DeclaredCase):
         self.reclaim(volume_id, staging_target_path=self.staging)
         self.down(volume_id)
 
-    def test_one_name_is_one_config_and_nothing_is_waited_for(self):
+    def test_a_name_has_one_config_and_a_create_does_not_wait(self):
         name = f"A volume {uuid.uuid4()}"
         first = self.create(name=name)
         self.assertEqual(self.create(name=name).volume_id, first.volume_id)
@@ -424,7 +424,7 @@ class Policy(DeclaredCase):
         for _ in range(2):
             self.driver.controller("DeleteVolume", volume_id=waits.volume_id)
 
-    def test_a_node_that_knows_the_api_says_what_is_wrong_there(self):
+    def test_a_node_with_the_api_reports_unhealthy_volumes(self):
         socket = os.path.join(self.path("csi"), "other.sock")
         self.half("--node", f"--csi.node_id={NODE}", f"--csi.kubelet_directory={self.kubelet}",
                   f"--csi.target_directory={self.path('run')}", "--csi.driver_name=other.scoria.io",
@@ -469,7 +469,7 @@ class Policy(DeclaredCase):
         return self.create(volume_content_source=csi.VolumeContentSource(
             snapshot=csi.VolumeContentSource.SnapshotSource(snapshot_id=snapshot_id)), **fields)
 
-    def test_a_claim_of_a_snapshot_has_what_was_there_then(self):
+    def test_a_claim_of_a_snapshot_has_its_content(self):
         source, _ = self.up()
         then, now = os.urandom(4 << 20), os.urandom(4 << 20)
         self.write(then)
@@ -495,7 +495,7 @@ class Policy(DeclaredCase):
         self.mount(source, PLAIN, self.attach(source))
         self.assertEqual(self.read(), now)
 
-    def test_a_name_has_one_snapshot_and_lists_have_those_of_both_kinds(self):
+    def test_a_name_has_one_snapshot_and_lists_have_both_kinds(self):
         first, second = self.create().volume_id, self.create().volume_id
         name = f"A snapshot {uuid.uuid4()}"
         shots = [self.shoot(first, name), self.shoot(first), self.shoot(second)]
@@ -533,7 +533,7 @@ class Policy(DeclaredCase):
         self.assertEqual(self.listed(source_volume_id=second), ([], ""))
         self.assertEqual(len(self.listed()[0]), 3)
 
-    def test_there_is_no_snapshot_of_what_is_not_there(self):
+    def test_a_snapshot_of_a_missing_volume_is_not_found(self):
         for none in f"configsnap-{uuid.uuid4()}", "configsnap-x":
             self.refuses(Code.NOT_FOUND, "GetSnapshot", snapshot_id=none)
             self.refuses(Code.NOT_FOUND, "CreateVolume", name="n", volume_capabilities=[PLAIN],
@@ -572,7 +572,7 @@ class Policy(DeclaredCase):
                      name=fields["name"])
         self.forget(clone.volume_id)
 
-    def test_it_is_on_one_node_at_a_time(self):
+    def test_a_volume_with_a_policy_is_on_one_node_at_a_time(self):
         volume_id = self.create().volume_id
         context = self.attach(volume_id)
         self.assertEqual(self.attach(volume_id), context)

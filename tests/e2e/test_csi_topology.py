@@ -75,7 +75,7 @@ class Topology(ServiceCase):
         self.assertEqual([dict(row.segments) for row in volume.accessible_topology],
                          [{HOST: host, ZONE: "nova"}])
 
-    def test_a_node_says_where_it_is(self):
+    def test_a_node_reports_its_segment(self):
         for driver, expected in ((self.both, {HOST: "node-e", ZONE: "nova"}),
                                  (self.zones, {ZONE: "nova", "example.com/rack": "7"}),
                                  (self.neither, {"example.com/rack": "7"})):
@@ -89,7 +89,7 @@ class Topology(ServiceCase):
             kinds = [row.service.type for row in answer.capabilities]
             self.assertEqual(constraints in kinds, says)
 
-    def test_a_volume_is_where_its_pod_may_run(self):
+    def test_a_volume_is_created_where_its_pod_may_run(self):
         east, west = segments("node-e", "nova"), segments("node-w", "nova")
         nowhere = segments("node-x", "nova")
         for topology, host in (
@@ -103,7 +103,7 @@ class Topology(ServiceCase):
         self.assertIn(self.host_of(self.create(wanted([segments(zone="nova")]))),
                       ("node-e", "node-w"))
 
-    def test_where_no_pool_is_nothing_is_made(self):
+    def test_nothing_is_created_in_a_segment_without_a_pool(self):
         for topology in (segments("node-x", "nova"), segments("node-e", "north"),
                          segments(zone="north")):
             with self.subTest(topology=topology):
@@ -115,7 +115,7 @@ class Topology(ServiceCase):
         self.refuses(Code.INVALID_ARGUMENT, wanted([segments("node-e", "nova")]),
                      parameters={"type": "there-is-none"})
 
-    def test_a_name_is_in_one_place(self):
+    def test_a_name_has_one_volume_in_all_segments(self):
         name, west = f"pvc-{uuid.uuid4()}", wanted([segments("node-w", "nova")])
         volume = self.create(west, name=name)
         self.assertEqual(self.create(west, name=name).volume_id, volume.volume_id)
@@ -123,14 +123,14 @@ class Topology(ServiceCase):
             self.create(wanted([segments("node-e", "nova")]), name=name)
         self.assertEqual(caught.exception.code, Code.ALREADY_EXISTS)
 
-    def test_a_copy_is_where_its_source_is(self):
+    def test_a_clone_is_created_where_its_source_is(self):
         west = wanted([segments("node-w", "nova")])
         source = self.create(west)
         fields = {"volume_content_source": of_volume(source.volume_id)}
         self.assert_on(self.create(west, **fields), "node-w")
         self.refuses(Code.RESOURCE_EXHAUSTED, wanted([segments("node-e", "nova")]), **fields)
 
-    def test_it_is_told_again(self):
+    def test_the_segment_is_reported_in_show_and_list(self):
         volume = self.create(wanted([segments("node-w", "nova")]))
         self.assert_on(self.both.controller("ControllerGetVolume",
                                             volume_id=volume.volume_id).volume, "node-w")
@@ -138,14 +138,14 @@ class Topology(ServiceCase):
                 for row in self.both.controller("ListVolumes").entries}
         self.assert_on(rows[volume.volume_id], "node-w")
 
-    def test_only_what_counts_is_told(self):
+    def test_only_relevant_segments_are_reported(self):
         volume = self.create(wanted([segments("node-w", "nova")]), self.zones)
         self.assertEqual([dict(row.segments) for row in volume.accessible_topology],
                          [{ZONE: "nova"}])
         volume = self.create(None, self.neither)
         self.assertEqual(list(volume.accessible_topology), [])
 
-    def test_room_is_told_for_each_place(self):
+    def test_capacity_is_reported_for_each_segment(self):
         def room(**fields):
             return self.both.controller("GetCapacity", **fields).available_capacity
         east = room(accessible_topology=segments("node-e", "nova"))

@@ -65,7 +65,7 @@ class Documents(ServiceCase):
         self.assertEqual(status, 1, said)
         self.assertIn(reason, said)
 
-    def test_a_file_is_applied_as_often_as_one_likes(self):
+    def test_a_file_may_be_applied_repeatedly(self):
         path = os.path.join(self.directory, "policies.yaml")
         with open(path, "w", encoding="utf-8") as file:
             file.write(POLICY.format(name="one", workers=2) + POLICY.format(name="two", workers=3))
@@ -88,7 +88,7 @@ class Documents(ServiceCase):
                              f"CStorVolumePolicy/{name} deleted\n")
         self.refused("Volume policy one could not be found", "get", "cvp", "one")
 
-    def test_what_is_tried_is_told_and_changes_nothing(self):
+    def test_a_dry_run_reports_and_changes_nothing(self):
         text = POLICY.format(name="tried", workers=2)
         said = self.done("apply", "-f", "-", "--dry-run", text=text)
         self.assertTrue(said.startswith("CStorVolumePolicy/tried would be created\n"), said)
@@ -101,7 +101,7 @@ class Documents(ServiceCase):
         self.assertIn("luWorkers: 2", self.done("describe", "cvp", "tried"))
         self.done("delete", "cvp", "tried")
 
-    def test_a_config_is_told_with_what_became_of_it(self):
+    def test_a_config_is_described_with_its_volume(self):
         said = self.done("apply", "-f", "-", text=CONFIG.format(name="db", size="10Gi"))
         self.assertEqual(said, "CStorVolumeConfig/db created\n")
         self.assertEqual(self.done("apply", "-f", "-", text=CONFIG.format(name="db", size="10Gi")),
@@ -117,7 +117,7 @@ class Documents(ServiceCase):
                      "-f", "-", text="kind: CStorVolumeReplica\nmetadata: {name: x}\nspec: {}\n")
         self.assertEqual(self.done("delete", "cvc", "db"), "CStorVolumeConfig/db deleted\n")
 
-    def test_what_others_have_written_does_not_speak_to_the_terminal(self):
+    def test_control_characters_of_other_clients_reach_no_terminal(self):
         text = "a\x1b[2J\u009b1m\x7f\n\u00e9"
         self.api.ask("POST", "/volume_configs", {"volume_config": {
             "metadata": {"name": "loud", "annotations": {"a": text}},
@@ -130,7 +130,7 @@ class Documents(ServiceCase):
                              repr(said))
         self.done("delete", "cvc", "loud")
 
-    def test_of_all_who_edit_by_number_none_is_lost(self):
+    def test_concurrent_edits_by_version_lose_nothing(self):
         self.done("apply", "-f", "-", text=CONFIG.format(name="race", size="10Gi"))
         done = []
 
@@ -154,7 +154,7 @@ class Documents(ServiceCase):
         self.assertEqual(int(config["metadata"]["annotations"]["n"]), done.count(200))
         self.done("delete", "cvc", "race")
 
-    def test_pools_are_told_as_their_nodes_have_said(self):
+    def test_pools_are_described_as_reported_by_their_nodes(self):
         self.api.ask("PUT", "/replica_pools/pool-a", {"replica_pool": {
             "node": "host-a", "path": "/pools/a", "total_bytes": 2000, "free_bytes": 1000}})
         self.assertRegex(self.done("get", "replica_pools"),
@@ -171,7 +171,7 @@ class Documents(ServiceCase):
         for row in listed:
             self.api.ask("DELETE", f"/volume_policies/{row['metadata']['uid']}")
 
-    def test_what_is_wrong_is_told_with_its_place(self):
+    def test_errors_name_their_place(self):
         for reason, text in (
                 ("spec.target: 'luWorker' is not a known field; did you mean luWorkers?",
                  POLICY.format(name="bad", workers=1).replace("luWorkers", "luWorker")),

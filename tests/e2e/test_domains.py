@@ -149,7 +149,7 @@ class Growth:
 class Raw(Growth, DomainCase):
     format = "raw"
 
-    def test_two_domains_share_a_disk(self):
+    def test_a_disk_shared_by_two_domains_grows(self):
         volume_id = self.volume(multiattach_type=True)
         domains = []
         for _ in range(2):
@@ -163,7 +163,7 @@ class Raw(Growth, DomainCase):
             until(lambda domain=domain: domain.capacity(volume_id) == 2 * GIB, 120,
                   f"{domain.name} with 2 GiB")
 
-    def test_a_busy_disk_is_given_up_and_the_way_back_works(self):
+    def test_a_busy_disk_is_given_up_and_can_be_extended_later(self):
         volume_id, domain = self.running()
         self.hold(volume_id, domain)
         usage = self.api.gigabytes()

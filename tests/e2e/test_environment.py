@@ -87,7 +87,7 @@ class UnixSocket(Workplace):
         self.assertEqual(service.stop(), 0)
         self.assertFalse(os.path.exists(self.path))
 
-    def test_a_dead_ones_file_is_replaced_and_a_live_ones_refused(self):
+    def test_a_stale_socket_is_replaced_and_one_in_use_refused(self):
         service = self.serve().start()
         service.kill()
         self.assertTrue(os.path.exists(self.path))
@@ -98,7 +98,7 @@ class UnixSocket(Workplace):
         self.assertEqual(self.curl("/volumes"), {"volumes": []})
         self.assertEqual(service.stop(), 0)
 
-    def test_no_agent_names_a_socket_of_its_choice(self):
+    def test_no_agent_registers_a_socket_file(self):
         self.serve().start()
         answer = self.curl("/os-services/report", "--request", "PUT", "--json", json.dumps(
             {"binary": "scoria-compute", "host": "elsewhere",
@@ -131,64 +131,64 @@ class Start(Workplace):
             file.write(text)
         return path
 
-    def test_a_key_that_does_not_exist_names_line_and_nearest(self):
+    def test_an_unknown_key_is_refused_with_line_and_nearest_name(self):
         path = self.write("scoria.conf", "[DEFAULT]\n# words\nquota_volume = 3\n")
         self.refuse(f"{path}:3", "quota_volume", "quota_volumes",
                     options=("--config-file", path))
 
-    def test_a_value_that_cannot_be_names_line_and_key(self):
+    def test_an_invalid_value_is_refused_with_line_and_key(self):
         for value in ("many", "-2", "99999999999999999999", "3x", ""):
             path = self.write("scoria.conf", f"[DEFAULT]\nquota_volumes = {value}\n")
             with self.subTest(value=value):
                 self.refuse(f"{path}:2", "quota_volumes", options=("--config-file", path))
 
-    def test_a_line_that_is_none(self):
+    def test_an_invalid_line_is_refused(self):
         path = self.write("scoria.conf", "[DEFAULT]\nhost = a\nnonsense\n")
         self.refuse(f"{path}:3", options=("--config-file", path))
 
-    def test_a_section_that_does_not_exist(self):
+    def test_an_unknown_section_is_refused(self):
         path = self.write("scoria.conf", "[databas]\nconnection = x\n")
         self.refuse(path, "databas", options=("--config-file", path))
 
-    def test_a_configuration_file_that_is_not_there(self):
+    def test_a_missing_configuration_file_is_refused(self):
         self.refuse("/nowhere.conf", options=("--config-file", "/nowhere.conf"))
 
-    def test_an_option_that_does_not_exist(self):
+    def test_an_unknown_option_is_refused(self):
         self.refuse("quota_volume", options=("--quota_volume=3",))
 
-    def test_a_driver_that_does_not_exist_names_the_nearest(self):
+    def test_an_unknown_driver_is_refused_with_the_nearest(self):
         self.refuse("fil", '"file"', options=("--file.volume_driver=fil",))
 
-    def test_a_port_that_is_taken(self):
+    def test_a_port_in_use_is_refused(self):
         with socket.create_server(("127.0.0.1", 0)) as other:
             self.refuse(str(other.getsockname()[1]),
                         listen=f"127.0.0.1:{other.getsockname()[1]}")
 
-    def test_an_address_that_others_reach(self):
+    def test_an_exposed_address_is_refused_without_consent(self):
         for address in ("0.0.0.0", "[::]"):
             with self.subTest(address=address):
                 self.refuse("allow_insecure_listen", listen=f"{address}:0")
 
-    def test_an_address_that_is_none(self):
+    def test_an_invalid_address_is_refused(self):
         for listen in ("nonsense", "127.0.0.1:", ":80", "127.0.0.1:99999", "127.0.0.1:x",
                        "999.0.0.1:80"):
             with self.subTest(listen=listen):
                 self.refuse(listen=listen)
 
-    def test_a_state_directory_that_is_a_file(self):
+    def test_a_state_directory_that_is_a_file_is_refused(self):
         path = self.write("state", "")
         self.refuse(path, state=path)
 
-    def test_a_state_directory_that_cannot_be_written(self):
+    def test_a_read_only_state_directory_is_refused(self):
         os.mkdir(self.state)
         self.mount("-t", "tmpfs", "-o", "ro", "none", self.state)
         self.refuse(self.state, "Read-only file system")
 
-    def test_a_state_directory_in_use(self):
+    def test_a_state_directory_in_use_is_refused(self):
         self.accept()
         self.refuse(self.state, "lock")
 
-    def test_a_database_that_is_none(self):
+    def test_an_invalid_database_is_refused(self):
         self.accept().stop()
         for name in ("scoria.db-wal", "scoria.db-shm"):
             path = os.path.join(self.state, name)
@@ -207,7 +207,7 @@ class Start(Workplace):
                 with open(database, "rb") as file:
                     self.assertEqual(file.read(), content, "it was changed")
 
-    def test_a_database_of_a_later_version(self):
+    def test_a_database_of_a_later_version_is_refused(self):
         self.accept().stop()
         subprocess.run(["/usr/bin/python3", "-c", """
 import sqlite3, sys
@@ -220,7 +220,7 @@ db.commit()
 """, os.path.join(self.state, "scoria.db")], check=True)
         self.refuse("999")
 
-    def test_a_shares_file_that_climbs(self):
+    def test_a_shares_file_with_a_climbing_path_is_refused(self):
         for line in ("server:/export/../../etc", "../../etc", "server:relative", "nonsense",
                      "-o rw server:/x"):
             path = self.write("shares", f"# shares\n{line}\n")
@@ -230,7 +230,7 @@ db.commit()
                     f"--nfs.nfs_shares_config={path}",
                     f"--nfs.nfs_mount_point_base={self.directory}/mnt"))
 
-    def test_a_policy_file_that_is_none(self):
+    def test_an_invalid_policy_file_is_refused(self):
         path = self.write("policy.yaml", '"volume:create": "role:admin and"\n')
         self.refuse(path, options=(f"--oslo_policy.policy_file={path}",))
 
@@ -246,7 +246,7 @@ class FirstWords(Workplace):
     def say(self, *words):
         return subprocess.run([program.BINARY, *words], capture_output=True, text=True, check=False)
 
-    def test_every_command_tells_its_usage(self):
+    def test_every_command_prints_its_usage(self):
         commands = ["serve", "api", "manager", "compute", "manage"]
         manage = ["check", "operations", "db sync", "db version", "db copy", "config", "policy",
                   "routes", "drivers", "options-man"]
@@ -267,7 +267,7 @@ class FirstWords(Workplace):
             self.assertIn(option, options)
         self.assertEqual(os.listdir(self.directory), [])
 
-    def test_the_version_is_told_and_begins_the_log(self):
+    def test_the_version_is_printed_and_begins_the_log(self):
         told = self.say("--version").stdout
         version = re.fullmatch(r"scoria (\d+\.\d+\.\d+(?: \([0-9a-z.-]+\))?)\n", told)
         self.assertIsNotNone(version, told)
@@ -314,7 +314,7 @@ class FirstWords(Workplace):
         self.assertIn("--stop", self.completed("manage", "drain", "--"))
         self.assertNotIn("--stop", self.completed("manage", "get", "--"))
 
-    def test_a_wrong_word_names_the_nearest(self):
+    def test_an_unknown_word_is_refused_with_the_nearest(self):
         for words, nearest in ((["serv"], "serve"), (["mange", "check"], "manage"),
                                (["help", "computte"], "compute"), (["manage", "chexck"], "check"),
                                (["manage", "db", "syncc"], "db sync"),
@@ -375,7 +375,7 @@ class FullDisk(Workplace):
         return volume if not volume["status"].endswith("ing") or \
             volume["status"] == "error_extending" else None
 
-    def test_what_does_not_fit_fails_and_gives_back_its_quota(self):
+    def test_a_volume_that_does_not_fit_fails_and_releases_its_quota(self):
         volume_id = self.api.create_available(1)["id"]
         filler = self.fill()
         usage = self.api.gigabytes()
@@ -402,7 +402,7 @@ class FullDisk(Workplace):
 class MissingMount(Workplace):
     """The volumes' directory is there but empty, as when its file system was not mounted."""
 
-    def test_nothing_is_taken_for_deleted(self):
+    def test_no_volume_of_a_missing_mount_counts_as_deleted(self):
         volumes, away = (os.path.join(self.directory, name) for name in ("volumes", "away"))
         service = program.serve(self.state, f"--file.file_volume_directory={volumes}")
         self.addCleanup(service.kill)
@@ -429,7 +429,7 @@ class MissingMount(Workplace):
 class FullState(Workplace):
     """The database itself has no room: requests fail, nothing is lost."""
 
-    def test_requests_fail_until_there_is_room(self):
+    def test_requests_fail_until_there_is_space(self):
         os.mkdir(self.state)
         volumes = os.path.join(self.directory, "volumes")
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "none", self.state],

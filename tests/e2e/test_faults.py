@@ -121,20 +121,20 @@ class Faults(DeclaredCase):
         disk.check()
         self.end(name, disk)
 
-    def test_a_pool_that_fails_on_writes_costs_its_replica(self):
+    def test_a_pool_that_fails_on_writes_loses_only_its_replica(self):
         self.suffer("write", "fails", "unwritten")
 
-    def test_a_pool_that_fails_on_flushes_costs_its_replica(self):
+    def test_a_pool_that_fails_on_flushes_loses_only_its_replica(self):
         self.suffer("fsync", "fails", "unflushed")
 
-    def test_a_pool_that_fails_on_reads_costs_its_replica(self):
+    def test_a_pool_that_fails_on_reads_loses_only_its_replica(self):
         self.suffer("read", "fails", "unread")
 
-    def test_a_pool_that_hangs_on_flushes_costs_its_replica(self):
+    def test_a_pool_that_hangs_on_flushes_loses_only_its_replica(self):
         self.suffer("fsync", "hangs", "waiting-flush")
 
-    def test_a_pool_that_hangs_on_reads_costs_its_replica(self):
+    def test_a_pool_that_hangs_on_reads_loses_only_its_replica(self):
         self.suffer("read", "hangs", "waiting-read")
 
-    def test_a_pool_that_hangs_on_writes_costs_its_replica(self):
+    def test_a_pool_that_hangs_on_writes_loses_only_its_replica(self):
         self.suffer("write", "hangs", "waiting-write")

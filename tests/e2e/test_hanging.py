@@ -82,7 +82,7 @@ class Hanging(Workplace):
                               f"--sound.file_volume_directory={self.directory}/sound")
         self.assertEqual(found, [])
 
-    def test_a_start_goes_on_without_it_and_it_joins_when_it_answers(self):
+    def test_a_start_continues_without_an_unresponsive_backend_which_joins_later(self):
         service = self.start()
         self.add_types()
         waiting = self.create("stuck")
@@ -101,7 +101,7 @@ class Hanging(Workplace):
         self.assertEqual(service.stop(), 0)
         self.assert_consistent()
 
-    def test_what_it_holds_ends_with_the_limit_and_goes_on_at_the_next_start(self):
+    def test_operations_of_an_unresponsive_backend_are_resumed_at_the_next_start(self):
         service = self.start()
         self.add_types()
         held = [self.create("stuck") for _ in range(WORKERS + 5)]
@@ -124,7 +124,7 @@ class Hanging(Workplace):
         self.assertEqual(service.stop(), 0)
         self.assert_consistent()
 
-    def test_an_end_tells_what_it_waits_for_and_a_second_signal_leaves_it(self):
+    def test_a_stop_logs_pending_operations_and_a_second_signal_leaves_them(self):
         service = self.start()
         self.add_types()
         held = self.create("stuck")
@@ -152,7 +152,7 @@ class Hanging(Workplace):
         self.assertEqual(service.stop(), 0)
         self.assert_consistent()
 
-    def test_a_report_that_hangs_delays_the_end_no_longer_than_work_does(self):
+    def test_an_unresponsive_pool_query_delays_a_stop_no_longer_than_an_operation(self):
         service = self.start(f"get_pools:delay:1:{NEVER}", "--graceful_shutdown_timeout=2")
         self.assertLess(self.seconds(), START_LIMIT_S + SLACK_S)
         self.add_types()
@@ -172,7 +172,7 @@ class Hanging(Workplace):
                            {"Content-Type": "application/json", "X-Auth-Token": token})
         return connection
 
-    def test_who_asks_it_for_connections_leaves_places_to_others(self):
+    def test_connection_requests_of_an_unresponsive_backend_leave_slots_to_others(self):
         service = self.start(f"connect:delay:1:{NEVER}", "--graceful_shutdown_timeout=2",
                              "--osapi_volume_connections=16")  # seats for 4, for 2 of one project
         self.add_types()
@@ -200,7 +200,7 @@ class Hanging(Workplace):
             self.assertEqual(answer.status, 200)
         self.assertEqual(service.stop(), 0)
 
-    def test_a_start_that_fails_ends_beside_it(self):
+    def test_a_failed_start_ends_beside_an_unresponsive_backend(self):
         service = self.serve(f"open:delay:1:{NEVER}", "--sound.file_volume_directory=nowhere")
         with self.assertRaises(program.NotStarted) as refused:
             service.start(START_LIMIT_S + FAILED_START_S + 60)

@@ -96,7 +96,7 @@ class Hostile(ServiceCase):
 
     # ---- bodies ----
 
-    def test_bodies_that_are_no_json(self):
+    def test_bodies_without_json_are_refused(self):
         self.refuse_bodies("/volumes", [
             b"", b" ", b"{", b"}", b"[", b"nul", b"null", b"1", b'"text"', b"[]", b"{}",
             b'{"volume"', b'{"volume":}', b'{"volume":{"size":1}', b'{"volume":{"size":1}}x',
@@ -106,13 +106,13 @@ class Hostile(ServiceCase):
             b'{"volume":{"size":1,"size":2}}' + b" " * 10 + b"{",
         ])
 
-    def test_text_that_is_no_utf8(self):
+    def test_text_without_utf8_is_refused(self):
         for text in (b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82",
                      b"\\ud800", b"\\udc00\\ud800", b"\\u0000", b"\x01", b"a\nb"):
             body = b'{"volume": {"size": 1, "name": "' + text + b'"}}'
             self.assert_refused(self.api.call("POST", "/volumes", body), body)
 
-    def test_sizes_that_are_none(self):
+    def test_invalid_sizes_are_refused(self):
         sizes = [-1, 0, -(1 << 63), 1 << 31, (1 << 31) + 1, 1 << 32, (1 << 63) - 1, 1 << 63,
                  1 << 64, (1 << 64) + 1, 10 ** 400, 1.5, 1e30, True, False, None, [], {}, [1],
                  "", " ", "x", "1x", "0x1", "-1", "1.5", "9" * 400, "1_0", "\u0661"]
@@ -125,7 +125,7 @@ class Hostile(ServiceCase):
         self.api.delete_and_wait(volume_id)
         self.volumes = self.api.list("?all_tenants=1")
 
-    def test_fields_of_the_wrong_type(self):
+    def test_fields_of_the_wrong_type_are_refused(self):
         wrong = {
             "name": [1, True, [], {}, "x" * 256],
             "description": [1, [], {}, "x" * 256],
@@ -142,7 +142,7 @@ class Hostile(ServiceCase):
                 answer = self.api.call("POST", "/volumes", {"volume": {"size": 1, field: value}})
                 self.assertIn(answer.status, (400, 404), f"{field}={value!r:.100}: {answer}")
 
-    def test_actions_that_are_none(self):
+    def test_unknown_actions_are_refused(self):
         volume_id = self.volume()
         self.volumes = self.api.list("?all_tenants=1")
         path = f"/volumes/{volume_id}/action"
@@ -158,7 +158,7 @@ class Hostile(ServiceCase):
         self.api.delete_and_wait(volume_id)
         self.volumes = self.api.list("?all_tenants=1")
 
-    def test_bodies_too_large(self):
+    def test_bodies_above_the_limit_are_refused(self):
         head = b"POST /v3/volumes HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         for length in (b"1048576000", b"9223372036854775807"):
             begin = time.monotonic()
@@ -169,7 +169,7 @@ class Hostile(ServiceCase):
         status = self.exchange(head + b"Content-Length: %d\r\n\r\n" % len(data) + data)
         self.assertIn(status, (0, 413))  # it need not wait until we have sent it all
 
-    def test_an_endless_body_in_pieces(self):
+    def test_an_endless_chunked_body_is_refused(self):
         connection = self.open()
         connection.sendall(b"POST /v3/volumes HTTP/1.1\r\nHost: localhost\r\n"
                            b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -183,7 +183,7 @@ class Hostile(ServiceCase):
             pass
         self.assertLess(sent, 64 << 20, "it takes whatever comes")
 
-    def test_lengths_that_contradict(self):
+    def test_contradictory_lengths_are_refused(self):
         for lines in (b"Content-Length: -1", b"Content-Length: x", b"Content-Length: 1\r\n"
                       b"Content-Length: 2", b"Content-Length: 99999999999999999999999",
                       b"Transfer-Encoding: chunked\r\nContent-Length: 5",
@@ -201,7 +201,7 @@ class Hostile(ServiceCase):
                 answer += piece
         return answer
 
-    def test_a_request_that_can_be_read_in_two_ways_is_refused_once(self):
+    def test_an_ambiguous_request_is_refused_once(self):
         smuggled = b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n\r\n"
         for lines in (b"Content-Length: 1\r\nContent-Length: 2",
                       b"Content-Length: 5\r\nTransfer-Encoding: chunked",
@@ -218,7 +218,7 @@ class Hostile(ServiceCase):
             self.assertIn(b"\r\nConnection: close", head, lines)
             self.assertEqual(list(json.loads(body)), ["badRequest"], lines)
 
-    def test_pages_of_somewhere_else_reach_nothing(self):
+    def test_pages_of_other_origins_reach_nothing(self):
         for headers in ({"Host": "evil.example"}, {"Host": "127.0.0.1.evil.example:8776"},
                         {"Origin": "http://evil.example"}, {"Origin": "null"},
                         {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Dest": "image"}):
@@ -227,7 +227,7 @@ class Hostile(ServiceCase):
                 self.assertEqual(answer.status, 403, f"{method} {headers}: {answer}")
                 self.assertEqual(list(answer.body), ["forbidden"])
 
-    def test_nothing_follows_a_body_in_pieces(self):
+    def test_nothing_follows_a_chunked_body(self):
         answer = self.whole_answer(
             b"POST /v3/volumes HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
             b"2\r\n{}\r\n0\r\n\r\nGET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -248,7 +248,7 @@ class Hostile(ServiceCase):
                      b"GET / HTTP/1.1\r\n" + b"Y" * (1 << 20)):
             self.assert_client_error(self.exchange(data, half_close=True), data)
 
-    def test_request_lines_that_are_none(self):
+    def test_invalid_request_lines_are_refused(self):
         for line in (b"", b"\r\n\r\n", b"GET", b"GET /", b"GET / HTTP/9.9", b"GET  /  HTTP/1.1",
                      b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"PRI * HTTP/2.0",
                      b"GET http://elsewhere/ HTTP/1.1", b"\xff\xfe\xfd / HTTP/1.1",
@@ -256,7 +256,7 @@ class Hostile(ServiceCase):
             status = self.exchange(line + b"\r\nHost: localhost\r\n\r\n", half_close=True)
             self.assertTrue(status < 500 or status in (501, 505), f"{status} for {line}")
 
-    def test_methods_that_are_none(self):
+    def test_unknown_methods_are_refused(self):
         for method in ("TRACE", "CONNECT", "OPTIONS", "get", "BREW", "PROPFIND", "PATCH", "X" * 60):
             status = self.exchange(f"{method} /v3/volumes HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             self.assert_client_error(status, method)
@@ -275,7 +275,7 @@ class Hostile(ServiceCase):
 
     # ---- paths, names, queries ----
 
-    def test_paths_that_climb(self):
+    def test_climbing_paths_reach_nothing(self):
         for path in ("/../../../etc/passwd", "/volumes/../../../etc/passwd", "/volumes/%2e%2e/x",
                      "/volumes/..%2f..%2fetc%2fpasswd", "/volumes/%00", "/volumes/a%00b",
                      "/volumes/%", "/volumes/%zz", "/volumes/'", '/volumes/"', "/volumes/;",
@@ -291,7 +291,7 @@ class Hostile(ServiceCase):
                 if method != "GET" and not path.startswith("/os-quota-sets"):
                     self.assertGreaterEqual(answer.status, 400, f"{method} {path:.80}")
 
-    def test_names_are_only_names(self):
+    def test_names_of_volumes_are_never_paths(self):
         for name in ("../../etc/passwd", "/etc/passwd", "; rm -rf /", "$(reboot)", "`reboot`",
                      "a\u202eb", "%s%n%x", "' OR 1=1 --", "<script>", "-rf", "\U0001f4be" * 60):
             volume = self.api.create_available(1, name=name)
@@ -321,7 +321,7 @@ class Hostile(ServiceCase):
 
     # ---- connections ----
 
-    def test_slow_senders_hold_up_nobody(self):
+    def test_slow_senders_delay_no_other_client(self):
         slow = [self.open() for _ in range(200)]
         for i, connection in enumerate(slow):
             connection.sendall(b"POST /v3/volumes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
@@ -346,7 +346,7 @@ class Hostile(ServiceCase):
                           b"Content-Type: application/json\r\n\r\n{", half_close=True,
                           timeout=0.1)
 
-    def test_clients_that_vanish(self):
+    def test_clients_that_disconnect_leave_nothing(self):
         for i in range(300):
             connection = socket.create_connection(self.address, 20)
             connection.sendall(b"GET /v3/volumes/detail HTTP/1.1\r\nHost: localhost\r\n\r\n" * (i % 20))
@@ -355,7 +355,7 @@ class Hostile(ServiceCase):
                                       struct.pack("ii", 1, 0))
             connection.close()
 
-    def test_a_client_that_reads_nothing(self):
+    def test_clients_that_read_nothing_delay_no_other(self):
         connections = [self.open() for _ in range(20)]
         for connection in connections:
             connection.setblocking(False)
@@ -382,7 +382,7 @@ class Hostile(ServiceCase):
             answer += piece
         return connection, int(answer[9:12])
 
-    def test_readers_that_read_nothing_of_a_large_list(self):
+    def test_clients_that_do_not_read_a_large_list_are_bounded(self):
         """Five megabytes each, and twelve who ask for them."""
         metadata = {f"k{i}": "x" * 250 for i in range(80)}
         ids = [self.api.create_available(1, metadata=metadata)["id"] for _ in range(250)]
@@ -489,15 +489,15 @@ class CrowdCase(ServiceCase):
 class Crowd(CrowdCase):
     paths = ["/v3/volumes"] * 20 + ["/healthcheck"]
 
-    def test_silent_clients_shut_out_nobody(self):
+    def test_idle_clients_leave_slots_to_others(self):
         self.crowd()
         self.assert_newcomers_are_served()
 
-    def test_requests_that_never_end_shut_out_nobody(self):
+    def test_endless_requests_leave_slots_to_others(self):
         self.crowd(b"POST /v3/volumes HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
         self.assert_newcomers_are_served()
 
-    def test_answers_that_nobody_takes_shut_out_nobody(self):
+    def test_unread_responses_leave_slots_to_others(self):
         self.crowd(b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100)
         self.assert_newcomers_are_served()
 
@@ -524,12 +524,12 @@ class UnknownCrowd(CrowdCase):
                        "--keystone_authtoken.http_connect_timeout=300")
         super().setUpClass()
 
-    def test_unknown_tokens_shut_out_nobody(self):
+    def test_unknown_tokens_leave_slots_to_others(self):
         self.crowd(b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n"
                    b"X-Auth-Token: %(token)b\r\n\r\n")
         self.assert_newcomers_are_served()
 
-    def test_an_unknown_token_of_many_shuts_out_nobody(self):
+    def test_an_unknown_token_of_many_clients_leaves_slots_to_others(self):
         self.crowd(b"GET /v3/volumes HTTP/1.1\r\nHost: localhost\r\n"
                    b"X-Auth-Token: the-same\r\n\r\n")
         self.assert_newcomers_are_served()

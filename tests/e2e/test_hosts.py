@@ -101,7 +101,7 @@ class Hosts(DeclaredCase):
 
     # ---- tests ----
 
-    def test_replicas_of_other_nodes_come_and_go(self):
+    def test_replicas_of_other_nodes_are_added_and_removed(self):
         self.declare("far")
         disk = self.publish("far", "host-a")
         self.assertEqual([len(self.sessions(i)) for i in range(3)], [0, 1, 1])
@@ -135,7 +135,7 @@ class Hosts(DeclaredCase):
         self.end("far", disk)
         self.stop_agents()
 
-    def test_a_node_that_stands_still_loses_the_volume(self):
+    def test_a_suspended_node_loses_the_volume(self):
         self.declare("near")
         old = self.publish("near", "host-a")
         old.write(BLOCKS)
@@ -197,7 +197,7 @@ class Hosts(DeclaredCase):
         self.change(name, publish={"nodeId": ""})
         until(lambda: "target" not in self.volume_of(name)["status"], 60, "the target to end")
 
-    def test_room_comes_back_at_each_node_and_whoever_wants_the_volume_has_it(self):
+    def test_space_is_reclaimed_on_each_node_and_a_publish_cancels_it(self):
         self.declare("room", size="1Gi")
         disk = self.publish("room", "host-a")
         disk.write(BLOCKS)
@@ -273,7 +273,7 @@ class Hosts(DeclaredCase):
         self.end("one", disk)
         self.stop_agents()
 
-    def test_strangers_reach_nothing(self):
+    def test_unauthenticated_clients_reach_nothing(self):
         self.declare("closed")
         disk = self.publish("closed", "host-a")
         disk.write(BLOCKS)

@@ -177,7 +177,7 @@ class Clients(KeystoneCase):
             self.api.ask("GET", f"/os-quota-sets/{project}")["quota_set"]["volumes"], 7)
         self.cinder("quota-delete", project, user="boss")
 
-    def test_a_wrong_password_is_none(self):
+    def test_a_wrong_password_is_refused(self):
         with self.assertRaises(ClientFailed):
             run_client(["/usr/bin/openstack", "volume", "list"], OS_AUTH_URL=keystone.url,
                        OS_USERNAME="mia", OS_PASSWORD="wrong", OS_PROJECT_NAME="mine",
@@ -220,7 +220,7 @@ class Roles:
             ("POST", "/volumes", {"volume": {"size": 1}}, member),
         )
 
-    def test_each_route_asks_for_its_role(self):
+    def test_each_route_needs_its_role(self):
         volume_id = self.volume()
         users = ("boss", "mia", "rita", "nobody")
         for user, column in zip(users, range(4)):
@@ -236,7 +236,7 @@ class Roles:
                     self.api.wait_status(made, "available")
                     self.discard(made)
 
-    def test_only_ones_own_volumes_are_seen(self):
+    def test_a_project_sees_only_its_own_volumes(self):
         volume_id = self.volume()
         other = self.of("olga", "others")
         self.assertEqual(other.call("GET", f"/volumes/{volume_id}").status, 404)
@@ -256,7 +256,7 @@ class FormerDefaults(Roles, KeystoneCase):
 class Tokens(KeystoneCase):
     more = NO_AGENT
 
-    def test_no_token_and_a_forged_one(self):
+    def test_a_missing_or_forged_token_is_refused(self):
         api = self.client_of(None)
         for headers in ({}, {"X-Auth-Token": " "}, {"X-Auth-Token": "gAAAAAforged"},
                         {"X-Auth-Token": "x" * 9000},
@@ -266,7 +266,7 @@ class Tokens(KeystoneCase):
             self.assertEqual(answer.headers["WWW-Authenticate"], f'Keystone uri="{keystone.url}"')
             self.assertEqual(answer.body["error"]["code"], 401)
 
-    def test_what_is_open_stays_open(self):
+    def test_public_routes_need_no_token(self):
         root = BlockStorage(self.service.endpoint.replace("/v3", ""))
         self.addCleanup(root.close)
         self.assertEqual(root.call("GET", "/").status, 300)
@@ -279,7 +279,7 @@ class Tokens(KeystoneCase):
         self.assertEqual(self.status(token, f"/{mine}/volumes"), 200)
         self.assertEqual(self.status(token, f"/{others}/volumes"), 400)
 
-    def test_tokens_without_a_project(self):
+    def test_tokens_without_a_project_are_refused(self):
         system, unscoped = keystone.token("system", system=True), keystone.token("mia")
         self.assertEqual(self.status(system, "/os-services"), 200)
         self.assertEqual(self.status(system, "/volumes/detail?all_tenants=1"), 200)
@@ -308,7 +308,7 @@ class Tokens(KeystoneCase):
         self.assertEqual(self.status(user, X_Service_Token="forged"), 401)
         self.assertEqual(self.status("forged", X_Service_Token=service), 401)
 
-    def test_a_servers_disk_is_taken_away_with_a_services_token_alone(self):
+    def test_a_disk_of_a_server_is_detached_only_with_a_service_token(self):
         volume_id, member = self.volume(), self.of("mia")
         made = member.ask("POST", "/attachments", {"attachment": {
             "volume_uuid": volume_id, "instance_uuid": "3f0b2c3e-5a51-4d7c-9d8e-0c2f0a4a6b11",
@@ -327,7 +327,7 @@ class Tokens(KeystoneCase):
         self.assertEqual(member.call("DELETE", path, None, headers=service).status, 200)
         self.assertEqual(self.api.show(volume_id)["status"], "available")
 
-    def test_many_at_once_with_one_new_token(self):
+    def test_concurrent_requests_with_one_new_token_are_served(self):
         token = keystone.token("mia", "mine")
 
         def ask():
@@ -390,7 +390,7 @@ class ComputeService(KeystoneCase):
     def take(self, user, attachment_id):
         return self.of(user).call("DELETE", f"/attachments/{attachment_id}").status
 
-    def test_what_it_uses_stays_and_what_it_has_forgotten_goes(self):
+    def test_used_attachments_stay_and_stale_ones_are_deleted(self):
         volume_id, made = self.attached()
         gone, nobody = (404, {"itemNotFound": {"code": 404, "message": "gone"}}), {"servers": []}
         for disk, servers in (((200, {"volumeAttachment": {"attachment_id": made}}), (500, {})),
@@ -410,7 +410,7 @@ class ComputeService(KeystoneCase):
         self.assertEqual(headers["OpenStack-API-Version"], "compute 2.89")
         self.assertTrue(headers["X-Auth-Token"])
 
-    def test_its_own_word_is_not_asked_for(self):
+    def test_the_compute_service_is_not_queried_about_its_own_request(self):
         volume_id, made = self.attached()
         self.nova.asked.clear()
         service = {"X-Service-Token": keystone.token("scoria", "service")}
@@ -447,14 +447,14 @@ class ShortTokens(KeystoneCase):
             return token if self.status(token) == 200 else None
         return until(taken, 120, "a good token")
 
-    def test_an_expired_token_is_good_only_beside_a_services(self):
+    def test_an_expired_token_is_valid_only_beside_a_service_token(self):
         token = self.good_token()
         until(lambda: self.status(token) == 401, 120, "the token's end")
         until(lambda: self.status(token, X_Service_Token=keystone.token("scoria", "service")) == 200,
               120, "the token good beside a service's")
         self.assertEqual(self.status(token), 401)
 
-    def test_a_revoked_token_is_good_for_the_cache_time_at_most(self):
+    def test_a_revoked_token_is_valid_for_the_cache_time_at_most(self):
         token = self.good_token()
         keystone.admin = keystone.token("admin", project="admin")
         keystone.revoke(token)
@@ -471,7 +471,7 @@ class ShortTokens(KeystoneCase):
 class Outages(KeystoneCase):
     more = NO_AGENT
 
-    def test_killed_and_started_again(self):
+    def test_a_restarted_keystone_is_used_again(self):
         known, unknown = keystone.token("mia", "mine"), keystone.token("mia", "mine")
         self.assertEqual(self.status(known), 200)
         keystone.kill()
@@ -503,7 +503,7 @@ class SlowKeystone(KeystoneCase):
     def auth_url(cls):
         return f"http://127.0.0.1:{cls.door.port}/v3"
 
-    def test_known_callers_go_on_and_unknown_ones_have_their_answer_in_time(self):
+    def test_known_callers_are_served_and_unknown_ones_refused_in_time(self):
         known, new = keystone.token("mia", "mine"), keystone.token("mia", "mine")
         until(lambda: self.status(known) == 200, 120, "the token known")
         self.door.open.clear()
@@ -552,7 +552,7 @@ class EndOfService(KeystoneCase):
     def auth_url(cls):
         return f"http://127.0.0.1:{cls.door.port}/v3"
 
-    def test_nobody_waits_for_keystone(self):
+    def test_a_stop_does_not_wait_for_keystone(self):
         until(lambda: self.status(keystone.token("mia", "mine")) == 200, 120, "the token known")
         self.door.open.clear()
         self.addCleanup(self.service.start)
@@ -614,7 +614,7 @@ class AgentApart(KeystoneCase, DomainCase):
         cls.addClassCleanup(cls.stop_hypervisor)
         super().setUpClass()
 
-    def test_an_agent_of_its_own_finds_the_api_in_the_catalog(self):
+    def test_a_separate_agent_finds_the_api_in_the_catalog(self):
         log = os.path.join(self.directory, "compute.log")
         agent = program.Program("compute", log, f"--config-file={self.configuration}",
                                 "--listen", "127.0.0.1:0", f"--host={NODE}")
@@ -654,7 +654,7 @@ class Tls(DomainCase):
             "127.0.0.1", api.connection.port, timeout=30, context=cls.certificates.context())
         return api
 
-    def test_it_says_so(self):
+    def test_links_have_the_scheme_of_the_endpoint(self):
         self.assertTrue(self.service.endpoint.startswith("https://127.0.0.1:"))
         volume = self.api.show(self.volume())
         self.assertTrue(volume["links"][0]["href"].startswith("https://127.0.0.1:"))
@@ -662,7 +662,7 @@ class Tls(DomainCase):
     def test_a_disk_grows_over_tls(self):
         end_of_growth(self)
 
-    def test_many_at_once(self):
+    def test_many_clients_use_tls_concurrently(self):
         volume_id = self.volume()
 
         def ask():
@@ -671,7 +671,7 @@ class Tls(DomainCase):
                 self.assertEqual(api.show(volume_id)["size"], 1)
         in_threads([ask] * 8)
 
-    def test_plain_text_gets_no_answer(self):
+    def test_plain_text_gets_no_response(self):
         plain = BlockStorage(self.service.endpoint.replace("https", "http"))
         self.addCleanup(plain.close)
         with self.assertRaises((OSError, http.client.HTTPException)):

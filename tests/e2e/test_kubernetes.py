@@ -24,7 +24,7 @@ def setUpModule():
 
 
 class Page(Workplace):
-    def test_what_is_pasted_works(self):
+    def test_pasted_blocks_work(self):
         place = os.path.join(self.directory, "kube")
         status, said = paste("".join(blocks("kubernetes.md", "With a gRPC client")),
                              {"/var/tmp/kube": place})
@@ -68,7 +68,7 @@ class AsManifests(ServiceCase):
     def kinds(self, answer):
         return {row.rpc.type for row in answer.capabilities}
 
-    def test_the_controller_is_what_the_sidecars_need(self):
+    def test_the_controller_serves_what_the_sidecars_call(self):
         self.assertEqual(manifests.pod("Deployment")["spec"]["securityContext"]["runAsUser"],
                          NOBODY)
         client = self.start("Deployment")
@@ -96,7 +96,7 @@ class AsManifests(ServiceCase):
         self.assertNotIn(csi.PluginCapability.Service.VOLUME_ACCESSIBILITY_CONSTRAINTS,
                          [row.service.type for row in services])
 
-    def test_a_node_is_what_the_kubelet_is_told(self):
+    def test_a_node_serves_what_the_kubelet_calls(self):
         client = self.start("DaemonSet")
         self.assertEqual(client.node("NodeGetInfo").node_id, "node-1")
         self.assertEqual(client.call(csi, "Identity", "GetPluginInfo").name,

@@ -160,7 +160,7 @@ class Overlays(OverlayCase):
                                      f"volume-{volume_id}.info")]
             self.assertEqual(kept, [])
 
-    def test_what_merges_while_a_domain_is_off_leaves_it_startable(self):
+    def test_a_merge_while_a_domain_is_off_leaves_it_startable(self):
         volume_id, attachment_id, domain = self.persistent()
         domain.write_disk(volume_id, 1, "64k")
         old = self.api.snapshot(volume_id)
@@ -178,7 +178,7 @@ class Overlays(OverlayCase):
         self.assertEqual(self.first_byte(disk.path, disk.format), 2)
         self.assert_content(new, 2)
 
-    def test_a_domain_that_is_off_cannot_be_asked_and_needs_not(self):
+    def test_a_domain_that_is_off_needs_no_request(self):
         volume_id, attachment_id, domain = self.persistent()
         domain.write_disk(volume_id, 1, "64k")
         domain.power_off()
@@ -191,7 +191,7 @@ class Overlays(OverlayCase):
 class NobodyToAsk(OverlayCase):
     options = OverlayCase.options + ("--compute_agent.enabled=false",)
 
-    def test_what_no_host_takes_changes_nothing(self):
+    def test_a_snapshot_without_a_capable_host_changes_nothing(self):
         volume_id, attachment_id, domain = self.persistent()
         domain.write_disk(volume_id, 1, "64k")
         made = self.api.snapshot_made(volume_id)
@@ -234,7 +234,7 @@ class AgentOfItsOwn(OverlayCase):
             return status == "available"
         until(made, 180, f"snapshot {snapshot_id}")
 
-    def test_a_killed_one_is_asked_again(self):
+    def test_a_killed_agent_is_requested_again(self):
         agent = self.start_agent()
         volume_id, domain = self.running()
         domain.write_disk(volume_id, 1, "64k")
@@ -248,7 +248,7 @@ class AgentOfItsOwn(OverlayCase):
         self.assert_content(snapshot_id, 1)
         self.delete_snapshot(snapshot_id)
 
-    def test_a_stopped_one_is_replaced_and_wakes_up_too_late(self):
+    def test_a_suspended_agent_is_replaced_and_changes_nothing_later(self):
         stopped = self.start_agent()
         volume_id, domain = self.running()
         domain.write_disk(volume_id, 1, "64k")

@@ -143,7 +143,7 @@ class AtTheStart(PostgresqlCase):
     def url(self, user=f"scoria:{SECRET}", name="scoria", host="127.0.0.1", words=""):
         return f"postgresql://{user}@{host}:{self.server.port}/{name}{words}"
 
-    def test_a_wrong_password_is_refused_and_not_told(self):
+    def test_a_wrong_password_is_refused_and_not_disclosed(self):
         self.assert_refused(self.url(f"scoria:{SECRET}x"), "password authentication failed",
                             f"127.0.0.1:{self.server.port}/scoria")
 
@@ -157,7 +157,7 @@ class AtTheStart(PostgresqlCase):
         url = cluster.create("without_tls").replace("postgres@", f"postgres:{SECRET}@")
         self.assert_refused(url + "?sslmode=require", "SSL")
 
-    def test_a_certificate_that_nobody_vouches_for_is_refused(self):
+    def test_a_certificate_of_an_unknown_authority_is_refused(self):
         other, _ = certificate(self.directory, "other")
         self.assert_refused(self.url(host="localhost",
                                      words=f"?sslmode=verify-full&sslrootcert={other}"),
@@ -168,7 +168,7 @@ class AtTheStart(PostgresqlCase):
             self.url(words=f"?sslmode=verify-full&sslrootcert={self.server.certificate}"),
             "does not match host name")
 
-    def test_a_certificate_file_that_is_not_there_is_named(self):
+    def test_a_missing_certificate_file_is_named(self):
         self.assert_refused(self.url(words="?sslmode=verify-ca&sslrootcert=/nowhere.pem"),
                             "/nowhere.pem")
 
@@ -269,7 +269,7 @@ class BesideALongTransaction(PostgresqlCase):
 
 
 class WhileItRuns(PostgresqlCase):
-    def test_too_many_connections_are_503_until_there_is_room(self):
+    def test_too_many_connections_are_503_until_one_is_free(self):
         server = Server()
         self.addCleanup(server.stop)
         server.start()
@@ -342,7 +342,7 @@ class WhileItRuns(PostgresqlCase):
         self.assertEqual(program.check(self.state, "--host=e2e-node", "--database.connection="
                                        + cluster.url("full_disk")), [])
 
-    def test_a_server_that_stands_still_is_503_in_time_and_leaves_nothing_half_done(self):
+    def test_a_suspended_server_is_503_in_time_and_leaves_nothing_half_done(self):
         url = cluster.create("still")
         part = self.service(url, "--service_down_time=600").start()
         api = self.client(part)

@@ -140,7 +140,7 @@ class Provisioning(DeclaredCase):
     def more_options(cls):
         return cls.storage("run", *POOLS)
 
-    def test_data_survive_whoever_dies(self):
+    def test_data_survives_killed_daemons_and_services(self):
         self.declare("survivor")
         disk = self.publish("survivor")
         self.assertEqual(disk.size, 64 * MIB)
@@ -167,7 +167,7 @@ class Provisioning(DeclaredCase):
         disk.check()
         self.end("survivor", disk)
 
-    def test_a_healthy_volume_has_its_socket_each_time_it_is_published(self):
+    def test_a_healthy_volume_has_its_socket_after_each_publish(self):
         self.declare("reached")
         uid = self.volume_of("reached")["metadata"]["uid"]
         path = os.path.join(self.path("run"), uid, "nbd")
@@ -185,7 +185,7 @@ class Provisioning(DeclaredCase):
         self.api.ask("DELETE", "/volume_configs/reached")
         until(lambda: not self.api.ask("GET", "/volume_configs")["volume_configs"], 60, "an end")
 
-    def test_a_volume_grows(self):
+    def test_a_published_volume_grows(self):
         self.declare("grower")
         disk = self.publish("grower")
         disk.write(BLOCKS)
@@ -197,7 +197,7 @@ class Provisioning(DeclaredCase):
         disk.write([128 * MIB // BLOCK - 1])
         self.end("grower", disk)
 
-    def test_a_pool_that_was_lost_is_filled_again(self):
+    def test_a_lost_pool_is_rebuilt(self):
         self.declare("loser")
         disk = self.publish("loser")
         disk.write(BLOCKS)
@@ -258,7 +258,7 @@ class Provisioning(DeclaredCase):
         with open(os.path.join(os.path.dirname(self.states(pool)[0]), "data"), "rb") as file:
             return file.read(64 * MIB)
 
-    def test_what_lost_its_votes_is_served_from_one_replica(self):
+    def test_a_salvaged_volume_is_served_from_one_replica(self):
         self.declare("salvaged", 2, pools=("pool-a", "pool-b"))
         disk = self.publish("salvaged")
         disk.write(BLOCKS)
@@ -304,7 +304,7 @@ class Provisioning(DeclaredCase):
         self.assertEqual(self.data("pool-a"), self.data("pool-b"))
         self.end("salvaged", disk)
 
-    def test_replicas_come_and_go(self):
+    def test_replicas_are_added_and_removed(self):
         self.declare("scaler", 1, pools=("pool-a",))
         disk = self.publish("scaler")
         disk.write(BLOCKS)
@@ -318,7 +318,7 @@ class Provisioning(DeclaredCase):
             disk.write(BLOCKS)
         self.end("scaler", disk)
 
-    def test_clients_that_change_their_minds_leave_nothing(self):
+    def test_reverted_requests_leave_nothing(self):
         """Whatever they ask for in whatever order, and whenever the service dies."""
         faults = []
         clients = [threading.Thread(target=self.be_fickle, args=(random.Random(seed), faults))
@@ -376,7 +376,7 @@ class Provisioning(DeclaredCase):
                 phases[uid] = phase
             time.sleep(chance.random() / 5)
 
-    def test_too_few_pools_make_nothing(self):
+    def test_a_volume_with_too_few_pools_is_not_created(self):
         self.api.ask("POST", "/volume_configs", {"volume_config": {
             "metadata": {"name": "greedy"},
             "spec": {"capacity": {"storage": "64Mi"}, "provision": {"replicaCount": 5}}}})

@@ -54,7 +54,7 @@ def configurations(page):
 
 
 class Page(Workplace):
-    def test_what_is_pasted_works(self):
+    def test_pasted_blocks_work(self):
         place = os.path.join(self.directory, "declared")
         heading = "From beginning to end"
         status, said = pages.paste("".join(pages.blocks(PROVISIONING, heading)), {
@@ -149,7 +149,7 @@ class Sections(DeclaredCase):
                                    self.api.ask("GET", f"/{collection}")[collection]], 60,
               f"{name} to go")
 
-    def test_they_work_from_top_to_bottom(self):
+    def test_sections_work_from_top_to_bottom(self):
         said = self.section("Declared volumes")
         policy = self.document("/volume_policies/fast")["spec"]
         self.assertEqual(policy["target"]["queueDepth"], "32")
@@ -273,7 +273,7 @@ class Configurations(Workplace):
         self.assertIn(f"volume-{volume}", os.listdir(os.path.join(self.directory, "volumes")))
         self.assertEqual(service.stop(), 0)
 
-    def test_a_drill(self):
+    def test_a_salvage_drill_works(self):
         text = pages.blocks(DRIVERS, "Drills")[0]
         service, api = self.start(text, "--enabled_backends=drill")
         api.create_available(1)
@@ -298,7 +298,7 @@ class Configurations(Workplace):
         self.assertEqual(ElementTree.fromstring(disk).find("source/host").get("transport"), "unix")
         self.assertEqual(ElementTree.fromstring(source).get("tls"), "yes")
 
-    def test_a_pool_and_a_new_disk_in_its_place(self):
+    def test_a_disk_of_a_pool_is_replaced(self):
         self.directories("pool-a")
         text, touch = pages.blocks(PROVISIONING, "Pools and the agent of a node")
         service, api = self.start(text, f"--storage.run_directory={self.directory}/run")

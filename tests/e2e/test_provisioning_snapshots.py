@@ -64,7 +64,7 @@ class Snapshots(DeclaredCase):
 
     # ---- what holds ----
 
-    def test_a_clone_has_what_the_volume_had_when_the_snapshot_was_taken(self):
+    def test_a_clone_has_the_content_of_its_snapshot(self):
         self.declare("source")
         disk = self.publish("source")
         disk.write(BLOCKS)
@@ -95,7 +95,7 @@ class Snapshots(DeclaredCase):
         self.end("copy", cloned)
         self.end("source", disk)
 
-    def test_a_volume_that_nobody_has_gets_a_snapshot_and_is_let_go(self):
+    def test_an_unpublished_volume_is_served_for_the_time_of_a_snapshot(self):
         self.declare("idle")
         disk = self.publish("idle")
         disk.write(BLOCKS)
@@ -113,7 +113,7 @@ class Snapshots(DeclaredCase):
         self.assertEqual(self.files(), [])
         self.end("idle", disk)
 
-    def test_a_pool_that_missed_a_snapshot_gets_it_when_it_is_back(self):
+    def test_a_pool_that_missed_a_snapshot_gets_it_when_it_returns(self):
         self.declare("misser")
         disk = self.publish("misser")
         disk.write(BLOCKS)
@@ -133,7 +133,7 @@ class Snapshots(DeclaredCase):
         self.drop("missed")
         self.end("misser", disk)
 
-    def test_whoever_dies_a_snapshot_is_taken_once_and_leaves_nothing(self):
+    def test_kills_during_snapshots_take_each_once_and_leave_nothing(self):
         self.declare("mortal")
         disk = self.publish("mortal")
         disk.write(BLOCKS)

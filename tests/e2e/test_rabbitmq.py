@@ -214,7 +214,7 @@ class Engine(BrokerCase):
 
 
 class Life(BrokerCase):
-    def test_volumes_live_through_the_broker(self):
+    def test_volumes_are_served_through_the_broker(self):
         self.start_both()
         self.assert_works()
         self.wait_taken()
@@ -230,7 +230,7 @@ class Life(BrokerCase):
         self.settled(sizes)
         self.end()
 
-    def test_a_manager_that_ends_in_work_leaves_the_rest_to_the_next(self):
+    def test_a_manager_stopped_during_work_leaves_the_rest_to_the_next(self):
         self.start_both()
         sizes = {}
         for way in ("stop", "kill", "stop"):
@@ -279,7 +279,7 @@ class Hanging(BrokerCase):
             self.api.wait_status(volume_id, "available")
             self.assertEqual(self.api.show(volume_id)["size"], 2)
 
-    def test_the_other_goes_on_and_it_does_so_after_the_next_start(self):
+    def test_an_unresponsive_manager_delays_no_other_and_resumes_at_the_next_start(self):
         manager = self.start("manager", "--stuck.fault_plan=extend_volume:delay:1:3600000",
                              "--graceful_shutdown_timeout=2")
         self.start("api")
@@ -375,7 +375,7 @@ class Outage(BrokerCase):
         until(lambda: self.load.failure or len(self.load.sizes) >= count, SOON_S,
               f"{count} volumes")
 
-    def test_the_broker_is_killed(self):
+    def test_a_killed_broker_loses_no_message(self):
         def trouble():
             broker.kill()
             self.goes_on()
@@ -383,7 +383,7 @@ class Outage(BrokerCase):
             broker.start()
         self.under_load(trouble)
 
-    def test_the_broker_is_killed_again_and_again(self):
+    def test_a_repeatedly_killed_broker_loses_no_message(self):
         def trouble():
             for _ in range(3):
                 broker.kill()
@@ -391,14 +391,14 @@ class Outage(BrokerCase):
                 time.sleep(random.random() * 2)
         self.under_load(trouble)
 
-    def test_connections_are_cut(self):
+    def test_cut_connections_lose_no_message(self):
         def trouble():
             for _ in range(5):
                 broker.control("close_all_connections", "test")
                 time.sleep(0.3)
         self.under_load(trouble)
 
-    def test_the_broker_stands_still(self):
+    def test_a_suspended_broker_loses_no_message(self):
         def trouble():
             broker.pause()
             try:
@@ -409,7 +409,7 @@ class Outage(BrokerCase):
                 broker.resume()
         self.under_load(trouble)
 
-    def test_the_broker_takes_no_messages_for_lack_of_memory(self):
+    def test_a_broker_short_of_memory_loses_no_message(self):
         def trouble():
             broker.control("set_vm_memory_high_watermark", "absolute", "1")
             try:
@@ -420,7 +420,7 @@ class Outage(BrokerCase):
                 broker.control("set_vm_memory_high_watermark", "0.4")
         self.under_load(trouble)
 
-    def test_ending_does_not_wait_for_a_broker_that_is_away(self):
+    def test_a_stop_does_not_wait_for_a_missing_broker(self):
         self.start_both()
         self.assert_works()
         broker.pause()
@@ -454,7 +454,7 @@ class Refusal(BrokerCase):
         self.settled(sizes)
         self.end()
 
-    def test_the_login_is_refused(self):
+    def test_a_refused_login_is_reported(self):
         self.add_vhost()
         broker.control("add_user", "other", "right")
         self.addCleanup(broker.control, "delete_user", "other")
@@ -465,17 +465,17 @@ class Refusal(BrokerCase):
         self.assertIn(f"broker 127.0.0.1:{broker.port}, virtual host {self.vhost}",
                       self.log("manager"))
 
-    def test_the_virtual_host_is_missing(self):
+    def test_a_missing_virtual_host_is_reported(self):
         self.refused("530 NOT_ALLOWED", self.add_vhost)
 
-    def test_a_queue_has_other_arguments(self):
+    def test_a_queue_with_other_arguments_is_reported(self):
         self.add_vhost()
         channel = self.channel()
         channel.queue_declare(TOPIC, durable=True, auto_delete=False)
         self.refused("406 PRECONDITION_FAILED", lambda: channel.queue_delete(TOPIC))
         self.assertIn(f"queue={TOPIC}", self.log("manager"))
 
-    def test_the_exchange_is_of_another_kind(self):
+    def test_an_exchange_of_another_type_is_reported(self):
         self.add_vhost()
         channel = self.channel()
         channel.exchange_declare("openstack", "topic", durable=False, auto_delete=False)
@@ -517,7 +517,7 @@ class Strange(BrokerCase):
         {"method": "x", "args": {}, "_reply_q": 5, "_msg_id": []},
     ]
 
-    def test_what_nobody_understands_is_put_aside(self):
+    def test_malformed_messages_are_moved_to_dead_letters(self):
         self.start_both()
         self.assert_works()
         channel = self.channel()
@@ -598,7 +598,7 @@ class Forms(BrokerCase):
         broker.control("add_vhost", self.vhost)
         broker.control("set_permissions", "-p", self.vhost, "guest", ".*", ".*", ".*")
 
-    def test_queues_are_of_the_kind_that_is_configured(self):
+    def test_queues_are_of_the_configured_type(self):
         quorum, brief = ("x-queue-type", "quorum"), ("x-expires", "1800000")
         fanout = (False, False, {brief})
         work = (True, False, {quorum})
@@ -711,7 +711,7 @@ class Calls(BrokerCase):
             self.assertEqual(self.answers("a"), ["a"])
         self.end()
 
-    def test_callers_that_are_gone_do_not_hinder_others(self):
+    def test_missing_reply_queues_delay_no_other_call(self):
         for number in range(400):
             self.call(f"n{number}", queue=f"reply_gone_{number % 300}")
         self.call("here")
@@ -761,7 +761,7 @@ class Peers(BrokerCase):
                        "versioned_object.data": {"id": volume_id, "size": 1}},
             "new_size": new_size, "reservations": ["a"], "error": error}, "3.19")
 
-    def test_a_completion_that_nobody_awaits_changes_nothing(self):
+    def test_an_unexpected_completion_changes_nothing(self):
         self.start_both()
         volume = self.api.create_available(1)["id"]
         answer = self.completion(volume, 2)
@@ -794,18 +794,18 @@ class Peers(BrokerCase):
             caller.join()
         return ended[0], took
 
-    def test_a_monitored_call_hears_that_it_is_worked_on(self):
+    def test_a_monitored_call_gets_heartbeats(self):
         answer, _ = self.watched(12, 10)
         self.assertEqual(answer, {"result": None})
         self.end()
 
-    def test_signs_of_life_below_a_second_are_none(self):
+    def test_heartbeats_below_a_second_are_not_sent(self):
         answer, took = self.watched(None, 1)
         self.assertEqual(answer["failure"], "MessagingTimeout")
         self.assertLess(took, 60)  # all that it waits with signs of life
         self.end()
 
-    def test_every_manager_hears_a_fanout(self):
+    def test_every_manager_receives_a_fanout(self):
         self.start_both()
         self.wait_taken()
         peer(self.url, "cast", "cinder-volume", "publish_service_capabilities", "3.0", "{}", "*")
@@ -813,7 +813,7 @@ class Peers(BrokerCase):
         self.wait_log("manager", "method=migrate_to_mars")
         self.end()
 
-    def test_a_python_listener_hears_of_volumes(self):
+    def test_a_python_listener_receives_notifications(self):
         self.start_both()
         volume = self.api.create_available(1)["id"]
         self.api.ask("PUT", f"/volumes/{volume}", {"volume": {"name": "b"}})
@@ -904,13 +904,13 @@ class Tls(BrokerCase):
         self.start_both(*self.words(), url=self.tls_url("127.0.0.1"))
         self.wait_log("manager", "cannot connect: SSL hostname verification failed")
 
-    def test_a_broker_that_wants_a_certificate_refuses_us_without(self):
+    def test_a_broker_that_requires_a_certificate_refuses_a_client_without(self):
         self.start_both(*self.words(client=False), url=self.tls_url())
         self.api.create(1)
         self.wait_log("manager", "broker unavailable")
         self.assertNotIn("connected", self.log("manager"))
 
-    def test_files_that_are_missing_stop_the_start(self):
+    def test_missing_files_prevent_the_start(self):
         with self.assertRaises(program.NotStarted) as refused:
             self.start("manager", "--oslo_messaging_rabbit.ssl_ca_file=/nowhere",
                        url=self.tls_url())

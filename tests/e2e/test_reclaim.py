@@ -66,7 +66,7 @@ class Reclaim:
         return until(lambda: self.last(volume_id)["finished_at"] and self.last(volume_id), 120,
                      "an end of giving back room")
 
-    def test_room_comes_back_and_the_content_stays(self):
+    def test_space_is_reclaimed_and_the_content_stays(self):
         volume_id = self.volume()
         self.fill(volume_id)
         before = self.used(volume_id)
@@ -84,7 +84,7 @@ class Reclaim:
                          (last["post_usage"], last["post_usage"]))
         self.assert_content(volume_id)
 
-    def test_one_in_use_is_refused_and_told_why(self):
+    def test_a_volume_in_use_is_refused_with_a_reason(self):
         volume_id = self.volume()
         attachment = self.api.attach(volume_id, str(uuid.uuid4()), "elsewhere")
         self.api.attach_complete(attachment["id"])
@@ -93,7 +93,7 @@ class Reclaim:
         self.assertIn("no agent of this service", answer.message)
         self.assertEqual(self.last(volume_id)["status"], "none")
 
-    def test_one_that_somebody_else_writes_to_is_left_alone(self):
+    def test_an_image_open_in_another_program_is_left_alone(self):
         volume_id = self.volume()
         self.fill(volume_id)
         before = self.used(volume_id)
@@ -110,7 +110,7 @@ class Reclaim:
         self.api.wait_status(volume_id, "available")
         self.assertTrue(self.api.messages(volume_id))
 
-    def test_of_many_at_once_one_begins(self):
+    def test_of_concurrent_reclaims_one_begins(self):
         volume_id = self.volume()
         self.fill(volume_id)
         answers = at_once([lambda: self.reclaim(volume_id, {}).status] * 8)
@@ -122,7 +122,7 @@ class Reclaim:
         snapshots = self.connect().ask("GET", f"/snapshots/detail?volume_id={volume_id}")
         return any(snapshot["status"] == "creating" for snapshot in snapshots["snapshots"])
 
-    def test_whatever_meets_it_keeps_the_content(self):
+    def test_concurrent_operations_keep_the_content(self):
         """An attach, an extend, a snapshot and a delete, each at the same moment as it."""
         others = (("os-reserve", None), ("os-extend", {"new_size": 2}), ("snapshot", None),
                   ("os-unreserve", None), ("delete", None))
@@ -151,7 +151,7 @@ class Reclaim:
             self.assert_content(volume_id)
 
 
-    def test_whoever_attaches_goes_before_it(self):
+    def test_an_attach_takes_precedence_over_a_reclaim(self):
         """Asked for while it is queued or at it: the attach is taken and connected, and a guest
         writes at once."""
         volume_id = self.volume()
@@ -181,7 +181,7 @@ class Qcow2Reclaim(Reclaim, ServiceCase):
 class ThickReclaim(ServiceCase):
     options = ("--file.file_sparsed_volumes=false",)
 
-    def test_what_takes_its_room_at_once_keeps_it(self):
+    def test_a_thick_volume_keeps_its_space(self):
         volume_id = self.volume()
         answer = self.api.call("POST", f"/volumes/{volume_id}/action", {"os-reclaim_space": {}})
         self.assertEqual(answer.status, 400)

@@ -108,7 +108,7 @@ class Replacement(DeclaredCase):
 
     # ---- pools that are drained ----
 
-    def test_a_pool_is_emptied_replica_by_replica_whatever_is_killed(self):
+    def test_a_drain_moves_replicas_one_by_one_whatever_is_killed(self):
         disk = self.published("first", ("pool-a", "pool-b", "pool-c"))
         self.declare("second", 2, pools=("pool-a", "pool-b"))  # which no node serves
         command = self.drain("pool-b")
@@ -144,7 +144,7 @@ class Replacement(DeclaredCase):
         self.assertEqual(self.drain("pool-b", "--stop").wait(60), 0)
         self.finish(("first", disk), ("second", None))
 
-    def test_a_drain_that_is_stopped_leaves_the_replica_where_it_is(self):
+    def test_a_stopped_drain_leaves_the_replica_in_place(self):
         disk = self.published("stays", ("pool-a", "pool-b", "pool-c"))
         command = self.drain("pool-c")
         self.write_until(disk, lambda: self.replacement("stays"), "a replacement")
@@ -172,7 +172,7 @@ class Replacement(DeclaredCase):
         os.rename(self.path(f"{pool}.away"), self.path(pool))
         self.agents[NODES[pool]].start()
 
-    def test_a_replica_whose_pool_stays_away_is_replaced_apart_from_the_others(self):
+    def test_a_replica_of_a_missing_pool_is_replaced_apart_from_the_others(self):
         places = ("pool-a", "pool-b", "pool-c")
         soon, never = self.published("soon", places), self.published("never", places)
         self.replace_after("soon", AWAY_S)
@@ -193,7 +193,7 @@ class Replacement(DeclaredCase):
         never.connected().check()
         self.finish(("soon", soon), ("never", never))
 
-    def test_while_half_of_the_pools_are_away_none_is_replaced(self):
+    def test_no_replica_is_replaced_while_half_of_the_pools_are_missing(self):
         disk = self.published("outage", ("pool-a", "pool-b", "pool-c"))
         self.replace_after("outage", AWAY_S)
         for pool in ("pool-c", "pool-d", "pool-e"):

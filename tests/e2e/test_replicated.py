@@ -107,20 +107,20 @@ class Replicated(ReplicatedCase):
         self.discard(volume_id)
         self.assertEqual(self.configs(), [])
 
-    def test_a_type_says_how_many_copies(self):
+    def test_a_type_has_a_number_of_replicas(self):
         volume_id = self.volume(volume_type=self.type_of(replicaCount="1"))
         self.assertEqual(len(self.config(volume_id)["status"]["poolInfo"]), 1)
         plain = self.volume()
         self.assertEqual(len(self.config(plain)["status"]["poolInfo"]), 3)
 
-    def test_a_policy_that_is_not_there_is_an_error_and_leaves_nothing(self):
+    def test_a_missing_policy_is_an_error_and_leaves_nothing(self):
         volume_id = self.api.create(1, volume_type=self.type_of(cstorVolumePolicy="none"))["id"]
         self.addCleanup(self.discard, volume_id)
         self.api.wait_status(volume_id, "error")
         self.assertEqual(self.configs(), [])
         self.discard(volume_id)
 
-    def test_it_is_served_to_whoever_attaches_it(self):
+    def test_a_volume_is_served_to_each_attachment(self):
         volume_id = self.volume()
         attachment = self.api.attach(volume_id, str(uuid.uuid4()), NODE)
         info = attachment["connection_info"]
@@ -155,7 +155,7 @@ class Replicated(ReplicatedCase):
         disk.close()
         self.api.detach(again["id"])
 
-    def test_what_it_cannot_is_refused(self):
+    def test_unsupported_operations_are_refused(self):
         volume_id = self.volume()
         snapshot_id = self.api.snapshot(volume_id)
         for action, arguments in (("os-extend", {"new_size": 1025}),
@@ -211,7 +211,7 @@ class Replicated(ReplicatedCase):
         self.api.ask("POST", f"/volumes/{volume_id}/action",
                      {"revert": {"snapshot_id": snapshot_id}})
 
-    def test_it_is_reverted_whoever_dies_meanwhile(self):
+    def test_a_revert_survives_kills(self):
         volume_id = self.volume()
         attachment_id, disk = self.serve(volume_id)
         disk.put(7, bytes([1]) * BLOCK)
@@ -283,7 +283,7 @@ class Replicated(ReplicatedCase):
             return found["finished_at"] and found
         return until(last, 120, "an end of giving back room")
 
-    def test_room_comes_back_while_nobody_has_it(self):
+    def test_space_of_a_detached_volume_is_reclaimed(self):
         volume_id = self.volume()
         attachment_id, disk = self.fill(volume_id)
         snapshot_id = self.api.snapshot(volume_id)
@@ -316,7 +316,7 @@ class Replicated(ReplicatedCase):
         self.api.ask("DELETE", f"/snapshots/{snapshot_id}")
         until(lambda: not self.api.snapshots(), 60, "the snapshot to go")
 
-    def test_whoever_attaches_it_goes_before_its_room(self):
+    def test_an_attach_takes_precedence_over_a_reclaim(self):
         volume_id = self.volume()
         attachment_id, disk = self.fill(volume_id)
         for _ in range(4):
@@ -340,7 +340,7 @@ class Replicated(ReplicatedCase):
         self.assertEqual(self.reclaimed(volume_id)["status"], "done")
         self.assertLess(self.used(volume_id), 3 * ZEROS * BLOCK // 2)
 
-    def test_its_room_comes_back_when_the_service_was_killed(self):
+    def test_a_reclaim_survives_a_kill_of_the_service(self):
         volume_id = self.volume()
         self.detached(volume_id, *self.fill(volume_id))
         self.assertEqual(self.reclaim(volume_id).status, 202)
@@ -355,7 +355,7 @@ class Replicated(ReplicatedCase):
         self.assert_filled(disk)
         self.detached(volume_id, attachment_id, disk)
 
-    def test_a_pool_that_is_away_gives_its_room_back_later(self):
+    def test_a_missing_pool_is_reclaimed_later(self):
         volume_id = self.volume()
         self.detached(volume_id, *self.fill(volume_id))
         before = self.used(volume_id)
@@ -379,7 +379,7 @@ class Replicated(ReplicatedCase):
     def states(self):
         return [pool["state"] for pool in self.api.ask("GET", "/replica_pools")["replica_pools"]]
 
-    def test_it_comes_back_at_once_after_it_was_taken_away(self):
+    def test_a_detached_volume_can_be_attached_immediately(self):
         volume_id = self.volume()
         for _ in range(5):
             attachment = self.api.attach(volume_id, str(uuid.uuid4()), NODE)
@@ -387,7 +387,7 @@ class Replicated(ReplicatedCase):
             self.api.detach(attachment["id"])
         until(lambda: self.published(volume_id) == "", 60, "the end of the connection")
 
-    def test_the_end_of_the_service_fails_nothing(self):
+    def test_a_stop_of_the_service_fails_no_create(self):
         volume_id = self.api.create(1, volume_type=self.type_of(replicaCount="5"))["id"]
         until(self.configs, 60, "the config")
         self.assertEqual(self.service.stop(), 0)
@@ -398,7 +398,7 @@ class Replicated(ReplicatedCase):
         self.discard(volume_id)
         self.assertEqual(self.configs(), [])
 
-    def test_a_config_goes_on_where_the_service_was_killed(self):
+    def test_a_config_is_resumed_after_a_kill_of_the_service(self):
         volume_ids = [self.api.create(1)["id"] for _ in range(3)]
         for volume_id in volume_ids:
             self.addCleanup(self.discard, volume_id)
@@ -456,7 +456,7 @@ class Domains(ReplicatedCase, DomainCase):
         domain.destroy()
         self.api.detach(attachment["id"])
 
-    def test_a_domain_that_an_error_has_stopped_goes_on(self):
+    def test_a_domain_stopped_by_an_error_is_resumed(self):
         _, quiet_attachment, quiet = self.running()
         quiet.suspend()
         volume_id, attachment, domain = self.running()

@@ -121,7 +121,7 @@ class ActiveActive(Roles):
                 "SELECT COUNT(DISTINCT owner), COUNT(owner) FROM operations").fetchone()
         return owners == 2 and claimed > self.WORKERS
 
-    def test_two_managers_share_the_work_and_never_a_volume(self):
+    def test_two_managers_share_operations_and_never_a_volume(self):
         one, two = (self.manager(name, f"--manager_workers={self.WORKERS}",
                                  plan=f"extend_volume:delay:1:{self.DELAY_MS}")
                     for name in ("node-1", "node-2"))
@@ -152,7 +152,7 @@ class ActiveActive(Roles):
         with open(runs, encoding="ascii") as lines:
             return re.findall(r"^resize .*/volume-(\S+)", lines.read(), re.MULTILINE)
 
-    def test_of_hundreds_of_extends_each_is_done_once_and_both_managers_do_a_fair_part(self):
+    def test_hundreds_of_extends_are_done_once_each_and_shared_fairly(self):
         one, one_runs = self.counted("node-1")
         two, two_runs = self.counted("node-2")
         for part in (one, two):
@@ -183,13 +183,13 @@ class ActiveActive(Roles):
         self.assertEqual(self.done(one, "extend"), [volume_id])
         self.assertEqual(self.done(two, "extend"), [])
 
-    def test_a_start_does_not_touch_what_the_other_has(self):
+    def test_a_start_leaves_operations_of_the_other_manager_alone(self):
         self.assert_left_alone()
 
-    def test_the_same_host_name_twice_is_two_places(self):
+    def test_two_managers_of_one_host_name_are_told_apart(self):
         self.assert_left_alone("--host=node-1")
 
-    def test_a_manager_that_ends_finishes_what_it_has_and_leaves_the_rest(self):
+    def test_a_stopped_manager_finishes_running_operations_and_leaves_the_rest(self):
         one = self.manager("node-1", "--manager_workers=2",
                            plan="extend_volume:delay:1:3000").start()
         self.api.wait_manager()
@@ -210,7 +210,7 @@ class TakeOver(Roles):
     lease_s = LEASE_S
     TAKEN_S = LEASE_S + 27
 
-    def test_what_a_dead_manager_had_is_taken_over_in_time(self):
+    def test_operations_of_a_dead_manager_are_taken_over_in_time(self):
         one = self.manager("node-1", "--manager_workers=6",
                            plan=f"extend_volume:delay:1:{NEVER_MS}").start()
         self.api.wait_manager()
@@ -224,7 +224,7 @@ class TakeOver(Roles):
         self.end(two)
         self.assertEqual(sorted(self.done(two, "extend")), sorted(ids))
 
-    def test_a_job_without_end_does_not_keep_a_manager(self):
+    def test_an_endless_job_does_not_prevent_a_stop(self):
         one = self.manager("node-1", "--graceful_shutdown_timeout=1",
                            plan=f"extend_volume:delay:1:{NEVER_MS}").start()
         self.api.wait_manager()
@@ -270,7 +270,7 @@ class Fencing(Roles):
         self.wake(one, two)
         self.assertEqual(self.size_of(volume_id), 5 * GIB)
 
-    def test_a_late_create_does_not_come_back(self):
+    def test_a_late_create_recreates_nothing(self):
         one = self.sleeper("create_volume")
         volume_id = self.api.create(1)["id"]
         self.pause(one)
@@ -280,7 +280,7 @@ class Fencing(Roles):
         self.wake(one, two)
         self.assertEqual(self.images(), [])
 
-    def test_a_late_create_leaves_what_another_made(self):
+    def test_a_late_create_leaves_the_volume_of_another_manager(self):
         one = self.sleeper("create_volume")
         volume_id = self.api.create(1)["id"]
         self.pause(one)
@@ -295,7 +295,7 @@ class Fencing(Roles):
             self.assertEqual(image.read(15), b"data of a guest")
         self.assertEqual(self.size_of(volume_id), 3 * GIB)
 
-    def test_a_late_delete_takes_nothing_that_was_kept(self):
+    def test_a_late_delete_removes_no_kept_volume(self):
         one = self.sleeper("delete_volume")
         volume_id, = self.create(1)
         self.api.delete(volume_id)
@@ -366,14 +366,14 @@ class FencingOfPrograms(Roles):
         self.assertEqual(self.done(two, "extend"), [volume_id] * 2)
         self.assertEqual(self.done(one, "extend"), [])
 
-    def test_asleep_before_the_finish(self):
+    def test_a_manager_suspended_before_the_finish_changes_nothing(self):
         self.taken_over('real "$@"', "touch here", "while [ ! -e go ]; do sleep 0.05; done")
 
-    def test_asleep_with_its_program(self):
+    def test_a_manager_suspended_with_its_program_changes_nothing(self):
         self.taken_over("touch here", "while [ ! -e go ]; do sleep 0.05; done", 'real "$@"',
                         program_sleeps=True)
 
-    def test_asleep_while_the_program_works(self):
+    def test_a_manager_suspended_while_its_program_works_changes_nothing(self):
         self.taken_over("touch here", "while [ ! -e go ]; do sleep 0.05; done", 'real "$@"')
 
 

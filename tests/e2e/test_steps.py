@@ -133,7 +133,7 @@ class OnSqlite(Steps):
 class LeftAlone(Steps):
     lease_s = 60
 
-    def test_who_lives_is_left_alone_by_one_whose_clock_is_ahead(self):
+    def test_a_manager_with_a_fast_clock_leaves_live_ones_alone(self):
         one = self.manager("node-1", plan="extend_volume:delay:1:5000").start()
         self.api.wait_manager()
         volume_id, = self.create(1)
@@ -223,7 +223,7 @@ class OnPostgresql(Steps):
     def test_a_take_over_waits_for_no_server_whose_clock_went_back(self):
         self.take_over(-HOUR_S)
 
-    def test_who_lives_is_left_alone_when_the_servers_clock_goes_ahead(self):
+    def test_live_managers_keep_their_leases_when_the_server_clock_goes_ahead(self):
         self.options = [option.replace(f"lease={LEASE_S}", "lease=60") for option in self.options]
         one = self.manager("node-1", plan="extend_volume:delay:1:5000").start()
         self.api.wait_manager()

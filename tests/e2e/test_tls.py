@@ -59,7 +59,7 @@ class Clients(TlsCase):
             stranger.call("GET", "/volumes")
         self.assert_answers()
 
-    def test_only_who_shows_a_certificate_is_answered(self):
+    def test_only_clients_with_a_certificate_are_served(self):
         self.assert_answers()
         self.assert_shut_out(None)
 
@@ -81,7 +81,7 @@ class Versions(TlsCase):
             with context.wrap_socket(connection, server_hostname="127.0.0.1") as secured:
                 return secured.version()
 
-    def test_a_length_that_is_none_is_refused_once(self):
+    def test_an_invalid_length_is_refused_once(self):
         url = urllib.parse.urlsplit(self.service.endpoint)
         context = self.certificates.context()
         answer = b""
@@ -98,7 +98,7 @@ class Versions(TlsCase):
         self.assert_answers()
 
     @unittest.skipUnless(ssl.HAS_TLSv1_1, "this OpenSSL speaks no TLS 1.1")
-    def test_old_versions_are_not_spoken(self):
+    def test_old_versions_are_refused(self):
         self.assertEqual(self.handshake(ssl.TLSVersion.TLSv1_3), "TLSv1.3")
         self.assertEqual(self.handshake(ssl.TLSVersion.TLSv1_2), "TLSv1.2")
         for version in (ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1):
@@ -112,7 +112,7 @@ class Crowd(TlsCase):
     def more_options(cls):
         return ("--osapi_volume_connections=50",)
 
-    def test_handshakes_that_never_end_shut_out_nobody(self):
+    def test_endless_handshakes_leave_slots_to_others(self):
         url = urllib.parse.urlsplit(self.service.endpoint)
         for i in range(200):
             connection = socket.create_connection((url.hostname, url.port), 60)
@@ -139,7 +139,7 @@ class Priorities(TlsCase):
 
     handshake = Versions.handshake
 
-    def test_what_is_configured_is_spoken_alone(self):
+    def test_only_configured_versions_are_accepted(self):
         self.assertEqual(self.handshake(ssl.TLSVersion.TLSv1_3), "TLSv1.3")
         with self.assertRaises(OSError):
             self.handshake(ssl.TLSVersion.TLSv1_2)
@@ -158,14 +158,14 @@ class Broken(unittest.TestCase):
             service.start()
         self.assertIn(reason, str(failure.exception))
 
-    def test_a_start_that_cannot_be_secure_is_none(self):
+    def test_an_insecure_configuration_prevents_the_start(self):
         empty = os.path.join(self.directory, "empty.pem")
         with open(empty, "w", encoding="ascii") as file:
             file.write("no certificate\n")
         for path, reason in (("/none/such.pem", "cannot read /none/such.pem"), (empty, "empty.pem")):
             self.assert_not_started(reason, f"--ssl.cert_file={path}")
 
-    def test_priorities_that_are_none_or_too_old_stop_the_start(self):
+    def test_invalid_or_outdated_priorities_prevent_the_start(self):
         certificates = Certificates(self.directory)
         files = (f"--ssl.cert_file={certificates.path('server.pem')}",
                  f"--ssl.key_file={certificates.path('server.key')}")

@@ -68,7 +68,7 @@ class Trims(DomainCase):
         self.assertEqual((last["status"], last["reason"]), ("error", reason), last)
         self.assertIn(words, last["message"])
 
-    def test_a_guest_gives_back_what_it_has_deleted(self):
+    def test_deleted_blocks_of_a_guest_are_reclaimed(self):
         kernel = machine.Kernel(os.path.join(TOP, "build/kernel"))
         domain = self.guest(3)
         system, plain, keeping = domain.disks
@@ -98,7 +98,7 @@ class Trims(DomainCase):
                               check=True)
         self.assertEqual(kept.stdout, b"kept\n")
 
-    def test_without_an_agent_inside_it_is_refused(self):
+    def test_a_guest_without_an_agent_is_refused(self):
         domain = self.guest(1)
         domain.start()
         before = self.taken(domain.disks[0])

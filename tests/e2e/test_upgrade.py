@@ -71,7 +71,7 @@ class Upgrade(Workplace):
             for api in apis:
                 self.life(api)
 
-    def test_the_program_before_works_beside_this_one(self):
+    def test_the_previous_release_works_beside_this_one(self):
         old_api, by_old = self.api("old-api", binary=PREVIOUS)
         old_manager = self.manager("old-manager", binary=PREVIOUS)
         by_old.wait_manager()

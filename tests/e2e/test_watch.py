@@ -83,7 +83,7 @@ class Watching(ServiceCase):
     def drop(self, name):
         self.api.ask("DELETE", f"/volume_policies/{name}")
 
-    def test_each_of_many_hears_every_change(self):
+    def test_each_of_many_watches_gets_every_change(self):
         version = version_of(self.api)
         watches = [self.after(version) for _ in range(MANY)]
         for i in range(5):
@@ -103,7 +103,7 @@ class Watching(ServiceCase):
             watch.close()
         until(lambda: self.service.socket_count() < 20, 60, "closed watches are let go of")
 
-    def test_who_never_reads_costs_little_and_is_closed(self):
+    def test_a_client_that_never_reads_is_bounded_and_closed(self):
         version = version_of(self.api)
         before = self.service.memory_kib()
         deaf = [self.after(version) for _ in range(DEAF)]
@@ -120,7 +120,7 @@ class Watching(ServiceCase):
         self.assertEqual(len(reader.events(30)), 30)
         self.assertEqual(len(deaf), DEAF)
 
-    def test_a_quiet_watch_outlives_the_time_of_silent_connections(self):
+    def test_a_quiet_watch_outlives_the_idle_timeout(self):
         watch = self.after(version_of(self.api))
         time.sleep(3)
         self.api = self.connect()
@@ -128,7 +128,7 @@ class Watching(ServiceCase):
         self.assertEqual(watch.events(1)[0][:2], ("ADDED", "late"))
         self.drop("late")
 
-    def test_what_happens_while_the_service_is_away_is_told_afterwards(self):
+    def test_changes_before_a_restart_are_sent_after_it(self):
         watch = self.after(version_of(self.api))
         self.make("stays")
         self.make("goes")
@@ -148,12 +148,12 @@ class Watching(ServiceCase):
         for name in ("stays", "comes"):
             self.drop(name)
 
-    def test_a_number_that_is_not_known_is_410(self):
+    def test_an_unknown_version_is_410(self):
         version = version_of(self.api)
         self.assertEqual(self.after(version + 1).status, 410)
         self.assertEqual(self.watch("watch=true&resourceVersion=x").status, 400)
 
-    def test_it_ends_in_good_order_in_its_time_and_with_the_service(self):
+    def test_a_watch_ends_cleanly_with_its_timeout_and_the_service(self):
         short = self.watch("watch=true&timeoutSeconds=1")
         while short.event():
             pass
@@ -200,7 +200,7 @@ class Watching(ServiceCase):
             self.assertTrue(lines[-1], lines)
         return "".join(lines)
 
-    def test_the_command_line_waits_over_a_death_of_the_service(self):
+    def test_the_command_line_waits_beyond_a_kill_of_the_service(self):
         self.make("survives")
         port = urllib.parse.urlsplit(self.service.endpoint).port
         watched = self.service.log().count(" watch ")
@@ -246,7 +246,7 @@ class TwoProcesses(Workplace):
             self.addCleanup(service.kill)
             self.services.append(service.start())
 
-    def test_each_tells_at_once_what_the_other_has_changed(self):
+    def test_each_process_sends_changes_of_the_other_at_once(self):
         first, second = (BlockStorage(service.endpoint) for service in self.services)
         watch = Watch(self.services[0].endpoint, "watch=true&resourceVersion=0")
         delays = []
@@ -260,7 +260,7 @@ class TwoProcesses(Workplace):
         first.close()
         second.close()
 
-    def test_none_is_lost_among_many_writers(self):
+    def test_no_change_of_many_writers_is_lost(self):
         watches = [Watch(service.endpoint, "watch=true&resourceVersion=0")
                    for service in self.services]
         names = [f"w{i}-{j}" for i in range(8) for j in range(12)]
