@@ -250,7 +250,7 @@ static void rename_fenced_off(struct place *place) {
     ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
 }
 
-START_TEST(who_has_lost_the_work_renames_nothing) {
+START_TEST(a_worker_without_its_lease_renames_nothing) {
     each_subject(rename_fenced_off);
 }
 END_TEST
@@ -288,7 +288,7 @@ static void extend_too_far(struct place *place) {
     ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
 }
 
-START_TEST(extend_beyond_the_room_changes_nothing) {
+START_TEST(extend_beyond_the_capacity_changes_nothing) {
     each_subject(extend_too_far);
 }
 END_TEST
@@ -337,7 +337,7 @@ static void tell_pools(struct place *place) {
     json_decref(pools[0].capabilities);
 }
 
-START_TEST(pools_tell_their_room) {
+START_TEST(pools_report_their_capacity) {
     each_subject(tell_pools);
 }
 END_TEST
@@ -450,7 +450,7 @@ static void crash_and_return(struct place *place) {
     ck_assert_int_eq(bench_size(&place->bench, &volume), 2 * GIB);
 }
 
-START_TEST(after_a_crash_nothing_answers_until_the_restart) {
+START_TEST(after_a_crash_every_call_fails_until_the_restart) {
     each_subject_filtered(crash_and_return);
 }
 END_TEST
@@ -537,9 +537,10 @@ END_TEST
 CHECK_MAIN("driver contract", create_twice_makes_one_volume, delete_twice_is_fine,
            extend_twice_grows_once_and_never_shrinks, an_image_that_a_guest_holds_is_deferred,
            an_image_that_a_guest_holds_is_not_deleted, rename_twice_gives_one_name,
-           rename_replaces_nothing, who_has_lost_the_work_renames_nothing,
-           an_image_that_a_guest_holds_is_renamed_below_it, extend_beyond_the_room_changes_nothing,
-           connect_takes_an_image_larger_than_its_record, pools_tell_their_room,
+           rename_replaces_nothing, a_worker_without_its_lease_renames_nothing,
+           an_image_that_a_guest_holds_is_renamed_below_it,
+           extend_beyond_the_capacity_changes_nothing,
+           connect_takes_an_image_larger_than_its_record, pools_report_their_capacity,
            an_id_that_is_a_path_is_refused, a_repeat_after_a_lost_answer_does_nothing,
-           a_fault_before_changes_nothing, after_a_crash_nothing_answers_until_the_restart,
+           a_fault_before_changes_nothing, after_a_crash_every_call_fails_until_the_restart,
            a_restart_needs_nothing_but_the_files, different_volumes_do_not_disturb_each_other)

@@ -892,7 +892,7 @@ static void keep_promise(size_t i, const struct driver_feature_row *row,
     bench_close(&place.bench);
 }
 
-START_TEST(whoever_sets_a_bit_keeps_its_promise) {
+START_TEST(a_driver_keeps_the_promise_of_each_feature_bit) {
     unsigned step = WALK_STEP, number = WALK_FIRST, known = 0;
 
     for (const struct driver_feature_row *row = driver_features; row->name; row++) {
@@ -944,7 +944,7 @@ static bool is_subject(const struct driver *driver) {
 }
 
 /* The replicated one needs an API: tests/unit/replicated and tests/e2e/test_replicated.py. */
-START_TEST(every_driver_is_asked) {
+START_TEST(every_driver_is_tested) {
     for (size_t i = 0; drivers[i]; i++)
         ck_assert_msg(is_subject(drivers[i]) || drivers[i] == &fault_driver ||
                           drivers[i] == &replicated_driver,
@@ -952,5 +952,5 @@ START_TEST(every_driver_is_asked) {
 }
 END_TEST
 
-CHECK_MAIN("driver features", whoever_sets_a_bit_keeps_its_promise,
-           promises_of_snapshots_are_kept_on_xfs, every_driver_is_asked)
+CHECK_MAIN("driver features", a_driver_keeps_the_promise_of_each_feature_bit,
+           promises_of_snapshots_are_kept_on_xfs, every_driver_is_tested)

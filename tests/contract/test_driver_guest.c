@@ -93,7 +93,7 @@ START_TEST(a_guest_cannot_start_while_we_grow) {
 }
 END_TEST
 
-START_TEST(what_a_guest_has_open_is_not_deleted) {
+START_TEST(an_image_open_in_a_guest_is_not_deleted) {
     static const struct {
         const char *option;
         bool shareable;
@@ -122,4 +122,4 @@ END_TEST
 
 CHECK_MAIN("driver and guest", a_guest_on_raw_defers_until_it_is_gone,
            a_guest_on_qcow2_defers_until_it_is_gone, guests_that_share_raw_are_extended_under,
-           a_guest_cannot_start_while_we_grow, what_a_guest_has_open_is_not_deleted)
+           a_guest_cannot_start_while_we_grow, an_image_open_in_a_guest_is_not_deleted)

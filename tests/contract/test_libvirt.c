@@ -85,7 +85,7 @@ static int64_t bytes_taken(const char *path) {
     return (int64_t)status.st_blocks * 512;
 }
 
-START_TEST(what_was_grown_is_sparse_even_behind_what_was_thick) {
+START_TEST(growth_is_sparse_even_behind_allocated_blocks) {
     struct scene *scene = scene_new("raw");
     int64_t before;
     struct disk disk;
@@ -146,7 +146,7 @@ START_TEST(a_paused_guest_holds_its_disk) {
 }
 END_TEST
 
-START_TEST(a_guest_that_is_off_is_told_apart) {
+START_TEST(a_guest_that_is_off_is_distinguished) {
     struct scene *scene = scene_new("raw");
     struct disk disk;
 
@@ -175,7 +175,7 @@ START_TEST(a_guest_that_has_left_is_a_conflict) {
 }
 END_TEST
 
-START_TEST(what_is_not_here_is_not_found) {
+START_TEST(disks_of_other_hosts_are_not_found) {
     struct scene *scene = scene_new("raw");
     struct disk disk = { .state = DISK_OFF };
 
@@ -458,7 +458,7 @@ START_TEST(a_disk_is_held_to_limits_while_its_guest_runs) {
 }
 END_TEST
 
-START_TEST(limits_of_others_are_told_apart_and_taken_over) {
+START_TEST(limits_of_others_are_distinguished_and_own_ones_adopted) {
     static const struct io_limits theirs = { { [IO_READ_BYTES] = 5000 } };
     static const struct io_limits ours = { { [IO_TOTAL_BYTES] = 6000 } };
     static const struct io_limits none;
@@ -488,12 +488,12 @@ GUESTS_MAIN("libvirt", "",
             { a_running_disk_is_found_and_grows, 2 },
             { nothing_shrinks, 1 },
             { disks_grow_on_every_bus, 1 },
-            { what_was_grown_is_sparse_even_behind_what_was_thick, 1 },
+            { growth_is_sparse_even_behind_allocated_blocks, 1 },
             { an_overlay_grows_and_the_image_below_it_stays, 1 },
             { a_paused_guest_holds_its_disk, 1 },
-            { a_guest_that_is_off_is_told_apart, 1 },
+            { a_guest_that_is_off_is_distinguished, 1 },
             { a_guest_that_has_left_is_a_conflict, 1 },
-            { what_is_not_here_is_not_found, 1 },
+            { disks_of_other_hosts_are_not_found, 1 },
             { a_disk_is_found_in_any_instance, 1 },
             { a_serial_in_two_instances_is_refused_unless_one_is_named, 1 },
             { a_serial_on_two_disks_is_refused, 1 },
@@ -501,7 +501,7 @@ GUESTS_MAIN("libvirt", "",
             { a_block_job_is_seen, 1 },
             { a_size_beyond_qemu_is_refused_untouched, 1 },
             { a_disk_is_held_to_limits_while_its_guest_runs, 1 },
-            { limits_of_others_are_told_apart_and_taken_over, 1 },
+            { limits_of_others_are_distinguished_and_own_ones_adopted, 1 },
             { an_extend_reaches_a_running_guest, 1 },
             { an_extend_reaches_a_guest_that_is_off, 1 },
             { an_event_reaches_a_guest_and_its_end_is_reported, 1 },

@@ -266,7 +266,7 @@ START_TEST(a_late_snapshot_changes_nothing) {
 }
 END_TEST
 
-START_TEST(what_would_show_the_guest_another_disk_is_refused) {
+START_TEST(an_overlay_of_another_image_is_refused) {
     struct scene *scene = scene_running();
     struct disk disk = scene_found(scene);
 
@@ -315,7 +315,7 @@ static void check_merged(struct scene *scene, const char *gone, const char *chai
     stop(scene);
 }
 
-START_TEST(the_middle_goes_down) {
+START_TEST(the_middle_image_is_committed) {
     struct scene *scene = scene_running();
     struct disk disk;
 
@@ -330,7 +330,7 @@ START_TEST(the_middle_goes_down) {
 }
 END_TEST
 
-START_TEST(the_oldest_goes_down) {
+START_TEST(the_oldest_overlay_is_committed) {
     struct scene *scene = scene_running();
     struct disk disk;
 
@@ -345,7 +345,7 @@ START_TEST(the_oldest_goes_down) {
 }
 END_TEST
 
-START_TEST(the_newest_comes_up) {
+START_TEST(the_newest_image_is_pulled) {
     struct scene *scene = scene_running();
     struct disk disk;
 
@@ -360,7 +360,7 @@ START_TEST(the_newest_comes_up) {
 }
 END_TEST
 
-START_TEST(one_after_the_other_goes_and_the_last_is_whole) {
+START_TEST(all_images_are_merged_one_by_one) {
     struct scene *scene = scene_running();
     struct disk disk;
 
@@ -617,12 +617,12 @@ GUESTS_MAIN("libvirt_blocks", "log_filters = \"2:qemu.qemu_monitor\"\n",
             { other_disks_stay_as_they_are, 1 },
             { several_disks_go_on_in_overlays_at_one_moment, 1 },
             { a_late_snapshot_changes_nothing, 1 },
-            { what_would_show_the_guest_another_disk_is_refused, 1 },
+            { an_overlay_of_another_image_is_refused, 1 },
             { a_guest_that_is_off_is_left_alone, 1 },
-            { the_middle_goes_down, 1 },
-            { the_oldest_goes_down, 1 },
-            { the_newest_comes_up, 1 },
-            { one_after_the_other_goes_and_the_last_is_whole, 3 },
+            { the_middle_image_is_committed, 1 },
+            { the_oldest_overlay_is_committed, 1 },
+            { the_newest_image_is_pulled, 1 },
+            { all_images_are_merged_one_by_one, 3 },
             { a_late_merge_changes_nothing, 1 },
             { a_guest_that_stops_in_the_middle_loses_nothing, 3 },
             { a_daemon_that_dies_in_the_middle_finds_it_again, 1 },

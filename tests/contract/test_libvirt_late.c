@@ -115,7 +115,7 @@ static void late_wake(struct late *late) {
 #define POINTS_MOST 60
 
 /* The extend to an old size is held anywhere; meanwhile the same guest gets a larger disk. */
-START_TEST(a_late_agent_does_not_shrink_what_another_has_grown) {
+START_TEST(a_late_agent_does_not_shrink_a_disk_grown_by_another) {
     static const char *const formats[] = { "raw", "qcow2" };
     struct scene *scene = scene_new(formats[_i]);
     struct late late = { .passed = false };
@@ -139,7 +139,7 @@ START_TEST(a_late_agent_does_not_shrink_what_another_has_grown) {
 END_TEST
 
 /* The guest goes, its disk grows without it, the guest is started again: then the agent wakes. */
-START_TEST(a_late_agent_does_not_shrink_what_grew_without_the_guest) {
+START_TEST(a_late_agent_does_not_shrink_a_disk_grown_offline) {
     struct scene *scene = scene_new("raw");
     struct late late = { .passed = false };
     int points = 1 + (int)WALK_FIRST;
@@ -177,7 +177,7 @@ static void assert_left(struct scene *scene, bool left) {
     ck_assert_int_eq(strstr(scene_nodes(scene), "\"scoria-") != NULL, left);
 }
 
-START_TEST(a_new_agent_tidies_up) {
+START_TEST(a_new_agent_removes_leftovers) {
     struct scene *scene = scene_new("raw");
     struct late late;
     struct disk disk;
@@ -208,7 +208,7 @@ static char *scsi_disk(struct scene *scene) {
 }
 
 /* Held there, or killed there and another one started: afterwards nobody holds the image. */
-START_TEST(a_disk_that_is_detached_meanwhile_is_let_go) {
+START_TEST(a_disk_detached_meanwhile_is_released) {
     struct scene *scene = scene_new("raw");
     char *xml = scsi_disk(scene);
     virDomainPtr domain = guest_start(
@@ -271,9 +271,9 @@ END_TEST
 
 /* clang-format off */
 GUESTS_MAIN("libvirt_late", "",
-            { a_late_agent_does_not_shrink_what_another_has_grown, 2 },
-            { a_late_agent_does_not_shrink_what_grew_without_the_guest, 1 },
-            { a_new_agent_tidies_up, 1 },
-            { a_disk_that_is_detached_meanwhile_is_let_go, 2 },
+            { a_late_agent_does_not_shrink_a_disk_grown_by_another, 2 },
+            { a_late_agent_does_not_shrink_a_disk_grown_offline, 1 },
+            { a_new_agent_removes_leftovers, 1 },
+            { a_disk_detached_meanwhile_is_released, 2 },
             { a_late_agent_leaves_another_volume_alone, 1 })
 /* clang-format on */

@@ -136,13 +136,13 @@ static void check_hung_guests(int count, bool hidden) {
 /* ---- what must hold ---- */
 
 /* More than libvirtd has threads. */
-START_TEST(hung_guests_cost_their_own_disks_only) {
+START_TEST(hung_guests_delay_only_their_own_disks) {
     check_hung_guests(HUNG_MOST, false);
 }
 END_TEST
 
 /* Nobody sees that they stand still: each keeps a thread of libvirtd's, and of ours. */
-START_TEST(guests_that_do_not_answer_cost_their_own_disks_only) {
+START_TEST(unresponsive_guests_delay_only_their_own_disks) {
     check_hung_guests(4, true);
 }
 END_TEST
@@ -222,7 +222,7 @@ START_TEST(a_daemon_that_hangs_is_given_up) {
 }
 END_TEST
 
-START_TEST(nobody_at_the_address_is_unavailable) {
+START_TEST(an_address_without_a_listener_is_unavailable) {
     struct hypervisor *hypervisor;
     struct error err = { 0 };
 
@@ -241,10 +241,10 @@ END_TEST
 
 /* clang-format off */
 GUESTS_MAIN("libvirt_silence", "max_workers = " WORKERS "\n",
-            { hung_guests_cost_their_own_disks_only, 1 },
-            { guests_that_do_not_answer_cost_their_own_disks_only, 1 },
+            { hung_guests_delay_only_their_own_disks, 1 },
+            { unresponsive_guests_delay_only_their_own_disks, 1 },
             { a_daemon_that_never_answers_is_given_up, 1 },
             { a_daemon_that_died_is_unavailable_until_it_is_back, 1 },
             { a_daemon_that_hangs_is_given_up, 1 },
-            { nobody_at_the_address_is_unavailable, 1 })
+            { an_address_without_a_listener_is_unavailable, 1 })
 /* clang-format on */

@@ -109,7 +109,7 @@ static void grow_elsewhere(struct place *place, size_t kind) {
                          0);
 }
 
-START_TEST(no_size_is_told_before_it_is_flushed) {
+START_TEST(no_size_is_reported_before_it_is_flushed) {
     for (size_t kind = 0; kind < LENGTH(kinds); kind++) {
         autoplace struct place place;
 
@@ -128,7 +128,7 @@ START_TEST(no_size_is_told_before_it_is_flushed) {
 }
 END_TEST
 
-START_TEST(a_header_that_the_disk_does_not_have_is_not_believed) {
+START_TEST(a_header_that_is_not_on_the_disk_is_not_trusted) {
     autoplace struct place place;
     autoclose int fd = -1;
 
@@ -265,7 +265,7 @@ START_TEST(of_two_that_create_both_end_with_one_file) {
 END_TEST
 
 /* Another worker may be about to fill it, or have filled it by now: it is never removed. */
-START_TEST(an_empty_file_is_filled_in_its_place) {
+START_TEST(an_empty_file_is_completed_in_place) {
     autoplace struct place place;
 
     open_place(&place, 0);
@@ -281,7 +281,7 @@ static void ignore(void *arg, const char *name_id, int64_t bytes) {
     (void)arg, (void)name_id, (void)bytes;
 }
 
-START_TEST(a_list_that_breaks_off_is_no_list) {
+START_TEST(an_incomplete_list_is_a_failure) {
     autoplace struct place place;
 
     open_place(&place, 0);
@@ -331,7 +331,7 @@ START_TEST(a_file_system_without_allocation_gets_zeros) {
 END_TEST
 
 /* Nothing is written: what NFS 4.2 can do is not sent over the network as zeros. */
-START_TEST(a_file_system_that_allocates_with_the_length_only_is_asked_so) {
+START_TEST(a_file_system_that_allocates_with_the_length_only_is_called_so) {
     autobench struct bench bench;
     autoclose int fd = -1;
     struct stat status;
@@ -378,7 +378,7 @@ START_TEST(zeros_that_do_not_fit_are_taken_back) {
 }
 END_TEST
 
-START_TEST(growth_that_cannot_be_taken_back_is_said) {
+START_TEST(growth_that_cannot_be_undone_is_reported) {
     autobench struct bench bench;
     autoclose int fd = -1;
 
@@ -430,7 +430,7 @@ static bool broken(const struct driver_fence *fence) {
     return false;
 }
 
-START_TEST(whose_lease_is_over_changes_nothing) {
+START_TEST(a_worker_without_its_lease_changes_nothing) {
     const struct driver_fence fence = { .holds = broken };
     autobench struct bench bench;
     autoclose int fd = -1;
@@ -515,7 +515,7 @@ START_TEST(many_zeros_are_written_only_by_a_worker_for_that) {
 }
 END_TEST
 
-START_TEST(zeros_ask_for_the_lease_by_time) {
+START_TEST(writing_zeros_checks_the_lease_periodically) {
     static const struct {
         int64_t write_us;
         unsigned asked;
@@ -532,7 +532,7 @@ START_TEST(zeros_ask_for_the_lease_by_time) {
 }
 END_TEST
 
-START_TEST(zeros_end_with_the_lease) {
+START_TEST(writing_zeros_ends_with_the_lease) {
     static const struct {
         int64_t write_us;
         unsigned pause_at, written;
@@ -668,7 +668,7 @@ static int knows(const struct driver_backend *backend, const char *location, con
 }
 
 /* A share that is full, or cannot be written for now, is still where its volumes are. */
-START_TEST(a_place_that_takes_no_marker_is_known_by_its_volumes) {
+START_TEST(a_directory_without_a_marker_is_recognized_by_its_volumes) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
 
@@ -739,20 +739,21 @@ START_TEST(a_dead_mount_that_stays_is_not_used) {
 END_TEST
 
 CHECK_MAIN("driver calls", create_survives_every_failure, extend_survives_every_failure,
-           delete_survives_every_failure, no_size_is_told_before_it_is_flushed,
-           a_header_that_the_disk_does_not_have_is_not_believed,
+           delete_survives_every_failure, no_size_is_reported_before_it_is_flushed,
+           a_header_that_is_not_on_the_disk_is_not_trusted,
            a_new_file_that_cannot_be_flushed_is_taken_back,
            a_new_directory_is_there_when_its_name_is_flushed,
            a_late_create_leaves_no_file_of_a_deleted_volume,
-           of_two_that_create_both_end_with_one_file, an_empty_file_is_filled_in_its_place,
-           a_list_that_breaks_off_is_no_list, a_file_system_without_allocation_gets_zeros,
-           a_file_system_that_allocates_with_the_length_only_is_asked_so,
+           of_two_that_create_both_end_with_one_file, an_empty_file_is_completed_in_place,
+           an_incomplete_list_is_a_failure, a_file_system_without_allocation_gets_zeros,
+           a_file_system_that_allocates_with_the_length_only_is_called_so,
            zeros_that_do_not_fit_are_taken_back, a_late_worker_never_shrinks,
-           whose_lease_is_over_changes_nothing, many_zeros_are_written_only_by_a_worker_for_that,
-           zeros_ask_for_the_lease_by_time, zeros_end_with_the_lease,
+           a_worker_without_its_lease_changes_nothing,
+           many_zeros_are_written_only_by_a_worker_for_that,
+           writing_zeros_checks_the_lease_periodically, writing_zeros_ends_with_the_lease,
            a_file_system_without_that_rename_gets_a_link, rename_survives_every_failure,
            a_rename_by_a_link_may_stop_half_way, a_rename_by_a_link_replaces_nothing,
            an_open_directory_that_cannot_be_replaced_stays,
-           growth_that_cannot_be_taken_back_is_said,
-           a_place_that_takes_no_marker_is_known_by_its_volumes, a_dead_mount_is_replaced,
+           growth_that_cannot_be_undone_is_reported,
+           a_directory_without_a_marker_is_recognized_by_its_volumes, a_dead_mount_is_replaced,
            a_dead_mount_that_stays_is_not_used)

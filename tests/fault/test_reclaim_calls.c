@@ -87,7 +87,7 @@ START_TEST(every_failure_leaves_the_volume_whole) {
 }
 END_TEST
 
-START_TEST(a_file_system_that_cannot_is_told_from_one_that_fails) {
+START_TEST(unsupported_and_failed_calls_are_distinguished) {
     static const struct {
         int error;
         enum error_kind kind;
@@ -109,7 +109,7 @@ START_TEST(a_file_system_that_cannot_is_told_from_one_that_fails) {
 END_TEST
 
 /* A file system that tells nothing of its holes has data everywhere. */
-START_TEST(holes_that_are_not_told_are_read) {
+START_TEST(unreported_holes_are_read) {
     autoplace struct place place;
 
     open_filled_place(&place, 0);
@@ -130,7 +130,7 @@ static bool ends(const struct driver_fence *fence) {
     return --((struct lease *)(uintptr_t)fence)->left > 0;
 }
 
-START_TEST(a_lease_that_ends_ends_the_work) {
+START_TEST(a_reclaim_ends_with_its_lease) {
     autoplace struct place place;
     struct lease lease = { { .holds = ends }, 1 };
 
@@ -144,5 +144,5 @@ START_TEST(a_lease_that_ends_ends_the_work) {
 END_TEST
 
 CHECK_MAIN("reclaim calls", every_failure_leaves_the_volume_whole,
-           a_file_system_that_cannot_is_told_from_one_that_fails, holes_that_are_not_told_are_read,
-           a_lease_that_ends_ends_the_work)
+           unsupported_and_failed_calls_are_distinguished, unreported_holes_are_read,
+           a_reclaim_ends_with_its_lease)

@@ -294,12 +294,12 @@ static void do_without_each(void) {
     do_without("lseek", EINVAL, 2, 0);
 }
 
-START_TEST(what_a_file_system_cannot_is_done_otherwise) {
+START_TEST(unsupported_file_system_calls_have_a_fallback) {
     do_without_each();
 }
 END_TEST
 
-START_TEST(what_xfs_refuses_is_done_otherwise) {
+START_TEST(calls_refused_by_xfs_have_a_fallback) {
     if (xfs_enter())
         do_without_each();
 }
@@ -321,7 +321,7 @@ START_TEST(a_file_system_that_hides_its_holes_gets_them_back) {
 }
 END_TEST
 
-START_TEST(below_a_guest_nothing_is_done_otherwise) {
+START_TEST(below_a_guest_there_is_no_fallback) {
     autoplace struct place place;
 
     open_filled_place(&place, 0);
@@ -357,12 +357,12 @@ static void tell_nothing_unflushed(void) {
     }
 }
 
-START_TEST(what_is_copied_is_flushed_before_it_has_its_name) {
+START_TEST(a_copy_is_flushed_before_it_is_named) {
     tell_nothing_unflushed();
 }
 END_TEST
 
-START_TEST(what_is_shared_is_flushed_before_it_has_its_name) {
+START_TEST(a_reflink_is_flushed_before_it_is_named) {
     if (xfs_enter())
         tell_nothing_unflushed();
 }
@@ -410,7 +410,7 @@ static int copy_by_clock(struct bench *bench, int64_t mib, int64_t write_us,
     return result;
 }
 
-START_TEST(a_copy_tells_how_far_it_is_each_second) {
+START_TEST(a_copy_reports_its_progress_each_second) {
     static const int64_t writes_us[] = { 1000, 100000, 400000 };
 
     for (size_t i = 0; i < LENGTH(writes_us); i++) {
@@ -428,7 +428,7 @@ START_TEST(a_copy_tells_how_far_it_is_each_second) {
 }
 END_TEST
 
-START_TEST(a_copy_is_cancelled_where_it_is) {
+START_TEST(a_copy_is_cancelled_at_any_point) {
     autobench struct bench bench;
     struct listener listener = { .progress = { listen }, .until = 3 };
     const struct image_copy how = { .progress = &listener.progress };
@@ -530,10 +530,8 @@ START_TEST(a_late_revert_finds_nothing) {
 END_TEST
 
 CHECK_MAIN("snapshot calls", copies_survive_every_failure, shared_blocks_survive_every_failure,
-           what_a_file_system_cannot_is_done_otherwise, what_xfs_refuses_is_done_otherwise,
-           a_file_system_that_hides_its_holes_gets_them_back,
-           below_a_guest_nothing_is_done_otherwise,
-           what_is_copied_is_flushed_before_it_has_its_name,
-           what_is_shared_is_flushed_before_it_has_its_name, a_copy_tells_how_far_it_is_each_second,
-           a_copy_is_cancelled_where_it_is, a_copy_ends_with_the_lease, a_copy_keeps_to_its_rate,
-           a_late_revert_finds_nothing)
+           unsupported_file_system_calls_have_a_fallback, calls_refused_by_xfs_have_a_fallback,
+           a_file_system_that_hides_its_holes_gets_them_back, below_a_guest_there_is_no_fallback,
+           a_copy_is_flushed_before_it_is_named, a_reflink_is_flushed_before_it_is_named,
+           a_copy_reports_its_progress_each_second, a_copy_is_cancelled_at_any_point,
+           a_copy_ends_with_the_lease, a_copy_keeps_to_its_rate, a_late_revert_finds_nothing)

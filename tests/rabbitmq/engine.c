@@ -184,7 +184,7 @@ static int consume(void *arg, const struct rpc_message *message, struct error *e
     return result;
 }
 
-START_TEST(what_is_not_handled_comes_again_after_a_growing_pause) {
+START_TEST(unhandled_messages_are_redelivered_after_a_growing_pause) {
     struct rpc *rpc = engine_new("one", consume);
 
     witness.refuse = 3;
@@ -197,7 +197,7 @@ START_TEST(what_is_not_handled_comes_again_after_a_growing_pause) {
 END_TEST
 
 /* More messages that fail than may be taken at once: the good one behind them gets through. */
-START_TEST(what_fails_does_not_block_the_others) {
+START_TEST(a_failing_message_blocks_no_other) {
     struct rpc *rpc = engine_new("one", consume);
 
     publish_for_sure(rpc, "", "{}");
@@ -230,7 +230,7 @@ START_TEST(a_message_without_a_queue_is_given_back_with_those_behind_it) {
 }
 END_TEST
 
-START_TEST(a_stop_leaves_what_is_not_done_to_the_next) {
+START_TEST(a_stop_leaves_remaining_messages_to_the_next) {
     struct rpc *rpc = engine_new("one", consume);
 
     publish_for_sure(rpc, "", "{}");
@@ -296,10 +296,10 @@ END_TEST
 int main(void) {
     const TTest *const tests[] = {
         messages_of_a_key_keep_their_order,
-        what_is_not_handled_comes_again_after_a_growing_pause,
-        what_fails_does_not_block_the_others,
+        unhandled_messages_are_redelivered_after_a_growing_pause,
+        a_failing_message_blocks_no_other,
         a_message_without_a_queue_is_given_back_with_those_behind_it,
-        a_stop_leaves_what_is_not_done_to_the_next,
+        a_stop_leaves_remaining_messages_to_the_next,
         the_relay_brings_every_row_once_and_empties_the_table,
     };
     Suite *suite = suite_create("engine");

@@ -85,7 +85,7 @@ START_TEST(a_connector_at_once_connects_at_once) {
 }
 END_TEST
 
-START_TEST(an_empty_connector_is_none_at_first_and_refused_later) {
+START_TEST(an_empty_connector_is_allowed_for_a_create_only) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1);
     const char *id = reserve(world, volume, INSTANCE ", \"connector\": {}");
@@ -161,7 +161,7 @@ START_TEST(the_format_of_the_volume_shows_in_its_connection) {
 }
 END_TEST
 
-START_TEST(delete_answers_what_is_left) {
+START_TEST(a_delete_returns_the_remaining_attachments) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *first, *second;
     const json_t *left;
@@ -349,7 +349,7 @@ START_TEST(administrators_take_disks_away_where_no_compute_service_could) {
 END_TEST
 
 /* No server, or none that is connected: nobody else has to know. */
-START_TEST(what_no_server_uses_its_project_takes_away) {
+START_TEST(an_unused_attachment_is_deleted_by_its_project) {
     static const char *const members[] = { CONNECTOR, INSTANCE, "" };
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1);
@@ -373,7 +373,7 @@ START_TEST(what_no_server_uses_its_project_takes_away) {
 }
 END_TEST
 
-START_TEST(which_of_several_connections_ends_must_be_said) {
+START_TEST(a_detach_names_one_of_several_connections) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1);
 
@@ -465,16 +465,15 @@ START_TEST(a_table_that_fails_is_an_error) {
 END_TEST
 
 CHECK_MAIN("attachments", an_attachment_lives_from_reserved_to_deleted,
-           a_connector_at_once_connects_at_once,
-           an_empty_connector_is_none_at_first_and_refused_later, a_bad_request_reserves_nothing,
-           a_volume_in_use_takes_no_second_server, the_backends_failure_is_the_answer,
-           the_format_of_the_volume_shows_in_its_connection, delete_answers_what_is_left,
-           everything_needs_3_27_and_completing_3_44, readers_and_strangers_change_nothing,
-           a_shared_boot_disk_needs_a_right_of_its_own,
+           a_connector_at_once_connects_at_once, an_empty_connector_is_allowed_for_a_create_only,
+           a_bad_request_reserves_nothing, a_volume_in_use_takes_no_second_server,
+           the_backends_failure_is_the_answer, the_format_of_the_volume_shows_in_its_connection,
+           a_delete_returns_the_remaining_attachments, everything_needs_3_27_and_completing_3_44,
+           readers_and_strangers_change_nothing, a_shared_boot_disk_needs_a_right_of_its_own,
            a_servers_disk_is_detached_only_by_callers_that_act_for_servers,
            a_disk_on_its_way_to_a_server_is_the_servers,
            administrators_take_disks_away_where_no_compute_service_could,
-           what_no_server_uses_its_project_takes_away,
-           which_of_several_connections_ends_must_be_said,
-           lists_are_short_or_full_and_have_no_links, lists_filter_by_volume_server_and_status,
+           an_unused_attachment_is_deleted_by_its_project,
+           a_detach_names_one_of_several_connections, lists_are_short_or_full_and_have_no_links,
+           lists_filter_by_volume_server_and_status,
            lists_show_the_project_and_all_on_request_of_an_admin, a_table_that_fails_is_an_error)

@@ -33,7 +33,7 @@ static void assert_refused(struct world *world, const char *name) {
 
 /* ---- sets of keys and values ---- */
 
-START_TEST(a_volume_has_so_many_items_and_no_more) {
+START_TEST(items_of_a_volume_are_bounded) {
     autoworld struct world *world = world_new(NULL);
     const char *path = PATH("/volumes/%s/metadata", world_volume(world, 1));
 
@@ -53,7 +53,7 @@ START_TEST(a_volume_has_so_many_items_and_no_more) {
 }
 END_TEST
 
-START_TEST(what_is_over_the_limit_already_can_be_made_smaller) {
+START_TEST(a_volume_above_the_limit_can_be_reduced) {
     autoworld struct world *world = world_new(NULL);
     const char *path = PATH("/volumes/%s/metadata", world_volume(world, 1));
 
@@ -105,7 +105,7 @@ START_TEST(image_metadata_are_bounded_in_number_and_size) {
 }
 END_TEST
 
-START_TEST(a_type_has_so_many_specs_and_no_more) {
+START_TEST(specs_of_a_type_are_bounded) {
     autoworld struct world *world = world_new(NULL);
     const char *path;
 
@@ -171,7 +171,7 @@ END_TEST
     PATH("{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": \"" WORLD_INSTANCE "\"}}", \
          id)
 
-START_TEST(a_volume_has_so_many_attachments_and_no_more) {
+START_TEST(attachments_of_a_volume_are_bounded) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
@@ -184,7 +184,7 @@ START_TEST(a_volume_has_so_many_attachments_and_no_more) {
 }
 END_TEST
 
-START_TEST(a_connector_is_no_place_to_store_things) {
+START_TEST(connectors_are_bounded_in_size) {
     static const char *const wrong[] = { "{\"host\": \"%s\"}", "{\"host\": \"h\", \"x\": \"%s\"}",
                                          "{\"host\": \"h\", \"mountpoint\": \"%s\"}",
                                          "{\"host\": \"h\", \"mode\": \"%s\"}" };
@@ -219,7 +219,7 @@ START_TEST(a_connector_is_no_place_to_store_things) {
 END_TEST
 
 /* Nobody answers, and those who asked do not wait for it. */
-START_TEST(questions_to_a_silent_backend_do_not_gather) {
+START_TEST(requests_to_an_unresponsive_backend_are_bounded) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
@@ -239,7 +239,7 @@ START_TEST(questions_to_a_silent_backend_do_not_gather) {
 END_TEST
 
 /* The limit of the questions is none of what is made. */
-START_TEST(what_is_taken_over_is_accepted_when_a_silent_backend_has_all_questions) {
+START_TEST(a_manage_request_is_accepted_beside_an_unresponsive_backend) {
     autoworld struct world *world = world_new(NULL);
 
     memory_put(world->memory, "disk", (int64_t)1 << 30, 7);
@@ -338,7 +338,7 @@ static struct test_exchange *ask_attachment(struct world *world, struct api *api
 }
 
 /* The attachment is there: asking again would only be refused, or make another one. */
-START_TEST(only_what_may_be_repeated_says_when_to_come_again) {
+START_TEST(only_repeatable_requests_get_retry_after) {
     autoworld struct world *world = world_new(NULL);
     struct api_settings settings = world_api_settings(world);
     struct test_exchange *made, *changed;
@@ -491,7 +491,7 @@ static unsigned pages_of(struct world *world, const char *path, unsigned volumes
 
 #define DETAIL "/v3/" WORLD_PROJECT "/volumes/detail"
 
-START_TEST(a_page_of_large_volumes_ends_early) {
+START_TEST(a_page_of_large_volumes_is_cut_with_a_link) {
     enum { VOLUMES = 20, VALUE = 250, ITEMS = 60 };
     autoworld struct world *world = world_new(NULL);
     char value[VALUE + 1];
@@ -581,18 +581,15 @@ START_TEST(a_list_of_values_takes_the_memory_of_its_text) {
 END_TEST
 
 CHECK_MAIN("bounds", a_token_of_no_project_takes_slots_too,
-           only_what_may_be_repeated_says_when_to_come_again,
-           a_volume_has_so_many_items_and_no_more,
-           what_is_over_the_limit_already_can_be_made_smaller,
-           no_volume_begins_or_changes_with_too_many_items,
-           image_metadata_are_bounded_in_number_and_size, a_type_has_so_many_specs_and_no_more,
-           a_key_costs_the_same_whatever_else_is_there,
-           a_volume_has_so_many_attachments_and_no_more, a_connector_is_no_place_to_store_things,
-           questions_to_a_silent_backend_do_not_gather,
-           what_is_taken_over_is_accepted_when_a_silent_backend_has_all_questions,
+           only_repeatable_requests_get_retry_after, items_of_a_volume_are_bounded,
+           a_volume_above_the_limit_can_be_reduced, no_volume_begins_or_changes_with_too_many_items,
+           image_metadata_are_bounded_in_number_and_size, specs_of_a_type_are_bounded,
+           a_key_costs_the_same_whatever_else_is_there, attachments_of_a_volume_are_bounded,
+           connectors_are_bounded_in_size, requests_to_an_unresponsive_backend_are_bounded,
+           a_manage_request_is_accepted_beside_an_unresponsive_backend,
            requests_waiting_for_a_backend_leave_slots_to_other_projects,
            the_longest_waiting_request_ends_for_a_project_without_a_slot,
-           a_page_of_large_volumes_ends_early, a_page_of_much_text_ends_early,
+           a_page_of_large_volumes_is_cut_with_a_link, a_page_of_much_text_ends_early,
            a_summary_of_too_many_metadata_is_refused,
            a_summary_over_its_limit_is_refused_before_volumes_are_counted,
            a_list_of_values_takes_the_memory_of_its_text)

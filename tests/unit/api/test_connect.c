@@ -40,7 +40,7 @@ static void put_operation(struct world *world, const char *phase, const char *ar
                    phase, arguments));
 }
 
-START_TEST(an_answer_is_handed_on) {
+START_TEST(a_result_is_passed_on) {
     autoworld struct world *world = world_new(NULL);
     struct request request;
     struct error err;
@@ -63,7 +63,7 @@ START_TEST(a_failure_is_the_backends_with_its_text) {
 }
 END_TEST
 
-START_TEST(a_record_that_is_gone_is_told) {
+START_TEST(a_missing_record_is_reported) {
     autoworld struct world *world = world_new(NULL);
     struct request request;
     struct error err;
@@ -72,7 +72,7 @@ START_TEST(a_record_that_is_gone_is_told) {
 }
 END_TEST
 
-START_TEST(no_answer_yet_is_unavailable) {
+START_TEST(a_pending_result_is_unavailable) {
     static const struct {
         const char *phase, *arguments;
         enum error_kind kind;
@@ -125,7 +125,7 @@ static int run_after(struct world *world, const struct route *route, const char 
     return db_read(world->db, after_body, &after, err);
 }
 
-START_TEST(a_lost_answer_is_no_success) {
+START_TEST(a_lost_result_is_no_success) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *id;
     unsigned handlers = 0;
@@ -152,7 +152,7 @@ START_TEST(a_lost_answer_is_no_success) {
 }
 END_TEST
 
-START_TEST(the_attachments_row_tells_a_success_whose_record_is_gone) {
+START_TEST(the_attachments_row_decides_a_success_without_its_record) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_attach(world, world_volume(world, 1), WORLD_INSTANCE);
     struct error err;
@@ -163,6 +163,6 @@ START_TEST(the_attachments_row_tells_a_success_whose_record_is_gone) {
 }
 END_TEST
 
-CHECK_MAIN("connect", an_answer_is_handed_on, a_failure_is_the_backends_with_its_text,
-           a_record_that_is_gone_is_told, no_answer_yet_is_unavailable, a_lost_answer_is_no_success,
-           the_attachments_row_tells_a_success_whose_record_is_gone)
+CHECK_MAIN("connect", a_result_is_passed_on, a_failure_is_the_backends_with_its_text,
+           a_missing_record_is_reported, a_pending_result_is_unavailable,
+           a_lost_result_is_no_success, the_attachments_row_decides_a_success_without_its_record)

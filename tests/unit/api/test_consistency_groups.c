@@ -253,7 +253,7 @@ START_TEST(a_delete_takes_the_volumes_by_force_alone) {
 }
 END_TEST
 
-START_TEST(an_update_says_something_and_before_3_6_no_blanks) {
+START_TEST(an_update_is_not_empty_and_before_3_6_not_blank) {
     static const char *const tails[] = { "", "/update" };
     const char *id, *volume;
     autoworld struct world *world = with_member(&id, &volume);
@@ -312,7 +312,7 @@ START_TEST(lists_page_with_a_link_to_the_short_one) {
 }
 END_TEST
 
-START_TEST(what_belongs_to_another_project_is_not_there) {
+START_TEST(groups_of_another_project_are_not_found) {
     const char *id, *volume, *of;
     autoworld struct world *world = with_member(&id, &volume);
 
@@ -459,8 +459,8 @@ CHECK_MAIN("consistency_groups", a_consistency_group_is_made_shown_and_deleted,
            a_bad_consistency_group_is_refused, several_types_are_named_with_commas,
            a_consistency_group_is_no_group_and_a_group_none_of_these,
            a_delete_takes_the_volumes_by_force_alone,
-           an_update_says_something_and_before_3_6_no_blanks,
-           lists_page_with_a_link_to_the_short_one, what_belongs_to_another_project_is_not_there,
-           a_snapshot_of_one_is_made_shown_and_deleted, a_bad_snapshot_of_one_is_refused,
+           an_update_is_not_empty_and_before_3_6_not_blank, lists_page_with_a_link_to_the_short_one,
+           groups_of_another_project_are_not_found, a_snapshot_of_one_is_made_shown_and_deleted,
+           a_bad_snapshot_of_one_is_refused,
            lists_of_snapshots_have_no_links_and_a_limit_of_0_is_none,
            one_is_made_of_another_or_of_a_snapshot)

@@ -155,7 +155,7 @@ START_TEST(defaults_are_for_administrators_from_3_62_on) {
 }
 END_TEST
 
-START_TEST(a_failing_database_is_told) {
+START_TEST(a_failing_database_is_reported) {
     autoworld struct world *world = world_new(NULL);
 
     world_sql(world, "ALTER TABLE default_volume_types RENAME TO hidden");
@@ -172,4 +172,4 @@ END_TEST
 CHECK_MAIN("default_types", a_default_is_set_shown_listed_replaced_and_unset,
            it_comes_before_the_configured_default, a_private_default_is_for_projects_with_access,
            a_default_of_a_project_is_not_deleted, a_bad_request_sets_nothing,
-           defaults_are_for_administrators_from_3_62_on, a_failing_database_is_told)
+           defaults_are_for_administrators_from_3_62_on, a_failing_database_is_reported)

@@ -80,7 +80,7 @@ static const char *told(struct test_exchange *test) {
     return text;
 }
 
-START_TEST(a_list_tells_from_where_it_goes_on) {
+START_TEST(a_list_has_the_version_to_watch_from) {
     autoworld struct world *world = world_new(NULL);
     const char *version;
     struct test_exchange *test;
@@ -105,7 +105,7 @@ START_TEST(a_list_tells_from_where_it_goes_on) {
 }
 END_TEST
 
-START_TEST(a_watch_from_the_beginning_tells_all_there_is_first) {
+START_TEST(a_watch_from_the_beginning_sends_existing_documents_first) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *empty = watch(world, "watch=true"), *test;
 
@@ -165,7 +165,7 @@ START_TEST(a_slow_watch_gets_the_state_of_the_time_it_reads) {
 }
 END_TEST
 
-START_TEST(a_version_that_is_not_kept_is_refused_and_ends_a_watch) {
+START_TEST(a_version_outside_the_history_is_refused_and_ends_a_watch) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *slow, *quick;
 
@@ -224,7 +224,7 @@ START_TEST(each_watch_gets_visible_and_matching_documents) {
 }
 END_TEST
 
-START_TEST(a_node_hears_what_is_its_own_of_all_projects) {
+START_TEST(a_node_gets_its_own_documents_of_all_projects) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *a = ask_as(world, world->token, "/v3/volume_replicas",
                                      "watch=true&resourceVersion=0&node=host-a");
@@ -250,7 +250,7 @@ START_TEST(a_node_hears_what_is_its_own_of_all_projects) {
 END_TEST
 
 /* In either order: what one hears is not what was written for the other. */
-START_TEST(where_it_is_on_our_hosts_is_heard_by_administrators_alone) {
+START_TEST(paths_and_hosts_are_sent_to_administrators_only) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *heard[4];
 
@@ -278,7 +278,7 @@ START_TEST(where_it_is_on_our_hosts_is_heard_by_administrators_alone) {
 }
 END_TEST
 
-START_TEST(a_query_that_makes_no_sense_is_refused) {
+START_TEST(an_invalid_query_is_refused) {
     static const char *const queries[] = {
         "watch=perhaps",
         "watch=true&resourceVersion=-1",
@@ -310,7 +310,7 @@ START_TEST(the_head_of_a_watch_is_no_watch) {
 }
 END_TEST
 
-START_TEST(a_project_watches_in_as_many_places_as_it_leaves_to_others) {
+START_TEST(a_project_has_as_many_watches_as_it_leaves_to_others) {
     autoworld struct world *world = world_new(NULL);
     struct api_settings settings = world_api_settings(world);
     struct test_exchange *tests[3];
@@ -334,7 +334,7 @@ START_TEST(a_project_watches_in_as_many_places_as_it_leaves_to_others) {
 END_TEST
 
 /* All of a world have one address, as those behind a proxy have. */
-START_TEST(projects_behind_one_address_share_its_places) {
+START_TEST(projects_behind_one_address_share_its_watches) {
     const struct timespec pause = { .tv_nsec = 1000000 };
     autoworld struct world *world = world_new(NULL);
     struct api_settings settings = world_api_settings(world);
@@ -399,14 +399,13 @@ START_TEST(a_watch_far_behind_does_not_delay_others) {
 }
 END_TEST
 
-CHECK_MAIN("api/document_watch", a_list_tells_from_where_it_goes_on,
-           a_watch_from_the_beginning_tells_all_there_is_first,
+CHECK_MAIN("api/document_watch", a_list_has_the_version_to_watch_from,
+           a_watch_from_the_beginning_sends_existing_documents_first,
            a_resumed_watch_gets_the_current_state_of_all_documents,
            a_slow_watch_gets_the_state_of_the_time_it_reads,
-           a_version_that_is_not_kept_is_refused_and_ends_a_watch,
+           a_version_outside_the_history_is_refused_and_ends_a_watch,
            each_watch_gets_visible_and_matching_documents,
-           a_node_hears_what_is_its_own_of_all_projects,
-           where_it_is_on_our_hosts_is_heard_by_administrators_alone,
-           a_query_that_makes_no_sense_is_refused, the_head_of_a_watch_is_no_watch,
-           a_project_watches_in_as_many_places_as_it_leaves_to_others,
-           projects_behind_one_address_share_its_places, a_watch_far_behind_does_not_delay_others)
+           a_node_gets_its_own_documents_of_all_projects,
+           paths_and_hosts_are_sent_to_administrators_only, an_invalid_query_is_refused,
+           the_head_of_a_watch_is_no_watch, a_project_has_as_many_watches_as_it_leaves_to_others,
+           projects_behind_one_address_share_its_watches, a_watch_far_behind_does_not_delay_others)

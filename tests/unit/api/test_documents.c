@@ -83,7 +83,7 @@ START_TEST(an_edit_of_an_outdated_version_is_refused) {
 }
 END_TEST
 
-START_TEST(what_is_wrong_is_named_and_changes_nothing) {
+START_TEST(an_error_names_its_field_and_changes_nothing) {
     static const char *const cases[][3] = {
         { "POST", POLICY("\"name\": \"x\"", "\"targets\": {}"),
           "spec: 'targets' is not a known field; did you mean target?" },
@@ -149,7 +149,7 @@ START_TEST(an_edit_outlives_the_service) {
 }
 END_TEST
 
-START_TEST(one_with_finalizers_goes_with_the_last_of_them) {
+START_TEST(a_document_is_deleted_with_its_last_finalizer) {
     autoworld struct world *world = world_new(NULL);
 
     expect(world, "POST", "/volume_policies",
@@ -164,6 +164,6 @@ START_TEST(one_with_finalizers_goes_with_the_last_of_them) {
 END_TEST
 
 CHECK_MAIN("documents", a_policy_lives_from_its_declaration_to_its_deletion,
-           an_edit_of_an_outdated_version_is_refused, what_is_wrong_is_named_and_changes_nothing,
+           an_edit_of_an_outdated_version_is_refused, an_error_names_its_field_and_changes_nothing,
            policies_are_found_by_page_name_and_label, an_edit_outlives_the_service,
-           one_with_finalizers_goes_with_the_last_of_them)
+           a_document_is_deleted_with_its_last_finalizer)

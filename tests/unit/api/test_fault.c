@@ -52,7 +52,7 @@ START_TEST(every_kind_has_its_fault) {
 }
 END_TEST
 
-START_TEST(over_quota_says_when_to_come_again) {
+START_TEST(over_quota_has_retry_after) {
     const struct error err = { .kind = ERROR_OVER_QUOTA, .message = "VolumeLimitExceeded: x" };
     struct test_exchange *test = render(&err, NULL);
     const json_t *fault = json_object_get(test_exchange_json(test), "overLimit");
@@ -78,7 +78,7 @@ static void expect_hidden(enum error_kind kind, int status, const char *key) {
     test_exchange_free(test);
 }
 
-START_TEST(internal_errors_are_not_told) {
+START_TEST(internal_errors_are_not_disclosed) {
     expect_hidden(ERROR_INTERNAL, 500, "computeFault");
     expect_hidden(ERROR_NONE, 500, "computeFault");
     expect_hidden(ERROR_BACKEND, 500, "computeFault");
@@ -116,7 +116,7 @@ static void expect_logged_once(struct world *world, int log, const char *reason)
         ck_assert_msg(strncmp(line, id, strcspn(id, " \n")) == 0, "%s", text);
 }
 
-START_TEST(why_the_backend_failed_is_logged_once_and_not_told) {
+START_TEST(the_failure_of_a_backend_is_logged_once_and_not_disclosed) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1);
     autoclose int log = -1;
@@ -172,7 +172,7 @@ START_TEST(no_text_of_a_body_is_logged_at_any_level) {
 }
 END_TEST
 
-START_TEST(what_the_database_says_is_logged_once_and_not_told) {
+START_TEST(database_errors_are_logged_once_and_not_disclosed) {
     static const struct {
         const char *change, *undo, *method, *body, *reason;
         int status;
@@ -223,7 +223,7 @@ START_TEST(a_failed_precondition_has_no_body) {
 }
 END_TEST
 
-START_TEST(the_own_media_type_is_given_when_asked_for_exactly) {
+START_TEST(the_own_media_type_is_sent_when_requested_exactly) {
     const struct error err = { .kind = ERROR_NOT_FOUND };
     struct test_exchange *test = render(&err, "application/vnd.openstack.volume+json");
 
@@ -252,7 +252,7 @@ static void expect_form(const char *accept, const char *type, const char *start)
     test_exchange_free(test);
 }
 
-START_TEST(what_is_no_fault_takes_the_form_that_is_asked_for) {
+START_TEST(other_errors_have_the_requested_media_type) {
     static const char json[] = "{\"message\":\"The resource could not be found.\","
                                "\"code\":\"404 Not Found\",\"title\":\"Not Found\"}",
                       text[] = "The resource could not be found.\n", page[] = "<html>";
@@ -271,10 +271,11 @@ START_TEST(what_is_no_fault_takes_the_form_that_is_asked_for) {
 }
 END_TEST
 
-CHECK_MAIN("fault", every_kind_has_its_fault, over_quota_says_when_to_come_again,
-           internal_errors_are_not_told, why_the_backend_failed_is_logged_once_and_not_told,
+CHECK_MAIN("fault", every_kind_has_its_fault, over_quota_has_retry_after,
+           internal_errors_are_not_disclosed,
+           the_failure_of_a_backend_is_logged_once_and_not_disclosed,
            no_text_of_a_body_is_logged_at_any_level,
-           what_the_database_says_is_logged_once_and_not_told,
+           database_errors_are_logged_once_and_not_disclosed,
            a_refused_token_has_the_middlewares_form, a_failed_precondition_has_no_body,
-           the_own_media_type_is_given_when_asked_for_exactly,
-           what_is_no_fault_takes_the_form_that_is_asked_for)
+           the_own_media_type_is_sent_when_requested_exactly,
+           other_errors_have_the_requested_media_type)

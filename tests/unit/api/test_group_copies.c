@@ -92,7 +92,7 @@ START_TEST(a_group_is_made_of_a_group) {
 }
 END_TEST
 
-START_TEST(what_names_no_source_or_two_makes_nothing) {
+START_TEST(a_request_without_exactly_one_source_is_refused) {
     static const struct {
         const char *members;
         int status;
@@ -175,7 +175,7 @@ START_TEST(one_volume_that_fails_makes_the_group_an_error) {
 }
 END_TEST
 
-START_TEST(an_operators_word_about_the_group_stays) {
+START_TEST(a_status_set_by_an_operator_stays) {
     const char *volumes[2], *id;
     autoworld struct world *world = with_pair(volumes);
 
@@ -191,6 +191,6 @@ START_TEST(an_operators_word_about_the_group_stays) {
 END_TEST
 
 CHECK_MAIN("group_copies", a_group_is_made_of_a_group_snapshot, a_group_is_made_of_a_group,
-           what_names_no_source_or_two_makes_nothing,
+           a_request_without_exactly_one_source_is_refused,
            one_source_that_is_not_ready_or_no_quota_refuses_all,
-           one_volume_that_fails_makes_the_group_an_error, an_operators_word_about_the_group_stays)
+           one_volume_that_fails_makes_the_group_an_error, a_status_set_by_an_operator_stays)

@@ -318,7 +318,7 @@ START_TEST(a_large_page_ends_early_with_a_link) {
 }
 END_TEST
 
-START_TEST(what_belongs_to_another_project_is_not_there) {
+START_TEST(groups_of_another_project_are_not_found) {
     autoworld struct world *world = world_with_types();
     const char *id = new_group(world);
 
@@ -449,7 +449,7 @@ START_TEST(a_bad_update_changes_nothing) {
 }
 END_TEST
 
-START_TEST(a_name_makes_what_lasts_available) {
+START_TEST(a_group_with_a_name_only_is_available_immediately) {
     static const struct {
         const char *before, *after;
     } cases[] = {
@@ -471,7 +471,7 @@ START_TEST(a_name_makes_what_lasts_available) {
 }
 END_TEST
 
-START_TEST(a_status_is_reset_to_what_lists_have) {
+START_TEST(a_status_is_reset_to_a_listed_one) {
     static const char *const bad[] = { "in-use", "nonsense", "" };
     autoworld struct world *world = world_with_types();
     const char *id = new_group(world);
@@ -565,7 +565,7 @@ static struct fault_decision spare_one(void *arg, const char *call, const char *
     return (struct fault_decision){ .action = fails ? FAULT_BEFORE : FAULT_PASS };
 }
 
-START_TEST(where_one_volume_stays_the_group_does) {
+START_TEST(a_group_with_a_remaining_volume_stays) {
     autoworld struct world *world = world_with_types();
     const char *id = new_group(world), *first = member(world, id);
 
@@ -659,7 +659,7 @@ START_TEST(no_group_replicates) {
 }
 END_TEST
 
-START_TEST(what_happens_to_a_group_is_told) {
+START_TEST(changes_of_a_group_are_notified) {
     static const char *const events[] = { "create.start",       "create.end",      "update.start",
                                           "update.end",         "delete.start",    "delete.end",
                                           "reset_status.start", "reset_status.end" };
@@ -686,12 +686,12 @@ CHECK_MAIN("groups", a_group_is_made_shown_and_deleted, a_bad_group_is_refused,
            a_group_that_no_backend_takes_is_an_error_and_a_message,
            keys_come_with_their_microversions, routes_come_with_their_microversions,
            lists_filter_sort_and_page, a_large_page_ends_early_with_a_link,
-           what_belongs_to_another_project_is_not_there, a_volume_is_made_in_a_group,
+           groups_of_another_project_are_not_found, a_volume_is_made_in_a_group,
            a_volume_in_a_group_is_not_deleted_alone, types_of_a_group_stay,
            volumes_join_and_leave_a_group, a_bad_update_changes_nothing,
-           a_name_makes_what_lasts_available, a_status_is_reset_to_what_lists_have,
+           a_group_with_a_name_only_is_available_immediately, a_status_is_reset_to_a_listed_one,
            a_group_goes_with_its_volumes, a_group_that_may_not_go_keeps_all_its_volumes,
-           a_group_in_use_is_not_deleted, where_one_volume_stays_the_group_does,
+           a_group_in_use_is_not_deleted, a_group_with_a_remaining_volume_stays,
            a_volume_that_is_kept_by_a_reset_keeps_its_group,
            a_group_that_is_reset_stays_without_volumes, a_volume_on_no_backend_goes_at_once,
-           no_group_replicates, what_happens_to_a_group_is_told)
+           no_group_replicates, changes_of_a_group_are_notified)

@@ -211,7 +211,7 @@ static void visit_ids(struct place *place) {
     }
 }
 
-START_TEST(ids_that_are_none_are_not_there) {
+START_TEST(invalid_ids_are_not_found) {
     walk(visit_ids);
 }
 END_TEST
@@ -313,7 +313,7 @@ static void visit_queries(struct place *place) {
         NULL, true);
 }
 
-START_TEST(queries_that_make_no_sense_are_refused_or_nothing) {
+START_TEST(invalid_queries_are_refused_or_ignored) {
     walk(visit_queries);
 }
 END_TEST
@@ -405,7 +405,7 @@ static void visit_broken(struct place *place) {
     send_by_all(place, row_path(place), long_text(place->arena, 100000), false);
 }
 
-START_TEST(bodies_that_are_none_are_refused) {
+START_TEST(invalid_bodies_are_refused) {
     walk(visit_broken);
 }
 END_TEST
@@ -471,11 +471,10 @@ static void visit_values(struct place *place) {
         send_values(place, field->name);
 }
 
-START_TEST(values_that_make_no_sense_change_nothing) {
+START_TEST(invalid_values_change_nothing) {
     walk(visit_values);
 }
 END_TEST
 
-CHECK_MAIN("hostile_requests", ids_that_are_none_are_not_there,
-           queries_that_make_no_sense_are_refused_or_nothing, bodies_that_are_none_are_refused,
-           values_that_make_no_sense_change_nothing)
+CHECK_MAIN("hostile_requests", invalid_ids_are_not_found, invalid_queries_are_refused_or_ignored,
+           invalid_bodies_are_refused, invalid_values_change_nothing)

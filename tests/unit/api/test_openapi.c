@@ -71,7 +71,7 @@ static const json_t *action_of(const json_t *body, const char *name) {
     ck_abort_msg("%s is no action of it", name);
 }
 
-START_TEST(every_route_is_there_from_its_version_on) {
+START_TEST(every_route_is_listed_from_its_version_on) {
     for (const struct route *const *routes = api_routes; *routes; routes++)
         for (const struct route *route = *routes; route->method; route++) {
             const json_t *operation;
@@ -91,7 +91,7 @@ START_TEST(every_route_is_there_from_its_version_on) {
 }
 END_TEST
 
-START_TEST(what_is_not_served_is_not_there) {
+START_TEST(unserved_routes_are_not_listed) {
     ck_assert_ptr_null(json_object_get(at(at(document(), "paths"), "/extensions"), "post"));
     ck_assert_ptr_null(json_object_get(at(document(), "paths"), "/attachments/summary"));
 }
@@ -117,7 +117,7 @@ START_TEST(bodies_have_the_limits_of_their_fields) {
 }
 END_TEST
 
-START_TEST(what_may_have_any_key_says_what_stands_below) {
+START_TEST(objects_with_any_key_have_a_schema_for_their_values) {
     const json_t *body = at(at(body_of("PUT", "/os-quota-sets/{id}"), "properties"), "quota_set");
 
     ck_assert_int_eq(json_integer_value(at(at(body, "additionalProperties"), "minimum")), -1);
@@ -192,7 +192,7 @@ static const char *why_untold(const struct route *route) {
     return NULL;
 }
 
-START_TEST(every_body_and_answer_is_told_or_says_why_not) {
+START_TEST(every_body_and_response_is_described_or_has_a_reason) {
     for (const struct route *const *routes = api_routes; *routes; routes++)
         for (const struct route *route = *routes; route->method; route++) {
             bool sends = strcmp(route->method, "POST") == 0 || strcmp(route->method, "PUT") == 0;
@@ -242,7 +242,7 @@ static void check_refs(const json_t *value) {
     json_array_foreach(value, i, inner) check_refs(inner);
 }
 
-START_TEST(names_lead_somewhere_and_are_told_once) {
+START_TEST(references_resolve_and_are_defined_once) {
     json_t *ids = json_object(), *path, *operation;
     const char *key, *method;
 
@@ -287,7 +287,7 @@ static const char *fault_of(const char *schema, unsigned minor, const char *valu
     "\"id\": \"i\", \"created_at\": \"c\", \"updated_at\": null, \"name\": null, " \
     "\"description\": null, \"volume_id\": \"v\", \"status\": \"s\", \"metadata\": {\"a\": \"b\"}"
 
-START_TEST(an_answer_is_of_its_shape_and_nothing_else) {
+START_TEST(a_response_has_exactly_the_keys_of_its_schema) {
     static const struct {
         unsigned minor;
         const char *value, *why;
@@ -337,7 +337,7 @@ static int judged(const char *method, const char *path, int status, const char *
     return WIFSIGNALED(ended) ? WTERMSIG(ended) : WEXITSTATUS(ended);
 }
 
-START_TEST(an_answer_that_differs_ends_the_test) {
+START_TEST(a_response_that_differs_ends_the_test) {
     static const char list[] = "{\"extensions\": []}",
                       fault[] = "{\"itemNotFound\": {\"code\": 404, \"message\": \"m\"}}";
 
@@ -358,8 +358,10 @@ START_TEST(an_answer_that_differs_ends_the_test) {
 }
 END_TEST
 
-CHECK_MAIN("openapi", every_route_is_there_from_its_version_on, what_is_not_served_is_not_there,
-           bodies_have_the_limits_of_their_fields, what_may_have_any_key_says_what_stands_below,
-           every_body_and_answer_is_told_or_says_why_not, lists_have_what_their_resource_takes,
-           names_lead_somewhere_and_are_told_once, the_text_is_made_once,
-           an_answer_is_of_its_shape_and_nothing_else, an_answer_that_differs_ends_the_test)
+CHECK_MAIN("openapi", every_route_is_listed_from_its_version_on, unserved_routes_are_not_listed,
+           bodies_have_the_limits_of_their_fields,
+           objects_with_any_key_have_a_schema_for_their_values,
+           every_body_and_response_is_described_or_has_a_reason,
+           lists_have_what_their_resource_takes, references_resolve_and_are_defined_once,
+           the_text_is_made_once, a_response_has_exactly_the_keys_of_its_schema,
+           a_response_that_differs_ends_the_test)

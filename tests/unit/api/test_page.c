@@ -444,7 +444,7 @@ START_TEST(both_forms_of_sorting_are_read) {
 }
 END_TEST
 
-START_TEST(rows_without_a_value_have_a_place) {
+START_TEST(rows_without_a_value_are_sorted) {
     SERVICE;
 
     expect(&service, "sort=updated_at:asc", "adbce");
@@ -710,7 +710,7 @@ END_TEST
 CHECK_MAIN("page", the_newest_come_first_and_only_ones_own, limit_offset_and_marker_cut_the_list,
            pages_cover_every_row_once_in_every_order, bad_numbers_and_unknown_markers_are_refused,
            a_page_behind_a_marker_is_found_by_the_index, both_forms_of_sorting_are_read,
-           rows_without_a_value_have_a_place, bad_sorting_is_refused,
+           rows_without_a_value_are_sorted, bad_sorting_is_refused,
            values_are_read_as_literals_but_names_are_not, too_many_values_are_refused,
            booleans_are_loose_below_3_2_and_strict_from_there_on,
            times_are_compared_and_joined_with_or, contains_is_literal_and_for_admins,

@@ -76,7 +76,7 @@ START_TEST(specs_are_made_and_shown_with_links_beside_them) {
 }
 END_TEST
 
-START_TEST(what_cannot_be_is_refused_and_makes_nothing) {
+START_TEST(invalid_specs_are_refused_and_create_nothing) {
     static const struct {
         const char *members;
         int status;
@@ -178,7 +178,7 @@ START_TEST(keys_go_all_of_them_or_none) {
 }
 END_TEST
 
-START_TEST(there_are_as_many_keys_as_may_be) {
+START_TEST(keys_are_bounded) {
     autoworld struct world *world = world_new(NULL);
     const char *id;
 
@@ -248,7 +248,7 @@ START_TEST(a_type_belongs_to_one_of_them) {
 }
 END_TEST
 
-START_TEST(what_is_not_there_is_not_associated) {
+START_TEST(missing_specs_and_types_are_not_associated) {
     static const char *const ways[] = { "associate", "disassociate" };
     autoworld struct world *world = world_new(NULL);
     const char *id = make(world, "gold", ""), *type = make_type(world, "fast");
@@ -288,7 +288,7 @@ START_TEST(those_with_types_are_deleted_by_force_only) {
 }
 END_TEST
 
-START_TEST(a_type_that_goes_takes_its_place_with_it) {
+START_TEST(a_deleted_type_is_disassociated) {
     autoworld struct world *world = world_new(NULL);
     const char *id = make(world, "gold", ""), *type = make_type(world, "fast");
 
@@ -300,8 +300,7 @@ START_TEST(a_type_that_goes_takes_its_place_with_it) {
 END_TEST
 
 CHECK_MAIN("qos", specs_are_made_and_shown_with_links_beside_them,
-           what_cannot_be_is_refused_and_makes_nothing, an_update_changes_what_it_names,
-           keys_go_all_of_them_or_none, there_are_as_many_keys_as_may_be,
-           a_list_is_cut_into_pages_and_filtered, a_type_belongs_to_one_of_them,
-           what_is_not_there_is_not_associated, those_with_types_are_deleted_by_force_only,
-           a_type_that_goes_takes_its_place_with_it)
+           invalid_specs_are_refused_and_create_nothing, an_update_changes_what_it_names,
+           keys_go_all_of_them_or_none, keys_are_bounded, a_list_is_cut_into_pages_and_filtered,
+           a_type_belongs_to_one_of_them, missing_specs_and_types_are_not_associated,
+           those_with_types_are_deleted_by_force_only, a_deleted_type_is_disassociated)

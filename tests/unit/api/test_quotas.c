@@ -54,7 +54,7 @@ START_TEST(a_quota_set_has_every_resource_and_the_id) {
 }
 END_TEST
 
-START_TEST(usage_is_shown_when_asked_for) {
+START_TEST(usage_is_shown_on_request) {
     autoworld struct world *world = world_new(NULL);
     const json_t *gigabytes;
 
@@ -351,7 +351,7 @@ START_TEST(private_types_of_others_have_no_quota_to_see) {
 }
 END_TEST
 
-CHECK_MAIN("quotas", a_quota_set_has_every_resource_and_the_id, usage_is_shown_when_asked_for,
+CHECK_MAIN("quotas", a_quota_set_has_every_resource_and_the_id, usage_is_shown_on_request,
            limits_are_changed_and_set_back, a_bad_change_changes_nothing,
            the_name_of_a_project_or_class_is_bounded, a_limit_below_present_use_is_refused,
            an_exceeded_quota_answers_413_with_retry_after,

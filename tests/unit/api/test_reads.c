@@ -202,7 +202,7 @@ static void hoard_end(const struct hoard *hoard, int queued_status) {
 
 /* ---- tests ---- */
 
-START_TEST(requests_that_take_little_never_wait_for_large_reads) {
+START_TEST(small_requests_never_wait_for_large_reads) {
     autoservice struct service service;
     struct hoard a, b;
 
@@ -234,7 +234,7 @@ START_TEST(a_project_leaves_a_reader_to_the_others) {
 }
 END_TEST
 
-START_TEST(what_took_little_again_is_read_at_once) {
+START_TEST(a_read_that_became_small_is_served_at_once) {
     autoservice struct service service;
 
     service_start(&service);
@@ -307,7 +307,7 @@ static unsigned logged_lines(const struct api *api, unsigned *ret_refusals) {
 }
 
 /* However long they take: a second is enough for many of them. */
-START_TEST(a_project_that_is_refused_does_not_fill_the_log) {
+START_TEST(refusals_of_a_project_are_logged_once) {
     enum { REFUSALS = 2000 };
     autoservice struct service service;
     struct test_exchange *more[SLOTS / 2 - READERS];
@@ -337,7 +337,7 @@ static void *free_api(void *arg) {
     return NULL;
 }
 
-START_TEST(the_end_answers_whatever_waits_for_a_reader) {
+START_TEST(waiting_reads_are_answered_at_shutdown) {
     autoservice struct service service;
     struct hoard hoard;
     pthread_t ending;
@@ -356,9 +356,8 @@ START_TEST(the_end_answers_whatever_waits_for_a_reader) {
 }
 END_TEST
 
-CHECK_MAIN("reads", requests_that_take_little_never_wait_for_large_reads,
-           a_project_leaves_a_reader_to_the_others, what_took_little_again_is_read_at_once,
+CHECK_MAIN("reads", small_requests_never_wait_for_large_reads,
+           a_project_leaves_a_reader_to_the_others, a_read_that_became_small_is_served_at_once,
            a_project_leaves_slots_for_waiting_reads,
-           a_client_that_leaves_while_it_waits_costs_no_read,
-           a_project_that_is_refused_does_not_fill_the_log,
-           the_end_answers_whatever_waits_for_a_reader)
+           a_client_that_leaves_while_it_waits_costs_no_read, refusals_of_a_project_are_logged_once,
+           waiting_reads_are_answered_at_shutdown)

@@ -119,7 +119,7 @@ typedef int taking(struct world *world, const char *volume, const char *id);
 static taking *const ways[] = { take_by_delete, take_by_detach, take_by_detach_of,
                                 take_by_terminate, take_by_redirect };
 
-START_TEST(a_disk_that_its_server_does_not_use_is_let_go) {
+START_TEST(a_stale_attachment_is_deleted) {
     for (size_t i = 0; i < LENGTH(ways) * 2; i++) {
         autoworld struct world *world = world_new(NULL);
         const char *volume = world_volume(world, 1), *id;
@@ -135,7 +135,7 @@ START_TEST(a_disk_that_its_server_does_not_use_is_let_go) {
 }
 END_TEST
 
-START_TEST(one_that_is_used_or_may_be_is_kept) {
+START_TEST(an_attachment_that_may_be_in_use_is_kept) {
     for (size_t i = 0; i < LENGTH(ways) * 2; i++) {
         autoworld struct world *world = world_new(NULL);
         const char *volume = world_volume(world, 1), *id;
@@ -200,7 +200,7 @@ static void is_taken_by_another(struct world *world, const char *id) {
     ck_assert_int_eq(take_away(world, id), 200);
 }
 
-START_TEST(the_word_counts_for_the_row_that_was_asked_about) {
+START_TEST(a_result_applies_to_the_queried_row_only) {
     static const struct {
         void (*meanwhile)(struct world *world, const char *id);
         int status;
@@ -249,7 +249,7 @@ static void *end_api(void *api) {
 }
 
 /* It keeps neither places nor the end, and each who asked is answered once. */
-START_TEST(one_that_hangs_costs_others_nothing) {
+START_TEST(an_unresponsive_query_delays_no_other) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *asked[HANGING], *more;
     const char *ids[HANGING + 1], *others;
@@ -293,7 +293,6 @@ START_TEST(one_that_hangs_costs_others_nothing) {
 }
 END_TEST
 
-CHECK_MAIN("release", a_disk_that_its_server_does_not_use_is_let_go,
-           one_that_is_used_or_may_be_is_kept,
+CHECK_MAIN("release", a_stale_attachment_is_deleted, an_attachment_that_may_be_in_use_is_kept,
            the_compute_service_is_not_queried_when_the_caller_decides,
-           the_word_counts_for_the_row_that_was_asked_about, one_that_hangs_costs_others_nothing)
+           a_result_applies_to_the_queried_row_only, an_unresponsive_query_delays_no_other)

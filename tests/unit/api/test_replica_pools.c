@@ -46,7 +46,7 @@ START_TEST(a_pool_is_reported_shown_and_forgotten) {
 }
 END_TEST
 
-START_TEST(a_silent_pool_is_down_and_anybodys) {
+START_TEST(an_unresponsive_pool_is_down_and_may_be_adopted) {
     autoworld struct world *world = world_new(NULL);
 
     expect(world, "PUT", "/replica_pools/pool-a", POOL("host-a", ""), 200);
@@ -59,7 +59,7 @@ START_TEST(a_silent_pool_is_down_and_anybodys) {
 }
 END_TEST
 
-START_TEST(what_is_no_pool_is_refused) {
+START_TEST(an_invalid_pool_is_refused) {
     static const char *const bodies[] = {
         "{\"replica_pool\": {}}",
         "{\"replica_pool\": {\"node\": \"n\", \"path\": \"p\", \"total_bytes\": 1, "
@@ -83,4 +83,4 @@ START_TEST(what_is_no_pool_is_refused) {
 END_TEST
 
 CHECK_MAIN("replica_pools", a_pool_is_reported_shown_and_forgotten,
-           a_silent_pool_is_down_and_anybodys, what_is_no_pool_is_refused)
+           an_unresponsive_pool_is_down_and_may_be_adopted, an_invalid_pool_is_refused)

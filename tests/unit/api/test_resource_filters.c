@@ -11,7 +11,7 @@ static const char *filters(struct world *world, const char *resource) {
     return world->answer_text;
 }
 
-START_TEST(every_list_tells_its_filters) {
+START_TEST(every_list_has_its_filters) {
     autoworld struct world *world = world_new(NULL);
     const json_t *list;
 
@@ -28,7 +28,7 @@ START_TEST(every_list_tells_its_filters) {
 }
 END_TEST
 
-START_TEST(one_resource_can_be_asked_for) {
+START_TEST(one_resource_can_be_selected) {
     autoworld struct world *world = world_new(NULL);
 
     ck_assert_str_eq(filters(world, "attachment"),
@@ -78,5 +78,5 @@ START_TEST(the_list_came_with_3_33) {
 }
 END_TEST
 
-CHECK_MAIN("resource_filters", every_list_tells_its_filters, one_resource_can_be_asked_for,
+CHECK_MAIN("resource_filters", every_list_has_its_filters, one_resource_can_be_selected,
            listed_filters_apply_for_all_callers, the_list_came_with_3_33)

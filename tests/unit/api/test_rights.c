@@ -279,7 +279,7 @@ START_TEST(a_list_shows_a_caller_no_more_than_the_object_itself) {
 END_TEST
 
 /* Callers without the right to it, and an object that is not there: the body is first. */
-START_TEST(a_bad_body_is_told_before_rights_and_objects) {
+START_TEST(a_bad_body_is_refused_before_rights_and_objects) {
 #define NONE "99999999-9999-4999-8999-999999999999"
     static const struct {
         const char *method, *path, *body;
@@ -309,7 +309,7 @@ START_TEST(a_bad_body_is_told_before_rights_and_objects) {
 END_TEST
 
 /* Else nothing of the above is told. */
-START_TEST(what_changes_is_seen) {
+START_TEST(changes_take_effect) {
     autoworld struct world *world = world_new(NULL);
     const char *before = database_text(world->db, world->arena);
 
@@ -384,7 +384,7 @@ START_TEST(every_route_below_an_object_loads_it) {
 END_TEST
 
 /* The rule of showing a volume is asked wherever one is named, and nothing happens to it. */
-START_TEST(without_the_right_to_see_a_volume_nothing_of_it_is_reached) {
+START_TEST(objects_of_an_invisible_volume_are_not_reached) {
     unsigned count = 0;
 
     for (const struct group *group = rights_groups; group->rows; group++)
@@ -428,7 +428,7 @@ static struct property property_of(struct world *world, const char *token) {
 }
 
 /* In a body about one's own objects, too. */
-START_TEST(what_a_body_names_of_others_is_not_there) {
+START_TEST(objects_of_others_in_a_body_are_not_found) {
     autoworld struct world *world = world_new(NULL);
     struct property own, theirs;
     const char *before;
@@ -501,8 +501,7 @@ END_TEST
 
 CHECK_MAIN("rights", every_caller_gets_the_response_of_the_table,
            a_list_shows_a_caller_no_more_than_the_object_itself,
-           former_rules_let_every_role_of_the_project_in, what_changes_is_seen,
-           a_bad_body_is_told_before_rights_and_objects, every_route_has_its_row,
-           every_route_below_an_object_loads_it,
-           without_the_right_to_see_a_volume_nothing_of_it_is_reached,
-           what_a_body_names_of_others_is_not_there, lists_show_nothing_of_others)
+           former_rules_let_every_role_of_the_project_in, changes_take_effect,
+           a_bad_body_is_refused_before_rights_and_objects, every_route_has_its_row,
+           every_route_below_an_object_loads_it, objects_of_an_invisible_volume_are_not_reached,
+           objects_of_others_in_a_body_are_not_found, lists_show_nothing_of_others)

@@ -161,7 +161,7 @@ static void expect_rules(const struct group *group, const struct row *row, const
                   row->status);
 }
 
-START_TEST(each_route_asks_its_rules_in_turn_and_no_other) {
+START_TEST(each_route_enforces_its_rules_in_order_and_no_other) {
     unsigned step = WALK_STEP, number = WALK_FIRST;
     autoarena struct arena *arena = arena_new();
     const struct names names = names_read(arena);
@@ -236,7 +236,7 @@ static bool is_unserved(const char *name) {
     return false;
 }
 
-START_TEST(each_rule_is_asked_by_a_route) {
+START_TEST(each_rule_is_enforced_by_a_route) {
     autoarena struct arena *arena = arena_new();
     const struct names names = names_read(arena);
     size_t found = 0;
@@ -282,6 +282,6 @@ START_TEST(no_rule_opens_another_project) {
 }
 END_TEST
 
-CHECK_MAIN("rights_rules", each_route_asks_its_rules_in_turn_and_no_other,
-           each_rule_shows_what_is_its_own, each_rule_is_asked_by_a_route,
+CHECK_MAIN("rights_rules", each_route_enforces_its_rules_in_order_and_no_other,
+           each_rule_shows_what_is_its_own, each_rule_is_enforced_by_a_route,
            no_rule_opens_another_project)

@@ -43,7 +43,7 @@ static void expect(const struct route_table *table, const char *method, const ch
         ck_assert_str_eq(route->path, pattern);
 }
 
-START_TEST(words_win_over_places) {
+START_TEST(literal_segments_win_over_parameters) {
     const struct route *const arrays[] = { good, NULL };
     struct route_table *table;
     struct error err;
@@ -120,7 +120,7 @@ static bool is_list(const struct route *route) {
     return route->resource && !strstr(route->path, "{id}") && !strstr(route->path, "/default");
 }
 
-START_TEST(lists_and_sums_are_told_from_reads_of_one_object) {
+START_TEST(lists_and_sums_are_distinguished_from_single_reads) {
     unsigned many = 0;
 
     for (const struct route *const *routes = api_routes; *routes; routes++)
@@ -138,5 +138,5 @@ START_TEST(lists_and_sums_are_told_from_reads_of_one_object) {
 }
 END_TEST
 
-CHECK_MAIN("route_table", words_win_over_places, rows_that_cannot_work_are_refused,
-           lists_and_sums_are_told_from_reads_of_one_object)
+CHECK_MAIN("route_table", literal_segments_win_over_parameters, rows_that_cannot_work_are_refused,
+           lists_and_sums_are_distinguished_from_single_reads)

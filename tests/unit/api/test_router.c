@@ -520,7 +520,7 @@ static void expect_page(struct service *service, const char *method, const char 
     ck_assert_ptr_null(test_exchange_header(answer.test, "Vary"));
 }
 
-START_TEST(what_has_no_route_gets_a_sentence) {
+START_TEST(unserved_paths_get_a_plain_404) {
     static const char *const paths[] = {
         "/v3/admin/things",
         "/v3/things/",
@@ -569,7 +569,7 @@ START_TEST(another_regex_for_projects_is_taken) {
 }
 END_TEST
 
-START_TEST(the_default_regex_can_be_given_in_words) {
+START_TEST(the_default_regex_can_be_configured_explicitly) {
     SERVICE(.project_id_regex = "[0-9a-f\\-]+");
 
     expect_what(&service, "/v3/ab-12/things", "list");
@@ -910,7 +910,7 @@ START_TEST(actions_are_found_by_their_key) {
 }
 END_TEST
 
-START_TEST(what_is_no_action_is_a_bad_request_and_what_is_not_yet_is_not_found) {
+START_TEST(unknown_actions_are_bad_requests_and_later_ones_not_found) {
     SERVICE();
 
     expect(&service, "POST", "/v3/things/7/action", "{\"nothing\": {}}", 400);
@@ -963,7 +963,7 @@ END_TEST
 
 /* ---- objects and policy ---- */
 
-START_TEST(objects_are_loaded_with_the_callers_eyes) {
+START_TEST(objects_are_loaded_as_visible_to_the_caller) {
     SERVICE();
     const struct http_header *member =
         WITH({ "X-Auth-Token", "member" }, { "OpenStack-API-Version", "volume 3.27" });
@@ -989,7 +989,7 @@ START_TEST(objects_are_loaded_with_the_callers_eyes) {
 }
 END_TEST
 
-START_TEST(policy_is_asked_about_the_object) {
+START_TEST(policy_is_enforced_for_the_object) {
     SERVICE();
     const struct http_header *guest = WITH({ "X-Auth-Token", "guest" });
     const struct http_header *member = WITH({ "X-Auth-Token", "member" });
@@ -1134,7 +1134,7 @@ static void *pester(void *arg) {
     return NULL;
 }
 
-START_TEST(many_threads_may_ask_at_once) {
+START_TEST(concurrent_requests_are_served) {
     autoservice struct service service;
     pthread_t threads[4];
 
@@ -1147,8 +1147,8 @@ START_TEST(many_threads_may_ask_at_once) {
 END_TEST
 
 CHECK_MAIN("router", both_spellings_and_the_suffix_reach_the_route,
-           segments_are_decoded_and_keys_keep_their_ending, what_has_no_route_gets_a_sentence,
-           another_regex_for_projects_is_taken, the_default_regex_can_be_given_in_words,
+           segments_are_decoded_and_keys_keep_their_ending, unserved_paths_get_a_plain_404,
+           another_regex_for_projects_is_taken, the_default_regex_can_be_configured_explicitly,
            a_bad_regex_is_refused_at_start, the_version_documents_stand_where_clients_look,
            the_health_check_needs_no_authentication,
            the_description_of_the_api_is_public_and_generated_once, a_bad_token_stops_everything,
@@ -1159,10 +1159,10 @@ CHECK_MAIN("router", both_spellings_and_the_suffix_reach_the_route,
            a_malformed_or_crowded_request_reaches_nothing, slashes_in_a_row_are_one,
            a_wrapped_body_is_decoded, bad_bodies_are_bad_requests,
            the_flags_of_a_row_loosen_its_body, actions_are_found_by_their_key,
-           what_is_no_action_is_a_bad_request_and_what_is_not_yet_is_not_found,
+           unknown_actions_are_bad_requests_and_later_ones_not_found,
            queries_are_decoded_and_the_last_one_counts, links_follow_the_request,
-           objects_are_loaded_with_the_callers_eyes, policy_is_asked_about_the_object,
+           objects_are_loaded_as_visible_to_the_caller, policy_is_enforced_for_the_object,
            a_write_takes_effect_with_the_handlers_status, a_failed_handler_leaves_nothing_behind,
            extensions_are_listed_and_shown, a_request_waits_for_its_operation,
            the_end_of_a_wait_may_be_a_failure, waiting_requests_get_503_at_shutdown,
-           an_operation_that_another_process_ends_is_seen, many_threads_may_ask_at_once)
+           an_operation_that_another_process_ends_is_seen, concurrent_requests_are_served)

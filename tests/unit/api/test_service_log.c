@@ -48,7 +48,7 @@ static const char *said(struct world *world, const char *members) {
 
 #define MANAGER "\"prefix\": \"scoria.manager\""
 
-START_TEST(levels_of_every_service_are_told) {
+START_TEST(levels_of_every_service_are_listed) {
     autoworld struct world *world = world_quiet();
 
     ck_assert_str_eq(said(world, MANAGER), "cinder-api " WORLD_NODE " scoria.manager=INFO; "
@@ -110,7 +110,7 @@ START_TEST(in_one_process_all_take_a_level_at_once) {
 }
 END_TEST
 
-START_TEST(services_that_are_down_or_never_said_anything_are_left_out) {
+START_TEST(services_that_are_down_or_never_reported_are_omitted) {
     autoworld struct world *world = world_quiet();
 
     world_sql(world, "UPDATE services SET log_levels = NULL WHERE binary_name = 'cinder-volume'");
@@ -175,7 +175,7 @@ START_TEST(levels_are_for_administrators_from_3_32_on) {
 }
 END_TEST
 
-START_TEST(a_failing_database_is_told) {
+START_TEST(a_failing_database_is_reported) {
     autoworld struct world *world = world_quiet();
 
     world_sql(world, "ALTER TABLE services RENAME TO hidden");
@@ -193,9 +193,9 @@ START_TEST(a_failing_database_is_told) {
 }
 END_TEST
 
-CHECK_MAIN("service_log", levels_of_every_service_are_told,
+CHECK_MAIN("service_log", levels_of_every_service_are_listed,
            the_api_takes_a_level_at_once_another_service_at_its_heartbeat,
            in_one_process_all_take_a_level_at_once,
-           services_that_are_down_or_never_said_anything_are_left_out, agents_have_no_part_in_it,
+           services_that_are_down_or_never_reported_are_omitted, agents_have_no_part_in_it,
            a_bad_request_changes_no_level, levels_are_for_administrators_from_3_32_on,
-           a_failing_database_is_told)
+           a_failing_database_is_reported)

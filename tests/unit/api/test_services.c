@@ -252,7 +252,7 @@ END_TEST
 
 /* ---- hosts, zones ---- */
 
-START_TEST(hosts_show_enabled_services_and_what_stands_there) {
+START_TEST(hosts_show_enabled_services_and_their_volumes) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
     const json_t *list, *resource;
@@ -320,7 +320,7 @@ static size_t pools(struct world *world, const char *query) {
     return json_array_size(json_object_get(world->answer, "pools"));
 }
 
-START_TEST(pools_are_listed_with_their_capabilities_when_asked_for) {
+START_TEST(pools_are_listed_with_capabilities_on_request) {
     autoworld struct world *world = world_new(NULL);
     const json_t *pool;
 
@@ -459,9 +459,9 @@ CHECK_MAIN("services", each_version_has_exactly_its_keys, services_are_found_by_
            a_bad_change_of_a_service_changes_nothing,
            a_frozen_backend_gets_no_volumes_until_it_is_thawed,
            only_one_known_host_is_frozen_or_failed_over, an_agent_reports_itself_and_its_endpoint,
-           only_agents_are_reported, hosts_show_enabled_services_and_what_stands_there,
+           only_agents_are_reported, hosts_show_enabled_services_and_their_volumes,
            a_disabled_host_is_not_listed, zones_are_listed_for_all_callers,
-           pools_are_listed_with_their_capabilities_when_asked_for,
+           pools_are_listed_with_capabilities_on_request,
            pools_are_filtered_by_the_rules_of_each_version,
            capabilities_of_a_backend_agree_with_its_pool, only_admins_see_and_change_services,
            freezing_and_failing_over_have_rules_of_their_own, a_failing_database_is_no_answer)

@@ -156,7 +156,7 @@ START_TEST(a_bad_body_makes_nothing) {
 }
 END_TEST
 
-START_TEST(force_is_what_the_microversion_says) {
+START_TEST(the_meaning_of_force_follows_the_microversion) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1);
 
@@ -177,7 +177,7 @@ START_TEST(force_is_what_the_microversion_says) {
 }
 END_TEST
 
-START_TEST(a_storage_that_cannot_below_a_guest_says_so) {
+START_TEST(an_unsupported_snapshot_below_a_guest_is_refused) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *id;
 
@@ -296,7 +296,7 @@ START_TEST(a_report_follows_the_map_and_ends_no_work_of_ours) {
 }
 END_TEST
 
-START_TEST(what_happens_to_a_snapshot_is_told) {
+START_TEST(changes_of_a_snapshot_are_notified) {
     static const char *const events[] = { "create.start", "create.end",   "update.start",
                                           "update.end",   "delete.start", "delete.end" };
     autoworld struct world *world = world_new(NULL);
@@ -319,7 +319,7 @@ END_TEST
 
 /* ---- eyes ---- */
 
-START_TEST(what_belongs_to_another_project_is_not_there) {
+START_TEST(snapshots_of_another_project_are_not_found) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *id = snapshot_of_volume(world, volume);
 
@@ -422,7 +422,7 @@ START_TEST(snapshots_are_promised_space_of_the_pool) {
 END_TEST
 
 /* A manager of the release before deletes a snapshot and leaves the count of its pool. */
-START_TEST(space_promised_to_snapshots_of_a_release_before_is_counted_anew) {
+START_TEST(space_promised_to_snapshots_of_the_previous_release_is_recounted) {
     autoworld struct world *world = world_new(NULL);
 
     new_snapshot(world, volume_in_small_pool(world));
@@ -442,13 +442,13 @@ START_TEST(space_promised_to_snapshots_of_a_release_before_is_counted_anew) {
 END_TEST
 
 CHECK_MAIN("snapshots", snapshots_are_promised_space_of_the_pool,
-           space_promised_to_snapshots_of_a_release_before_is_counted_anew,
+           space_promised_to_snapshots_of_the_previous_release_is_recounted,
            a_snapshot_that_is_copied_shows_how_far_it_is,
            a_snapshot_is_made_shown_listed_and_deleted, a_volume_with_snapshots_is_not_deleted,
            snapshots_of_one_volume_are_worked_on_one_after_the_other, a_bad_body_makes_nothing,
-           force_is_what_the_microversion_says, a_storage_that_cannot_below_a_guest_says_so,
-           an_update_changes_what_it_names, a_snapshot_past_its_quota_changes_nothing,
-           a_snapshot_being_destroyed_is_unavailable,
+           the_meaning_of_force_follows_the_microversion,
+           an_unsupported_snapshot_below_a_guest_is_refused, an_update_changes_what_it_names,
+           a_snapshot_past_its_quota_changes_nothing, a_snapshot_being_destroyed_is_unavailable,
            a_queued_delete_that_is_reset_destroys_nothing,
-           a_report_follows_the_map_and_ends_no_work_of_ours, what_happens_to_a_snapshot_is_told,
-           what_belongs_to_another_project_is_not_there, lists_filter_sort_and_page)
+           a_report_follows_the_map_and_ends_no_work_of_ours, changes_of_a_snapshot_are_notified,
+           snapshots_of_another_project_are_not_found, lists_filter_sort_and_page)

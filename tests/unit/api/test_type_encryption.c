@@ -174,7 +174,7 @@ START_TEST(encryption_is_for_administrators) {
 }
 END_TEST
 
-START_TEST(a_failing_database_is_told) {
+START_TEST(a_failing_database_is_reported) {
     autoworld struct world *world = world_new(NULL);
     const char *path = make(world, "gold");
 
@@ -195,4 +195,4 @@ END_TEST
 CHECK_MAIN("type_encryption", an_encryption_is_set_and_shown, an_update_changes_what_it_names,
            an_encryption_is_deleted_alone_or_with_its_type, a_type_with_volumes_stays_as_it_is,
            no_volume_of_an_encrypted_type_is_made_in_the_clear, a_bad_encryption_is_refused,
-           encryption_is_for_administrators, a_failing_database_is_told)
+           encryption_is_for_administrators, a_failing_database_is_reported)

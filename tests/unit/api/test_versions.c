@@ -24,7 +24,7 @@ static void refused(const char *header, enum error_kind kind, const char *echo) 
     ck_assert_pstr_eq(version.echo, echo);
 }
 
-START_TEST(versions_we_have_are_taken) {
+START_TEST(supported_versions_are_accepted) {
     expect(NULL, 0, "volume 3.0");
     expect("volume 3.0", 0, "volume 3.0");
     expect("volume 3.9", 9, "volume 3.9");
@@ -36,7 +36,7 @@ START_TEST(versions_we_have_are_taken) {
 }
 END_TEST
 
-START_TEST(headers_that_say_nothing_for_us_are_bad_requests) {
+START_TEST(invalid_version_headers_are_bad_requests) {
     refused("compute 2.1", ERROR_BAD_REQUEST, NULL);
     refused("", ERROR_BAD_REQUEST, NULL);
     refused("volume", ERROR_BAD_REQUEST, NULL);
@@ -53,7 +53,7 @@ START_TEST(headers_that_say_nothing_for_us_are_bad_requests) {
 }
 END_TEST
 
-START_TEST(versions_we_do_not_have_are_echoed) {
+START_TEST(unsupported_versions_are_echoed) {
     refused("volume 3.72", ERROR_NOT_ACCEPTABLE, "volume 3.72");
     refused("volume 4.0", ERROR_NOT_ACCEPTABLE, "volume 4.0");
     refused("volume 2.5", ERROR_NOT_ACCEPTABLE, "volume 2.5");
@@ -64,7 +64,7 @@ START_TEST(versions_we_do_not_have_are_echoed) {
 }
 END_TEST
 
-START_TEST(a_version_is_not_said_back_at_any_length) {
+START_TEST(a_long_version_is_not_echoed_whole) {
     char header[5000] = "volume 3.";
 
     memset(header + 9, '9', sizeof(header) - 10);
@@ -72,7 +72,7 @@ START_TEST(a_version_is_not_said_back_at_any_length) {
 }
 END_TEST
 
-START_TEST(a_version_we_do_not_have_is_told_what_we_have) {
+START_TEST(an_unsupported_version_is_refused_with_the_range) {
     autoarena struct arena *arena = arena_new();
     struct version version;
     struct error err;
@@ -113,6 +113,6 @@ START_TEST(the_document_has_what_clients_read) {
 }
 END_TEST
 
-CHECK_MAIN("versions", versions_we_have_are_taken, headers_that_say_nothing_for_us_are_bad_requests,
-           versions_we_do_not_have_are_echoed, a_version_we_do_not_have_is_told_what_we_have,
-           a_version_is_not_said_back_at_any_length, the_document_has_what_clients_read)
+CHECK_MAIN("versions", supported_versions_are_accepted, invalid_version_headers_are_bad_requests,
+           unsupported_versions_are_echoed, an_unsupported_version_is_refused_with_the_range,
+           a_long_version_is_not_echoed_whole, the_document_has_what_clients_read)

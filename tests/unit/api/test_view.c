@@ -158,7 +158,7 @@ START_TEST(unset_values_are_null_and_flags_have_their_form) {
 }
 END_TEST
 
-START_TEST(internal_statuses_look_like_the_public_ones) {
+START_TEST(internal_statuses_are_shown_as_public_ones) {
     autoarena struct arena *arena = arena_new();
     struct volume volume = plain_volume();
     autojson json_t *tree = NULL;
@@ -214,7 +214,7 @@ START_TEST(an_encryption_key_shows_only_when_there_is_one) {
 }
 END_TEST
 
-START_TEST(attributes_show_by_policy_and_only_when_asked_for) {
+START_TEST(attributes_are_shown_by_policy_and_on_request_only) {
     static const struct pair image = { "os", "linux" };
     autoarena struct arena *arena = arena_new();
     struct request *request = request_of(arena, 0, true);
@@ -253,7 +253,7 @@ START_TEST(empty_image_metadata_has_no_key) {
 }
 END_TEST
 
-START_TEST(the_policy_is_asked_once_for_each_owner) {
+START_TEST(the_policy_is_evaluated_once_for_each_owner) {
     autoarena struct arena *arena = arena_new();
     struct request *request = request_of(arena, 0, false);
     struct volume volume = plain_volume();
@@ -400,7 +400,7 @@ static json_t *attachment_view(struct arena *arena, const struct attachment *att
     return tree_of(request);
 }
 
-START_TEST(an_attachment_without_connection_says_so) {
+START_TEST(an_attachment_without_a_connection_has_an_empty_one) {
     autoarena struct arena *arena = arena_new();
     autojson json_t *tree = attachment_view(arena, &two_attachments[0], "raw");
 
@@ -439,12 +439,13 @@ END_TEST
 
 CHECK_MAIN("view", each_version_has_exactly_its_keys,
            unset_values_are_null_and_flags_have_their_form,
-           internal_statuses_look_like_the_public_ones,
+           internal_statuses_are_shown_as_public_ones,
            unknown_shared_targets_are_true_until_null_was_invented,
            an_encryption_key_shows_only_when_there_is_one,
-           attributes_show_by_policy_and_only_when_asked_for, empty_image_metadata_has_no_key,
-           the_policy_is_asked_once_for_each_owner, visible_admin_metadata_hides_the_users_value,
+           attributes_are_shown_by_policy_and_on_request_only, empty_image_metadata_has_no_key,
+           the_policy_is_evaluated_once_for_each_owner,
+           visible_admin_metadata_hides_the_users_value,
            a_users_value_of_a_reserved_name_never_shows,
            only_attached_rows_show_and_hosts_only_to_insiders, the_short_view_has_three_keys,
-           the_short_attachment_has_four_keys, an_attachment_without_connection_says_so,
+           the_short_attachment_has_four_keys, an_attachment_without_a_connection_has_an_empty_one,
            the_format_goes_into_the_connection)

@@ -341,7 +341,7 @@ END_TEST
 
 #define CONNECT "{\"os-initialize_connection\": {\"connector\": {\"host\": \"node\"}}}"
 
-START_TEST(initialize_connection_answers_what_the_backend_says) {
+START_TEST(initialize_connection_returns_the_backends_connection) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
     const json_t *info;
@@ -507,7 +507,7 @@ CHECK_MAIN("volume_actions", an_unknown_action_is_a_bad_request_an_unknown_volum
            force_delete_takes_any_status_but_no_attached_volume, reserve_and_unreserve,
            attach_and_detach, a_bad_attach_changes_nothing,
            force_detach_is_for_admins_and_removes_the_attachment,
-           initialize_connection_answers_what_the_backend_says, a_bad_connector_is_refused,
+           initialize_connection_returns_the_backends_connection, a_bad_connector_is_refused,
            the_backends_failure_is_the_answer, flags_are_set_and_cleared,
            image_metadata_are_set_shown_and_unset, refused_image_metadata_change_nothing,
            image_metadata_that_cannot_be_written_are_an_error)

@@ -91,7 +91,7 @@ static int declare_deep(struct world *world, unsigned levels) {
 }
 
 /* One that our own clients could not read would take all others in their lists from them. */
-START_TEST(what_is_taken_can_be_read_in_any_list) {
+START_TEST(an_accepted_config_is_in_every_list) {
     static const unsigned levels[] = { 1, 16, 30, 40, 57, 58, 59, 60 };
     autoworld struct world *world = world_new(NULL);
     unsigned taken = 0;
@@ -111,7 +111,7 @@ START_TEST(what_is_taken_can_be_read_in_any_list) {
 }
 END_TEST
 
-START_TEST(an_edit_that_must_not_be_is_told_its_place_and_changes_nothing) {
+START_TEST(a_forbidden_edit_is_refused_with_its_field_and_changes_nothing) {
     static const char *const cases[][2] = {
         { PATCH("\"spec\": {\"capacity\": {\"storage\": \"9Gi\"}}"),
           "spec.capacity.storage can only grow: it is 10Gi." },
@@ -146,7 +146,7 @@ START_TEST(an_edit_that_must_not_be_is_told_its_place_and_changes_nothing) {
 }
 END_TEST
 
-START_TEST(what_a_config_has_become_is_seen_below_it) {
+START_TEST(the_volume_of_a_config_is_shown_below_it) {
     autoworld struct world *world = world_new(NULL);
     const char *id = made(world, "\"name\": \"db\""), *volume;
 
@@ -182,7 +182,7 @@ START_TEST(what_a_config_has_become_is_seen_below_it) {
 }
 END_TEST
 
-START_TEST(another_projects_documents_are_not_there) {
+START_TEST(documents_of_another_project_are_not_found) {
     static const char *const below[] = { "", "/volume", "/replicas", "/events" };
     autoworld struct world *world = world_new(NULL);
     const char *id = made(world, "\"name\": \"db\""), *volume = documents_volume(world, id);
@@ -210,7 +210,7 @@ START_TEST(another_projects_documents_are_not_there) {
 }
 END_TEST
 
-START_TEST(a_node_finds_what_is_its_own_in_all_projects) {
+START_TEST(a_node_finds_its_own_documents_in_all_projects) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = documents_volume(world, made(world, "\"name\": \"db\""));
 
@@ -320,7 +320,7 @@ END_TEST
     "{\"nodeId\": \"host-a\", \"status\": {\"phase\": \"Offline\", \"message\": \"" SECRET \
     " is away\"}}"
 
-START_TEST(where_it_is_on_our_hosts_is_told_to_administrators_alone) {
+START_TEST(paths_and_hosts_are_shown_to_administrators_only) {
     autoworld struct world *world = world_new(NULL);
     const char *config = made(world, "\"name\": \"db\"");
     const char *volume =
@@ -417,11 +417,11 @@ START_TEST(a_config_counts_as_a_volume_of_its_project) {
 END_TEST
 
 CHECK_MAIN("volume_configs", a_config_lives_from_its_declaration_to_its_deletion,
-           what_is_taken_can_be_read_in_any_list,
-           an_edit_that_must_not_be_is_told_its_place_and_changes_nothing,
-           what_a_config_has_become_is_seen_below_it, another_projects_documents_are_not_there,
-           a_node_finds_what_is_its_own_in_all_projects,
+           an_accepted_config_is_in_every_list,
+           a_forbidden_edit_is_refused_with_its_field_and_changes_nothing,
+           the_volume_of_a_config_is_shown_below_it, documents_of_another_project_are_not_found,
+           a_node_finds_its_own_documents_in_all_projects,
            a_second_agent_of_a_node_name_reports_nothing_and_gets_no_assignments,
            a_status_is_written_by_the_node_that_has_to_act, configs_are_found_by_name_and_label,
            a_config_counts_as_a_volume_of_its_project,
-           where_it_is_on_our_hosts_is_told_to_administrators_alone)
+           paths_and_hosts_are_shown_to_administrators_only)

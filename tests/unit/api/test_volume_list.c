@@ -83,7 +83,7 @@ START_TEST(pages_follow_each_other_by_their_link) {
 }
 END_TEST
 
-START_TEST(the_count_comes_when_asked_for_from_3_45_on) {
+START_TEST(the_count_is_sent_on_request_from_3_45_on) {
     autoworld struct world *world = world_new(NULL);
 
     make(world, "\"name\": \"a\"");
@@ -381,7 +381,7 @@ END_TEST
 
 CHECK_MAIN("volume_list", the_short_list_has_three_keys_and_the_newest_first,
            the_detailed_list_has_the_full_view, pages_follow_each_other_by_their_link,
-           the_count_comes_when_asked_for_from_3_45_on,
+           the_count_is_sent_on_request_from_3_45_on,
            callers_see_their_project_and_admins_all_when_they_ask,
            migration_targets_are_hidden_from_users, plain_filters_compare_columns,
            metadata_matches_every_pair_of_user_and_shown_admin_metadata,

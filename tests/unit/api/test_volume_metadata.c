@@ -219,7 +219,7 @@ static const char *longest_value(struct world *world) {
     return text;
 }
 
-START_TEST(the_longest_pair_of_the_longest_project_has_room) {
+START_TEST(the_longest_pair_of_the_longest_project_fits) {
     autoworld struct world *world = world_new(NULL);
     char longest[256] = "";
     const char *body;
@@ -304,5 +304,5 @@ CHECK_MAIN("volume_metadata", post_adds_and_put_replaces, one_key_is_shown_set_a
            readers_read_only, the_tag_is_the_digest_of_the_answer_from_3_15_on,
            a_stale_tag_changes_nothing, a_right_tag_in_any_form_lets_the_change_pass,
            tags_count_only_from_3_15_on_and_for_the_two_puts,
-           the_longest_pair_of_the_longest_project_has_room,
+           the_longest_pair_of_the_longest_project_fits,
            an_object_with_a_unique_value_is_created_once, both_names_of_the_unique_header_count)

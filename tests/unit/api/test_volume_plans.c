@@ -425,7 +425,7 @@ START_TEST(a_snapshot_costs_the_same_behind_many) {
 END_TEST
 
 /* Whatever somebody asks of the own project, no row of another one is looked at. */
-START_TEST(nothing_that_a_member_asks_looks_at_other_projects) {
+START_TEST(no_query_of_a_member_reads_other_projects) {
     static const char *const paths[] = {
         "/volumes/detail?bootable=true",
         "/volumes/detail?size=1",
@@ -474,7 +474,7 @@ START_TEST(nothing_that_a_member_asks_looks_at_other_projects) {
 }
 END_TEST
 
-CHECK_MAIN("api/volume_plans", nothing_that_a_member_asks_looks_at_other_projects,
+CHECK_MAIN("api/volume_plans", no_query_of_a_member_reads_other_projects,
            a_page_of_a_project_is_read_in_its_order, a_status_is_looked_up_and_its_page_is_in_order,
            a_status_is_looked_up_over_all_projects_too, a_name_is_looked_up,
            a_page_of_snapshots_is_read_in_its_order, a_page_by_zone_is_read_in_its_order,

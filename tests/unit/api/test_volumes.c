@@ -300,7 +300,7 @@ START_TEST(the_owner_sees_its_volume_and_no_host) {
 }
 END_TEST
 
-START_TEST(what_is_not_ones_own_is_not_there) {
+START_TEST(volumes_of_others_are_not_found) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1), *path = PATH("/volumes/%s", id);
 
@@ -319,7 +319,7 @@ START_TEST(what_is_not_ones_own_is_not_there) {
 }
 END_TEST
 
-START_TEST(a_refused_read_looks_like_not_found) {
+START_TEST(a_refused_read_is_answered_as_not_found) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
@@ -465,7 +465,7 @@ START_TEST(an_encryption_key_is_shown_bare) {
 }
 END_TEST
 
-START_TEST(a_message_says_why_no_backend_fits) {
+START_TEST(a_message_has_the_reason_why_no_backend_fits) {
     const struct world_settings settings = { .capacity_gb = 1 };
     autoworld struct world *world = world_new(&settings);
     autoarena struct arena *arena = arena_new();
@@ -491,9 +491,9 @@ CHECK_MAIN("volumes", create_answers_a_volume_in_creation_without_attributes,
            only_hints_may_stand_beside_the_volume, hints_within_the_volume_count_below_3_53,
            an_image_needs_a_right_of_its_own, a_multiattach_type_needs_a_right_of_its_own,
            readers_make_nothing, the_owner_sees_its_volume_and_no_host,
-           what_is_not_ones_own_is_not_there, a_refused_read_looks_like_not_found,
+           volumes_of_others_are_not_found, a_refused_read_is_answered_as_not_found,
            update_changes_what_is_given_and_nothing_else, update_needs_a_known_key_from_3_53_on,
            a_refused_update_changes_nothing, delete_ends_with_the_volume_gone,
            force_is_for_admins_and_from_3_23_on, a_refused_delete_leaves_the_volume,
            a_plain_volume_has_no_encryption_key, an_encryption_key_is_shown_bare,
-           a_message_says_why_no_backend_fits)
+           a_message_has_the_reason_why_no_backend_fits)

@@ -32,7 +32,7 @@ static void await(atomic_int *number, int least) {
     ck_assert_int_ge(atomic_load(number), least);
 }
 
-START_TEST(without_a_thread_only_a_call_looks) {
+START_TEST(without_a_thread_only_a_call_checks) {
     struct waiting *waiting = waiting_new(look, false);
     struct guest first = { .ready = false }, second = { .ready = true };
 
@@ -80,7 +80,7 @@ START_TEST(waiting_requests_are_ended_at_shutdown) {
 }
 END_TEST
 
-START_TEST(the_thread_looks_when_told_and_by_itself) {
+START_TEST(the_thread_checks_when_woken_and_periodically) {
     struct waiting *waiting = waiting_new(look, true);
     struct guest told = { .ready = false }, alone = { .ready = false };
     int seen;
@@ -102,5 +102,5 @@ START_TEST(the_thread_looks_when_told_and_by_itself) {
 }
 END_TEST
 
-CHECK_MAIN("waiting", without_a_thread_only_a_call_looks, a_wait_ends_with_its_time,
-           waiting_requests_are_ended_at_shutdown, the_thread_looks_when_told_and_by_itself)
+CHECK_MAIN("waiting", without_a_thread_only_a_call_checks, a_wait_ends_with_its_time,
+           waiting_requests_are_ended_at_shutdown, the_thread_checks_when_woken_and_periodically)

@@ -92,7 +92,7 @@ START_TEST(a_fault_is_an_error_with_its_kind_and_message) {
 END_TEST
 
 /* Of a gateway, of a page to log in, of a path that is none, of another service. */
-START_TEST(what_is_not_the_peer_s_says_nothing_of_what_was_asked) {
+START_TEST(a_response_of_another_server_is_no_result) {
     static const int statuses[] = { 302, 400, 401, 403, 404, 406, 409, 410, 413, 418 };
     static const char *const bodies[] = {
         "",
@@ -121,7 +121,7 @@ START_TEST(what_is_not_the_peer_s_says_nothing_of_what_was_asked) {
 END_TEST
 
 /* What asks for another try says nothing else, in whatever form. */
-START_TEST(not_now_is_no_refusal) {
+START_TEST(a_temporary_failure_is_no_refusal) {
     static const int statuses[] = { 408, 425, 429, 500, 502, 503, 504, 520 };
     static const char *const bodies[] = { "", "<html>", FAULT("itemNotFound", "404") };
     struct scene *scene = scene_new();
@@ -153,7 +153,7 @@ START_TEST(an_unrouted_path_is_not_found_where_the_caller_expects_that) {
 }
 END_TEST
 
-START_TEST(what_may_come_twice_is_sent_again) {
+START_TEST(repeatable_requests_are_sent_again) {
     static const char *const methods[] = { "GET", "PUT", "DELETE" };
 
     for (size_t i = 0; i < LENGTH(methods); i++) {
@@ -169,7 +169,7 @@ START_TEST(what_may_come_twice_is_sent_again) {
 }
 END_TEST
 
-START_TEST(what_asks_for_another_try_is_sent_again) {
+START_TEST(responses_that_request_a_retry_are_retried) {
     static const int statuses[] = { 408, 425, 429, 502, 503, 504 };
 
     for (size_t i = 0; i < LENGTH(statuses); i++) {
@@ -184,7 +184,7 @@ START_TEST(what_asks_for_another_try_is_sent_again) {
 }
 END_TEST
 
-START_TEST(what_may_not_come_twice_is_sent_once) {
+START_TEST(unrepeatable_requests_are_sent_once) {
     static const char *const methods[] = { "POST", "PATCH" };
     static const struct script_rule rules[] = { { .status = 503 }, { .manner = SCRIPT_CLOSE } };
 
@@ -201,7 +201,7 @@ START_TEST(what_may_not_come_twice_is_sent_once) {
 }
 END_TEST
 
-START_TEST(repetitions_have_an_end) {
+START_TEST(retries_are_bounded) {
     struct scene *scene = scene_new();
 
     answer(scene, &(struct script_rule){ .status = 503 });
@@ -211,7 +211,7 @@ START_TEST(repetitions_have_an_end) {
 }
 END_TEST
 
-START_TEST(a_peer_that_wants_more_time_than_there_is_is_not_waited_for) {
+START_TEST(a_retry_after_beyond_the_deadline_is_not_awaited) {
     struct scene *scene = scene_new();
 
     answer(scene, &(struct script_rule){ .status = 503, .header = "Retry-After: 3600" });
@@ -222,7 +222,7 @@ START_TEST(a_peer_that_wants_more_time_than_there_is_is_not_waited_for) {
 }
 END_TEST
 
-START_TEST(what_the_peer_refuses_for_good_is_not_sent_again) {
+START_TEST(final_refusals_are_not_retried) {
     static const int statuses[] = { 400, 401, 403, 404, 409, 413, 500 };
     struct scene *scene = scene_new();
 
@@ -237,9 +237,8 @@ START_TEST(what_the_peer_refuses_for_good_is_not_sent_again) {
 END_TEST
 
 CHECK_MAIN("client", a_fault_is_an_error_with_its_kind_and_message,
-           what_is_not_the_peer_s_says_nothing_of_what_was_asked, not_now_is_no_refusal,
+           a_response_of_another_server_is_no_result, a_temporary_failure_is_no_refusal,
            an_unrouted_path_is_not_found_where_the_caller_expects_that,
-           what_may_come_twice_is_sent_again, what_asks_for_another_try_is_sent_again,
-           what_may_not_come_twice_is_sent_once, repetitions_have_an_end,
-           a_peer_that_wants_more_time_than_there_is_is_not_waited_for,
-           what_the_peer_refuses_for_good_is_not_sent_again)
+           repeatable_requests_are_sent_again, responses_that_request_a_retry_are_retried,
+           unrepeatable_requests_are_sent_once, retries_are_bounded,
+           a_retry_after_beyond_the_deadline_is_not_awaited, final_refusals_are_not_retried)

@@ -128,7 +128,7 @@ START_TEST(our_event_is_found_among_others) {
 }
 END_TEST
 
-START_TEST(what_the_service_itself_turns_away_is_a_refusal) {
+START_TEST(a_refusal_of_the_service_itself_is_final) {
     static const struct {
         int status;
         const char *body;
@@ -237,7 +237,7 @@ START_TEST(a_host_without_an_agent_is_a_refusal) {
 }
 END_TEST
 
-START_TEST(no_whole_answer_is_unknown) {
+START_TEST(an_incomplete_response_is_unknown) {
     static const enum script_manner manners[] = { SCRIPT_HALF, SCRIPT_CLOSE, SCRIPT_SILENT };
     struct scene *scene = scene_with(false, "--compute.event_timeout=3", NULL);
 
@@ -255,7 +255,7 @@ START_TEST(no_whole_answer_is_unknown) {
 }
 END_TEST
 
-START_TEST(a_plain_event_asks_for_no_more_than_it_needs) {
+START_TEST(a_plain_event_requests_the_lowest_version) {
     struct scene *scene = scene_new();
     const struct script_request *request;
     struct compute_event event = event_of(scene);
@@ -532,7 +532,7 @@ static enum event_verdict ask_assist(struct scene *scene, const struct compute_a
     return scene->sender->assist(scene->sender, scene->arena, &assist, &scene->err);
 }
 
-START_TEST(a_host_is_asked_to_take_a_snapshot) {
+START_TEST(a_host_is_requested_to_take_a_snapshot) {
     for (int nova = 0; nova <= 1; nova++) {
         struct scene *scene = scene_with(nova, "--compute.token=secret", NULL);
         const struct script_request *request;
@@ -556,7 +556,7 @@ END_TEST
 /* What stands for itself in a query. */
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
-START_TEST(a_host_is_asked_to_merge_files) {
+START_TEST(a_host_is_requested_to_merge_files) {
     static const char delete_info[] = SNAPSHOTS "/" SNAPSHOT "?delete_info=";
     struct scene *scene = scene_new();
     const struct script_request *request;
@@ -635,7 +635,7 @@ START_TEST(only_a_certain_refusal_of_a_host_is_one) {
 END_TEST
 
 /* Ours joins what it is at already; a compute service would begin it once more. */
-START_TEST(only_our_own_agent_is_asked_again) {
+START_TEST(only_our_own_agent_is_requested_again) {
     for (int nova = 0; nova <= 1; nova++) {
         struct scene *scene = scene_with(nova, NULL, NULL);
 
@@ -713,17 +713,17 @@ END_TEST
 
 CHECK_MAIN("compute_events", the_catalog_leads_to_the_compute_service,
            an_accepted_event_is_one_request_in_the_right_form, our_event_is_found_among_others,
-           what_the_service_itself_turns_away_is_a_refusal,
+           a_refusal_of_the_service_itself_is_final,
            a_response_that_may_be_an_intermediarys_is_unknown,
            a_host_that_is_not_there_is_a_refusal, a_host_without_an_agent_is_a_refusal,
-           no_whole_answer_is_unknown, a_plain_event_asks_for_no_more_than_it_needs,
+           an_incomplete_response_is_unknown, a_plain_event_requests_the_lowest_version,
            a_service_that_promises_the_report_gets_the_event_at_that_version,
            the_range_is_remembered_for_a_while, versions_are_compared_as_numbers,
            a_range_that_cannot_be_read_sends_nothing,
            without_a_promised_version_nothing_is_sent_but_plain_events,
            an_endpoint_with_a_project_is_cut_back_for_the_document,
            options_that_cannot_work_are_refused_at_the_start, a_real_server_is_understood,
-           a_host_is_asked_to_take_a_snapshot, a_host_is_asked_to_merge_files,
+           a_host_is_requested_to_take_a_snapshot, a_host_is_requested_to_merge_files,
            an_agent_that_is_too_old_is_to_be_upgraded, only_a_certain_refusal_of_a_host_is_one,
-           only_our_own_agent_is_asked_again, a_host_that_hangs_is_not_waited_for_twice,
+           only_our_own_agent_is_requested_again, a_host_that_hangs_is_not_waited_for_twice,
            only_our_own_agents_have_a_guest_trim)

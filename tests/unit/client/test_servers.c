@@ -65,7 +65,7 @@ static enum server_use ask(struct scene *scene, const struct script_rule *disk,
     return servers_ask(scene->servers, scene->arena, &question, &scene->err);
 }
 
-START_TEST(what_nova_says_is_what_counts) {
+START_TEST(the_response_of_nova_decides) {
     static const struct {
         int status;
         const char *disk;
@@ -134,7 +134,7 @@ START_TEST(a_query_has_the_services_token) {
 }
 END_TEST
 
-START_TEST(a_service_that_is_not_there_says_nothing) {
+START_TEST(a_missing_service_decides_nothing) {
     static const enum script_manner manners[] = { SCRIPT_HALF, SCRIPT_CLOSE };
     autoscene struct scene scene;
 
@@ -176,6 +176,6 @@ START_TEST(without_an_endpoint_and_a_user_no_service_is_queried) {
 }
 END_TEST
 
-CHECK_MAIN("servers", what_nova_says_is_what_counts, a_query_has_the_services_token,
-           a_service_that_is_not_there_says_nothing, an_id_leads_nowhere_else,
+CHECK_MAIN("servers", the_response_of_nova_decides, a_query_has_the_services_token,
+           a_missing_service_decides_nothing, an_id_leads_nowhere_else,
            without_an_endpoint_and_a_user_no_service_is_queried)

@@ -360,7 +360,7 @@ START_TEST(a_renamed_header_is_sent_by_both_names) {
 END_TEST
 
 /* What could be the name of another route is asked of nobody. */
-START_TEST(what_is_no_uuid_is_not_there) {
+START_TEST(an_invalid_uuid_is_not_found) {
     static const char *const names[] = { "detail", "summary", "a/b", "..", "", ID "x" };
     struct scene *scene = scene_new();
 
@@ -380,7 +380,7 @@ START_TEST(what_is_no_uuid_is_not_there) {
 }
 END_TEST
 
-START_TEST(an_answer_that_makes_no_sense_counts_as_none) {
+START_TEST(an_invalid_response_counts_as_none) {
     struct scene *scene = scene_new();
 
     for (size_t i = 0; i < LENGTH(calls); i++) {
@@ -401,7 +401,7 @@ static void assert_unbelieved(struct scene *scene, size_t call, int status, cons
 }
 
 /* Whoever stands in front and answers by himself. */
-START_TEST(what_is_no_answer_of_the_api_is_no_success) {
+START_TEST(a_response_of_another_server_is_no_success) {
     struct scene *scene = scene_new();
 
     for (size_t i = 0; i < LENGTH(calls); i++) {
@@ -416,7 +416,7 @@ START_TEST(what_is_no_answer_of_the_api_is_no_success) {
 }
 END_TEST
 
-START_TEST(what_is_told_of_another_one_is_not_of_this) {
+START_TEST(an_object_of_another_id_is_not_accepted) {
     struct scene *scene = scene_new();
     unsigned found = 0;
 
@@ -461,7 +461,7 @@ START_TEST(the_request_id_goes_along_with_every_call) {
 }
 END_TEST
 
-START_TEST(pools_say_where_they_are_and_how_they_are_reached) {
+START_TEST(pools_have_their_segment_and_reachability) {
     struct scene *scene = scene_new();
     struct remote_pool *pools;
 
@@ -484,7 +484,7 @@ START_TEST(pools_say_where_they_are_and_how_they_are_reached) {
 }
 END_TEST
 
-START_TEST(room_is_the_sum_and_the_most_of_the_pools) {
+START_TEST(capacity_is_the_sum_and_the_maximum_of_the_pools) {
     static const struct {
         const char *pools;
         int64_t free_gb, largest_gb;
@@ -535,8 +535,8 @@ START_TEST(a_type_is_found_by_name_or_id) {
 END_TEST
 
 CHECK_MAIN("storage", each_call_sends_what_the_api_takes, a_renamed_header_is_sent_by_both_names,
-           what_is_no_uuid_is_not_there, an_answer_that_makes_no_sense_counts_as_none,
+           an_invalid_uuid_is_not_found, an_invalid_response_counts_as_none,
            a_fault_has_its_kind_and_text, the_request_id_goes_along_with_every_call,
-           pools_say_where_they_are_and_how_they_are_reached,
-           room_is_the_sum_and_the_most_of_the_pools, a_type_is_found_by_name_or_id,
-           what_is_no_answer_of_the_api_is_no_success, what_is_told_of_another_one_is_not_of_this)
+           pools_have_their_segment_and_reachability,
+           capacity_is_the_sum_and_the_maximum_of_the_pools, a_type_is_found_by_name_or_id,
+           a_response_of_another_server_is_no_success, an_object_of_another_id_is_not_accepted)

@@ -124,7 +124,7 @@ START_TEST(a_volume_without_the_key_has_no_target) {
 }
 END_TEST
 
-START_TEST(an_answer_that_makes_no_sense_counts_as_none) {
+START_TEST(an_invalid_response_counts_as_none) {
     static const char *const bodies[] = {
         "",
         "no json",
@@ -173,7 +173,7 @@ START_TEST(a_failure_has_the_kind_of_its_status) {
 }
 END_TEST
 
-START_TEST(no_answer_is_unavailable) {
+START_TEST(no_response_is_unavailable) {
     static const enum script_manner manners[] = { SCRIPT_CLOSE, SCRIPT_HALF };
     struct scene *scene = scene_new();
     struct remote_volume volume;
@@ -193,7 +193,7 @@ START_TEST(no_answer_is_unavailable) {
 }
 END_TEST
 
-START_TEST(extending_volumes_are_asked_for_page_by_page) {
+START_TEST(extending_volumes_are_listed_page_by_page) {
     struct scene *scene = scene_new();
     struct remote_volume *volumes;
     const char *query = "/v3/volumes/detail?all_tenants=1&status=extending&limit=100";
@@ -214,7 +214,7 @@ START_TEST(extending_volumes_are_asked_for_page_by_page) {
 }
 END_TEST
 
-START_TEST(a_list_that_makes_no_sense_is_no_list) {
+START_TEST(an_invalid_list_is_a_failure) {
     static const char *const bodies[] = { "", "{}", "{\"volumes\": {}}", "{\"volumes\": [1]}" };
     struct scene *scene = scene_new();
     struct remote_volume *volumes;
@@ -252,7 +252,7 @@ static enum complete_outcome complete(struct scene *scene, bool failed) {
     return volumes_complete(&scene->api, scene->arena, ID, NULL, NULL, failed, &scene->err);
 }
 
-START_TEST(a_completion_says_error_as_a_boolean) {
+START_TEST(a_completion_has_error_as_a_boolean) {
     struct scene *scene = scene_new();
 
     answer(scene, 202, NULL);
@@ -266,7 +266,7 @@ START_TEST(a_completion_says_error_as_a_boolean) {
 }
 END_TEST
 
-START_TEST(answers_to_a_completion_are_told_apart) {
+START_TEST(responses_to_a_completion_are_distinguished) {
     static const struct {
         int status;
         enum complete_outcome outcome;
@@ -328,7 +328,7 @@ END_TEST
 CHECK_MAIN("volumes", the_catalog_leads_to_the_volume_api,
            a_volume_is_read_with_its_target_and_attachments,
            a_target_is_plain_digits_of_a_size_or_none, a_volume_without_the_key_has_no_target,
-           an_answer_that_makes_no_sense_counts_as_none, a_failure_has_the_kind_of_its_status,
-           no_answer_is_unavailable, extending_volumes_are_asked_for_page_by_page,
-           a_list_that_makes_no_sense_is_no_list, a_heartbeat_names_host_and_endpoint,
-           a_completion_says_error_as_a_boolean, answers_to_a_completion_are_told_apart)
+           an_invalid_response_counts_as_none, a_failure_has_the_kind_of_its_status,
+           no_response_is_unavailable, extending_volumes_are_listed_page_by_page,
+           an_invalid_list_is_a_failure, a_heartbeat_names_host_and_endpoint,
+           a_completion_has_error_as_a_boolean, responses_to_a_completion_are_distinguished)

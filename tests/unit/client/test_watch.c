@@ -67,7 +67,7 @@ static void answer(struct scene *scene, enum script_manner manner, int status, c
         &(struct script_rule){ .status = status, .body = body, .manner = manner, .times = 1 });
 }
 
-START_TEST(changes_are_told_and_the_version_follows) {
+START_TEST(changes_are_reported_and_the_version_follows) {
     struct scene *scene = scene_new(4);
 
     answer(scene, SCRIPT_WHOLE, 200,
@@ -82,7 +82,7 @@ START_TEST(changes_are_told_and_the_version_follows) {
 }
 END_TEST
 
-START_TEST(a_beginning_that_is_cut_off_is_begun_again) {
+START_TEST(an_interrupted_initial_list_is_restarted) {
     struct scene *scene = scene_new(WATCH_FROM_THE_BEGINNING);
 
     answer(scene, SCRIPT_WHOLE, 200, EVENT("ADDED", "a", "5") EVENT("ADDED", "b", "2"));
@@ -96,7 +96,7 @@ START_TEST(a_beginning_that_is_cut_off_is_begun_again) {
 }
 END_TEST
 
-START_TEST(what_was_told_before_the_connection_broke_is_not_asked_again) {
+START_TEST(events_before_a_lost_connection_are_not_requested_again) {
     struct scene *scene = scene_new(4);
 
     answer(scene, SCRIPT_HALF, 200, EVENT("ADDED", "a", "5") EVENT("ADDED", "b", "6"));
@@ -109,7 +109,7 @@ START_TEST(what_was_told_before_the_connection_broke_is_not_asked_again) {
 }
 END_TEST
 
-START_TEST(a_version_that_is_not_kept_any_more_is_said) {
+START_TEST(an_expired_version_is_reported) {
     struct scene *scene = scene_new(4);
 
     answer(scene, SCRIPT_WHOLE, 410, "{\"gone\": {\"code\": 410, \"message\": \"list anew\"}}");
@@ -139,7 +139,7 @@ START_TEST(a_watch_ends_when_its_callback_stops_or_fails) {
 }
 END_TEST
 
-START_TEST(an_answer_that_makes_no_sense_is_a_failure) {
+START_TEST(an_invalid_response_is_a_failure) {
     static const char *const bodies[] = {
         "<html>\n",
         "[]\n",
@@ -176,7 +176,7 @@ START_TEST(a_line_without_an_end_is_bounded) {
 }
 END_TEST
 
-START_TEST(a_watch_ends_when_its_time_is_over) {
+START_TEST(a_watch_ends_with_its_timeout) {
     struct scene *scene = scene_new(4);
 
     scene->until_us = clock_monotonic_us() + 100000;
@@ -187,10 +187,8 @@ START_TEST(a_watch_ends_when_its_time_is_over) {
 }
 END_TEST
 
-CHECK_MAIN("client/watch", changes_are_told_and_the_version_follows,
-           a_beginning_that_is_cut_off_is_begun_again,
-           what_was_told_before_the_connection_broke_is_not_asked_again,
-           a_version_that_is_not_kept_any_more_is_said,
-           a_watch_ends_when_its_callback_stops_or_fails,
-           an_answer_that_makes_no_sense_is_a_failure, a_line_without_an_end_is_bounded,
-           a_watch_ends_when_its_time_is_over)
+CHECK_MAIN("client/watch", changes_are_reported_and_the_version_follows,
+           an_interrupted_initial_list_is_restarted,
+           events_before_a_lost_connection_are_not_requested_again, an_expired_version_is_reported,
+           a_watch_ends_when_its_callback_stops_or_fails, an_invalid_response_is_a_failure,
+           a_line_without_an_end_is_bounded, a_watch_ends_with_its_timeout)

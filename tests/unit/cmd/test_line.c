@@ -109,7 +109,7 @@ static void assert_read(const struct example *example) {
     assert_same(arena, line.file, example->file);
 }
 
-START_TEST(words_become_options_or_stay_words) {
+START_TEST(arguments_are_parsed_as_options_or_words) {
     for (size_t i = 0; i < LENGTH(examples); i++)
         assert_read(&examples[i]);
 }
@@ -127,7 +127,7 @@ static const struct {
     { { "--listen", "h:" }, "--listen: \"h:\" is not HOST:PORT or unix:PATH" },
 };
 
-START_TEST(a_word_without_its_value_is_refused) {
+START_TEST(an_option_without_its_value_is_refused) {
     autoarena struct arena *arena = arena_new();
     struct line line;
     struct error err;
@@ -163,5 +163,5 @@ START_TEST(a_tool_reads_each_of_its_options) {
 }
 END_TEST
 
-CHECK_MAIN("line", a_tool_reads_each_of_its_options, words_become_options_or_stay_words,
-           a_word_without_its_value_is_refused)
+CHECK_MAIN("line", a_tool_reads_each_of_its_options, arguments_are_parsed_as_options_or_words,
+           an_option_without_its_value_is_refused)

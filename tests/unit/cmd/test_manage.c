@@ -56,7 +56,7 @@ START_TEST(drivers_are_those_of_the_list) {
 }
 END_TEST
 
-START_TEST(samples_name_what_is_known) {
+START_TEST(samples_have_all_known_options) {
     assert_has(program_says(NULL, "manage config")->text, "enabled_backends");
     assert_has(program_says(NULL, "manage options-man")->text, "enabled_backends");
     assert_has(program_says(NULL, "manage policy")->text, "volume:extend");
@@ -130,7 +130,7 @@ static const char *line_of(const struct command_word *word, char *line, size_t s
     return line;
 }
 
-START_TEST(each_word_understands_each_option_of_its_help) {
+START_TEST(each_command_accepts_each_option_of_its_help) {
     const struct command *manage = command_find("manage");
     char line[160], more[240];
     autohome struct home home;
@@ -241,7 +241,7 @@ START_TEST(tools_read_no_newer_schema) {
 }
 END_TEST
 
-START_TEST(a_copy_wants_a_server_to_copy_to) {
+START_TEST(a_copy_needs_a_target_server) {
     autohome struct home home;
 
     home_make(&home);
@@ -252,7 +252,7 @@ START_TEST(a_copy_wants_a_server_to_copy_to) {
 }
 END_TEST
 
-START_TEST(a_check_says_what_does_not_agree) {
+START_TEST(a_check_reports_inconsistencies) {
     const struct told *told;
     json_t *list;
     autohome struct home home;
@@ -340,7 +340,7 @@ static void assert_rename_fails(const struct home *home, const char *words, cons
     assert_has(told->error, why);
 }
 
-START_TEST(a_host_is_renamed_and_says_what_it_had) {
+START_TEST(a_renamed_host_is_reported_with_its_objects) {
     const struct told *told;
     autohome struct home home;
     json_t *tree;
@@ -404,10 +404,10 @@ START_TEST(operations_are_listed) {
 }
 END_TEST
 
-CHECK_MAIN("manage", each_word_understands_each_option_of_its_help, routes_are_those_of_the_tables,
-           drivers_are_those_of_the_list, samples_name_what_is_known,
+CHECK_MAIN("manage", each_command_accepts_each_option_of_its_help, routes_are_those_of_the_tables,
+           drivers_are_those_of_the_list, samples_have_all_known_options,
            the_schema_is_brought_up_to_date_by_sync_alone, tools_that_only_read_make_nothing,
            tools_that_only_read_migrate_nothing, tools_read_no_newer_schema,
-           a_copy_wants_a_server_to_copy_to, a_check_says_what_does_not_agree,
+           a_copy_needs_a_target_server, a_check_reports_inconsistencies,
            a_mount_that_is_missing_is_one_finding, operations_are_listed,
-           a_host_is_renamed_and_says_what_it_had)
+           a_renamed_host_is_reported_with_its_objects)

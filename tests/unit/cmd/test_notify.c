@@ -84,7 +84,7 @@ static void hear_a_life(const char *name) {
     notify_close(notify);
 }
 
-START_TEST(a_life_is_told_by_path_and_by_abstract_name) {
+START_TEST(states_are_sent_by_path_and_by_abstract_name) {
     char directory[] = "/tmp/scoria-notify-XXXXXX", name[64];
 
     ck_assert_ptr_nonnull(mkdtemp(directory));
@@ -108,7 +108,7 @@ static const char *hear_other(int fd, char *text, size_t room) {
     return text;
 }
 
-START_TEST(signs_of_life_end_with_the_life) {
+START_TEST(watchdog_messages_end_with_the_process) {
     struct life life = { .alive = true };
     char name[64], text[64];
     struct notify *notify;
@@ -136,7 +136,7 @@ START_TEST(signs_of_life_end_with_the_life) {
 }
 END_TEST
 
-START_TEST(without_a_starter_nothing_is_said) {
+START_TEST(without_a_notify_socket_nothing_is_sent) {
     struct notify *notify;
     struct error err;
 
@@ -151,7 +151,7 @@ START_TEST(without_a_starter_nothing_is_said) {
 }
 END_TEST
 
-START_TEST(nonsense_is_refused) {
+START_TEST(an_invalid_socket_is_refused) {
     static const struct {
         const char *name, *value;
     } bad[] = { { "NOTIFY_SOCKET", "relative" },
@@ -174,5 +174,6 @@ START_TEST(nonsense_is_refused) {
 }
 END_TEST
 
-CHECK_MAIN("notify", a_life_is_told_by_path_and_by_abstract_name, signs_of_life_end_with_the_life,
-           without_a_starter_nothing_is_said, nonsense_is_refused)
+CHECK_MAIN("notify", states_are_sent_by_path_and_by_abstract_name,
+           watchdog_messages_end_with_the_process, without_a_notify_socket_nothing_is_sent,
+           an_invalid_socket_is_refused)

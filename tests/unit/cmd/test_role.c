@@ -120,7 +120,7 @@ static void assert_ends_well(const char *line, const char *ready, int sig) {
     end(&told, sig);
 }
 
-START_TEST(each_role_says_when_it_is_ready_and_ends_when_told) {
+START_TEST(each_role_reports_readiness_and_stops_on_a_signal) {
     assert_ends_well("serve --listen 127.0.0.1:0 --compute_agent.enabled=false",
                      "ready http://127.0.0.1:", SIGTERM);
     assert_ends_well("api --listen [::1]:0", "ready http://[::1]:", SIGINT);
@@ -364,7 +364,7 @@ START_TEST(a_database_without_a_kept_name_goes_on_with_its_only_node) {
 }
 END_TEST
 
-START_TEST(what_is_no_name_is_not_kept) {
+START_TEST(an_invalid_name_is_not_kept) {
     static const char *const wrong[] = { "", "\n", "a b\n", "a@b\n", "a#b\n", "cut" };
     autohome struct home home;
     char path[64], hosts[256];
@@ -386,7 +386,7 @@ START_TEST(what_is_no_name_is_not_kept) {
 }
 END_TEST
 
-START_TEST(what_listens_is_exposed_only_in_words) {
+START_TEST(listeners_are_exposed_only_explicitly) {
     static struct told told;
     const char *refusal = "listening on 0.0.0.0: without identity";
     autohome struct home home;
@@ -426,11 +426,11 @@ START_TEST(a_start_that_fails_leaves_nothing_running) {
 END_TEST
 
 CHECK_MAIN("role", an_option_leaves_out_the_agent_of_a_whole_service_alone,
-           rows_agree_with_themselves, each_role_says_when_it_is_ready_and_ends_when_told,
+           rows_agree_with_themselves, each_role_reports_readiness_and_stops_on_a_signal,
            the_driver_is_a_service_of_its_own_or_of_a_whole_one, a_node_has_one_storage_agent,
            a_manager_is_alone_in_its_directory_and_an_api_is_not, a_second_manager_migrates_nothing,
-           what_listens_is_exposed_only_in_words, a_start_that_fails_leaves_nothing_running,
+           listeners_are_exposed_only_explicitly, a_start_that_fails_leaves_nothing_running,
            a_machine_with_another_name_goes_on_with_the_host_of_its_volumes,
            a_renamed_node_is_the_one_that_is_kept,
-           a_database_without_a_kept_name_goes_on_with_its_only_node, what_is_no_name_is_not_kept,
+           a_database_without_a_kept_name_goes_on_with_its_only_node, an_invalid_name_is_not_kept,
            without_identity_there_is_no_quota_unless_it_is_set)

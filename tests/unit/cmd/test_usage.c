@@ -29,7 +29,7 @@ START_TEST(the_program_names_its_commands) {
 }
 END_TEST
 
-START_TEST(a_service_tells_its_options) {
+START_TEST(a_service_prints_its_options) {
     for (const struct command *command = commands; !command->words; command++) {
         char line[64];
         const struct told *told;
@@ -63,7 +63,7 @@ START_TEST(help_shows_the_options_of_the_role_first) {
 }
 END_TEST
 
-START_TEST(an_option_that_is_none_names_the_nearest) {
+START_TEST(an_unknown_option_is_refused_with_the_nearest) {
     assert_told("serve --stat-dir=/x", EXIT_FAILURE, "",
                 "--stat-dir: unknown option; did you mean --state-dir?");
     assert_told("serve --stat-dir /x", EXIT_FAILURE, "", "did you mean --state-dir?");
@@ -75,7 +75,7 @@ START_TEST(an_option_that_is_none_names_the_nearest) {
 }
 END_TEST
 
-START_TEST(a_tool_tells_its_words) {
+START_TEST(a_tool_prints_its_arguments) {
     const struct command *manage = command_find("manage");
 
     for (const struct command_word *word = manage->words; word->name; word++) {
@@ -95,7 +95,7 @@ START_TEST(a_tool_tells_its_words) {
 }
 END_TEST
 
-START_TEST(what_is_wrong_names_the_nearest) {
+START_TEST(an_unknown_command_is_refused_with_the_nearest) {
     assert_told("serv", EXIT_USAGE, "", "unknown command \"serv\"; did you mean \"serve\"?");
     assert_told("help computte", EXIT_USAGE, "", "did you mean \"compute\"?");
     assert_told("xyzzyxyzzy", EXIT_USAGE, "", "unknown command \"xyzzyxyzzy\"\n");
@@ -107,6 +107,6 @@ START_TEST(what_is_wrong_names_the_nearest) {
 }
 END_TEST
 
-CHECK_MAIN("usage", the_program_names_its_commands, a_service_tells_its_options,
-           a_tool_tells_its_words, what_is_wrong_names_the_nearest,
-           help_shows_the_options_of_the_role_first, an_option_that_is_none_names_the_nearest)
+CHECK_MAIN("usage", the_program_names_its_commands, a_service_prints_its_options,
+           a_tool_prints_its_arguments, an_unknown_command_is_refused_with_the_nearest,
+           help_shows_the_options_of_the_role_first, an_unknown_option_is_refused_with_the_nearest)

@@ -188,7 +188,7 @@ static void assert_aborts(void (*call)(void)) {
     ck_assert_int_eq(WTERMSIG(status), SIGABRT);
 }
 
-START_TEST(what_no_memory_can_hold_stops_the_process) {
+START_TEST(a_size_beyond_memory_stops_the_process) {
     assert_aborts(allocate_impossible_size);
     assert_aborts(format_impossible_text);
 }
@@ -199,4 +199,4 @@ CHECK_MAIN("arena", pieces_are_zeroed_aligned_and_apart, large_pieces_leave_the_
            nothing_is_copied_as_nothing, formats_of_any_length_are_whole,
            joined_texts_stand_one_behind_the_other, a_copy_in_lower_case_leaves_its_source,
            deferred_releases_run_once_and_backwards, leaving_the_scope_frees_the_arena,
-           what_no_memory_can_hold_stops_the_process)
+           a_size_beyond_memory_stops_the_process)

@@ -87,7 +87,7 @@ START_TEST(pauses_of_callers_differ_with_jitter) {
 }
 END_TEST
 
-START_TEST(an_attempt_waits_until_it_is_due_and_a_success_begins_anew) {
+START_TEST(an_attempt_waits_until_it_is_due_and_a_success_resets_the_pause) {
     static const struct backoff_limits limits = { .first_us = 1000, .most_us = 60000 };
     struct backoff backoff = { 0 };
 
@@ -111,4 +111,4 @@ CHECK_MAIN("backoff", a_pause_doubles_with_each_failure_up_to_the_limit,
            a_pause_may_grow_by_a_part_of_itself_or_by_a_step,
            limits_without_a_first_pause_or_below_it_end_at_once,
            jitter_leaves_out_no_more_than_its_part, pauses_of_callers_differ_with_jitter,
-           an_attempt_waits_until_it_is_due_and_a_success_begins_anew)
+           an_attempt_waits_until_it_is_due_and_a_success_resets_the_pause)

@@ -146,7 +146,7 @@ START_TEST(iso_8601_is_read) {
 }
 END_TEST
 
-START_TEST(what_is_no_instant_is_refused_and_sets_nothing) {
+START_TEST(a_malformed_instant_is_refused_and_sets_nothing) {
     static const char *const texts[] = {
         "",
         "2026",
@@ -324,7 +324,7 @@ END_TEST
 CHECK_MAIN("clock", now_always_grows, no_two_threads_get_the_same_instant,
            a_test_may_replace_time_and_chance, monotonic_time_does_not_go_back,
            instants_are_written_as_the_api_does, text_agrees_with_the_c_library, iso_8601_is_read,
-           what_is_no_instant_is_refused_and_sets_nothing, uuids_are_random_and_well_formed,
+           a_malformed_instant_is_refused_and_sets_nothing, uuids_are_random_and_well_formed,
            large_random_pieces_are_filled, a_forked_child_does_not_repeat_its_parent,
            threads_never_make_the_same_id, uuids_are_read_in_every_spelling,
            other_texts_are_no_uuids_and_set_nothing)

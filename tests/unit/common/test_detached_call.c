@@ -188,7 +188,7 @@ START_TEST(a_process_that_was_suspended_abandons_no_call_that_answers) {
 }
 END_TEST
 
-START_TEST(silence_counts_as_far_as_it_was_queried) {
+START_TEST(a_timeout_counts_only_queried_time) {
     struct work work = { .question = 41 };
     int64_t first_ms, next_ms;
 
@@ -278,7 +278,7 @@ CHECK_MAIN_WITH("detached_call", true, begin, end, a_call_that_returns_in_time_g
                 a_limit_is_extended_as_long_as_the_caller_waits_on,
                 a_limit_that_is_not_extended_any_more_abandons_the_call,
                 a_process_that_was_suspended_abandons_no_call_that_answers,
-                silence_counts_as_far_as_it_was_queried,
+                a_timeout_counts_only_queried_time,
                 a_started_call_gives_its_result_when_it_is_finished,
                 a_started_call_that_is_finished_before_its_return_is_abandoned,
                 a_set_lives_until_it_is_freed_and_its_last_call_has_returned, threads_share_a_set)

@@ -36,7 +36,7 @@ START_TEST(an_error_without_a_destination_is_dropped) {
 }
 END_TEST
 
-START_TEST(what_was_found_out_apart_is_handed_on) {
+START_TEST(a_separate_error_is_passed_on) {
     const struct error failure = { ERROR_CONFLICT, "as found" };
     struct error err = { 0 };
 
@@ -124,7 +124,7 @@ START_TEST(a_message_is_utf8_whatever_it_is_made_of) {
 }
 END_TEST
 
-START_TEST(what_cannot_be_formatted_still_refuses) {
+START_TEST(an_error_that_cannot_be_formatted_still_refuses) {
     struct error err = { 0 };
 
     ck_assert_int_eq(error_set(&err, ERROR_BACKEND, "%ls", L"\x20ac"), -1);
@@ -133,7 +133,7 @@ START_TEST(what_cannot_be_formatted_still_refuses) {
 }
 END_TEST
 
-START_TEST(kinds_have_the_api_s_numbers_and_words) {
+START_TEST(kinds_have_the_statuses_and_names_of_the_api) {
     static const struct {
         enum error_kind kind;
         int status;
@@ -165,8 +165,9 @@ END_TEST
 
 CHECK_MAIN("error", set_fills_kind_and_message_and_refuses,
            none_is_refused_some_are_not_and_a_failure_stays_what_it_is,
-           what_was_found_out_apart_is_handed_on, an_error_without_a_destination_is_dropped,
+           a_separate_error_is_passed_on, an_error_without_a_destination_is_dropped,
            errno_stands_behind_the_message_and_survives, context_stands_in_front_and_keeps_the_kind,
            a_message_may_be_made_of_itself, long_messages_end_at_a_character,
            a_long_context_is_cut_and_the_kind_stays, a_message_is_utf8_whatever_it_is_made_of,
-           what_cannot_be_formatted_still_refuses, kinds_have_the_api_s_numbers_and_words)
+           an_error_that_cannot_be_formatted_still_refuses,
+           kinds_have_the_statuses_and_names_of_the_api)

@@ -82,7 +82,7 @@ START_TEST(json_holds_event_fields_and_context) {
 }
 END_TEST
 
-START_TEST(what_the_context_does_not_know_is_left_out) {
+START_TEST(missing_fields_of_the_context_are_omitted) {
     const struct log_context empty = { 0 };
 
     open_log(LOG_DEBUG, LOG_TEXT);
@@ -380,7 +380,7 @@ START_TEST(threads_never_mix_their_lines) {
 END_TEST
 
 CHECK_MAIN("log", text_holds_event_fields_and_context, json_holds_event_fields_and_context,
-           what_the_context_does_not_know_is_left_out,
+           missing_fields_of_the_context_are_omitted,
            a_line_without_a_context_has_that_of_its_threads_work,
            the_work_of_one_thread_is_not_that_of_another, each_folder_has_a_level_of_its_own,
            a_logger_keeps_its_name_when_its_folder_moves, levels_are_read_in_any_case,

@@ -6,7 +6,7 @@
 
 #define NOW INT64_C(1000000)
 
-START_TEST(of_one_object_a_line_a_minute_is_written_and_tells_how_many_were_left_out) {
+START_TEST(an_object_has_one_line_a_minute_with_the_number_of_omitted_ones) {
     struct log_limit limit = LOG_LIMIT;
     unsigned others = 7;
 
@@ -32,7 +32,7 @@ START_TEST(an_object_holds_up_no_line_of_another) {
 }
 END_TEST
 
-START_TEST(what_was_left_out_of_one_object_is_not_counted_of_another) {
+START_TEST(omitted_lines_are_counted_by_object) {
     struct log_limit limit = LOG_LIMIT;
     unsigned others, taken = 0;
     char key[16];
@@ -66,7 +66,6 @@ START_TEST(any_number_of_objects_has_a_bound_of_lines) {
 }
 END_TEST
 
-CHECK_MAIN("log limit", of_one_object_a_line_a_minute_is_written_and_tells_how_many_were_left_out,
-           an_object_holds_up_no_line_of_another,
-           what_was_left_out_of_one_object_is_not_counted_of_another,
+CHECK_MAIN("log limit", an_object_has_one_line_a_minute_with_the_number_of_omitted_ones,
+           an_object_holds_up_no_line_of_another, omitted_lines_are_counted_by_object,
            any_number_of_objects_has_a_bound_of_lines)

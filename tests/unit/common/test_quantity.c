@@ -41,7 +41,7 @@ START_TEST(quantities_are_read_and_rounded_up) {
 }
 END_TEST
 
-START_TEST(what_is_no_quantity_is_refused) {
+START_TEST(a_malformed_quantity_is_refused) {
     static const char *const texts[] = {
         "",
         "Gi",
@@ -98,5 +98,5 @@ START_TEST(a_value_is_written_with_the_suffix_that_leaves_nothing_over) {
 }
 END_TEST
 
-CHECK_MAIN("quantity", quantities_are_read_and_rounded_up, what_is_no_quantity_is_refused,
+CHECK_MAIN("quantity", quantities_are_read_and_rounded_up, a_malformed_quantity_is_refused,
            a_value_is_written_with_the_suffix_that_leaves_nothing_over)

@@ -41,7 +41,7 @@ START_TEST(characters_of_every_length_are_read) {
 }
 END_TEST
 
-START_TEST(what_is_not_well_formed_is_no_character) {
+START_TEST(malformed_sequences_are_no_characters) {
     static const char *const texts[] = {
         "\x80",     /* continues nothing */
         "\xc0\x80", /* overlong */
@@ -68,7 +68,7 @@ START_TEST(what_is_not_well_formed_is_no_character) {
 }
 END_TEST
 
-START_TEST(validity_looks_at_every_character) {
+START_TEST(validity_covers_every_character) {
     ck_assert(utf8_valid("", 0));
     ck_assert(utf8_valid(SIZED("na\xc3\xafve \xe2\x82\xac \xf0\x9f\x98\x80")));
     ck_assert(!utf8_valid(SIZED("good\xff")));
@@ -107,6 +107,6 @@ START_TEST(a_cut_leaves_no_half_character) {
 }
 END_TEST
 
-CHECK_MAIN("utf8", characters_of_every_length_are_read, what_is_not_well_formed_is_no_character,
-           validity_looks_at_every_character, characters_are_counted_not_bytes,
+CHECK_MAIN("utf8", characters_of_every_length_are_read, malformed_sequences_are_no_characters,
+           validity_covers_every_character, characters_are_counted_not_bytes,
            a_prefix_holds_whole_characters, a_cut_leaves_no_half_character)

@@ -248,7 +248,7 @@ START_TEST(a_long_chain_is_listed_whole) {
 }
 END_TEST
 
-START_TEST(a_snapshot_is_of_one_disk_and_says_so_of_all_others) {
+START_TEST(a_snapshot_is_of_one_disk_and_excludes_all_others) {
     autoarena struct arena *arena = arena_new();
     const struct disk disk = { .serial = SERIAL, .source = "/a&b/top" };
     const struct disk_overlay overlay = { &disk, "/a&b/'new'<" };
@@ -335,7 +335,7 @@ END_TEST
 
 CHECK_MAIN("domain_xml", a_chain_is_listed_from_the_top, a_long_chain_is_listed_whole,
            a_disk_is_described_without_its_chain, a_snapshot_of_several_disks_is_one,
-           a_snapshot_is_of_one_disk_and_says_so_of_all_others, a_disk_is_found_by_its_serial,
+           a_snapshot_is_of_one_disk_and_excludes_all_others, a_disk_is_found_by_its_serial,
            a_device_is_a_source_too_and_read_only_is_seen, discards_need_unmap,
            a_network_disk_has_no_path, a_server_is_a_volumes_at_a_socket,
            an_absent_serial_finds_nothing_and_changes_nothing,

@@ -141,7 +141,7 @@ START_TEST(a_late_process_undoes_nothing) {
 }
 END_TEST
 
-START_TEST(the_format_is_what_we_say_not_what_the_guest_wrote) {
+START_TEST(the_format_is_the_requested_one_not_that_of_the_header) {
     struct place place = place_new("qcow2", 64 * MIB);
     struct stat status;
 
@@ -245,6 +245,6 @@ START_TEST(invalid_output_of_qemu_img_is_refused) {
 END_TEST
 
 CHECK_MAIN("image", an_image_grows_and_is_read_back, nothing_shrinks, a_late_process_undoes_nothing,
-           the_format_is_what_we_say_not_what_the_guest_wrote, a_locked_image_is_a_conflict,
+           the_format_is_the_requested_one_not_that_of_the_header, a_locked_image_is_a_conflict,
            a_lock_service_that_fails_is_no_guest, a_path_without_an_image_is_refused,
            a_wrong_format_is_refused, invalid_output_of_qemu_img_is_refused)

@@ -123,7 +123,7 @@ static void answer_named(struct scene *scene, const char *body, const char *head
 
 /* X5: the extend was reset and another begun between the look and the report.  The API refuses the
  * report by the name in it, and the volume tells of the other one. */
-START_TEST(a_report_says_which_extend_it_is_about) {
+START_TEST(a_report_names_its_extend) {
     struct scene *scene = scene_new();
 
     answer_named(scene, EXTENDING_TO("2"), "X-Scoria-Extend: first", 1);
@@ -312,7 +312,7 @@ START_TEST(an_event_that_names_anothers_instance_touches_no_disk_of_it) {
 }
 END_TEST
 
-START_TEST(an_event_while_one_runs_is_folded_and_looked_at_afterwards) {
+START_TEST(an_event_during_a_job_is_folded_and_handled_afterwards) {
     struct scene *scene = scene_new();
 
     answer_times(scene, READ, 200, EXTENDING, 1);
@@ -478,7 +478,7 @@ START_TEST(a_report_that_is_not_awaited_ends_the_job) {
 }
 END_TEST
 
-START_TEST(what_a_gateway_turns_away_is_neither_gone_nor_unwanted) {
+START_TEST(a_refusal_of_a_gateway_means_neither_gone_nor_unwanted) {
     static const int statuses[] = { 400, 401, 404, 410 };
 
     for (size_t i = 0; i < LENGTH(statuses); i++) {
@@ -567,7 +567,7 @@ static void await_looks(struct scene *scene, unsigned more) {
 }
 
 /* A libvirtd that has just come back answers before it has found its guests again. */
-START_TEST(a_disk_that_was_here_is_searched_again) {
+START_TEST(a_disk_seen_before_is_searched_again) {
     struct scene *scene = scene_new();
 
     answer(scene, READ, 200, EXTENDING);
@@ -651,7 +651,7 @@ START_TEST(an_unresponsive_hypervisor_is_retried) {
 }
 END_TEST
 
-START_TEST(a_lost_answer_of_the_hypervisor_is_settled_by_the_capacity) {
+START_TEST(after_a_lost_response_of_the_hypervisor_the_capacity_decides) {
     struct scene *scene = scene_new();
 
     answer(scene, READ, 200, EXTENDING);
@@ -734,7 +734,7 @@ START_TEST(open_jobs_are_bounded) {
 }
 END_TEST
 
-START_TEST(stopping_forgets_what_waits) {
+START_TEST(a_stop_drops_waiting_jobs) {
     struct scene *scene = scene_new();
 
     answer(scene, READ, 200, EXTENDING);
@@ -745,14 +745,14 @@ START_TEST(stopping_forgets_what_waits) {
 }
 END_TEST
 
-CHECK_MAIN("job", a_report_says_which_extend_it_is_about, a_guest_that_moves_is_waited_for,
+CHECK_MAIN("job", a_report_names_its_extend, a_guest_that_moves_is_waited_for,
            a_refused_report_is_not_repeated, an_extending_volume_grows_and_is_reported_once,
            a_missing_or_bad_target_is_reported_as_error, a_failed_resize_is_reported_as_error,
            any_other_status_is_followed_without_a_report, a_late_event_shrinks_nothing,
            a_failure_to_follow_is_no_report, a_disk_on_another_host_is_no_report,
            an_unattached_disk_is_reported_as_error,
            an_event_that_names_anothers_instance_touches_no_disk_of_it,
-           an_event_while_one_runs_is_folded_and_looked_at_afterwards,
+           an_event_during_a_job_is_folded_and_handled_afterwards,
            a_folded_event_carries_the_next_extend,
            a_report_that_is_being_finished_is_not_spoilt_by_a_folded_event,
            two_guests_of_one_volume_both_grow, any_instance_may_have_the_disk,
@@ -760,11 +760,11 @@ CHECK_MAIN("job", a_report_says_which_extend_it_is_about, a_guest_that_moves_is_
            a_report_that_was_taken_unseen_is_not_repeated, a_refused_report_is_repeated_slowly,
            a_report_that_is_not_awaited_ends_the_job, a_volume_that_cannot_be_read_is_read_again,
            a_volume_that_is_gone_ends_the_job, a_busy_disk_is_waited_for,
-           a_disk_that_stays_busy_is_reported_as_error, a_disk_that_was_here_is_searched_again,
+           a_disk_that_stays_busy_is_reported_as_error, a_disk_seen_before_is_searched_again,
            a_disk_is_searched_again_after_an_outage, a_resumed_extend_waits_for_its_disk,
            a_resumed_extend_whose_disk_never_comes_is_reported_as_error,
            an_unresponsive_hypervisor_is_retried,
-           a_lost_answer_of_the_hypervisor_is_settled_by_the_capacity,
+           after_a_lost_response_of_the_hypervisor_the_capacity_decides,
            a_hypervisor_that_stays_unresponsive_is_reported_as_error,
            when_the_hypervisor_is_lost_the_image_decides, open_jobs_are_bounded,
-           stopping_forgets_what_waits, what_a_gateway_turns_away_is_neither_gone_nor_unwanted)
+           a_stop_drops_waiting_jobs, a_refusal_of_a_gateway_means_neither_gone_nor_unwanted)

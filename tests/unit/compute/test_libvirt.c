@@ -145,7 +145,7 @@ START_TEST(a_libvirt_that_can_refuse_to_shrink_does) {
 END_TEST
 
 /* No flag, no QEMU of which the monitor could be used: nothing is tried. */
-START_TEST(a_hypervisor_that_could_shrink_is_not_asked) {
+START_TEST(a_hypervisor_that_could_shrink_is_not_called) {
     struct scene scene = scene_new();
 
     lib_version = 12002999;
@@ -213,4 +213,4 @@ END_TEST
 
 CHECK_MAIN("libvirt", a_host_without_libvirt_is_no_error, a_disk_of_a_guest_that_is_off_is_found,
            a_failed_query_may_be_repeated, a_libvirt_that_can_refuse_to_shrink_does,
-           a_hypervisor_that_could_shrink_is_not_asked)
+           a_hypervisor_that_could_shrink_is_not_called)

@@ -106,7 +106,7 @@ START_TEST(heartbeats_continue_and_the_list_is_queried_once) {
 }
 END_TEST
 
-START_TEST(what_is_extending_here_is_resumed_over_all_pages) {
+START_TEST(extends_on_this_host_are_resumed_over_all_pages) {
     struct scene *scene = scene_new();
 
     answer(scene, REPORT, 200, "{}");
@@ -126,7 +126,7 @@ START_TEST(what_is_extending_here_is_resumed_over_all_pages) {
 }
 END_TEST
 
-START_TEST(what_is_not_ours_to_finish_is_left_alone) {
+START_TEST(extends_of_other_hosts_are_left_alone) {
     struct scene *scene = scene_new();
 
     answer(scene, REPORT, 200, "{}");
@@ -179,7 +179,7 @@ START_TEST(after_an_outage_the_list_is_queried_again) {
 }
 END_TEST
 
-START_TEST(an_api_that_is_not_there_yet_is_awaited) {
+START_TEST(an_api_that_has_not_started_is_awaited) {
     struct scene *scene = scene_new();
 
     answer(scene, REPORT, 200, "{}");
@@ -216,7 +216,7 @@ START_TEST(a_failed_list_is_queried_again_soon) {
 }
 END_TEST
 
-START_TEST(a_list_without_end_is_given_up) {
+START_TEST(an_endless_list_is_given_up) {
     struct scene *scene = scene_new();
 
     answer(scene, REPORT, 200, "{}");
@@ -229,9 +229,8 @@ START_TEST(a_list_without_end_is_given_up) {
 END_TEST
 
 CHECK_MAIN("report", heartbeats_continue_and_the_list_is_queried_once,
-           what_is_extending_here_is_resumed_over_all_pages,
-           what_is_not_ours_to_finish_is_left_alone,
+           extends_on_this_host_are_resumed_over_all_pages, extends_of_other_hosts_are_left_alone,
            an_attachment_without_a_known_instance_is_resumed_too,
-           after_an_outage_the_list_is_queried_again, an_api_that_is_not_there_yet_is_awaited,
+           after_an_outage_the_list_is_queried_again, an_api_that_has_not_started_is_awaited,
            a_refused_heartbeat_does_not_stop_the_resumption, a_failed_list_is_queried_again_soon,
-           a_list_without_end_is_given_up)
+           an_endless_list_is_given_up)

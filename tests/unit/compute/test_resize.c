@@ -376,7 +376,7 @@ START_TEST(the_size_field_means_nothing_to_a_guest_that_is_off) {
 }
 END_TEST
 
-START_TEST(the_image_tells_whether_the_target_was_reached) {
+START_TEST(the_image_decides_whether_the_target_was_reached) {
     struct scene *scene = scene_new();
 
     ck_assert(!resize_reached_target(&scene->resize, scene->arena)); /* never seen */
@@ -405,4 +405,4 @@ CHECK_MAIN("resize", a_running_disk_grows_to_the_target_not_to_the_size,
            an_image_that_cannot_be_reached_fails, any_other_status_follows_the_size_field,
            a_size_field_below_the_capacity_shrinks_nothing,
            the_size_field_means_nothing_to_a_guest_that_is_off,
-           the_image_tells_whether_the_target_was_reached)
+           the_image_decides_whether_the_target_was_reached)

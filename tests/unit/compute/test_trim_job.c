@@ -113,7 +113,7 @@ static unsigned trims(struct scene *scene) {
 }
 
 /* By it the places of a host are shared out. */
-START_TEST(a_trim_is_asked_for_as_the_volumes_project) {
+START_TEST(a_trim_is_accounted_to_the_project_of_the_volume) {
     struct scene *scene = scene_new();
 
     script_server_add(scene->server, &(struct script_rule){
@@ -197,7 +197,7 @@ START_TEST(a_report_is_repeated_until_it_is_taken) {
 }
 END_TEST
 
-START_TEST(a_failure_says_why_and_whether_it_may_work_later) {
+START_TEST(a_failure_has_a_reason_and_whether_a_retry_may_succeed) {
     static const struct {
         enum error_kind kind;
         const char *told;
@@ -295,8 +295,9 @@ START_TEST(a_disk_that_cannot_be_trimmed_is_refused) {
 }
 END_TEST
 
-CHECK_MAIN("trim_job", a_trim_is_asked_for_as_the_volumes_project,
+CHECK_MAIN("trim_job", a_trim_is_accounted_to_the_project_of_the_volume,
            a_guest_trims_and_that_is_reported, a_running_trim_reports_periodically,
            a_trim_that_is_not_awaited_ends, a_report_is_repeated_until_it_is_taken,
-           a_failure_says_why_and_whether_it_may_work_later, a_temporary_obstacle_is_waited_for,
-           a_permanent_obstacle_is_not_waited_for, a_disk_that_cannot_be_trimmed_is_refused)
+           a_failure_has_a_reason_and_whether_a_retry_may_succeed,
+           a_temporary_obstacle_is_waited_for, a_permanent_obstacle_is_not_waited_for,
+           a_disk_that_cannot_be_trimmed_is_refused)

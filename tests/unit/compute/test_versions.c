@@ -33,7 +33,7 @@ static int negotiate(const char *standard, const char *legacy, struct compute_ve
     return result;
 }
 
-START_TEST(the_wanted_version_is_read_and_told) {
+START_TEST(the_requested_version_is_read_and_returned) {
     static const struct {
         const char *standard, *legacy;
         unsigned minor;
@@ -165,7 +165,7 @@ START_TEST(a_root_without_the_version_stays_as_it_is) {
 }
 END_TEST
 
-CHECK_MAIN("versions", the_wanted_version_is_read_and_told,
+CHECK_MAIN("versions", the_requested_version_is_read_and_returned,
            a_version_outside_of_the_range_is_refused_with_the_range,
            a_malformed_version_is_a_bad_request, the_list_names_both_versions,
            the_document_of_one_version_has_its_media_type,

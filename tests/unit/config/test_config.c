@@ -164,7 +164,7 @@ START_TEST(long_lines_are_whole) {
 }
 END_TEST
 
-START_TEST(boolean_words_are_known_in_any_case) {
+START_TEST(booleans_are_read_in_any_case) {
     static const char *const words[][2] = {
         { "false", "true" }, { "NO", "YES" }, { "Off", "On" }, { "0", "1" }
     };
@@ -409,7 +409,7 @@ START_TEST(bad_arguments_and_environment_are_refused_by_name) {
 }
 END_TEST
 
-START_TEST(secret_is_not_told_in_a_refusal) {
+START_TEST(a_secret_is_not_disclosed_in_an_error) {
     static const struct option secret[] = {
         { "s", "pin", OPTION_INT, NULL, 1, 9, NULL, NULL, true },
         OPTIONS_END,
@@ -449,7 +449,7 @@ static char *print(void (*function)(const struct option *const *tables, FILE *ou
     return text;
 }
 
-START_TEST(sample_tells_every_option_and_can_be_loaded) {
+START_TEST(the_sample_has_every_option_and_can_be_loaded) {
     autofree char *text = print(option_print_sample);
     struct config *config = load(text, NULL);
     static const char backends[] =
@@ -511,7 +511,7 @@ START_TEST(man_page_part_is_escaped) {
 END_TEST
 
 CHECK_MAIN("option", defaults_apply_without_file_and_arguments, file_is_read_as_cinder_writes_it,
-           long_lines_are_whole, boolean_words_are_known_in_any_case,
+           long_lines_are_whole, booleans_are_read_in_any_case,
            lists_are_trimmed_and_empty_items_fall_out, command_line_wins_over_environment_over_file,
            arguments_take_hyphens_sections_and_bare_switches, set_acts_as_the_command_line,
            each_enabled_backend_has_a_section_with_every_drivers_keys,
@@ -519,6 +519,6 @@ CHECK_MAIN("option", defaults_apply_without_file_and_arguments, file_is_read_as_
            backend_may_not_take_the_name_of_another_section, backend_that_is_not_enabled_is_unknown,
            tables_without_backends_have_none, bad_value_is_refused_with_place_and_range,
            unknown_names_are_refused_with_the_nearest_spelling, bad_syntax_is_refused_with_its_line,
-           bad_arguments_and_environment_are_refused_by_name, secret_is_not_told_in_a_refusal,
-           file_that_cannot_be_read_is_named, sample_tells_every_option_and_can_be_loaded,
+           bad_arguments_and_environment_are_refused_by_name, a_secret_is_not_disclosed_in_an_error,
+           file_that_cannot_be_read_is_named, the_sample_has_every_option_and_can_be_loaded,
            man_page_part_is_escaped)

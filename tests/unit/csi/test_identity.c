@@ -12,7 +12,7 @@ static void expect_text(const struct wire_answer *answer, const char *text) {
     ck_assert_ptr_nonnull(memmem(answer->body, answer->size, text, strlen(text)));
 }
 
-START_TEST(both_identities_tell_the_same_name) {
+START_TEST(both_identities_report_the_same_name) {
     const char *const arguments[] = { "--csi.driver_name=block.example.org", NULL };
     struct scene *scene = scene_new(arguments);
     autofree struct wire_answer *csi = scene_call(scene, "/csi.v1.Identity/GetPluginInfo", "", 0);
@@ -48,7 +48,7 @@ START_TEST(an_invalid_name_prevents_the_start) {
 END_TEST
 
 /* Each announcement is held against what is answered. */
-START_TEST(what_is_announced_is_offered) {
+START_TEST(announced_capabilities_are_offered) {
     struct scene *scene = scene_new(NULL);
     autofree struct wire_answer *plugin =
         scene_call(scene, "/csi.v1.Identity/GetPluginCapabilities", "", 0);
@@ -160,7 +160,7 @@ START_TEST(the_request_id_is_forwarded) {
 }
 END_TEST
 
-CHECK_MAIN("csi identity", both_identities_tell_the_same_name, an_invalid_name_prevents_the_start,
-           what_is_announced_is_offered, a_service_serves_only_its_own_methods,
+CHECK_MAIN("csi identity", both_identities_report_the_same_name, an_invalid_name_prevents_the_start,
+           announced_capabilities_are_offered, a_service_serves_only_its_own_methods,
            the_driver_is_ready_when_the_api_is, a_node_without_controller_queries_no_api,
            another_server_is_reported, the_request_id_is_forwarded)

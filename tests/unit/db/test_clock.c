@@ -100,7 +100,7 @@ END_TEST
     "INSERT INTO services (id, binary_name, host, availability_zone, disabled, frozen, " \
     "reported_at, created_at) VALUES ('s', 'b', 'h', 'z', 0, 0, 1800000050000000, 1)"
 
-START_TEST(after_another_boot_it_goes_on_from_what_is_stored) {
+START_TEST(after_another_boot_the_clock_continues_from_the_stored_time) {
     for (size_t i = 0; i < LENGTH(steps); i++) {
         autoscratch struct scratch scratch;
         autofree struct own *before = own_new(WALL_US, 5000 * SECOND_US);
@@ -147,7 +147,7 @@ START_TEST(after_another_boot_every_lease_is_over) {
 END_TEST
 
 /* One that was written by the wall's clock, which has been set back since. */
-START_TEST(it_begins_behind_what_a_former_version_stored) {
+START_TEST(the_clock_begins_after_the_time_stored_by_a_former_version) {
     autoscratch struct scratch scratch;
     autofree struct own *before = own_new(WALL_US, 5000 * SECOND_US);
     autofree struct own *after = own_new(WALL_US - 3600 * SECOND_US, 6000 * SECOND_US);
@@ -165,5 +165,6 @@ START_TEST(it_begins_behind_what_a_former_version_stored) {
 END_TEST
 
 CHECK_MAIN("clock", a_step_while_it_runs_is_not_seen, all_processes_of_a_boot_have_one_clock,
-           after_another_boot_it_goes_on_from_what_is_stored,
-           after_another_boot_every_lease_is_over, it_begins_behind_what_a_former_version_stored)
+           after_another_boot_the_clock_continues_from_the_stored_time,
+           after_another_boot_every_lease_is_over,
+           the_clock_begins_after_the_time_stored_by_a_former_version)

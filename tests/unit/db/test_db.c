@@ -89,7 +89,7 @@ static int read_briefly(struct db *db, db_body *body, const char *sql, bool *ret
 }
 
 /* An engine that cannot give up has not begun. */
-START_TEST(a_brief_read_is_given_up_when_it_takes_much) {
+START_TEST(a_brief_read_is_cancelled_when_it_reads_much) {
     autoscratch struct scratch scratch;
     struct error err;
     struct db *db;
@@ -124,7 +124,7 @@ static int read_refuses(struct db_tx *tx, void *arg, struct error *err) {
     return error_set(err, ERROR_NOT_FOUND, "no such volume");
 }
 
-START_TEST(a_read_hands_on_what_its_body_says) {
+START_TEST(a_read_passes_on_the_result_of_its_body) {
     struct db *db = scratch_open(database_url(), true);
     struct error err = { 0 };
 
@@ -251,7 +251,7 @@ START_TEST(threads_that_read_may_end_in_any_order) {
 }
 END_TEST
 
-START_TEST(a_read_without_its_file_says_so) {
+START_TEST(a_read_without_its_file_is_an_error) {
     autoscratch struct scratch scratch;
     struct sql_number number = { .sql = "SELECT 1" };
     struct error err = { 0 };
@@ -325,7 +325,7 @@ static void count_call(void *arg) {
     ++*(int *)arg;
 }
 
-START_TEST(the_outbox_hook_hears_commits_that_wrote_it) {
+START_TEST(the_outbox_hook_is_called_by_commits_that_wrote_it) {
     struct db *db = scratch_open(database_url(), true);
     int calls = 0;
 
@@ -367,7 +367,7 @@ START_TEST(each_event_has_a_hook_of_its_own) {
 }
 END_TEST
 
-START_TEST(places_are_numbered_from_the_first) {
+START_TEST(parameters_are_numbered_from_the_first) {
     autoarena struct arena *arena = arena_new();
 
     ck_assert_str_eq(db_places(arena, 3, 4), "$3,$4,$5,$6");
@@ -378,9 +378,9 @@ END_TEST
 
 CHECK_MAIN("db", a_refused_body_changes_nothing_any_other_commits,
            rows_are_there_when_the_file_is_opened_again, closing_nothing_is_fine,
-           a_brief_read_is_given_up_when_it_takes_much, a_read_hands_on_what_its_body_says,
+           a_brief_read_is_cancelled_when_it_reads_much, a_read_passes_on_the_result_of_its_body,
            a_read_stays_on_its_snapshot, many_threads_see_whole_transactions_only,
-           threads_that_read_may_end_in_any_order, a_read_without_its_file_says_so,
+           threads_that_read_may_end_in_any_order, a_read_without_its_file_is_an_error,
            a_transaction_inside_another_stops_the_process,
-           the_outbox_hook_hears_commits_that_wrote_it, each_event_has_a_hook_of_its_own,
-           places_are_numbered_from_the_first)
+           the_outbox_hook_is_called_by_commits_that_wrote_it, each_event_has_a_hook_of_its_own,
+           parameters_are_numbered_from_the_first)

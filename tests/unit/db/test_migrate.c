@@ -58,7 +58,7 @@ static void make_old(const char *path, const char *more) {
     sqlite3_close(raw);
 }
 
-START_TEST(an_older_database_keeps_its_rows_and_gets_what_is_new) {
+START_TEST(an_older_database_keeps_its_rows_and_gets_new_columns) {
     autoscratch struct scratch scratch;
     struct db *db;
 
@@ -139,7 +139,7 @@ START_TEST(a_new_database_has_no_copy) {
 }
 END_TEST
 
-START_TEST(without_room_for_a_copy_nothing_is_migrated) {
+START_TEST(without_space_for_a_copy_nothing_is_migrated) {
     autoscratch struct scratch scratch;
     struct db_settings settings;
     struct error err = { 0 };
@@ -313,7 +313,7 @@ static void run_text(struct db *db, int number) {
 }
 
 /* On either engine. */
-START_TEST(metadata_get_the_project_and_the_birth_of_what_they_are_of) {
+START_TEST(metadata_get_the_project_and_creation_time_of_their_object) {
     struct db *db = scratch_open(database_url(), true);
 
     sql_run(db,
@@ -507,13 +507,13 @@ END_TEST
 CHECK_MAIN(
     "migrate", volumes_that_a_host_may_have_open_have_a_connection_after_an_upgrade,
     a_database_that_cannot_be_opened_is_named_once, texts_are_in_the_order_of_their_numbers,
-    a_new_database_gets_every_text_once, an_older_database_keeps_its_rows_and_gets_what_is_new,
+    a_new_database_gets_every_text_once, an_older_database_keeps_its_rows_and_gets_new_columns,
     documents_that_are_there_are_counted_in_bytes, replicas_that_are_there_are_found_by_their_pool,
     turns_without_a_waiting_operation_are_deleted, snapshots_that_are_there_are_promised_space,
     a_migration_keeps_a_copy_of_the_database_before, a_new_database_has_no_copy,
-    without_room_for_a_copy_nothing_is_migrated,
+    without_space_for_a_copy_nothing_is_migrated,
     a_database_that_was_opened_to_read_is_changed_by_nothing,
     other_schemas_are_left_as_they_are_by_reading, a_newer_schema_is_refused_with_the_path,
     a_text_that_fails_is_named_and_nothing_stays, a_text_is_cut_at_the_ends_of_its_statements,
-    metadata_get_the_project_and_the_birth_of_what_they_are_of,
+    metadata_get_the_project_and_creation_time_of_their_object,
     a_foreign_schema_version_is_an_error)

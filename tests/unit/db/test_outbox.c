@@ -82,7 +82,7 @@ static int all_fail_body(struct db_tx *tx, void *arg, struct error *err) {
     return delete_body(tx, arg, err);
 }
 
-START_TEST(failures_are_handed_on) {
+START_TEST(failures_are_passed_on) {
     struct db *db = scratch_open(database_url(), true);
     struct error err;
 
@@ -93,4 +93,4 @@ START_TEST(failures_are_handed_on) {
 END_TEST
 
 CHECK_MAIN("outbox", messages_are_read_in_order_and_deleted_one_by_one, an_id_is_never_given_twice,
-           failures_are_handed_on)
+           failures_are_passed_on)

@@ -28,7 +28,7 @@ START_TEST(class_paths_of_cinder_are_known) {
 }
 END_TEST
 
-START_TEST(a_misspelling_has_a_neighbour) {
+START_TEST(a_misspelling_gets_a_suggestion) {
     ck_assert_str_eq(driver_nearest("nfss"), "nfs");
     ck_assert_str_eq(driver_nearest("quobite"), "quobyte");
     ck_assert_ptr_nonnull(driver_nearest("something else entirely"));
@@ -94,5 +94,5 @@ START_TEST(each_key_stands_in_one_table) {
 END_TEST
 
 CHECK_MAIN("driver", every_driver_is_found_by_its_name, class_paths_of_cinder_are_known,
-           a_misspelling_has_a_neighbour, every_option_belongs_to_backends_and_has_help,
+           a_misspelling_gets_a_suggestion, every_option_belongs_to_backends_and_has_help,
            a_driver_has_the_options_of_its_family_alone, each_key_stands_in_one_table)

@@ -262,7 +262,7 @@ START_TEST(lists_of_drafts_are_passed_on) {
 }
 END_TEST
 
-START_TEST(what_the_driver_behind_cannot_do_is_refused) {
+START_TEST(functions_missing_in_the_driver_behind_are_refused) {
     enum fault_action action = FAULT_PASS;
     struct driver next = memory_driver, filter;
     autobench struct bench bench;
@@ -288,4 +288,4 @@ CHECK_MAIN("fault", rules_are_read, bad_rules_are_refused_with_the_reason,
            a_plan_comes_from_the_configuration, opening_is_a_call_that_has_to_be_named,
            a_seed_repeats_its_faults, a_bad_plan_stops_the_start, every_call_passes_fails_and_lies,
            the_end_of_an_extend_is_passed_on, lists_of_drafts_are_passed_on,
-           what_the_driver_behind_cannot_do_is_refused)
+           functions_missing_in_the_driver_behind_are_refused)

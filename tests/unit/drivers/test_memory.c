@@ -162,7 +162,7 @@ static bool between(void *arg, enum memory_point point, const char *call, const 
     return !pauses->dies;
 }
 
-START_TEST(between_look_and_effect_the_image_is_locked_and_a_death_does_nothing) {
+START_TEST(between_check_and_effect_the_image_is_locked_and_a_death_has_no_effect) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
     struct pauses pauses = { .dies = true };
@@ -186,4 +186,4 @@ END_TEST
 CHECK_MAIN("memory", a_locked_volume_defers_until_it_is_large_enough, missing_volumes_are_reported,
            free_space_is_capacity_less_volumes, every_call_can_be_set_to_fail_once,
            many_volumes_are_listed_once_each, snapshots_below_a_guest_are_taken_unless_deferred,
-           between_look_and_effect_the_image_is_locked_and_a_death_does_nothing)
+           between_check_and_effect_the_image_is_locked_and_a_death_has_no_effect)

@@ -15,7 +15,7 @@ static struct wire_answer *ask_with_timeout(struct scene *scene, int32_t stream,
 
 /* ---- deadlines ---- */
 
-START_TEST(a_deadline_ends_the_call_and_tells_its_handler) {
+START_TEST(a_deadline_ends_the_call_and_notifies_its_handler) {
     struct scene *scene = SCENE(.workers = 1);
     autofree struct wire_answer *answer = ask_with_timeout(scene, 1, GET, "50m"), *next = NULL;
 
@@ -104,7 +104,7 @@ END_TEST
 
 /* ---- clients that go ---- */
 
-START_TEST(a_handler_hears_that_its_call_was_given_up) {
+START_TEST(a_handler_is_notified_of_an_abandoned_call) {
     const uint8_t code[] = { 0, 0, 0, NGHTTP2_CANCEL };
     struct scene *scene = SCENE(.workers = 1);
     autofree struct wire_answer *next = NULL;
@@ -119,7 +119,7 @@ START_TEST(a_handler_hears_that_its_call_was_given_up) {
 }
 END_TEST
 
-START_TEST(a_handler_hears_that_its_client_has_gone) {
+START_TEST(a_handler_is_notified_of_a_disconnected_client) {
     struct scene *scene = SCENE(.workers = 2);
 
     wire_call(scene->wire, 1, GET, "", 0);
@@ -165,7 +165,7 @@ static void finish_end(struct end *end) {
     end->scene->server = NULL;
 }
 
-START_TEST(calls_that_run_when_it_goes_are_answered) {
+START_TEST(calls_that_run_at_shutdown_are_answered) {
     struct scene *scene = SCENE(.workers = 1);
     struct end end = { .scene = scene, .grace_ms = WIRE_PATIENCE_S * 1000 };
     autofree struct wire_answer *first = NULL, *queued = NULL, *late = NULL;
@@ -187,7 +187,7 @@ START_TEST(calls_that_run_when_it_goes_are_answered) {
 }
 END_TEST
 
-START_TEST(calls_that_run_longer_than_it_waits_are_cut) {
+START_TEST(calls_beyond_the_shutdown_timeout_are_cut) {
     struct scene *scene = SCENE(.workers = 1);
     struct end end = { .scene = scene, .grace_ms = 20 };
     autofree struct wire_answer *first = NULL;
@@ -206,7 +206,7 @@ START_TEST(calls_that_run_longer_than_it_waits_are_cut) {
 }
 END_TEST
 
-START_TEST(idle_clients_do_not_keep_it) {
+START_TEST(idle_clients_do_not_delay_a_shutdown) {
     struct scene *scene = SCENE(.workers = 1);
     struct end end = { .scene = scene, .grace_ms = WIRE_PATIENCE_S * 10000 };
 
@@ -217,9 +217,9 @@ START_TEST(idle_clients_do_not_keep_it) {
 }
 END_TEST
 
-CHECK_MAIN("grpc calls", a_deadline_ends_the_call_and_tells_its_handler,
+CHECK_MAIN("grpc calls", a_deadline_ends_the_call_and_notifies_its_handler,
            a_call_whose_deadline_passes_in_the_queue_never_begins,
            a_quick_method_waits_for_no_other, a_method_with_threads_of_its_own_waits_for_no_other,
-           a_deadline_has_a_number_and_a_unit, a_handler_hears_that_its_call_was_given_up,
-           a_handler_hears_that_its_client_has_gone, calls_that_run_when_it_goes_are_answered,
-           calls_that_run_longer_than_it_waits_are_cut, idle_clients_do_not_keep_it)
+           a_deadline_has_a_number_and_a_unit, a_handler_is_notified_of_an_abandoned_call,
+           a_handler_is_notified_of_a_disconnected_client, calls_that_run_at_shutdown_are_answered,
+           calls_beyond_the_shutdown_timeout_are_cut, idle_clients_do_not_delay_a_shutdown)

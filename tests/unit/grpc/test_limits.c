@@ -49,7 +49,7 @@ static void assert_shown_out(struct scene *scene) {
 
 /* ---- floods ---- */
 
-START_TEST(more_calls_at_once_than_there_may_be_are_refused) {
+START_TEST(concurrent_calls_above_the_limit_are_refused) {
     struct scene *scene = SCENE(.workers = 4, .streams = 2);
     autofree struct wire_answer *third = NULL;
 
@@ -135,7 +135,7 @@ START_TEST(frames_of_unknown_kinds_are_skipped) {
 }
 END_TEST
 
-START_TEST(headers_without_end_are_cut) {
+START_TEST(endless_headers_are_cut) {
     struct scene *scene = SCENE(.workers = 2, .answer_ms = SHORT_MS);
     const uint8_t entry[] = { 0x10, 1, 'a', 1, 'b' };
     bool taken = wire_send(scene->wire, NGHTTP2_HEADERS, 0, 1, entry, sizeof(entry));
@@ -192,7 +192,7 @@ START_TEST(headers_that_grow_when_they_are_decoded_end_the_connection) {
 END_TEST
 
 /* Each alone is refused with a sentence: see test_server.c. */
-START_TEST(heads_that_are_too_large_again_and_again_end_the_connection) {
+START_TEST(repeated_oversized_headers_end_the_connection) {
     struct scene *scene = SCENE(.workers = 2, .answer_ms = SHORT_MS);
     char value[4096];
     const char *more[] = { "a", value, "b", value, "c", value, "d", value, NULL };
@@ -245,7 +245,7 @@ START_TEST(an_idle_client_may_stay) {
 }
 END_TEST
 
-START_TEST(a_request_that_does_not_come_is_given_up) {
+START_TEST(an_incomplete_request_times_out) {
     struct scene *scene = SCENE(.workers = 1, .request_ms = SHORT_MS);
     autofree struct wire_answer *answer = NULL;
 
@@ -259,7 +259,7 @@ START_TEST(a_request_that_does_not_come_is_given_up) {
 }
 END_TEST
 
-START_TEST(an_answer_for_which_there_is_no_window_is_given_up) {
+START_TEST(a_response_without_a_window_times_out) {
     struct scene *scene = SCENE(.workers = 1, .answer_ms = SHORT_MS);
     autofree struct wire_answer *answer = NULL;
 
@@ -285,7 +285,7 @@ START_TEST(a_client_that_does_not_read_is_disconnected) {
 END_TEST
 
 /* A byte of it now and then. */
-START_TEST(an_answer_that_is_taken_too_slowly_is_given_up) {
+START_TEST(a_response_that_is_read_too_slowly_times_out) {
     const struct timespec pause = { .tv_nsec = SHORT_MS * 1000000 / 5 };
     struct scene *scene = SCENE(.workers = 1, .answer_ms = 10 * SHORT_MS);
     struct wire_frame frame = { .type = NGHTTP2_DATA };
@@ -336,7 +336,7 @@ END_TEST
 
 /* ---- room ---- */
 
-START_TEST(what_waits_to_be_taken_is_the_answer_alone) {
+START_TEST(only_the_response_is_kept_for_a_slow_client) {
     struct scene *scene = SCENE(.workers = 1, .answer_ms = WIRE_PATIENCE_S * 2000);
     struct wire_frame frame = { .type = NGHTTP2_SETTINGS };
 
@@ -348,7 +348,7 @@ START_TEST(what_waits_to_be_taken_is_the_answer_alone) {
 }
 END_TEST
 
-START_TEST(requests_that_arrive_have_room_together) {
+START_TEST(incoming_requests_share_a_memory_limit) {
     struct scene *scene = SCENE(.workers = 1, .waiting_bytes = 6000);
     char part[5 + 3000] = { 0, 0, 0, 16, 0 };
     autofree struct wire_answer *second = NULL, *first = NULL, *next = NULL;
@@ -369,7 +369,7 @@ START_TEST(requests_that_arrive_have_room_together) {
 }
 END_TEST
 
-START_TEST(answers_that_are_not_taken_have_room_together) {
+START_TEST(unread_responses_share_a_memory_limit) {
     const uint8_t code[] = { 0, 0, 0, NGHTTP2_CANCEL };
     struct scene *scene = SCENE(.workers = 1, .waiting_bytes = 150000);
     autofree struct wire_answer *second = NULL, *third = NULL;
@@ -388,7 +388,7 @@ START_TEST(answers_that_are_not_taken_have_room_together) {
 }
 END_TEST
 
-START_TEST(a_client_that_is_silent_goes_for_a_new_one) {
+START_TEST(an_idle_client_is_disconnected_for_a_new_one) {
     struct scene *scene = SCENE(.workers = 1, .connections = 2);
     autofree struct wire_answer *answer = scene_ask(scene, 1, PROBE, "", 0), *again = NULL;
     autoclose int silent = wire_connect(scene->path);
@@ -402,7 +402,7 @@ START_TEST(a_client_that_is_silent_goes_for_a_new_one) {
 }
 END_TEST
 
-START_TEST(clients_that_work_keep_their_places) {
+START_TEST(active_clients_keep_their_connections) {
     struct scene *scene = SCENE(.workers = 1, .connections = 1);
     autofree struct wire_answer *answer = scene_ask(scene, 1, PROBE, "", 0), *again = NULL;
     autoclose int other = wire_connect(scene->path);
@@ -415,16 +415,17 @@ START_TEST(clients_that_work_keep_their_places) {
 }
 END_TEST
 
-CHECK_MAIN(
-    "grpc limits", more_calls_at_once_than_there_may_be_are_refused,
-    a_client_that_resets_its_calls_at_once_is_disconnected,
-    a_client_that_makes_the_server_reset_calls_is_disconnected,
-    a_client_that_sends_frames_without_effect_is_disconnected, frames_of_unknown_kinds_are_skipped,
-    headers_without_end_are_cut, headers_that_grow_when_they_are_decoded_end_the_connection,
-    heads_that_are_too_large_again_and_again_end_the_connection,
-    a_client_without_http_2_is_disconnected, an_idle_client_may_stay,
-    a_request_that_does_not_come_is_given_up, an_answer_for_which_there_is_no_window_is_given_up,
-    a_client_that_does_not_read_is_disconnected, an_answer_that_is_taken_too_slowly_is_given_up,
-    a_client_that_reads_no_responses_is_not_read_from, what_waits_to_be_taken_is_the_answer_alone,
-    requests_that_arrive_have_room_together, answers_that_are_not_taken_have_room_together,
-    a_client_that_is_silent_goes_for_a_new_one, clients_that_work_keep_their_places)
+CHECK_MAIN("grpc limits", concurrent_calls_above_the_limit_are_refused,
+           a_client_that_resets_its_calls_at_once_is_disconnected,
+           a_client_that_makes_the_server_reset_calls_is_disconnected,
+           a_client_that_sends_frames_without_effect_is_disconnected,
+           frames_of_unknown_kinds_are_skipped, endless_headers_are_cut,
+           headers_that_grow_when_they_are_decoded_end_the_connection,
+           repeated_oversized_headers_end_the_connection, a_client_without_http_2_is_disconnected,
+           an_idle_client_may_stay, an_incomplete_request_times_out,
+           a_response_without_a_window_times_out, a_client_that_does_not_read_is_disconnected,
+           a_response_that_is_read_too_slowly_times_out,
+           a_client_that_reads_no_responses_is_not_read_from,
+           only_the_response_is_kept_for_a_slow_client, incoming_requests_share_a_memory_limit,
+           unread_responses_share_a_memory_limit, an_idle_client_is_disconnected_for_a_new_one,
+           active_clients_keep_their_connections)

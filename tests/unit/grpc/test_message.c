@@ -39,7 +39,7 @@ START_TEST(a_message_that_comes_twice_is_not_merged) {
 END_TEST
 
 /* With others between them. */
-START_TEST(however_they_come) {
+START_TEST(repeated_messages_are_refused_in_every_order) {
     autoarena struct arena *arena = arena_new();
     struct error err = { .kind = ERROR_NONE };
 
@@ -144,6 +144,6 @@ START_TEST(grpc_messages_of_the_accepted_depth_are_read) {
 }
 END_TEST
 
-CHECK_MAIN("grpc messages", a_message_that_comes_twice_is_not_merged, however_they_come,
-           lists_may_have_every_realistic_length, unknown_fields_count_too,
-           grpc_messages_of_the_accepted_depth_are_read)
+CHECK_MAIN("grpc messages", a_message_that_comes_twice_is_not_merged,
+           repeated_messages_are_refused_in_every_order, lists_may_have_every_realistic_length,
+           unknown_fields_count_too, grpc_messages_of_the_accepted_depth_are_read)

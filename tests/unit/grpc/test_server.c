@@ -37,7 +37,7 @@ START_TEST(a_handler_sees_the_user_and_the_metadata_of_the_client) {
 }
 END_TEST
 
-START_TEST(what_a_handler_logs_has_the_request_id) {
+START_TEST(log_lines_of_a_handler_have_the_request_id) {
     struct scene *scene = SCENE(.workers = 2);
     autofree struct wire_answer *answer = NULL;
     char wanted[128];
@@ -50,7 +50,7 @@ START_TEST(what_a_handler_logs_has_the_request_id) {
 }
 END_TEST
 
-START_TEST(an_answer_of_many_frames_arrives_whole) {
+START_TEST(a_response_of_many_frames_arrives_whole) {
     struct scene *scene = SCENE(.workers = 2);
     const uint8_t increment[] = { 0, 15, 0, 0 };
     const uint8_t request[] = { 8, 0xc0, 0x84, 0x3d }; /* max_entries: 1 000 000 */
@@ -87,7 +87,7 @@ static const struct failure {
 };
 /* clang-format on */
 
-START_TEST(a_handler_says_how_it_ends) {
+START_TEST(a_handler_sets_the_status_of_its_call) {
     struct scene *scene = SCENE(.workers = 2);
 
     for (size_t i = 0; i < LENGTH(failures); i++) {
@@ -134,7 +134,7 @@ static const struct refusal {
 };
 /* clang-format on */
 
-START_TEST(a_request_that_is_none_is_refused) {
+START_TEST(a_malformed_request_is_refused) {
     struct scene *scene = SCENE(.workers = 2);
     for (size_t i = 0; i < LENGTH(refusals); i++) {
         const struct refusal *refusal = &refusals[i];
@@ -179,7 +179,7 @@ static const struct other_head {
 };
 /* clang-format on */
 
-START_TEST(what_is_no_call_is_answered_as_http) {
+START_TEST(a_request_without_a_call_is_answered_as_http) {
     struct scene *scene = SCENE(.workers = 2);
     for (size_t i = 0; i < LENGTH(other_heads); i++) {
         const struct other_head *head = &other_heads[i];
@@ -230,7 +230,7 @@ START_TEST(a_path_is_one_servers) {
 }
 END_TEST
 
-START_TEST(what_a_dead_process_has_left_is_replaced) {
+START_TEST(a_stale_socket_is_replaced) {
     struct scene *scene = scene_new();
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     autoclose int dead = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -263,9 +263,8 @@ END_TEST
 
 CHECK_MAIN("grpc server", a_call_is_answered,
            a_handler_sees_the_user_and_the_metadata_of_the_client,
-           what_a_handler_logs_has_the_request_id, an_answer_of_many_frames_arrives_whole,
-           a_response_that_is_not_read_to_its_end_is_reset, a_handler_says_how_it_ends,
-           a_request_that_is_none_is_refused, a_message_may_come_in_pieces,
-           what_is_no_call_is_answered_as_http, headers_above_the_limit_are_refused,
-           a_path_is_one_servers, what_a_dead_process_has_left_is_replaced,
-           an_endpoint_is_an_absolute_path)
+           log_lines_of_a_handler_have_the_request_id, a_response_of_many_frames_arrives_whole,
+           a_response_that_is_not_read_to_its_end_is_reset, a_handler_sets_the_status_of_its_call,
+           a_malformed_request_is_refused, a_message_may_come_in_pieces,
+           a_request_without_a_call_is_answered_as_http, headers_above_the_limit_are_refused,
+           a_path_is_one_servers, a_stale_socket_is_replaced, an_endpoint_is_an_absolute_path)

@@ -119,7 +119,7 @@ static size_t read_the_rest(int fd, size_t most) {
     return size;
 }
 
-START_TEST(one_address_has_half_of_the_room_for_answers_that_wait) {
+START_TEST(one_address_has_half_of_the_memory_for_pending_responses) {
     struct http_server *server = start(5 * LARGE);
     int first = ask(server, "/large"), second, third, other;
 
@@ -141,7 +141,7 @@ START_TEST(one_address_has_half_of_the_room_for_answers_that_wait) {
 }
 END_TEST
 
-START_TEST(the_slowest_of_the_address_with_most_goes_for_another) {
+START_TEST(the_slowest_client_of_the_largest_address_is_evicted) {
     struct http_server *server = start(4 * LARGE);
     int readers[4], other, own;
 
@@ -177,7 +177,7 @@ static int ask_until_there_is_room(const struct http_server *server) {
     }
 }
 
-START_TEST(an_answer_that_was_read_or_left_makes_room) {
+START_TEST(a_read_or_abandoned_response_frees_its_memory) {
     struct http_server *server = start(2 * LARGE + 1);
     int reader = ask(server, "/large");
 
@@ -190,7 +190,7 @@ START_TEST(an_answer_that_was_read_or_left_makes_room) {
 }
 END_TEST
 
-START_TEST(a_single_answer_fits_whatever_its_size) {
+START_TEST(a_single_response_fits_whatever_its_size) {
     struct http_server *server = start(1);
     int reader = ask(server, "/large");
 
@@ -202,7 +202,7 @@ START_TEST(a_single_answer_fits_whatever_its_size) {
 END_TEST
 
 /* What the request took goes before its client has read the answer. */
-START_TEST(only_the_answer_waits_for_its_client) {
+START_TEST(only_the_response_waits_for_its_client) {
     struct http_server *server = start(0);
     int reader = ask(server, "/large");
 
@@ -214,7 +214,7 @@ START_TEST(only_the_answer_waits_for_its_client) {
 }
 END_TEST
 
-CHECK_MAIN("http_answers", one_address_has_half_of_the_room_for_answers_that_wait,
-           the_slowest_of_the_address_with_most_goes_for_another,
-           an_answer_that_was_read_or_left_makes_room, a_single_answer_fits_whatever_its_size,
-           only_the_answer_waits_for_its_client)
+CHECK_MAIN("http_answers", one_address_has_half_of_the_memory_for_pending_responses,
+           the_slowest_client_of_the_largest_address_is_evicted,
+           a_read_or_abandoned_response_frees_its_memory, a_single_response_fits_whatever_its_size,
+           only_the_response_waits_for_its_client)

@@ -168,7 +168,7 @@ START_TEST(answer_of_any_status_is_an_answer) {
 }
 END_TEST
 
-START_TEST(request_is_sent_as_asked) {
+START_TEST(a_request_is_sent_as_given) {
     static const struct http_header headers[] = { { "X-Auth-Token", "secret" },
                                                   { "X-Empty", "" },
                                                   { NULL, NULL } };
@@ -260,7 +260,7 @@ START_TEST(a_request_that_reached_no_peer_was_not_sent) {
 }
 END_TEST
 
-START_TEST(what_was_sent_without_a_whole_answer_is_uncertain) {
+START_TEST(a_request_without_a_complete_response_is_uncertain) {
     static const char *const answers[] = {
         NULL,                                              /* closed without a word */
         "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nx", /* cut off */
@@ -280,7 +280,7 @@ START_TEST(what_was_sent_without_a_whole_answer_is_uncertain) {
 }
 END_TEST
 
-START_TEST(silent_peer_is_given_up_in_time) {
+START_TEST(an_unresponsive_peer_times_out) {
     struct peer peer = { .answer = "", .answers = 2 };
     int64_t timeout_ms = 100, start_us;
     int outcome;
@@ -363,7 +363,7 @@ static void *call_often(void *arg) {
     return NULL;
 }
 
-START_TEST(threads_call_side_by_side) {
+START_TEST(threads_call_concurrently) {
     struct peer peers[2] = { { .answer = ok, .answers = 1000 }, { .answer = ok, .answers = 1000 } };
     pthread_t threads[LENGTH(peers)];
     char urls[LENGTH(peers)][64];
@@ -381,8 +381,8 @@ START_TEST(threads_call_side_by_side) {
 }
 END_TEST
 
-CHECK_MAIN("http_client", answer_of_any_status_is_an_answer, request_is_sent_as_asked,
+CHECK_MAIN("http_client", answer_of_any_status_is_an_answer, a_request_is_sent_as_given,
            head_waits_for_no_body, redirect_is_not_followed,
            a_request_that_reached_no_peer_was_not_sent,
-           what_was_sent_without_a_whole_answer_is_uncertain, silent_peer_is_given_up_in_time,
-           a_pause_ends_with_the_call, answer_is_bounded, threads_call_side_by_side)
+           a_request_without_a_complete_response_is_uncertain, an_unresponsive_peer_times_out,
+           a_pause_ends_with_the_call, answer_is_bounded, threads_call_concurrently)

@@ -30,7 +30,7 @@ static bool is_from_site(const char *site, const struct http_origin *origin) {
 static const char *const names[] = { "storage.example", "node1", NULL };
 static const struct http_origin ours = { .names = names };
 
-START_TEST(names_that_are_not_ours_are_bent) {
+START_TEST(foreign_host_names_are_replaced) {
     static const char *const here[] = { NULL,        "localhost",       "LocalHost:8776",
                                         "127.0.0.1", "127.0.0.1:8776",  "[::1]:8776",
                                         "10.1.2.3",  "storage.example", "NODE1:8776" };
@@ -53,7 +53,7 @@ START_TEST(names_that_are_not_ours_are_bent) {
 }
 END_TEST
 
-START_TEST(pages_of_somewhere_else_are_refused) {
+START_TEST(pages_of_other_origins_are_refused) {
     const struct http_origin any = { .any_host = true };
 
     ck_assert(is_from_here("localhost:8776", "http://localhost:8776", &ours));
@@ -87,5 +87,5 @@ START_TEST(hosts_are_found_in_urls) {
 }
 END_TEST
 
-CHECK_MAIN("http_origin", names_that_are_not_ours_are_bent, pages_of_somewhere_else_are_refused,
+CHECK_MAIN("http_origin", foreign_host_names_are_replaced, pages_of_other_origins_are_refused,
            hosts_are_found_in_urls)

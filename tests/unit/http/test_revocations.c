@@ -5,8 +5,8 @@
 
 #include "common/arena.h"
 #include "tests/lib/check_main.h"
-#include "tests/lib/remote_certificates.h"
 #include "tests/lib/reasons.h"
+#include "tests/lib/remote_certificates.h"
 
 #include <ftw.h>
 #include <stdint.h>
@@ -62,7 +62,7 @@ static void write_file(const char *text) {
     fclose(file);
 }
 
-START_TEST(what_is_taken_back_counts_from_the_next_look_on) {
+START_TEST(a_revocation_applies_from_the_next_check_on) {
     ck_assert(!has("client-cert.pem"));
     ck_assert(revoke_certificates(top, "client"));
     ck_assert(has("client-cert.pem"));
@@ -73,7 +73,7 @@ START_TEST(what_is_taken_back_counts_from_the_next_look_on) {
 }
 END_TEST
 
-START_TEST(a_list_that_cannot_be_read_is_that_of_before) {
+START_TEST(an_unreadable_list_keeps_the_previous_one) {
     ck_assert(revoke_certificates(top, "client"));
     ck_assert(has("client-cert.pem"));
     write_file("-----BEGIN X509 CRL-----\n");
@@ -87,7 +87,7 @@ START_TEST(a_list_that_cannot_be_read_is_that_of_before) {
 }
 END_TEST
 
-START_TEST(one_of_many_that_are_shown_is_enough) {
+START_TEST(one_revoked_certificate_of_a_chain_is_enough) {
     gnutls_datum_t shown[2], text;
     static const char *const names[] = { "server-cert.pem", "client-cert.pem" };
 
@@ -107,7 +107,7 @@ START_TEST(one_of_many_that_are_shown_is_enough) {
 }
 END_TEST
 
-START_TEST(what_is_no_list_at_the_start_is_said) {
+START_TEST(an_invalid_list_at_the_start_is_reported) {
     static const char *const names[] = { "ca-cert.pem", "nowhere", "index.txt" };
     struct revocations *none;
 
@@ -119,6 +119,7 @@ START_TEST(what_is_no_list_at_the_start_is_said) {
 }
 END_TEST
 
-CHECK_MAIN_WITH("revocations", true, begin, end, what_is_taken_back_counts_from_the_next_look_on,
-                a_list_that_cannot_be_read_is_that_of_before, one_of_many_that_are_shown_is_enough,
-                what_is_no_list_at_the_start_is_said)
+CHECK_MAIN_WITH("revocations", true, begin, end, a_revocation_applies_from_the_next_check_on,
+                an_unreadable_list_keeps_the_previous_one,
+                one_revoked_certificate_of_a_chain_is_enough,
+                an_invalid_list_at_the_start_is_reported)

@@ -300,7 +300,7 @@ START_TEST(a_client_that_closes_its_side_is_seen_while_its_answer_is_awaited) {
 }
 END_TEST
 
-START_TEST(an_exchange_that_was_given_up_has_no_client) {
+START_TEST(an_abandoned_exchange_has_no_client) {
     struct http_server *server = START();
     autoclose int fd = dial(server);
     struct http_exchange *exchange;
@@ -508,7 +508,7 @@ START_TEST(endless_headers_are_refused) {
 }
 END_TEST
 
-START_TEST(garbage_is_refused) {
+START_TEST(malformed_requests_are_refused) {
     static const char *const garbage[] = {
         "\x16\x03\x01\x02",
         "GET\r\n\r\n",
@@ -536,7 +536,7 @@ START_TEST(garbage_is_refused) {
 END_TEST
 
 /* libmicrohttpd answers these itself: what follows is no request. */
-START_TEST(a_length_that_is_none_ends_the_connection) {
+START_TEST(an_invalid_length_ends_the_connection) {
     static const char *const lengths[] = { "x",   "-1",  "+5",
                                            "0x5", "5 5", "5,5",
                                            "5;",  "",    "99999999999999999999999" };
@@ -562,7 +562,7 @@ START_TEST(a_length_that_is_none_ends_the_connection) {
 END_TEST
 
 /* libmicrohttpd refuses such requests itself, and cannot while it is being stopped. */
-START_TEST(what_is_refused_while_the_server_stops_is_no_fault) {
+START_TEST(a_refusal_during_shutdown_is_no_fault) {
     enum { ROUNDS = 20, CLIENTS = 40 };
 
     for (int round = 0; round < ROUNDS; round++) {
@@ -614,7 +614,7 @@ START_TEST(a_malformed_length_is_answered_to_its_sender) {
 END_TEST
 
 /* All that libmicrohttpd would let through, each in the middle and at the end of a head. */
-START_TEST(head_that_can_be_read_in_two_ways_is_refused) {
+START_TEST(an_ambiguous_head_is_refused) {
     static const struct {
         const char *head;
         size_t size;
@@ -757,7 +757,7 @@ START_TEST(head_that_is_merely_unusual_is_taken) {
 }
 END_TEST
 
-START_TEST(silent_client_is_cut) {
+START_TEST(an_idle_client_is_disconnected) {
     struct http_server *server = START(.idle_seconds = 1);
     autoclose int header = dial(server);
     autoclose int body = dial(server);
@@ -801,7 +801,7 @@ static int drip(const struct http_server *server) {
     return sent;
 }
 
-START_TEST(client_that_sends_a_byte_now_and_then_is_cut) {
+START_TEST(a_client_that_sends_too_slowly_is_disconnected) {
     struct http_server *server = START(.idle_seconds = 1, .request_seconds = 2);
     int sent = 0;
 
@@ -830,7 +830,7 @@ static void ask(int fd, const char *path, const char *part) {
     assert_has(hear(fd), part);
 }
 
-START_TEST(idlest_client_goes_for_the_newest) {
+START_TEST(the_idlest_client_is_evicted_for_the_newest) {
     struct http_server *server = START(.connections = 2, .threads = 1);
     autoclose int first = dial(server);
     autoclose int second = dial(server);
@@ -847,7 +847,7 @@ START_TEST(idlest_client_goes_for_the_newest) {
 }
 END_TEST
 
-START_TEST(silent_clients_go_before_those_that_were_answered) {
+START_TEST(clients_without_a_request_are_evicted_first) {
     enum { PLACES = 16 };
     struct http_server *server = START(.connections = PLACES, .threads = 1);
     autoclose int answered = dial(server);
@@ -901,7 +901,7 @@ START_TEST(clients_waiting_for_a_response_stay_and_excess_clients_get_503) {
 }
 END_TEST
 
-START_TEST(one_address_may_be_given_fewer_places) {
+START_TEST(one_address_may_have_a_lower_limit) {
     struct http_server *server =
         START(.address = "127.0.0.1", .address_connections = 2, .threads = 1);
     autoclose int first = dial(server), second = dial(server), third = -1, other = -1;
@@ -945,7 +945,7 @@ START_TEST(descriptors_are_kept_back) {
 }
 END_TEST
 
-START_TEST(client_without_descriptor_for_it_waits) {
+START_TEST(a_client_without_a_free_descriptor_waits) {
     struct http_server *server = START();
     autoclose int first = dial(server);
     struct rlimit before, limit;
@@ -1056,7 +1056,7 @@ START_TEST(stop_waits_for_open_exchanges_and_takes_no_new_clients) {
 }
 END_TEST
 
-START_TEST(stop_gives_up_exchanges_that_stay_open) {
+START_TEST(a_stop_abandons_exchanges_that_stay_open) {
     struct http_server *server = START();
     autoclose int fd = dial(server);
     struct http_exchange *exchange;
@@ -1225,7 +1225,7 @@ END_TEST
 
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
-START_TEST(percent_decoding_refuses_what_is_no_text) {
+START_TEST(percent_decoding_refuses_invalid_text) {
     static const struct {
         const char *text;
         bool form;
@@ -1254,7 +1254,7 @@ START_TEST(percent_decoding_refuses_what_is_no_text) {
 END_TEST
 
 /* Bytes that mean something in a URL, and those that are no ASCII, never come through. */
-START_TEST(percent_encoding_keeps_what_is_plain_alone) {
+START_TEST(percent_encoding_keeps_plain_characters) {
     autoarena struct arena *arena = arena_new();
     char text[256];
 
@@ -1271,27 +1271,29 @@ START_TEST(percent_encoding_keeps_what_is_plain_alone) {
 }
 END_TEST
 
-CHECK_MAIN(
-    "http_server", connection_serves_one_request_after_the_other,
-    pipelined_requests_are_answered_in_order, half_closed_client_gets_its_answer,
-    a_client_that_closes_its_side_is_seen_while_its_answer_is_awaited,
-    an_exchange_that_was_given_up_has_no_client, longest_mount_wins_and_its_prefix_is_cut,
-    path_below_no_mount_is_not_found, head_has_the_length_and_no_body,
-    line_breaks_in_a_reply_header_forge_nothing, body_is_whole_before_the_handler_is_called,
-    body_above_the_limit_is_thrown_away_and_answered, body_far_above_the_limit_is_not_read,
-    a_query_of_many_parameters_arrives, endless_headers_are_refused, garbage_is_refused,
-    a_length_that_is_none_ends_the_connection, what_is_refused_while_the_server_stops_is_no_fault,
-    a_malformed_length_is_answered_to_its_sender, head_that_can_be_read_in_two_ways_is_refused,
-    a_field_with_one_value_is_refused_when_it_comes_twice, head_that_is_merely_unusual_is_taken,
-    silent_client_is_cut, client_that_sends_a_byte_now_and_then_is_cut,
-    idlest_client_goes_for_the_newest, silent_clients_go_before_those_that_were_answered,
-    clients_waiting_for_a_response_stay_and_excess_clients_get_503,
-    one_address_may_be_given_fewer_places, descriptors_are_kept_back,
-    client_without_descriptor_for_it_waits, client_that_leaves_while_it_waits_harms_nothing,
-    reply_may_come_at_any_moment_from_any_thread,
-    stop_waits_for_open_exchanges_and_takes_no_new_clients, stop_gives_up_exchanges_that_stay_open,
-    stop_in_the_midst_of_work_is_clean, stop_of_nothing_does_nothing,
-    address_that_cannot_be_had_is_named, start_without_descriptors_fails_and_loses_none,
-    ipv6_literals_are_taken, loopback_is_judged_by_addresses,
-    ipv4_client_of_an_ipv6_socket_is_named_by_its_own_address,
-    percent_decoding_refuses_what_is_no_text, percent_encoding_keeps_what_is_plain_alone)
+CHECK_MAIN("http_server", connection_serves_one_request_after_the_other,
+           pipelined_requests_are_answered_in_order, half_closed_client_gets_its_answer,
+           a_client_that_closes_its_side_is_seen_while_its_answer_is_awaited,
+           an_abandoned_exchange_has_no_client, longest_mount_wins_and_its_prefix_is_cut,
+           path_below_no_mount_is_not_found, head_has_the_length_and_no_body,
+           line_breaks_in_a_reply_header_forge_nothing, body_is_whole_before_the_handler_is_called,
+           body_above_the_limit_is_thrown_away_and_answered, body_far_above_the_limit_is_not_read,
+           a_query_of_many_parameters_arrives, endless_headers_are_refused,
+           malformed_requests_are_refused, an_invalid_length_ends_the_connection,
+           a_refusal_during_shutdown_is_no_fault, a_malformed_length_is_answered_to_its_sender,
+           an_ambiguous_head_is_refused, a_field_with_one_value_is_refused_when_it_comes_twice,
+           head_that_is_merely_unusual_is_taken, an_idle_client_is_disconnected,
+           a_client_that_sends_too_slowly_is_disconnected,
+           the_idlest_client_is_evicted_for_the_newest, clients_without_a_request_are_evicted_first,
+           clients_waiting_for_a_response_stay_and_excess_clients_get_503,
+           one_address_may_have_a_lower_limit, descriptors_are_kept_back,
+           a_client_without_a_free_descriptor_waits,
+           client_that_leaves_while_it_waits_harms_nothing,
+           reply_may_come_at_any_moment_from_any_thread,
+           stop_waits_for_open_exchanges_and_takes_no_new_clients,
+           a_stop_abandons_exchanges_that_stay_open, stop_in_the_midst_of_work_is_clean,
+           stop_of_nothing_does_nothing, address_that_cannot_be_had_is_named,
+           start_without_descriptors_fails_and_loses_none, ipv6_literals_are_taken,
+           loopback_is_judged_by_addresses,
+           ipv4_client_of_an_ipv6_socket_is_named_by_its_own_address,
+           percent_decoding_refuses_invalid_text, percent_encoding_keeps_plain_characters)

@@ -172,7 +172,7 @@ START_TEST(each_piece_leaves_at_once_and_the_connection_goes_on) {
 }
 END_TEST
 
-START_TEST(an_old_client_hears_it_until_the_connection_closes) {
+START_TEST(an_http_1_0_client_reads_until_the_connection_closes) {
     struct http_server *server = start(60);
     autoclose int fd = ask(server, "GET /a HTTP/1.0\r\n\r\n");
     struct http_stream *stream = open_kept();
@@ -200,7 +200,7 @@ START_TEST(a_head_request_gets_no_piece) {
 }
 END_TEST
 
-START_TEST(a_quiet_stream_is_not_silent_and_one_that_is_left_ends) {
+START_TEST(a_quiet_stream_outlives_the_idle_timeout_and_ends_with_its_client) {
     struct http_server *server = start(1);
     int fd = ask(server, GET);
     struct http_stream *stream = open_kept();
@@ -288,7 +288,7 @@ START_TEST(the_connection_of_a_client_that_left_a_quiet_stream_is_closed_at_once
 }
 END_TEST
 
-START_TEST(what_a_client_does_not_read_is_bounded_and_it_is_closed) {
+START_TEST(unread_data_is_bounded_and_its_client_is_closed) {
     struct http_server *server = start(1);
     autoclose int fd = ask(server, GET);
     struct http_stream *stream = open_kept();
@@ -334,7 +334,7 @@ START_TEST(the_writer_of_a_full_stream_is_woken_when_there_is_space) {
 }
 END_TEST
 
-START_TEST(a_piece_larger_than_the_room_is_taken_alone_and_counts) {
+START_TEST(a_piece_larger_than_the_limit_is_sent_alone_and_counts) {
     struct http_server *server = start(60);
     autoclose int first = ask(server, GET);
     struct http_stream *one = open_kept();
@@ -381,7 +381,7 @@ START_TEST(a_server_that_stops_ends_its_streams_at_once) {
 }
 END_TEST
 
-START_TEST(a_stream_may_begin_when_the_server_has_given_it_up) {
+START_TEST(a_stream_may_begin_after_the_server_has_abandoned_it) {
     struct http_server *server = start(60);
     autoclose int fd = ask(server, GET);
     struct http_exchange *exchange = take_kept();
@@ -439,13 +439,13 @@ START_TEST(writers_and_clients_meet_in_any_order) {
 END_TEST
 
 CHECK_MAIN("http_stream", each_piece_leaves_at_once_and_the_connection_goes_on,
-           an_old_client_hears_it_until_the_connection_closes, a_head_request_gets_no_piece,
-           a_quiet_stream_is_not_silent_and_one_that_is_left_ends,
+           an_http_1_0_client_reads_until_the_connection_closes, a_head_request_gets_no_piece,
+           a_quiet_stream_outlives_the_idle_timeout_and_ends_with_its_client,
            a_client_that_leaves_a_quiet_stream_is_noticed_at_once,
            the_connection_of_a_client_that_left_a_quiet_stream_is_closed_at_once,
-           what_a_client_does_not_read_is_bounded_and_it_is_closed,
+           unread_data_is_bounded_and_its_client_is_closed,
            the_writer_of_a_full_stream_is_woken_when_there_is_space,
-           a_piece_larger_than_the_room_is_taken_alone_and_counts,
+           a_piece_larger_than_the_limit_is_sent_alone_and_counts,
            a_server_that_stops_ends_its_streams_at_once,
-           a_stream_may_begin_when_the_server_has_given_it_up,
+           a_stream_may_begin_after_the_server_has_abandoned_it,
            writers_and_clients_meet_in_any_order)

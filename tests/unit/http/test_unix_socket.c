@@ -114,7 +114,7 @@ START_TEST(the_file_has_its_mode_and_goes_at_the_end) {
 }
 END_TEST
 
-START_TEST(what_is_no_mode_or_group_is_refused) {
+START_TEST(an_invalid_mode_or_group_is_refused) {
     static const struct unix_socket_access rows[] = {
         { .mode = "" },         { .mode = "0680" },  { .mode = "rw" },          { .mode = "-1" },
         { .mode = "01777" },    { .mode = "0660 " }, { .group = "" },           { .group = "-1" },
@@ -151,7 +151,7 @@ END_TEST
 
 /* ---- whose is the path ---- */
 
-START_TEST(what_a_dead_process_left_is_replaced) {
+START_TEST(a_stale_socket_is_replaced) {
     struct scene *scene = scene_new();
     autoclose int fd = -1;
 
@@ -189,7 +189,7 @@ START_TEST(another_program_is_not_replaced) {
 }
 END_TEST
 
-START_TEST(what_is_no_socket_stays) {
+START_TEST(other_files_are_not_replaced) {
     struct scene *scene = scene_new();
 
     close(open(scene->path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
@@ -202,7 +202,7 @@ START_TEST(what_is_no_socket_stays) {
 }
 END_TEST
 
-START_TEST(at_the_end_anothers_file_stays) {
+START_TEST(a_socket_of_another_process_stays_at_the_end) {
     struct scene *scene = scene_new();
     autoclose int fd = LISTEN(scene, .mode = NULL), other = -1;
 
@@ -240,7 +240,7 @@ static struct http_server *start(struct scene *scene, unsigned most_of_address) 
     return server;
 }
 
-START_TEST(a_server_is_asked_through_the_file) {
+START_TEST(a_server_is_reached_through_the_file) {
     struct scene *scene = scene_new();
     struct http_call call = { .method = "GET" };
     struct http_answer answer;
@@ -298,7 +298,7 @@ static bool is_served(int fd) {
 
 /* The idlest of a user goes for the newest of the same; of this thread's user, where it may change
  * that, and of this machine's TCP clients none. */
-START_TEST(places_are_counted_by_user) {
+START_TEST(connections_are_counted_by_user) {
     struct scene *scene = scene_new();
     struct http_server *server = start(scene, 1);
     autoclose int first = dial(scene), second = -1, third = -1;
@@ -399,9 +399,10 @@ START_TEST(a_socket_in_the_file_system_is_of_this_machine_alone) {
 END_TEST
 
 CHECK_MAIN("unix_socket", the_file_has_its_mode_and_goes_at_the_end,
-           what_is_no_mode_or_group_is_refused, a_path_is_absolute_and_short_enough,
-           what_a_dead_process_left_is_replaced, a_listening_process_is_not_replaced,
-           another_program_is_not_replaced, what_is_no_socket_stays, at_the_end_anothers_file_stays,
-           a_server_is_asked_through_the_file, urls_that_name_no_socket_reach_nothing,
-           places_are_counted_by_user, an_answer_that_fails_without_a_request_reaches_no_handler,
+           an_invalid_mode_or_group_is_refused, a_path_is_absolute_and_short_enough,
+           a_stale_socket_is_replaced, a_listening_process_is_not_replaced,
+           another_program_is_not_replaced, other_files_are_not_replaced,
+           a_socket_of_another_process_stays_at_the_end, a_server_is_reached_through_the_file,
+           urls_that_name_no_socket_reach_nothing, connections_are_counted_by_user,
+           an_answer_that_fails_without_a_request_reaches_no_handler,
            a_socket_in_the_file_system_is_of_this_machine_alone)

@@ -61,7 +61,7 @@ START_TEST(without_any_header_the_caller_is_admin_of_the_paths_project) {
 }
 END_TEST
 
-START_TEST(the_token_of_a_client_that_has_none_is_none) {
+START_TEST(the_token_notused_counts_as_no_token) {
     struct asked asked = ask(HEADERS({ "X-Auth-Token", "notused" }), NULL);
 
     expect_caller(&asked, "admin", "admin");
@@ -72,7 +72,7 @@ START_TEST(the_token_of_a_client_that_has_none_is_none) {
 }
 END_TEST
 
-START_TEST(names_that_could_do_harm_are_refused) {
+START_TEST(harmful_names_are_refused) {
     static const char *const tokens[] = { ":", "joe:", ": p", "a b:c", "a:b\x01", "a:b\xc3\xa4" };
     char longest[600];
 
@@ -177,6 +177,6 @@ END_TEST
 CHECK_MAIN("identity_none", a_token_names_user_and_project,
            clients_that_name_a_project_alone_are_admin_of_it,
            without_any_header_the_caller_is_admin_of_the_paths_project,
-           the_token_of_a_client_that_has_none_is_none, names_that_could_do_harm_are_refused,
+           the_token_notused_counts_as_no_token, harmful_names_are_refused,
            old_clients_get_their_token_by_a_handshake, a_handshake_with_bad_names_is_refused,
            a_service_names_its_role_beside_the_token, the_base_url_takes_only_hosts)

@@ -91,7 +91,7 @@ static const char *posted(struct scene *scene, unsigned index) {
     return script_server_request(scene->server, "POST", KEYSTONE_TOKENS, index)->body;
 }
 
-START_TEST(a_token_is_asked_for_once_and_kept) {
+START_TEST(a_token_is_requested_once_and_kept) {
     struct scene *scene = scene_begun();
 
     expect_token(scene, KEYSTONE_OWN);
@@ -107,7 +107,7 @@ START_TEST(a_token_is_asked_for_once_and_kept) {
 }
 END_TEST
 
-START_TEST(a_kept_token_minds_no_clock_that_is_set) {
+START_TEST(a_kept_token_ignores_changes_of_the_wall_clock) {
     struct scene *scene = scene_begun();
 
     expect_token(scene, KEYSTONE_OWN);
@@ -169,7 +169,7 @@ static void grant(struct scene *scene, int status, const char *header, const cha
             .method = "POST", .status = status, .header = header, .body = body, .times = 1 });
 }
 
-START_TEST(a_token_goes_before_it_ends) {
+START_TEST(a_token_is_replaced_before_it_expires) {
     struct scene *scene = scene_new();
     char body[128];
 
@@ -187,7 +187,7 @@ START_TEST(a_token_goes_before_it_ends) {
 }
 END_TEST
 
-START_TEST(a_token_that_is_over_on_arrival_asks_for_the_clocks) {
+START_TEST(a_token_that_arrives_expired_points_to_the_clocks) {
     struct scene *scene = scene_new();
     autoarena struct arena *arena = arena_new();
     const char *token = NULL;
@@ -208,7 +208,7 @@ START_TEST(a_token_that_is_over_on_arrival_asks_for_the_clocks) {
 }
 END_TEST
 
-START_TEST(answers_that_make_no_sense_give_no_token) {
+START_TEST(invalid_responses_give_no_token) {
     static const struct {
         int status;
         const char *header, *body, *reason;
@@ -269,7 +269,7 @@ START_TEST(without_version_3_there_is_no_token) {
 }
 END_TEST
 
-START_TEST(refused_connections_are_tried_again_and_silence_has_an_end) {
+START_TEST(refused_connections_are_retried_and_requests_time_out) {
     struct scene *scene = scene_begun();
     int64_t begin, time_ms = 100;
     const char *token;
@@ -326,7 +326,7 @@ static unsigned ask_all(struct scene *scene) {
     return good;
 }
 
-START_TEST(many_threads_share_one_question) {
+START_TEST(concurrent_threads_share_one_request) {
     struct scene *scene = scene_begun();
 
     ck_assert_uint_eq(ask_all(scene), ASKERS);
@@ -431,7 +431,7 @@ START_TEST(a_token_is_validated_as_the_middleware_does) {
 }
 END_TEST
 
-START_TEST(only_200_and_404_are_words_about_the_caller) {
+START_TEST(only_200_and_404_decide_about_the_caller) {
     struct scene *scene = scene_begun();
     struct http_answer answer;
 
@@ -458,7 +458,7 @@ START_TEST(only_200_and_404_are_words_about_the_caller) {
 }
 END_TEST
 
-START_TEST(another_s_404_is_no_word_about_a_token) {
+START_TEST(a_404_of_another_server_decides_nothing_about_a_token) {
     static const char *const bodies[] = {
         "default backend - 404", "{}", "{\"error\": {\"message\": \"no such route\"}}",
         "{\"itemNotFound\": {\"code\": 404, \"message\": \"The resource could not be found.\"}}"
@@ -530,7 +530,7 @@ START_TEST(a_section_may_lead_to_another) {
 }
 END_TEST
 
-START_TEST(what_is_missing_is_named) {
+START_TEST(missing_options_are_named) {
     static const struct {
         const char *arguments[7];
         const char *reason;
@@ -565,15 +565,14 @@ START_TEST(what_is_missing_is_named) {
 }
 END_TEST
 
-CHECK_MAIN("keystone", a_token_is_asked_for_once_and_kept, a_kept_token_minds_no_clock_that_is_set,
-           ids_scopes_and_credentials_have_their_own_forms,
-           a_refused_token_is_renewed_and_an_older_one_is_not, a_token_goes_before_it_ends,
-           a_token_that_is_over_on_arrival_asks_for_the_clocks,
-           answers_that_make_no_sense_give_no_token, the_version_is_found_in_a_list_too,
-           without_version_3_there_is_no_token,
-           refused_connections_are_tried_again_and_silence_has_an_end,
-           many_threads_share_one_question, endpoints_come_from_the_catalog,
-           a_catalog_names_no_socket_of_this_machine, a_token_is_validated_as_the_middleware_does,
-           only_200_and_404_are_words_about_the_caller, another_s_404_is_no_word_about_a_token,
-           a_section_without_a_url_has_no_user, a_section_may_lead_to_another,
-           what_is_missing_is_named)
+CHECK_MAIN(
+    "keystone", a_token_is_requested_once_and_kept, a_kept_token_ignores_changes_of_the_wall_clock,
+    ids_scopes_and_credentials_have_their_own_forms,
+    a_refused_token_is_renewed_and_an_older_one_is_not, a_token_is_replaced_before_it_expires,
+    a_token_that_arrives_expired_points_to_the_clocks, invalid_responses_give_no_token,
+    the_version_is_found_in_a_list_too, without_version_3_there_is_no_token,
+    refused_connections_are_retried_and_requests_time_out, concurrent_threads_share_one_request,
+    endpoints_come_from_the_catalog, a_catalog_names_no_socket_of_this_machine,
+    a_token_is_validated_as_the_middleware_does, only_200_and_404_decide_about_the_caller,
+    a_404_of_another_server_decides_nothing_about_a_token, a_section_without_a_url_has_no_user,
+    a_section_may_lead_to_another, missing_options_are_named)

@@ -92,7 +92,7 @@ START_TEST(a_call_carries_the_users_token) {
 }
 END_TEST
 
-START_TEST(a_services_token_goes_beside_it_when_asked_for) {
+START_TEST(a_service_token_is_added_when_requested) {
     static const char *const sections[] = { "nova", "service_user" };
 
     for (size_t i = 0; i < LENGTH(sections); i++) {
@@ -197,8 +197,7 @@ START_TEST(a_service_token_needs_a_user) {
 }
 END_TEST
 
-CHECK_MAIN("own_user", a_call_carries_the_users_token,
-           a_services_token_goes_beside_it_when_asked_for,
+CHECK_MAIN("own_user", a_call_carries_the_users_token, a_service_token_is_added_when_requested,
            a_refusal_is_answered_with_a_new_token_once, without_keystone_nothing_is_sent,
            without_a_user_calls_are_made_without_a_token, endpoints_are_configured_or_found,
            a_service_token_needs_a_user)

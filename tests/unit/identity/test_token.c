@@ -50,7 +50,7 @@ START_TEST(other_scopes_are_seen) {
 }
 END_TEST
 
-START_TEST(what_is_no_token_is_refused) {
+START_TEST(a_malformed_token_is_refused) {
     static const char *const bodies[] = {
         "",
         "{}",
@@ -158,7 +158,7 @@ static struct token_digest digest_of(unsigned number) {
     return digest;
 }
 
-START_TEST(verdicts_have_an_end) {
+START_TEST(results_expire) {
     struct token_cache *cache = token_cache_new(4, 4);
     const struct token *token = read_good("", ""), *found;
     struct token_digest good = digest_of(1), bad = digest_of(2), other = digest_of(1 + 4096);
@@ -188,7 +188,7 @@ START_TEST(verdicts_have_an_end) {
 }
 END_TEST
 
-START_TEST(the_one_unused_longest_goes_and_bad_ones_push_out_no_good_ones) {
+START_TEST(the_least_recently_used_is_evicted_and_bad_tokens_evict_no_good_ones) {
     struct token_cache *cache = token_cache_new(2, 2);
     const struct token *token = read_good("", "");
     struct token_digest digests[8];
@@ -214,6 +214,6 @@ START_TEST(the_one_unused_longest_goes_and_bad_ones_push_out_no_good_ones) {
 END_TEST
 
 CHECK_MAIN("token", a_token_has_user_project_and_roles, other_scopes_are_seen,
-           what_is_no_token_is_refused, access_rules_allow_what_they_name_and_nothing_else,
-           access_rules_of_others_and_broken_ones_allow_nothing, verdicts_have_an_end,
-           the_one_unused_longest_goes_and_bad_ones_push_out_no_good_ones)
+           a_malformed_token_is_refused, access_rules_allow_what_they_name_and_nothing_else,
+           access_rules_of_others_and_broken_ones_allow_nothing, results_expire,
+           the_least_recently_used_is_evicted_and_bad_tokens_evict_no_good_ones)

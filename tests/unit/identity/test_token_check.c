@@ -120,7 +120,7 @@ static unsigned asked(struct scene *scene) {
     return script_server_count(scene->server, "GET", KEYSTONE_TOKENS "*");
 }
 
-START_TEST(a_good_token_is_asked_about_once) {
+START_TEST(a_valid_token_is_queried_once) {
     struct scene *scene = scene_new();
     bool later;
 
@@ -139,7 +139,7 @@ START_TEST(a_good_token_is_asked_about_once) {
 END_TEST
 
 /* Somebody sets the wall's clock: what is known is as good as before, and no better. */
-START_TEST(a_known_token_minds_no_clock_that_is_set) {
+START_TEST(a_known_token_ignores_changes_of_the_wall_clock) {
     static const int64_t steps[] = { 3600, 31536000, -31536000, -3600 };
     struct scene *scene = scene_new();
     bool later;
@@ -156,7 +156,7 @@ START_TEST(a_known_token_minds_no_clock_that_is_set) {
 }
 END_TEST
 
-START_TEST(a_token_that_has_expired_is_over_whatever_clock_is_set) {
+START_TEST(an_expired_token_is_invalid_whatever_the_wall_clock) {
     struct scene *scene = scene_new();
 
     script_keystone_say(scene->server, 200, script_keystone_token("\"member\"", -100, ""), 0);
@@ -169,7 +169,7 @@ START_TEST(a_token_that_has_expired_is_over_whatever_clock_is_set) {
 }
 END_TEST
 
-START_TEST(without_a_cache_each_is_asked_about) {
+START_TEST(without_a_cache_each_token_is_queried) {
     struct scene *scene = scene_with((struct token_checker_settings){ .cache_ms = 0 });
 
     script_keystone_say(scene->server, 200, script_keystone_token("", 100, ""), 2);
@@ -183,7 +183,7 @@ START_TEST(without_a_cache_each_is_asked_about) {
 }
 END_TEST
 
-START_TEST(a_bad_token_is_remembered_for_a_moment) {
+START_TEST(an_invalid_token_is_remembered_briefly) {
     struct scene *scene = scene_new();
     bool later;
 
@@ -198,7 +198,7 @@ START_TEST(a_bad_token_is_remembered_for_a_moment) {
 }
 END_TEST
 
-START_TEST(what_cannot_be_a_token_is_refused_without_asking) {
+START_TEST(a_malformed_token_is_refused_without_a_query) {
     static const char *const texts[] = { "", "   ", "a b", "a\x01", "\xc3\xa4", "a\tb" };
     struct scene *scene = scene_new();
     bool later;
@@ -227,7 +227,7 @@ START_TEST(an_expired_token_is_valid_only_where_allowed) {
 }
 END_TEST
 
-START_TEST(silence_is_never_a_yes_and_never_a_no) {
+START_TEST(an_unresponsive_keystone_neither_accepts_nor_refuses) {
     static const struct script_rule rules[] = {
         { .method = "GET", .path = KEYSTONE_TOKENS "*", .status = 500, .times = 1 },
         { .method = "GET", .path = KEYSTONE_TOKENS "*", .status = 403, .times = 1 },
@@ -255,7 +255,7 @@ START_TEST(silence_is_never_a_yes_and_never_a_no) {
 }
 END_TEST
 
-START_TEST(silence_without_end_is_none_either) {
+START_TEST(a_hanging_keystone_neither_accepts_nor_refuses) {
     struct scene *scene =
         scene_with((struct token_checker_settings){ .cache_ms = 300000, .deadline_ms = 400 });
     enum error_kind kind = ERROR_TRY_LATER;
@@ -298,7 +298,7 @@ static enum token_outcome put(struct scene *scene, struct caller *caller, const 
 }
 
 /* One thread, which is busy with a first question, and a queue full of others of the same peer. */
-START_TEST(many_tokens_of_one_address_delay_no_other) {
+START_TEST(tokens_of_one_address_delay_no_other_address) {
     struct scene *scene = scene_with((struct token_checker_settings){
         .cache_ms = 300000, .threads = 1, .queue = 4, .deadline_ms = 60000 });
     static const char *const many[] = { "2001:db8::1", "2001:db8::2", "2001:db8::ffff:1",
@@ -334,7 +334,7 @@ START_TEST(many_tokens_of_one_address_delay_no_other) {
 }
 END_TEST
 
-START_TEST(callers_with_one_token_share_one_question) {
+START_TEST(callers_with_one_token_share_one_query) {
     struct scene *scene = scene_with(
         (struct token_checker_settings){ .cache_ms = 300000, .threads = 1, .deadline_ms = 20000 });
     struct caller callers[CALLERS], first;
@@ -356,7 +356,7 @@ START_TEST(callers_with_one_token_share_one_question) {
 }
 END_TEST
 
-START_TEST(the_queue_has_an_end_and_known_tokens_pass_it) {
+START_TEST(the_queue_is_bounded_and_known_tokens_bypass_it) {
     struct scene *scene = scene_with((struct token_checker_settings){
         .cache_ms = 300000, .threads = 2, .queue = 3, .deadline_ms = 60000 });
     struct caller callers[5], one_more;
@@ -455,7 +455,7 @@ START_TEST(pending_requests_are_answered_at_shutdown) {
 }
 END_TEST
 
-START_TEST(the_end_waits_for_no_keystone) {
+START_TEST(a_shutdown_does_not_wait_for_keystone) {
     struct scene *scene = scene_with(
         (struct token_checker_settings){ .cache_ms = 300000, .threads = 2, .deadline_ms = 60000 });
     struct caller callers[4];
@@ -473,14 +473,16 @@ START_TEST(the_end_waits_for_no_keystone) {
 }
 END_TEST
 
-CHECK_MAIN("token_check", a_good_token_is_asked_about_once,
-           a_known_token_minds_no_clock_that_is_set,
-           a_token_that_has_expired_is_over_whatever_clock_is_set,
-           without_a_cache_each_is_asked_about, a_bad_token_is_remembered_for_a_moment,
-           what_cannot_be_a_token_is_refused_without_asking,
-           an_expired_token_is_valid_only_where_allowed, silence_is_never_a_yes_and_never_a_no,
-           silence_without_end_is_none_either, many_tokens_of_one_address_delay_no_other,
-           callers_with_one_token_share_one_question, the_queue_has_an_end_and_known_tokens_pass_it,
+CHECK_MAIN("token_check", a_valid_token_is_queried_once,
+           a_known_token_ignores_changes_of_the_wall_clock,
+           an_expired_token_is_invalid_whatever_the_wall_clock,
+           without_a_cache_each_token_is_queried, an_invalid_token_is_remembered_briefly,
+           a_malformed_token_is_refused_without_a_query,
+           an_expired_token_is_valid_only_where_allowed,
+           an_unresponsive_keystone_neither_accepts_nor_refuses,
+           a_hanging_keystone_neither_accepts_nor_refuses,
+           tokens_of_one_address_delay_no_other_address, callers_with_one_token_share_one_query,
+           the_queue_is_bounded_and_known_tokens_bypass_it,
            requests_that_share_a_validation_are_bounded,
            a_request_that_waits_too_long_in_the_queue_is_answered,
-           pending_requests_are_answered_at_shutdown, the_end_waits_for_no_keystone)
+           pending_requests_are_answered_at_shutdown, a_shutdown_does_not_wait_for_keystone)

@@ -128,7 +128,7 @@ START_TEST(a_text_without_bound_has_only_a_least_length) {
 }
 END_TEST
 
-START_TEST(what_is_no_text_is_shown_as_what_it_is) {
+START_TEST(a_value_of_another_type_is_shown_in_the_error) {
     setup();
     assert_refused(&text_field, "12", "Invalid value 12 for 't': it must be a string.");
     assert_refused(&text_field, "-1.5", "Invalid value -1.5 for 't': it must be a string.");
@@ -256,7 +256,7 @@ START_TEST(uuids_become_canonical) {
 }
 END_TEST
 
-START_TEST(booleans_are_booleans_or_words) {
+START_TEST(booleans_are_booleans_or_text) {
     const struct field field = { .name = "t", .type = FIELD_TYPE_BOOL };
     union member member;
 
@@ -301,7 +301,7 @@ START_TEST(sizes_are_integers_or_digits) {
 }
 END_TEST
 
-START_TEST(a_size_may_be_below_nothing_where_its_least_is) {
+START_TEST(a_size_may_be_negative_where_its_minimum_is) {
     const struct field field = { .name = "t", .type = FIELD_TYPE_SIZE, .min = -1, .max = 5 };
 
     setup();
@@ -459,13 +459,14 @@ START_TEST(objects_lists_and_anything_are_kept_as_they_are) {
 END_TEST
 
 CHECK_MAIN("field", text_is_counted_in_characters, a_long_value_is_shown_short,
-           a_text_without_bound_has_only_a_least_length, what_is_no_text_is_shown_as_what_it_is,
+           a_text_without_bound_has_only_a_least_length,
+           a_value_of_another_type_is_shown_in_the_error,
            trimmed_text_is_measured_without_its_blanks,
            text_that_must_not_be_blank_keeps_its_blanks,
            printable_text_has_no_controls_and_line_breaks, text_from_elsewhere_must_be_utf8,
            hosts_have_their_own_characters, words_are_those_of_the_list, uuids_become_canonical,
-           booleans_are_booleans_or_words, sizes_are_integers_or_digits,
-           a_size_may_be_below_nothing_where_its_least_is, pairs_may_be_counted,
+           booleans_are_booleans_or_text, sizes_are_integers_or_digits,
+           a_size_may_be_negative_where_its_minimum_is, pairs_may_be_counted,
            integers_are_integers_within_their_range, metadata_is_an_object_of_short_texts,
            metadata_keys_are_bounded, specs_have_no_blanks_in_keys_and_may_be_null,
            long_values_are_bounded_in_bytes, objects_lists_and_anything_are_kept_as_they_are)

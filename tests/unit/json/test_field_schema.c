@@ -9,7 +9,7 @@ static const char *const words[] = { "rw", "ro", NULL };
 #define TYPE(kind, ...) \
     { .name = "f", .type = FIELD_TYPE_##kind, __VA_ARGS__ }
 
-START_TEST(each_type_says_what_it_takes) {
+START_TEST(each_type_has_its_schema) {
     static const struct {
         struct field field;
         const char *schema;
@@ -56,7 +56,7 @@ START_TEST(each_type_says_what_it_takes) {
 }
 END_TEST
 
-START_TEST(every_word_of_a_boolean_is_there) {
+START_TEST(every_spelling_of_a_boolean_is_listed) {
     const struct field field = TYPE(BOOL, .flags = 0);
     json_t *schema = field_schema(&field), *values = json_object_get(schema, "enum");
     size_t count = 0;
@@ -70,4 +70,4 @@ START_TEST(every_word_of_a_boolean_is_there) {
 }
 END_TEST
 
-CHECK_MAIN("field_schema", each_type_says_what_it_takes, every_word_of_a_boolean_is_there)
+CHECK_MAIN("field_schema", each_type_has_its_schema, every_spelling_of_a_boolean_is_listed)

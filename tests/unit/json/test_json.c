@@ -30,7 +30,7 @@ START_TEST(json_is_parsed_and_released_with_the_arena) {
 }
 END_TEST
 
-START_TEST(what_is_no_json_is_refused) {
+START_TEST(malformed_json_is_refused) {
     static const char *const texts[] = {
         "",
         " ",
@@ -361,7 +361,7 @@ START_TEST(members_that_are_missing_or_of_another_type_are_absent) {
 }
 END_TEST
 
-CHECK_MAIN("json", json_is_parsed_and_released_with_the_arena, what_is_no_json_is_refused,
+CHECK_MAIN("json", json_is_parsed_and_released_with_the_arena, malformed_json_is_refused,
            depth_is_bounded, width_is_not_depth, size_is_bounded, boolean_words_are_the_api_s,
            digits_are_digits_only_and_fit, fields_fill_their_members,
            absent_and_null_fields_leave_their_members, refusals_name_the_field_and_the_reason,

@@ -98,7 +98,7 @@ START_TEST(instants_are_text_and_none_is_null) {
 }
 END_TEST
 
-START_TEST(text_is_escaped_where_json_asks_for_it_only) {
+START_TEST(text_is_escaped_only_where_json_requires_it) {
     static const struct {
         const char *value, *text;
     } rows[] = {
@@ -184,7 +184,7 @@ START_TEST(the_buffer_grows_whatever_is_written) {
 }
 END_TEST
 
-START_TEST(text_ends_where_it_is_asked_and_may_go_on) {
+START_TEST(text_is_cut_where_requested_and_may_continue) {
     struct json_out out = new_out();
 
     out_begin_array(&out);
@@ -262,7 +262,7 @@ END_TEST
 
 CHECK_MAIN("json_out", commas_stand_between_values_at_every_level, integers_are_whole,
            doubles_read_back_as_the_same_real_number, instants_are_text_and_none_is_null,
-           text_is_escaped_where_json_asks_for_it_only, special_bytes_are_found_at_every_place,
-           the_buffer_grows_whatever_is_written, text_ends_where_it_is_asked_and_may_go_on,
+           text_is_escaped_only_where_json_requires_it, special_bytes_are_found_at_every_place,
+           the_buffer_grows_whatever_is_written, text_is_cut_where_requested_and_may_continue,
            a_large_text_leaves_no_outgrown_copies, an_object_is_written_alone_or_below_a_key,
            trees_are_written_as_they_are, text_with_nul_in_a_tree_and_no_tree_are_written)

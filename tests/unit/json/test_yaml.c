@@ -40,7 +40,7 @@ START_TEST(yaml_is_read_as_the_equivalent_json) {
 }
 END_TEST
 
-START_TEST(what_is_not_understood_is_told_with_its_place) {
+START_TEST(syntax_errors_have_line_and_column) {
     static const char *const cases[][2] = {
         { "a: &x 1\n", "line 1, column 4: anchors and tags are not understood" },
         { "a: &x [1]\n", "line 1, column 4: anchors and tags are not understood" },
@@ -84,5 +84,5 @@ START_TEST(depth_and_size_are_bounded) {
 }
 END_TEST
 
-CHECK_MAIN("yaml", yaml_is_read_as_the_equivalent_json,
-           what_is_not_understood_is_told_with_its_place, depth_and_size_are_bounded)
+CHECK_MAIN("yaml", yaml_is_read_as_the_equivalent_json, syntax_errors_have_line_and_column,
+           depth_and_size_are_bounded)

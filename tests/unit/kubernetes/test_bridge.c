@@ -61,7 +61,7 @@ static void scene_end(struct scene *scene) {
     "{'type':'MODIFIED','object':{'metadata':{'name':'b','namespace':'s','resourceVersion':'8'}}}\n"
 #define DOCUMENT "{'type':'MODIFIED','object':{'metadata':{'name':'s.c','resourceVersion':'9'}}}\n"
 
-START_TEST(what_is_there_and_what_is_told_is_looked_at) {
+START_TEST(existing_and_changed_objects_are_processed) {
     struct scene scene;
 
     scene_new(&scene);
@@ -83,7 +83,7 @@ START_TEST(what_is_there_and_what_is_told_is_looked_at) {
 }
 END_TEST
 
-START_TEST(a_version_that_is_too_old_is_listed_anew) {
+START_TEST(an_expired_version_causes_a_new_list) {
     struct scene scene;
 
     scene_new(&scene);
@@ -97,7 +97,7 @@ START_TEST(a_version_that_is_too_old_is_listed_anew) {
 }
 END_TEST
 
-START_TEST(what_failed_is_looked_at_again) {
+START_TEST(failed_objects_are_processed_again) {
     struct scene scene;
 
     scene_new(&scene);
@@ -124,6 +124,6 @@ START_TEST(a_bridge_stops_while_no_server_responds) {
 }
 END_TEST
 
-CHECK_MAIN("bridge", what_is_there_and_what_is_told_is_looked_at,
-           a_version_that_is_too_old_is_listed_anew, what_failed_is_looked_at_again,
+CHECK_MAIN("bridge", existing_and_changed_objects_are_processed,
+           an_expired_version_causes_a_new_list, failed_objects_are_processed_again,
            a_bridge_stops_while_no_server_responds)

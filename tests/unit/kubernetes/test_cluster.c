@@ -77,7 +77,7 @@ static int watch(struct scene *scene) {
     return cluster_watch(&scene->cluster, "/things", 60, hear, scene, &scene->version, &scene->err);
 }
 
-START_TEST(a_token_that_was_written_anew_is_shown) {
+START_TEST(a_replaced_token_is_used) {
     struct scene *scene = scene_new();
     const json_t *said;
 
@@ -95,7 +95,7 @@ START_TEST(a_token_that_was_written_anew_is_shown) {
 }
 END_TEST
 
-START_TEST(a_failure_is_of_its_kind_with_the_servers_words) {
+START_TEST(a_failure_has_its_kind_and_the_servers_message) {
     static const struct {
         int status;
         enum error_kind kind;
@@ -120,7 +120,7 @@ START_TEST(a_failure_is_of_its_kind_with_the_servers_words) {
 END_TEST
 
 /* Of a gateway, of a path that the server does not know, of our own API. */
-START_TEST(what_is_not_the_servers_says_nothing_of_an_object) {
+START_TEST(a_response_of_another_server_is_no_result) {
     static const int statuses[] = { 302, 400, 401, 403, 404, 409, 410, 422 };
     static const char *const bodies[] = {
         "404 page not found",
@@ -147,7 +147,7 @@ START_TEST(what_is_not_the_servers_says_nothing_of_an_object) {
 }
 END_TEST
 
-START_TEST(what_is_no_list_is_no_empty_one) {
+START_TEST(a_malformed_list_is_not_empty) {
     static const char *const bodies[] = {
         "{}",
         "<html>",
@@ -183,7 +183,7 @@ START_TEST(a_list_is_read_page_by_page) {
 }
 END_TEST
 
-START_TEST(a_watch_tells_what_happens_and_where_to_go_on) {
+START_TEST(a_watch_reports_events_and_the_version_to_resume_from) {
     struct scene *scene = scene_new();
 
     strcpy(scene->version.text, "7");
@@ -198,7 +198,7 @@ START_TEST(a_watch_tells_what_happens_and_where_to_go_on) {
 }
 END_TEST
 
-START_TEST(a_version_that_is_too_old_is_told_by_the_answer_or_within_it) {
+START_TEST(an_expired_version_is_reported_by_status_or_event) {
     static const struct {
         int status;
         const char *body;
@@ -230,7 +230,7 @@ static const char *const contents[] = {
     DEEP DEEP DEEP DEEP DEEP DEPTHS DEPTHS DEPTHS DEPTHS DEPTHS,
 };
 
-START_TEST(what_is_in_an_object_keeps_no_other_from_being_heard_of) {
+START_TEST(an_unreadable_object_hides_no_other) {
     for (size_t i = 0; i < sizeof contents / sizeof *contents; i++) {
         struct scene *scene = scene_new();
 
@@ -284,7 +284,7 @@ START_TEST(a_page_that_is_too_large_is_read_in_parts) {
 }
 END_TEST
 
-START_TEST(one_object_that_is_too_large_is_told) {
+START_TEST(a_too_large_object_is_reported) {
     struct scene *scene = scene_new();
     char *page = large_page(scene->arena, (size_t)16 * 1024 * 1024 + 1, "");
 
@@ -299,7 +299,7 @@ START_TEST(one_object_that_is_too_large_is_told) {
 }
 END_TEST
 
-START_TEST(what_makes_no_sense_ends_a_watch) {
+START_TEST(a_malformed_event_ends_a_watch) {
     static const char *const lines[] = {
         "no JSON\n", "{'type':'ADDED','object':{}}\n", "{'object':{}}\n",
         "{'type':'ERROR','object':{'code':500,'message':'broken'}}\n"
@@ -318,11 +318,9 @@ START_TEST(what_makes_no_sense_ends_a_watch) {
 }
 END_TEST
 
-CHECK_MAIN("cluster", a_token_that_was_written_anew_is_shown,
-           a_failure_is_of_its_kind_with_the_servers_words, a_list_is_read_page_by_page,
-           a_watch_tells_what_happens_and_where_to_go_on,
-           a_version_that_is_too_old_is_told_by_the_answer_or_within_it,
-           what_is_in_an_object_keeps_no_other_from_being_heard_of,
-           a_page_that_is_too_large_is_read_in_parts, one_object_that_is_too_large_is_told,
-           what_makes_no_sense_ends_a_watch, what_is_not_the_servers_says_nothing_of_an_object,
-           what_is_no_list_is_no_empty_one)
+CHECK_MAIN("cluster", a_replaced_token_is_used, a_failure_has_its_kind_and_the_servers_message,
+           a_list_is_read_page_by_page, a_watch_reports_events_and_the_version_to_resume_from,
+           an_expired_version_is_reported_by_status_or_event, an_unreadable_object_hides_no_other,
+           a_page_that_is_too_large_is_read_in_parts, a_too_large_object_is_reported,
+           a_malformed_event_ends_a_watch, a_response_of_another_server_is_no_result,
+           a_malformed_list_is_not_empty)

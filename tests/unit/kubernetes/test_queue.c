@@ -57,7 +57,7 @@ START_TEST(many_of_one_namespace_keep_another_waiting_for_one) {
 }
 END_TEST
 
-START_TEST(what_is_called_for_while_it_is_taken_comes_again) {
+START_TEST(an_item_queued_during_its_work_is_processed_again) {
     struct queue *queue = queue_new(60000, 60000);
     const struct queue_item *item;
 
@@ -127,6 +127,6 @@ END_TEST
 
 CHECK_MAIN("queue", a_name_stands_there_once_and_in_its_order,
            many_of_one_namespace_keep_another_waiting_for_one,
-           what_is_called_for_while_it_is_taken_comes_again,
+           an_item_queued_during_its_work_is_processed_again,
            a_failed_item_pauses_while_others_are_processed, a_call_ends_a_pause,
            a_waiting_worker_is_woken_by_a_new_item_and_at_shutdown)

@@ -116,7 +116,7 @@ static void assert_applied(struct scene *scene, const char *status, const char *
 
 /* ---- what is wanted ---- */
 
-START_TEST(an_object_that_has_gone_is_nobodys) {
+START_TEST(a_deleted_object_has_no_document) {
     struct scene *scene = scene_new();
 
     answer(scene, "GET", OBJECT, 404, NO("404", "NotFound"));
@@ -146,7 +146,7 @@ START_TEST(a_new_object_is_held_before_its_document_is_made) {
 }
 END_TEST
 
-START_TEST(what_could_not_be_held_is_not_made) {
+START_TEST(an_object_without_a_finalizer_gets_no_document) {
     struct scene *scene = scene_new();
 
     answer(scene, "GET", OBJECT, 200, THING("", ""));
@@ -175,7 +175,7 @@ START_TEST(a_document_of_an_object_that_went_meanwhile_goes_with_it) {
 }
 END_TEST
 
-START_TEST(a_volume_that_was_lost_is_not_made_anew) {
+START_TEST(a_lost_volume_is_not_recreated) {
     struct scene *scene = scene_new();
     const char *lost = "{" META(HELD) ",'spec':{'cstorVolumeRef':{'name':'s.n'}},'status':{}}";
 
@@ -236,7 +236,7 @@ START_TEST(a_snapshot_that_was_lost_is_not_one_of_another_moment) {
 }
 END_TEST
 
-START_TEST(what_agrees_is_not_written) {
+START_TEST(an_equal_document_is_not_written) {
     struct scene *scene = scene_new();
 
     answer(scene, "GET", OBJECT, 200, THING(HELD, BOUND_STATUS));
@@ -247,7 +247,7 @@ START_TEST(what_agrees_is_not_written) {
 }
 END_TEST
 
-START_TEST(a_new_generation_is_told_whatever_it_says) {
+START_TEST(a_new_generation_is_observed_whatever_it_changes) {
     struct scene *scene = scene_new();
 
     answer(scene, "GET", OBJECT, 200, THING(HELD, "'phase':'Bound','observedGeneration':1"));
@@ -262,7 +262,7 @@ START_TEST(a_new_generation_is_told_whatever_it_says) {
 }
 END_TEST
 
-START_TEST(a_refused_edit_is_told_once_with_its_field) {
+START_TEST(a_refused_edit_is_reported_once_with_its_field) {
     struct scene *scene = scene_new();
     const char *refusal =
         "{'badRequest':{'code':400,'message':'spec.capacity.storage can only grow.'}}";
@@ -301,7 +301,7 @@ START_TEST(a_document_that_changed_meanwhile_is_no_refusal) {
 }
 END_TEST
 
-START_TEST(what_is_in_the_way_of_an_edit_is_told) {
+START_TEST(an_obstacle_to_an_edit_is_reported) {
     struct scene *scene = scene_new();
 
     answer(scene, "GET", OBJECT, 200, THING(HELD, "'observedGeneration':1"));
@@ -367,7 +367,7 @@ START_TEST(an_object_stays_until_its_document_has_gone) {
 }
 END_TEST
 
-START_TEST(a_refused_deletion_is_told) {
+START_TEST(a_refused_deletion_is_reported) {
     struct scene *scene = scene_new();
 
     answer(scene, "GET", OBJECT, 200, THING(DELETED, BOUND_STATUS));
@@ -382,7 +382,7 @@ START_TEST(a_refused_deletion_is_told) {
 END_TEST
 
 /* Also when it was taken from its node and deleted in one breath, or in the other order. */
-START_TEST(what_is_published_no_longer_can_be_deleted) {
+START_TEST(an_unpublished_volume_can_be_deleted) {
     struct scene *scene = scene_new();
 
     answer(scene, "GET", OBJECT, 200,
@@ -407,7 +407,7 @@ START_TEST(what_is_published_no_longer_can_be_deleted) {
 END_TEST
 
 /* Somewhere else nothing is there, either: that does not end the life of a volume. */
-START_TEST(what_is_asked_in_the_wrong_place_is_not_gone) {
+START_TEST(a_404_of_an_unserved_path_is_no_deletion) {
     struct scene *scene = scene_new();
 
     answer(scene, "GET", OBJECT, 200, THING(DELETED, BOUND_STATUS));
@@ -441,7 +441,7 @@ START_TEST(a_gateways_response_is_not_reported_in_a_status) {
 END_TEST
 
 /* One that was made is taken back only when the server itself says that the object has gone. */
-START_TEST(what_was_made_stays_while_a_gateway_speaks_for_the_cluster) {
+START_TEST(documents_stay_while_a_gateway_responds_for_the_cluster) {
     struct scene *scene = scene_new();
 
     answer(scene, "GET", OBJECT, 200, THING(HELD, ""));
@@ -455,7 +455,7 @@ START_TEST(what_was_made_stays_while_a_gateway_speaks_for_the_cluster) {
 }
 END_TEST
 
-START_TEST(a_list_that_is_none_is_not_one_without_the_document) {
+START_TEST(a_malformed_list_does_not_delete_documents) {
     static const char *const bodies[] = { "{}", "{'volume_configs':{}}", "{'volume_configs':null}",
                                           "[]" };
 
@@ -473,7 +473,7 @@ START_TEST(a_list_that_is_none_is_not_one_without_the_document) {
 END_TEST
 
 /* Nor does a gateway that lets other questions through; nor is a new one made for it. */
-START_TEST(what_a_gateway_does_not_know_is_neither_lost_nor_made) {
+START_TEST(an_object_unknown_to_a_gateway_is_neither_lost_nor_created) {
     static const char *const objects[] = { THING(DELETED, BOUND_STATUS), THING(HELD, ""),
                                            THING(HELD, BOUND_STATUS) };
 
@@ -503,19 +503,20 @@ START_TEST(deleting_an_object_deletes_no_document_of_another_client) {
 }
 END_TEST
 
-CHECK_MAIN("sync", an_object_that_has_gone_is_nobodys,
-           a_new_object_is_held_before_its_document_is_made, what_could_not_be_held_is_not_made,
-           a_document_of_an_object_that_went_meanwhile_goes_with_it,
-           a_volume_that_was_lost_is_not_made_anew,
+CHECK_MAIN("sync", a_deleted_object_has_no_document,
+           a_new_object_is_held_before_its_document_is_made,
+           an_object_without_a_finalizer_gets_no_document,
+           a_document_of_an_object_that_went_meanwhile_goes_with_it, a_lost_volume_is_not_recreated,
            a_snapshot_is_made_of_the_config_of_its_namespace,
-           a_snapshot_that_was_lost_is_not_one_of_another_moment, what_agrees_is_not_written,
-           a_new_generation_is_told_whatever_it_says, a_refused_edit_is_told_once_with_its_field,
-           a_document_that_changed_meanwhile_is_no_refusal, what_is_in_the_way_of_an_edit_is_told,
+           a_snapshot_that_was_lost_is_not_one_of_another_moment, an_equal_document_is_not_written,
+           a_new_generation_is_observed_whatever_it_changes,
+           a_refused_edit_is_reported_once_with_its_field,
+           a_document_that_changed_meanwhile_is_no_refusal, an_obstacle_to_an_edit_is_reported,
            a_document_of_another_client_is_left_alone, a_service_that_does_not_answer_is_no_refusal,
-           an_object_stays_until_its_document_has_gone, a_refused_deletion_is_told,
-           what_is_published_no_longer_can_be_deleted, what_is_asked_in_the_wrong_place_is_not_gone,
+           an_object_stays_until_its_document_has_gone, a_refused_deletion_is_reported,
+           an_unpublished_volume_can_be_deleted, a_404_of_an_unserved_path_is_no_deletion,
            deleting_an_object_deletes_no_document_of_another_client,
-           what_a_gateway_does_not_know_is_neither_lost_nor_made,
+           an_object_unknown_to_a_gateway_is_neither_lost_nor_created,
            a_gateways_response_is_not_reported_in_a_status,
-           what_was_made_stays_while_a_gateway_speaks_for_the_cluster,
-           a_list_that_is_none_is_not_one_without_the_document)
+           documents_stay_while_a_gateway_responds_for_the_cluster,
+           a_malformed_list_does_not_delete_documents)

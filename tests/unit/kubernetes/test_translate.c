@@ -21,7 +21,7 @@ START_TEST(namespaces_never_meet) {
 }
 END_TEST
 
-START_TEST(what_our_api_is_told_has_names_of_its_own) {
+START_TEST(documents_have_names_of_their_own) {
     autoarena struct arena *arena = arena_new();
     const json_t *told = translate_document(
         arena,
@@ -76,7 +76,7 @@ START_TEST(a_config_is_reverted_to_a_snapshot_of_its_namespace) {
 }
 END_TEST
 
-START_TEST(a_clone_that_is_there_keeps_its_source) {
+START_TEST(an_existing_clone_keeps_its_source) {
     autoarena struct arena *arena = arena_new();
     const json_t *object = tree(arena, "{" HEAD "'metadata':{'name':'n','namespace':'s','uid':'u'},"
                                        "'spec':{'cstorVolumeSource':'v@1'}}");
@@ -92,7 +92,7 @@ START_TEST(a_clone_that_is_there_keeps_its_source) {
 }
 END_TEST
 
-START_TEST(what_is_no_clone_may_name_a_volume_that_is_to_stay) {
+START_TEST(an_existing_volume_may_be_named_without_a_clone) {
     autoarena struct arena *arena = arena_new();
     const json_t *told =
         translate_document(arena,
@@ -119,7 +119,7 @@ START_TEST(a_policy_may_be_named_by_a_label) {
 }
 END_TEST
 
-START_TEST(an_edit_names_what_was_read_and_leaves_what_is_ours) {
+START_TEST(an_edit_names_the_read_version_and_keeps_our_fields) {
     autoarena struct arena *arena = arena_new();
     const json_t *ours = tree(arena, "{'metadata':{'uid':'d','resourceVersion':'9',"
                                      "'finalizers':['f/g']},'publish':{'nodeId':'host-a'}}");
@@ -138,7 +138,7 @@ START_TEST(an_edit_names_what_was_read_and_leaves_what_is_ours) {
 }
 END_TEST
 
-START_TEST(what_is_told_is_seen_beside_what_more_there_is) {
+START_TEST(reported_fields_are_merged_with_existing_ones) {
     static const struct {
         const char *ours, *told;
         bool is_told;
@@ -202,7 +202,7 @@ START_TEST(a_condition_has_a_new_time_when_it_turns) {
 }
 END_TEST
 
-START_TEST(what_the_service_filled_in_goes_into_the_object_once) {
+START_TEST(defaults_of_the_service_are_written_to_the_object_once) {
     autoarena struct arena *arena = arena_new();
     const json_t *ours = tree(arena, "{'spec':{'cstorVolumeRef':{'name':'v'},'policy':{'a':1},"
                                      "'provision':{'capacity':{'storage':'1Gi'}}}}");
@@ -250,12 +250,13 @@ START_TEST(objects_of_a_cluster_of_the_accepted_depth_are_compared) {
 }
 END_TEST
 
-CHECK_MAIN("translate", namespaces_never_meet, what_our_api_is_told_has_names_of_its_own,
-           a_snapshot_is_of_a_config_of_its_namespace, a_clone_that_is_there_keeps_its_source,
+CHECK_MAIN("translate", namespaces_never_meet, documents_have_names_of_their_own,
+           a_snapshot_is_of_a_config_of_its_namespace, an_existing_clone_keeps_its_source,
            a_config_is_reverted_to_a_snapshot_of_its_namespace,
-           what_is_no_clone_may_name_a_volume_that_is_to_stay, a_policy_may_be_named_by_a_label,
-           an_edit_names_what_was_read_and_leaves_what_is_ours,
-           what_is_told_is_seen_beside_what_more_there_is,
+           an_existing_volume_may_be_named_without_a_clone, a_policy_may_be_named_by_a_label,
+           an_edit_names_the_read_version_and_keeps_our_fields,
+           reported_fields_are_merged_with_existing_ones,
            a_status_has_ours_and_whether_it_was_taken, a_condition_has_a_new_time_when_it_turns,
-           what_the_service_filled_in_goes_into_the_object_once, our_finalizer_stands_beside_others,
+           defaults_of_the_service_are_written_to_the_object_once,
+           our_finalizer_stands_beside_others,
            objects_of_a_cluster_of_the_accepted_depth_are_compared)

@@ -93,7 +93,7 @@ WORK_TEST(a_list_is_filtered_ordered_and_cut) {
     ck_assert_int_eq(message_list(work, &query, &messages, err), 0);
 }
 
-WORK_TEST(a_message_is_deleted_when_its_time_is_over) {
+WORK_TEST(an_expired_message_is_deleted) {
     put(work, PROJECT, "007", "010");
     work->clock_us += INT64_C(999999999);
     work->over_us = work->clock_us;
@@ -141,5 +141,4 @@ CHECK_MAIN("message", a_message_is_read_back_as_it_was_put,
            a_message_without_a_volume_names_no_resource,
            messages_of_other_projects_do_not_exist_for_a_user,
            of_a_projects_messages_the_newest_are_kept, a_list_is_filtered_ordered_and_cut,
-           a_message_is_deleted_when_its_time_is_over, every_number_has_a_text,
-           a_failing_database_is_reported)
+           an_expired_message_is_deleted, every_number_has_a_text, a_failing_database_is_reported)

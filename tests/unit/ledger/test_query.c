@@ -118,7 +118,7 @@ static const char *page_of(struct work *work, const struct query *query) {
     return numbers;
 }
 
-WORK_TEST(a_page_is_the_part_that_was_asked_for) {
+WORK_TEST(a_page_is_the_requested_part) {
     const struct db_value least[] = { DB_INT(2) };
     struct query query = { .where = "1=1", .order = "number", .limit = 3 };
 
@@ -154,7 +154,7 @@ WORK_TEST(an_array_keeps_what_it_has_while_it_grows) {
         ck_assert_int_eq(numbers[i], i);
 }
 
-START_TEST(counts_of_places_are_powers_of_two) {
+START_TEST(counts_of_parameters_are_powers_of_two) {
     static const unsigned counts[][2] = { { 0, 1 }, { 1, 1 },     { 2, 2 },      { 3, 4 },
                                           { 4, 4 }, { 100, 128 }, { 1000, 1024 } };
 
@@ -166,5 +166,5 @@ END_TEST
 CHECK_MAIN("query", all_rows_are_read_in_their_order, no_rows_are_none_and_no_failure,
            one_row_is_the_first, a_column_of_texts_needs_no_reader,
            a_row_that_cannot_be_read_fails_and_writes_nothing, a_failing_database_is_reported,
-           a_page_is_the_part_that_was_asked_for, an_array_keeps_what_it_has_while_it_grows,
-           counts_of_places_are_powers_of_two)
+           a_page_is_the_requested_part, an_array_keeps_what_it_has_while_it_grows,
+           counts_of_parameters_are_powers_of_two)

@@ -93,7 +93,7 @@ WORK_TEST(a_limit_that_is_only_checked_is_never_used_up) {
     ck_assert_int_eq(rows_of(work, "reservations"), 0);
 }
 
-WORK_TEST(as_many_demands_as_fit_are_taken_and_given_back) {
+WORK_TEST(as_many_demands_as_fit_are_reserved_and_released) {
     struct quota_demands demands = { .count = 0 };
 
     for (int i = 0; i < QUOTA_DEMANDS_MOST; i++)
@@ -119,7 +119,7 @@ WORK_TEST(usage_never_falls_below_zero) {
     ck_assert_str_eq(usage(work), "");
 }
 
-WORK_TEST(what_is_reserved_is_in_use_or_given_back_when_the_operation_ends) {
+WORK_TEST(a_reservation_is_used_or_released_when_its_operation_ends) {
     struct quota_demands demands = demands_of(work, NULL, 3, 2);
 
     put_volume(work, "v1", PROJECT, NULL, 1, true, NULL);
@@ -187,6 +187,6 @@ WORK_TEST(a_failing_database_is_reported) {
 CHECK_MAIN("quota", a_demand_of_a_type_counts_for_both,
            of_several_excesses_the_alphabetically_first_is_reported,
            an_excess_has_the_text_of_upstream, a_limit_that_is_only_checked_is_never_used_up,
-           as_many_demands_as_fit_are_taken_and_given_back, usage_never_falls_below_zero,
-           what_is_reserved_is_in_use_or_given_back_when_the_operation_ends,
+           as_many_demands_as_fit_are_reserved_and_released, usage_never_falls_below_zero,
+           a_reservation_is_used_or_released_when_its_operation_ends,
            a_recount_compares_rows_with_stored_sums, a_failing_database_is_reported)

@@ -39,7 +39,7 @@ WORK_TEST(a_report_makes_the_service_and_then_renews_it) {
     ck_assert_int_eq(service.created_at, NOW_US);
 }
 
-WORK_TEST(a_silent_service_is_down_after_its_time) {
+WORK_TEST(a_service_without_reports_is_down_after_the_timeout) {
     (void)err;
     report(work, SERVICE_VOLUME, "node@a");
     work->clock_us += 60 * SECOND;
@@ -130,7 +130,7 @@ WORK_TEST(a_failing_database_is_reported) {
 }
 
 CHECK_MAIN("service", a_report_makes_the_service_and_then_renews_it,
-           a_silent_service_is_down_after_its_time,
+           a_service_without_reports_is_down_after_the_timeout,
            a_report_does_not_enable_what_an_operator_disabled,
            a_list_is_narrowed_by_binary_and_host,
            a_zone_is_available_when_an_enabled_volume_service_is_up, a_failing_database_is_reported)

@@ -19,7 +19,7 @@ static struct service backend(struct work *work) {
     return service;
 }
 
-WORK_TEST(what_is_asked_for_is_taken_once_and_said) {
+WORK_TEST(a_requested_level_is_applied_once_and_logged) {
     struct service service = backend(work);
     struct service_levels wanted = service_levels_of("scoria.manager", LOG_DEBUG), levels;
 
@@ -64,7 +64,7 @@ WORK_TEST(a_prefix_names_all_that_begin_so) {
     ck_assert_uint_eq(named, 3); /* common, compute, config */
 }
 
-WORK_TEST(words_of_another_version_are_left_out) {
+WORK_TEST(unknown_levels_are_ignored) {
     struct service service = backend(work);
     struct service_levels levels;
 
@@ -81,7 +81,7 @@ WORK_TEST(words_of_another_version_are_left_out) {
     ck_assert_int_eq(levels.of[0], SERVICE_LEVEL_UNNAMED);
 }
 
-WORK_TEST(a_failing_database_is_told) {
+WORK_TEST(a_failing_database_is_reported) {
     struct service service = backend(work);
     struct service_levels levels = service_levels_of("", LOG_INFO);
 
@@ -93,6 +93,6 @@ WORK_TEST(a_failing_database_is_told) {
     FAILS_WITHOUT("services", service_levels_take(work, SERVICE_VOLUME, "node@a", &levels, err));
 }
 
-CHECK_MAIN("service_log", what_is_asked_for_is_taken_once_and_said,
-           a_prefix_names_all_that_begin_so, words_of_another_version_are_left_out,
-           a_failing_database_is_told)
+CHECK_MAIN("service_log", a_requested_level_is_applied_once_and_logged,
+           a_prefix_names_all_that_begin_so, unknown_levels_are_ignored,
+           a_failing_database_is_reported)

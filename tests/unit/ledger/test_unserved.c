@@ -154,7 +154,7 @@ WORK_TEST(no_more_are_found_than_are_wanted_and_the_oldest_first) {
     ck_assert_str_eq(found[1].id, id_of(work, 3));
 }
 
-WORK_TEST(where_nothing_waits_nothing_is_found) {
+WORK_TEST(an_empty_queue_has_none) {
     struct operation *found;
 
     ck_assert_int_eq(ask(work, 2, &found, err), 0);
@@ -208,5 +208,5 @@ START_TEST(a_long_line_costs_what_a_short_one_does) {
 END_TEST
 
 CHECK_MAIN("unserved", one_of_each_project_without_a_worker_is_found,
-           no_more_are_found_than_are_wanted_and_the_oldest_first,
-           where_nothing_waits_nothing_is_found, a_long_line_costs_what_a_short_one_does)
+           no_more_are_found_than_are_wanted_and_the_oldest_first, an_empty_queue_has_none,
+           a_long_line_costs_what_a_short_one_does)

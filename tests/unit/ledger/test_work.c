@@ -62,7 +62,7 @@ static int look(struct work *work, void *arg, struct error *err) {
     return 7;
 }
 
-START_TEST(a_body_gets_what_its_caller_has_and_two_instants) {
+START_TEST(a_body_gets_the_callers_context_and_two_instants) {
     autobench struct bench *bench = bench_new();
     struct error err = { 0 };
 
@@ -94,7 +94,7 @@ static int count_services(struct work *work, void *arg, struct error *err) {
                                                                                     : (int)count;
 }
 
-START_TEST(what_a_body_refuses_has_not_happened) {
+START_TEST(a_refused_body_has_no_effect) {
     for (size_t i = 0; i < LENGTH(writing); i++) {
         autobench struct bench *bench = bench_new();
         struct error err = { 0 };
@@ -125,6 +125,5 @@ WORK_TEST(every_id_is_another) {
     ck_assert_str_ne(one, other);
 }
 
-CHECK_MAIN("work", a_body_gets_what_its_caller_has_and_two_instants,
-           what_a_body_refuses_has_not_happened,
+CHECK_MAIN("work", a_body_gets_the_callers_context_and_two_instants, a_refused_body_has_no_effect,
            an_instant_of_the_database_is_shown_as_the_wall_has_it, every_id_is_another)

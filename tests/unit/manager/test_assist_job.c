@@ -69,7 +69,7 @@ static void assert_not_made(struct world *world, const char *id) {
 
 /* ---- create ---- */
 
-START_TEST(a_host_takes_what_the_storage_cannot) {
+START_TEST(a_host_takes_a_snapshot_that_the_storage_cannot) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id;
 
@@ -184,7 +184,7 @@ START_TEST(one_report_counts) {
 }
 END_TEST
 
-START_TEST(one_attachment_of_an_instance_is_asked_for) {
+START_TEST(one_attachment_of_an_instance_is_requested) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id;
 
@@ -399,7 +399,7 @@ static void ask_delete(struct world *world, const char *id) {
     world_settle(world);
 }
 
-START_TEST(a_host_merges_what_the_storage_cannot) {
+START_TEST(a_host_merges_images_that_the_storage_cannot) {
     autoworld struct world *world = world_new(NULL);
     const char *volume, *id = kept_snapshot(world, &volume);
 
@@ -441,7 +441,7 @@ START_TEST(a_refused_merge_changes_nothing) {
 }
 END_TEST
 
-START_TEST(the_files_say_how_a_merge_ended) {
+START_TEST(the_files_decide_how_a_merge_ended) {
     static const char *const reports[] = { merge_done, merge_failed, NULL };
 
     for (size_t i = 0; i < LENGTH(reports); i++)
@@ -485,7 +485,7 @@ START_TEST(a_reset_ends_the_wait_for_a_merge) {
 END_TEST
 
 /* What a guest must not be below is refused at the request. */
-START_TEST(a_cascade_asks_no_host) {
+START_TEST(a_cascade_requests_no_host) {
     autoworld struct world *world = world_new(NULL);
     const char *volume, *id = kept_snapshot(world, &volume);
 
@@ -613,7 +613,7 @@ static void assert_asked_after(struct world *world, int seconds) {
     ck_assert(world->assists[before % WORLD_EVENTS].again);
 }
 
-START_TEST(an_agent_that_has_lost_its_work_is_asked_again) {
+START_TEST(an_agent_that_lost_its_job_is_requested_again) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id = pending(world, volume);
 
@@ -630,7 +630,7 @@ START_TEST(an_agent_that_has_lost_its_work_is_asked_again) {
 }
 END_TEST
 
-START_TEST(a_silence_is_borne_for_longer_each_time) {
+START_TEST(pauses_between_requests_grow) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id = pending(world, volume);
 
@@ -645,7 +645,7 @@ START_TEST(a_silence_is_borne_for_longer_each_time) {
 }
 END_TEST
 
-START_TEST(an_agent_at_work_is_not_asked_again) {
+START_TEST(an_agent_at_work_is_not_requested_again) {
     autoworld struct world *world = world_new(NULL);
     const char *volume, *id = kept_snapshot(world, &volume);
 
@@ -665,7 +665,7 @@ START_TEST(an_agent_at_work_is_not_asked_again) {
 END_TEST
 
 /* Signs of life do not put off the deadline itself. */
-START_TEST(an_agent_that_never_ends_is_given_up) {
+START_TEST(an_agent_that_never_finishes_is_given_up) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id = pending(world, volume);
 
@@ -681,7 +681,7 @@ END_TEST
 
 /* Whoever turns it away now says nothing of who was asked before; and nobody who answers at once
  * is asked less often. */
-START_TEST(a_refusal_of_what_was_taken_before_ends_nothing) {
+START_TEST(a_refusal_of_an_accepted_request_ends_nothing) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id = pending(world, volume);
 
@@ -714,7 +714,7 @@ START_TEST(an_agent_that_cannot_do_it_ends_the_wait) {
 END_TEST
 
 /* It cannot join: what runs already would be begun once more. */
-START_TEST(a_compute_service_is_asked_once) {
+START_TEST(a_compute_service_is_requested_once) {
     for (int64_t effects = WALK_FIRST; effects < 40; effects += WALK_STEP) {
         autoworld struct world *world = world_new(NULL);
         const char *volume = busy_volume(world), *id;
@@ -736,7 +736,7 @@ START_TEST(a_compute_service_is_asked_once) {
 END_TEST
 
 /* Its report was lost with it; of a merge the files say so before anybody is asked. */
-START_TEST(what_was_done_in_silence_is_found) {
+START_TEST(an_unreported_result_is_found) {
     autoworld struct world *world = world_new(NULL);
     const char *volume, *id = kept_snapshot(world, &volume);
 
@@ -770,7 +770,7 @@ START_TEST(no_host_is_queried_after_the_guest_has_left) {
 END_TEST
 
 /* The files cannot be read just now. */
-START_TEST(storage_that_is_away_puts_the_question_off) {
+START_TEST(missing_storage_postpones_the_request) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id = pending(world, volume);
 
@@ -788,7 +788,7 @@ START_TEST(storage_that_is_away_puts_the_question_off) {
 END_TEST
 
 /* An agent that slept asks whether somebody waits before it begins: not between two requests. */
-START_TEST(a_sign_is_taken_only_while_it_is_waited_for) {
+START_TEST(progress_counts_only_while_it_is_awaited) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id = pending(world, volume);
 
@@ -800,7 +800,7 @@ START_TEST(a_sign_is_taken_only_while_it_is_waited_for) {
 }
 END_TEST
 
-START_TEST(death_while_it_asks_again_strands_nothing) {
+START_TEST(death_during_a_repeated_request_strands_nothing) {
     for (int64_t effects = WALK_FIRST; effects < 20; effects += WALK_STEP) {
         autoworld struct world *world = world_new(NULL);
         const char *volume = busy_volume(world), *id = pending(world, volume);
@@ -868,7 +868,7 @@ START_TEST(a_host_that_is_down_is_not_waited_for) {
 END_TEST
 
 /* What the host has done before it went down is found. */
-START_TEST(what_a_host_did_before_it_went_down_is_found) {
+START_TEST(the_result_of_a_host_that_went_down_is_found) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id;
 
@@ -907,24 +907,24 @@ START_TEST(a_host_that_reports_is_waited_for) {
 }
 END_TEST
 
-CHECK_MAIN("assist job", a_host_takes_what_the_storage_cannot,
+CHECK_MAIN("assist job", a_host_takes_a_snapshot_that_the_storage_cannot,
            a_storage_with_live_snapshots_needs_no_host, a_refusal_undoes_it,
            at_the_deadline_the_files_decide, the_files_take_precedence_over_a_report,
-           one_report_counts, one_attachment_of_an_instance_is_asked_for,
+           one_report_counts, one_attachment_of_an_instance_is_requested,
            a_lock_that_no_row_explains_fails, others_wait_for_the_host,
            the_end_of_a_hosts_part_notifies_waiting_operations,
            a_guest_that_leaves_is_not_waited_for, an_unknown_outcome_keeps_waiting,
            files_that_cannot_be_made_ready_fail_it, a_forced_delete_ends_the_wait,
            a_reset_does_not_end_the_work, death_at_any_effect_strands_nothing,
-           death_at_any_effect_of_an_undoing_strands_nothing, a_host_merges_what_the_storage_cannot,
-           a_refused_merge_changes_nothing, the_files_say_how_a_merge_ended,
-           a_reset_ends_the_wait_for_a_merge, a_cascade_asks_no_host,
-           death_at_any_effect_of_a_merge_strands_nothing,
-           an_agent_that_has_lost_its_work_is_asked_again, a_silence_is_borne_for_longer_each_time,
-           an_agent_at_work_is_not_asked_again, an_agent_that_never_ends_is_given_up,
-           a_refusal_of_what_was_taken_before_ends_nothing,
-           an_agent_that_cannot_do_it_ends_the_wait, a_compute_service_is_asked_once,
-           what_was_done_in_silence_is_found, no_host_is_queried_after_the_guest_has_left,
-           storage_that_is_away_puts_the_question_off, a_sign_is_taken_only_while_it_is_waited_for,
-           death_while_it_asks_again_strands_nothing, a_host_that_is_down_is_not_waited_for,
-           what_a_host_did_before_it_went_down_is_found, a_host_that_reports_is_waited_for)
+           death_at_any_effect_of_an_undoing_strands_nothing,
+           a_host_merges_images_that_the_storage_cannot, a_refused_merge_changes_nothing,
+           the_files_decide_how_a_merge_ended, a_reset_ends_the_wait_for_a_merge,
+           a_cascade_requests_no_host, death_at_any_effect_of_a_merge_strands_nothing,
+           an_agent_that_lost_its_job_is_requested_again, pauses_between_requests_grow,
+           an_agent_at_work_is_not_requested_again, an_agent_that_never_finishes_is_given_up,
+           a_refusal_of_an_accepted_request_ends_nothing, an_agent_that_cannot_do_it_ends_the_wait,
+           a_compute_service_is_requested_once, an_unreported_result_is_found,
+           no_host_is_queried_after_the_guest_has_left, missing_storage_postpones_the_request,
+           progress_counts_only_while_it_is_awaited,
+           death_during_a_repeated_request_strands_nothing, a_host_that_is_down_is_not_waited_for,
+           the_result_of_a_host_that_went_down_is_found, a_host_that_reports_is_waited_for)

@@ -101,7 +101,7 @@ static const struct {
     { "reclaim_volume", reclaim },        { "unmanage_snapshot", unmanage },
 };
 
-START_TEST(what_is_in_use_is_waited_for_without_a_worker) {
+START_TEST(files_in_use_are_awaited_without_a_worker) {
     for (size_t i = 0; i < LENGTH(kinds); i++) {
         autoworld struct world *world = new_world();
         const char *id = world_volume(world, 2);
@@ -202,7 +202,7 @@ static int clone_slowly(void *handle, struct arena *arena, const struct driver_v
                : ((void)handle, 0);
 }
 
-START_TEST(how_far_a_copy_is_can_be_seen_and_costs_little) {
+START_TEST(the_progress_of_a_copy_is_shown_at_little_cost) {
     autoworld struct world *world = new_world();
     const char *id = world_volume(world, 2);
 
@@ -270,7 +270,7 @@ START_TEST(work_that_waits_can_be_given_up) {
 END_TEST
 
 /* Its former worker may have left traces, and those that move data may be busy for hours. */
-START_TEST(what_is_given_up_is_looked_after_by_workers_that_move_no_data) {
+START_TEST(abandoned_work_is_cleaned_up_by_workers_that_move_no_data) {
     autoworld struct world *world = new_world();
     const char *id = world_volume(world, 2);
 
@@ -294,10 +294,10 @@ START_TEST(what_is_given_up_is_looked_after_by_workers_that_move_no_data) {
 }
 END_TEST
 
-CHECK_MAIN("busy", what_is_in_use_is_waited_for_without_a_worker,
+CHECK_MAIN("busy", files_in_use_are_awaited_without_a_worker,
            work_that_moves_much_data_goes_on_with_another_worker,
            work_that_moves_much_data_is_never_forgotten,
-           how_far_a_copy_is_can_be_seen_and_costs_little,
+           the_progress_of_a_copy_is_shown_at_little_cost,
            new_readers_stay_behind_a_change_that_found_the_files_in_use,
            work_that_waits_can_be_given_up,
-           what_is_given_up_is_looked_after_by_workers_that_move_no_data)
+           abandoned_work_is_cleaned_up_by_workers_that_move_no_data)

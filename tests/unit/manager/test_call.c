@@ -62,7 +62,7 @@ static const char *pending_reservations(struct world *world, const char *id) {
     return lookup.reservations;
 }
 
-START_TEST(methods_and_versions_that_are_not_known_are_refused) {
+START_TEST(unknown_methods_and_versions_are_refused) {
     autoworld struct world *world = world_new(NULL);
 
     ck_assert_int_eq(call(world, "nothing", "3.0", "{}"), RPC_NO_METHOD);
@@ -175,7 +175,7 @@ START_TEST(arguments_of_other_types_are_refused_with_the_name) {
 }
 END_TEST
 
-CHECK_MAIN("call", methods_and_versions_that_are_not_known_are_refused,
+CHECK_MAIN("call", unknown_methods_and_versions_are_refused,
            a_completion_ends_the_extend_as_the_action_does, a_failed_completion_rolls_back,
            a_completion_of_another_extend_changes_nothing,
            arguments_of_other_types_are_refused_with_the_name)

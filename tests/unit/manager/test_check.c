@@ -41,7 +41,7 @@ static void hear(void *arg, const char *promise, const char *text) {
     snprintf(heard->text + length, sizeof heard->text - length, "%s %s\n", promise, text);
 }
 
-START_TEST(a_share_that_is_missing_is_told_once) {
+START_TEST(a_missing_share_is_reported_once) {
     autoworld struct world *world = world_new(NULL);
     struct driver lost = memory_driver;
     const struct manager_backend backends[2] = {
@@ -192,7 +192,7 @@ END_TEST
 
 /* ---- documents ---- */
 
-START_TEST(documents_and_what_belongs_to_them_agree) {
+START_TEST(documents_and_their_rows_agree) {
     static const struct {
         const char *sql, *text;
     } cases[] = {
@@ -269,7 +269,7 @@ static void hear_note(void *arg, const char *text) {
     snprintf(heard->text + length, sizeof heard->text - length, "%s\n", text);
 }
 
-START_TEST(nodes_that_are_silent_are_told_with_what_waits_for_them) {
+START_TEST(unresponsive_nodes_are_reported_with_their_pending_work) {
     autoworld struct world *world = world_new(NULL);
     struct heard notes = { 0 };
     const struct check check = { .db = world->db,
@@ -308,7 +308,7 @@ START_TEST(nodes_that_are_silent_are_told_with_what_waits_for_them) {
 END_TEST
 
 /* No operation ends them, so they are in no other list. */
-START_TEST(attachments_that_were_begun_and_not_ended_are_noted) {
+START_TEST(unfinished_attachments_are_noted) {
     autoworld struct world *world = world_new(NULL);
     struct heard notes = { 0 };
     const struct check check = { .db = world->db,
@@ -348,7 +348,7 @@ START_TEST(attachments_that_were_begun_and_not_ended_are_noted) {
 }
 END_TEST
 
-START_TEST(what_lies_in_a_pool_is_held_against_documents) {
+START_TEST(replicas_in_a_pool_are_compared_with_documents) {
     static const char stranger[] = "00000000-0000-4000-8000-00000000000f";
     autoworld struct world *world = world_new(NULL);
     autobench struct bench bench;
@@ -395,7 +395,7 @@ START_TEST(what_lies_in_a_pool_is_held_against_documents) {
 }
 END_TEST
 
-START_TEST(what_is_recorded_of_a_snapshot_can_be_true) {
+START_TEST(records_of_snapshots_are_consistent) {
     static const struct {
         const char *sql, *text;
     } cases[] = {
@@ -429,7 +429,7 @@ END_TEST
 
 /* ---- files ---- */
 
-START_TEST(an_info_that_is_no_volumes_is_found) {
+START_TEST(an_info_file_without_a_volume_is_found) {
     static const char *const infos[] = {
         "{\"active\": \"volume-x\"}",
         "{\"active\": \"volume-other.s\", \"s\": \"volume-other.s\"}",
@@ -567,11 +567,9 @@ START_TEST(a_file_that_is_just_made_is_no_finding) {
 }
 END_TEST
 
-CHECK_MAIN("manager/check", a_share_that_is_missing_is_told_once,
-           many_volumes_with_details_are_read, groups_and_their_volumes_agree,
-           group_snapshots_and_their_snapshots_agree, documents_and_what_belongs_to_them_agree,
-           nodes_that_are_silent_are_told_with_what_waits_for_them,
-           attachments_that_were_begun_and_not_ended_are_noted,
-           what_lies_in_a_pool_is_held_against_documents,
-           what_is_recorded_of_a_snapshot_can_be_true, an_info_that_is_no_volumes_is_found,
+CHECK_MAIN("manager/check", a_missing_share_is_reported_once, many_volumes_with_details_are_read,
+           groups_and_their_volumes_agree, group_snapshots_and_their_snapshots_agree,
+           documents_and_their_rows_agree, unresponsive_nodes_are_reported_with_their_pending_work,
+           unfinished_attachments_are_noted, replicas_in_a_pool_are_compared_with_documents,
+           records_of_snapshots_are_consistent, an_info_file_without_a_volume_is_found,
            an_incomplete_file_without_an_operation_is_found, a_file_that_is_just_made_is_no_finding)

@@ -59,7 +59,7 @@ START_TEST(an_extend_taken_over_waits_for_a_backend_that_is_away) {
 END_TEST
 
 /* R32, R24: done while attached: finished, and every instance hears of it once (X19). */
-START_TEST(done_while_attached_tells_the_instances) {
+START_TEST(an_extend_below_instances_notifies_them) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -79,7 +79,7 @@ START_TEST(done_while_attached_tells_the_instances) {
 END_TEST
 
 /* News that are refused are told again, and given up without harm to the volume. */
-START_TEST(refused_news_do_no_harm) {
+START_TEST(a_refused_notification_changes_nothing) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -98,7 +98,7 @@ START_TEST(refused_news_do_no_harm) {
 END_TEST
 
 /* News of a volume that is deleted meanwhile end with it. */
-START_TEST(news_end_with_their_volume) {
+START_TEST(notifications_end_with_their_volume) {
     autoworld struct world *world = world_new(NULL);
     autoarena struct arena *arena = arena_new();
     const char *id = world_volume(world, 2);
@@ -582,7 +582,7 @@ static struct fault_decision away(void *arg, const char *call, const char *volum
 }
 
 /* Nobody is told every minute that a backend is away. */
-START_TEST(detach_before_the_event_waits_for_the_backend_in_silence) {
+START_TEST(a_detach_before_the_event_waits_for_an_unresponsive_backend) {
     autoworld struct world *world = world_new(NULL);
     const char *attachment, *id = pending_with_attachment(world, &attachment);
 
@@ -624,7 +624,7 @@ START_TEST(detach_with_an_unreadable_image_is_settled_when_it_can_be_read) {
 }
 END_TEST
 
-START_TEST(a_receiver_that_cannot_be_looked_up_is_no_refusal) {
+START_TEST(a_receiver_that_cannot_be_found_is_no_refusal) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -698,7 +698,7 @@ START_TEST(commits_that_fail_strand_nothing) {
 END_TEST
 
 /* A lease lives as long as a job runs, not as long as the manager does. */
-START_TEST(a_job_that_cannot_even_give_back_is_taken_over) {
+START_TEST(a_job_that_cannot_roll_back_is_taken_over) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -747,7 +747,7 @@ static void hear(void *handle, const struct driver_volume *volume, int64_t size_
     heard.grown = grown;
 }
 
-START_TEST(the_driver_hears_of_the_end) {
+START_TEST(the_driver_is_notified_of_the_end) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending_extend(world);
 
@@ -787,7 +787,7 @@ static enum event_verdict note_endpoint(struct compute_sender *sender, struct ar
     "{\"binary\": \"scoria-compute\", \"host\": \"" host "\", " \
     "\"endpoint\": \"http://" host "/v2.1\"}"
 
-START_TEST(only_an_agent_that_reports_is_asked) {
+START_TEST(only_an_agent_that_reports_gets_events) {
     static const struct {
         const char *report;
         int64_t seconds;
@@ -815,7 +815,7 @@ START_TEST(only_an_agent_that_reports_is_asked) {
 }
 END_TEST
 
-START_TEST(a_disabled_agent_is_not_asked) {
+START_TEST(a_disabled_agent_gets_no_events) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -854,7 +854,7 @@ static enum event_verdict answer_by_host(struct compute_sender *sender, struct a
 
 /* X21: the instance moves and has an attachment on either host: both hear of it, and one that has
  * the guest is enough. */
-START_TEST(both_hosts_of_an_instance_that_moves_hear_of_it) {
+START_TEST(both_hosts_of_a_moving_instance_get_the_event) {
     static const struct {
         enum event_verdict here, there;
         const char *becomes;
@@ -891,7 +891,7 @@ END_TEST
 
 /* The instance began to move before the extend and arrives while its end is awaited: its new host
  * hears of it, when the guest is there. */
-START_TEST(a_host_to_which_the_instance_has_moved_hears_of_a_pending_extend) {
+START_TEST(the_new_host_of_an_instance_gets_the_event_of_a_pending_extend) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
     const char *former = world_attach(world, id, WORLD_INSTANCE);
@@ -984,8 +984,8 @@ END_TEST
 CHECK_MAIN("extend job", a_pending_extend_of_a_dead_host_can_be_ended_at_once,
            failed_driver_of_an_attached_volume,
            an_extend_taken_over_waits_for_a_backend_that_is_away,
-           done_while_attached_tells_the_instances, refused_news_do_no_harm,
-           news_end_with_their_volume, deferred_without_an_instance_fails,
+           an_extend_below_instances_notifies_them, a_refused_notification_changes_nothing,
+           notifications_end_with_their_volume, deferred_without_an_instance_fails,
            a_lock_of_a_worker_that_sleeps_is_waited_for,
            deferred_for_a_host_without_an_instance_fails, deferred_with_two_instances_fails,
            two_attachments_of_one_instance_are_one, a_reserved_attachment_does_not_count,
@@ -998,11 +998,11 @@ CHECK_MAIN("extend job", a_pending_extend_of_a_dead_host_can_be_ended_at_once,
            detach_during_the_drivers_call_is_settled_at_once,
            the_event_goes_to_the_instance_attached_at_that_moment,
            detach_during_the_event_is_settled_at_once, detach_before_the_event_is_settled_at_once,
-           detach_before_the_event_waits_for_the_backend_in_silence,
+           a_detach_before_the_event_waits_for_an_unresponsive_backend,
            detach_with_an_unreadable_image_is_settled_when_it_can_be_read,
-           a_receiver_that_cannot_be_looked_up_is_no_refusal,
+           a_receiver_that_cannot_be_found_is_no_refusal,
            death_at_any_effect_of_the_hand_over_strands_nothing, commits_that_fail_strand_nothing,
-           a_job_that_cannot_even_give_back_is_taken_over, a_larger_image_stays,
-           the_driver_hears_of_the_end, only_an_agent_that_reports_is_asked,
-           a_disabled_agent_is_not_asked, both_hosts_of_an_instance_that_moves_hear_of_it,
-           a_host_to_which_the_instance_has_moved_hears_of_a_pending_extend)
+           a_job_that_cannot_roll_back_is_taken_over, a_larger_image_stays,
+           the_driver_is_notified_of_the_end, only_an_agent_that_reports_gets_events,
+           a_disabled_agent_gets_no_events, both_hosts_of_a_moving_instance_get_the_event,
+           the_new_host_of_an_instance_gets_the_event_of_a_pending_extend)

@@ -243,7 +243,7 @@ START_TEST(two_threads_of_a_process_never_have_one_operation) {
 END_TEST
 
 /* A manager of another place is not disturbed by the start of this one. */
-START_TEST(leases_of_other_places_outlive_a_start) {
+START_TEST(leases_of_other_processes_outlive_a_start) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -356,6 +356,6 @@ CHECK_MAIN("fencing", a_late_extend_ends_nothing, a_late_delete_ends_nothing,
            a_create_that_finds_out_in_the_middle_leaves_no_object,
            a_failure_beyond_the_lease_is_tried_again, a_fence_that_has_refused_once_is_no_failure,
            two_threads_of_a_process_never_have_one_operation,
-           leases_of_other_places_outlive_a_start, an_unsure_clock_expires_no_lease,
+           leases_of_other_processes_outlive_a_start, an_unsure_clock_expires_no_lease,
            every_lost_message_is_written_again,
            a_message_that_waits_is_not_written_again_by_a_start, a_queue_that_moves_is_waited_for)

@@ -394,7 +394,7 @@ static void have_volumes(struct side *side, int count) {
     AWAIT(count_outbox() == 0);
 }
 
-START_TEST(a_backend_that_hangs_holds_up_nothing_but_its_own) {
+START_TEST(an_unresponsive_backend_delays_only_its_own_operations) {
     enum { VOLUMES = WORKERS + 4 };
 
     stage_new();
@@ -520,7 +520,7 @@ static int overdue_body(struct work *work, void *arg, struct error *err) {
                : 0;
 }
 
-START_TEST(what_is_due_is_worked_on_while_another_project_has_its_share) {
+START_TEST(due_operations_are_worked_on_beside_a_project_at_its_share) {
     enum { MANY = WORKERS, FEW = 1 };
 
     stage_new();
@@ -546,7 +546,7 @@ START_TEST(what_is_due_is_worked_on_while_another_project_has_its_share) {
 END_TEST
 
 /* All workers for that have work of one project, and more of it waits. */
-START_TEST(work_that_moves_much_data_keeps_nothing_else_waiting) {
+START_TEST(data_copies_delay_no_other_operation) {
     enum { MANY = 20 };
 
     stage_new();
@@ -587,7 +587,7 @@ static int forget_projects_body(struct work *work, void *arg, struct error *err)
 
 /* By a release that did not say whose each is, still in the table at the start: nothing is lost,
  * and who says it waits for those no longer than for a project's. */
-START_TEST(what_an_older_release_left_is_worked_on_beside_the_rest) {
+START_TEST(operations_of_an_older_release_are_worked_on_beside_others) {
     enum { MANY = 20, FEW = 2 };
 
     stage_new();
@@ -785,7 +785,7 @@ static void await_end(pthread_t thread) {
 
 /* What began is waited for (cmd/run.c knows how long) and keeps its lease; nothing more begins, and
  * what waits stays for the next start. */
-START_TEST(an_end_begins_nothing_more) {
+START_TEST(a_stop_begins_no_operation) {
     enum { VOLUMES = WORKERS + 4 };
     pthread_t thread;
 
@@ -831,7 +831,7 @@ static unsigned messages_in_hands(unsigned i) {
 }
 
 /* Only the thread that opens it is left; workers that waited for it are not. */
-START_TEST(an_end_does_not_wait_for_work_of_a_backend_that_never_opened) {
+START_TEST(a_stop_does_not_wait_for_a_backend_that_never_opened) {
     pthread_t thread;
 
     stage_new();
@@ -855,14 +855,14 @@ START_TEST(an_end_does_not_wait_for_work_of_a_backend_that_never_opened) {
 }
 END_TEST
 
-CHECK_MAIN("hanging backends", a_backend_that_hangs_holds_up_nothing_but_its_own,
+CHECK_MAIN("hanging backends", an_unresponsive_backend_delays_only_its_own_operations,
            a_project_waits_for_no_other_projects_queue,
-           what_is_due_is_worked_on_while_another_project_has_its_share,
-           work_that_moves_much_data_keeps_nothing_else_waiting,
-           what_an_older_release_left_is_worked_on_beside_the_rest,
+           due_operations_are_worked_on_beside_a_project_at_its_share,
+           data_copies_delay_no_other_operation,
+           operations_of_an_older_release_are_worked_on_beside_others,
            a_message_that_comes_again_meanwhile_starts_nothing,
            a_start_does_not_wait_for_a_backend_that_cannot_be_opened_yet,
            a_start_does_not_wait_for_a_backend_without_pools,
            a_backend_that_cannot_be_opened_ends_the_start,
-           a_late_backend_that_cannot_be_opened_is_tried_again, an_end_begins_nothing_more,
-           an_end_does_not_wait_for_work_of_a_backend_that_never_opened)
+           a_late_backend_that_cannot_be_opened_is_tried_again, a_stop_begins_no_operation,
+           a_stop_does_not_wait_for_a_backend_that_never_opened)

@@ -40,7 +40,7 @@ static struct world *with_guest(const char **ret_id) {
     return world;
 }
 
-START_TEST(what_was_made_ready_too_late_is_undone) {
+START_TEST(files_prepared_too_late_are_removed) {
     const char *id;
     autoworld struct world *world = with_guest(&id);
 
@@ -80,7 +80,7 @@ static struct fault_decision wanted_again(void *arg, const char *call, const cha
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-START_TEST(a_clean_up_asks_the_rows_right_before_its_effect) {
+START_TEST(a_clean_up_reads_the_rows_right_before_its_effect) {
     const char *id;
     autoworld struct world *world = with_guest(&id);
 
@@ -94,5 +94,5 @@ START_TEST(a_clean_up_asks_the_rows_right_before_its_effect) {
 }
 END_TEST
 
-CHECK_MAIN("late assist", what_was_made_ready_too_late_is_undone,
-           an_object_still_wanted_is_left_alone, a_clean_up_asks_the_rows_right_before_its_effect)
+CHECK_MAIN("late assist", files_prepared_too_late_are_removed, an_object_still_wanted_is_left_alone,
+           a_clean_up_reads_the_rows_right_before_its_effect)

@@ -177,7 +177,7 @@ static void cancelled_and_deleted(void) {
     other_manager_works(scene.world);
 }
 
-START_TEST(a_late_copy_replaces_nothing_and_stays_nowhere) {
+START_TEST(a_late_copy_replaces_and_leaves_nothing) {
     static void (*const stories[])(void) = { copied_and_written, copied_and_renamed,
                                              copied_and_deleted, cancelled_and_deleted };
 
@@ -204,7 +204,7 @@ static void copied_and_renamed_and_busy(void) {
     new_snapshot(scene.world, scene.copy);
 }
 
-START_TEST(what_is_left_under_an_old_name_is_found) {
+START_TEST(leftovers_under_an_old_name_are_found) {
     autoworld struct world *world = world_new(NULL);
 
     set_scene(world);
@@ -242,7 +242,7 @@ static void made_and_deleted(void) {
     ck_assert_str_eq(snapshot_status(scene.world, scene.snapshot), "gone");
 }
 
-START_TEST(a_late_snapshot_of_what_was_deleted_stays_nowhere) {
+START_TEST(a_late_snapshot_of_a_deleted_volume_leaves_nothing) {
     autoworld struct world *world = world_new(NULL);
 
     set_scene(world);
@@ -261,7 +261,7 @@ static void cascade_reset(void) {
     assert_snapshot(scene.world, scene.snapshot, "error_deleting");
 }
 
-START_TEST(a_late_cascade_takes_nothing_that_was_taken_back) {
+START_TEST(a_late_cascade_deletes_no_restored_snapshot) {
     autoworld struct world *world = world_new(NULL);
 
     set_scene(world);
@@ -321,7 +321,7 @@ static bool live_through(unsigned i, int64_t effects) {
     return died;
 }
 
-START_TEST(what_dies_anywhere_is_done_by_the_next) {
+START_TEST(a_copy_interrupted_anywhere_is_finished_by_the_next) {
     for (unsigned i = 0; i < LENGTH(works); i++) {
         int64_t effects = WALK_FIRST;
 
@@ -343,7 +343,7 @@ static struct fault_decision full_disk(void *arg, const char *call, const char *
     return (struct fault_decision){ 0 };
 }
 
-START_TEST(what_cannot_be_written_down_is_done_again) {
+START_TEST(an_unrecorded_step_is_repeated) {
     for (unsigned i = 0; i < LENGTH(works); i++) {
         autoworld struct world *world = world_new(NULL);
 
@@ -382,7 +382,7 @@ static bool fail_read(unsigned i, int number) {
     return reads_before < 0;
 }
 
-START_TEST(a_read_that_fails_is_no_verdict) {
+START_TEST(a_failed_read_decides_nothing) {
     for (unsigned i = 0; i < LENGTH(works); i++) {
         int number = (int)WALK_FIRST;
 
@@ -429,10 +429,10 @@ START_TEST(a_revert_that_cannot_rename_is_tried_again) {
 }
 END_TEST
 
-CHECK_MAIN("late copies", a_late_revert_undoes_nothing,
-           a_late_copy_replaces_nothing_and_stays_nowhere, what_is_left_under_an_old_name_is_found,
-           a_late_snapshot_keeps_the_moment_of_the_first,
-           a_late_snapshot_of_what_was_deleted_stays_nowhere,
-           a_late_cascade_takes_nothing_that_was_taken_back, what_dies_anywhere_is_done_by_the_next,
-           what_cannot_be_written_down_is_done_again, a_read_that_fails_is_no_verdict,
-           a_forced_delete_waits_for_readers, a_revert_that_cannot_rename_is_tried_again)
+CHECK_MAIN("late copies", a_late_revert_undoes_nothing, a_late_copy_replaces_and_leaves_nothing,
+           leftovers_under_an_old_name_are_found, a_late_snapshot_keeps_the_moment_of_the_first,
+           a_late_snapshot_of_a_deleted_volume_leaves_nothing,
+           a_late_cascade_deletes_no_restored_snapshot,
+           a_copy_interrupted_anywhere_is_finished_by_the_next, an_unrecorded_step_is_repeated,
+           a_failed_read_decides_nothing, a_forced_delete_waits_for_readers,
+           a_revert_that_cannot_rename_is_tried_again)

@@ -106,7 +106,7 @@ static void failed_and_reset(void) {
 
 static void (*const stories[])(void) = { reset_and_closed, failed_and_reset };
 
-START_TEST(a_delete_that_sleeps_in_front_of_its_effect_destroys_nothing_of_others) {
+START_TEST(a_delete_suspended_before_its_effect_destroys_nothing_of_others) {
     for (unsigned i = 0; i < LENGTH(stories); i++) {
         autoworld struct world *world = world_new(NULL);
 
@@ -119,7 +119,7 @@ START_TEST(a_delete_that_sleeps_in_front_of_its_effect_destroys_nothing_of_other
 END_TEST
 
 /* One that was begun before renames first: it may sleep there, or behind that. */
-START_TEST(neither_does_one_that_took_it_up) {
+START_TEST(a_taken_over_delete_destroys_nothing_of_others) {
     static const char *const calls[] = { "rename_volume", "delete_volume" };
 
     for (unsigned i = 0; i < LENGTH(stories) * LENGTH(calls); i++) {
@@ -139,7 +139,7 @@ static void closed_and_attached(void) {
 }
 
 /* Nor who closes what was cancelled, and is late with that. */
-START_TEST(neither_does_one_that_closes_it) {
+START_TEST(a_closing_delete_destroys_nothing_of_others) {
     autoworld struct world *world = world_new(NULL);
 
     sleep_in(world, "rename_volume", closed_and_attached);
@@ -155,7 +155,7 @@ static void delete_ended(void) {
     ck_assert_str_eq(world_status(scene.world, scene.id), "gone");
 }
 
-START_TEST(what_another_one_has_deleted_stays_so) {
+START_TEST(a_volume_deleted_by_another_worker_stays_deleted) {
     static const char *const calls[] = { "rename_volume", "delete_volume" };
 
     for (unsigned i = 0; i < LENGTH(calls); i++) {
@@ -234,7 +234,7 @@ START_TEST(a_cancelled_delete_whose_closing_dies_anywhere_leaves_the_volume_whol
 END_TEST
 
 /* Each write fails once, as on a full disk: what was not written down is not done. */
-START_TEST(a_name_that_could_not_be_written_down_is_not_given) {
+START_TEST(an_unrecorded_name_is_not_used) {
     autoworld struct world *world = world_new(NULL);
 
     scene = (struct scene){ .world = world, .id = world_volume(world, 2) };
@@ -253,7 +253,7 @@ START_TEST(a_name_that_could_not_be_written_down_is_not_given) {
 END_TEST
 
 /* A backend that cannot rename now: the delete neither ends nor fails under the old name. */
-START_TEST(a_rename_that_fails_is_tried_again) {
+START_TEST(a_failed_rename_is_retried) {
     for (int cancelled = 0; cancelled <= 1; cancelled++) {
         autoworld struct world *world = world_new(NULL);
 
@@ -273,8 +273,10 @@ START_TEST(a_rename_that_fails_is_tried_again) {
 }
 END_TEST
 
-CHECK_MAIN("late delete", a_delete_that_sleeps_in_front_of_its_effect_destroys_nothing_of_others,
-           neither_does_one_that_took_it_up, neither_does_one_that_closes_it,
-           what_another_one_has_deleted_stays_so, a_delete_that_dies_anywhere_is_done_by_the_next,
+CHECK_MAIN("late delete", a_delete_suspended_before_its_effect_destroys_nothing_of_others,
+           a_taken_over_delete_destroys_nothing_of_others,
+           a_closing_delete_destroys_nothing_of_others,
+           a_volume_deleted_by_another_worker_stays_deleted,
+           a_delete_that_dies_anywhere_is_done_by_the_next,
            a_cancelled_delete_whose_closing_dies_anywhere_leaves_the_volume_whole,
-           a_name_that_could_not_be_written_down_is_not_given, a_rename_that_fails_is_tried_again)
+           an_unrecorded_name_is_not_used, a_failed_rename_is_retried)

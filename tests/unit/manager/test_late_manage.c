@@ -83,7 +83,7 @@ static void given_up(void) {
     other_manager_works(scene.world);
 }
 
-START_TEST(what_is_taken_over_too_late_is_nobodys_again) {
+START_TEST(an_object_managed_too_late_is_unmanaged_again) {
     autoworld struct world *world = world_new(NULL);
 
     sleep_in(world, "manage_volume", given_up);
@@ -174,6 +174,6 @@ START_TEST(a_late_unmanage_finds_nothing) {
 END_TEST
 
 CHECK_MAIN("late manage", a_late_manage_changes_nothing,
-           what_is_taken_over_too_late_is_nobodys_again,
+           an_object_managed_too_late_is_unmanaged_again,
            an_object_being_unmanaged_is_not_managed_again,
            a_late_unmanage_takes_no_storage_from_a_volume, a_late_unmanage_finds_nothing)

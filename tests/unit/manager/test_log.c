@@ -92,7 +92,7 @@ START_TEST(periodic_work_logs_no_request) {
 END_TEST
 
 /* At the start, and once. */
-START_TEST(a_host_without_a_manager_is_told_once) {
+START_TEST(a_host_without_a_manager_is_logged_once) {
     autoworld struct world *world = world_new(NULL);
 
     world_volume(world, 1);
@@ -111,4 +111,4 @@ START_TEST(a_host_without_a_manager_is_told_once) {
 END_TEST
 
 CHECK_MAIN("log", a_drivers_line_names_the_request_that_it_works_for, periodic_work_logs_no_request,
-           a_host_without_a_manager_is_told_once)
+           a_host_without_a_manager_is_logged_once)

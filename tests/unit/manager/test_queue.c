@@ -18,7 +18,7 @@ static void pass_an_hour(struct world *world) {
         world_advance(world, 10);
 }
 
-START_TEST(what_waits_behind_others_is_told_of_ever_more_seldom) {
+START_TEST(queued_operations_are_announced_ever_less_often) {
     autoworld struct world *world = world_new(NULL);
     struct manager_host *host = &world->manager->hosts[0];
     int64_t before;
@@ -106,7 +106,7 @@ static void end_line(struct world *world) {
     world->manager->settings.rpc = world->rpc;
 }
 
-START_TEST(a_project_without_a_worker_is_told_of_past_the_queue) {
+START_TEST(a_project_without_a_worker_is_announced_past_the_queue) {
     autoworld struct world *world = world_new(NULL);
     struct broker broker;
 
@@ -137,7 +137,7 @@ START_TEST(a_project_without_a_worker_is_told_of_past_the_queue) {
 END_TEST
 
 /* Until the broker has taken what was sent, nothing more gathers. */
-START_TEST(a_silent_broker_is_not_told_of_more) {
+START_TEST(an_unresponsive_broker_gets_no_more_announcements) {
     autoworld struct world *world = world_new(NULL);
     struct broker broker;
 
@@ -167,6 +167,6 @@ START_TEST(a_stopping_manager_reports_nothing) {
 }
 END_TEST
 
-CHECK_MAIN("queue", what_waits_behind_others_is_told_of_ever_more_seldom,
-           a_project_without_a_worker_is_told_of_past_the_queue,
-           a_silent_broker_is_not_told_of_more, a_stopping_manager_reports_nothing)
+CHECK_MAIN("queue", queued_operations_are_announced_ever_less_often,
+           a_project_without_a_worker_is_announced_past_the_queue,
+           an_unresponsive_broker_gets_no_more_announcements, a_stopping_manager_reports_nothing)

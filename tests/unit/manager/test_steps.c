@@ -95,7 +95,7 @@ STEPS_TEST(work_is_taken_over_when_its_lease_is_over_and_not_before) {
 
 /* ---- retries ---- */
 
-STEPS_TEST(what_is_to_be_tried_again_is_tried_again_after_its_pause) {
+STEPS_TEST(a_retry_happens_after_its_pause) {
     const char *id = world_volume(world, 2);
 
     ck_assert_int_eq(world_action(world, id, EXTEND(5)), 202);
@@ -187,7 +187,7 @@ STEPS_TEST(a_message_is_kept_for_its_time) {
     ck_assert(!world_has_message(world, id, DRIVER_MESSAGE));
 }
 
-STEPS_TEST(an_answer_is_kept_for_its_time) {
+STEPS_TEST(a_response_is_kept_for_its_time) {
     world_volume(world, 2);
     ck_assert_int_eq(world_call(world, "POST", "/volumes", "{\"volume\": {\"size\": 2}}"), 202);
     world_sql(world, "DELETE FROM outbox");
@@ -208,7 +208,7 @@ static int64_t shown(const json_t *object, const char *key) {
     return instant_us;
 }
 
-STEPS_TEST(what_is_shown_goes_by_the_walls_clock) {
+STEPS_TEST(displayed_times_follow_the_wall_clock) {
     const char *before = world_volume(world, 1), *after;
     int64_t made_us = shown(world_show(world, before), "created_at");
     const json_t *services;
@@ -226,8 +226,7 @@ STEPS_TEST(what_is_shown_goes_by_the_walls_clock) {
 
 CHECK_MAIN("steps", a_fence_of_a_paused_manager_is_over, a_fence_of_a_working_manager_holds,
            work_is_taken_over_when_its_lease_is_over_and_not_before,
-           what_is_to_be_tried_again_is_tried_again_after_its_pause,
-           a_lost_message_is_written_again_after_its_time, a_deadline_comes_after_its_time,
-           a_service_is_up_for_its_time, a_backend_that_reports_gets_volumes,
-           a_message_is_kept_for_its_time, an_answer_is_kept_for_its_time,
-           what_is_shown_goes_by_the_walls_clock)
+           a_retry_happens_after_its_pause, a_lost_message_is_written_again_after_its_time,
+           a_deadline_comes_after_its_time, a_service_is_up_for_its_time,
+           a_backend_that_reports_gets_volumes, a_message_is_kept_for_its_time,
+           a_response_is_kept_for_its_time, displayed_times_follow_the_wall_clock)

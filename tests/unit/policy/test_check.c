@@ -61,7 +61,7 @@ START_TEST(and_binds_tighter_than_or_and_not_tightest) {
 }
 END_TEST
 
-START_TEST(roles_ignore_case_and_everything_else_minds_it) {
+START_TEST(only_roles_ignore_case) {
     expect("role:MEMBER", true);
     expect("role:reader", true);
     expect("role:admin", false);
@@ -135,7 +135,7 @@ START_TEST(attributes_and_literals_are_compared_as_text) {
 }
 END_TEST
 
-START_TEST(what_no_caller_has_and_quoted_words_are_false) {
+START_TEST(missing_attributes_and_quoted_text_are_false) {
     expect("favourite_colour:blue", false);
     expect("target.role.name:x", false);
     expect("'quoted'", false);
@@ -144,7 +144,7 @@ START_TEST(what_no_caller_has_and_quoted_words_are_false) {
 }
 END_TEST
 
-START_TEST(what_does_not_parse_is_refused_with_the_reason) {
+START_TEST(syntax_errors_are_refused_with_the_reason) {
     refused("admin", "kind:match");
     refused(":x", "kind:match");
     refused("role:admin or", "missing");
@@ -224,10 +224,9 @@ START_TEST(references_are_resolved_everywhere_in_the_tree) {
 END_TEST
 
 CHECK_MAIN("check", constants_and_empty_rules_answer_themselves,
-           and_binds_tighter_than_or_and_not_tightest,
-           roles_ignore_case_and_everything_else_minds_it, only_the_first_colon_splits_a_check,
-           a_match_takes_fields_of_the_target, an_attribute_missing_in_the_target_matches_no_caller,
+           and_binds_tighter_than_or_and_not_tightest, only_roles_ignore_case,
+           only_the_first_colon_splits_a_check, a_match_takes_fields_of_the_target,
+           an_attribute_missing_in_the_target_matches_no_caller,
            attributes_and_literals_are_compared_as_text,
-           what_no_caller_has_and_quoted_words_are_false,
-           what_does_not_parse_is_refused_with_the_reason, size_and_depth_of_a_rule_are_bounded,
-           references_are_resolved_everywhere_in_the_tree)
+           missing_attributes_and_quoted_text_are_false, syntax_errors_are_refused_with_the_reason,
+           size_and_depth_of_a_rule_are_bounded, references_are_resolved_everywhere_in_the_tree)

@@ -153,7 +153,7 @@ START_TEST(enforce_names_the_rule_it_refuses_by) {
 }
 END_TEST
 
-START_TEST(predecessors_count_for_unchanged_rules_only_and_when_asked_for) {
+START_TEST(predecessors_count_only_for_unchanged_rules_and_when_enabled) {
     struct policy *policy = load_text("\"volume:delete\": \"role:member\"\n", false);
 
     ck_assert(policy_allows(policy, "volume:get", &guest, &p1));
@@ -185,7 +185,7 @@ START_TEST(a_file_replaces_rules_and_adds_names_to_refer_to) {
 }
 END_TEST
 
-START_TEST(changing_a_base_rule_changes_what_refers_to_it) {
+START_TEST(changing_a_base_rule_changes_rules_that_refer_to_it) {
     struct policy *policy = load_text("admin_api: role:guest\n", true);
 
     ck_assert(policy_allows(policy, "volume:force_delete", &guest, &p1));
@@ -333,7 +333,7 @@ START_TEST(a_named_file_that_goes_missing_leaves_its_rules_in_force) {
 }
 END_TEST
 
-START_TEST(many_may_ask_while_files_change) {
+START_TEST(rules_are_enforced_while_files_change) {
     autofiles struct files files;
     struct policy_settings settings = { .look_ms = 1, .enforce_new_defaults = true };
     struct policy *policy;
@@ -476,9 +476,9 @@ END_TEST
 
 CHECK_MAIN("rule", there_are_192_rules_of_three_kinds, defaults_let_the_right_callers_in,
            without_a_target_the_callers_own_project_counts, enforce_names_the_rule_it_refuses_by,
-           predecessors_count_for_unchanged_rules_only_and_when_asked_for,
+           predecessors_count_only_for_unchanged_rules_and_when_enabled,
            a_file_replaces_rules_and_adds_names_to_refer_to,
-           changing_a_base_rule_changes_what_refers_to_it,
+           changing_a_base_rule_changes_rules_that_refer_to_it,
            files_of_the_directory_win_in_alphabetical_order,
            missing_files_are_fine_where_they_may_be, a_bad_file_of_the_directory_is_refused,
            loops_and_unknown_references_are_refused_at_load, chains_of_references_are_bounded,
@@ -487,4 +487,4 @@ CHECK_MAIN("rule", there_are_192_rules_of_three_kinds, defaults_let_the_right_ca
            many_rules_are_found, the_sample_shows_every_rule_and_loads_as_the_defaults,
            files_that_change_are_read_again_and_wrong_ones_are_not_taken,
            a_named_file_that_goes_missing_leaves_its_rules_in_force,
-           many_may_ask_while_files_change)
+           rules_are_enforced_while_files_change)

@@ -114,7 +114,7 @@ START_TEST(files_with_nothing_in_them_have_no_rules) {
 }
 END_TEST
 
-START_TEST(what_is_wrong_is_named_with_file_line_and_rule) {
+START_TEST(errors_are_named_with_file_line_and_rule) {
     refused("a: role:x\nb: \"role:y or\"\n", ":2: rule b: ");
     refused("a: \"http://x/y\"\n", ":1: rule a: checks that ask another service");
     refused("a: [[\"nothing\"]]\n", ":1: rule a: a check must be kind:match");
@@ -175,7 +175,7 @@ START_TEST(size_and_depth_of_a_file_are_bounded) {
 }
 END_TEST
 
-START_TEST(what_is_no_plain_file_is_refused_at_once) {
+START_TEST(special_files_are_refused_immediately) {
     autoarena struct arena *arena = arena_new();
     struct error err = { .kind = ERROR_NONE };
     struct rule_entry *entries;
@@ -224,6 +224,6 @@ END_TEST
 
 CHECK_MAIN("rule_file", yaml_and_json_are_read_in_order_with_their_lines,
            the_old_list_form_is_any_of_all, files_with_nothing_in_them_have_no_rules,
-           what_is_wrong_is_named_with_file_line_and_rule, size_and_depth_of_a_file_are_bounded,
-           what_is_no_plain_file_is_refused_at_once, a_missing_file_is_empty_only_when_it_may_be,
+           errors_are_named_with_file_line_and_rule, size_and_depth_of_a_file_are_bounded,
+           special_files_are_refused_immediately, a_missing_file_is_empty_only_when_it_may_be,
            a_list_is_bounded_too)

@@ -17,7 +17,7 @@ static const char *packed(struct arena *arena, const char *inner) {
     return envelope_wrap(arena, inner);
 }
 
-START_TEST(what_is_written_is_read_again) {
+START_TEST(a_written_envelope_is_read_back) {
     autoarena struct arena *arena = arena_new();
     const struct rpc_message message = { .topic = "t",
                                          .method = "extend_volume",
@@ -133,7 +133,7 @@ static const struct {
       "_context_resource_uuid is not a text of at most 255 bytes" },
 };
 
-START_TEST(what_is_malformed_is_refused_with_the_reason) {
+START_TEST(a_malformed_message_is_refused_with_the_reason) {
     autoarena struct arena *arena = arena_new();
     struct envelope envelope = { .method = "untouched" };
     struct error err = { 0 };
@@ -160,7 +160,7 @@ static const struct {
     { "{\"oslo.version\": \"2.0\", \"oslo.message\": {}}", "oslo.message is no text" },
 };
 
-START_TEST(what_is_no_envelope_is_refused) {
+START_TEST(a_body_without_an_envelope_is_refused) {
     autoarena struct arena *arena = arena_new();
     struct envelope envelope;
     struct error err = { 0 };
@@ -208,7 +208,7 @@ static void assert_failure(struct arena *arena, json_t *inner, const char *class
     ck_assert_uint_eq(json_object_size(json_object_get(failure, "kwargs")), 0);
 }
 
-START_TEST(a_reply_tells_result_or_failure) {
+START_TEST(a_reply_has_a_result_or_a_failure) {
     autoarena struct arena *arena = arena_new();
     struct rpc_answer answer = { .result = "{\"a\":[1]}" };
     json_t *inner = reply(arena, &answer, 0);
@@ -249,7 +249,8 @@ START_TEST(a_heartbeat_is_a_reply_that_ends_nothing) {
 }
 END_TEST
 
-CHECK_MAIN("envelope", what_is_written_is_read_again, a_request_has_exactly_the_members_of_the_wire,
-           a_message_without_a_project_is_taken, a_call_of_a_peer_is_read,
-           what_is_malformed_is_refused_with_the_reason, what_is_no_envelope_is_refused,
-           a_reply_tells_result_or_failure, a_heartbeat_is_a_reply_that_ends_nothing)
+CHECK_MAIN("envelope", a_written_envelope_is_read_back,
+           a_request_has_exactly_the_members_of_the_wire, a_message_without_a_project_is_taken,
+           a_call_of_a_peer_is_read, a_malformed_message_is_refused_with_the_reason,
+           a_body_without_an_envelope_is_refused, a_reply_has_a_result_or_a_failure,
+           a_heartbeat_is_a_reply_that_ends_nothing)

@@ -145,7 +145,7 @@ START_TEST(a_message_not_handled_goes_to_the_end) {
 }
 END_TEST
 
-START_TEST(what_is_forgotten_or_left_is_given_back) {
+START_TEST(dropped_and_remaining_messages_are_returned) {
     struct witness witness;
     struct rpc *rpc;
 
@@ -249,7 +249,7 @@ START_TEST(workers_try_again_after_a_growing_pause) {
 }
 END_TEST
 
-START_TEST(a_stop_gives_back_what_waits_for_its_pause) {
+START_TEST(a_stop_returns_messages_that_wait_for_a_retry) {
     struct witness witness;
     struct rpc *rpc;
 
@@ -274,7 +274,7 @@ static int consume_never(void *arg, const struct rpc_message *message, struct er
     return 0;
 }
 
-START_TEST(a_topic_that_takes_all_its_workers_holds_up_no_other) {
+START_TEST(a_topic_with_all_workers_busy_delays_no_other) {
     struct rpc_message stuck = {
         .topic = "volume.b", .method = "extend", .key = "", .payload = "{}"
     };
@@ -369,10 +369,10 @@ START_TEST(one_project_never_has_all_workers_of_a_topic) {
 END_TEST
 
 CHECK_MAIN("local", steps_deliver_the_chosen_message_in_the_order_of_its_key,
-           a_message_not_handled_goes_to_the_end, what_is_forgotten_or_left_is_given_back,
+           a_message_not_handled_goes_to_the_end, dropped_and_remaining_messages_are_returned,
            a_topic_has_one_consumer_and_an_unknown_one_is_not_taken,
            workers_keep_the_order_of_each_key, workers_try_again_after_a_growing_pause,
-           a_stop_gives_back_what_waits_for_its_pause,
-           a_topic_that_takes_all_its_workers_holds_up_no_other,
+           a_stop_returns_messages_that_wait_for_a_retry,
+           a_topic_with_all_workers_busy_delays_no_other,
            a_project_waits_for_no_other_projects_queue,
            one_project_never_has_all_workers_of_a_topic)

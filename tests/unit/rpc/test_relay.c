@@ -179,7 +179,7 @@ START_TEST(a_row_brings_its_project_or_none) {
 }
 END_TEST
 
-START_TEST(what_the_engine_gives_back_is_published_again) {
+START_TEST(returned_messages_are_published_again) {
     struct taker taker;
     struct rpc *rpc;
     struct db *db = scratch_open(database_url(), true);
@@ -202,7 +202,7 @@ START_TEST(what_the_engine_gives_back_is_published_again) {
 }
 END_TEST
 
-START_TEST(a_new_relay_takes_over_what_was_not_deleted) {
+START_TEST(a_new_relay_takes_over_remaining_rows) {
     struct taker taker;
     struct rpc *rpc;
     struct db *db = scratch_open(database_url(), true);
@@ -285,7 +285,7 @@ static enum rpc_reach reach_all(struct rpc *rpc, const char *topic) {
     return RPC_EVERYWHERE;
 }
 
-START_TEST(what_the_engine_does_not_take_stays) {
+START_TEST(refused_messages_stay_in_the_table) {
     static const struct rpc_engine engine = { .publish = take_nothing, .reaches = reach_all };
     struct db *db = scratch_open(database_url(), true);
     struct rpc rpc = { &engine };
@@ -307,7 +307,7 @@ static int count_publish(struct rpc *rpc, const struct rpc_message *message,
     return 0;
 }
 
-START_TEST(what_others_write_is_left_to_them_for_a_while) {
+START_TEST(rows_of_other_processes_are_left_to_them_for_a_while) {
     static const struct rpc_engine engine = { .publish = count_publish, .reaches = reach_all };
     struct db *db = scratch_open("sqlite://", true);
     struct rpc rpc = { &engine };
@@ -403,7 +403,7 @@ static void put_many(struct db *db, const char *project, int count) {
                              count, project));
 }
 
-START_TEST(a_project_leaves_places_of_a_topic_to_others) {
+START_TEST(a_project_leaves_slots_of_a_topic_to_others) {
     enum { ALL = 16384, ONES = ALL / 2, FREE = ALL - ONES - 1, THIRDS = (FREE + 1) / 2 };
     struct db *db = scratch_open(database_url(), true);
     struct taker taker;
@@ -604,11 +604,11 @@ END_TEST
 
 CHECK_MAIN("relay", a_row_is_published_once_and_deleted_when_confirmed,
            topics_of_others_are_left_alone, a_row_brings_its_project_or_none,
-           what_the_engine_gives_back_is_published_again,
-           a_new_relay_takes_over_what_was_not_deleted, a_deletion_that_fails_is_tried_again,
-           what_the_engine_does_not_take_stays, what_others_write_is_left_to_them_for_a_while,
+           returned_messages_are_published_again, a_new_relay_takes_over_remaining_rows,
+           a_deletion_that_fails_is_tried_again, refused_messages_stay_in_the_table,
+           rows_of_other_processes_are_left_to_them_for_a_while,
            more_rows_than_a_batch_keep_their_order, rows_of_a_topic_above_a_limit_wait_in_the_table,
-           a_project_leaves_places_of_a_topic_to_others,
+           a_project_leaves_slots_of_a_topic_to_others,
            the_thread_brings_every_row_once_and_empties_the_table,
            the_thread_finds_rows_of_other_programs_by_itself, the_thread_goes_on_after_a_failure,
            no_message_is_lost_by_kill_9)

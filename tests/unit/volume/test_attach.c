@@ -188,7 +188,7 @@ START_TEST(a_connector_without_a_host_is_refused) {
 }
 END_TEST
 
-START_TEST(a_backend_that_fails_to_connect_is_told) {
+START_TEST(a_failed_connect_of_the_backend_is_reported) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
@@ -226,7 +226,7 @@ static void assert_connected(struct world *world, const char *id, const char *ho
     ck_assert_str_eq(connected ? connected : "nowhere", host ? host : "nowhere");
 }
 
-START_TEST(a_backend_hears_of_the_end_of_a_connection) {
+START_TEST(the_backend_is_notified_of_the_end_of_a_connection) {
     autoworld struct world *world = world_holding();
     const char *id = world_volume(world, 1), *attachment;
 
@@ -359,7 +359,7 @@ START_TEST(an_instance_moves_where_the_backend_lets_it) {
 END_TEST
 
 /* Where no attachment says who is connected. */
-START_TEST(what_the_backend_refuses_it_gives_a_reason_for) {
+START_TEST(a_refusal_of_the_backend_has_a_reason) {
     static const char connect[] = "{\"os-initialize_connection\": {\"connector\": %s}}";
     autoworld struct world *world = world_holding();
     const char *id = world_volume(world, 1);
@@ -378,7 +378,7 @@ START_TEST(what_the_backend_refuses_it_gives_a_reason_for) {
 }
 END_TEST
 
-START_TEST(a_backend_that_is_away_hears_it_later) {
+START_TEST(an_unavailable_backend_is_notified_later) {
     autoworld struct world *world = world_holding();
     const char *id = world_volume(world, 1), *attachment;
 
@@ -421,7 +421,7 @@ START_TEST(a_failed_connect_leaves_nothing_connected) {
 }
 END_TEST
 
-START_TEST(other_backends_hear_of_no_end) {
+START_TEST(other_backends_are_not_notified) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
@@ -473,7 +473,7 @@ START_TEST(a_read_only_volume_attaches_read_only) {
 }
 END_TEST
 
-START_TEST(detach_needs_to_know_which) {
+START_TEST(a_detach_names_its_attachment) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1), *other = world_volume(world, 1), *foreign;
 
@@ -509,7 +509,7 @@ START_TEST(an_attached_volume_is_not_deleted) {
 }
 END_TEST
 
-START_TEST(a_forced_delete_takes_the_place_of_a_create) {
+START_TEST(a_forced_delete_replaces_a_create) {
     autoworld struct world *world = world_new(NULL);
     autoarena struct arena *arena = arena_new();
     const char *id;
@@ -559,7 +559,7 @@ START_TEST(a_forced_delete_begins_when_the_create_has_ended) {
 }
 END_TEST
 
-START_TEST(a_failed_create_and_delete_are_told) {
+START_TEST(a_failed_create_and_delete_are_reported) {
     autoworld struct world *world = world_new(NULL);
     autoarena struct arena *arena = arena_new();
     const char *id, *other;
@@ -615,7 +615,7 @@ static const char *delete_badly(struct world *world, enum fault_action action, u
     return id;
 }
 
-START_TEST(a_delete_that_is_done_but_said_to_have_failed_is_done) {
+START_TEST(a_finished_delete_reported_as_failed_is_done) {
     static const unsigned times[] = { 1, 2, 1000 };
 
     for (unsigned i = 0; i < LENGTH(times); i++) {
@@ -783,17 +783,16 @@ CHECK_MAIN("attach", an_instance_moves_where_the_backend_lets_it, status_follows
            both_names_of_the_volume_limit_header_count,
 
            an_attached_volume_cannot_be_taken_again, the_same_instance_may_attach_twice,
-           a_connector_without_a_host_is_refused, a_backend_that_fails_to_connect_is_told,
-           a_backend_hears_of_the_end_of_a_connection,
+           a_connector_without_a_host_is_refused, a_failed_connect_of_the_backend_is_reported,
+           the_backend_is_notified_of_the_end_of_a_connection,
            a_connection_of_which_one_attachment_is_left_stays,
-           a_second_host_is_refused_and_nothing_changes,
-           what_the_backend_refuses_it_gives_a_reason_for, a_backend_that_is_away_hears_it_later,
-           a_failed_connect_leaves_nothing_connected, other_backends_hear_of_no_end,
-           volume_actions_attach_and_detach, a_read_only_volume_attaches_read_only,
-           detach_needs_to_know_which, an_attached_volume_is_not_deleted,
-           a_forced_delete_takes_the_place_of_a_create,
-           a_forced_delete_begins_when_the_create_has_ended, a_failed_create_and_delete_are_told,
-           a_delete_that_is_done_but_said_to_have_failed_is_done,
+           a_second_host_is_refused_and_nothing_changes, a_refusal_of_the_backend_has_a_reason,
+           an_unavailable_backend_is_notified_later, a_failed_connect_leaves_nothing_connected,
+           other_backends_are_not_notified, volume_actions_attach_and_detach,
+           a_read_only_volume_attaches_read_only, a_detach_names_its_attachment,
+           an_attached_volume_is_not_deleted, a_forced_delete_replaces_a_create,
+           a_forced_delete_begins_when_the_create_has_ended,
+           a_failed_create_and_delete_are_reported, a_finished_delete_reported_as_failed_is_done,
            a_failed_delete_leaves_the_object_or_an_unknown_state,
            death_at_any_effect_of_create_and_delete_loses_nothing,
            a_volume_without_storage_becomes_neither_available_nor_in_use,

@@ -62,14 +62,14 @@ static const struct example examples[] = {
 };
 /* clang-format on */
 
-START_TEST(each_operator_means_what_the_documents_say) {
+START_TEST(each_operator_works_as_documented) {
     for (size_t i = 0; i < LENGTH(examples); i++)
         ck_assert_msg(matches(examples[i].key, examples[i].value) == examples[i].expected, "%s %s",
                       examples[i].key, examples[i].value);
 }
 END_TEST
 
-START_TEST(words_of_any_length_are_compared_safely) {
+START_TEST(operands_of_any_length_are_compared_safely) {
     char value[1200];
 
     memset(value, 'x', sizeof(value) - 1);
@@ -95,7 +95,7 @@ START_TEST(every_spec_must_match) {
 }
 END_TEST
 
-START_TEST(only_specs_about_the_pool_need_a_look_at_it) {
+START_TEST(only_specs_about_the_pool_need_its_capabilities) {
     const struct pair pairs[] = { { "provisioning:max_vol_size", "5" },
                                   { "free", NULL },
                                   { "capabilities:x", "1" } };
@@ -106,6 +106,6 @@ START_TEST(only_specs_about_the_pool_need_a_look_at_it) {
 }
 END_TEST
 
-CHECK_MAIN("capability", each_operator_means_what_the_documents_say,
-           words_of_any_length_are_compared_safely, every_spec_must_match,
-           only_specs_about_the_pool_need_a_look_at_it)
+CHECK_MAIN("capability", each_operator_works_as_documented,
+           operands_of_any_length_are_compared_safely, every_spec_must_match,
+           only_specs_about_the_pool_need_its_capabilities)

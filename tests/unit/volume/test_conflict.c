@@ -701,7 +701,7 @@ static void guest_without_a_request(struct world *world) {
 }
 
 /* Whoever has written that: what is reserved or attached is not destroyed. */
-START_TEST(a_delete_looks_for_attachments_before_it_begins_and_in_the_middle) {
+START_TEST(a_delete_checks_attachments_at_its_begin_and_before_its_effect) {
     for (int before = 0; before <= 1; before++) {
         autoworld struct world *world = world_with("delete_volume", guest_without_a_request);
 
@@ -745,7 +745,7 @@ START_TEST(a_delete_that_was_reset_too_late_leaves_an_error) {
 END_TEST
 
 /* The worker died behind the effect: the reset volume is looked at before anybody gets it. */
-START_TEST(a_reset_of_a_delete_whose_worker_died_looks_at_the_object) {
+START_TEST(a_reset_of_a_delete_without_a_worker_checks_the_object) {
     for (int destroyed = 0; destroyed <= 1; destroyed++) {
         autoworld struct world *world = meeting.world = world_new(NULL);
 
@@ -810,7 +810,7 @@ START_TEST(a_reset_delete_does_not_wait_for_an_unreadable_object) {
 END_TEST
 
 /* Nor is one of a create that failed, of which nobody knows the format. */
-START_TEST(a_reset_delete_does_not_look_for_what_was_never_made) {
+START_TEST(a_reset_delete_does_not_check_an_object_that_was_never_created) {
     autoworld struct world *world = meeting.world = world_new(NULL);
 
     open_delete();
@@ -830,7 +830,7 @@ static void reset_and_the_manager_dies(struct world *world) {
     world_die_after(world, 0);
 }
 
-START_TEST(what_was_cancelled_under_a_manager_that_died_ends_with_its_next_start) {
+START_TEST(operations_cancelled_under_a_dead_manager_end_with_its_next_start) {
     static const char *const when[] = { "delete_volume", "extend_volume" };
     static void (*const open[])(void) = { open_delete, extend_free };
 
@@ -855,7 +855,7 @@ static void reset_in_the_middle(struct world *world) {
 }
 
 /* What an operator calls available while it is made is so when it is made, and else an error. */
-START_TEST(a_create_that_was_reset_ends_as_what_it_is) {
+START_TEST(a_reset_create_ends_in_its_real_state) {
     for (int fails = 0; fails <= 1; fails++) {
         autoworld struct world *world = world_with("create_volume", reset_in_the_middle);
 
@@ -875,11 +875,11 @@ CHECK_MAIN("conflict", every_open_operation_meets_every_action, the_whole_table_
            a_queued_delete_that_was_reset_destroys_nothing,
            a_running_delete_that_was_reset_destroys_nothing,
            a_delete_that_wakes_up_late_destroys_nothing,
-           a_delete_looks_for_attachments_before_it_begins_and_in_the_middle,
+           a_delete_checks_attachments_at_its_begin_and_before_its_effect,
            a_delete_that_was_reset_too_late_leaves_an_error,
-           a_reset_of_a_delete_whose_worker_died_looks_at_the_object,
+           a_reset_of_a_delete_without_a_worker_checks_the_object,
            a_reset_delete_waits_for_its_backend,
            a_reset_delete_does_not_wait_for_an_unreadable_object,
-           a_reset_delete_does_not_look_for_what_was_never_made,
-           what_was_cancelled_under_a_manager_that_died_ends_with_its_next_start,
-           a_create_that_was_reset_ends_as_what_it_is)
+           a_reset_delete_does_not_check_an_object_that_was_never_created,
+           operations_cancelled_under_a_dead_manager_end_with_its_next_start,
+           a_reset_create_ends_in_its_real_state)

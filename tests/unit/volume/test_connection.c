@@ -133,7 +133,7 @@ START_TEST(the_end_of_a_connection_frees_the_volume) {
 END_TEST
 
 /* Its host's attachment stands for it then. */
-START_TEST(an_attachment_takes_the_place_of_its_connection) {
+START_TEST(an_attachment_replaces_its_connection) {
     autoworld struct world *world = world_new(NULL);
     const char *snapshot, *id = volume_with_snapshot(world, &snapshot);
 
@@ -190,7 +190,7 @@ static struct fault_decision ended_meanwhile(void *arg, const char *call, const 
 }
 
 /* The request still waits, but its connection was ended: it must not learn what to open. */
-START_TEST(an_answer_behind_the_end_gives_no_connection) {
+START_TEST(a_response_after_the_end_gives_no_connection) {
     autoworld struct world *world = world_new(NULL);
     const char *snapshot, *id = volume_with_snapshot(world, &snapshot);
 
@@ -265,7 +265,7 @@ static struct fault_decision asked_by_older(void *arg, const char *call, const c
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-START_TEST(a_connection_asked_for_by_an_older_api_keeps_every_image) {
+START_TEST(a_connection_requested_by_an_older_api_keeps_every_image) {
     autoworld struct world *world = world_new(NULL);
     const char *snapshot, *id = volume_with_snapshot(world, &snapshot);
 
@@ -294,13 +294,13 @@ START_TEST(an_older_api_gets_no_connection_while_images_change) {
 }
 END_TEST
 
-CHECK_MAIN("connection", a_connection_asked_for_by_an_older_api_keeps_every_image,
+CHECK_MAIN("connection", a_connection_requested_by_an_older_api_keeps_every_image,
            an_older_api_gets_no_connection_while_images_change,
            a_connection_without_attachment_keeps_every_image,
            a_connection_counts_from_its_request_on,
            an_open_change_of_the_images_gives_no_connection,
-           the_end_of_a_connection_frees_the_volume,
-           an_attachment_takes_the_place_of_its_connection, each_host_ends_its_own_connection,
-           a_refused_connection_counts_for_nothing, an_answer_behind_the_end_gives_no_connection,
+           the_end_of_a_connection_frees_the_volume, an_attachment_replaces_its_connection,
+           each_host_ends_its_own_connection, a_refused_connection_counts_for_nothing,
+           a_response_after_the_end_gives_no_connection,
            an_attachment_in_error_keeps_its_connection_info,
            the_connections_of_a_volume_are_bounded, a_connected_volume_may_be_deleted)

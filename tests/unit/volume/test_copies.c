@@ -74,7 +74,7 @@ START_TEST(a_volume_is_made_of_another_one_also_in_use) {
 }
 END_TEST
 
-START_TEST(what_cannot_be_a_source_is_refused) {
+START_TEST(an_unsuitable_source_is_refused) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
 
@@ -124,7 +124,7 @@ END_TEST
 
 /* ---- back to a snapshot ---- */
 
-START_TEST(a_volume_goes_back_to_its_newest_snapshot) {
+START_TEST(a_volume_is_reverted_to_its_newest_snapshot) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *first, *second;
 
@@ -213,7 +213,7 @@ END_TEST
     "UPDATE pools SET capabilities = '{\"snapshot_support\": " can ", \"clone_support\": " can \
     ", \"revert_support\": " can "}'"
 
-START_TEST(what_the_backend_cannot_do_is_refused_at_the_request) {
+START_TEST(unsupported_features_are_refused_at_the_request) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
 
@@ -255,7 +255,7 @@ END_TEST
 
 /* ---- with all snapshots ---- */
 
-START_TEST(a_cascade_takes_the_snapshots_along) {
+START_TEST(a_cascade_deletes_the_snapshots) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2);
 
@@ -298,7 +298,7 @@ START_TEST(a_cascade_that_fails_in_the_middle_leaves_errors_that_can_be_deleted)
 END_TEST
 
 /* What an operator says of one of them does not call it back: it is shown as what it is. */
-START_TEST(a_cascade_shows_none_as_available_that_it_has_begun_with) {
+START_TEST(a_cascade_shows_no_snapshot_as_available_once_begun) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id = snapshot_of_volume(world, volume);
 
@@ -343,7 +343,7 @@ START_TEST(a_cascade_below_a_guest_begins_with_none) {
 END_TEST
 
 /* What an earlier attempt has begun with may be destroyed already. */
-START_TEST(a_cascade_below_a_guest_gives_back_nothing_that_was_begun) {
+START_TEST(a_cascade_below_a_guest_restores_no_begun_snapshot) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id = snapshot_of_volume(world, volume);
 
@@ -377,14 +377,13 @@ START_TEST(a_cascade_needs_all_of_them_ready) {
 END_TEST
 
 CHECK_MAIN("copies", a_volume_is_made_of_a_snapshot, a_volume_is_made_of_another_one_also_in_use,
-           what_cannot_be_a_source_is_refused, a_copy_that_fails_leaves_an_error_and_nothing_else,
-           a_volume_goes_back_to_its_newest_snapshot, a_revert_needs_both_available_and_of_one_size,
-           a_revert_that_fails_leaves_an_error,
+           an_unsuitable_source_is_refused, a_copy_that_fails_leaves_an_error_and_nothing_else,
+           a_volume_is_reverted_to_its_newest_snapshot,
+           a_revert_needs_both_available_and_of_one_size, a_revert_that_fails_leaves_an_error,
            a_revert_that_is_taken_over_leaves_the_name_that_others_know,
-           what_the_backend_cannot_do_is_refused_at_the_request, unreported_features_are_tried,
-           a_cascade_takes_the_snapshots_along,
+           unsupported_features_are_refused_at_the_request, unreported_features_are_tried,
+           a_cascade_deletes_the_snapshots,
            a_cascade_that_fails_in_the_middle_leaves_errors_that_can_be_deleted,
-           a_cascade_shows_none_as_available_that_it_has_begun_with,
+           a_cascade_shows_no_snapshot_as_available_once_begun,
            a_cascade_below_a_guest_begins_with_none,
-           a_cascade_below_a_guest_gives_back_nothing_that_was_begun,
-           a_cascade_needs_all_of_them_ready)
+           a_cascade_below_a_guest_restores_no_begun_snapshot, a_cascade_needs_all_of_them_ready)

@@ -86,7 +86,7 @@ START_TEST(extend_past_the_single_volume_limit_changes_nothing) {
 }
 END_TEST
 
-START_TEST(extend_past_what_the_backend_can_have_changes_nothing) {
+START_TEST(extend_past_the_limit_of_the_backend_changes_nothing) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -116,7 +116,7 @@ START_TEST(extend_without_space_leaves_the_volume_unchanged) {
 END_TEST
 
 /* R29, R30, X41, X44: a failure of the driver. */
-START_TEST(failed_driver_gives_everything_back) {
+START_TEST(a_failed_driver_rolls_everything_back) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -340,7 +340,7 @@ START_TEST(attachment_changes_leave_the_status) {
 END_TEST
 
 /* X32: force delete rolls the reservation back first. */
-START_TEST(force_delete_gives_the_reservation_back) {
+START_TEST(force_delete_releases_the_reservation) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
 
@@ -380,12 +380,12 @@ END_TEST
 CHECK_MAIN("extend", offline_extend_grows_without_an_event,
            a_size_that_is_not_larger_changes_nothing, digits_as_text_are_a_size,
            extend_past_quota_changes_nothing, extend_past_the_single_volume_limit_changes_nothing,
-           extend_past_what_the_backend_can_have_changes_nothing,
-           extend_without_space_leaves_the_volume_unchanged, failed_driver_gives_everything_back,
+           extend_past_the_limit_of_the_backend_changes_nothing,
+           extend_without_space_leaves_the_volume_unchanged, a_failed_driver_rolls_everything_back,
            pool_is_taken_at_the_start, attached_volumes_need_microversion_3_42,
            the_answer_to_an_extend_waits_for_no_work, keys_are_admin_metadata,
            users_cannot_set_the_keys, a_users_value_is_never_taken_for_the_target,
            other_admin_metadata_stays, old_keys_go_before_a_new_extend,
            a_reservation_ends_once_and_fits_its_key, other_operations_are_refused_meanwhile,
-           attachment_changes_leave_the_status, force_delete_gives_the_reservation_back,
+           attachment_changes_leave_the_status, force_delete_releases_the_reservation,
            death_at_any_effect_of_an_extend_loses_nothing)

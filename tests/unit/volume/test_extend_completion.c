@@ -46,7 +46,7 @@ START_TEST(success_grows_size_quota_and_pool) {
 END_TEST
 
 /* R15–R17, X41, X44: everything is given back, the user gets a message. */
-START_TEST(error_gives_everything_back) {
+START_TEST(an_error_rolls_everything_back) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending_extend(world);
 
@@ -387,7 +387,7 @@ START_TEST(a_late_success_of_an_earlier_extend_ends_no_newer_one) {
 END_TEST
 
 /* What is refused is not lost: the object decides at the deadline, which no report moves. */
-START_TEST(what_no_report_can_tell_the_deadline_decides) {
+START_TEST(the_deadline_decides_without_a_report) {
     for (int grows = 0; grows < 2; grows++) {
         autoworld struct world *world = world_new(NULL);
         const char *id = extend_behind(world, 0, 5);
@@ -442,7 +442,7 @@ START_TEST(a_failure_without_a_name_counts_where_no_other_is_due) {
 END_TEST
 
 /* Only who may be the compute side is told what the extend is called. */
-START_TEST(an_extends_name_is_not_shown_to_members) {
+START_TEST(the_name_of_an_extend_is_hidden_from_members) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending_extend(world);
 
@@ -651,21 +651,18 @@ START_TEST(repeated_messages_do_nothing) {
 }
 END_TEST
 
-CHECK_MAIN("extend completion", completion_is_accepted_without_waiting_for_the_manager,
-           success_grows_size_quota_and_pool, error_gives_everything_back,
-           error_is_logged_once_with_its_request, completion_sends_no_event,
-           error_is_read_as_a_boolean, action_exists_from_its_microversion_on,
-           unknown_volume_is_404, volume_in_another_status_is_400, unsound_keys_are_400_and_stay,
-           second_completion_is_400, death_at_any_effect_loses_no_report,
-           report_after_a_reset_does_nothing, report_of_another_extend_is_refused,
-           a_late_failure_of_an_earlier_extend_ends_no_newer_one,
-           a_late_success_of_an_earlier_extend_ends_no_newer_one,
-           what_no_report_can_tell_the_deadline_decides,
-           a_failure_without_a_name_counts_where_no_other_is_due,
-           an_extends_name_is_not_shown_to_members,
-           report_for_a_vanished_volume_gives_the_quota_back,
-           growth_counts_without_its_reservations, reservation_of_a_pending_extend_does_not_expire,
-           the_volumes_project_pays, success_without_growth_is_a_failure,
-           success_that_cannot_be_verified_waits,
-           error_with_a_grown_image_does_not_brick_the_volume, report_before_the_events_answer,
-           report_without_a_manager_is_kept, repeated_messages_do_nothing)
+CHECK_MAIN(
+    "extend completion", completion_is_accepted_without_waiting_for_the_manager,
+    success_grows_size_quota_and_pool, an_error_rolls_everything_back,
+    error_is_logged_once_with_its_request, completion_sends_no_event, error_is_read_as_a_boolean,
+    action_exists_from_its_microversion_on, unknown_volume_is_404, volume_in_another_status_is_400,
+    unsound_keys_are_400_and_stay, second_completion_is_400, death_at_any_effect_loses_no_report,
+    report_after_a_reset_does_nothing, report_of_another_extend_is_refused,
+    a_late_failure_of_an_earlier_extend_ends_no_newer_one,
+    a_late_success_of_an_earlier_extend_ends_no_newer_one, the_deadline_decides_without_a_report,
+    a_failure_without_a_name_counts_where_no_other_is_due,
+    the_name_of_an_extend_is_hidden_from_members, report_for_a_vanished_volume_gives_the_quota_back,
+    growth_counts_without_its_reservations, reservation_of_a_pending_extend_does_not_expire,
+    the_volumes_project_pays, success_without_growth_is_a_failure,
+    success_that_cannot_be_verified_waits, error_with_a_grown_image_does_not_brick_the_volume,
+    report_before_the_events_answer, report_without_a_manager_is_kept, repeated_messages_do_nothing)

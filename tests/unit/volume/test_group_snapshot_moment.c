@@ -66,7 +66,7 @@ static void assert_none(struct world *world, const char *id) {
     assert_rests(world);
 }
 
-START_TEST(the_host_is_told_of_each_which_go_together) {
+START_TEST(the_host_gets_the_set_of_each_member) {
     autoworld struct world *world = with_guest();
     const char *id = group_snapshot(world), *all = "";
 
@@ -93,7 +93,7 @@ START_TEST(the_host_is_told_of_each_which_go_together) {
 END_TEST
 
 /* Then no other host's report is waited for: it waits for the one that failed. */
-START_TEST(one_that_fails_ends_the_others) {
+START_TEST(a_failed_member_ends_the_others) {
     for (int i = 1; i < MEMBERS; i++) {
         autoworld struct world *world = with_guest();
         const char *id = group_snapshot(world);
@@ -116,7 +116,7 @@ static struct fault_decision fail_prepare(void *arg, const char *call, const cha
 }
 
 /* As on a full disk: whether the other was asked before or is asked behind that. */
-START_TEST(one_that_cannot_be_made_ready_ends_the_others) {
+START_TEST(a_member_that_cannot_be_prepared_ends_the_others) {
     for (int i = 0; i < ATTACHED; i++) {
         autoworld struct world *world = with_guest();
         const char *id;
@@ -129,7 +129,7 @@ START_TEST(one_that_cannot_be_made_ready_ends_the_others) {
 }
 END_TEST
 
-START_TEST(what_the_storage_takes_alone_is_of_another_moment) {
+START_TEST(a_member_taken_by_the_storage_is_of_another_moment) {
     autoworld struct world *world = with_guest();
     const char *id;
 
@@ -175,7 +175,7 @@ static void ask_host(struct world *world) {
 
 /* Its part is queued then, or has begun: long before the deadline it is known that the others
  * cannot be taken. */
-START_TEST(one_whose_guest_leaves_then_ends_the_others) {
+START_TEST(a_member_without_its_guest_ends_the_others) {
     int messages = 0;
 
     for (int i = 0; i < ATTACHED << 3; i++) {
@@ -260,7 +260,7 @@ START_TEST(a_volume_detached_before_the_request_is_taken_by_its_storage) {
 END_TEST
 
 /* The guest writes and leaves wherever the manager has died. */
-START_TEST(those_that_leave_while_it_dies_are_of_one_moment) {
+START_TEST(members_that_detach_during_a_death_are_of_one_moment) {
     bool died = true;
     int taken = 0;
 
@@ -300,7 +300,7 @@ static void refuse(struct world *world, const char *why) {
     assert_rests(world);
 }
 
-START_TEST(what_can_be_of_no_one_moment_is_refused_and_says_why) {
+START_TEST(a_set_that_cannot_be_of_one_moment_is_refused_with_a_reason) {
     autoworld struct world *world = with_guest();
 
     world->settings.asks_service = true;
@@ -320,7 +320,7 @@ START_TEST(what_can_be_of_no_one_moment_is_refused_and_says_why) {
 END_TEST
 
 /* Its configuration is another one than that of whoever took the request. */
-START_TEST(a_compute_service_is_asked_for_none) {
+START_TEST(a_compute_service_gets_no_set) {
     autoworld struct world *world = with_guest();
 
     world->sender.asks_again = false;
@@ -368,11 +368,11 @@ START_TEST(death_at_any_effect_strands_nothing) {
 }
 END_TEST
 
-CHECK_MAIN("group snapshot moment", the_host_is_told_of_each_which_go_together,
-           one_that_fails_ends_the_others, one_that_cannot_be_made_ready_ends_the_others,
-           what_the_storage_takes_alone_is_of_another_moment,
-           one_whose_guest_leaves_then_ends_the_others,
+CHECK_MAIN("group snapshot moment", the_host_gets_the_set_of_each_member,
+           a_failed_member_ends_the_others, a_member_that_cannot_be_prepared_ends_the_others,
+           a_member_taken_by_the_storage_is_of_another_moment,
+           a_member_without_its_guest_ends_the_others,
            a_volume_detached_before_the_request_is_taken_by_its_storage,
-           those_that_leave_while_it_dies_are_of_one_moment,
-           what_can_be_of_no_one_moment_is_refused_and_says_why,
-           a_compute_service_is_asked_for_none, death_at_any_effect_strands_nothing)
+           members_that_detach_during_a_death_are_of_one_moment,
+           a_set_that_cannot_be_of_one_moment_is_refused_with_a_reason,
+           a_compute_service_gets_no_set, death_at_any_effect_strands_nothing)

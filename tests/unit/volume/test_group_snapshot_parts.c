@@ -129,7 +129,7 @@ static void delete_all(struct world *world, const struct members *members, const
 
 /* ---- create ---- */
 
-START_TEST(it_is_available_with_the_last_of_its_hosts) {
+START_TEST(a_group_snapshot_is_available_with_the_last_host) {
     struct members members;
     autoworld struct world *world = with_guests(&members);
     const char *id = pending(world);
@@ -178,7 +178,7 @@ START_TEST(the_promise_of_one_moment_is_kept_with_one_guest) {
 }
 END_TEST
 
-START_TEST(one_host_that_fails_spoils_all) {
+START_TEST(a_failed_host_fails_all_members) {
     for (int refuses = 0; refuses <= 1; refuses++) {
         struct members members;
         autoworld struct world *world = with_guests(&members);
@@ -220,7 +220,7 @@ static struct fault_decision fail_later(void *arg, const char *call, const char 
 }
 
 /* As on a full disk: nobody is asked about this one, and the other host's overlay is not lost. */
-START_TEST(one_member_whose_files_cannot_be_made_ready_spoils_all) {
+START_TEST(a_member_whose_files_cannot_be_prepared_fails_all) {
     for (int i = 0; i < GUESTS; i++) {
         struct members members;
         autoworld struct world *world = with_guests(&members);
@@ -243,7 +243,7 @@ START_TEST(one_member_whose_files_cannot_be_made_ready_spoils_all) {
 END_TEST
 
 /* Nobody reports, or the guest goes: the files decide. */
-START_TEST(a_host_that_says_nothing_is_not_waited_for) {
+START_TEST(an_unresponsive_host_is_not_waited_for) {
     for (int leaves = 0; leaves <= 1; leaves++)
         for (int has_done = 0; has_done <= 1; has_done++) {
             struct members members;
@@ -272,7 +272,7 @@ START_TEST(a_host_that_says_nothing_is_not_waited_for) {
 END_TEST
 
 /* What is asked of a member behind it begins behind its host, and it begins behind another's. */
-START_TEST(it_has_its_place_in_the_line) {
+START_TEST(a_group_snapshot_waits_in_the_queue) {
     struct members members;
     autoworld struct world *world = with_guests(&members);
     const char *alone = new_snapshot(world, members.volumes[1]), *id;
@@ -301,7 +301,7 @@ END_TEST
 
 /* ---- delete ---- */
 
-START_TEST(it_goes_with_the_last_of_its_hosts) {
+START_TEST(a_group_snapshot_is_deleted_with_the_last_host) {
     struct members members;
     autoworld struct world *world = with_guests(&members);
     const char *id = made_by_hosts(world, &members);
@@ -322,7 +322,7 @@ START_TEST(it_goes_with_the_last_of_its_hosts) {
 }
 END_TEST
 
-START_TEST(one_merge_that_fails_leaves_all_rows) {
+START_TEST(a_failed_merge_leaves_all_rows) {
     for (int refuses = 0; refuses <= 1; refuses++) {
         struct members members;
         autoworld struct world *world = with_guests(&members);
@@ -412,7 +412,7 @@ START_TEST(a_reset_of_a_member_ends_nothing) {
 }
 END_TEST
 
-START_TEST(one_that_is_given_up_while_hosts_make_it_is_deleted) {
+START_TEST(a_cancelled_group_snapshot_is_deleted) {
     for (int has_done = 0; has_done <= 1; has_done++) {
         struct members members;
         autoworld struct world *world = with_guests(&members);
@@ -545,13 +545,13 @@ START_TEST(death_at_any_effect_of_a_delete_strands_nothing) {
 }
 END_TEST
 
-CHECK_MAIN("group snapshot parts", it_is_available_with_the_last_of_its_hosts,
-           the_promise_of_one_moment_is_kept_with_one_guest, one_host_that_fails_spoils_all,
-           one_member_whose_files_cannot_be_made_ready_spoils_all,
-           a_host_that_says_nothing_is_not_waited_for, it_has_its_place_in_the_line,
-           it_goes_with_the_last_of_its_hosts, one_merge_that_fails_leaves_all_rows,
+CHECK_MAIN("group snapshot parts", a_group_snapshot_is_available_with_the_last_host,
+           the_promise_of_one_moment_is_kept_with_one_guest, a_failed_host_fails_all_members,
+           a_member_whose_files_cannot_be_prepared_fails_all,
+           an_unresponsive_host_is_not_waited_for, a_group_snapshot_waits_in_the_queue,
+           a_group_snapshot_is_deleted_with_the_last_host, a_failed_merge_leaves_all_rows,
            a_member_that_no_host_can_merge_leaves_all_rows, a_reset_ends_the_wait_for_merges,
-           a_reset_of_a_member_ends_nothing, one_that_is_given_up_while_hosts_make_it_is_deleted,
+           a_reset_of_a_member_ends_nothing, a_cancelled_group_snapshot_is_deleted,
            a_delete_waits_for_the_creation_of_a_member,
            a_delete_is_notified_when_the_creation_of_a_member_has_ended,
            death_at_any_effect_of_a_create_strands_nothing,

@@ -261,7 +261,7 @@ static struct fault_decision begin_beside(void *arg, const char *call, const cha
 }
 
 /* It has the worker's time in between, and is let go first: it is older, or is there already. */
-START_TEST(what_begins_while_it_looks_goes_first) {
+START_TEST(operations_begun_during_a_check_go_first) {
     static const char *const states[] = { "phase = 'preparing', deadline = 2000000000000000",
                                           "phase = 'running'" };
 
@@ -309,7 +309,7 @@ START_TEST(the_older_of_two_goes_first) {
 END_TEST
 
 /* Whoever was written later may say that it is older. */
-START_TEST(what_has_begun_waits_for_none_that_says_it_is_older) {
+START_TEST(a_begun_operation_waits_for_no_older_one) {
     autoworld struct world *world = with_guest();
     const char *ids[2];
     unsigned seed = 0;
@@ -328,7 +328,7 @@ START_TEST(what_has_begun_waits_for_none_that_says_it_is_older) {
 END_TEST
 
 /* Nobody was asked to merge it. */
-START_TEST(a_merge_that_waited_and_is_refused_has_changed_nothing) {
+START_TEST(a_refused_merge_that_waited_has_changed_nothing) {
     autoworld struct world *world = with_guest();
     unsigned seed = 0;
     const char *old;
@@ -355,6 +355,6 @@ END_TEST
 
 CHECK_MAIN("group snapshot turns", two_of_the_same_volumes_do_not_wait_for_each_other,
            beside_merges_all_of_it_ends, it_gets_its_turn_among_merges_without_end,
-           a_merge_gets_its_turn_among_those_without_end, what_begins_while_it_looks_goes_first,
-           the_older_of_two_goes_first, what_has_begun_waits_for_none_that_says_it_is_older,
-           a_merge_that_waited_and_is_refused_has_changed_nothing)
+           a_merge_gets_its_turn_among_those_without_end, operations_begun_during_a_check_go_first,
+           the_older_of_two_goes_first, a_begun_operation_waits_for_no_older_one,
+           a_refused_merge_that_waited_has_changed_nothing)

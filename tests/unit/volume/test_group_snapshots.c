@@ -77,7 +77,7 @@ static void let_go(struct world *world) {
     world_settle(world);
 }
 
-START_TEST(it_waits_for_the_last_change_of_its_volumes) {
+START_TEST(a_group_snapshot_waits_for_changes_of_its_volumes) {
     const char *volumes[MEMBERS], *id;
     autoworld struct world *world = with_members(volumes);
 
@@ -95,7 +95,7 @@ START_TEST(it_waits_for_the_last_change_of_its_volumes) {
 }
 END_TEST
 
-START_TEST(what_changes_a_volume_waits_for_it) {
+START_TEST(changes_of_a_volume_wait_for_its_group_snapshot) {
     const char *volumes[MEMBERS], *id, *beside;
     autoworld struct world *world = with_members(volumes);
 
@@ -118,7 +118,7 @@ END_TEST
 
 /* Two of the same group read their volumes side by side; a change behind the first waits for it,
  * and the second for the change. */
-START_TEST(turns_are_kept_among_those_with_several) {
+START_TEST(operations_on_several_volumes_keep_their_order) {
     const char *volumes[MEMBERS], *first, *second;
     autoworld struct world *world = with_members(volumes);
 
@@ -187,7 +187,7 @@ static void break_call(struct world *world, const char *call, int after) {
     world->decide = fail_late;
 }
 
-START_TEST(one_that_cannot_be_taken_spoils_all) {
+START_TEST(a_member_that_cannot_be_taken_fails_all) {
     const char *volumes[MEMBERS], *id;
     autoworld struct world *world = with_members(volumes);
 
@@ -207,7 +207,7 @@ START_TEST(one_that_cannot_be_taken_spoils_all) {
 }
 END_TEST
 
-START_TEST(one_that_cannot_be_deleted_leaves_all_rows) {
+START_TEST(a_member_that_cannot_be_deleted_leaves_all_rows) {
     const char *volumes[MEMBERS], *id;
     autoworld struct world *world = with_members(volumes);
 
@@ -311,7 +311,7 @@ START_TEST(a_delete_of_one_that_is_being_made_leaves_nothing) {
 }
 END_TEST
 
-START_TEST(a_reset_puts_an_end_to_a_delete) {
+START_TEST(a_reset_ends_a_delete) {
     const char *volumes[MEMBERS], *id;
     autoworld struct world *world = with_members(volumes);
 
@@ -424,12 +424,14 @@ START_TEST(waiting_operations_are_notified_once) {
 END_TEST
 
 CHECK_MAIN("group_snapshots", all_members_are_taken_and_go_together,
-           it_waits_for_the_last_change_of_its_volumes, what_changes_a_volume_waits_for_it,
-           turns_are_kept_among_those_with_several, a_volume_that_is_made_of_a_member_keeps_it,
-           one_that_cannot_be_taken_spoils_all, one_that_cannot_be_deleted_leaves_all_rows,
+           a_group_snapshot_waits_for_changes_of_its_volumes,
+           changes_of_a_volume_wait_for_its_group_snapshot,
+           operations_on_several_volumes_keep_their_order,
+           a_volume_that_is_made_of_a_member_keeps_it, a_member_that_cannot_be_taken_fails_all,
+           a_member_that_cannot_be_deleted_leaves_all_rows,
            death_at_any_moment_of_a_create_strands_nothing,
            death_at_any_moment_of_a_delete_strands_nothing,
-           a_delete_of_one_that_is_being_made_leaves_nothing, a_reset_puts_an_end_to_a_delete,
+           a_delete_of_one_that_is_being_made_leaves_nothing, a_reset_ends_a_delete,
            a_reset_of_one_that_is_made_changes_nothing_of_its_end,
            a_report_about_one_member_is_no_end_of_its_work,
            a_member_of_one_that_goes_is_not_kept_alone, a_hundred_are_one_operation,

@@ -47,7 +47,7 @@ static void move_to(struct world *world, const char *node) {
     world_settle(world);
 }
 
-START_TEST(what_a_renamed_node_has_is_served_again) {
+START_TEST(objects_of_a_renamed_node_are_served_again) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2), *other = world_volume(world, 3);
     struct host_rename done;
@@ -148,7 +148,7 @@ START_TEST(a_pool_gets_another_name_at_its_backend) {
 }
 END_TEST
 
-START_TEST(what_a_living_service_has_keeps_its_name) {
+START_TEST(objects_of_a_live_service_keep_their_host) {
     autoworld struct world *world = world_new(NULL);
 
     world_volume(world, 2);
@@ -159,7 +159,7 @@ START_TEST(what_a_living_service_has_keeps_its_name) {
 }
 END_TEST
 
-START_TEST(names_that_are_none_are_refused) {
+START_TEST(invalid_names_are_refused) {
     static const char *const wrong[][2] = {
         { "", "x" },    { WORLD_NODE, "" },         { WORLD_NODE, "x@y" },
         { OLD, "x" },   { WORLD_NODE, WORLD_NODE }, { WORLD_NODE, "a b" },
@@ -191,8 +191,8 @@ START_TEST(a_dry_run_counts_and_changes_nothing) {
 }
 END_TEST
 
-CHECK_MAIN("host_rename", what_a_renamed_node_has_is_served_again,
+CHECK_MAIN("host_rename", objects_of_a_renamed_node_are_served_again,
            before_its_manager_reports_the_new_name_may_be_given,
            messages_of_work_that_moves_much_data_are_renamed_too, names_that_only_begin_alike_stay,
-           a_pool_gets_another_name_at_its_backend, what_a_living_service_has_keeps_its_name,
-           names_that_are_none_are_refused, a_dry_run_counts_and_changes_nothing)
+           a_pool_gets_another_name_at_its_backend, objects_of_a_live_service_keep_their_host,
+           invalid_names_are_refused, a_dry_run_counts_and_changes_nothing)

@@ -134,7 +134,7 @@ START_TEST(invalid_references_are_refused_at_the_request) {
 }
 END_TEST
 
-START_TEST(what_the_backend_refuses_is_refused_at_the_request) {
+START_TEST(refusals_of_the_backend_are_refused_at_the_request) {
     static const struct {
         int64_t bytes; /* -1: there is none */
         bool locked;
@@ -167,7 +167,7 @@ START_TEST(what_the_backend_refuses_is_refused_at_the_request) {
 END_TEST
 
 /* The state tells how it ends. */
-START_TEST(what_the_backend_cannot_tell_is_accepted) {
+START_TEST(properties_unknown_to_the_backend_are_accepted) {
     autoworld struct world *world = world_new(NULL);
     const char *id;
 
@@ -180,7 +180,7 @@ START_TEST(what_the_backend_cannot_tell_is_accepted) {
 }
 END_TEST
 
-START_TEST(a_question_that_ends_with_the_api_makes_nothing) {
+START_TEST(a_query_that_ends_with_the_api_creates_nothing) {
     autoworld struct world *world = world_new(NULL);
     struct api_settings settings = world_api_settings(world);
     const struct http_header headers[] = { { "X-Auth-Token", world->token },
@@ -206,7 +206,7 @@ START_TEST(a_question_that_ends_with_the_api_makes_nothing) {
 END_TEST
 
 /* Between the answer and the work nothing keeps the object. */
-START_TEST(one_that_fails_leaves_the_object_as_it_is) {
+START_TEST(a_failed_manage_leaves_the_object_unchanged) {
     static const int64_t sizes[] = { -1, 0, 5 * GIB };
     const struct world_settings settings = { .quota_gigabytes = 4 };
 
@@ -240,7 +240,7 @@ START_TEST(one_that_fails_leaves_the_object_as_it_is) {
 END_TEST
 
 /* No request could ask for a volume of that size, and its bytes could not be counted. */
-START_TEST(what_is_larger_than_any_volume_is_refused) {
+START_TEST(an_object_larger_than_any_volume_is_refused) {
     static const int64_t sizes[] = { INT64_MAX, INT64_C(2147483647) * GIB + 1 };
 
     for (size_t i = 0; i < LENGTH(sizes); i++) {
@@ -257,7 +257,7 @@ START_TEST(what_is_larger_than_any_volume_is_refused) {
 }
 END_TEST
 
-START_TEST(one_that_fails_late_lets_go_again) {
+START_TEST(a_manage_that_fails_late_unmanages_the_object) {
     autoworld struct world *world = world_new(NULL);
     const char *id;
 
@@ -431,7 +431,7 @@ static bool die_after(int what, int64_t effects) {
     return died;
 }
 
-START_TEST(what_dies_anywhere_is_done_by_the_next) {
+START_TEST(a_manage_interrupted_anywhere_is_finished_by_the_next) {
     for (int what = 0; what <= 1; what++) {
         int64_t effects = 0;
 
@@ -474,7 +474,7 @@ static bool given_up_after(int64_t effects, bool called_broken) {
     return true;
 }
 
-START_TEST(what_is_given_up_on_the_way_is_not_destroyed) {
+START_TEST(an_object_of_a_cancelled_manage_is_kept) {
     for (int i = 0; i <= 1; i++) {
         int64_t effects = 0;
 
@@ -492,7 +492,7 @@ static const json_t *list(struct world *world, const char *path) {
     return json_object_get(world->answer, "manageable-volumes");
 }
 
-START_TEST(what_lies_there_is_listed) {
+START_TEST(manageable_objects_are_listed) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2);
     const json_t *all, *first;
@@ -539,7 +539,7 @@ static const char *log_of_list(struct world *world) {
     return text;
 }
 
-START_TEST(a_list_that_is_cut_says_so) {
+START_TEST(a_cut_list_is_marked) {
     autoworld struct world *world = world_new(NULL);
 
     for (int i = 0; i < 100000; i++)
@@ -550,7 +550,7 @@ START_TEST(a_list_that_is_cut_says_so) {
 }
 END_TEST
 
-START_TEST(questions_that_make_no_sense_are_refused) {
+START_TEST(invalid_queries_are_refused) {
     static const char *const queries[] = {
         "",
         "?cluster=c",
@@ -575,16 +575,17 @@ START_TEST(questions_that_make_no_sense_are_refused) {
 }
 END_TEST
 
-CHECK_MAIN("manage", what_the_backend_refuses_is_refused_at_the_request,
-           what_the_backend_cannot_tell_is_accepted,
-           a_question_that_ends_with_the_api_makes_nothing,
+CHECK_MAIN("manage", refusals_of_the_backend_are_refused_at_the_request,
+           properties_unknown_to_the_backend_are_accepted,
+           a_query_that_ends_with_the_api_creates_nothing,
            an_object_becomes_a_volume_with_its_content, a_part_of_a_gib_is_filled_up,
-           invalid_references_are_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
-           one_that_fails_late_lets_go_again, a_volume_is_unmanaged_and_managed_again,
+           invalid_references_are_refused_at_the_request,
+           a_failed_manage_leaves_the_object_unchanged,
+           a_manage_that_fails_late_unmanages_the_object, a_volume_is_unmanaged_and_managed_again,
            an_unmanaged_object_is_known_by_its_former_name,
            a_frozen_backend_unmanages_volumes_and_manages_none,
            a_volume_that_is_in_use_or_needed_is_not_unmanaged,
-           a_volume_that_cannot_be_unmanaged_stays, what_is_larger_than_any_volume_is_refused,
-           what_dies_anywhere_is_done_by_the_next, what_is_given_up_on_the_way_is_not_destroyed,
-           what_lies_there_is_listed, a_list_that_is_cut_says_so,
-           questions_that_make_no_sense_are_refused)
+           a_volume_that_cannot_be_unmanaged_stays, an_object_larger_than_any_volume_is_refused,
+           a_manage_interrupted_anywhere_is_finished_by_the_next,
+           an_object_of_a_cancelled_manage_is_kept, manageable_objects_are_listed,
+           a_cut_list_is_marked, invalid_queries_are_refused)

@@ -89,7 +89,7 @@ START_TEST(an_object_becomes_a_snapshot_with_its_content) {
 END_TEST
 
 /* Below a guest, too: neither hears of it. */
-START_TEST(a_volume_in_use_gets_one) {
+START_TEST(a_volume_in_use_gets_a_managed_snapshot) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *id;
 
@@ -148,7 +148,7 @@ START_TEST(invalid_references_are_refused_at_the_request) {
 }
 END_TEST
 
-START_TEST(what_the_backend_refuses_is_refused_at_the_request) {
+START_TEST(refusals_of_the_backend_are_refused_at_the_request) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1);
 
@@ -168,7 +168,7 @@ START_TEST(what_the_backend_refuses_is_refused_at_the_request) {
 END_TEST
 
 /* Between the answer and the work nothing keeps the object. */
-START_TEST(one_that_fails_leaves_the_object_as_it_is) {
+START_TEST(a_failed_manage_leaves_the_object_unchanged) {
     static const int64_t sizes[] = { -1, 0, GIB + 512, 5 * GIB };
     const struct world_settings settings = { .quota_gigabytes = 4 };
 
@@ -203,7 +203,7 @@ START_TEST(one_that_fails_leaves_the_object_as_it_is) {
 END_TEST
 
 /* Under the name of one that has no object lies what a worker gave it that nobody had asked. */
-START_TEST(what_lies_under_a_failed_ones_name_is_not_destroyed) {
+START_TEST(an_object_under_the_name_of_a_failed_one_is_kept) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *id, *made;
 
@@ -369,7 +369,7 @@ static bool die_after(int what, int64_t effects) {
     return died;
 }
 
-START_TEST(what_dies_anywhere_is_done_by_the_next) {
+START_TEST(a_manage_interrupted_anywhere_is_finished_by_the_next) {
     for (int what = MANAGE; what <= LET_GO; what++) {
         int64_t effects = 0;
 
@@ -406,7 +406,7 @@ static bool given_up_after(int64_t effects) {
     return true;
 }
 
-START_TEST(what_is_given_up_on_the_way_is_not_destroyed) {
+START_TEST(an_object_of_a_cancelled_manage_is_kept) {
     int64_t effects = 0;
 
     while (given_up_after(effects))
@@ -464,7 +464,7 @@ static void given_up(void) {
     other_manager_works(scene.world);
 }
 
-START_TEST(what_is_taken_over_too_late_is_nobodys_again) {
+START_TEST(an_object_managed_too_late_is_unmanaged_again) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1);
 
@@ -548,7 +548,7 @@ END_TEST
 
 /* ---- lists ---- */
 
-START_TEST(what_lies_there_is_listed) {
+START_TEST(manageable_objects_are_listed) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id = snapshot_of_volume(world, volume);
     const json_t *all, *item;
@@ -579,14 +579,16 @@ START_TEST(what_lies_there_is_listed) {
 }
 END_TEST
 
-CHECK_MAIN("manage snapshots", what_the_backend_refuses_is_refused_at_the_request,
-           an_object_becomes_a_snapshot_with_its_content, a_volume_in_use_gets_one,
-           invalid_references_are_refused_at_the_request, one_that_fails_leaves_the_object_as_it_is,
-           what_lies_under_a_failed_ones_name_is_not_destroyed,
+CHECK_MAIN("manage snapshots", refusals_of_the_backend_are_refused_at_the_request,
+           an_object_becomes_a_snapshot_with_its_content, a_volume_in_use_gets_a_managed_snapshot,
+           invalid_references_are_refused_at_the_request,
+           a_failed_manage_leaves_the_object_unchanged,
+           an_object_under_the_name_of_a_failed_one_is_kept,
            a_snapshot_is_unmanaged_and_managed_again,
            an_unmanaged_object_is_known_by_its_former_name, a_frozen_backend_unmanages_snapshots,
            a_snapshot_that_is_busy_or_a_groups_is_not_unmanaged,
-           a_snapshot_that_cannot_be_unmanaged_is_unchanged, what_dies_anywhere_is_done_by_the_next,
-           what_is_given_up_on_the_way_is_not_destroyed, a_late_manage_changes_nothing,
-           what_is_taken_over_too_late_is_nobodys_again, a_late_unmanage_finds_nothing,
-           a_snapshot_being_unmanaged_cannot_be_used, what_lies_there_is_listed)
+           a_snapshot_that_cannot_be_unmanaged_is_unchanged,
+           a_manage_interrupted_anywhere_is_finished_by_the_next,
+           an_object_of_a_cancelled_manage_is_kept, a_late_manage_changes_nothing,
+           an_object_managed_too_late_is_unmanaged_again, a_late_unmanage_finds_nothing,
+           a_snapshot_being_unmanaged_cannot_be_used, manageable_objects_are_listed)

@@ -81,7 +81,7 @@ START_TEST(all_events_of_a_volume_are_notified) {
 }
 END_TEST
 
-START_TEST(silence_is_the_default) {
+START_TEST(notifications_are_off_by_default) {
     autoworld struct world *world = world_new(NULL);
 
     pending_extend(world);
@@ -92,4 +92,4 @@ END_TEST
 
 CHECK_MAIN("notification", resize_starts_once_and_ends_with_the_new_size,
            a_failed_resize_has_no_end, a_refused_request_sends_no_notification,
-           all_events_of_a_volume_are_notified, silence_is_the_default)
+           all_events_of_a_volume_are_notified, notifications_are_off_by_default)

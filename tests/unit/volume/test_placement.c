@@ -121,7 +121,7 @@ WORK_TEST(the_zone_is_the_services) {
     ck_assert_str_eq(PICK(.type = &both, .availability_zone = "az3"), "none");
 }
 
-WORK_TEST(a_pool_says_how_large_a_volume_may_be) {
+WORK_TEST(a_pool_limits_the_size_of_a_volume) {
     POOL("n@a#p", .capabilities = "{\"largest_volume_gb\": 20}", .free_gb = 90);
     POOL("n@b#p", .free_gb = 50);
     ck_assert_str_eq(PICK(.size_gb = 20), "n@a#p");
@@ -154,7 +154,7 @@ WORK_TEST(a_types_extra_specs_choose_among_the_pools) {
 
 #define WHY(...) refusal(work, (struct placement){ __VA_ARGS__ })
 
-WORK_TEST(each_filter_says_why_no_backend_fits) {
+WORK_TEST(each_filter_has_a_reason_why_no_backend_fits) {
     struct volume_type type = type_with("storage_protocol", "made-up");
 
     (void)err;
@@ -228,7 +228,7 @@ WORK_TEST(a_thin_pool_provisions_space_up_to_its_ratio) {
     ck_assert_str_eq(PICK(.size_gb = 1, .type = &thick), "none");
 }
 
-WORK_TEST(the_ratio_is_the_configured_one_unless_the_pool_says_another) {
+WORK_TEST(the_ratio_is_the_configured_one_unless_the_pool_reports_another) {
     (void)err;
     settings_of(work)->max_over_subscription_ratio = 3;
     POOL("n@a#p", .capabilities = "{\"thin_provisioning_support\": true, "
@@ -334,7 +334,7 @@ static const char *pick_query(struct work *work, const char *term) {
     return host;
 }
 
-WORK_TEST(a_term_says_which_pools_may_be) {
+WORK_TEST(an_expression_selects_pools) {
     static const struct {
         const char *term, *host;
     } rows[] = {
@@ -392,7 +392,7 @@ WORK_TEST(texts_of_pools_are_compared_for_equality_alone) {
                       rows[i].term);
 }
 
-WORK_TEST(what_is_no_term_is_refused) {
+WORK_TEST(a_malformed_expression_is_refused) {
     static const char *const texts[] = {
         "x",
         "5",
@@ -451,16 +451,16 @@ WORK_TEST(a_failing_database_is_reported) {
 
 CHECK_MAIN("placement", without_pools_nothing_fits,
            a_service_that_is_down_disabled_or_frozen_takes_nothing, the_zone_is_the_services,
-           a_pool_says_how_large_a_volume_may_be, a_types_extra_specs_choose_among_the_pools,
-           each_filter_says_why_no_backend_fits, the_log_names_the_filter_that_refused_each_pool,
+           a_pool_limits_the_size_of_a_volume, a_types_extra_specs_choose_among_the_pools,
+           each_filter_has_a_reason_why_no_backend_fits, the_log_names_the_filter_that_refused_each_pool,
            the_pool_with_most_space_is_picked_and_of_equals_the_first,
            a_thick_pool_gives_no_more_than_it_has, a_thin_pool_provisions_space_up_to_its_ratio,
-           the_ratio_is_the_configured_one_unless_the_pool_says_another,
+           the_ratio_is_the_configured_one_unless_the_pool_reports_another,
            a_pool_of_unknown_space_is_chosen_last, a_pool_without_space_takes_nothing,
            growth_fits_where_space_is_left_or_unknown,
            hints_place_a_volume_near_to_others_or_away_from_them,
            volumes_of_other_projects_are_unknown_to_hints,
            an_instance_draws_a_volume_to_its_node_when_that_is_known,
-           a_term_says_which_pools_may_be, texts_of_pools_are_compared_for_equality_alone,
-           what_is_no_term_is_refused, a_malformed_hint_is_refused_by_name,
+           an_expression_selects_pools, texts_of_pools_are_compared_for_equality_alone,
+           a_malformed_expression_is_refused, a_malformed_hint_is_refused_by_name,
            a_failing_database_is_reported)

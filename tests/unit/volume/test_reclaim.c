@@ -83,7 +83,7 @@ START_TEST(only_an_empty_body_is_taken) {
 }
 END_TEST
 
-START_TEST(of_two_one_is_told_to_wait) {
+START_TEST(the_second_of_two_reclaims_is_refused_for_now) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -95,7 +95,7 @@ START_TEST(of_two_one_is_told_to_wait) {
 }
 END_TEST
 
-START_TEST(not_now_is_told_from_never) {
+START_TEST(temporary_and_permanent_refusals_differ) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -200,7 +200,7 @@ static struct fault_decision in_the_middle(void *arg, const char *call, const ch
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-START_TEST(a_reset_puts_an_end_to_it) {
+START_TEST(a_reset_ends_a_reclaim) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -218,7 +218,7 @@ START_TEST(a_reset_puts_an_end_to_it) {
 }
 END_TEST
 
-START_TEST(a_delete_takes_what_is_told_with_it) {
+START_TEST(a_delete_removes_the_reclaim_status) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -234,7 +234,7 @@ START_TEST(a_delete_takes_what_is_told_with_it) {
 END_TEST
 
 /* Wherever the process dies, it is done in the end, and the first usage that was counted stays. */
-START_TEST(it_goes_on_after_a_death) {
+START_TEST(a_reclaim_is_resumed_after_a_death) {
     bool died = true;
 
     for (int64_t n = 1; died; n++) {
@@ -281,7 +281,7 @@ static struct fault_decision one_is_at_it(void *arg, const char *call, const cha
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-START_TEST(those_that_wait_are_little_work) {
+START_TEST(waiting_reclaims_cost_little) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -310,7 +310,7 @@ static struct fault_decision drain(void *arg, const char *call, const char *volu
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-START_TEST(a_manager_that_ends_does_not_wait_for_it) {
+START_TEST(a_stopping_manager_does_not_wait_for_a_reclaim) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -330,8 +330,8 @@ START_TEST(a_manager_that_ends_does_not_wait_for_it) {
 END_TEST
 
 CHECK_MAIN("reclaim", space_is_reclaimed_and_reported, only_an_empty_body_is_taken,
-           of_two_one_is_told_to_wait, not_now_is_told_from_never,
+           the_second_of_two_reclaims_is_refused_for_now, temporary_and_permanent_refusals_differ,
            a_reclaim_waits_for_a_pending_connection, a_failed_reclaim_has_a_reason_and_a_message,
-           a_reset_puts_an_end_to_it, a_delete_takes_what_is_told_with_it,
-           those_that_wait_are_little_work, it_goes_on_after_a_death,
-           a_manager_that_ends_does_not_wait_for_it)
+           a_reset_ends_a_reclaim, a_delete_removes_the_reclaim_status,
+           waiting_reclaims_cost_little, a_reclaim_is_resumed_after_a_death,
+           a_stopping_manager_does_not_wait_for_a_reclaim)

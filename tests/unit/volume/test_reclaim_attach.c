@@ -107,7 +107,7 @@ static const struct way {
     { attachment_complete_again, 204, "in-use", true },
 };
 
-START_TEST(one_that_is_queued_is_over) {
+START_TEST(an_attach_cancels_a_queued_reclaim) {
     for (size_t i = 0; i < LENGTH(ways); i++) {
         autoworld struct world *world = world_new(NULL);
         const char *id = wasteful(world);
@@ -123,7 +123,7 @@ START_TEST(one_that_is_queued_is_over) {
 END_TEST
 
 /* It was somebody else's turn: that is no different. */
-START_TEST(one_that_waits_for_its_turn_is_over) {
+START_TEST(an_attach_cancels_a_waiting_reclaim) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -177,7 +177,7 @@ static void meet_in_the_middle(struct world *world, const char *id) {
     assert_whole(world, id, way->becomes);
 }
 
-START_TEST(one_that_runs_ends_first) {
+START_TEST(an_attach_waits_for_a_running_reclaim) {
     other_manager = false;
     for (size_t i = 0; i < LENGTH(ways); i++) {
         autoworld struct world *world = world_new(NULL);
@@ -278,7 +278,7 @@ END_TEST
 
 /* ---- two of them, and none ---- */
 
-START_TEST(of_two_that_attach_one_gets_it) {
+START_TEST(of_two_attaches_one_gets_the_volume) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -291,7 +291,7 @@ START_TEST(of_two_that_attach_one_gets_it) {
 }
 END_TEST
 
-START_TEST(both_get_one_that_is_for_several) {
+START_TEST(both_get_a_multiattach_volume) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -306,7 +306,7 @@ START_TEST(both_get_one_that_is_for_several) {
 END_TEST
 
 /* Who may not have it has changed nothing. */
-START_TEST(a_refused_attach_leaves_it) {
+START_TEST(a_refused_attach_leaves_the_reclaim) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -329,7 +329,7 @@ END_TEST
 /* ---- by a guest ---- */
 
 /* An instance that moves has two attachments: its guest's trim is over, and its report is late. */
-START_TEST(a_guest_that_moves_goes_before_its_trim) {
+START_TEST(a_moving_guest_takes_precedence_over_its_trim) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
 
@@ -355,8 +355,9 @@ START_TEST(a_guest_that_moves_goes_before_its_trim) {
 }
 END_TEST
 
-CHECK_MAIN("reclaim_attach", one_that_is_queued_is_over, one_that_waits_for_its_turn_is_over,
-           one_that_runs_ends_first, a_late_reclaim_worker_is_harmless, a_dead_worker_is_waited_for,
+CHECK_MAIN("reclaim_attach", an_attach_cancels_a_queued_reclaim,
+           an_attach_cancels_a_waiting_reclaim, an_attach_waits_for_a_running_reclaim,
+           a_late_reclaim_worker_is_harmless, a_dead_worker_is_waited_for,
            after_a_death_it_can_be_attached, an_attach_that_dies_can_be_repeated,
-           of_two_that_attach_one_gets_it, both_get_one_that_is_for_several,
-           a_refused_attach_leaves_it, a_guest_that_moves_goes_before_its_trim)
+           of_two_attaches_one_gets_the_volume, both_get_a_multiattach_volume,
+           a_refused_attach_leaves_the_reclaim, a_moving_guest_takes_precedence_over_its_trim)

@@ -153,7 +153,7 @@ START_TEST(the_failure_of_a_guest_has_a_reason) {
 }
 END_TEST
 
-START_TEST(an_agent_that_refuses_ends_it) {
+START_TEST(a_refusal_of_the_agent_ends_a_trim) {
     static const struct {
         enum error_kind kind;
         const char *reason;
@@ -196,7 +196,7 @@ START_TEST(only_the_report_that_is_awaited_counts) {
 END_TEST
 
 /* One of our own may have lost it with its life. */
-START_TEST(an_agent_that_is_silent_is_asked_again) {
+START_TEST(an_unresponsive_agent_is_requested_again) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending(world);
 
@@ -218,7 +218,7 @@ START_TEST(an_agent_that_is_silent_is_asked_again) {
 }
 END_TEST
 
-START_TEST(the_deadline_ends_it) {
+START_TEST(the_deadline_ends_a_trim) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending(world);
 
@@ -235,7 +235,7 @@ START_TEST(the_deadline_ends_it) {
 }
 END_TEST
 
-START_TEST(a_guest_that_leaves_ends_it) {
+START_TEST(a_guest_that_leaves_ends_a_trim) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2), *attachment;
 
@@ -253,7 +253,7 @@ START_TEST(a_guest_that_leaves_ends_it) {
 END_TEST
 
 /* Before anybody was asked: the storage does it. */
-START_TEST(a_guest_that_has_left_is_not_asked) {
+START_TEST(a_guest_that_has_left_gets_no_request) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2), *attachment;
 
@@ -272,7 +272,7 @@ START_TEST(a_guest_that_has_left_is_not_asked) {
 }
 END_TEST
 
-START_TEST(a_reset_puts_an_end_to_it) {
+START_TEST(a_reset_ends_a_trim) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending(world);
 
@@ -289,7 +289,7 @@ START_TEST(a_reset_puts_an_end_to_it) {
 END_TEST
 
 /* Wherever the process dies, it is done in the end, and the first usage that was counted stays. */
-START_TEST(it_goes_on_after_a_death) {
+START_TEST(a_trim_is_resumed_after_a_death) {
     bool died = true;
 
     for (int64_t n = 1; died; n++) {
@@ -323,7 +323,8 @@ START_TEST(it_goes_on_after_a_death) {
 END_TEST
 
 CHECK_MAIN("reclaim_trim", a_guest_reclaims_space_and_that_is_reported, a_missing_agent_is_reported,
-           the_failure_of_a_guest_has_a_reason, an_agent_that_refuses_ends_it,
-           only_the_report_that_is_awaited_counts, an_agent_that_is_silent_is_asked_again,
-           the_deadline_ends_it, a_guest_that_leaves_ends_it, a_guest_that_has_left_is_not_asked,
-           a_reset_puts_an_end_to_it, it_goes_on_after_a_death)
+           the_failure_of_a_guest_has_a_reason, a_refusal_of_the_agent_ends_a_trim,
+           only_the_report_that_is_awaited_counts, an_unresponsive_agent_is_requested_again,
+           the_deadline_ends_a_trim, a_guest_that_leaves_ends_a_trim,
+           a_guest_that_has_left_gets_no_request, a_reset_ends_a_trim,
+           a_trim_is_resumed_after_a_death)

@@ -35,7 +35,7 @@ static void assert_counts(struct world *world, const char *type, int volumes, in
     ck_assert_int_eq(world_in_use(world, PATH("gigabytes_%s", type)), gigabytes);
 }
 
-START_TEST(it_has_the_new_type_and_all_that_counts_by_it) {
+START_TEST(a_retyped_volume_counts_in_the_new_type) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 3);
 
@@ -59,7 +59,7 @@ START_TEST(it_has_the_new_type_and_all_that_counts_by_it) {
 END_TEST
 
 /* Snapshots that another project has of it count there. */
-START_TEST(each_project_counts_what_is_its_own) {
+START_TEST(each_project_counts_its_own_objects) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
@@ -74,7 +74,7 @@ START_TEST(each_project_counts_what_is_its_own) {
 }
 END_TEST
 
-START_TEST(what_its_driver_has_read_of_a_type_stays) {
+START_TEST(properties_read_by_the_driver_stay) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
@@ -88,7 +88,7 @@ START_TEST(what_its_driver_has_read_of_a_type_stays) {
 }
 END_TEST
 
-START_TEST(one_in_use_stays_with_its_guest) {
+START_TEST(a_volume_in_use_stays_with_its_guest) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);
 
@@ -136,7 +136,7 @@ START_TEST(one_that_several_may_attach_needs_a_right_of_its_own) {
 }
 END_TEST
 
-START_TEST(what_cannot_be_changes_nothing) {
+START_TEST(an_impossible_retype_changes_nothing) {
     static const struct {
         const char *type, *specs;
         int status;
@@ -173,7 +173,7 @@ START_TEST(what_cannot_be_changes_nothing) {
 }
 END_TEST
 
-START_TEST(one_in_a_group_or_at_work_keeps_its_type) {
+START_TEST(a_volume_in_a_group_or_an_operation_keeps_its_type) {
     static const char *const states[] = { "status = 'extending'", "status = 'error'",
                                           "migration_status = 'migrating'" };
     autoworld struct world *world = world_new(NULL);
@@ -204,8 +204,9 @@ START_TEST(listeners_get_the_new_type) {
 }
 END_TEST
 
-CHECK_MAIN("retype", it_has_the_new_type_and_all_that_counts_by_it,
-           each_project_counts_what_is_its_own, what_its_driver_has_read_of_a_type_stays,
-           one_in_use_stays_with_its_guest, whether_several_may_attach_it_follows_the_type,
-           one_that_several_may_attach_needs_a_right_of_its_own, what_cannot_be_changes_nothing,
-           one_in_a_group_or_at_work_keeps_its_type, listeners_get_the_new_type)
+CHECK_MAIN("retype", a_retyped_volume_counts_in_the_new_type, each_project_counts_its_own_objects,
+           properties_read_by_the_driver_stay, a_volume_in_use_stays_with_its_guest,
+           whether_several_may_attach_it_follows_the_type,
+           one_that_several_may_attach_needs_a_right_of_its_own,
+           an_impossible_retype_changes_nothing, a_volume_in_a_group_or_an_operation_keeps_its_type,
+           listeners_get_the_new_type)

@@ -72,7 +72,7 @@ START_TEST(every_failure_can_be_left) {
 END_TEST
 
 /* Whoever meets one that has a volume in its hands learns that; and it can end. */
-START_TEST(what_moves_a_status_is_never_beside_the_volume) {
+START_TEST(operations_that_change_a_status_exclude_each_other) {
     for (unsigned i = 0; operation_kinds[i]; i++) {
         const struct operation_kind *kind = operation_kinds[i];
 
@@ -134,6 +134,6 @@ END_TEST
 
 CHECK_MAIN("status", every_transient_status_has_an_operation_that_ends_it,
            operations_end_in_statuses_that_last, every_failure_can_be_left,
-           what_moves_a_status_is_never_beside_the_volume, two_operations_never_share_a_status,
+           operations_that_change_a_status_exclude_each_other, two_operations_never_share_a_status,
            texts_are_read_back, an_operator_sets_each_status_of_groups_but_one,
            kinds_are_found_by_name)

@@ -62,7 +62,7 @@ START_TEST(a_snapshot_that_is_read_is_not_deleted_yet) {
 }
 END_TEST
 
-START_TEST(those_that_read_do_not_wait_for_each_other) {
+START_TEST(readers_do_not_wait_for_each_other) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
     const char *first = copy_of(world, "snapshot_id", snapshot), *second, *third;
@@ -291,8 +291,8 @@ START_TEST(copies_do_not_begin_while_a_snapshot_is_taken_out) {
 }
 END_TEST
 
-CHECK_MAIN("turns", a_snapshot_that_is_read_is_not_deleted_yet,
-           those_that_read_do_not_wait_for_each_other, a_copy_of_a_snapshot_blocks_only_its_delete,
+CHECK_MAIN("turns", a_snapshot_that_is_read_is_not_deleted_yet, readers_do_not_wait_for_each_other,
+           a_copy_of_a_snapshot_blocks_only_its_delete,
            copies_do_not_begin_while_a_snapshot_is_taken_out,
            a_volume_is_not_deleted_with_a_snapshot_that_is_read,
            a_copy_of_a_volume_blocks_only_changes_of_it, snapshots_of_a_volume_take_two_workers,

@@ -111,7 +111,7 @@ WORK_TEST(a_list_gives_each_type_its_own_extra_specs) {
 
 /* ---- what extra specs say ---- */
 
-WORK_TEST(is_true_is_said_with_an_operator) {
+WORK_TEST(is_true_needs_an_operator) {
     struct volume_type type = { .extra_specs = SPECS({ "a", "<is> True" }, { "b", "<is>  yes" },
                                                      { "c", "True" }, { "d", "<is> False" },
                                                      { "e", "<is>" }, { "f", NULL }) };
@@ -305,7 +305,7 @@ WORK_TEST(a_failing_database_is_reported) {
 CHECK_MAIN("type", a_type_is_read_back_as_it_was_made,
            a_private_type_is_seen_by_admins_and_by_the_projects_of_its_list,
            a_type_is_found_by_name_but_an_id_goes_first, the_default_type_is_the_configured_one,
-           a_list_gives_each_type_its_own_extra_specs, is_true_is_said_with_an_operator,
+           a_list_gives_each_type_its_own_extra_specs, is_true_needs_an_operator,
            a_type_bounds_the_size_of_its_volumes, a_taken_name_is_refused_and_nothing_is_made,
            multiattach_and_cacheable_exclude_each_other, an_update_changes_only_what_it_names,
            a_rename_takes_the_quotas_along, a_type_can_be_deleted_when_nothing_needs_it,

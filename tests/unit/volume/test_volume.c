@@ -24,7 +24,7 @@ WORK_TEST(only_a_backends_own_volumes_are_recorded_there) {
     ck_assert_int_eq(volume_recorded(work, "node@fast", NULL, NULL, err), 1);
 }
 
-WORK_TEST(a_recorded_volume_is_found_by_its_place_and_its_name) {
+WORK_TEST(a_recorded_volume_is_found_by_its_location_and_name) {
     put_made(work, "v1", "node@b#pool");
     put_made(work, "v2", "node@b#pool");
     sql(work, "UPDATE volumes SET name_id = 'n2' WHERE id = 'v2'");
@@ -57,5 +57,5 @@ WORK_TEST(members_of_a_group_are_read_without_their_metadata) {
 }
 
 CHECK_MAIN("volume", only_a_backends_own_volumes_are_recorded_there,
-           a_recorded_volume_is_found_by_its_place_and_its_name,
+           a_recorded_volume_is_found_by_its_location_and_name,
            members_of_a_group_are_read_without_their_metadata)

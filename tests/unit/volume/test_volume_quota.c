@@ -49,7 +49,7 @@ WORK_TEST(a_taken_volume_counts_for_its_project_and_its_type) {
                      0);
 }
 
-WORK_TEST(more_gigabytes_than_the_quota_are_refused_with_upstreams_words) {
+WORK_TEST(more_gigabytes_than_the_quota_are_refused_as_upstream_does) {
     settings_of(work)->quota_gigabytes = 10;
     OK(volume_quota_take(work, PROJECT, NULL, 8, err));
     REFUSED(volume_quota_take(work, PROJECT, NULL, 5, err), OVER_QUOTA);
@@ -63,7 +63,7 @@ WORK_TEST(more_gigabytes_than_the_quota_are_refused_with_upstreams_words) {
     ck_assert_int_eq(in_use(work, "gigabytes"), 10);
 }
 
-WORK_TEST(more_volumes_than_the_quota_are_refused_with_upstreams_words) {
+WORK_TEST(more_volumes_than_the_quota_are_refused_as_upstream_does) {
     settings_of(work)->quota_volumes = 1;
     OK(volume_quota_take(work, PROJECT, NULL, 1, err));
     REFUSED(volume_quota_take(work, PROJECT, NULL, 1, err), OVER_QUOTA);
@@ -108,7 +108,7 @@ WORK_TEST(minus_one_is_no_limit) {
     ck_assert_int_eq(in_use(work, "gigabytes"), INT64_C(4294967294));
 }
 
-WORK_TEST(what_is_reserved_counts_as_used) {
+WORK_TEST(reservations_count_as_used) {
     struct volume volume = volume_of("v1", 4, NULL);
 
     settings_of(work)->quota_gigabytes = 10;
@@ -140,7 +140,7 @@ WORK_TEST(a_deleted_volume_releases_its_quota) {
     ck_assert_int_eq(in_use(work, "gigabytes"), 0);
 }
 
-WORK_TEST(a_volume_that_does_not_count_gives_nothing_back) {
+WORK_TEST(a_volume_that_does_not_count_releases_nothing) {
     struct volume volume = volume_of("v1", 5, NULL);
 
     volume.use_quota = false;
@@ -232,7 +232,7 @@ WORK_TEST(reservations_are_of_the_volumes_project) { /* X10 */
                      0);
 }
 
-WORK_TEST(a_rollback_without_a_usage_row_gives_nothing_back) {
+WORK_TEST(a_rollback_without_a_usage_row_releases_nothing) {
     struct volume volume = growing(work, NULL);
 
     OK(volume_quota_reserve_growth(work, &volume, "o1", 5, err));
@@ -242,7 +242,7 @@ WORK_TEST(a_rollback_without_a_usage_row_gives_nothing_back) {
     ck_assert_int_eq(rows_of(work, "reservations"), 0);
 }
 
-WORK_TEST(what_is_used_does_not_fall_below_zero) {
+WORK_TEST(usage_does_not_fall_below_zero) {
     struct volume volume = growing(work, "gold");
 
     OK(volume_quota_reserve_growth(work, &volume, "o1", 5, err));
@@ -326,7 +326,7 @@ WORK_TEST(a_recount_names_each_difference_and_changes_nothing) {
     ck_assert_int_eq(in_use(work, "gigabytes"), 9);
 }
 
-WORK_TEST(a_project_can_be_set_to_what_its_rows_say) { /* X9 */
+WORK_TEST(the_usage_of_a_project_can_be_set_to_its_rows) { /* X9 */
     struct volume volume = volume_of("v1", 2, "gold");
     struct findings findings;
 
@@ -367,18 +367,17 @@ WORK_TEST(a_failing_database_is_reported) {
 }
 
 CHECK_MAIN("volume_quota", a_taken_volume_counts_for_its_project_and_its_type,
-           more_gigabytes_than_the_quota_are_refused_with_upstreams_words,
-           more_volumes_than_the_quota_are_refused_with_upstreams_words,
+           more_gigabytes_than_the_quota_are_refused_as_upstream_does,
+           more_volumes_than_the_quota_are_refused_as_upstream_does,
            gigabytes_are_reported_before_volumes_when_both_are_exceeded,
            limits_of_a_type_hold_beside_the_projects, a_single_volume_has_a_limit_of_its_own,
-           minus_one_is_no_limit, what_is_reserved_counts_as_used,
-           a_deleted_volume_releases_its_quota, a_volume_that_does_not_count_gives_nothing_back,
+           minus_one_is_no_limit, reservations_count_as_used, a_deleted_volume_releases_its_quota,
+           a_volume_that_does_not_count_releases_nothing,
            growth_is_reserved_for_the_operation_until_it_ends, a_second_end_changes_nothing,
            growth_past_the_quota_is_refused_and_reserves_nothing,
            growth_of_a_volume_that_does_not_count_reserves_nothing,
-           reservations_are_of_the_volumes_project,
-           a_rollback_without_a_usage_row_gives_nothing_back, what_is_used_does_not_fall_below_zero,
-           an_end_that_is_good_leaves_the_shared_row_alone,
+           reservations_are_of_the_volumes_project, a_rollback_without_a_usage_row_releases_nothing,
+           usage_does_not_fall_below_zero, an_end_that_is_good_leaves_the_shared_row_alone,
            a_recount_finds_nothing_where_nothing_is_wrong,
            a_recount_names_each_difference_and_changes_nothing,
-           a_project_can_be_set_to_what_its_rows_say, a_failing_database_is_reported)
+           the_usage_of_a_project_can_be_set_to_its_rows, a_failing_database_is_reported)

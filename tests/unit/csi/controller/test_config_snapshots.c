@@ -93,7 +93,7 @@ START_TEST(a_failed_snapshot_is_reported_and_stays_until_it_is_deleted) {
 }
 END_TEST
 
-START_TEST(what_the_service_refuses_has_its_code) {
+START_TEST(refusals_of_the_service_have_their_code) {
     static const struct {
         int status;
         const char *code;
@@ -154,5 +154,6 @@ END_TEST
 
 CHECK_MAIN("csi snapshots of configs", a_create_returns_when_the_snapshot_is_taken,
            a_failed_snapshot_is_reported_and_stays_until_it_is_deleted,
-           what_the_service_refuses_has_its_code, the_source_of_a_clone_in_progress_is_not_deleted,
+           refusals_of_the_service_have_their_code,
+           the_source_of_a_clone_in_progress_is_not_deleted,
            incomplete_and_deleted_snapshots_are_not_listed)

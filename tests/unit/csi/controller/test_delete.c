@@ -92,7 +92,7 @@ START_TEST(a_temporarily_refused_delete_is_repeated) {
 END_TEST
 
 /* Before, at and after the delete. */
-START_TEST(what_a_gateway_does_not_know_is_not_deleted) {
+START_TEST(a_volume_unknown_to_a_gateway_does_not_count_as_deleted) {
     for (size_t i = 0; i < LENGTH(kinds); i++)
         for (unsigned when = 0; when < 3; when++) {
             struct scene *scene = scene_new(NULL);
@@ -133,7 +133,7 @@ static void expect_delete(const char *cluster, const struct kind *kind, const ch
     scene_end(scene);
 }
 
-START_TEST(what_no_driver_created_is_not_deleted) {
+START_TEST(volumes_of_other_clients_are_not_deleted) {
     for (size_t i = 0; i < LENGTH(kinds); i++) {
         expect_delete("", &kinds[i], "", "9");
         expect_delete("", &kinds[i], "\"name\": \"pvc-1\", \"csi.untold\": \"yes\"", "9");
@@ -143,7 +143,7 @@ START_TEST(what_no_driver_created_is_not_deleted) {
 }
 END_TEST
 
-START_TEST(what_another_cluster_created_is_not_deleted) {
+START_TEST(volumes_of_another_cluster_are_not_deleted) {
     for (size_t i = 0; i < LENGTH(kinds); i++) {
         expect_delete("east", &kinds[i], "\"csi.name\": \"@east/pvc-1\"", "0");
         expect_delete("east", &kinds[i], "\"csi.name\": \"@west/pvc-1\"", "9");
@@ -154,7 +154,7 @@ START_TEST(what_another_cluster_created_is_not_deleted) {
 }
 END_TEST
 
-START_TEST(what_a_driver_without_a_cluster_created_is_deleted_by_any) {
+START_TEST(volumes_of_a_driver_without_a_cluster_are_deleted_by_any) {
     for (size_t i = 0; i < LENGTH(kinds); i++) {
         expect_delete("", &kinds[i], "\"csi.name\": \"pvc-1\"", "0");
         expect_delete("east", &kinds[i], "\"csi.name\": \"pvc-1\"", "0");
@@ -183,7 +183,8 @@ START_TEST(a_cluster_is_named_by_letters_digits_and_marks) {
 END_TEST
 
 CHECK_MAIN("csi controller delete", of_two_deletes_both_are_done, a_refused_delete_is_reported,
-           a_temporarily_refused_delete_is_repeated, what_a_gateway_does_not_know_is_not_deleted,
-           what_no_driver_created_is_not_deleted, what_another_cluster_created_is_not_deleted,
-           what_a_driver_without_a_cluster_created_is_deleted_by_any,
+           a_temporarily_refused_delete_is_repeated,
+           a_volume_unknown_to_a_gateway_does_not_count_as_deleted,
+           volumes_of_other_clients_are_not_deleted, volumes_of_another_cluster_are_not_deleted,
+           volumes_of_a_driver_without_a_cluster_are_deleted_by_any,
            a_cluster_is_named_by_letters_digits_and_marks)

@@ -81,7 +81,7 @@ START_TEST(no_link_leads_anywhere) {
 }
 END_TEST
 
-START_TEST(what_is_made_twice_is_made_once_and_data_is_never_removed) {
+START_TEST(repeated_creates_make_one_path_and_data_is_never_removed) {
     autopath struct kubelet_path directory = PATH_NONE, file = PATH_NONE;
     struct kubelet_place place;
 
@@ -125,5 +125,5 @@ START_TEST(a_mount_is_distinguished_from_its_mount_point) {
 END_TEST
 
 NODE_MAIN("kubelet_path", a_path_is_plain_and_below_the_directory, a_deep_path_is_fine,
-          no_link_leads_anywhere, what_is_made_twice_is_made_once_and_data_is_never_removed,
+          no_link_leads_anywhere, repeated_creates_make_one_path_and_data_is_never_removed,
           a_mount_is_distinguished_from_its_mount_point)

@@ -141,7 +141,7 @@ static void wipe_all(const char *type) {
     end_with(type);
 }
 
-START_TEST(what_was_deleted_is_zeros_and_nothing_else) {
+START_TEST(only_deleted_data_becomes_zeros) {
     wipe_all("ext4");
     wipe_all("xfs");
 }
@@ -208,7 +208,7 @@ START_TEST(small_free_extents_are_found) {
 }
 END_TEST
 
-START_TEST(what_is_zeros_and_holes_already_is_not_written) {
+START_TEST(existing_zeros_and_holes_are_not_written) {
     struct watch watch = { 0 };
     int64_t data, after;
     const struct wipe wiped = { .directory = -1, .may_continue = watched, .arg = &watch };
@@ -371,8 +371,7 @@ START_TEST(an_unsupported_file_system_is_reported) {
 }
 END_TEST
 
-NODE_MAIN("wipe", what_was_deleted_is_zeros_and_nothing_else, small_free_extents_are_found,
-          what_is_zeros_and_holes_already_is_not_written,
-          an_interrupted_wipe_releases_all_space_at_once, needed_space_is_released_at_once,
-          a_kill_leaves_nothing, a_full_file_system_has_nothing_to_wipe,
-          an_unsupported_file_system_is_reported)
+NODE_MAIN("wipe", only_deleted_data_becomes_zeros, small_free_extents_are_found,
+          existing_zeros_and_holes_are_not_written, an_interrupted_wipe_releases_all_space_at_once,
+          needed_space_is_released_at_once, a_kill_leaves_nothing,
+          a_full_file_system_has_nothing_to_wipe, an_unsupported_file_system_is_reported)

@@ -302,7 +302,7 @@ static const struct {
 };
 
 /* The n-th message is the last one of its connection, for each n that there is. */
-START_TEST(a_connection_that_ends_anywhere_leaves_what_is_told) {
+START_TEST(a_lost_connection_leaves_the_reported_outcome) {
     const char *base = database_url();
     struct scene scene = { 0 };
     char url[512];
@@ -334,7 +334,7 @@ END_TEST
 /* ---- sessions that are not what they were ---- */
 
 /* A server, or a proxy in front of it, that has forgotten what was prepared. */
-START_TEST(statements_that_the_server_forgot_are_prepared_anew) {
+START_TEST(statements_unknown_to_the_server_are_prepared_again) {
     struct db *db;
 
     if (!postgresql_given())
@@ -353,7 +353,7 @@ START_TEST(statements_that_the_server_forgot_are_prepared_anew) {
 END_TEST
 
 /* Another process brings the schema up to date while this one has its statements. */
-START_TEST(statements_of_an_older_schema_are_prepared_anew) {
+START_TEST(statements_of_an_older_schema_are_prepared_again) {
     const char *url = database_url();
     struct db *db, *other;
 
@@ -373,6 +373,6 @@ START_TEST(statements_of_an_older_schema_are_prepared_anew) {
 }
 END_TEST
 
-CHECK_MAIN("lost", a_connection_that_ends_anywhere_leaves_what_is_told,
-           statements_that_the_server_forgot_are_prepared_anew,
-           statements_of_an_older_schema_are_prepared_anew)
+CHECK_MAIN("lost", a_lost_connection_leaves_the_reported_outcome,
+           statements_unknown_to_the_server_are_prepared_again,
+           statements_of_an_older_schema_are_prepared_again)

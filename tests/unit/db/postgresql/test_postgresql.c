@@ -544,7 +544,7 @@ static bool reaches(_Atomic int *count, int number) {
     return atomic_load(count) >= number;
 }
 
-START_TEST(other_processes_hear_of_messages_and_ends) {
+START_TEST(other_processes_are_notified_of_messages_and_ends) {
     const char *url = doomed_url();
     struct db *teller = second_open(url), *hearer = second_open(url);
     _Atomic int outbox = 0, ended = 0;
@@ -828,7 +828,7 @@ int main(void) {
         a_session_that_rested_for_too_long_is_not_used,
         a_connection_lost_in_commit_leaves_one_effect,
         without_a_free_connection_the_caller_waits_and_is_refused,
-        other_processes_hear_of_messages_and_ends,
+        other_processes_are_notified_of_messages_and_ends,
         a_host_whose_clock_is_wrong_goes_by_the_databases,
         a_servers_clock_that_is_set_changes_nothing,
         a_machine_that_stood_still_follows_the_others,

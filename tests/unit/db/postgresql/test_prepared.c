@@ -48,7 +48,7 @@ START_TEST(a_statement_fits_the_types_that_it_was_prepared_with) {
 }
 END_TEST
 
-START_TEST(the_one_least_used_lately_makes_room) {
+START_TEST(the_least_recently_used_statement_is_evicted) {
     bool forgotten;
 
     for (unsigned i = 0; i < PREPARED_MOST; i++) {
@@ -66,7 +66,7 @@ START_TEST(the_one_least_used_lately_makes_room) {
 }
 END_TEST
 
-START_TEST(a_place_whose_statement_the_server_refused_is_taken_first) {
+START_TEST(a_slot_whose_statement_was_refused_is_reused_first) {
     struct prepared *place;
     bool forgotten;
 
@@ -83,5 +83,5 @@ START_TEST(a_place_whose_statement_the_server_refused_is_taken_first) {
 END_TEST
 
 CHECK_MAIN("postgresql_prepared", a_statement_fits_the_types_that_it_was_prepared_with,
-           the_one_least_used_lately_makes_room,
-           a_place_whose_statement_the_server_refused_is_taken_first)
+           the_least_recently_used_statement_is_evicted,
+           a_slot_whose_statement_was_refused_is_reused_first)

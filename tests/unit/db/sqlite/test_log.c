@@ -299,7 +299,7 @@ static bool try_nth(int n, bool drops_cache, bool loses_power_between) {
     return reached;
 }
 
-START_TEST(no_flush_that_fails_loses_what_is_answered) {
+START_TEST(a_failed_flush_loses_no_confirmed_commit) {
     for (int variant = 0; variant < 4; variant++) {
         int n = 1 + (int)WALK_FIRST;
 
@@ -311,7 +311,7 @@ START_TEST(no_flush_that_fails_loses_what_is_answered) {
 END_TEST
 
 /* The power fails at once, before anything else is written. */
-START_TEST(nothing_answered_depends_on_what_comes_later) {
+START_TEST(confirmed_commits_depend_on_no_later_flush) {
     for (int n = 1; n < 12; n++) {
         autoscratch struct scratch scratch;
 
@@ -366,7 +366,7 @@ static void program_stubborn(const struct scratch *scratch, int from, int to) {
     insert(db, to, false);
 }
 
-START_TEST(a_disk_that_stays_bad_is_answered_nothing_until_it_is_good) {
+START_TEST(no_commit_is_confirmed_while_the_disk_fails) {
     autoscratch struct scratch scratch;
 
     prepare(&scratch);
@@ -421,9 +421,9 @@ START_TEST(another_program_sees_no_difference) {
 }
 END_TEST
 
-CHECK_MAIN("db/sqlite_log", no_flush_that_fails_loses_what_is_answered,
-           nothing_answered_depends_on_what_comes_later,
+CHECK_MAIN("db/sqlite_log", a_failed_flush_loses_no_confirmed_commit,
+           confirmed_commits_depend_on_no_later_flush,
            a_copy_to_the_file_that_cannot_flush_loses_nothing,
-           a_disk_that_stays_bad_is_answered_nothing_until_it_is_good,
+           no_commit_is_confirmed_while_the_disk_fails,
            a_program_that_ends_in_doubt_leaves_the_file_as_it_is,
            another_program_sees_no_difference)

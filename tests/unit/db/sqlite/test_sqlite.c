@@ -58,7 +58,7 @@ START_TEST(a_new_file_is_for_its_owner_only) {
 }
 END_TEST
 
-START_TEST(a_place_without_a_file_is_refused) {
+START_TEST(a_missing_directory_is_refused) {
     autoscratch struct scratch scratch;
     char path[80];
 
@@ -260,7 +260,7 @@ static int64_t crash_round(const char *url, int64_t first, useconds_t after_us, 
     return highest;
 }
 
-START_TEST(what_was_told_committed_survives_kill_9) {
+START_TEST(a_confirmed_commit_survives_kill_9) {
     enum { TOLD_MOST = 1000000 };
     autofree int64_t *told = calloc(TOLD_MOST, sizeof(*told));
     autoscratch struct scratch scratch;
@@ -298,8 +298,8 @@ START_TEST(what_was_told_committed_survives_kill_9) {
 END_TEST
 
 CHECK_MAIN("sqlite", a_url_names_a_file_or_memory, a_wrong_url_opens_nothing,
-           a_new_file_is_for_its_owner_only, a_place_without_a_file_is_refused,
+           a_new_file_is_for_its_owner_only, a_missing_directory_is_refused,
            a_file_that_is_no_database_is_refused_and_kept, a_truncated_or_damaged_file_is_refused,
            damage_below_the_schema_is_an_error_of_its_statement,
            a_read_only_file_or_directory_is_refused, broken_rules_are_conflicts_or_bugs,
-           what_was_told_committed_survives_kill_9)
+           a_confirmed_commit_survives_kill_9)

@@ -33,7 +33,7 @@ static int places_body(struct db_tx *tx, void *arg, struct error *err) {
     return 0;
 }
 
-START_TEST(places_mean_their_number_wherever_they_stand) {
+START_TEST(parameters_are_bound_by_number_in_any_order) {
     struct db *db = memory_db();
 
     in_transaction(db, places_body);
@@ -81,7 +81,7 @@ static int changes_body(struct db_tx *tx, void *arg, struct error *err) {
     return 0;
 }
 
-START_TEST(run_tells_how_many_rows_changed) {
+START_TEST(run_returns_the_number_of_changed_rows) {
     struct db *db = memory_db();
 
     in_transaction(db, changes_body);
@@ -242,7 +242,7 @@ static int int_body(struct db_tx *tx, void *arg, struct error *err) {
     return 0;
 }
 
-START_TEST(query_int_tells_a_row_from_none) {
+START_TEST(query_int_distinguishes_a_row_from_none) {
     struct db *db = memory_db();
 
     in_transaction(db, int_body);
@@ -286,9 +286,9 @@ START_TEST(broken_promises_of_bodies_stop_the_process) {
 }
 END_TEST
 
-CHECK_MAIN("statement", places_mean_their_number_wherever_they_stand,
-           values_come_back_as_they_went_in, run_tells_how_many_rows_changed,
+CHECK_MAIN("statement", parameters_are_bound_by_number_in_any_order,
+           values_come_back_as_they_went_in, run_returns_the_number_of_changed_rows,
            a_query_inside_its_own_rows_has_its_own_place, a_query_keeps_its_values,
            more_texts_than_are_kept_still_run, more_rows_open_than_are_kept_still_read,
            wrong_sql_is_an_internal_error, a_value_too_long_for_the_engine_is_refused,
-           query_int_tells_a_row_from_none, broken_promises_of_bodies_stop_the_process)
+           query_int_distinguishes_a_row_from_none, broken_promises_of_bodies_stop_the_process)

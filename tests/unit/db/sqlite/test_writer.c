@@ -159,7 +159,7 @@ START_TEST(a_group_is_flushed_for_its_most_careful_body) {
 }
 END_TEST
 
-START_TEST(a_group_is_no_larger_than_told) {
+START_TEST(a_group_has_at_most_the_given_size) {
     struct db_settings settings = { .url = database_url(), .group_most = 4 };
     struct batch batch;
     struct error err;
@@ -261,7 +261,7 @@ static int big_body(struct db_tx *tx, void *arg, struct error *err) {
 }
 
 /* The limit stands for a full disk: a write of the WAL fails in the middle of COMMIT. */
-START_TEST(a_commit_without_room_leaves_what_was_and_works_again_with_room) {
+START_TEST(a_commit_without_space_changes_nothing_and_works_again_with_space) {
     const struct rlimit small = { 200 * 1024, RLIM_INFINITY };
     const struct rlimit large = { RLIM_INFINITY, RLIM_INFINITY };
     autoscratch struct scratch scratch;
@@ -469,11 +469,11 @@ START_TEST(a_close_finishes_what_is_queued) {
 END_TEST
 
 CHECK_MAIN("writer", a_group_shares_one_commit_and_a_failure_undoes_only_itself,
-           a_group_is_flushed_for_its_most_careful_body, a_group_is_no_larger_than_told,
+           a_group_is_flushed_for_its_most_careful_body, a_group_has_at_most_the_given_size,
            a_fault_fails_the_whole_group_with_or_without_its_rows,
            a_body_that_fills_the_disk_fails_alone_or_with_its_group,
            a_transaction_given_up_by_the_engine_is_never_reported_done,
-           a_commit_without_room_leaves_what_was_and_works_again_with_room,
+           a_commit_without_space_changes_nothing_and_works_again_with_space,
            a_lock_of_another_program_is_waited_for, a_lock_that_stays_is_an_error_after_a_while,
            a_quiet_writer_brings_the_wal_into_the_file, a_large_wal_is_brought_in_at_once,
            a_reader_keeps_its_snapshot_and_not_the_log, a_close_finishes_what_is_queued)

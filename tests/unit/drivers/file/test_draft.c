@@ -114,7 +114,7 @@ START_TEST(a_late_worker_publishes_no_draft_of_another) {
 }
 END_TEST
 
-START_TEST(what_was_replaced_goes_with_the_draft) {
+START_TEST(a_replaced_file_is_removed_with_the_draft) {
     autoplace struct place place;
     struct draft draft = { 0 };
 
@@ -156,5 +156,5 @@ START_TEST(an_overlay_that_has_lost_its_name_is_listed) {
 END_TEST
 
 CHECK_MAIN("drafts", no_two_attempts_share_a_name, drafts_of_every_attempt_are_removed,
-           a_late_worker_publishes_no_draft_of_another, what_was_replaced_goes_with_the_draft,
+           a_late_worker_publishes_no_draft_of_another, a_replaced_file_is_removed_with_the_draft,
            an_overlay_that_has_lost_its_name_is_listed)

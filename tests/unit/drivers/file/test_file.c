@@ -76,7 +76,7 @@ static const char *type_of(struct bench *bench, const struct driver_volume *volu
 }
 
 /* Nova takes "local" for a block device, and "gpfs" for a raw file. */
-START_TEST(a_raw_file_is_connected_as_what_the_compute_service_takes) {
+START_TEST(a_raw_file_is_connected_in_a_form_of_the_compute_service) {
     static const struct {
         const char *option;
         bool for_nova, qcow2;
@@ -205,7 +205,7 @@ START_TEST(a_mount_that_is_missing_loses_no_volume) {
 }
 END_TEST
 
-START_TEST(a_place_from_before_the_marker_is_known_by_its_volumes) {
+START_TEST(a_directory_from_before_the_marker_is_recognized_by_its_volumes) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME, other = A_VOLUME;
 
@@ -224,7 +224,7 @@ START_TEST(a_place_from_before_the_marker_is_known_by_its_volumes) {
 END_TEST
 
 /* Nothing is said of volumes that nobody could ask for. */
-START_TEST(a_place_without_a_marker_waits_for_the_database) {
+START_TEST(a_directory_without_a_marker_waits_for_the_database) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
 
@@ -279,7 +279,7 @@ static void assert_refused(const char *option, const char *state, const char *re
     ck_assert_msg(strstr(bench.err.message, reason) != NULL, "%s", bench.err.message);
 }
 
-START_TEST(a_place_that_cannot_be_used_stops_the_start) {
+START_TEST(an_unusable_directory_prevents_the_start) {
     assert_refused("file_volume_directory=volumes", NULL, "is not an absolute path");
     assert_refused("file_volume_directory=/tmp/\xff", NULL, "in UTF-8");
     assert_refused(NULL, "/proc/none", "making the directory");
@@ -313,7 +313,7 @@ static void uncover(const struct bench *bench) {
     ck_assert_int_eq(umount(bench_path((struct bench *)(uintptr_t)bench, "volumes")), 0);
 }
 
-START_TEST(a_mount_that_covers_the_volumes_is_noticed) {
+START_TEST(a_mount_that_covers_the_volumes_is_detected) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
 
@@ -331,7 +331,7 @@ static void unhide(const struct bench *bench) {
     hide(bench, "gone", "volumes");
 }
 
-START_TEST(another_directory_in_the_place_of_the_volumes_is_noticed) {
+START_TEST(a_replaced_directory_is_detected) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
 
@@ -402,11 +402,11 @@ END_TEST
 
 CHECK_MAIN("file", a_volume_that_has_all_its_blocks_is_connected_without_discards,
            the_directory_is_for_the_service_alone, a_mount_that_is_missing_loses_no_volume,
-           a_place_from_before_the_marker_is_known_by_its_volumes,
-           a_place_without_a_marker_waits_for_the_database, a_probe_writes_no_marker,
-           the_directory_may_be_another, a_place_that_cannot_be_used_stops_the_start,
+           a_directory_from_before_the_marker_is_recognized_by_its_volumes,
+           a_directory_without_a_marker_waits_for_the_database, a_probe_writes_no_marker,
+           the_directory_may_be_another, an_unusable_directory_prevents_the_start,
            on_nfs_without_locks_attached_volumes_are_deferred, the_pool_has_the_backends_name,
-           a_raw_file_is_connected_as_what_the_compute_service_takes,
-           no_image_is_connected_as_a_raw_file, a_mount_that_covers_the_volumes_is_noticed,
+           a_raw_file_is_connected_in_a_form_of_the_compute_service,
+           no_image_is_connected_as_a_raw_file, a_mount_that_covers_the_volumes_is_detected,
            a_file_system_that_refuses_writes_is_no_pool,
-           another_directory_in_the_place_of_the_volumes_is_noticed)
+           a_replaced_directory_is_detected)

@@ -80,7 +80,7 @@ START_TEST(raw_is_as_large_as_its_file_whatever_it_holds) {
 }
 END_TEST
 
-START_TEST(qcow2_header_tells_size_and_parts) {
+START_TEST(qcow2_header_has_size_and_parts) {
     autobench struct bench bench;
     struct image_facts facts;
     unsigned char image[1024] = { 0 };
@@ -108,7 +108,7 @@ START_TEST(qcow2_header_tells_size_and_parts) {
 }
 END_TEST
 
-START_TEST(qcow2_header_that_lies_is_refused) {
+START_TEST(an_inconsistent_qcow2_header_is_refused) {
     static const struct {
         size_t place;
         unsigned char value;
@@ -206,7 +206,7 @@ static enum image_hold try_lock(struct bench *bench) {
     return image_lock(fd, &bench->err);
 }
 
-START_TEST(a_guest_is_known_by_what_it_does_not_share) {
+START_TEST(a_guest_is_recognized_by_its_unshared_permissions) {
     static const int forbids[] = { 200, 201, 203 };
     autobench struct bench bench;
     autoclose int empty = -1;
@@ -314,8 +314,8 @@ START_TEST(another_programs_lock_is_no_guest) {
 END_TEST
 
 CHECK_MAIN("image", only_raw_and_qcow2_are_known, opens_nothing_but_regular_files,
-           raw_is_as_large_as_its_file_whatever_it_holds, qcow2_header_tells_size_and_parts,
-           qcow2_header_that_lies_is_refused, growing_takes_blocks_only_when_thick,
-           growth_that_fails_leaves_the_length, a_guest_is_known_by_what_it_does_not_share,
+           raw_is_as_large_as_its_file_whatever_it_holds, qcow2_header_has_size_and_parts,
+           an_inconsistent_qcow2_header_is_refused, growing_takes_blocks_only_when_thick,
+           growth_that_fails_leaves_the_length, a_guest_is_recognized_by_its_unshared_permissions,
            an_exclusive_lock_of_a_resize_refuses_others, our_own_lock_stops_a_guest,
            another_programs_lock_is_no_guest)

@@ -42,7 +42,7 @@ START_TEST(the_mount_of_a_path_is_found) {
 }
 END_TEST
 
-START_TEST(locks_are_local_only_where_nfs_says_so) {
+START_TEST(locks_are_local_only_when_the_mount_options_have_it) {
     static const struct {
         const char *type, *options;
         bool shared;
@@ -133,7 +133,7 @@ START_TEST(attempts_end) {
 }
 END_TEST
 
-START_TEST(a_silent_server_is_asked_once) {
+START_TEST(an_unresponsive_server_is_tried_once) {
     autobench struct bench bench;
     struct mount_programs programs = programs_of(&bench);
 
@@ -167,7 +167,7 @@ START_TEST(quobyte_is_mounted_by_its_own_program) {
 }
 END_TEST
 
-START_TEST(detaching_is_lazy_only_when_asked) {
+START_TEST(detaching_is_lazy_only_on_request) {
     autobench struct bench bench;
     const struct mount_programs programs = programs_of(&bench);
 
@@ -179,7 +179,8 @@ START_TEST(detaching_is_lazy_only_when_asked) {
 }
 END_TEST
 
-CHECK_MAIN("mount", the_mount_of_a_path_is_found, locks_are_local_only_where_nfs_says_so,
-           newer_versions_are_tried_first, a_version_that_is_given_is_the_only_one, attempts_end,
-           a_silent_server_is_asked_once, quobyte_is_mounted_by_its_own_program,
-           detaching_is_lazy_only_when_asked)
+CHECK_MAIN("mount", the_mount_of_a_path_is_found,
+           locks_are_local_only_when_the_mount_options_have_it, newer_versions_are_tried_first,
+           a_version_that_is_given_is_the_only_one, attempts_end,
+           an_unresponsive_server_is_tried_once, quobyte_is_mounted_by_its_own_program,
+           detaching_is_lazy_only_on_request)

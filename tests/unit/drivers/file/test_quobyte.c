@@ -47,7 +47,7 @@ START_TEST(any_mount_of_quobyte_will_do_and_no_other) {
 }
 END_TEST
 
-START_TEST(a_url_that_is_none_is_refused) {
+START_TEST(an_invalid_url_is_refused) {
     static const char *const bad[] = { "reg", "/vol", "-o/vol", "reg/../etc", "a b/c", "reg/\x01" };
 
     for (size_t i = 0; i < LENGTH(bad); i++) {
@@ -65,7 +65,7 @@ START_TEST(a_url_that_is_none_is_refused) {
 }
 END_TEST
 
-START_TEST(a_url_is_needed) {
+START_TEST(a_url_is_required) {
     autobench struct bench bench;
 
     bench_new(&bench);
@@ -76,4 +76,4 @@ START_TEST(a_url_is_needed) {
 END_TEST
 
 CHECK_MAIN("quobyte", the_scheme_is_no_part_of_the_share, any_mount_of_quobyte_will_do_and_no_other,
-           a_url_that_is_none_is_refused, a_url_is_needed)
+           an_invalid_url_is_refused, a_url_is_required)

@@ -107,7 +107,7 @@ START_TEST(a_share_without_options_sends_none) {
 }
 END_TEST
 
-START_TEST(we_unmount_what_we_mounted) {
+START_TEST(only_own_mounts_are_unmounted) {
     autobench struct bench bench;
     const char *point;
 
@@ -196,7 +196,7 @@ START_TEST(a_base_that_is_no_directory_stops_the_start) {
 }
 END_TEST
 
-START_TEST(a_program_that_lies_about_mounting_is_caught) {
+START_TEST(a_false_success_of_mount_is_detected) {
     autobench struct bench bench;
 
     struct driver_pool *found;
@@ -232,7 +232,7 @@ START_TEST(a_server_that_is_away_at_the_start_comes_back) {
 }
 END_TEST
 
-START_TEST(one_pool_is_the_sum_of_what_answers) {
+START_TEST(one_pool_is_the_sum_of_responding_shares) {
     autobench struct bench bench;
     struct driver_pool *one, *two;
 
@@ -286,7 +286,7 @@ START_TEST(a_repeated_create_finds_the_share_of_the_first) {
 END_TEST
 
 /* A worker has made the file, and died before it could say where; then its share went away. */
-START_TEST(a_create_that_is_repeated_looks_on_every_share) {
+START_TEST(a_repeated_create_searches_every_share) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME, again = A_VOLUME;
 
@@ -323,7 +323,7 @@ static int knows(const struct driver_backend *backend, const char *location, con
     return !name_id || strcmp(name_id, volume->name_id) == 0;
 }
 
-START_TEST(another_file_system_at_the_place_of_a_share_is_not_used) {
+START_TEST(another_file_system_at_the_mount_point_of_a_share_is_not_used) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;
     struct driver_pool *found;
@@ -363,7 +363,7 @@ static void see_draft(void *arg, const struct driver_draft *draft) {
     ++*(int *)arg;
 }
 
-START_TEST(what_lies_on_a_lost_share_is_not_guessed) {
+START_TEST(files_of_a_lost_share_are_not_guessed) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME, unknown = A_VOLUME;
     struct error err;
@@ -568,7 +568,7 @@ static void opening_end(struct opening *opening) {
 
 /* Backends open side by side: those of one share mount it once, and those of another do not wait
  * for them. */
-START_TEST(one_at_a_time_mounts_at_a_place) {
+START_TEST(one_process_at_a_time_mounts_at_a_mount_point) {
     struct opening first, second;
     autobench struct bench bench;
     autobench struct bench other;
@@ -684,7 +684,7 @@ static int manage(struct bench *bench, const char *name, struct driver_created *
 }
 
 /* A share may be exported from below another one: each file is one share's. */
-START_TEST(a_file_is_looked_for_in_its_share_alone) {
+START_TEST(a_file_is_searched_in_its_share_only) {
     struct driver_created created;
     autobench struct bench bench;
 
@@ -700,20 +700,20 @@ START_TEST(a_file_is_looked_for_in_its_share_alone) {
 END_TEST
 
 CHECK_MAIN("remotefs", a_share_is_mounted_where_the_compute_side_expects_it,
-           a_share_without_options_sends_none, we_unmount_what_we_mounted,
+           a_share_without_options_sends_none, only_own_mounts_are_unmounted,
            a_mount_stays_when_so_configured, without_any_share_nothing_starts,
-           options_that_cannot_work_stop_the_start, a_program_that_lies_about_mounting_is_caught,
+           options_that_cannot_work_stop_the_start, a_false_success_of_mount_is_detected,
            a_base_that_is_no_directory_stops_the_start,
-           a_server_that_is_away_at_the_start_comes_back, one_pool_is_the_sum_of_what_answers,
+           a_server_that_is_away_at_the_start_comes_back, one_pool_is_the_sum_of_responding_shares,
            a_pool_per_share_for_netapp, a_repeated_create_finds_the_share_of_the_first,
-           a_create_that_is_repeated_looks_on_every_share,
-           another_file_system_at_the_place_of_a_share_is_not_used,
-           what_lies_on_a_lost_share_is_not_guessed, no_share_with_space_is_an_error,
+           a_repeated_create_searches_every_share,
+           another_file_system_at_the_mount_point_of_a_share_is_not_used,
+           files_of_a_lost_share_are_not_guessed, no_share_with_space_is_an_error,
            without_shared_locks_attached_volumes_are_deferred,
            files_are_accessible_to_others_only_when_so_configured,
            a_real_mount_is_made_used_and_undone, two_backends_may_use_one_mount,
-           one_at_a_time_mounts_at_a_place,
+           one_process_at_a_time_mounts_at_a_mount_point,
            a_snapshot_is_on_the_share_of_its_volume_and_a_clone_in_its_pool,
            a_clone_of_shares_that_are_one_pool_is_beside_its_source,
-           a_file_is_looked_for_in_its_share_alone,
+           a_file_is_searched_in_its_share_only,
            a_share_that_is_unmounted_meanwhile_is_mounted_again)

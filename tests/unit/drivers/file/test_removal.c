@@ -150,7 +150,7 @@ static void open_renamed_chain(struct place *place) {
     bench_write(&place->bench, "volume-other.info", "{\"active\": \"" OVERLAY "\"}", 0600);
 }
 
-START_TEST(what_the_info_of_a_renamed_volume_names_stays) {
+START_TEST(files_named_by_the_info_of_a_renamed_volume_stay) {
     autoplace struct place place;
 
     open_renamed_chain(&place);
@@ -221,7 +221,7 @@ START_TEST(a_late_clean_up_merges_nothing) {
 }
 END_TEST
 
-START_TEST(a_late_clean_up_takes_what_is_in_use_nowhere) {
+START_TEST(a_late_clean_up_removes_only_unused_files) {
     autoplace struct place place;
     struct bench *bench = &place.bench;
 
@@ -256,7 +256,7 @@ END_TEST
 
 CHECK_MAIN("removal", a_file_that_replaces_the_locked_one_stays,
            without_the_lease_nothing_is_removed, no_guest_opens_an_image_that_is_being_removed,
-           an_image_that_is_open_in_a_guest_stays, what_the_info_of_a_renamed_volume_names_stays,
+           an_image_that_is_open_in_a_guest_stays, files_named_by_the_info_of_a_renamed_volume_stay,
            a_late_clean_up_under_an_old_name_takes_no_file_of_the_chain,
-           a_late_clean_up_merges_nothing, a_late_clean_up_takes_what_is_in_use_nowhere,
+           a_late_clean_up_merges_nothing, a_late_clean_up_removes_only_unused_files,
            an_overlay_without_its_name_goes_with_the_volume)

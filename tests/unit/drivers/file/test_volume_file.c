@@ -75,7 +75,7 @@ static struct stat look(struct place *place) {
 
 /* ---- create ---- */
 
-START_TEST(a_file_is_for_those_it_is_meant_for) {
+START_TEST(a_file_has_the_configured_owner_and_mode) {
     static const mode_t modes[] = { 0600, 0660, 0666 };
 
     umask(077);
@@ -108,7 +108,7 @@ START_TEST(sparse_allocates_nothing_and_thick_everything) {
 }
 END_TEST
 
-START_TEST(a_half_made_file_is_recreated) {
+START_TEST(an_incomplete_file_is_recreated) {
     autoplace struct place place;
 
     open_place(&place, NULL);
@@ -190,7 +190,7 @@ START_TEST(a_broken_qemu_img_makes_nothing) {
 }
 END_TEST
 
-START_TEST(what_cannot_be_kept_is_not_promised) {
+START_TEST(unsupported_promises_are_refused) {
     autoplace struct place place;
 
     open_place(&place, NULL);
@@ -207,7 +207,7 @@ START_TEST(what_cannot_be_kept_is_not_promised) {
 }
 END_TEST
 
-START_TEST(delete_takes_the_half_made_too) {
+START_TEST(delete_removes_incomplete_files_too) {
     autoplace struct place place;
 
     open_place(&place, NULL);
@@ -282,7 +282,7 @@ START_TEST(a_raw_volume_with_a_qcow2_header_stays_raw) {
 }
 END_TEST
 
-START_TEST(a_record_that_cannot_be_true_is_refused) {
+START_TEST(an_inconsistent_record_is_refused) {
     autoplace struct place place;
 
     open_place(&place, NULL);
@@ -410,7 +410,7 @@ START_TEST(parts_of_unknown_origin_are_refused) {
 }
 END_TEST
 
-START_TEST(locks_that_say_nothing_leave_attached_volumes_alone) {
+START_TEST(locks_without_evidence_leave_attached_volumes_alone) {
     autoplace struct place place;
 
     open_place(&place, NULL);
@@ -466,7 +466,7 @@ START_TEST(growth_is_read_back) {
 }
 END_TEST
 
-START_TEST(what_the_resize_says_is_the_outcome) {
+START_TEST(the_result_of_the_resize_is_the_outcome) {
     static const struct {
         const char *script;
         enum driver_outcome outcome;
@@ -533,13 +533,13 @@ START_TEST(only_volume_files_are_listed) {
 }
 END_TEST
 
-CHECK_MAIN("volume_file", a_file_is_for_those_it_is_meant_for,
-           sparse_allocates_nothing_and_thick_everything, a_half_made_file_is_recreated,
+CHECK_MAIN("volume_file", a_file_has_the_configured_owner_and_mode,
+           sparse_allocates_nothing_and_thick_everything, an_incomplete_file_is_recreated,
            a_foreign_file_is_not_touched, a_create_that_fails_leaves_nothing,
-           a_broken_qemu_img_makes_nothing, what_cannot_be_kept_is_not_promised,
-           delete_takes_the_half_made_too, a_closed_directory_fails_every_call,
-           a_raw_volume_with_a_qcow2_header_stays_raw, a_record_that_cannot_be_true_is_refused,
+           a_broken_qemu_img_makes_nothing, unsupported_promises_are_refused,
+           delete_removes_incomplete_files_too, a_closed_directory_fails_every_call,
+           a_raw_volume_with_a_qcow2_header_stays_raw, an_inconsistent_record_is_refused,
            encrypted_volumes_grow_on_the_compute_side_only, qcow2_with_luks_inside_needs_its_record,
-           parts_of_unknown_origin_are_refused, locks_that_say_nothing_leave_attached_volumes_alone,
-           a_lock_that_is_no_guests_fails, growth_is_read_back, what_the_resize_says_is_the_outcome,
-           only_volume_files_are_listed)
+           parts_of_unknown_origin_are_refused, locks_without_evidence_leave_attached_volumes_alone,
+           a_lock_that_is_no_guests_fails, growth_is_read_back,
+           the_result_of_the_resize_is_the_outcome, only_volume_files_are_listed)

@@ -65,7 +65,7 @@ static void assert_refused(int result, const char *words) {
     incoming.where = "broker b";
 }
 
-START_TEST(a_message_is_told_of_when_all_of_it_is_there) {
+START_TEST(a_message_is_delivered_when_complete) {
     amqp_table_entry_t entry = {
         .key = amqp_cstring_bytes(HEADER_ATTEMPTS),
         .value = { .kind = AMQP_FIELD_KIND_I32, .value.i32 = 7 },
@@ -142,7 +142,7 @@ START_TEST(frames_that_do_not_fit_end_the_connection) {
 }
 END_TEST
 
-START_TEST(confirmations_and_what_came_back_are_told) {
+START_TEST(confirmations_and_returned_messages_are_reported) {
     amqp_basic_ack_t ack = { .delivery_tag = 9, .multiple = 1 };
     amqp_basic_nack_t nack = { .delivery_tag = 10 };
     amqp_basic_return_t back = { .reply_code = 312, .reply_text = amqp_cstring_bytes("NO_ROUTE") };
@@ -168,7 +168,7 @@ START_TEST(confirmations_and_what_came_back_are_told) {
 }
 END_TEST
 
-START_TEST(a_broker_that_takes_nothing_says_so_and_says_when_it_does) {
+START_TEST(a_blocked_connection_is_reported_and_so_is_its_end) {
     amqp_connection_blocked_t blocked = { .reason = amqp_cstring_bytes("low on disk") };
     amqp_connection_unblocked_t unblocked = { .dummy = 0 };
 
@@ -180,7 +180,7 @@ START_TEST(a_broker_that_takes_nothing_says_so_and_says_when_it_does) {
 }
 END_TEST
 
-START_TEST(a_channel_of_ours_that_is_closed_ends_the_connection) {
+START_TEST(a_closed_channel_ends_the_connection) {
     amqp_channel_close_t close = { .reply_code = 406, .reply_text = amqp_cstring_bytes("NO") };
 
     ck_assert_int_eq(take_method(LINK_WORK, AMQP_CHANNEL_CLOSE_METHOD, &close), -1);
@@ -189,8 +189,7 @@ START_TEST(a_channel_of_ours_that_is_closed_ends_the_connection) {
 }
 END_TEST
 
-CHECK_MAIN("amqp_incoming", a_message_is_told_of_when_all_of_it_is_there,
+CHECK_MAIN("amqp_incoming", a_message_is_delivered_when_complete,
            a_body_that_is_too_large_is_not_kept, frames_that_do_not_fit_end_the_connection,
-           confirmations_and_what_came_back_are_told,
-           a_broker_that_takes_nothing_says_so_and_says_when_it_does,
-           a_channel_of_ours_that_is_closed_ends_the_connection)
+           confirmations_and_returned_messages_are_reported,
+           a_blocked_connection_is_reported_and_so_is_its_end, a_closed_channel_ends_the_connection)

@@ -39,7 +39,7 @@ static struct envelope call_of(struct arena *arena, const char *timeout) {
     return envelope;
 }
 
-START_TEST(the_interval_is_half_of_what_the_caller_gives) {
+START_TEST(the_interval_is_half_of_the_callers_timeout) {
     static const struct {
         const char *timeout;
         int64_t beat_ms;
@@ -56,7 +56,7 @@ START_TEST(the_interval_is_half_of_what_the_caller_gives) {
 }
 END_TEST
 
-START_TEST(a_call_is_told_of_until_it_is_left) {
+START_TEST(a_call_gets_heartbeats_until_it_ends) {
     autoarena struct arena *arena = arena_new();
     const struct envelope called = call_of(arena, "4");
     struct monitored call = { 0 };
@@ -99,7 +99,7 @@ START_TEST(a_caller_without_a_request_for_heartbeats_gets_none) {
 }
 END_TEST
 
-START_TEST(each_has_its_own_interval_and_the_end_leaves_all) {
+START_TEST(each_call_has_its_own_interval_and_a_stop_ends_all) {
     autoarena struct arena *arena = arena_new();
     const struct envelope slow = call_of(arena, "20"), fast = call_of(arena, "2");
     struct monitored calls[3] = { 0 };
@@ -122,6 +122,7 @@ START_TEST(each_has_its_own_interval_and_the_end_leaves_all) {
 }
 END_TEST
 
-CHECK_MAIN("amqp_monitor", the_interval_is_half_of_what_the_caller_gives,
-           a_call_is_told_of_until_it_is_left, a_caller_without_a_request_for_heartbeats_gets_none,
-           each_has_its_own_interval_and_the_end_leaves_all)
+CHECK_MAIN("amqp_monitor", the_interval_is_half_of_the_callers_timeout,
+           a_call_gets_heartbeats_until_it_ends,
+           a_caller_without_a_request_for_heartbeats_gets_none,
+           each_call_has_its_own_interval_and_a_stop_ends_all)

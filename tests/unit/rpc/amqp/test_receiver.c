@@ -295,7 +295,7 @@ static void (*const ends[])(struct broker *broker) = {
 
 /* A message is in the hands of a worker while its connection ends: nobody acknowledges it on the
  * next one, where the number may be another's. It comes again there. */
-START_TEST(what_is_in_work_when_the_connection_ends_comes_again) {
+START_TEST(a_message_in_work_is_redelivered_after_a_lost_connection) {
     for (size_t end = 0; end < LENGTH(ends); end++) {
         autoscene struct scene scene;
         struct broker *broker = &scene.broker;
@@ -323,7 +323,7 @@ START_TEST(what_is_in_work_when_the_connection_ends_comes_again) {
 END_TEST
 
 /* At each step of the beginning the broker goes: politely, or without a word. */
-START_TEST(a_beginning_that_fails_is_begun_anew) {
+START_TEST(a_failed_connection_is_retried) {
     autoscene struct scene scene;
     struct broker *broker = &scene.broker;
 
@@ -343,7 +343,7 @@ END_TEST
 /* ---- one queue among several ---- */
 
 /* It is asked for again on the same connection, and the others go on meanwhile. */
-START_TEST(a_queue_that_is_refused_is_asked_for_again) {
+START_TEST(a_refused_queue_is_requested_again) {
     autoscene struct scene scene;
     struct broker *broker = &scene.broker;
 
@@ -369,7 +369,7 @@ START_TEST(a_queue_that_is_refused_is_asked_for_again) {
 END_TEST
 
 /* Frames of channels that nobody has asked for. */
-START_TEST(what_comes_on_other_channels_does_no_harm) {
+START_TEST(frames_of_other_channels_change_nothing) {
     autoscene struct scene scene;
     struct broker *broker = &scene.broker;
 
@@ -388,7 +388,7 @@ END_TEST
 
 /* ---- silence ---- */
 
-START_TEST(a_broker_that_falls_silent_is_left) {
+START_TEST(an_unresponsive_broker_is_disconnected) {
     autoscene struct scene scene;
 
     scene_begin(&scene, 1);
@@ -401,7 +401,7 @@ START_TEST(a_broker_that_falls_silent_is_left) {
 END_TEST
 
 /* One that is refused for now is handled later, and acknowledged then. */
-START_TEST(what_is_not_handled_is_not_acknowledged) {
+START_TEST(an_unhandled_message_is_not_acknowledged) {
     autoscene struct scene scene;
     struct broker *broker = &scene.broker;
 
@@ -418,7 +418,6 @@ END_TEST
 
 CHECK_MAIN("receiver", a_message_is_whole_in_frames_and_pieces_of_any_size,
            messages_of_several_queues_may_be_mixed,
-           what_is_in_work_when_the_connection_ends_comes_again,
-           a_beginning_that_fails_is_begun_anew, a_queue_that_is_refused_is_asked_for_again,
-           what_comes_on_other_channels_does_no_harm, a_broker_that_falls_silent_is_left,
-           what_is_not_handled_is_not_acknowledged)
+           a_message_in_work_is_redelivered_after_a_lost_connection, a_failed_connection_is_retried,
+           a_refused_queue_is_requested_again, frames_of_other_channels_change_nothing,
+           an_unresponsive_broker_is_disconnected, an_unhandled_message_is_not_acknowledged)

@@ -139,7 +139,7 @@ static void expect_plain(struct broker *broker, unsigned i) {
 
 /* ---- the broker's word ---- */
 
-START_TEST(each_word_is_heard_in_pieces_of_any_size) {
+START_TEST(frames_are_read_in_pieces_of_any_size) {
     for (size_t piece = 1; piece <= 24; piece++) {
         autoscene struct scene scene;
 
@@ -165,7 +165,7 @@ START_TEST(each_word_is_heard_in_pieces_of_any_size) {
 END_TEST
 
 /* Words about messages that are none. */
-START_TEST(words_that_mean_nothing_change_nothing) {
+START_TEST(unexpected_frames_change_nothing) {
     autoscene struct scene scene;
     struct broker *broker = &scene.broker;
 
@@ -197,7 +197,7 @@ static void send_back(struct broker *broker, const char *id, const char *body, s
     broker_content(broker, LINK_WORK, &properties, body, strlen(body), piece);
 }
 
-START_TEST(what_comes_back_is_not_taken) {
+START_TEST(a_returned_message_is_not_confirmed) {
     for (size_t piece = 0; piece <= 3; piece++) {
         autoscene struct scene scene;
         struct broker *broker = &scene.broker;
@@ -295,7 +295,7 @@ static void (*const ends[])(struct broker *broker) = {
 
 /* The first of three is confirmed, then the connection ends in some way: the others come again, in
  * their order, and nothing is told of them before. */
-START_TEST(what_was_not_confirmed_comes_again_on_the_next_connection) {
+START_TEST(unconfirmed_messages_are_sent_again_on_the_next_connection) {
     for (size_t end = 0; end < LENGTH(ends); end++) {
         autoscene struct scene scene;
         struct broker *broker = &scene.broker;
@@ -350,7 +350,7 @@ static const char *const step_names[] = { "connected", "greeted", "started",  "t
                                           "opened",    "works",   "declares", "ready" };
 
 /* At each step of the beginning the broker goes: politely, or without a word. */
-START_TEST(a_beginning_that_fails_is_begun_anew) {
+START_TEST(a_failed_connection_is_retried) {
     autoscene struct scene scene;
     struct broker *broker = &scene.broker;
 
@@ -380,7 +380,7 @@ static void expect_exchange(struct broker *broker) {
 }
 
 /* Words about other messages come while the answer to a declaration is waited for. */
-START_TEST(a_word_that_comes_before_an_answer_is_heard) {
+START_TEST(a_frame_before_the_expected_one_is_read) {
     for (size_t piece = 0; piece <= 3; piece++) {
         autoscene struct scene scene;
         struct broker *broker = &scene.broker;
@@ -408,7 +408,7 @@ START_TEST(a_word_that_comes_before_an_answer_is_heard) {
 }
 END_TEST
 
-START_TEST(a_connection_that_ends_in_a_declaration_is_begun_anew) {
+START_TEST(a_connection_lost_during_a_declaration_is_retried) {
     static void (*const ends_in_it[])(
         struct broker * broker) = { broker_close_connection, broker_hang_up, broker_say_nonsense };
 
@@ -455,7 +455,7 @@ END_TEST
 
 /* ---- silence ---- */
 
-START_TEST(a_broker_that_falls_silent_is_left) {
+START_TEST(an_unresponsive_broker_is_disconnected) {
     autoscene struct scene scene;
     struct broker *broker = &scene.broker;
 
@@ -541,7 +541,7 @@ static void *stop(void *sender) {
 }
 
 /* All has been said, and the farewell is answered with whatever comes to the broker's mind. */
-START_TEST(a_farewell_needs_no_sensible_answer) {
+START_TEST(a_close_needs_no_valid_response) {
     static void (*const ends_in_it[])(
         struct broker * broker) = { broker_close_connection, broker_hang_up, broker_say_nonsense };
 
@@ -566,12 +566,12 @@ START_TEST(a_farewell_needs_no_sensible_answer) {
 }
 END_TEST
 
-CHECK_MAIN("sender", each_word_is_heard_in_pieces_of_any_size,
-           words_that_mean_nothing_change_nothing, what_comes_back_is_not_taken,
-           what_was_not_confirmed_comes_again_on_the_next_connection,
-           a_key_keeps_its_order_over_connections, a_beginning_that_fails_is_begun_anew,
-           a_word_that_comes_before_an_answer_is_heard,
-           a_connection_that_ends_in_a_declaration_is_begun_anew,
-           a_queue_of_another_kind_takes_messages, a_broker_that_falls_silent_is_left,
+CHECK_MAIN("sender", frames_are_read_in_pieces_of_any_size, unexpected_frames_change_nothing,
+           a_returned_message_is_not_confirmed,
+           unconfirmed_messages_are_sent_again_on_the_next_connection,
+           a_key_keeps_its_order_over_connections, a_failed_connection_is_retried,
+           a_frame_before_the_expected_one_is_read,
+           a_connection_lost_during_a_declaration_is_retried,
+           a_queue_of_another_kind_takes_messages, an_unresponsive_broker_is_disconnected,
            a_broker_that_is_blocked_is_waited_for, stopping_fails_unconfirmed_messages,
-           a_farewell_needs_no_sensible_answer)
+           a_close_needs_no_valid_response)

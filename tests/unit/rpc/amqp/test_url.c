@@ -34,7 +34,7 @@ START_TEST(every_part_is_read) {
 }
 END_TEST
 
-START_TEST(what_is_not_said_has_its_usual_value) {
+START_TEST(missing_parts_have_their_defaults) {
     autoarena struct arena *arena = arena_new();
     struct amqp_url url = parse(arena, "kombu://h", false);
 
@@ -51,7 +51,7 @@ START_TEST(what_is_not_said_has_its_usual_value) {
 }
 END_TEST
 
-START_TEST(what_is_wrong_is_named_without_the_password) {
+START_TEST(errors_are_named_without_the_password) {
     static const char *const wrong[] = {
         "",
         "secret",
@@ -91,5 +91,5 @@ START_TEST(what_is_wrong_is_named_without_the_password) {
 }
 END_TEST
 
-CHECK_MAIN("amqp_url", every_part_is_read, what_is_not_said_has_its_usual_value,
-           what_is_wrong_is_named_without_the_password)
+CHECK_MAIN("amqp_url", every_part_is_read, missing_parts_have_their_defaults,
+           errors_are_named_without_the_password)

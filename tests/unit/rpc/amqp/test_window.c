@@ -77,7 +77,7 @@ START_TEST(messages_of_one_key_follow_each_other) {
 }
 END_TEST
 
-START_TEST(one_that_is_not_taken_ends_those_behind_it) {
+START_TEST(a_refused_message_fails_those_behind_it) {
     setup();
     put("k", "a");
     put("k", "b");
@@ -96,7 +96,7 @@ START_TEST(one_that_is_not_taken_ends_those_behind_it) {
 }
 END_TEST
 
-START_TEST(what_came_back_is_not_taken_although_it_is_confirmed) {
+START_TEST(a_returned_message_fails_even_when_confirmed) {
     setup();
     put("k", "a");
     put("", "b");
@@ -110,7 +110,7 @@ START_TEST(what_came_back_is_not_taken_although_it_is_confirmed) {
 }
 END_TEST
 
-START_TEST(tags_that_are_none_of_ours_change_nothing) {
+START_TEST(unknown_tags_change_nothing) {
     setup();
     put("", "a");
     put("", "b");
@@ -136,7 +136,7 @@ START_TEST(tags_that_are_none_of_ours_change_nothing) {
 }
 END_TEST
 
-START_TEST(what_was_under_way_is_sent_again_before_everything_else) {
+START_TEST(messages_in_flight_are_sent_again_first) {
     setup();
     put("k", "a");
     put("k", "b");
@@ -163,7 +163,7 @@ START_TEST(what_was_under_way_is_sent_again_before_everything_else) {
 }
 END_TEST
 
-START_TEST(a_closed_window_gives_back_at_once) {
+START_TEST(a_closed_window_fails_messages_immediately) {
     setup();
     put("key", "sent");
     put("key", "behind");
@@ -178,7 +178,7 @@ START_TEST(a_closed_window_gives_back_at_once) {
 }
 END_TEST
 
-START_TEST(no_more_are_given_out_than_there_is_room_for) {
+START_TEST(no_more_messages_are_in_flight_than_the_window_holds) {
     uint64_t tag;
 
     setup();
@@ -202,8 +202,7 @@ START_TEST(no_more_are_given_out_than_there_is_room_for) {
 END_TEST
 
 CHECK_MAIN("amqp_window", messages_of_one_key_follow_each_other,
-           one_that_is_not_taken_ends_those_behind_it,
-           what_came_back_is_not_taken_although_it_is_confirmed,
-           tags_that_are_none_of_ours_change_nothing,
-           what_was_under_way_is_sent_again_before_everything_else,
-           a_closed_window_gives_back_at_once, no_more_are_given_out_than_there_is_room_for)
+           a_refused_message_fails_those_behind_it, a_returned_message_fails_even_when_confirmed,
+           unknown_tags_change_nothing, messages_in_flight_are_sent_again_first,
+           a_closed_window_fails_messages_immediately,
+           no_more_messages_are_in_flight_than_the_window_holds)
