@@ -281,7 +281,7 @@ int scene_has(struct scene *scene, const char *instance) {
     return scene->hypervisor->has_instance(scene->hypervisor, instance, &scene->err);
 }
 
-/* What QEMU says of its block nodes. */
+/* QEMU's description of its block nodes. */
 char *scene_nodes(struct scene *scene) {
     virDomainPtr domain = virDomainLookupByUUIDString(scene->control, INSTANCE);
     char *text = NULL, *kept;

@@ -38,7 +38,7 @@ struct scene {
 struct scene *scene_new(const char *format);
 void scene_end(struct scene *scene);
 
-/* What the hypervisor under test says. */
+/* The capacity as the hypervisor under test reports it. */
 int scene_find_volume(struct scene *scene, const char *instance, const char *volume,
                       struct disk *ret);
 int scene_find(struct scene *scene, const char *instance, struct disk *ret);
@@ -46,7 +46,7 @@ struct disk scene_found(struct scene *scene);
 int scene_grow(struct scene *scene, const struct disk *disk, int64_t bytes);
 int scene_has(struct scene *scene, const char *instance);
 
-/* What QEMU says of its block nodes. */
+/* QEMU's description of its block nodes. */
 char *scene_nodes(struct scene *scene);
 
 /* Must succeed. */

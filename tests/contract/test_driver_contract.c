@@ -108,7 +108,8 @@ START_TEST(extend_twice_grows_once_and_never_shrinks) {
 }
 END_TEST
 
-/* Takes the bytes that a running guest takes: what it does, and what it lets nobody else do. */
+/* Holds the bytes that a running guest holds: those of its own accesses, and those that it denies
+ * to others. */
 static void hold_image(const struct place *place, int fd) {
     static const int bytes[] = { 100, 101, 201, 203 };
 
@@ -193,7 +194,7 @@ static void rename_twice(struct place *place) {
         ck_assert_int_eq(bench_size(&place->bench, &volume), GIB);
         assert_listed(place, &volume, 1);
     }
-    /* Whoever comes late under the old name finds nothing. */
+    /* A late call under the old name finds nothing. */
     ck_assert_int_eq(bench_delete(&place->bench, &old), 0);
     ck_assert_int_eq(rename_volume(place, &old, names[1]), 0);
     ck_assert_int_eq(bench_extend(&place->bench, &old, 2), DRIVER_FAILED);

@@ -30,7 +30,8 @@ static void extend_attached(struct place *place, bool reported) {
     ck_assert_int_eq(bench_size(&place->bench, &volume), outcome == DRIVER_DONE ? 2 * GIB : GIB);
 }
 
-/* Made for several guests and given to more than one, or refused by a pool that says so. */
+/* Made for several guests and given to more than one, or refused by a pool that reports it
+ * unsupported. */
 static void share_volume(struct place *place, bool reported) {
     struct driver_volume volume = a_volume(place);
 
@@ -250,7 +251,7 @@ static struct driver_volume a_clone(const struct place *place) {
     return volume;
 }
 
-/* The content that a snapshot gives to whoever is made of it. */
+/* The content that a snapshot gives to its clones. */
 static int64_t snapshot_content(struct place *place, const struct driver_snapshot *snapshot) {
     struct driver_volume copy = a_clone(place);
     int64_t content;
@@ -536,8 +537,8 @@ static void refuse_reclaim(struct place *place, const struct driver_volume *volu
     ck_assert_int_eq(room_used(place, volume), before);
 }
 
-/* A pool that says it cannot has volumes that say so; else the room is back and the content stays,
- * once, twice and after a lost answer. */
+/* A pool without the feature has volumes that report it unsupported; else the space is reclaimed
+ * and the content stays, once, twice and after a lost response. */
 static void give_room_back(struct place *place, bool reported) {
     struct driver_volume volume = a_volume(place);
     int64_t before;
@@ -635,7 +636,7 @@ static void see(void *arg, const struct driver_candidate *candidate) {
     seen->times++;
 }
 
-/* As list_manageable() tells it, or with a NULL name. */
+/* As list_manageable() returns it, or with a NULL name. */
 static struct driver_candidate candidate_of(struct place *place, const char *name) {
     struct bench *bench = &place->bench;
     struct seen seen = { .wanted = name, .arena = bench->arena };
@@ -647,7 +648,7 @@ static struct driver_candidate candidate_of(struct place *place, const char *nam
     return seen.candidate;
 }
 
-/* An image of 1 GiB with content 11 that is nobody's. */
+/* An image of 1 GiB with content 11 that belongs to no volume. */
 static void put_existing(struct place *place, const char *name) {
     struct driver_volume volume = a_volume(place);
     char *path;
@@ -731,7 +732,7 @@ static void refuse_names(struct place *place, bool reported) {
     ck_assert_int_eq(manage(place, &volume, candidate_of(place, other.name_id).source_name), -1);
     ck_assert_int_eq(place->bench.err.kind, ERROR_BAD_REQUEST);
     ck_assert_int_eq(count_volumes(place), 1);
-    /* Nobody is under either name. */
+    /* Neither name has an object. */
     ck_assert_int_eq(unmanage(place, &volume), 0);
     ck_assert_int_eq(count_volumes(place), 1);
 }

@@ -43,7 +43,7 @@ START_TEST(nothing_shrinks) {
 }
 END_TEST
 
-/* What the guest calls its device tells which of QEMU's nodes is meant, on every bus. */
+/* The guest's name of its device leads to QEMU's node, on every bus. */
 START_TEST(disks_grow_on_every_bus) {
     static const char *const buses[][2] = {
         { "sda", "scsi" }, { "sdb", "usb" }, { "sdc", "sata" }, { "vda", "virtio" }
@@ -373,7 +373,7 @@ START_TEST(an_event_reaches_a_guest_and_its_end_is_reported) {
 }
 END_TEST
 
-/* Somebody else's guest holds the image that our domain, being off, only names. */
+/* Another guest holds the image that our domain, being off, only names. */
 START_TEST(an_image_that_another_guest_holds_is_busy) {
     struct scene *scene = scene_new("raw");
     struct resize resize = { .hypervisor = scene->hypervisor,

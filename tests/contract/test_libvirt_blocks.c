@@ -135,7 +135,7 @@ static int begin_merge(struct scene *scene, const struct disk *disk, const char 
                                          path_of(scene, base), &scene->err);
 }
 
-/* "" as long as it cannot be told. */
+/* "" as long as it is unknown. */
 static const char *chain_of(struct scene *scene) {
     struct disk disk;
     const char *const *paths;
@@ -218,8 +218,8 @@ START_TEST(other_disks_stay_as_they_are) {
 }
 END_TEST
 
-/* Of several disks: all of them or none, in one transaction of QEMU's, as libvirt writes down what
- * it says to the monitor. */
+/* Of several disks: all of them or none, in one transaction of QEMU's, as libvirt logs its messages
+ * to the monitor. */
 START_TEST(several_disks_go_on_in_overlays_at_one_moment) {
     struct scene *scene = scene_running();
     struct hypervisor *hypervisor = scene->hypervisor;
@@ -246,7 +246,7 @@ START_TEST(several_disks_go_on_in_overlays_at_one_moment) {
 }
 END_TEST
 
-/* Whoever waited has given up and taken the overlay away; or somebody was faster. */
+/* The waiting worker has given up and removed the overlay; or another one was faster. */
 START_TEST(a_late_snapshot_changes_nothing) {
     struct scene *scene = scene_running();
     struct disk before = scene_found(scene);
@@ -422,7 +422,7 @@ static bool lies_above(struct scene *scene, const char *name, const char *wanted
 }
 
 /* The guest goes on with it.  The daemon that comes back knows how it ended, unless it was killed
- * in just that moment: then the header says it. */
+ * in just that moment: then the header decides. */
 START_TEST(a_daemon_that_dies_in_the_middle_finds_it_again) {
     const char *after = THIRD " " FIRST " " BASE;
     struct scene *scene = scene_running();

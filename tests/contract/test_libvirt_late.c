@@ -207,7 +207,7 @@ static char *scsi_disk(struct scene *scene) {
                         scene->image);
 }
 
-/* Held there, or killed there and another one started: afterwards nobody holds the image. */
+/* Held there, or killed there and another one started: afterwards the image is not held. */
 START_TEST(a_disk_detached_meanwhile_is_released) {
     struct scene *scene = scene_new("raw");
     char *xml = scsi_disk(scene);

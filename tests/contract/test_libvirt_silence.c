@@ -141,7 +141,7 @@ START_TEST(hung_guests_delay_only_their_own_disks) {
 }
 END_TEST
 
-/* Nobody sees that they stand still: each keeps a thread of libvirtd's, and of ours. */
+/* Their suspension is unnoticed: each keeps a thread of libvirtd's, and of ours. */
 START_TEST(unresponsive_guests_delay_only_their_own_disks) {
     check_hung_guests(4, true);
 }

@@ -64,7 +64,7 @@ class Values:
             self.known[f"<sha256 of {name[1:-1]}>"] = hashlib.sha256(value.encode()).hexdigest()
 
     def fits(self, shape, value):
-        """Whether an answer is what the recording says; binds the names that are new in it."""
+        """Whether an answer is the recorded one; binds the names that are new in it."""
         if shape == "<?>":
             return bool(value)
         if isinstance(shape, str) and PLACE.fullmatch(shape) and shape not in self.known:
@@ -212,7 +212,7 @@ class Kubernetes(ServiceCase):
                 with open(path, encoding="utf-8") as file:
                     found += [f"/dev/{path.split('/')[3]}"] if self.images in file.read() else []
             except FileNotFoundError:
-                pass  # somebody else's, gone meanwhile
+                pass  # of another client, gone meanwhile
         return found
 
     def let_go(self):

@@ -1,6 +1,6 @@
 """
-etc/dev-cluster: two APIs, two managers and an agent with PostgreSQL, RabbitMQ and Keystone; whoever of
-them dies, no user notices.
+etc/dev-cluster: two APIs, two managers and an agent with PostgreSQL, RabbitMQ and Keystone;
+whichever of them dies, no request fails.
 """
 
 import http.client

@@ -1,6 +1,6 @@
 """
-The API as clients see it over HTTP: versions and headers, who is refused with which fault, keys of
-the answers at each microversion, lists, and input that no honest client sends.
+The API as clients see it over HTTP: versions and headers, refusals and their faults, keys of the
+answers at each microversion, lists, and input that no honest client sends.
 """
 
 import contextlib

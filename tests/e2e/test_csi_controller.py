@@ -1138,7 +1138,7 @@ class Reclaiming(DriverCase):
 
 
 class Deaths(DriverCase):
-    """Whoever dies in the middle: the same call again ends as if nothing had happened."""
+    """Killed in the middle: the same call again ends as if nothing had happened."""
 
     listen = f"127.0.0.1:{ports.free_port()}"
     options = (*FAULT, "--file.fault_plan=create_volume:delay:1:300,create_snapshot:delay:1:300,"
@@ -1147,13 +1147,13 @@ class Deaths(DriverCase):
 
     def setUp(self):
         super().setUp()
-        self.futures = []  # one that nobody has is cancelled
+        self.futures = []  # one without a caller is cancelled
 
     def begin(self, method, **fields):
         self.futures.append(self.driver.send(csi, "Controller", method, **fields))
 
     def again(self, method, **fields):
-        """As an orchestrator calls: until it is told how it ended."""
+        """As an orchestrator calls: until it gets a final result."""
         while True:
             try:
                 return self.driver.controller(method, **fields)

@@ -1,6 +1,6 @@
 """
-Volume groups on a service that has just been started, and of which nobody has prepared anything: the
-whole life of a group, as both texts of CSI-Addons have it.
+Volume groups on a service that has just been started, without any preparation: the whole life of a
+group, as both texts of CSI-Addons have it.
 """
 
 from csi_client import Code, identity

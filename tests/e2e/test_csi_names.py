@@ -1,6 +1,6 @@
 """
-A name has one group, and one snapshot of a group, whoever asks for it at once: at the API, and
-through two drivers; on both engines of the database.
+A name has one group, and one snapshot of a group, however many clients request it at once: at the
+API, and through two drivers; on both engines of the database.
 """
 
 import concurrent.futures

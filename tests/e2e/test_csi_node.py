@@ -130,7 +130,7 @@ class Node(ServiceCase):
         return {row.unit: row for row in rows}[csi.VolumeUsage.BYTES]
 
     def fault(self, volume_id):
-        """What is said to be wrong with it; None: nothing."""
+        """Its reported condition; None: healthy."""
         condition = self.driver.node("NodeGetVolumeStats", volume_id=volume_id,
                                      volume_path=self.target).volume_condition
         self.assertTrue(condition.message)
@@ -183,7 +183,7 @@ class Node(ServiceCase):
             if place == self.directory:
                 with self.assertRaises(program.NotStarted):
                     second.start()
-                first.kill()  # what a dead one has left keeps nobody
+                first.kill()  # leftovers of a dead one delay no other
             second.start()
             self.assertEqual(second.stop(), 0)
             first.kill()

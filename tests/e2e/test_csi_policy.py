@@ -185,7 +185,7 @@ class Policy(DeclaredCase):
 
     @staticmethod
     def size_of(path):
-        """As who opens it anew sees it; None: nobody can."""
+        """As a new open sees it; None: it cannot be opened."""
         try:
             with open(path, "rb") as file:
                 return os.stat(file.fileno()).st_size
@@ -306,7 +306,7 @@ class Policy(DeclaredCase):
                 self.forget(volume_id)
 
     def reclaim_until(self, volume_id, kill):
-        """Ended by the death of somebody as soon as much of the room is taken; false: it fails."""
+        """Ended by a kill as soon as much of the space is reclaimed; false: it fails."""
         room = os.statvfs(self.target).f_bavail
         outcome = []
         def ask():

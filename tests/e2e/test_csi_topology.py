@@ -1,6 +1,6 @@
 """
-The CSI driver told from where volumes can be reached: two backends with directories of two machines, and
-claims of pods that may run on one of them, on both, or on neither.
+The CSI driver with topology: two backends with directories of two machines, and claims of pods that
+may run on one of them, on both, or on neither.
 """
 
 import os

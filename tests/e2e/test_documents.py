@@ -1,5 +1,5 @@
 """
-What is declared, from the command line: applied, told, changed, tried, deleted.
+Declared documents, from the command line: applied, described, changed, tried, deleted.
 """
 
 import json
@@ -49,7 +49,7 @@ class Documents(ServiceCase):
         return urllib.parse.urlsplit(self.service.endpoint).port
 
     def manage(self, *words, text=None):
-        """The status, and what was said; the API is found by the configuration."""
+        """The status and the output; the API is found by the configuration."""
         result = subprocess.run(
             [program.BINARY, "manage", *words, f"--osapi_volume_listen_port={self.port()}"],
             input=text, capture_output=True, text=True, timeout=60, check=False)

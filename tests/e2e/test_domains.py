@@ -107,7 +107,7 @@ class Growth:
         domain.destroy()
         self.api.detach(volume["attachments"][0]["attachment_id"])
         ended = self.end_of_extend(volume_id)
-        # The agent and the detach both saw the domain go: whoever was first has decided.
+        # The agent and the detach both saw the domain go: the first one has decided.
         self.assertIn(ended["status"], ("available", "error_extending"))
         self.assertIn(ended["size"], (1, 2))
         self.assertEqual(self.api.gigabytes(),
@@ -187,7 +187,7 @@ class Raw(Growth, DomainCase):
         self.assertEqual(self.api.gigabytes(), usage)
         time.sleep(3)  # what the agent began before the reset it ends with the disk held
         domain.abort_copy(volume_id)
-        time.sleep(2.5)  # the agent looks again: nobody waits for it any more
+        time.sleep(2.5)  # the agent queries again: it is not awaited any more
         self.assert_volume(volume_id, "in-use", 1)
         self.assertEqual(domain.capacity(volume_id), GIB)
 

@@ -19,8 +19,8 @@ from ports import free_port
 
 
 class BuiltInAgent(Workplace):
-    """The agent inside `scoria serve` is known before messages move, not by its first heartbeat:
-    here that finds nobody, because the agent is told that the API is elsewhere."""
+    """The agent inside `scoria serve` is registered before messages move, not by its first
+    heartbeat: here that gets no response, because the agent has another address of the API."""
 
     def agents(self, service):
         api = BlockStorage(service.endpoint)
@@ -241,7 +241,7 @@ db.commit()
 
 
 class FirstWords(Workplace):
-    """What somebody types who has never seen it."""
+    """Input of a first-time user."""
 
     def say(self, *words):
         return subprocess.run([program.BINARY, *words], capture_output=True, text=True, check=False)

@@ -1,6 +1,6 @@
 """
-A declared volume one of whose pools fails, or hangs, on reads, writes or flushes alone: clients go
-on with the others, the volume's status says so, and all is whole again afterwards.
+A declared volume with one pool that fails, or hangs, on reads, writes or flushes alone: clients go
+on with the others, the volume's status shows it, and all is whole again afterwards.
 """
 
 import os
@@ -20,7 +20,8 @@ BLOCKS = range(0, 64 * MIB // BLOCK, 512)
 
 
 class Writer:
-    """A client that writes until it is told to stop, and repeats what a lost connection has cost."""
+    """A client that writes until it is stopped, and repeats requests that a lost connection has
+    cost."""
 
     def __init__(self, disk):
         self.disk, self.rounds, self.stops, self.wrong = disk, 0, False, None

@@ -163,7 +163,7 @@ class Hanging(Workplace):
         self.assertLess(self.seconds(), 2 + SLACK_S)
 
     def ask_connection(self, service, token, volume_id):
-        """A connection on which the question was sent; nobody waits for the answer."""
+        """A connection on which the request was sent; its response is not read."""
         connection = http.client.HTTPConnection(urllib.parse.urlsplit(service.endpoint).netloc,
                                                 timeout=60)
         self.addCleanup(connection.close)

@@ -152,7 +152,7 @@ class Hostile(ServiceCase):
             {"os-extend": {"new_size": 2}, "os-detach": None}, [], "os-extend",
             {"os-reset_status": {}}, {"os-reset_status": {"status": 1}},
             {"os-extend_volume_completion": {"error": 3}},
-            {"os-extend_volume_completion": {"error": False}},  # nobody waits for it
+            {"os-extend_volume_completion": {"error": False}},  # its response is not read
         ])
         self.assert_volume(volume_id, "available", 1)
         self.api.delete_and_wait(volume_id)
@@ -193,7 +193,7 @@ class Hostile(ServiceCase):
             self.assert_client_error(self.exchange(data, half_close=True, timeout=1), lines)
 
     def whole_answer(self, data):
-        """All that is said until the connection is closed."""
+        """All bytes until the connection is closed."""
         answer = b""
         with socket.create_connection(self.address, 20) as connection:
             connection.sendall(data)
@@ -383,7 +383,7 @@ class Hostile(ServiceCase):
         return connection, int(answer[9:12])
 
     def test_clients_that_do_not_read_a_large_list_are_bounded(self):
-        """Five megabytes each, and twelve who ask for them."""
+        """Five megabytes each, and twelve clients that request them."""
         metadata = {f"k{i}": "x" * 250 for i in range(80)}
         ids = [self.api.create_available(1, metadata=metadata)["id"] for _ in range(250)]
         path = "/volumes/detail"
@@ -470,7 +470,7 @@ class CrowdCase(ServiceCase):
             connection.sendall(data % {b"token": uuid.uuid4().hex.encode()})
 
     def is_served(self, path):
-        """One who is among the idlest for a moment may be shown out, and comes again."""
+        """A client among the idlest may be disconnected, and comes again."""
         client = http.client.HTTPConnection(urllib.parse.urlsplit(self.service.endpoint).netloc,
                                             timeout=60)
         try:
@@ -507,7 +507,7 @@ class Crowd(CrowdCase):
 
 
 class UnknownCrowd(CrowdCase):
-    """A Keystone that says nothing: those who wait for it hold half of the places at most."""
+    """An unresponsive Keystone: requests that wait for it hold half of the slots at most."""
     paths = ["/v3/volumes"] * 20
     answer = 401
 

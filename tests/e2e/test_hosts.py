@@ -149,7 +149,7 @@ class Hosts(DeclaredCase):
             self.assertGreater(self.volume_of("near")["spec"]["epoch"], epoch)
         finally:
             self.signal_node(0, signal.SIGCONT)
-        with self.assertRaises((Gone, OSError)):  # whatever it says: nothing is written there
+        with self.assertRaises((Gone, OSError)):  # whatever the status: nothing is written there
             old.write(BLOCKS)
         disk.check()
         disk.write(BLOCKS)
@@ -307,7 +307,7 @@ class Hosts(DeclaredCase):
         self.assertEqual(self.modes("closed")["pool-b"], "Healthy")
         disk.write(BLOCKS)
 
-        # Who has the volume later keeps out who had it.
+        # The later node of the volume excludes the earlier one.
         sessions = self.sessions(1)
         disk.close()
         self.change("closed", publish={"nodeId": "host-c"})

@@ -185,7 +185,7 @@ class Clients(KeystoneCase):
 
 
 class Roles:
-    """Who may do what: (method, path, body), and the status for each role."""
+    """Rights: (method, path, body), and the status for each role."""
 
     more = NO_AGENT
     before = False  # former defaults too
@@ -488,7 +488,7 @@ class Outages(KeystoneCase):
 
 
 class SlowKeystone(KeystoneCase):
-    """Keystone takes connections and says nothing."""
+    """Keystone takes connections and does not respond."""
 
     more = NO_AGENT
     timeout = 8
@@ -537,7 +537,7 @@ class SlowKeystone(KeystoneCase):
 
 
 class EndOfService(KeystoneCase):
-    """The service ends while Keystone says nothing."""
+    """The service ends while Keystone does not respond."""
 
     more = NO_AGENT
     timeout = 60

@@ -1,6 +1,6 @@
 """
-What a reader of docs/kubernetes.md pastes does what it says; and the driver that runs as etc/kubernetes has
-it is what the CSIDriver and the sidecars there take it for.
+The blocks of docs/kubernetes.md work when pasted; and the driver that runs as etc/kubernetes has it
+offers all that the CSIDriver and the sidecars there expect.
 """
 
 import os

@@ -42,7 +42,7 @@ class OverlayCase(DomainCase):
         return disk_of(attachment)
 
     def first_byte(self, path, image_format="raw"):
-        """Of the disk, whoever has it open."""
+        """Of the disk, even if another process has it open."""
         text = subprocess.run(["qemu-io", "-U", "-r", "-f", image_format, "-c", "read -v 0 1", path],
                               check=True, capture_output=True, text=True).stdout
         return int(text.split()[1], 16)
@@ -93,7 +93,7 @@ class OverlayCase(DomainCase):
                                         if row["group_snapshot_id"] == made}}
 
     def shares_blocks(self, attachment_id):
-        """The file system makes snapshots itself: nobody is asked."""
+        """The file system makes snapshots itself: no host is requested."""
         return self.disk(attachment_id).format == "raw"
 
 

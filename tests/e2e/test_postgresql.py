@@ -64,7 +64,7 @@ class Server(postgresql.Cluster):
 
 
 class OldServer(threading.Thread):
-    """Says that it is PostgreSQL of a version, and agrees to everything that it is asked."""
+    """Pretends to be PostgreSQL of a version, and accepts every statement."""
 
     def __init__(self, version):
         super().__init__(daemon=True)
@@ -279,8 +279,8 @@ class WhileItRuns(PostgresqlCase):
         part = self.service(f"postgresql://scoria:{SECRET}@127.0.0.1:{server.port}/scoria").start()
         api = self.client(part)
         volume_id = api.create_available(1)["id"]
-        # No room for another connection, and those that it has go: the server says what it says
-        # when others have taken every place.
+        # No room for another connection, and existing ones go: the server answers as when other
+        # clients have taken every slot.
         server.sql("ALTER ROLE scoria CONNECTION LIMIT 0")
         until(lambda: server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
                                  "WHERE usename = 'scoria'") == "0", 60, "no connection left")

@@ -233,7 +233,7 @@ class Provisioning(DeclaredCase):
         self.end("loser", disk)
 
     def manage(self, *words):
-        """The status, and what was said."""
+        """The status and the output."""
         result = subprocess.run([program.BINARY, "manage", *words,
                                  f"--api={self.service.endpoint}"],
                                 capture_output=True, text=True, timeout=60, check=False)

@@ -213,7 +213,7 @@ class Sections(DeclaredCase):
         kinds = [json.loads(line)["type"] for line in outputs["watch"].splitlines()]
         for line in lines:
             kind = json.loads(line.replace("{…}", "{}").replace("…,", ""))["type"]
-            # What has changed again since it was made may be told as a change alone.
+            # An event after the creation may show a document as changed alone.
             self.assertIn(kind, {*kinds, "ADDED"}, outputs["watch"])
         self.end_all(deleted)
 

@@ -1,6 +1,6 @@
 """
 Snapshots of declared volumes and volumes made of them, with real storage daemons: taken while a
-client writes, or while nobody has the volume, from their making to their end, whoever dies.
+client writes, or while the volume is unpublished, from their making to their end, with kills.
 """
 
 import os

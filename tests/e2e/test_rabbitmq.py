@@ -50,7 +50,7 @@ def setUpModule():
 
 
 def peer(url, *words, timeout=180):
-    """The lines that oslo.messaging in a program of its own says."""
+    """The output lines of oslo.messaging in a program of its own."""
     result = subprocess.run(["/usr/bin/python3", "-B", PEER, url, *words], capture_output=True,
                             text=True, timeout=timeout, check=False)
     if result.returncode != 0:
@@ -59,7 +59,7 @@ def peer(url, *words, timeout=180):
 
 
 class Load(threading.Thread):
-    """Creates and extends volumes until it is told to stop; every request must be accepted."""
+    """Creates and extends volumes until it is stopped; every request must be accepted."""
 
     def __init__(self, endpoint):
         super().__init__()
@@ -294,12 +294,12 @@ class Hanging(BrokerCase):
             self.grown(other)
         begin = time.monotonic()
         self.assertEqual(manager.stop(), 0)
-        self.assertLess(time.monotonic() - begin, 30)  # half of what it waits unless told
+        self.assertLess(time.monotonic() - begin, 30)  # half of its default limit
         self.start("manager")
         self.grown(*held)
 
     def test_a_job_may_take_longer_than_the_broker_waits_for_its_acknowledgement(self):
-        """RabbitMQ closes the channel then, and gives the message to whoever asks next."""
+        """RabbitMQ closes the channel then, and gives the message to the next consumer."""
         for name, value in (("consumer_timeout", 4000), ("channel_tick_interval", 500)):
             before = broker.control("eval", f"application:get_env(rabbit, {name}, undefined).")
             broker.control("eval", f"application:set_env(rabbit, {name}, {value}).")
@@ -771,8 +771,8 @@ class Peers(BrokerCase):
         self.end()
 
     def watched(self, held_s, monitor_s):
-        """A call that cannot end for so long after it came, or (None) while its caller waits, for
-        somebody who wants signs of life meanwhile."""
+        """A call that cannot end for so long after it came, or (None) while its caller waits with
+        heartbeats."""
         self.start_both()
         self.assert_works()
         with contextlib.closing(sqlite3.connect(os.path.join(self.state, "scoria.db"),

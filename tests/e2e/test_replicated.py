@@ -22,7 +22,7 @@ ZEROS = 1024  # blocks
 
 
 def digest(path):
-    """Of what a file of a replica holds as far as anybody has written."""
+    """Of the written part of a replica's file."""
     with open(path, "rb") as data:
         return hashlib.sha256(data.read(64 << 20)).hexdigest()
 
@@ -65,7 +65,7 @@ class ReplicatedCase(ServiceCase):
 
     def setUp(self):
         super().setUp()
-        # A pool is told of every ten seconds, and there was no room before the replica pools came.
+        # A pool reports every ten seconds, and there was no capacity before the replica pools came.
         until(lambda: any(pool["capabilities"]["free_capacity_gb"] for pool in self.api.ask(
             "GET", "/scheduler-stats/get_pools?detail=true")["pools"]), 60, "room")
 
@@ -462,7 +462,7 @@ class Domains(ReplicatedCase, DomainCase):
         volume_id, attachment, domain = self.running()
         uid = self.api.ask("GET", f"/volume_configs/volume-{volume_id}/volume")[
             "replicated_volume"]["metadata"]["uid"]
-        self.stand_still()  # nobody serves it again before the domain has met the error
+        self.stand_still()  # no target serves it again before the domain has met the error
         with open(f"{self.place}/run/{uid}/daemon", encoding="ascii") as file:
             os.kill(int(file.read()), signal.SIGKILL)
         virsh("reset", domain.name)  # and the firmware reads where a boot sector might be

@@ -1,6 +1,6 @@
 """
 Roles as processes of their own: two APIs and two managers of one backend; managers that die, sleep
-beyond their leases, or are told to end.  Whatever happens, every operation is done once.
+beyond their leases, or are stopped. Whatever happens, every operation is done once.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ NEVER_MS = 3600 * 1000
 class Roles(Workplace):
     """Processes of one database and one directory of volumes, each with a state of its own."""
 
-    lease_s = 60  # nobody who lives loses it
+    lease_s = 60  # no live manager loses it
 
     def setUp(self):
         super().setUp()
@@ -68,11 +68,12 @@ class Roles(Workplace):
 
     @staticmethod
     def done(manager, what):
-        """Ids of the volumes that this manager, which has ended, said it was done with."""
+        """Ids of the volumes that this manager, which has ended, logged as done."""
         return re.findall(rf"{what} done.*?volume_id=(\S+)", manager.log())
 
     def put_to_sleep(self, part):
-        """Stops the process, but not while it has SQLite's lock: nobody could write beside it."""
+        """Stops the process, but not while it has SQLite's lock: no other process could write
+        beside it."""
         deadline = time.monotonic() + 60
         while True:
             program.stop_and_wait(part.process.pid)
@@ -171,7 +172,7 @@ class ActiveActive(Roles):
         self.end(one, two)
 
     def assert_left_alone(self, *options):
-        """node-1 ends its work itself, whoever starts with these options meanwhile."""
+        """node-1 ends its work itself, even if another one starts with these options meanwhile."""
         one = self.manager("node-1", plan="extend_volume:delay:1:5000").start()
         self.api.wait_manager()
         volume_id, = self.create(1)

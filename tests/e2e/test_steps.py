@@ -1,6 +1,6 @@
 """
-Somebody sets the wall's clock of one process, of all, or of the database server, in either
-direction: leases, fences, deadlines and take-overs keep their pace.
+The wall's clock of one process, of all, or of the database server is set, in either direction:
+leases, fences, deadlines and take-overs keep their pace.
 """
 
 import contextlib

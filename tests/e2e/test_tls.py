@@ -1,6 +1,6 @@
 """
-The listener behind TLS: who is let in by which certificate, which versions are spoken, and what a
-start that cannot be secure says.
+The listener behind TLS: clients admitted by their certificates, accepted versions, and the error of
+a start that cannot be secure.
 """
 
 import http.client
@@ -122,7 +122,7 @@ class Crowd(TlsCase):
             until(self.is_served, 60, "a newcomer is served")
 
     def is_served(self):
-        """One who is among the idlest for a moment may be shown out, and comes again."""
+        """A client among the idlest may be disconnected, and comes again."""
         api = self.client()
         try:
             return api.call("GET", "/volumes").status == 200

@@ -1,6 +1,6 @@
 """
-Volumes in running guests give back room by their guests; the guest system is real
-(guest_system.py says what in it stands in).
+Space of volumes in running guests is reclaimed by their guests; the guest system is real
+(guest_system.py lists its stand-ins).
 """
 
 import os

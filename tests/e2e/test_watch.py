@@ -94,7 +94,7 @@ class Watching(ServiceCase):
                     [("DELETED", f"m{i}", version + i + 6) for i in range(5)])
         for watch in watches:
             heard = watch.events(5)
-            # who was slow has not been told of what had gone by then
+            # a slow watch does not get documents that had gone by then
             while heard[-1] != expected[-1]:
                 heard += watch.events(1)
             self.assertEqual([event for event in heard if event[0] == "DELETED"], expected[5:])
@@ -160,7 +160,7 @@ class Watching(ServiceCase):
         watch = self.watch()
         begun = time.monotonic()
         self.assertEqual(self.service.stop(), 0)
-        self.assertLess(time.monotonic() - begun, 30)  # nobody waits for it to end by itself
+        self.assertLess(time.monotonic() - begun, 30)  # no client waits for it to end by itself
         while watch.event():
             pass
         self.service.start()
@@ -208,7 +208,7 @@ class Watching(ServiceCase):
                 self.manage("get", "cvp", "--watch", "--timeout=120s") as shows:
             until(lambda: self.service.log().count(" watch ") == watched + 2, 60, "both watches")
             self.make("told")
-            shown = self.shown_until(shows, "told")  # and who waits has heard of the beginning
+            shown = self.shown_until(shows, "told")  # and the waiting command got the beginning
             self.service.kill()
             self.service.arguments[self.service.arguments.index("--listen") + 1] = \
                 f"127.0.0.1:{port}"
@@ -225,7 +225,7 @@ class Watching(ServiceCase):
 
 
 class TwoProcesses(Workplace):
-    """Two API processes on one PostgreSQL database: each tells what the other has changed."""
+    """Two API processes on one PostgreSQL database: each sends the other's changes."""
 
     @classmethod
     def setUpClass(cls):

@@ -1,5 +1,5 @@
 /*
- * Functions of the C library that fail when a test says so: they stand before the library's own
+ * Functions of the C library that fail when a test requests it: they precede the library's own
  * because the program defines them itself.  For one source file of a program.
  */
 #pragma once
@@ -18,7 +18,7 @@ static struct {
     const char *only, *also; /* every call of these names fails; NULL: by the countdown */
     bool no_allocation;      /* fallocate() is not there; not counted */
     bool no_keeping;         /* as with NFS: not without the length */
-    bool locks_lost;         /* as of a host that the server takes for dead: nobody finds them */
+    bool locks_lost;         /* as of a host that the server takes for dead: they are not found */
     int error;
     pid_t process; /* not in a child that is on its way to another program */
 } fault;
@@ -77,7 +77,7 @@ STAND_IN(int, sync_file_range, (int fd, off_t at, off_t size, unsigned flags), S
 STAND_IN(ssize_t, pread, (int fd, void *bytes, size_t size, off_t at), SYS_pread64, fd, bytes, size, at)
 /* clang-format on */
 
-/* While a write of zeros is looked at: what the clock says, and how long each write takes. */
+/* While a write of zeros is observed: the clock, and the duration of each write. */
 static struct {
     int64_t now_us; /* 0: the kernel's clock */
     int64_t write_us, pause_us;
@@ -127,7 +127,7 @@ int fallocate(int fd, int mode, off_t from, off_t size) {
 
 /*
  * A disk that could not take a flush of one file, of which it keeps the header of before: the
- * kernel has the page for clean, and reads it from the disk again only when told to forget its own.
+ * kernel has the page for clean, and reads it from the disk again only after its cache is dropped.
  */
 static struct {
     ino_t file;           /* 0: there is none */
@@ -187,8 +187,8 @@ int fsync(int fd) {
     return lossy_flush_fails(fd) || fails("fsync") ? -1 : (int)syscall(SYS_fsync, fd);
 }
 
-/* What a disk has of a qcow2 header whose flush failed: the kernel reads it again when told to
- * forget its own. */
+/* The qcow2 header on a disk whose flush failed: the kernel reads it again after its cache is
+ * dropped. */
 static struct {
     bool behind;
     unsigned char size[8];

@@ -1,7 +1,7 @@
 /*
  * Every system call fails in turn while snapshots are made and taken away as overlays.  After each
- * failure everybody reads what he wrote, and the same call, repeated in a world that works, ends as
- * if nothing had happened.
+ * failure every reader gets the data that was written, and the same call, repeated in a world that
+ * works, ends as if nothing had happened.
  */
 #include "drivers/file/chain_assist.h"
 #include "drivers/file/snapshot_file.h"
@@ -253,7 +253,7 @@ static void count_files(void *arg, const char *rest) {
     ++*(int *)arg;
 }
 
-/* All of it is there, or nobody can use it any more. */
+/* All of it is there, or it cannot be used at all. */
 static void check_deleted(struct place *place, bool done) {
     int64_t bytes;
     int files = 0, got;
@@ -440,7 +440,7 @@ static bool pauses(const struct driver_fence *fence) {
         lease->meanwhile(lease->place, &lease->wrote);
         fault.locks_lost = false;
     }
-    return lease->left >= 0; /* the pause came behind the look; the next one tells */
+    return lease->left >= 0; /* the pause came after the check; the next one detects it */
 }
 
 /* The delete was given up meanwhile, and a guest has begun to write; it finds a lock where a

@@ -97,7 +97,7 @@ START_TEST(extend_survives_every_failure) {
 }
 END_TEST
 
-/* As a guest or a worker that died has made it: in memory only, for all that anybody knows. */
+/* As a guest or a worker that died has made it: possibly in memory only. */
 static void grow_elsewhere(struct place *place, size_t kind) {
     autoclose int fd = openat(place->directory.fd, FILE_NAME, O_RDWR | O_CLOEXEC);
 
@@ -607,7 +607,7 @@ START_TEST(rename_survives_every_failure) {
 }
 END_TEST
 
-/* With a link it has both names for a moment: whoever comes next goes on there. */
+/* With a link it has both names for a moment: the next worker goes on there. */
 START_TEST(a_rename_by_a_link_may_stop_half_way) {
     autoplace struct place place;
 
@@ -677,7 +677,7 @@ START_TEST(a_directory_without_a_marker_is_recognized_by_its_volumes) {
     bench.backend.has_volume = knows;
     bench.backend.has_volume_arg = &volume;
     fail_all("fsync", ENOSPC);
-    ck_assert_int_eq(bench_try_open(&bench), -1); /* nothing says that it is the right one */
+    ck_assert_int_eq(bench_try_open(&bench), -1); /* nothing proves that it is the right one */
     fail_none();
     ck_assert_int_eq(bench_try_open(&bench), 0);
     ck_assert_int_eq(bench_create(&bench, &volume), 0);

@@ -10,7 +10,7 @@
 
 #define MIB (INT64_C(1) << 20)
 
-/* Letters and zeros; in qcow2 at the place of clusters, letters that nobody reads behind them. */
+/* Letters and zeros; in qcow2 at the place of clusters, letters behind them that are never read. */
 static void fill(struct place *place) {
     autoclose int fd = openat(place->directory.fd, FILE_NAME, O_RDWR | O_CLOEXEC);
     autofree char *bytes = malloc(8 * MIB);
@@ -108,7 +108,7 @@ START_TEST(unsupported_and_failed_calls_are_distinguished) {
 }
 END_TEST
 
-/* A file system that tells nothing of its holes has data everywhere. */
+/* A file system that does not report its holes has data everywhere. */
 START_TEST(unreported_holes_are_read) {
     autoplace struct place place;
 

@@ -1,5 +1,5 @@
 /*
- * Any bytes as what qemu-img prints, and as an image: no reader of either believes a size below
+ * Any bytes as the output of qemu-img, and as an image: no reader of either accepts a size below
  * zero or reads outside.
  */
 #include "drivers/file/qcow2_check.h"

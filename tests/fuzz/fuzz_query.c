@@ -132,7 +132,7 @@ static void keep_answer(struct http_exchange *exchange) {
     fuzzed->answers++;
 }
 
-/* Who watches has gone at once. */
+/* The watching client has gone at once. */
 static enum http_stream_state put(struct http_stream *stream, const char *bytes, size_t size) {
     (void)stream, (void)bytes, (void)size;
     return HTTP_STREAM_OVER;

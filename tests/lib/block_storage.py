@@ -28,7 +28,7 @@ class Answer(NamedTuple):
 
     @property
     def message(self):
-        """What a fault says."""
+        """The message of a fault."""
         if isinstance(self.body, dict):
             for fault in self.body.values():
                 if isinstance(fault, dict) and "message" in fault:

@@ -52,7 +52,7 @@ def http_samples(paths):
 
 
 def hello():
-    """What a client of TLS says first."""
+    """The first bytes of a TLS client."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     try:
         ssl.create_default_context().wrap_bio(incoming, outgoing,
@@ -202,7 +202,7 @@ def unix(path):
 
 
 def tls(address, context):
-    """Streams within TLS; closing says nothing of the end."""
+    """Streams within TLS, closed without a close notification."""
     def connect():
         plain = socket.create_connection(address, HEALTHY_SECONDS)
         return context.wrap_socket(plain, server_hostname="127.0.0.1")

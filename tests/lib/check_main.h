@@ -22,8 +22,8 @@ static inline unsigned walk_number(const char *name, unsigned otherwise) {
 
 #define CHECK_MAIN(name, ...) CHECK_MAIN_WITH(name, true, NULL, NULL, __VA_ARGS__)
 
-/* Each test between begin() and end(), in its process; where it is not possible at all, the program
- * says that it has skipped them. */
+/* Each test between begin() and end(), in its process; where none can run, the program exits as
+ * skipped. */
 #define CHECK_MAIN_WITH(name, possible, begin, end, ...)  \
     int main(void) {                                      \
         const TTest *const tests[] = { __VA_ARGS__ };     \

@@ -23,7 +23,7 @@ struct checker {
 void checker_init(struct checker *checker, unsigned blocks, int64_t stride, unsigned seed);
 void checker_free(struct checker *checker);
 
-/* false: nobody serves. */
+/* false: there is no server. */
 bool checker_connect(struct checker *checker, const char *path);
 void checker_disconnect(struct checker *checker);
 

@@ -51,7 +51,8 @@ class Disk:
 
 
 class ComputeSide:
-    """`endpoint_of` tells where the volume API is now. `silent`: events are taken, nothing is done."""
+    """`endpoint_of` returns the present URL of the volume API. `silent`: events are accepted
+    without an effect."""
 
     def __init__(self, endpoint_of):
         self.endpoint_of = endpoint_of
@@ -121,7 +122,7 @@ class ComputeSide:
         threading.Thread(target=self.finish, args=(volume_id,), daemon=True).start()
 
     def finish(self, volume_id):
-        """Grows it once, and reports until somebody has taken the report."""
+        """Grows it once, and reports until the report is accepted."""
         disk = self.disks[volume_id]
         disk.grow(2)
         while not self.closed:

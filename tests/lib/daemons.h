@@ -1,5 +1,5 @@
 /*
- * Storage daemons that tests start outlive whoever started them: none outlives the test program.
+ * Storage daemons outlive the process that started them: none outlives the test program.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Daemons are children of the one who runs the tests: what a failed test has left ends with it. */
+/* Daemons are children of the process that runs the tests: those of a failed test end with it. */
 static pid_t runner_pid;
 
 static inline void end_children(void) {

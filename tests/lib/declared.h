@@ -102,7 +102,7 @@ static inline unsigned replicas_of(struct work *work, const char *config, struct
     return owned_by(work, volume_of(work, config).id, &kind_volume_replica, ret);
 }
 
-/* What the node of a document says of it. */
+/* The status that the node reports of a document. */
 static inline void say(struct work *work, const struct document *document, const char *status) {
     struct error err = { 0 };
     struct document after;
@@ -121,8 +121,8 @@ static inline void say_made(struct work *work, const char *config) {
         say(work, &replicas[i], "{\"phase\":\"Healthy\"}");
 }
 
-/* The volume's node has done what its spec says: serves it, and all replicas are healthy but one
- * whose mode is `mode`, or that is not there any more when that is NULL. */
+/* The volume's node has applied the spec: it serves the volume, and all replicas are healthy but
+ * one whose mode is `mode`, or that is gone when that is NULL. */
 static inline void say_served(struct work *work, const char *config, int64_t but,
                               const char *mode) {
     struct document volume = volume_of(work, config);
@@ -166,7 +166,7 @@ static inline int64_t last_version(struct work *work) {
     return version;
 }
 
-/* Until nothing is left to be done: what the last call said.  Once more changes nothing. */
+/* Until the last call reports that nothing is left to do.  One more changes nothing. */
 static inline int settle(struct work *work, const char *config) {
     struct error err = { 0 };
     int64_t version;

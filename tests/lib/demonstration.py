@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """
-The main job on real parts, told step by step: a snapshot of the disk of a running QEMU domain
+The main job on real parts, printed step by step: a snapshot of the disk of a running QEMU domain
 becomes a second volume; the disk grows through the Block Storage API; then the hypervisor refuses,
 and nothing is lost.  Beside the domain a volume lives its life over CSI.
 
@@ -311,7 +311,7 @@ class Demonstration:
         self.api.close()
 
     def stay(self):
-        """Until somebody has had enough; false when the service ends before."""
+        """Until the demonstration is stopped; false when the service ends before."""
         self.story.title("The service, the domain and its disk stay until Ctrl-C")
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         while signal.sigtimedwait(SIGNALS, 2) is None:

@@ -51,7 +51,7 @@ int64_t fake_hypervisor_capacity(struct fake_hypervisor *fake, const char *volum
 void fake_hypervisor_fail(struct fake_hypervisor *fake, enum fake_call call, enum error_kind kind,
                           unsigned times, bool after);
 
-/* Growing says that it is done, but adds nothing. */
+/* Growing reports success, but adds nothing. */
 void fake_hypervisor_pretend(struct fake_hypervisor *fake);
 
 /* An overlay that is there for a snapshot; they all go. */
@@ -63,8 +63,8 @@ void fake_hypervisor_put_above(struct fake_hypervisor *fake, const char *volume_
                                const char *path);
 /* Names of the disk's images, the present one first, with blanks between; the caller's to free. */
 char *fake_hypervisor_chain(struct fake_hypervisor *fake, const char *volume_id);
-/* A job runs on the disk, somebody else's when none did, and is so far.  It ends, and has done what
- * it should when it was a merge that was asked for. */
+/* A block job runs on the disk, a foreign one when there was none, with this progress.  It ends,
+ * and has taken effect when it was a requested merge. */
 void fake_hypervisor_job(struct fake_hypervisor *fake, const char *volume_id, int64_t done,
                          int64_t total);
 void fake_hypervisor_end_job(struct fake_hypervisor *fake, const char *volume_id, bool done);
@@ -83,7 +83,7 @@ void fake_hypervisor_release(struct fake_hypervisor *fake);
 /* Does what its guest is started from name no image below the one that the disk has now? */
 bool fake_hypervisor_forgot_chain(struct fake_hypervisor *fake, const char *volume_id);
 
-/* What the disk is held to: -1 when there is none; and that somebody else holds it to this. */
+/* The limits of the disk: -1 when there is none; and that another program sets them. */
 int64_t fake_hypervisor_limit(struct fake_hypervisor *fake, const char *volume_id,
                               enum io_limit limit);
 void fake_hypervisor_set_limit(struct fake_hypervisor *fake, const char *volume_id,

@@ -1,6 +1,6 @@
 /*
- * A file system over a directory whose reads, writes or flushes fail or wait as long as a file says
- * so: fault_disk DIRECTORY CONTROL MOUNTPOINT [OPTION OF FUSE]...
+ * A file system over a directory whose reads, writes or flushes fail or wait while a control file
+ * requests it: fault_disk DIRECTORY CONTROL MOUNTPOINT [OPTION OF FUSE]...
  *
  * The file has a line `KIND FAULT`: each `read`, `write` or `fsync` of all files `fails` with an
  * I/O error, or `hangs` until the line is another.  Everything else is done in the directory.

@@ -13,7 +13,7 @@ from hypervisor import Domain, HypervisorError, virsh
 
 MODULES = ("virtio_pci", "virtio_blk", "virtio_console", "ext4")
 
-# `prepare` is done in the mounted /volume before anybody is answered.
+# `prepare` is done in the mounted /volume before the first response.
 INIT = """\
 #!/bin/busybox sh
 export PATH=/bin

@@ -1,6 +1,6 @@
 /*
- * A file system over a directory that never answers: whoever touches it waits in the kernel.  Only
- * this process and what it starts have it, and it goes with them.
+ * A file system over a directory that never answers: each process that touches it waits in the
+ * kernel.  Only this process and its children have it, and it goes with them.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ static inline int hung_disk(const char *directory) {
     return fd;
 }
 
-/* Who waits hears an error, and the directory is as before. */
+/* Waiting processes get an error, and the directory is as before. */
 static inline void hung_disk_end(const char *directory, int fd) {
     umount2(directory, MNT_DETACH);
     close(fd);

@@ -43,8 +43,8 @@ def answers():
 
 class Daemons:
     """
-    virtlogd and libvirtd when nothing answers; stop() ends them only if start() began them.
-    There is one libvirtd on a machine, so whoever has started waits for the others' stop().
+    virtlogd and libvirtd when nothing answers; stop() ends them only if start() began them. There
+    is one libvirtd on a machine, so the suite that started it waits for the stop() of the others.
     """
 
     PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libvirt_daemons.py")
@@ -73,7 +73,7 @@ class Daemons:
         return self.process is not None
 
     def halt(self):
-        """Until start() again; nobody else has a turn meanwhile."""
+        """Until start() again; no other suite has a turn meanwhile."""
         if self.process is None:
             return
         if self.process.poll() is None:
@@ -221,8 +221,8 @@ class Domain:
         virsh("blockresize", self.name, self.targets[volume_id], f"{size_bytes}B")
 
     def write_disk(self, volume_id, byte, count, place=0):
-        """The domain's QEMU writes to the disk, as its guest would, and through to its file; it
-        tells its own log how that went."""
+        """The domain's QEMU writes to the disk, as its guest would, and through to its file; the
+        result is in its log."""
         number = ord(self.targets[volume_id][-1]) - ord("a")
         answer = virsh("qemu-monitor-command", self.name, "--hmp",
                        f"qemu-io -d /machine/peripheral/virtio-disk{number}/virtio-backend "

@@ -56,7 +56,7 @@ class Keystone:
         self.directory = tempfile.mkdtemp(prefix="scoria-keystone-")
         self.port = free_port()
         self.process = None
-        self.secrets = {PASSWORD}  # every token it gave, and the password: nobody may log them
+        self.secrets = {PASSWORD}  # every token it gave, and the password: never to be logged
         self.admin = None
 
     @property

@@ -8,9 +8,9 @@ libvirtd waits until a QEMU that it has ended is gone from the process table. QE
 orphan, and process 1 often collects no orphans there: forty seconds. So this process adopts and
 collects them.
 
-libvirtd asks QEMU again for what it can do, seconds long and with every start, when QEMU finds a
-/dev/kvm that works and libvirt's QEMU user may not open it, or the other way about. So where that user
-may not, a device that is none and that nobody may open is put in its place: domains are emulated.
+libvirtd probes QEMU's capabilities again, seconds long and with every start, when QEMU finds a
+/dev/kvm that works and libvirt's QEMU user may not open it, or the other way about. So where that
+user may not, an invalid device that no user may open replaces it: domains are emulated.
 """
 
 import ctypes

@@ -116,8 +116,8 @@ def make_initramfs(kernel, path, modules=MODULES, script=INIT):
 
 @contextlib.contextmanager
 def shared(directory, socket, log, cache):
-    """A directory of this machine for the other one. With "auto" a file's pages are read anew by
-    each who opens it, with "always" only once: what is there must not change meanwhile."""
+    """A directory of this machine for the other one. With "auto" a file's pages are read again at
+    each open, with "always" only once: the files must not change meanwhile."""
     daemon = subprocess.Popen(["/usr/lib/qemu/virtiofsd", f"--socket-path={socket}", "-f",
                                "-o", f"source={directory},cache={cache},sandbox=chroot"],
                               stdin=subprocess.DEVNULL, stdout=log, stderr=log)

@@ -60,7 +60,7 @@ def driver(kind):
 
 
 def value(container, option):
-    """What `--option=value` says among the arguments; None: nothing."""
+    """The value of `--option=value` among the arguments, or None."""
     for argument in container["args"]:
         name, _, text = argument.partition("=")
         if name == option:

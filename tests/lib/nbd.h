@@ -8,7 +8,7 @@
 
 enum nbd_command { NBD_READ = 0, NBD_WRITE = 1, NBD_FLUSH = 3 };
 
-/* A descriptor, or -1: nobody serves that export there. */
+/* A descriptor, or -1: no server has that export there. */
 int nbd_connect(const char *path, const char *export, int64_t *ret_size);
 /* The same of a TCP port of this machine. */
 int nbd_connect_port(unsigned port, const char *export, int64_t *ret_size);

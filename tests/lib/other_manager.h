@@ -1,5 +1,5 @@
 /*
- * Another manager of the same world: the lease of whoever has an operation is over, and it takes up
+ * Another manager of the same world: the leases of all operations are over, and it takes up
  * everything that there is to do.  Called from within a worker that sleeps.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /*
  * Preloaded, makes scoria and its tests pause now and then where threads and processes meet: at
- * messages, files, locks.  What works only when nobody is late fails sooner or later.
+ * messages, files, locks.  A test that passes only when no thread is late fails sooner or later.
  *
  *     PAUSES_PER_MILLE   of the calls have one (10)
  *     PAUSES_MOST_MS     the longest; most are far shorter (50)

@@ -1,9 +1,9 @@
 """
-Ports of loopback for servers that must be told theirs.
+Ports of loopback for servers that need theirs in advance.
 
-A port that the kernel hands out (bind to 0) may be somebody's connection a moment later, when the
+A port that the kernel hands out (bind to 0) may be another connection a moment later, when the
 server wants it or is started again. These are from below the range that it hands out from, and no
-other process of the tests is given them before this one ends.
+other process of the tests gets them before this one ends.
 """
 
 import fcntl
@@ -46,7 +46,7 @@ def take(port):
 
 
 def free_ports(count):
-    """So many different ones that nobody has."""
+    """So many different unused ones."""
     candidates = range(LEAST, max(handed_out_from(), LEAST + 10000))
     return list(itertools.islice(filter(take, random.sample(candidates, 1000)), count))
 

@@ -89,7 +89,7 @@ class Cluster:
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
 
     def sql(self, text, database="postgres"):
-        """Runs it and returns what it says, without frills."""
+        """Runs it and returns its output as plain rows."""
         return subprocess.run([f"{self.programs}/psql", "-X", "-q", "-A", "-t", "-v",
                                "ON_ERROR_STOP=1", "-c", text, self.url(database)],
                               check=True, capture_output=True, text=True).stdout.strip()

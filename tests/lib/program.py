@@ -24,7 +24,7 @@ def end_on_sigterm():
 
 
 class NotStarted(RuntimeError):
-    """The program ended instead of getting ready; the text is what it said."""
+    """The program ended instead of getting ready; the text is its output."""
 
 
 def states_of(pid):
@@ -95,7 +95,7 @@ class Program:
         return self.process is not None and self.process.poll() is None
 
     def lives(self):
-        """Neither dead nor dying: who was killed may be `running` for a moment, but never stops."""
+        """Neither dead nor dying: a killed process may be `running` for a moment, but never stops."""
         if not self.running:
             return False
         self.process.send_signal(signal.SIGSTOP)

@@ -199,7 +199,7 @@ class Broker:
         """
         As a crash of the machine does: kill -9. But the names of its queues are in their file by
         then. RabbitMQ writes it half a second late, and a quorum queue whose broker dies before
-        comes back as one that answers nobody, whoever asks.
+        comes back as one that answers no client.
         """
         self.control("eval", "[dets:sync(Table) || Table <- dets:all()].")
         self._end(signal.SIGKILL, 20)
@@ -237,13 +237,13 @@ class Broker:
         return self.ctl.run(*words)
 
     def queues(self, vhost="/"):
-        """Of every queue how many messages wait in it and with somebody; of a quorum queue as it
+        """Of every queue how many messages wait in it and with consumers; of a quorum queue as it
         was some seconds ago."""
         text = self.control("list_queues", "-p", vhost, "--no-table-headers", "name", "messages")
         rows = (line.rsplit("\t", 1) for line in text.splitlines() if "\t" in line)
         return {name: int(messages) for name, messages in rows}
 
     def taken(self, vhost="/"):
-        """Names of the queues that somebody takes messages from."""
+        """Names of the queues that have a consumer."""
         return set(self.control("list_consumers", "-p", vhost, "--no-table-headers",
                                 "queue_name").split())

@@ -1,5 +1,5 @@
 /*
- * What a test's program logs, read at the end: what is told as a warning says why.
+ * The log of a test's program, read at the end: each warning has a reason.
  */
 #pragma once
 

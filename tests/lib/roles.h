@@ -1,7 +1,8 @@
 /*
- * Callers who are no administrators, in a world: the user that a token names is its role
- * ("stranger:<project>", "reader:…", "member:…", "service:…", "admin:…"), each with the lesser ones,
- * but for a stranger, whose role nobody knows.  Any other user has no token that counts.
+ * Callers without the rights of an administrator, in a world: the user that a token names is its
+ * role ("stranger:<project>", "reader:…", "member:…", "service:…", "admin:…"), each with the lesser
+ * ones, but for a stranger, whose role is unknown to every rule.  Any other user has no valid
+ * token.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * A scripted Keystone: its version document, tokens of the service's own user, and what it says of
- * other tokens.
+ * A scripted Keystone: its version document, tokens of the service's own user, and its responses
+ * about other tokens.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define KEYSTONE_TOKENS "/v3/auth/tokens"
 #define KEYSTONE_OWN    "own-token"
 
-/* What it says, with 404, of a token that is none. */
+/* Its response, with 404, about an invalid token. */
 #define KEYSTONE_UNKNOWN                                                   \
     "{\"error\": {\"code\": 404, \"message\": \"Could not find token.\", " \
     "\"title\": \"Not Found\"}}"

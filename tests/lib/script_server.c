@@ -25,7 +25,7 @@
 struct script_server {
     char url[64];
     struct sockaddr_in address;
-    int place;   /* has the port and does not listen: nobody else gets it during a pause */
+    int place;   /* has the port and does not listen: no other process gets it during a pause */
     int wake[2]; /* something written: look at `stops` and `listener` again */
     pthread_t thread;
     pthread_mutex_t lock; /* guards everything below */

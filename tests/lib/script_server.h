@@ -1,7 +1,7 @@
 /*
- * An HTTP server for tests that answers by a script, also badly: half an answer, none, later.
- * It speaks from plain sockets, so that what arrives and what leaves is exactly what a test says.
- * One connection, one request.
+ * An HTTP server for tests that answers by a script, also badly: half a response, none, later. It
+ * works on plain sockets, so that a test controls each byte that arrives and leaves. One
+ * connection, one request.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
 # shellcheck source=tests/lib/packages.sh
 source "$top/tests/lib/packages.sh"
 
-# What was compiled before, by anybody and in whatever directory, is taken from there.
+# Objects that were compiled before, in any directory, are taken from there.
 [[ ! -d /usr/lib/ccache ]] || export PATH=/usr/lib/ccache:$PATH CCACHE_NOHASHDIR=1
 
 # Standard output is for the reader: a title, and what belongs to it indented.
@@ -64,8 +64,8 @@ make_configure() {
     }
 }
 
-# build_tree NAME TARGET... -- CONFIGURE-ARGUMENT...: builds in build/NAME, again when it exists;
-# who comes meanwhile waits.
+# build_tree NAME TARGET... -- CONFIGURE-ARGUMENT...: builds in build/NAME, again when it exists; a
+# concurrent build waits.
 build_tree() {
     local name=$1 tree=$top/build/$1 targets=() target log=$logs/build-$1.log
 

@@ -11,7 +11,7 @@
 
 /* Threads that are there already see none of them.  False: not ours to do here. */
 static inline bool own_mounts(void) {
-    static bool own; /* who was started after the first sees the second, too */
+    static bool own; /* processes started after the first see the second, too */
 
     own = own ||
           (unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0);

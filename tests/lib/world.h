@@ -1,9 +1,8 @@
 /*
  * The whole service in one process and one thread: API, manager, in-process rpc, SQLite in memory,
- * memory driver, a compute side that does what the test says, a clock that the test moves.
- *
- * Nothing happens by itself: world_settle() delivers messages until none is left, world_advance()
- * lets time pass and the periodic work run.  A world is made anew from a seed, so a run repeats.
+ * memory driver, a compute side with scripted responses, a clock that the test moves.  Nothing
+ * happens by itself: world_settle() delivers messages until none is left, world_advance() lets time
+ * pass and the periodic work run.  A world is made from a seed, so a run repeats.
  */
 #pragma once
 
@@ -89,7 +88,8 @@ struct world {
     struct world_trim trims[WORLD_EVENTS]; /* the same */
     unsigned trim_count;
     void (*on_trim)(struct world *world, const struct world_trim *trim);
-    enum error_kind refusal; /* ERROR_NONE: one that says nothing of what was taken before */
+    enum error_kind refusal; /* ERROR_NONE: an error that does not mean that nothing was accepted
+                              * before */
 
     /* Death: after so many effects (commits, driver calls, events) nothing has an effect any
      * more. */
@@ -146,7 +146,7 @@ bool world_step(struct world *world, unsigned index);
 unsigned world_relay(struct world *world);
 /* Time passes, the periodic work runs once. */
 void world_advance(struct world *world, int64_t seconds);
-/* Somebody sets the wall's clock: no time passes. */
+/* The wall's clock is set: no time passes. */
 void world_step_wall(struct world *world, int64_t seconds);
 
 /* What its API and its manager are started with; the rpc engine stands out. */
@@ -171,7 +171,7 @@ int64_t world_real_gb(struct world *world, const char *volume_id);
 int64_t world_in_use(struct world *world, const char *resource);
 int64_t world_reserved(struct world *world, const char *resource);
 int64_t world_count(struct world *world, const char *sql); /* a query of one number */
-void world_sql(struct world *world, const char *sql);      /* somebody else's change */
+void world_sql(struct world *world, const char *sql);      /* a change by another process */
 bool world_has_message(struct world *world, const char *volume_id, const char *event_id);
 
 /* Findings of check_run(), printed to stderr; 0 is good.  Its notes are counted in `notes`. */

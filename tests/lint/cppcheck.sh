@@ -1,8 +1,8 @@
 #!/bin/bash
-# Static analysis by cppcheck. What it is told to leave: a NULL that ends the arguments of a
-# variadic function is a pointer here; it does not know cleanup attributes; the heaps of worker.c,
-# detached_call.c and timed_trim.c are read only where they were written, as is what the lists of
-# grpc/ and replication/node/ have; a text of identity_none.c is longer than its fallback.
+# Static analysis by cppcheck. Suppressed: a NULL that ends the arguments of a variadic function is
+# a pointer here; it does not know cleanup attributes; the heaps of worker.c, detached_call.c and
+# timed_trim.c are read only where they were written, as are the members of the lists of grpc/ and
+# replication/node/; a text of identity_none.c is longer than its fallback.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh

@@ -3,7 +3,7 @@
 # configuration, the sample policy, the description of the API, the definitions for Kubernetes, and the parts of
 # documents between a line with "begin: scoria manage WHAT" and one with "end: scoria manage WHAT".
 #
-#     generated.sh BUILD-DIRECTORY            says what differs
+#     generated.sh BUILD-DIRECTORY            prints differences
 #     generated.sh BUILD-DIRECTORY --write    brings the files up to date
 set -uo pipefail
 

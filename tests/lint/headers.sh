@@ -30,8 +30,8 @@ for file in "${files[@]}"; do
     grep -q "^#include \"$own\"" "$file" || continue # a file of a table shares that table's header
     [[ $first == "#include \"$own\"" ]] || wrong "$file: includes $own, but not first"
 done
-# "Private" is said by the name, or by the folder of an engine, of which one header is seen; a folder
-# of the table (folders.sh) shows its headers.
+# The name makes a header private, or the folder of an engine, of which one header is visible; a
+# folder of the table (folders.sh) shows its headers.
 while IFS=: read -r file line text; do
     included=${text#*\"} included=${included%%\"*}
     folder=${included%/*}

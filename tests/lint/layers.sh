@@ -1,7 +1,7 @@
 #!/bin/bash
-# Who may include whom, and which folder may know which library. A folder sees only folders below it
-# (folders.sh); drivers never see the database, manager and api never each other, compute only common.
-# Each folder has its logger.
+# The includes that each folder may have, and the libraries. A folder sees only folders below it
+# (folders.sh); drivers never see the database, manager and api never each other, compute only
+# common. Each folder has its logger.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh

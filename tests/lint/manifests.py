@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """
-What etc/kubernetes says agrees with itself and with the program: manifests.py SCORIA.  Each line that it
-prints is something wrong.
+The manifests of etc/kubernetes agree with each other and with the program: manifests.py SCORIA.
+Each line that it prints is a fault.
 """
 
 import os

@@ -1,8 +1,7 @@
 #!/bin/bash
 # docs/requirements.md and docs/security.md: every requirement has its row, and every test that they
-# name exists.
-# A test is named as `path: name`, a name of START_TEST, a function of a Python suite or a check of
-# a script; a row without one says why.
+# name exists. A test is named as `path: name`, a name of START_TEST, a function of a Python suite
+# or a check of a script; a row without one has a reason.
 set -uo pipefail
 
 document=docs/requirements.md
@@ -27,7 +26,7 @@ for last in "${known[@]}"; do
     done
 done
 
-# check_row NAME ROW: every test that its last cell names; a row names one or says why not.
+# check_row NAME ROW: every test that its last cell names; a row names one or has a reason.
 check_row() {
     local name=$1 row=${2% |} word file test count=0
 

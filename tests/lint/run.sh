@@ -1,7 +1,7 @@
 #!/bin/bash
-# Everything about the sources that needs no running service: run.sh BUILD-DIRECTORY [CHECK...]
-# Each check is a script beside this one. It is started at the top of the sources, says what is
-# wrong and returns 1; 77 says that a tool it needs is not there.
+# Everything about the sources that needs no running service: run.sh BUILD-DIRECTORY [CHECK...] Each
+# check is a script beside this one. It is started at the top of the sources, prints each fault and
+# returns 1; 77 means that a tool it needs is missing.
 set -uo pipefail
 
 checks=(layers doors removals headers circles recursion words language format spelling scripts cppcheck tidy requirements generated links manifests containerfile dist)

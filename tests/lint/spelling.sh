@@ -1,5 +1,5 @@
 #!/bin/bash
-# Spelling of code and documents; .codespellrc says which words are meant so.
+# Spelling of code and documents; .codespellrc has the exceptions.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh
 source tests/lint/folders.sh

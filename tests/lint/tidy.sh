@@ -1,5 +1,5 @@
 #!/bin/bash
-# Static analysis by clang-tidy; .clang-tidy says what it looks for. $1: the build directory. With
+# Static analysis by clang-tidy; .clang-tidy has its checks. $1: the build directory. With
 # LINT_LONG=1 also clang's analyzer, which takes minutes.
 set -uo pipefail
 # shellcheck source=tests/lint/folders.sh

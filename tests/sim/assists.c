@@ -1,6 +1,6 @@
 /*
- * What hosts do to snapshots below their guests: late, in several rounds, never, although nobody
- * waits for it any more, with a report that is lost or a lie.  One that dies has forgotten it.
+ * Hosts' parts in snapshots below their guests: late, in several rounds, never, although they are
+ * not awaited any more, with a report that is lost or a lie.  A host that dies forgets them.
  */
 #include "drivers/memory.h"
 #include "tests/sim/compute.h"
@@ -198,7 +198,8 @@ static void take_all(struct sim *sim, const struct assist *assist, char volumes[
     sim->counts[COUNT_ASSISTS] += count;
 }
 
-/* As goes_on(): whoever leads takes all along when all were asked for, and their ends are seen. */
+/* As goes_on(): the leader includes all members when all were requested and their ends are
+ * visible. */
 static bool go_together(struct sim *sim, const struct assist *assist) {
     char volumes[SIM_TOGETHER][37];
 
@@ -217,10 +218,10 @@ static bool go_together(struct sim *sim, const struct assist *assist) {
     return false;
 }
 
-/* false: it is through, or nobody waits for it. */
+/* false: it has ended, or is not awaited. */
 static bool goes_on(struct sim *sim, const struct assist *assist) {
     enum guest_state state;
-    /* A compute service asks nobody and says nothing before its end. */
+    /* A compute service sends no query and reports only the end. */
     int awaited = sim->temper.once
                       ? 202
                       : tell(sim, assist, assist->deletes ? "deleting" : "creating", "10%");

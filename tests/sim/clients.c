@@ -1,6 +1,6 @@
 /*
- * What people and programs ask for, each in a thread of its own: it may be anywhere between two of
- * its requests, or in the middle of one, when somebody else's come.
+ * Requests of users and programs, each in a thread of its own: it may be anywhere between two of
+ * its requests, or in the middle of one, when those of others come.
  */
 #include "drivers/memory.h"
 #include "tests/sim/sim.h"
@@ -144,7 +144,7 @@ static void extend(struct sim *sim, void *arg) {
         model->sizes[model->size_count++] = size;
     verdict = act_on(sim, anybody(sim), model->id, "{\"os-extend\": {\"new_size\": %jd}}",
                      (intmax_t)size);
-    /* Whoever attached it may have begun before this request, and not be back yet. */
+    /* The client that attached it may have begun before this request, and not be back yet. */
     quiet = quiet && is_quiet(sim, model);
     if (verdict > 0 && quiet && before == model->disturbances && size > model->must_become)
         model->must_become = size;
@@ -200,7 +200,7 @@ static void metadata(struct sim *sim, void *arg) {
     judge_answer(sim, "metadata", &answer);
 }
 
-/* As a compute service of somebody else reports: it knows of no extend but that there is one. */
+/* As a foreign compute service reports: it knows an extend only by its status. */
 static void plain_report(struct sim *sim, void *arg) {
     struct model *model = arg;
 

@@ -62,7 +62,7 @@ void volume_take_over(struct sim *sim, void *arg) {
     if (judge_answer(sim, arena_format(arena, "manage %s", name), &answer) <= 0)
         return;
     made = model_new(sim, &answer, gib_of(bytes));
-    if (made && left) { /* it may have been grown further than anybody has seen */
+    if (made && left) { /* it may have been grown further than was observed */
         memcpy(made->sizes, left->sizes, sizeof made->sizes);
         made->size_count = left->size_count;
     }

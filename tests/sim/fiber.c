@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-/* Stacks change without a call: the sanitizer has to be told. */
+/* Stacks change without a call: the sanitizer is notified. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
 #elif defined(__has_feature)

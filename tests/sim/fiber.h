@@ -13,6 +13,6 @@ struct fiber;
 struct fiber *fiber_new(void (*run)(void *arg), void *arg);
 /* Runs it until it yields: true; false: it has ended, and its memory is gone. */
 bool fiber_resume(struct fiber *fiber);
-/* Back to who resumed the fiber that runs. */
+/* Back to the caller that resumed the running fiber. */
 void fiber_yield(void);
 struct fiber *fiber_running(void); /* NULL: none */

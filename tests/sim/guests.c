@@ -1,9 +1,8 @@
 /*
- * Guests, their disks, and what the agent reaches them by: a hypervisor, and a tool for the images
- * of guests that are off.
- *
- * A running guest holds the lock of its images and sees the size that they had when it took them,
- * until it is told of another.  One that hangs does what it was told when it goes on.
+ * Guests, their disks, and the agent's access to them: a hypervisor, and a tool for the images of
+ * guests that are off.  A running guest holds the lock of its images and sees the size that they
+ * had when it took them, until it is notified of another.  One that hangs executes pending requests
+ * when it goes on.
  */
 #include "compute/image.h"
 #include "drivers/memory.h"
@@ -64,7 +63,7 @@ bool guest_holds(struct sim *sim, const char *volume_id) {
     return false;
 }
 
-/* As QEMU opens it: nobody else may hold it. */
+/* As QEMU opens it: no other process may hold it. */
 static bool take_image(struct sim *sim, struct plug *plug, const char *volume_id) {
     if (guest_holds(sim, volume_id) || !memory_lock(sim->world->memory, volume_id, true))
         return false;
@@ -188,7 +187,7 @@ static void guest_check(struct sim *sim, unsigned index, const struct plug *plug
     int64_t bytes = memory_bytes(sim->world->memory, plug->volume_id);
     const struct model *model = model_of(sim, plug->volume_id);
 
-    /* A client that detaches before the guest lets go has been told that nobody needs it. */
+    /* A client that detaches before the guest lets go was assured that the disk is unused. */
     if (!model || model->guest != (int)index)
         return;
     if (bytes < plug->capacity)

@@ -88,9 +88,9 @@ void model_committed(struct sim *sim, struct thread *thread) {
 
 /* ---- images ---- */
 
-/* Right before it is gone.  A reset that comes behind the last look of a delete comes too late; but
- * then the delete is still known, so nobody builds on the volume.  However long that delete sleeps:
- * once it is not known any more, the image has another name. */
+/* Right before it is gone.  A reset that comes after the last check of a delete comes too late; but
+ * then the delete is still recorded, so nothing is built on the volume.  However long that delete
+ * sleeps: once it is not recorded any more, the image has another name. */
 static void check_destroyed(struct sim *sim, const char *volume_id) {
     struct look look = look_at(sim, volume_id);
 
@@ -102,11 +102,13 @@ static void check_destroyed(struct sim *sim, const char *volume_id) {
         wrong(sim, "the image of %s is destroyed, which is %s", volume_id, look.status);
 }
 
-/* ---- objects that come too late ----
+/*
+ * ---- objects that come too late ----
  *
- * Whoever sleeps between its fence and the making of an object may find when it wakes up that
- * nobody wants it any more, and takes it away again.  If it dies before that, no row tells of the
- * object: it stays, and the check names it. */
+ * A worker that sleeps between its fence and the making of an object may find when it wakes up that
+ * the object is not needed any more, and removes it again.  If it dies before that, no row names
+ * the object: it stays, and the check names it.
+ */
 
 static bool is_wanted(struct sim *sim, const char *id) {
     autoarena struct arena *arena = arena_new();
@@ -294,9 +296,9 @@ void work_for(struct sim *sim, int64_t seconds, int64_t each) {
     }
 }
 
-/* Nobody is left to report: the managers must have seen it, long before the deadline.  One that
- * runs may look for longer at a lock that may be a former worker's; what is queued or about to
- * begin waits for its turn. */
+/* No reporter is left: the managers must have detected it, long before the deadline.  A running one
+ * may check a lock for longer that may be a former worker's; queued ones and those about to begin
+ * wait for their turn. */
 static void check_stranded(struct sim *sim) {
     int64_t stranded =
         world_count(sim->world, "SELECT COUNT(*) FROM operations o WHERE o.kind IN ('extend', "
@@ -424,7 +426,7 @@ static void check_delete(struct sim *sim, const char *volume_id) {
               look_at(sim, volume_id).status);
 }
 
-/* An operator puts right what failed, as docs/operations.md says; whoever holds it lets go. */
+/* An operator repairs failures, as docs/operations.md has it; every holder lets go. */
 static void check_usable(struct sim *sim, const char *volume_id) {
     struct look look;
 
@@ -448,7 +450,7 @@ static void check_usable(struct sim *sim, const char *volume_id) {
         check_delete(sim, volume_id);
 }
 
-/* One that a failed create has left all the same is nobody's. */
+/* One that a failed create left all the same has no owner. */
 static bool has_image(struct sim *sim, const char *volume_id) {
     autoarena struct arena *arena = arena_new();
 
@@ -477,7 +479,7 @@ void check_end(struct sim *sim) {
         snapshot_check_end(sim, model);
         if (!look_at(sim, model->id).status[0])
             existing_check_end(sim, model);
-        /* One whose create or delete has failed has no image: it can only be deleted. */
+        /* After a failed create or delete it has no image: it can only be deleted. */
         if (!sim->failed && look_at(sim, model->id).size_gb > 0 && has_image(sim, model->id))
             check_usable(sim, model->id);
     }

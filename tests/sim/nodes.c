@@ -254,7 +254,7 @@ void nodes_free(struct sim *sim) {
     sim->nodes = NULL;
 }
 
-/* All of them run on one machine, and die before anybody sees what it has lost. */
+/* All of them run on one machine, and die before the loss is visible. */
 static void power_off(struct sim *sim) {
     struct node *end = sim->nodes + SIM_MANAGERS + 1;
 

@@ -36,7 +36,7 @@ struct node {
 
 void door_open(struct node *node);
 void disk_lose(struct sim *sim);  /* it is as a loss of power leaves it */
-void disk_flush(struct sim *sim); /* somebody has committed who uses no door */
+void disk_flush(struct sim *sim); /* a commit past the doors */
 
 /* ---- messages.c ---- */
 

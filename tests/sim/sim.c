@@ -56,7 +56,7 @@ bool chance(struct sim *sim, unsigned percent) {
     return below(sim, 100) < percent && !sim->calm;
 }
 
-/* ---- what it says ---- */
+/* ---- output ---- */
 
 void note(struct sim *sim, const char *format, ...) {
     va_list values;

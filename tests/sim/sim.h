@@ -3,21 +3,21 @@
  * and in an order that a seed decides.
  *
  *     fiber     stacks that change places
- *     sim       the seed, the threads and who goes on; many seeds
+ *     sim       the seed, the threads and which one goes on; many seeds
  *     nodes     the service's processes: API and managers, each with a clock, a relay and messages
  *     door      their way to the database, and its disk
- *     messages  what is on its way inside a process
+ *     messages  messages inside a process
  *     compute   hypervisor hosts: the real agent's work
  *     guests    guests and their disks, the hypervisor, the images
- *     clients   what people and programs ask for
+ *     clients   requests of users and programs
  *     snapshots the same of snapshots, copies and reverts
- *     existing  the same of storage that is taken over and let go of
+ *     existing  the same of storage that is managed and unmanaged
  *     moments   group snapshots of one moment
- *     strangers what they have no right to
+ *     strangers requests without the right to them
  *     model     what must hold
  *
  * Every thread of every process can be paused wherever it meets something outside: before and
- * after each transaction, before each call of a driver and between its look and its effect, around
+ * after each transaction, before each call of a driver and between its check and its effect, around
  * each event and each call of the agent.  Meanwhile others go on and time passes; it wakes up later
  * and goes on where it was.  A process that dies is one whose threads get to the end without any
  * further effect.  When the power fails all of the service dies at once, and what was not flushed
@@ -42,7 +42,7 @@
 #define SIM_TOGETHER 8
 #define SIM_MOMENTS  64
 
-#define SIM_SERVICE "service:" WORLD_PROJECT /* who speaks for a compute service */
+#define SIM_SERVICE "service:" WORLD_PROJECT /* the caller of a compute service */
 #define SIM_ADMIN   "admin:" WORLD_PROJECT
 
 struct sim;
@@ -73,7 +73,7 @@ struct thread {
     bool reports;
     const char *extend; /* that its next request names; NULL: none */
     char locks[37];     /* the volume whose image a driver holds for it; "": none */
-    char made[37];      /* an object that nobody wanted any more when it made it; "": none */
+    char made[37];      /* an object that was not needed any more when it was made; "": none */
 };
 
 /* What can go wrong in a seed: drawn for each, so that some see little else and some none. */
@@ -109,7 +109,7 @@ struct model {
     char attachment[37];   /* of the guest below, as far as the client that made it knows */
     int guest;             /* the one it is plugged into by a client, or -1 */
     unsigned disturbances; /* requests and mishaps that may decide otherwise, so far */
-    int64_t content;       /* written last, and no revert was asked for since; 0: nobody knows */
+    int64_t content;       /* written last, and no revert was requested since; 0: unknown */
 };
 
 /* A snapshot that was taken with others: at which moment. */
@@ -180,7 +180,7 @@ struct thread *thread_begin(struct sim *sim, struct process *home,
 /* A place where the thread that runs may be paused.  false: the process whose code it runs is dead:
  * nothing that it does has an effect. */
 bool pause_here(struct sim *sim, const char *where);
-/* The same where it pauses as often as `percent` says. */
+/* The same with pauses in `percent` of the places. */
 bool doze_here(struct sim *sim, const char *where, unsigned percent);
 /* Stops where the thread has to wait for others. */
 void stop_here(struct sim *sim);
@@ -188,7 +188,7 @@ void stop_here(struct sim *sim);
 void threads_end(struct sim *sim, struct process *process);
 /* Everything that can run does, until nothing is left to do. */
 void settle(struct sim *sim);
-/* Time passes for everybody. */
+/* Time passes for all threads. */
 void pass(struct sim *sim, int64_t seconds);
 
 /* ---- nodes.c ---- */
@@ -254,16 +254,16 @@ void clients_begin(struct sim *sim);
 void clients_end(struct sim *sim);
 void client_act(struct sim *sim);
 struct model *model_of(struct sim *sim, const char *volume_id);
-/* 1 accepted, 0 refused (nothing may have changed), -1 nobody knows. */
+/* 1 accepted, 0 refused (nothing may have changed), -1 unknown. */
 int judge_answer(struct sim *sim, const char *what, const struct answer *answer);
-/* Somebody wanted it to go, with its image or without: as judge_answer() has it. */
+/* A client requested its deletion, with its image or without: as judge_answer() has it. */
 void model_removed(struct model *model, int verdict, bool with_image);
 void volume_make(struct sim *sim, void *arg);
-/* One whose attachment has ended well stays plugged into that guest. */
+/* An attachment that ended well stays plugged into that guest. */
 void attach_to(struct sim *sim, struct model *model, unsigned guest);
 /* A place for a volume that was just made; NULL: none is left. */
 struct model *model_new(struct sim *sim, const struct answer *answer, int64_t size_gb);
-/* One who knows the volume asks for what he has no right to. */
+/* A client that knows the volume sends requests beyond its rights. */
 void trespass(struct sim *sim, void *arg);
 /* Something that may decide otherwise than the extend that was accepted. */
 void model_disturb(struct sim *sim, const char *volume_id);

@@ -1,7 +1,7 @@
 /*
- * Who has no right to what he asks for: members of another project, to whom no volume of this one
- * is there, readers of this one and members who ask for what is an administrator's.  None of it
- * changes anything, whatever else goes on.
+ * Callers without the right to their request: members of another project, to which no volume of
+ * this one is visible, readers of this one, and members with requests of an administrator.  None of
+ * them changes anything, whatever else goes on.
  */
 #include "tests/sim/sim.h"
 
@@ -36,7 +36,7 @@ static const struct wish {
     { ATTACHMENT, true, "DELETE", "", NULL },
 };
 
-/* The volume, or what was asked for, may be gone by now: that is said first. */
+/* The volume, or the requested object, may be gone by now: that error goes first. */
 static void judge(struct sim *sim, const struct answer *answer, bool stranger, const char *what) {
     note(sim, "%s: %d", what, answer->status);
     if (answer->changed)

@@ -1,7 +1,6 @@
 """
-The life of claims in a real Kubernetes: what docs/kubernetes.md says that one types, and what else
-claims go through; at the end of each test nothing is left of it, in Kubernetes, in the service or on
-the node.
+The life of claims in a real Kubernetes: the commands of docs/kubernetes.md, and other stages of
+claims; at the end of each test nothing is left of it, in Kubernetes, in the service or on the node.
 """
 
 import contextlib
@@ -33,7 +32,7 @@ DIRECTORY = f"--file.file_volume_directory={VOLUMES}"
 
 
 def commands(step):
-    """What the page says to type in a step of its list."""
+    """The commands of the page in a step of its list."""
     found = re.search(rf"^\d+\. \*\*{re.escape(step)}\*\*\n(.*?)(?=^\d+\. |^\|)", read(PAGE),
                       re.M | re.S)
     return "\n".join(re.findall(r"^       (.*)$", found[1], re.M))
@@ -51,7 +50,7 @@ class Claims(Declared, Nodes, unittest.TestCase):
         cluster, cls.images = cls.cluster, images
         cluster.start(images)
         cls.start_service()
-        cls.tree = cluster.path("tree")  # what somebody has who follows the page
+        cls.tree = cluster.path("tree")  # the cluster of a user that follows the page
         shutil.copytree(os.path.join(program.REPOSITORY, "etc"), os.path.join(cls.tree, "etc"))
         for component in "local-directory", "documents":
             cls.edit(lambda text, name=component: text.replace(f"# - {name}", f"- {name}"))
@@ -138,7 +137,7 @@ patches:
 
     @classmethod
     def bash(cls, script):
-        """As a person types it who has kubectl; what it said."""
+        """As a user of kubectl types it; its output."""
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", script], cwd=cls.tree, capture_output=True,
             text=True, timeout=3 * PATIENCE_S, check=False,

@@ -12,7 +12,7 @@ from block_storage import until
 from kubelet import PATIENCE_S, Node, quietly
 
 NODE = "node-1"
-ADDRESS = "192.0.2.10"  # where etc/kubernetes/scoria.conf says that the volume API is
+ADDRESS = "192.0.2.10"  # where etc/kubernetes/scoria.conf has the volume API
 SERVICES = "10.96.0.0/24"
 API = "10.96.0.1"  # the first of them, where pods look for the API server
 TOKEN = "administrator"
@@ -121,18 +121,19 @@ class Cluster:
         return node
 
     def forget_node(self, node):
-        """One that is off: nobody expects it back."""
+        """One that is off: it is not expected back."""
         self.others.remove(node)
         self.kubectl("delete", "node", node.name)
         self.kubectl("delete", "pod", "-A", "--force", "--grace-period=0",
                      f"--field-selector=spec.nodeName={node.name}")
 
     def keep_logs(self):
-        """What pods said: the kubelet removes it with each, perhaps just now."""
+        """The output of pods: the kubelet removes it with each, perhaps just now."""
         quietly("cp", "--recursive", "/var/log/pods", self.path("logs"))
 
     def end(self):
-        """Every process of the namespace but this one and the first is killed; what the pods said stays."""
+        """Every process of the namespace but this one and the first is killed; the output of pods
+        stays."""
         assert os.getppid() == 1, "every process of the machine would be killed"
         try:
             os.kill(-1, signal.SIGKILL)
@@ -145,7 +146,7 @@ class Cluster:
     # ---- what is asked of it ----
 
     def kubectl(self, *words, check=True, text=None):
-        """What it says; `text` is its input."""
+        """Its output; `text` is its input."""
         answer = subprocess.run(
             [os.path.join(self.programs.bin, "kubectl"), f"--kubeconfig={self.configuration}",
              *words], input=text, capture_output=True, text=True, timeout=PATIENCE_S, check=False)

@@ -1,5 +1,5 @@
 """
-Declared volumes in a real Kubernetes: the definitions, what docs/provisioning.md says that one types, edits
+Declared volumes in a real Kubernetes: the definitions, the commands of docs/provisioning.md, edits
 that are refused by either side, namespaces, deaths. A mixin of the tests of claims.
 """
 
@@ -21,7 +21,7 @@ POOLS = ("pool-a", "pool-b", "pool-c")
 
 
 def page_commands():
-    """What the page says to type in a cluster."""
+    """The commands of the page for a cluster."""
     section = re.search(r"^## In Kubernetes\n(.*?)(?=^## )", read(PAGE), re.M | re.S)[1]
     return textwrap.dedent("\n".join(re.findall(r"^    .*$", section, re.M)))
 

@@ -42,7 +42,7 @@ KUBELET = {
     "localStorageCapacityIsolation": False, "imageGCHighThresholdPercent": 100,
     "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
     "authorization": {"mode": "AlwaysAllow"}, "volumeStatsAggPeriod": "10s",
-    # How often it looks at a pod in which nothing happens, and says which volumes it has.
+    # How often it checks a pod in which nothing happens, and reports its volumes.
     "syncFrequency": "5s", "nodeStatusUpdateFrequency": "2s",
 }
 
@@ -204,7 +204,7 @@ class Node:
         return found
 
     def power_off(self):
-        """Of another one: nobody there does anything any more, and nobody has said good-bye."""
+        """Of another one: no process there does anything any more, and none has signed off."""
         children = [self.cluster.processes.pop(name) for name in
                     map(self.program, ("kubelet", "containerd")) if name in self.cluster.processes]
         pids = self.processes()

@@ -22,8 +22,9 @@ def backing(device):
 
 def devices(disks):
     """
-    Over files of file systems, told by their devices, and those that the kubelet lays over them for its
-    pods. Loop devices are the whole machine's: by names of files there would be those of others, too.
+    Over files of file systems, distinguished by their devices, and those that the kubelet lays over
+    them for its pods. Loop devices are the whole machine's: by names of files there would be those
+    of others, too.
     """
     rows = {device: backing(device) for device in
             (f"/dev/{path.split('/')[3]}" for path in glob.glob("/sys/block/loop*/loop"))}

@@ -57,7 +57,7 @@ class Nodes:
         return [row["host_name"] for row in volume["attachments"]]
 
     def attached(self):
-        """Nodes that Kubernetes says have a volume."""
+        """Nodes that have a volume, in Kubernetes' view."""
         return [row["spec"]["nodeName"] for row in self.cluster.list("volumeattachment")
                 if row.get("status", {}).get("attached")]
 
@@ -185,7 +185,7 @@ class Nodes:
     # ---- another way to have it ----
 
     def serve_for_a_while(self, backends, *options):
-        """By these backends; the others, which have gone a moment ago, are told to take nothing."""
+        """By these backends; the others, which have gone a moment ago, are disabled."""
         def serve(hosts, *words):
             self.clean()
             self.assertEqual(self.service.stop(), 0)
@@ -204,7 +204,7 @@ class Nodes:
                 if row["binary"] == "cinder-volume"]
 
     def take_for_a_while(self, component, nodes):
-        """One that tells places; when it is taken out, nobody knows of any."""
+        """One that reports segments; when it is removed, none are known."""
         def deploy(before, after, keys):
             self.clean()
             self.edit(lambda text: text.replace(before, after))

@@ -60,7 +60,7 @@ def install():
 
 
 class Kept:
-    """A folder of the cache, made once by whoever comes first."""
+    """A folder of the cache, made once by the first process."""
 
     def __init__(self, name):
         self.path = os.path.join(CACHE, name)

@@ -79,7 +79,7 @@ static const char *make_volume_config(struct world *world) {
     "{\"volume_config_snapshot\": {\"metadata\": {" metadata "}, " \
     "\"spec\": {\"volumeName\": \"p\"}}}"
 
-/* Two projects have a config of this name, with a volume, as the controller says. */
+/* Two projects have a config of this name, with a volume, as the controller writes them. */
 static const char *make_volume_config_snapshot(struct world *world) {
     make_config_alone(world);
     world->token = "admin:" WORLD_OTHER;
@@ -267,7 +267,7 @@ static const struct row volume_rows[] = {
     ACTION(OWNED_ADMIN,
            "{\"os-update_reclaim_space\": {\"id\": \"11111111-1111-4111-8111-111111111111\", "
            "\"status\": \"done\"}}",
-           400, BY_ADMIN("update_reclaim_space")), /* nobody waits for it */
+           400, BY_ADMIN("update_reclaim_space")), /* not awaited */
     { OWNED_READER, "GET", "/volumes/%s/reclaim_space", NULL, 200,
       "volume:get " USER("show_reclaim_space"), NULL },
     ACTION(OWNED_MEMBER, "{\"os-set_bootable\": {\"bootable\": false}}", 200, "volume:update"),
@@ -280,7 +280,7 @@ static const struct row volume_rows[] = {
     STAGED(OWNED_MEMBER, "{\"os-unset_image_metadata\": {\"key\": \"k\"}}", 200,
            IMAGE("remove") " volume:delete_volume_metadata", OF_IMAGE),
     ACTION(OWNED_ADMIN, "{\"os-extend_volume_completion\": {}}", 400,
-           BY_ADMIN("extend_volume_completion")), /* nobody waits for it */
+           BY_ADMIN("extend_volume_completion")), /* not awaited */
     ACTION(OWNED_ADMIN, "{\"os-reset_status\": {\"status\": \"available\"}}", 202,
            BY_ADMIN("reset_status")),
     ACTION(OWNED_ADMIN, "{\"os-unmanage\": null}", 202, "volume_extension:volume_unmanage"),

@@ -1,7 +1,7 @@
 /*
- * Who may call which route, what it asks and what it answers: one row for each, written by hand
- * from the reference of the API, never from the routes themselves.  test_rights.c,
- * test_rights_rules.c and test_hostile_requests.c walk it; the first says which route has no row.
+ * The callers of each route, its rules and its responses: one row for each, written by hand from
+ * the reference of the API, never from the routes themselves.  test_rights.c, test_rights_rules.c
+ * and test_hostile_requests.c walk it; the first names routes without a row.
  */
 #pragma once
 
@@ -17,8 +17,9 @@ enum right {
     READER,
     MEMBER,
     ADMIN,
-    OWNED = 4,  /* of an object: it does not exist for other projects, nor for who may not see it */
-    TOLD = 8,   /* as OWNED, but of the project's own a refusal is said */
+    OWNED = 4,  /* of an object: not found for other projects, nor for callers that may not see
+                 * it */
+    TOLD = 8,   /* as OWNED, but a refusal of the project's own callers is a 403 */
     LATE = 16,  /* the object is sought behind the route's own rule: a body names it, or it is of no
                  * project */
     NAMED = 32, /* the path names a project, which is what the rule is about */
@@ -38,7 +39,7 @@ enum right {
 struct row {
     enum right right;
     const char *method, *path, *body; /* "%s": the object */
-    int status;                       /* of the answer to who may */
+    int status;                       /* of the response to permitted callers */
     const char *rules; /* that the call must have, in the order in which they are asked; "": none */
     const char
         *before; /* SQL that brings the object ("%s") where the call has its place, or NULL */
@@ -69,11 +70,11 @@ struct world *rights_world(const struct group *group, const struct row *row, con
 const char *rights_make(struct world *world, const char *token, const char *wrapper,
                         const char *path, const char *body);
 
-/* The answer of `row` about `id` to who has this token. */
+/* The response of `row` about `id` to the caller with this token. */
 int rights_ask(struct world *world, const char *token, const struct row *row, const char *id);
 
 /* Is the row one of this route? */
 bool rights_row_is_of(const struct row *row, const struct route *route);
 
-/* "token: method path body", for what a test says. */
+/* "token: method path body", for the messages of a test. */
 const char *rights_name(struct world *world, const struct row *row);

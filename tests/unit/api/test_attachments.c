@@ -177,7 +177,7 @@ START_TEST(a_delete_returns_the_remaining_attachments) {
 }
 END_TEST
 
-/* ---- who may ---- */
+/* ---- rights ---- */
 
 START_TEST(everything_needs_3_27_and_completing_3_44) {
     autoworld struct world *world = world_new(NULL);
@@ -315,7 +315,7 @@ START_TEST(a_disk_on_its_way_to_a_server_is_the_servers) {
     ck_assert_int_eq(
         world_action(world, volume, "{\"os-terminate_connection\": {\"connector\": null}}"), 409);
     ck_assert_str_eq(world_status(world, volume), "attaching");
-    ck_assert_int_eq(call(world, "PUT", id, UPDATE), 200); /* nobody has it yet */
+    ck_assert_int_eq(call(world, "PUT", id, UPDATE), 200); /* no server has it yet */
 }
 END_TEST
 
@@ -348,7 +348,7 @@ START_TEST(administrators_take_disks_away_where_no_compute_service_could) {
 }
 END_TEST
 
-/* No server, or none that is connected: nobody else has to know. */
+/* No server, or none that is connected: no service has to be notified. */
 START_TEST(an_unused_attachment_is_deleted_by_its_project) {
     static const char *const members[] = { CONNECTOR, INSTANCE, "" };
     autoworld struct world *world = world_new(NULL);

@@ -1,4 +1,4 @@
-/* What one object, one request and one project may cost everybody else. */
+/* The cost of one object, one request and one project for all others. */
 #include "api/literal.h"
 #include "api/router.h"
 #include "common/cleanup.h"
@@ -218,7 +218,7 @@ START_TEST(connectors_are_bounded_in_size) {
 }
 END_TEST
 
-/* Nobody answers, and those who asked do not wait for it. */
+/* The backend never responds, and the callers do not wait for it. */
 START_TEST(requests_to_an_unresponsive_backend_are_bounded) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 1);

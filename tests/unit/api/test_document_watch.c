@@ -33,7 +33,7 @@ static void drop(struct world *world, const char *name) {
     expect(world, "DELETE", path, NULL, 204);
 }
 
-/* Of `query` as `token`; NULL when it is refused: world->status says how. */
+/* Of `query` as `token`; NULL when it is refused: world->status has the status. */
 static struct test_exchange *ask_as(struct world *world, const char *token, const char *path,
                                     const char *query) {
     static const struct http_header none = { NULL, NULL };
@@ -364,9 +364,9 @@ START_TEST(projects_behind_one_address_share_its_watches) {
 }
 END_TEST
 
-#define EAGER 21 /* more than are told of in one look */
+#define EAGER 21 /* more than are sent in one pass */
 
-/* Clients of one project who all have much to hear are told of it beside the one of another. */
+/* Clients of one project with many pending events get them beside the one of another. */
 START_TEST(a_watch_far_behind_does_not_delay_others) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *eager[EAGER], *other;

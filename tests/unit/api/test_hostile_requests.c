@@ -1,6 +1,6 @@
 /*
- * Every route of the API (rights.h) with ids that are none, queries and bodies that make no sense,
- * by an administrator and a member: told so in JSON, 4xx, and no table has changed.
+ * Every route of the API (rights.h) with invalid ids, queries and bodies, by an administrator and a
+ * member: refused in JSON, 4xx, and no table has changed.
  */
 #include "common/cleanup.h"
 #include "tests/lib/check_main.h"
@@ -435,7 +435,7 @@ static const char *body_with(struct place *place, const char *key, const char *v
     return arena_format(arena, "%.*s%s%s", (int)(at - text), text, value, at + strlen("\"@\""));
 }
 
-/* May this be right?  What is no object is not, nor a key that nobody knows. */
+/* May this be right?  An invalid object is not, nor an unknown key. */
 static bool may_be_right(const struct route *route, const char *key, const char *value) {
     bool whole = !key && is_wrapped(route);
 

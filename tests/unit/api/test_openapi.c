@@ -128,8 +128,8 @@ START_TEST(objects_with_any_key_have_a_schema_for_their_values) {
 }
 END_TEST
 
-/* Rows that leave open what is sent or answered, and why; of a body that nobody looks at
- * ROUTE_ANY_VALUE says so. */
+/* Rows that leave a body or a response open, and why; an ignored body is marked by
+ * ROUTE_ANY_VALUE. */
 static const struct {
     const char *method, *path, *action, *why;
 } untold[] = {
@@ -138,7 +138,7 @@ static const struct {
     { "GET", "/capabilities/{id}", NULL, "it is what a driver says" },
 };
 
-/* What stands in an object is told of each of its keys. */
+/* An object is described by each of its keys. */
 static bool tells(const json_t *schema) {
     const json_t *properties = json_object_get(schema, "properties");
     const json_t *others = json_object_get(schema, "additionalProperties");

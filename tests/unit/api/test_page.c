@@ -409,7 +409,7 @@ END_TEST
 
 START_TEST(a_page_behind_a_marker_is_found_by_the_index) {
     if (postgresql_given())
-        return; /* the plan is told in SQLite's words */
+        return; /* the plan is compared in SQLite's wording */
     SERVICE;
     struct test_exchange *test = ask(&service, MEMBER, 71, "/v3/plan", "marker=d", 200);
     const char *text = json_string_value(json_array_get(test_exchange_json(test), 0));

@@ -337,7 +337,7 @@ START_TEST(private_types_of_others_have_no_quota_to_see) {
         ck_assert_uint_eq(hidden_in(world, own, paths[i]), 0);
         ck_assert_uint_eq(hidden_in(world, admin, paths[i]), HIDDEN_SHOWN);
     }
-    world->token = own; /* whom the rules let change quotas: a name like any that is none */
+    world->token = own; /* callers that the rules let change quotas: a name like any unknown one */
     ck_assert_int_eq(put(world, "\"volumes_hidden\": 8"), 400);
     ck_assert_int_eq(put(world, "\"volumes_none\": 8"), 400);
     world->token = admin;

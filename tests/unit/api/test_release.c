@@ -1,6 +1,6 @@
 /*
- * Who takes a server's disk away without speaking for servers: the compute service is asked, and
- * its word counts for the row that it was asked about.
+ * A server's disk is detached by a caller that does not act for servers: the compute service is
+ * queried, and its response applies to the row that was queried.
  */
 #include "api/router.h"
 #include "tests/lib/check_main.h"
@@ -27,7 +27,7 @@ static struct nova {
     unsigned asked;
     char attachment_id[37];
     void (*meanwhile)(struct world *world, const char *attachment_id);
-    const char *hangs; /* for this project, until somebody posts `answer` */
+    const char *hangs; /* for this project, until `answer` is posted */
     sem_t begun, answer;
 } nova;
 
@@ -248,7 +248,7 @@ static void *end_api(void *api) {
     return NULL;
 }
 
-/* It keeps neither places nor the end, and each who asked is answered once. */
+/* It holds neither slots nor the shutdown, and each caller is answered once. */
 START_TEST(an_unresponsive_query_delays_no_other) {
     autoworld struct world *world = world_new(NULL);
     struct test_exchange *asked[HANGING], *more;

@@ -124,7 +124,7 @@ START_TEST(the_smallest_limit_has_a_slot) {
 }
 END_TEST
 
-/* How many the projects of a group have, of whom those go that have to. */
+/* The slots of a group's projects when some are evicted. */
 static void even_out(struct request_slots *slots, const char *group, unsigned counts[],
                      unsigned projects) {
     char name[8];

@@ -1,7 +1,7 @@
 /*
- * Who may do what: every route of the API (rights.h) asked by everybody: without a token, with a
- * role that means nothing, as a reader, a member, a service and an administrator, of the project
- * that the object belongs to and of another one.
+ * Rights: every route of the API (rights.h) called by every caller: without a token, with an
+ * unknown role, as a reader, a member, a service and an administrator, of the project that the
+ * object belongs to and of another one.
  */
 #include "common/cleanup.h"
 #include "tests/lib/check_main.h"
@@ -19,7 +19,7 @@
 
 struct caller {
     const char *token;
-    enum right role; /* ANYBODY: one that means nothing */
+    enum right role; /* ANYBODY: an unknown one */
     bool other;      /* of the other project */
 };
 
@@ -123,11 +123,11 @@ static void expect_no_change(struct world *world, const struct row *row, const c
                   rights_name(world, row), before, after);
 }
 
-/* ---- everybody asks for everything ---- */
+/* ---- every caller calls every route ---- */
 
 enum rules { BUILT_IN, FORMER }; /* FORMER: any role in the project is as good as a member's */
 
-/* What `caller` is refused with; under FORMER who has any role may what a member may. */
+/* The refusal of `caller`; under FORMER any role has the rights of a member. */
 static int refusal_under(enum rules rules, const struct row *row, const struct caller *caller) {
     bool better = rules == FORMER && caller->role < MEMBER;
 
@@ -239,7 +239,8 @@ static bool gets(const struct row *row, const char *path, size_t length, const c
            strcmp(row->path + length, behind) == 0;
 }
 
-/* How often a list beside this row, which shows one, had the object: each is asked by everybody. */
+/* How often a list beside this row, which shows one, had the object: each is called by every
+ * caller. */
 static unsigned expect_lists(const struct group *group, const struct row *show) {
     size_t length = strcspn(show->path + 1, "/?") + 1;
     unsigned found = 0;
@@ -308,7 +309,7 @@ START_TEST(a_bad_body_is_refused_before_rights_and_objects) {
 }
 END_TEST
 
-/* Else nothing of the above is told. */
+/* Else nothing of the above is printed. */
 START_TEST(changes_take_effect) {
     autoworld struct world *world = world_new(NULL);
     const char *before = database_text(world->db, world->arena);
@@ -365,7 +366,7 @@ static bool is_below(const char *path, const struct resource *resource) {
            strncmp(path + 1 + length, "/{id}", strlen("/{id}")) == 0;
 }
 
-/* A route below an object loads it, and with that asks who may see it. */
+/* A route below an object loads it, and with that checks the right to see it. */
 START_TEST(every_route_below_an_object_loads_it) {
     unsigned found = 0;
 

@@ -1,5 +1,5 @@
 /*
- * How a route (rights.h) is reached, whoever asks: with the caller's own project in the path, or
+ * How a route (rights.h) is reached, by any caller: with the caller's own project in the path, or
  * with none; from its first microversion on; and what is routed where nothing answers.
  */
 #include "common/cleanup.h"
@@ -53,7 +53,7 @@ START_TEST(the_project_in_the_path_is_the_callers) {
 }
 END_TEST
 
-/* What one who has this token is answered, in a world of its own. */
+/* The response to this token, in a world of its own. */
 static const char *answer(const struct group *group, const struct row *row, const char *token,
                           const char *path_project, struct arena *arena) {
     const char *id;

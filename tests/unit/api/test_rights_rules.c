@@ -15,7 +15,7 @@
 #define RULES_MOST 8   /* that one route asks */
 #define ALL_MOST   256 /* that there are */
 
-/* What an answer shows to who has the rule, and to nobody else. */
+/* Keys of a response that are shown only to callers with the rule. */
 static const struct shown {
     const char *rule, *text, *path; /* GET */
     const char *before;
@@ -128,7 +128,7 @@ static unsigned rules_split(struct arena *arena, const char *rules,
 
 /* ---- one by one ---- */
 
-/* Who may not see a volume is told of none, every other rule says its name. */
+/* Without the right to see a volume the response is a 404; each other refusal names its rule. */
 static void expect_asked(struct world *world, const struct row *row, const char *id,
                          const char *rule) {
     bool hides = strcmp(rule, "volume:get") == 0;

@@ -251,7 +251,7 @@ const struct route *const api_routes[] = { thing_routes, object_routes, attachme
 static const char *const member_roles[] = { "member", "reader", NULL };
 static const char *const guest_roles[] = { "guest", NULL };
 
-/* Somebody who becomes known in another thread. */
+/* A caller that becomes known in another thread. */
 struct latecomer {
     const char *token;
     struct http_exchange *exchange;
@@ -646,7 +646,7 @@ START_TEST(the_description_of_the_api_is_public_and_generated_once) {
 }
 END_TEST
 
-/* ---- who asks ---- */
+/* ---- the caller ---- */
 
 START_TEST(a_bad_token_stops_everything) {
     SERVICE();

@@ -390,7 +390,7 @@ START_TEST(capabilities_of_a_backend_agree_with_its_pool) {
 }
 END_TEST
 
-/* ---- who may ---- */
+/* ---- rights ---- */
 
 START_TEST(only_admins_see_and_change_services) {
     static const struct {

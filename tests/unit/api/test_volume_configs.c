@@ -297,7 +297,7 @@ START_TEST(a_status_is_written_by_the_node_that_has_to_act) {
 }
 END_TEST
 
-/* Its replicas are below SECRET, its target is there, and what fails tells of it. */
+/* Its replicas are below SECRET, its target is there, and its failures name it. */
 #define SECRET "/srv/secret"
 #define SECRET_VOLUME                                                                      \
     "{\"spec\": {\"capacity\": \"1Gi\", \"maximum\": \"1Ti\", \"replicationFactor\": 1, "  \

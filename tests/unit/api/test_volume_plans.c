@@ -208,7 +208,7 @@ START_TEST(a_page_of_snapshots_is_read_in_its_order) {
     autoworld struct world *world = watched_world();
 
     assert_indexes(world, "/snapshots/detail", "s", lists, LENGTH(lists));
-    for (size_t i = 0; i < LENGTH(lists); i++) { /* nobody sees what is of the volume */
+    for (size_t i = 0; i < LENGTH(lists); i++) { /* the objects of the volume are invisible */
         const char *plan = plan_of_list(world, PATH("/snapshots/detail%s", lists[i].query));
 
         ck_assert_msg(!strstr(plan, " v "), "%s: %s", lists[i].query, plan);
@@ -282,7 +282,7 @@ START_TEST(a_page_of_group_snapshots_is_read_in_its_order) {
 }
 END_TEST
 
-/* They belong to nobody: the page ends the walk. */
+/* They belong to no project: the page ends the walk. */
 START_TEST(a_page_of_group_types_is_read_in_its_order) {
     static const struct list lists[] = {
         { "", "SCAN t USING INDEX group_types_by_time\n" },
@@ -424,7 +424,7 @@ START_TEST(a_snapshot_costs_the_same_behind_many) {
 }
 END_TEST
 
-/* Whatever somebody asks of the own project, no row of another one is looked at. */
+/* Whatever is queried of the own project, no row of another one is read. */
 START_TEST(no_query_of_a_member_reads_other_projects) {
     static const char *const paths[] = {
         "/volumes/detail?bootable=true",

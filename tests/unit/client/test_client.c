@@ -120,7 +120,7 @@ START_TEST(a_response_of_another_server_is_no_result) {
 }
 END_TEST
 
-/* What asks for another try says nothing else, in whatever form. */
+/* A response that requests a retry decides nothing else, in whatever form. */
 START_TEST(a_temporary_failure_is_no_refusal) {
     static const int statuses[] = { 408, 425, 429, 500, 502, 503, 504, 520 };
     static const char *const bodies[] = { "", "<html>", FAULT("itemNotFound", "404") };

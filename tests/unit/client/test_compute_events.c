@@ -618,7 +618,7 @@ START_TEST(only_a_certain_refusal_of_a_host_is_one) {
         answer(scene, rows[i].status, "no");
         ck_assert_int_eq(ask_assist(scene, &(struct compute_assist){ .new_file = "f" }),
                          rows[i].verdict);
-        ck_assert_int_eq(scene->err.kind, ERROR_BACKEND); /* nobody has said that it cannot be */
+        ck_assert_int_eq(scene->err.kind, ERROR_BACKEND); /* the host may still support it */
         ck_assert_ptr_nonnull(strstr(scene->err.message, "no"));
     }
     scene->endpoint[0] = '\0';
@@ -668,7 +668,7 @@ static enum event_verdict ask_trim(struct scene *scene, bool again) {
     return scene->sender->trim(scene->sender, scene->arena, &trim, &scene->err);
 }
 
-/* In the words of whoever refuses: people read them. */
+/* In the wording of the refusing server: it is read by people. */
 START_TEST(only_our_own_agents_have_a_guest_trim) {
     static const struct {
         int status;

@@ -254,7 +254,7 @@ static const struct {
     int result;
     const char *method, *path, *sent; /* NULL: no body */
     const char *answered, *senseless; /* NULL: there is nothing to read */
-    int done;                         /* the status that says so */
+    int done;                         /* the status of that error */
 } calls[] = {
     { volume_create, 0, "POST", "/v3/volumes",
       "{\"volume\":{\"name\":\"n\",\"volume_type\":\"t\",\"snapshot_id\":\"s\",\"size\":2,\"metadata\":{\"k\":\"v\\\"\"}}}",
@@ -359,7 +359,7 @@ START_TEST(a_renamed_header_is_sent_by_both_names) {
 }
 END_TEST
 
-/* What could be the name of another route is asked of nobody. */
+/* An id that could be the name of another route is never sent. */
 START_TEST(an_invalid_uuid_is_not_found) {
     static const char *const names[] = { "detail", "summary", "a/b", "..", "", ID "x" };
     struct scene *scene = scene_new();
@@ -400,7 +400,7 @@ static void assert_unbelieved(struct scene *scene, size_t call, int status, cons
     ck_assert_int_eq(scene->err.kind, ERROR_UNAVAILABLE);
 }
 
-/* Whoever stands in front and answers by himself. */
+/* A proxy that answers by itself. */
 START_TEST(a_response_of_another_server_is_no_success) {
     struct scene *scene = scene_new();
 

@@ -1,6 +1,6 @@
 /*
- * The program in a child of the test: what it is told on its command line, what it says, and how it
- * ends.  Its files are below a directory of the test's own.
+ * The program in a child of the test: its command line, its output, and how it ends.  Its files are
+ * below a directory of the test's own.
  */
 #pragma once
 
@@ -108,7 +108,7 @@ static inline void program_wait(struct told *told) {
     program_read(told->err, told->error, sizeof told->error);
 }
 
-/* What the line says from its start to its end. */
+/* The text of the line from its start to its end. */
 static inline const struct told *program_says(const struct home *home, const char *line) {
     static struct told told;
 

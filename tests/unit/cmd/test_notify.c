@@ -52,7 +52,7 @@ static bool says(void *arg) {
     return alive;
 }
 
-/* Takes what was said until life was denied so often; how much that was. */
+/* Takes messages until the liveness check failed `times` times; returns their number. */
 static unsigned hear_until_denied(int fd, struct life *life, int times) {
     unsigned heard = 0;
     bool enough = false;
@@ -142,7 +142,7 @@ START_TEST(without_a_notify_socket_nothing_is_sent) {
 
     unsetenv("NOTIFY_SOCKET");
     setenv("WATCHDOG_USEC", "1000", 1);
-    setenv("WATCHDOG_PID", "1", 1); /* somebody else's */
+    setenv("WATCHDOG_PID", "1", 1); /* of another process */
     ck_assert_int_eq(notify_open(&notify, &err), 0);
     notify_ready(notify, "ready", NULL, NULL);
     notify_stopping(notify);

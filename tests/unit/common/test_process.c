@@ -111,7 +111,7 @@ START_TEST(child_starts_clean) {
     ck_assert_str_eq(result.output, "C kept\n/dev/null\n");
     ck_assert_int_eq(RUN("exec ls /proc/self/fd"), 0); /* 3 is the directory that ls reads */
     ck_assert_str_eq(result.output, "0\n1\n2\n3\n");
-    /* Without the C library's own two signals, which whoever started us may have left ignored. */
+    /* Without the C library's own two signals, which the parent process may have left ignored. */
     ck_assert_int_eq(
         RUN("exec sed -nE 's/^(SigBlk|SigIgn):.*[0-9a-f]([0-7]?[0-9a-f]{7})$/\\1 \\2/p' "
             "/proc/self/status"),

@@ -65,7 +65,7 @@ static void check_in(void *arg) {
     sem_post(&ledger->done);
 }
 
-/* Whoever they are of. */
+/* Whichever group they are of. */
 START_TEST(works_of_one_key_run_one_by_one_in_order) {
     static const char *const groups[] = { NULL, "one", "another", "one", "third" };
     static struct entry entries[3][ITEMS];
@@ -144,7 +144,7 @@ END_TEST
 
 /* ---- groups ---- */
 
-/* Each work says its letter and that it runs, and ends when it may. */
+/* Each work writes its letter and that it runs, and ends when it may. */
 struct player {
     struct play *play;
     char letter;
@@ -293,7 +293,7 @@ START_TEST(the_group_with_the_fewest_threads_is_next) {
 }
 END_TEST
 
-/* It is in front of its whole group, and keeps nobody else of that. */
+/* It is in front of its whole group, and delays no other item of that. */
 START_TEST(a_queued_key_does_not_block_other_items_of_its_group) {
     struct worker_pool *pool = worker_pool_new("behind", 2);
     sem_t gate, begun, other;
@@ -436,7 +436,7 @@ static bool main_sleeps(void) {
     return file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && state == 'S';
 }
 
-/* Ends a while after the pool was told to stop: whoever does that sleeps until the end. */
+/* Ends a while after the stop of the pool began: the stopping thread sleeps until the end. */
 static void finish_slowly(void *arg) {
     int asleep = 0;
 

@@ -288,8 +288,8 @@ START_TEST(an_unresponsive_hypervisor_is_reported) {
 }
 END_TEST
 
-/* As when libvirtd has just been started, and the agent too, so that whoever asks does so again:
- * both are there before the guests are. */
+/* As when libvirtd and the agent have just been started, so that requests are repeated: both are
+ * there before the guests are. */
 START_TEST(a_guest_that_is_not_seen_yet_is_waited_for) {
     for (int deletes = 0; deletes <= 1; deletes++) {
         struct scene *scene = scene_new();
@@ -300,7 +300,8 @@ START_TEST(a_guest_that_is_not_seen_yet_is_waited_for) {
         ck_assert_int_eq(deletes ? ask_delete(scene, DELETED, MERGE("null", "null"))
                                  : ask(scene, "POST", ROUTE, NULL, CREATE),
                          deletes ? 204 : 200);
-        ck_assert(script_server_await(scene->server, "POST", ACTION, 1)); /* says that it waits */
+        ck_assert(script_server_await(scene->server, "POST", ACTION, 1)); /* reports that it
+                                                                           * waits */
         ck_assert_uint_eq(agent_open_jobs(scene->agent), 1);
         fake_hypervisor_hide(scene->fake, false);
         if (deletes) {

@@ -398,7 +398,7 @@ START_TEST(a_job_shows_how_far_it_is) {
 }
 END_TEST
 
-/* Nobody waits any more: the guest is left alone with it. */
+/* The job is not awaited any more: the guest is left alone with it. */
 START_TEST(a_job_that_is_not_awaited_is_not_watched) {
     struct scene *scene = scene_with_chain();
     const struct assist assist = merge(FIRST, BASE);

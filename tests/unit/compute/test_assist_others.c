@@ -1,5 +1,5 @@
-/* What the jobs of snapshots that go together know of each other: who takes whom along, and that
- * nobody says that it has failed while another one may just be doing it. */
+/* The jobs of one set of snapshots: which leader includes which jobs, and that none reports a
+ * failure while another one may just be doing it. */
 #include "compute/assist_job.private.h"
 #include "tests/lib/check_main.h"
 

@@ -290,7 +290,7 @@ START_TEST(a_snapshot_of_several_disks_is_one) {
 }
 END_TEST
 
-/* Only of the disk that writes to what is believed. */
+/* Only of the disk that writes to the trusted image. */
 START_TEST(a_disk_is_described_without_its_chain) {
     autoarena struct arena *arena = arena_new();
     struct error err = { 0 };

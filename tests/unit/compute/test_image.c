@@ -108,7 +108,7 @@ static pid_t start_stopped(const struct place *place, int64_t bytes) {
     return pid;
 }
 
-/* Whoever has looked at the length and then stops keeps the others out until it is through. */
+/* A program that has read the length and then stops keeps the others out until it is through. */
 static void check_late_process(bool lengths_only) {
     struct place place = place_new("raw", MIB);
     const char *const resize[] = { "qemu-img", "resize", "-f", "raw", place.path, "3M", NULL };

@@ -121,8 +121,8 @@ static void answer_named(struct scene *scene, const char *body, const char *head
             .path = READ, .status = 200, .body = body, .header = header, .times = times });
 }
 
-/* X5: the extend was reset and another begun between the look and the report.  The API refuses the
- * report by the name in it, and the volume tells of the other one. */
+/* X5: the extend was reset and another begun between the query and the report.  The API refuses the
+ * report by the name in it, and the volume has the name of the other one. */
 START_TEST(a_report_names_its_extend) {
     struct scene *scene = scene_new();
 
@@ -142,7 +142,8 @@ START_TEST(a_report_names_its_extend) {
 }
 END_TEST
 
-/* A move takes as long as it takes; what waits for it is the volume, which says so each time. */
+/* A move takes as long as it takes; the volume waits for it, and its status shows that each
+ * time. */
 START_TEST(a_guest_that_moves_is_waited_for) {
     struct scene *scene = scene_with(1, 1);
 
@@ -207,7 +208,7 @@ START_TEST(a_missing_or_bad_target_is_reported_as_error) {
         ck_assert_uint_eq(reports(scene), 1);
         ck_assert_str_eq(last_report(scene), FAILURE);
         ck_assert_int_eq(capacity(scene), GIB);
-        /* X5: what was read before an extend awaits its report says so. */
+        /* X5: the state read before an extend awaits its report shows it. */
         ck_assert(script_request_has(script_server_request(scene->server, "POST", ACTION, 0),
                                      "X-Scoria-Extend", "none") == (i == 0));
         scene_end(scene);
@@ -435,7 +436,7 @@ START_TEST(an_old_report_does_not_end_a_new_extend) {
 }
 END_TEST
 
-/* The answer to a report was lost, the report was not: nobody hears a second one. */
+/* The response to a report was lost, the report was not: there is no second one. */
 START_TEST(a_report_that_was_taken_unseen_is_not_repeated) {
     struct scene *scene = scene_new();
 

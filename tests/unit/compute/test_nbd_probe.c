@@ -19,7 +19,7 @@
     "IHAVEOPT\0\0\0\6\0\0\0\x0c\0\0\0\6" \
     "volume\0\0"
 
-/* Says this to its only client, and hears what that asks. */
+/* Sends this to its only client, and reads its request. */
 struct peer {
     char directory[32], path[64];
     int fd;

@@ -132,7 +132,7 @@ START_TEST(extends_of_other_hosts_are_left_alone) {
     answer(scene, REPORT, 200, "{}");
     answer(scene, FIRST, 200,
            "{\"volumes\": [" ITEM(VOLUME, "extending", TARGET, THERE) "," /* another host */
-           ITEM(VOLUME, "extending", TARGET, "") ","                      /* nobody */
+           ITEM(VOLUME, "extending", TARGET, "") ","                      /* not listening */
            ITEM(VOLUME, "extending", "", HERE) ","                        /* not handed over */
            ITEM(VOLUME, "in-use", TARGET, HERE) ","                       /* not extending */
            ITEM("strange", "extending", TARGET, HERE) "]}");

@@ -226,7 +226,7 @@ static void *grow_to_target(void *arg) {
     return (void *)(intptr_t)to_target(scene);
 }
 
-/* What libvirt says of a guest that ends in the call is anything; the look behind it tells. */
+/* libvirt's error about a guest that ends in the call is any; the query after it decides. */
 START_TEST(a_guest_that_goes_off_in_the_call_is_tried_again) {
     struct scene *scene = scene_new();
     pthread_t thread;

@@ -125,7 +125,7 @@ static void assert_chains(struct scene *scene, bool taken) {
                                   : "volume-" OTHER_VOLUME);
 }
 
-/* Was that among what was told? */
+/* Was that among the reports? */
 static bool was_told(struct scene *scene, const char *path, const char *status, const char *more) {
     for (unsigned i = 0; i < script_server_count(scene->server, "POST", path); i++) {
         const char *body = script_server_request(scene->server, "POST", path, i)->body;
@@ -207,7 +207,7 @@ START_TEST(a_member_that_is_not_awaited_blocks_the_set) {
 }
 END_TEST
 
-/* Whoever waited for the other has taken its overlay away in the last moment. */
+/* The worker that waited for the other has removed its overlay in the last moment. */
 START_TEST(a_late_call_changes_no_member) {
     struct scene *scene = scene_new(60000, INSTANCE);
 

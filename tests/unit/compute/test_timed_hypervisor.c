@@ -170,7 +170,7 @@ static unsigned asked(void) {
     return count;
 }
 
-/* So often, and no more: whoever asks is a thread, and may be later than our patience ends. */
+/* So often, and no more: the caller is a thread, and may be later than our timeout. */
 static void await_asked(unsigned count) {
     const struct timespec pause = { .tv_nsec = 1000000 };
 
@@ -385,8 +385,8 @@ START_TEST(two_volumes_of_a_guest_have_their_own_outcomes) {
 }
 END_TEST
 
-/* Whoever hangs in one costs no other call, neither its own guest's nor others'; but so many trims
- * and no more hold a thread of libvirtd. */
+/* A hanging trim delays no other call, neither its own guest's nor others'; but a bounded number of
+ * trims hold a thread of libvirtd. */
 START_TEST(an_unresponsive_trim_affects_trims_only) {
     static const char *const uuids[] = { UUID("0"), UUID("1"), UUID("2"),
                                          UUID("3"), UUID("4"), UUID("5") };
@@ -449,7 +449,7 @@ START_TEST(freeing_does_not_wait_for_a_trim) {
     enum error_kind kind;
 
     await_trim(hypervisor, HEALTHY, "good", &kind);
-    trim(hypervisor, HEALTHY, "good", &kind); /* nobody fetches the end of this one */
+    trim(hypervisor, HEALTHY, "good", &kind); /* the end of this one is not fetched */
     ck_assert_int_eq(trim(hypervisor, UUID("0"), "good", &kind), 1);
     hypervisor->free(hypervisor);
     ck_assert(!inner.freed);

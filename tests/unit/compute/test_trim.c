@@ -72,7 +72,7 @@ START_TEST(a_valid_trim_is_accepted) {
 }
 END_TEST
 
-/* 400 never, 409 not now, 503 nobody can tell: whoever asks tells the one from the other. */
+/* 400 never, 409 not now, 503 unknown: callers distinguish them. */
 START_TEST(permanent_and_temporary_refusals_differ) {
     struct scene *scene = scene_new();
 

@@ -124,7 +124,7 @@ START_TEST(after_another_boot_the_clock_continues_from_the_stored_time) {
 }
 END_TEST
 
-/* Nobody lives who could hold one. */
+/* No process lives that could hold one. */
 START_TEST(after_another_boot_every_lease_is_over) {
     autoscratch struct scratch scratch;
     autofree struct own *before = own_new(WALL_US, 5000 * SECOND_US);

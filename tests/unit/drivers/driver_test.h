@@ -1,9 +1,9 @@
 /*
- * What the tests of drivers share: a directory that goes away, a configuration of one backend, a
+ * Common to the tests of drivers: a directory that goes away, a configuration of one backend, a
  * driver opened from it, and programs that stand in for mount and umount.
  *
  * The stand-ins mount nothing: they write into (and take out of) a table of mountinfo's form that
- * the driver is told to read, and note how they were called in "calls".
+ * the driver reads, and note how they were called in "calls".
  */
 #pragma once
 

@@ -76,7 +76,8 @@ START_TEST(a_driver_has_the_options_of_its_family_alone) {
 }
 END_TEST
 
-/* What two tables describe stands once, as the first of them says: the other would be a lie. */
+/* An option that two tables describe stands once, as in the first of them: the other would be a
+ * lie. */
 START_TEST(each_key_stands_in_one_table) {
     const struct option *tables[16];
     size_t count = driver_add_options(tables, 0, LENGTH(tables));

@@ -8,9 +8,9 @@
 #include <sched.h>
 #include <sys/mount.h>
 
-/* An XFS in a file that has no name any more is what /tmp is now, so that whatever a test puts
- * there lies on it; it goes with the process.  false: this is not root, or has no XFS, and it
- * says so. */
+/* An XFS in a file that has no name any more is mounted over /tmp, so that every file of a test
+ * lies on it; it goes with the process.  false: this is not root, or has no XFS, and it prints
+ * that. */
 static inline bool xfs_enter(void) {
     char image[] = "/tmp/scoria-xfs-XXXXXX";
     autoclose int fd = mkstemp(image), above = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /*
- * A server with handlers that do what a test says, and its client.
+ * A server with handlers controlled by a test, and its client.
  */
 #pragma once
 
@@ -42,7 +42,7 @@ static int probe(struct grpc_call *call, const void *request, void *response, st
     return 0;
 }
 
-/* Who calls, and how. */
+/* The caller, and how it calls. */
 static int tell(struct grpc_call *call, const void *request, void *response, struct error *err) {
     Csi__V1__GetPluginInfoResponse *answer = response;
     const char *colour = grpc_call_metadata(call, "colour");
@@ -55,7 +55,7 @@ static int tell(struct grpc_call *call, const void *request, void *response, str
     return 0;
 }
 
-/* volume_id says how it ends: "-7" is an error of that kind, "7" that code. */
+/* volume_id decides how it ends: "-7" is an error of that kind, "7" that code. */
 static int end_as(struct grpc_call *call, const void *request, void *response, struct error *err) {
     const Csi__V1__DeleteVolumeRequest *asked = request;
     int how = atoi(asked->volume_id);

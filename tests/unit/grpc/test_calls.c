@@ -150,7 +150,7 @@ static void *stop(void *arg) {
     return NULL;
 }
 
-/* Begins to end, and is back when the client has been told. */
+/* Begins to end, and is back when the client has been notified. */
 static void begin_end(struct end *end) {
     autofree struct wire_answer *told = NULL;
 

@@ -37,7 +37,7 @@ static bool ends(int fd) {
            wait.revents & (POLLHUP | POLLRDHUP | POLLERR);
 }
 
-/* Shown out, politely or not, and nobody else is any worse for it. */
+/* Disconnected, politely or not, and no other client is any worse for it. */
 static void assert_shown_out(struct scene *scene) {
     autofree struct wire_answer *answer = wire_await(scene->wire, 0);
 

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-/* ---- a peer that says what the test wants ---- */
+/* ---- a peer controlled by the test ---- */
 
 struct peer {
     int fd;
@@ -225,7 +225,7 @@ START_TEST(redirect_is_not_followed) {
 }
 END_TEST
 
-/* Has a port at which nobody listens, nor can. */
+/* Has a port without a listener, now and later. */
 static int hold_port(void) {
     const struct sockaddr_in address = { .sin_family = AF_INET,
                                          .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -286,7 +286,7 @@ START_TEST(an_unresponsive_peer_times_out) {
     int outcome;
 
     peer_start(&peer);
-    do { /* a time that was over before the request was sent says nothing about the peer */
+    do { /* a time that was over before the request was sent proves nothing about the peer */
         timeout_ms *= 2;
         start_us = clock_monotonic_us();
         outcome = CALL(&peer, "/", .timeout_ms = timeout_ms);
@@ -298,7 +298,7 @@ START_TEST(an_unresponsive_peer_times_out) {
 }
 END_TEST
 
-/* Does the caller pause?  The kernel says in which system call a thread is. */
+/* Does the caller pause?  The kernel shows in which system call a thread is. */
 static bool is_pausing(pid_t thread) {
     char path[64], text[64] = "";
     autofile FILE *file = NULL;

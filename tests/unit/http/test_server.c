@@ -25,7 +25,7 @@
 
 static atomic_int calls;
 
-/* Says back what arrived. */
+/* Sends back the bytes that arrived. */
 static void echo(void *arg, struct http_exchange *exchange) {
     const char *header = http_header(exchange, "x-probe");
 
@@ -777,7 +777,7 @@ START_TEST(an_idle_client_is_disconnected) {
     ck_assert(is_closed(body));
     ck_assert_int_eq(calls, 0);
 
-    /* Who waits for us is not the one who is silent. */
+    /* A client that waits for a response is not idle. */
     echo((void *)(uintptr_t) "late", exchange);
     assert_has(hear(patient), "late|GET|/long|");
     close(patient);
@@ -888,7 +888,7 @@ START_TEST(clients_waiting_for_a_response_stay_and_excess_clients_get_503) {
     ck_assert(is_closed(third));
     fourth = dial(server);
     ask(fourth, "/healthcheck", "|/healthcheck|");
-    for (int i = 0; i < 200; i++) /* silent ones beside the rest harm nobody either */
+    for (int i = 0; i < 200; i++) /* idle ones beside the rest harm no other client either */
         close(dial(server));
     echo((void *)(uintptr_t) "late", kept[0]);
     assert_has(hear(first), "late|GET|/1|");

@@ -296,7 +296,7 @@ START_TEST(unread_data_is_bounded_and_its_client_is_closed) {
     enum http_stream_state state;
     size_t total = 0;
 
-    ck_assert_int_ge(fd, 0); /* nobody reads from it */
+    ck_assert_int_ge(fd, 0); /* there is no reader */
     memset(piece, 'x', sizeof(piece) - 1);
     while ((state = put(stream, piece)) == HTTP_STREAM_TAKEN || total < 100000) {
         if (state == HTTP_STREAM_TAKEN)
@@ -348,7 +348,7 @@ START_TEST(a_piece_larger_than_the_limit_is_sent_alone_and_counts) {
     ck_assert_int_eq(put(one, large), HTTP_STREAM_TAKEN);
     ck_assert_int_eq(put(one, large), HTTP_STREAM_FULL);
     ck_assert_int_eq(put(other, large), HTTP_STREAM_FULL); /* one address has half of all */
-    ck_assert_int_eq(put(other, ""), HTTP_STREAM_TAKEN);   /* nobody would wake it */
+    ck_assert_int_eq(put(other, ""), HTTP_STREAM_TAKEN);   /* nothing would wake it */
     ck_assert_int_eq(put(other, "x"), HTTP_STREAM_TAKEN);
     for (size_t heard = 0; heard < size;) {
         ssize_t got = recv(first, large, size, 0);
@@ -372,7 +372,7 @@ START_TEST(a_server_that_stops_ends_its_streams_at_once) {
     struct http_stream *stream = open_kept();
 
     ck_assert_int_eq(put(stream, "last\n"), HTTP_STREAM_TAKEN);
-    http_server_stop(server, 1000000); /* nobody waits so long */
+    http_server_stop(server, 1000000); /* nothing waits so long */
     hear(fd, "\r\n\r\n");
     ck_assert_str_eq(hear(fd, NULL), "5\r\nlast\n\r\n0\r\n\r\n");
     ck_assert_int_eq(put(stream, "x"), HTTP_STREAM_OVER);
@@ -399,7 +399,7 @@ END_TEST
 
 #define CROWD 40
 
-/* Writes until nobody reads, or for a while. */
+/* Writes until nothing is read, or for a while. */
 static void *write_much(void *arg) {
     struct http_stream *stream = arg;
 

@@ -24,9 +24,9 @@ struct scene {
     enum identity_outcome outcome;
     bool later;
     struct identity_later tell;
-    pthread_mutex_t lock; /* guards `told` */
+    pthread_mutex_t lock; /* guards `reported` */
     pthread_cond_t changed;
-    bool told;
+    bool reported;
 };
 
 static struct scene *scene_with(const char *option1, const char *option2) {
@@ -76,7 +76,7 @@ static void hear(void *arg, enum identity_outcome outcome, const struct error *e
     pthread_mutex_lock(&scene->lock);
     scene->outcome = outcome;
     scene->err = *err;
-    scene->told = true;
+    scene->reported = true;
     pthread_cond_broadcast(&scene->changed);
     pthread_mutex_unlock(&scene->lock);
 }
@@ -87,7 +87,7 @@ static void await(struct scene *scene) {
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 20;
     pthread_mutex_lock(&scene->lock);
-    while (!scene->told)
+    while (!scene->reported)
         ck_assert_int_ne(pthread_cond_timedwait(&scene->changed, &scene->lock, &until), ETIMEDOUT);
     pthread_mutex_unlock(&scene->lock);
 }
@@ -100,7 +100,7 @@ static enum identity_outcome ask(struct scene *scene, const char *method, const 
     forget_caller(scene);
     scene->test = test_exchange_new(method, path, headers, NULL);
     scene->context = (struct context){ 0 };
-    scene->told = false;
+    scene->reported = false;
     scene->tell = (struct identity_later){ hear, scene };
     outcome = scene->identity->authenticate(scene->identity, test_exchange_of(scene->test), NULL,
                                             &scene->tell, &scene->context, &err);

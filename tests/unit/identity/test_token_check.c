@@ -53,7 +53,7 @@ static void scene_end(struct scene *scene) {
     free(scene);
 }
 
-/* Somebody with a token. */
+/* A caller with a token. */
 struct caller {
     struct token_waiter waiter;
     pthread_mutex_t lock; /* guards the rest */
@@ -138,7 +138,7 @@ START_TEST(a_valid_token_is_queried_once) {
 }
 END_TEST
 
-/* Somebody sets the wall's clock: what is known is as good as before, and no better. */
+/* The wall's clock is set: a known token is as good as before, and no better. */
 START_TEST(a_known_token_ignores_changes_of_the_wall_clock) {
     static const int64_t steps[] = { 3600, 31536000, -31536000, -3600 };
     struct scene *scene = scene_new();
@@ -416,7 +416,7 @@ START_TEST(requests_that_share_a_validation_are_bounded) {
 }
 END_TEST
 
-/* Keystone says nothing; each asks about a token of its own. */
+/* Keystone does not respond; each queries a token of its own. */
 static void put_unheard(struct scene *scene, struct caller *callers, size_t count) {
     char text[8];
 

@@ -220,7 +220,7 @@ START_TEST(an_expired_version_is_reported_by_status_or_event) {
 }
 END_TEST
 
-/* Kubernetes takes each of them, from whoever may write objects in one namespace. */
+/* Kubernetes takes each of them, from any user that may write objects in one namespace. */
 #define DEEP   "[[[[[[[[[[[[[[[["
 #define DEPTHS "]]]]]]]]]]]]]]]]"
 static const char *const contents[] = {

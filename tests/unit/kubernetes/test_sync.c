@@ -275,7 +275,7 @@ START_TEST(a_refused_edit_is_reported_once_with_its_field) {
     ck_assert_int_eq(sync_it(scene), 1);
     assert_applied(scene, "False", "Refused", "spec.capacity.storage can only grow.");
 
-    /* Also when the object says no more than the document. */
+    /* Also when the object has no more fields than the document. */
     whole = sent(scene, "PUT", STATUS);
     answer(scene, "GET", OBJECT, 200, json_text(scene->arena, whole));
     answer(scene, "GET", CONFIG, 200, BOUND);
@@ -440,7 +440,7 @@ START_TEST(a_gateways_response_is_not_reported_in_a_status) {
 }
 END_TEST
 
-/* One that was made is taken back only when the server itself says that the object has gone. */
+/* A created document is deleted only when the server itself reports that the object has gone. */
 START_TEST(documents_stay_while_a_gateway_responds_for_the_cluster) {
     struct scene *scene = scene_new();
 

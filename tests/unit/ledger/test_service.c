@@ -105,7 +105,7 @@ WORK_TEST(a_zone_is_available_when_an_enabled_volume_service_is_up) {
     ck_assert(zones[0].available);
     ck_assert_str_eq(zones[1].name, "late");
     ck_assert(!zones[1].available);
-    ck_assert_str_eq(zones[2].name, "nova"); /* configured, nobody is there */
+    ck_assert_str_eq(zones[2].name, "nova"); /* configured, not running */
     ck_assert(!zones[2].available);
     ck_assert_str_eq(zones[3].name, "off");
     ck_assert(!zones[3].available);

@@ -1,6 +1,6 @@
 /*
- * Who of those that wait for a worker is to be told of past a broker's queue, and what it costs to
- * ask.
+ * Which of the operations that wait for a worker are announced past a broker's queue, and the cost
+ * of the query.
  */
 #include "ledger/operation.h"
 #include "tests/lib/work_test.h"
@@ -17,7 +17,7 @@
 
 struct row {
     char project;
-    const char *owner; /* NULL: nobody's */
+    const char *owner; /* NULL: of no process */
     const char *phase;
     int64_t created_at, updated_at, deadline; /* updated_at may be NEVER */
     const char *host;
@@ -47,7 +47,7 @@ static int ask(struct work *work, unsigned most, struct operation **found, struc
     return operation_unserved(work, HOST, false, WAITED_US, TOLD_US, most, found, err);
 }
 
-/* What the header says, of one row after the other. */
+/* The promises of the header, of one row after the other. */
 static int64_t told_at(const struct row *row) {
     return row->updated_at == NEVER ? row->created_at : row->updated_at;
 }
@@ -176,7 +176,7 @@ static int database_opened(sqlite3 *handle, const char **message, const void *ro
     return sqlite3_trace_v2(handle, SQLITE_TRACE_PROFILE, statement_seen, NULL);
 }
 
-/* Of three projects: one has a worker, one was told of, one is to be told of. */
+/* Of three projects: one has a worker, one was announced, one is to be announced. */
 static int64_t cost_of(struct work *work, size_t count, struct error *err) {
     struct operation *found;
 

@@ -35,7 +35,7 @@ static int64_t operations_in(struct world *world, const char *phase) {
     return world_count(world, PATH("SELECT COUNT(*) FROM operations WHERE phase = '%s'", phase));
 }
 
-/* One whose report is awaited. */
+/* One with an awaited report. */
 static const char *pending(struct world *world, const char *volume) {
     const char *id = new_snapshot(world, volume);
 
@@ -116,7 +116,8 @@ START_TEST(a_refusal_undoes_it) {
 }
 END_TEST
 
-/* The files decide when nobody has reported in time, whether it was asked or nobody knows. */
+/* The files decide when no report came in time, whether the host was requested or that is
+ * unknown. */
 START_TEST(at_the_deadline_the_files_decide) {
     for (int has_done = 0; has_done <= 1; has_done++)
         for (int unknown = 0; unknown <= 1; unknown++) {
@@ -164,7 +165,7 @@ START_TEST(one_report_counts) {
     const char *volume = busy_volume(world), *id = new_snapshot(world, volume);
 
     world->on_assist = do_it;
-    ck_assert_int_eq(report(world, id, host_failed), 400); /* nobody was asked */
+    ck_assert_int_eq(report(world, id, host_failed), 400); /* no host was requested */
     ck_assert_int_eq(report(world, id, host_done), 202);   /* is only shown */
     ck_assert_int_eq(operations_in(world, "queued"), 1);
     world_settle(world);
@@ -201,7 +202,7 @@ START_TEST(one_attachment_of_an_instance_is_requested) {
 }
 END_TEST
 
-/* Another guest's or none: nobody could be asked. */
+/* Another guest's or none: there was no host to request. */
 START_TEST(a_lock_that_no_row_explains_fails) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id;
@@ -259,7 +260,7 @@ START_TEST(others_wait_for_the_host) {
 }
 END_TEST
 
-/* Nobody has a worker meanwhile, or looks again and again; the end tells them. */
+/* No worker is held meanwhile, and there is no polling; the end notifies them. */
 START_TEST(the_end_of_a_hosts_part_notifies_waiting_operations) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *old, *id, *copy;
@@ -286,7 +287,7 @@ START_TEST(the_end_of_a_hosts_part_notifies_waiting_operations) {
 }
 END_TEST
 
-/* The last guest goes: nobody will report, the files decide at once. */
+/* The last guest goes: no report will come, the files decide at once. */
 START_TEST(a_guest_that_leaves_is_not_waited_for) {
     for (int has_done = 0; has_done <= 1; has_done++) {
         autoworld struct world *world = world_new(NULL);
@@ -310,7 +311,7 @@ START_TEST(a_guest_that_leaves_is_not_waited_for) {
 }
 END_TEST
 
-/* It may take as long as it likes: nothing is decided that nobody can know. */
+/* It may take as long as it likes: nothing is decided that cannot be known. */
 START_TEST(an_unknown_outcome_keeps_waiting) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id;
@@ -458,7 +459,7 @@ START_TEST(the_files_decide_how_a_merge_ended) {
             world_settle(world);
             assert_snapshot(world, id, has_done ? "gone" : "error_deleting");
             assert_at_rest(world);
-            /* What may have been begun is given to nobody. */
+            /* A snapshot that may have been begun does not become available. */
             if (!has_done)
                 ck_assert_int_eq(
                     report(world, id, "{\"os-reset_status\": {\"status\": \"available\"}}"), 400);
@@ -679,8 +680,8 @@ START_TEST(an_agent_that_never_finishes_is_given_up) {
 }
 END_TEST
 
-/* Whoever turns it away now says nothing of who was asked before; and nobody who answers at once
- * is asked less often. */
+/* A refusal now decides nothing about an earlier request; and a host that refuses at once is
+ * requested less often. */
 START_TEST(a_refusal_of_an_accepted_request_ends_nothing) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id = pending(world, volume);
@@ -700,7 +701,7 @@ START_TEST(a_refusal_of_an_accepted_request_ends_nothing) {
 }
 END_TEST
 
-/* Its guest is off, and whoever was asked before has gone. */
+/* Its guest is off, and the host that was requested before has gone. */
 START_TEST(an_agent_that_cannot_do_it_ends_the_wait) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id = pending(world, volume);
@@ -735,7 +736,7 @@ START_TEST(a_compute_service_is_requested_once) {
 }
 END_TEST
 
-/* Its report was lost with it; of a merge the files say so before anybody is asked. */
+/* Its report was lost with it; of a merge the files show it before any request. */
 START_TEST(an_unreported_result_is_found) {
     autoworld struct world *world = world_new(NULL);
     const char *volume, *id = kept_snapshot(world, &volume);
@@ -787,7 +788,7 @@ START_TEST(missing_storage_postpones_the_request) {
 }
 END_TEST
 
-/* An agent that slept asks whether somebody waits before it begins: not between two requests. */
+/* An agent that slept queries whether it is awaited before it begins: not between two requests. */
 START_TEST(progress_counts_only_while_it_is_awaited) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = busy_volume(world), *id = pending(world, volume);

@@ -371,7 +371,7 @@ START_TEST(replicas_in_a_pool_are_compared_with_documents) {
     pools[0].path = bench_path(&bench, "volumes");
     put_file(&bench, "scoria-pool", "");
     ck_assert_msg(check_run(&check, &err) == 0, "%s", heard.text);
-    /* Its node says that it is healthy. */
+    /* Its node reports that it is healthy. */
     world_sql(world, "UPDATE documents SET status = '{\"phase\":\"Healthy\"}' "
                      "WHERE kind = 'CStorVolumeReplica'");
     ck_assert_int_eq(check_run(&check, &err), 1);
@@ -462,11 +462,11 @@ START_TEST(an_info_file_without_a_volume_is_found) {
     }
     put_file(&bench, "volume-x.info", infos[0]);
     put_file(&bench, "volume-x", "");
-    ck_assert_int_eq(check_run(&check, &err), 1); /* said once */
+    ck_assert_int_eq(check_run(&check, &err), 1); /* reported once */
 }
 END_TEST
 
-/* A volume that nobody works on, one with a snapshot that is being taken, and one of a group of
+/* A volume without an operation, one with a snapshot that is being taken, and one of a group of
  * which a snapshot is being taken, with its member's. */
 struct at_work {
     const char *idle, *busy, *snapshot, *grouped, *member;
@@ -486,7 +486,7 @@ static struct at_work put_to_work(struct world *world) {
     return ids;
 }
 
-/* What a manager has left when it died.  It stays; what is being made is nobody's business. */
+/* Files that a manager left when it died.  They stay; files that are being made are no finding. */
 START_TEST(an_incomplete_file_without_an_operation_is_found) {
     autoworld struct world *world = world_new(NULL);
     const struct at_work ids = put_to_work(world);

@@ -20,9 +20,10 @@ START_TEST(failed_driver_of_an_attached_volume) {
 }
 END_TEST
 
-/* A backend that is away: the first attempt has done nothing and says so.  One that takes over from
- * a dead manager does not know, and waits until somebody can tell; nor does one whose operation is
- * older than its manager, because a machine that lost its power may have forgotten the claim. */
+/* A backend that is away: the first attempt has done nothing and reports it.  One that takes over
+ * from a dead manager does not know, and waits until the image can be read; nor does one whose
+ * operation is older than its manager, because a machine that lost its power may have forgotten the
+ * claim. */
 static void take_over_while_away(bool after_a_start) {
     autoworld struct world *world = world_new(NULL);
     const char *first = world_volume(world, 2);
@@ -78,7 +79,7 @@ START_TEST(an_extend_below_instances_notifies_them) {
 }
 END_TEST
 
-/* News that are refused are told again, and given up without harm to the volume. */
+/* Refused notifications are repeated, and given up without harm to the volume. */
 START_TEST(a_refused_notification_changes_nothing) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
@@ -138,8 +139,8 @@ START_TEST(deferred_without_an_instance_fails) {
 }
 END_TEST
 
-/* A worker that sleeps in the middle of it holds the lock itself: whoever takes over waits for
- * it, and in the end no longer. */
+/* A worker that sleeps in the middle of it holds the lock itself: its successor waits for it, and
+ * in the end no longer. */
 START_TEST(a_lock_of_a_worker_that_sleeps_is_waited_for) {
     for (int wakes = 0; wakes <= 1; wakes++) {
         autoworld struct world *world = world_new(NULL);
@@ -162,7 +163,7 @@ START_TEST(a_lock_of_a_worker_that_sleeps_is_waited_for) {
 }
 END_TEST
 
-/* X19: an attachment without an instance is nobody who could grow it. */
+/* X19: an attachment without an instance cannot grow it. */
 START_TEST(deferred_for_a_host_without_an_instance_fails) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
@@ -295,7 +296,7 @@ START_TEST(refused_event_is_rolled_back) {
 }
 END_TEST
 
-/* X18: nobody knows whether it arrived: it stays pending and the report is welcome. */
+/* X18: its arrival is unknown: it stays pending and the report is welcome. */
 START_TEST(unknown_answer_stays_pending) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
@@ -427,8 +428,8 @@ END_TEST
 #define RESERVE_AGAIN "{\"attachment\": {\"volume_uuid\": \"%s\", \"instance_uuid\": \"%s\"}}"
 #define HOST_ATTACH   "{\"os-attach\": {\"mountpoint\": \"/dev/vdc\", \"host_name\": \"h\"}}"
 
-/* What stays behind when the only instance leaves a pending extend: a place that was reserved, as
- * for a server that is shelved or moves while it is off, or a host that asks nobody. */
+/* Attachments that stay when the only instance leaves a pending extend: a reserved one, as for a
+ * server that is shelved or moves while it is off, or a host without an agent. */
 static void leave_behind(bool a_host, bool freed) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2), *attachment;
@@ -457,7 +458,7 @@ static void leave_behind(bool a_host, bool freed) {
     assert_settled(world);
 }
 
-/* X30: who is left cannot report. */
+/* X30: the remaining attachments cannot report. */
 START_TEST(the_last_instance_leaves_others_behind) {
     for (int i = 0; i < 4; i++)
         leave_behind(i & 1, i & 2);
@@ -482,7 +483,7 @@ static struct fault_decision detached_meanwhile(void *arg, const char *call,
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-/* X30: the driver found the image locked, and the guest went before anybody was told. */
+/* X30: the driver found the image locked, and the guest went before any host was notified. */
 START_TEST(detach_during_the_drivers_call_is_settled_at_once) {
     for (int freed = 0; freed <= 1; freed++) {
         autoworld struct world *world = world_new(NULL);
@@ -573,7 +574,7 @@ static struct fault_decision services_vanish(void *arg, const char *call, const 
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-/* X18: a database that does not answer says nothing of the compute side. */
+/* X18: a database that does not answer proves nothing about the compute side. */
 static struct fault_decision away(void *arg, const char *call, const char *volume_id) {
     (void)volume_id;
     if (strcmp(call, "get_size") == 0)
@@ -581,7 +582,7 @@ static struct fault_decision away(void *arg, const char *call, const char *volum
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-/* Nobody is told every minute that a backend is away. */
+/* An unavailable backend is not logged every minute. */
 START_TEST(a_detach_before_the_event_waits_for_an_unresponsive_backend) {
     autoworld struct world *world = world_new(NULL);
     const char *attachment, *id = pending_with_attachment(world, &attachment);
@@ -606,7 +607,7 @@ START_TEST(a_detach_before_the_event_waits_for_an_unresponsive_backend) {
 }
 END_TEST
 
-/* Whom nobody will report for waits for the image alone, and not for another deadline. */
+/* One without a reporter waits for the image alone, and not for another deadline. */
 START_TEST(detach_with_an_unreadable_image_is_settled_when_it_can_be_read) {
     autoworld struct world *world = world_new(NULL);
     const char *attachment, *id = pending_with_attachment(world, &attachment);
@@ -772,7 +773,7 @@ START_TEST(the_driver_is_notified_of_the_end) {
 }
 END_TEST
 
-/* R46, R47: the event goes to an agent that is known to work on the guest's host, or to nobody. */
+/* R46, R47: the event goes only to an agent that is known to work on the guest's host. */
 static char asked[64];
 
 static enum event_verdict note_endpoint(struct compute_sender *sender, struct arena *arena,

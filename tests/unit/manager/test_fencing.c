@@ -157,7 +157,7 @@ START_TEST(a_create_that_finds_out_in_the_middle_leaves_no_object) {
 }
 END_TEST
 
-/* What a driver says after its lease is over is no reason to call the volume broken. */
+/* A driver's failure after its lease is over is no reason to set the volume to error. */
 START_TEST(a_failure_beyond_the_lease_is_tried_again) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
@@ -194,7 +194,7 @@ static struct fault_decision the_fence_refuses_once(void *arg, const char *call,
     return passes;
 }
 
-/* What the driver says then is no verdict, also when the lease is found renewed right after. */
+/* The driver's failure then is no verdict, also when the lease is found renewed right after. */
 START_TEST(a_fence_that_has_refused_once_is_no_failure) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);

@@ -24,7 +24,7 @@ enum { WORKERS = 3, THREADS = WORKERS + 1, LEASE_S = 30, DOWN_S = 60, AT_MOST_S 
 
 enum hang { HANG_OPEN, HANG_POOLS, HANG_EXTEND, HANGS };
 
-/* A backend whose calls hang as long as the test says so. */
+/* A backend whose calls hang as long as the test requests it. */
 struct side {
     const char *name;
     struct driver driver;
@@ -50,7 +50,7 @@ struct stage {
     struct rpc *rpc;
     struct relay *relay;
     struct manager *manager;
-    const char *project; /* who asks */
+    const char *project; /* the project of a request */
     struct error err;
 };
 
@@ -417,7 +417,7 @@ START_TEST(an_unresponsive_backend_delays_only_its_own_operations) {
     ck_assert(manager_alive(stage->manager));
     ck_assert_int_eq(count("SELECT COUNT(*) FROM operations WHERE owner = 'node:1:1'"), WORKERS);
     ck_assert_int_eq(count("SELECT COUNT(*) FROM volumes WHERE status = 'extending'"), VOLUMES);
-    /* However long it takes, what cannot be taken up is told twice at most. */
+    /* However long it takes, an operation that cannot be taken up is announced twice at most. */
     ck_assert_int_le(count("SELECT COUNT(*) FROM outbox WHERE topic = 'cinder-volume.node@bad'"),
                      2 * VOLUMES - WORKERS);
 
@@ -453,7 +453,8 @@ static void have_volumes_of_three(int many, int few) {
     AWAIT(count_outbox() == 0);
 }
 
-/* As a manager asks whom a broker's queue may keep waiting: who has a worker, and who has none. */
+/* As a manager queries which projects a broker's queue may keep waiting: those with a worker, and
+ * those without. */
 static int unserved_body(struct work *work, void *arg, struct error *err) {
     struct operation *found;
 
@@ -507,7 +508,7 @@ START_TEST(a_project_waits_for_no_other_projects_queue) {
 }
 END_TEST
 
-/* As one whose guest has not reported by its time: no message is on its way. */
+/* As when its guest has not reported by its time: no message is on its way. */
 static int overdue_body(struct work *work, void *arg, struct error *err) {
     if (extend_body(work, arg, err) < 0)
         return -1;
@@ -585,8 +586,8 @@ static int forget_projects_body(struct work *work, void *arg, struct error *err)
     return db_run(work->tx, err, "UPDATE outbox SET project_id = NULL") < 0 ? -1 : 0;
 }
 
-/* By a release that did not say whose each is, still in the table at the start: nothing is lost,
- * and who says it waits for those no longer than for a project's. */
+/* By a release that did not record the project of each, still in the table at the start: nothing is
+ * lost, and messages with a project wait for those no longer than for a project's. */
 START_TEST(operations_of_an_older_release_are_worked_on_beside_others) {
     enum { MANY = 20, FEW = 2 };
 

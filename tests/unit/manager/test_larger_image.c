@@ -1,6 +1,6 @@
 /*
- * An image that grows after its extend was given up (X24): a guest that was stopped does late what
- * it was told before the verdict.  The volume stays as useful as any other.
+ * An image that grows after its extend was given up (X24): a suspended guest executes an old
+ * request after the verdict.  The volume stays as useful as any other.
  */
 #include "tests/lib/extend.h"
 
@@ -78,7 +78,7 @@ static void connects(struct world *world, const char *id) {
         200);
 }
 
-/* Known and told, and no reason to refuse anything. */
+/* Known and reported, and no reason to refuse anything. */
 START_TEST(growth_after_the_verdict_leaves_a_useful_volume) {
     for (unsigned i = 0; i < LENGTH(verdicts); i++) {
         autoworld struct world *world = world_new(NULL);
@@ -152,7 +152,8 @@ START_TEST(growth_after_the_verdict_does_not_keep_a_volume_from_being_deleted) {
 }
 END_TEST
 
-/* What no extend asked for is somebody else's doing: told as an error, and still attachable. */
+/* Growth without an extend is that of another program: reported as an error, and still
+ * attachable. */
 START_TEST(unrequested_growth_is_a_finding) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);

@@ -105,7 +105,7 @@ static void another_snapshot(void) {
 
 /* ---- late ---- */
 
-/* The other manager ends the revert, and somebody writes. */
+/* The other manager ends the revert, and a client writes. */
 static void reverted_and_written(void) {
     other_manager_works(scene.world);
     ck_assert_str_eq(world_status(scene.world, scene.id), "available");
@@ -412,7 +412,7 @@ START_TEST(a_forced_delete_waits_for_readers) {
 }
 END_TEST
 
-/* A rename that was written down has to be done, or nobody finds the volume. */
+/* A recorded rename has to be done, or the volume is not found. */
 START_TEST(a_revert_that_cannot_rename_is_tried_again) {
     autoworld struct world *world = world_new(NULL);
 

@@ -69,7 +69,7 @@ static void assert_kept(void) {
     ck_assert_int_eq(world_check(world), 0);
 }
 
-/* A guest finds the image where the API says that it is. */
+/* A guest finds the image where the API has it. */
 static void attach(void) {
     struct world *world = scene.world;
     autoarena struct arena *arena = arena_new();
@@ -138,7 +138,7 @@ static void closed_and_attached(void) {
     attach();
 }
 
-/* Nor who closes what was cancelled, and is late with that. */
+/* Nor does a late worker that closes a cancelled one. */
 START_TEST(a_closing_delete_destroys_nothing_of_others) {
     autoworld struct world *world = world_new(NULL);
 

@@ -137,7 +137,7 @@ START_TEST(a_late_unmanage_takes_no_storage_from_a_volume) {
     scene.id = id;
     unmanage(world);
     rest(world);
-    /* It goes on with what it has, or is told that it has none. */
+    /* It goes on with its object, or gets an error when it has none. */
     if (strcmp(world_status(world, id), "available") == 0)
         ck_assert_int_eq(world_real_gb(world, id), 1);
     else

@@ -1,5 +1,6 @@
 /*
- * What waits long for a worker: how often it is told of, and what is told past a broker's queue.
+ * Operations that wait long for a worker: how often they are announced, and what is announced past
+ * a broker's queue.
  */
 #include "manager/host.h"
 #include "tests/lib/check_main.h"

@@ -1,6 +1,6 @@
 /*
- * Somebody sets the wall's clock, in either direction: nothing but displayed times changes.  Every
- * lease, fence, deadline, retry, report and life of the manager and the API keeps its pace.
+ * The wall's clock is set, in either direction: nothing but displayed times changes.  Every lease,
+ * fence, deadline, retry, report and life of the manager and the API keeps its pace.
  */
 #include "tests/lib/extend.h"
 
@@ -46,7 +46,7 @@ static struct fault_decision steps_and_fails(void *arg, const char *call, const 
     return (struct fault_decision){ .action = FAULT_BEFORE };
 }
 
-/* What a driver says then is no reason to call the volume broken. */
+/* A driver's failure then is no reason to set the volume to error. */
 STEPS_TEST(a_fence_of_a_paused_manager_is_over) {
     const char *id = world_volume(world, 2);
 
@@ -167,7 +167,7 @@ STEPS_TEST(a_service_is_up_for_its_time) {
 STEPS_TEST(a_backend_that_reports_gets_volumes) {
     world_step_wall(world, step);
     for (int i = 0; i < 10; i++)
-        world_advance(world, 9); /* nobody else reports it */
+        world_advance(world, 9); /* no other process reports it */
     assert_volume(world, world_volume(world, 1), "available", 1);
 }
 

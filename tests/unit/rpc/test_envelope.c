@@ -103,7 +103,7 @@ START_TEST(a_call_of_a_peer_is_read) {
     /* the old form, without an envelope */
     ck_assert_int_eq(read_text(arena, inner, &envelope, &err), 0);
     ck_assert_str_eq(envelope.method, "ping");
-    /* without a queue or an id for it nobody can be answered */
+    /* without a queue or an id for it no reply is possible */
     ck_assert_int_eq(read_text(arena, "{\"method\": \"m\", \"_msg_id\": \"a\"}", &envelope, &err),
                      0);
     ck_assert_ptr_null(envelope.message_id);

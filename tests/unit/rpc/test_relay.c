@@ -269,7 +269,7 @@ START_TEST(a_deletion_that_fails_is_tried_again) {
 }
 END_TEST
 
-/* An engine that says it reaches everything and takes nothing. */
+/* An engine that reports every topic reachable and takes nothing. */
 static int take_nothing(struct rpc *rpc, const struct rpc_message *message,
                         void (*confirm)(void *arg, bool taken), void *arg, struct error *err) {
     (void)rpc;
@@ -532,7 +532,7 @@ START_TEST(the_thread_goes_on_after_a_failure) {
 }
 END_TEST
 
-/* The child's consumer tells each message through the pipe before it counts as handled. */
+/* The child's consumer writes each message to the pipe before it counts as handled. */
 static int tell_message(void *arg, const struct rpc_message *message, struct error *err) {
     char byte = message->payload[0];
 

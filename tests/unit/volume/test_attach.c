@@ -55,7 +55,7 @@ START_TEST(status_follows_the_attachment) {
 }
 END_TEST
 
-/* As cinder does with the same option: it is said where it is so, and nowhere else. */
+/* As cinder does with the same option: it is present where it is true, and nowhere else. */
 START_TEST(support_for_discard_is_reported) {
     autoworld struct world *world = world_new(NULL);
     const char *connector = "{\"os-initialize_connection\": {\"connector\": {\"host\": \"h\"}}}";
@@ -210,7 +210,7 @@ static struct world *world_holding(void) {
     struct world *world = world_new(NULL);
 
     memory_hold_connections(world->memory);
-    world_advance(world, 60); /* the pool says so */
+    world_advance(world, 60); /* as the pool reports */
     return world;
 }
 
@@ -234,7 +234,7 @@ START_TEST(the_backend_is_notified_of_the_end_of_a_connection) {
     attachment = world_answer_id(world, "attachment");
     assert_connected(world, id, "one");
     ck_assert_int_eq(detach(world, attachment), 200);
-    /* Whoever comes next waits for that, as nothing has run meanwhile. */
+    /* The next request waits for that, as nothing has run meanwhile. */
     assert_connected(world, id, "one");
     world->now_us++;
     ck_assert_int_eq(attach(world, id, WORLD_INSTANCE2, HOST("two")), 200);
@@ -322,7 +322,7 @@ START_TEST(an_instance_moves_where_the_backend_lets_it) {
     world_sql(world, "UPDATE attachments SET attach_status = 'attached'");
     world_sql(world, "UPDATE volumes SET status = 'in-use'");
 
-    /* Another instance does not, nor who does not say which it is, nor the connection itself. */
+    /* Another instance does not, nor a request without its instance, nor the connection itself. */
     ck_assert_int_eq(attach(world, id, WORLD_INSTANCE2, HOST("two")), 400);
     ck_assert_int_eq(
         world_action(world, id, "{\"os-initialize_connection\": {\"connector\": %s}}", HOST("two")),
@@ -358,7 +358,7 @@ START_TEST(an_instance_moves_where_the_backend_lets_it) {
 }
 END_TEST
 
-/* Where no attachment says who is connected. */
+/* Without an attachment that names the connected host. */
 START_TEST(a_refusal_of_the_backend_has_a_reason) {
     static const char connect[] = "{\"os-initialize_connection\": {\"connector\": %s}}";
     autoworld struct world *world = world_holding();

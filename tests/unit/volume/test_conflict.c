@@ -1,7 +1,7 @@
 /*
- * Every open operation, in every phase, meets every action: what the table says happens, and
- * whatever happens, everything comes to rest, nothing that somebody uses is destroyed, and what
- * must always hold does.  Then the stories behind the table, one by one.
+ * Every open operation, in every phase, meets every action: the outcome is that of the table, and
+ * whatever happens, everything comes to rest, nothing in use is destroyed, and all invariants hold.
+ * Then the stories behind the table, one by one.
  */
 #include "volume/conflict.h"
 
@@ -451,7 +451,7 @@ static const struct setting {
       true },
 };
 
-/* What a backend does for whoever attaches waits for the worker of a reclaim. */
+/* The backend's work for an attach waits for the worker of a reclaim. */
 static bool waits_for_worker(const struct setting *setting, const struct request *request) {
     bool connects =
         request->action == ACTION_INITIALIZE_CONNECTION ||
@@ -617,7 +617,7 @@ static void assert_whole(struct world *world, const char *id, const char *status
     ck_assert_int_eq(world_check(world), 0);
 }
 
-/* Nobody has begun with it: it is over at once. */
+/* No worker has begun with it: it is over at once. */
 START_TEST(a_queued_delete_that_was_reset_destroys_nothing) {
     autoworld struct world *world = meeting.world = world_new(NULL);
 
@@ -663,7 +663,7 @@ static void reset_and_nobody_gets_it(struct world *world) {
     ck_assert_int_eq(world_check(world), 0);
 }
 
-/* Its worker finds out right before the effect, and until then nobody gets the volume. */
+/* Its worker detects it right before the effect, and until then the volume is not available. */
 START_TEST(a_running_delete_that_was_reset_destroys_nothing) {
     autoworld struct world *world = world_with("delete_volume", reset_and_nobody_gets_it);
 
@@ -700,7 +700,7 @@ static void guest_without_a_request(struct world *world) {
                      "created_at) SELECT 'a', id, project_id, 'reserved', 1 FROM volumes");
 }
 
-/* Whoever has written that: what is reserved or attached is not destroyed. */
+/* Whatever wrote that: a reserved or attached volume is not destroyed. */
 START_TEST(a_delete_checks_attachments_at_its_begin_and_before_its_effect) {
     for (int before = 0; before <= 1; before++) {
         autoworld struct world *world = world_with("delete_volume", guest_without_a_request);
@@ -744,7 +744,7 @@ START_TEST(a_delete_that_was_reset_too_late_leaves_an_error) {
 }
 END_TEST
 
-/* The worker died behind the effect: the reset volume is looked at before anybody gets it. */
+/* The worker died after the effect: the reset volume is checked before it becomes available. */
 START_TEST(a_reset_of_a_delete_without_a_worker_checks_the_object) {
     for (int destroyed = 0; destroyed <= 1; destroyed++) {
         autoworld struct world *world = meeting.world = world_new(NULL);
@@ -766,7 +766,8 @@ START_TEST(a_reset_of_a_delete_without_a_worker_checks_the_object) {
 }
 END_TEST
 
-/* A backend that is away cannot be looked at yet: nobody gets the volume before that. */
+/* An unavailable backend cannot be checked yet: the volume does not become available before
+ * that. */
 START_TEST(a_reset_delete_waits_for_its_backend) {
     autoworld struct world *world = meeting.world = world_new(NULL);
 
@@ -809,7 +810,7 @@ START_TEST(a_reset_delete_does_not_wait_for_an_unreadable_object) {
 }
 END_TEST
 
-/* Nor is one of a create that failed, of which nobody knows the format. */
+/* Nor is one of a create that failed, whose format is unknown. */
 START_TEST(a_reset_delete_does_not_check_an_object_that_was_never_created) {
     autoworld struct world *world = meeting.world = world_new(NULL);
 

@@ -1,6 +1,6 @@
 /*
- * Connections given out by os-initialize_connection: nothing takes away, or puts another file in
- * the place of, what a host was told and may open at any moment.
+ * Connections given out by os-initialize_connection: nothing removes or replaces a file that was
+ * given to a host, which may open it at any moment.
  */
 #include "volume/connection.h"
 
@@ -75,7 +75,7 @@ START_TEST(a_connection_without_attachment_keeps_every_image) {
 }
 END_TEST
 
-/* Where the backend has not answered yet the host may be told at any moment. */
+/* Where the backend has not answered yet the host may get it at any moment. */
 START_TEST(a_connection_counts_from_its_request_on) {
     autoworld struct world *world = world_new(NULL);
     const char *snapshot, *id = volume_with_snapshot(world, &snapshot);
@@ -202,7 +202,7 @@ START_TEST(a_response_after_the_end_gives_no_connection) {
 }
 END_TEST
 
-/* Connected before, and not anew: what it was told then may still be opened. */
+/* Connected before, and not again: the files given out then may still be opened. */
 START_TEST(an_attachment_in_error_keeps_its_connection_info) {
     autoworld struct world *world = world_new(NULL);
     const char *snapshot, *id = volume_with_snapshot(world, &snapshot), *attachment;

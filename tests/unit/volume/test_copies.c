@@ -131,7 +131,7 @@ START_TEST(a_volume_is_reverted_to_its_newest_snapshot) {
     ck_assert_int_eq(world_action(world, volume, "%s", REVERT(WORLD_INSTANCE)), 400);
     first = snapshot_of_volume(world, volume);
     world_advance(world, 1);
-    world_step_wall(world, -3600); /* the newest is so by no clock that anybody sets */
+    world_step_wall(world, -3600); /* the newest is so whatever the wall clock */
     memory_write(world->memory, volume, 7);
     second = snapshot_of_volume(world, volume);
     memory_write(world->memory, volume, 8);
@@ -297,7 +297,7 @@ START_TEST(a_cascade_that_fails_in_the_middle_leaves_errors_that_can_be_deleted)
 }
 END_TEST
 
-/* What an operator says of one of them does not call it back: it is shown as what it is. */
+/* An operator's reset of one of them does not restore it: it is shown with its real state. */
 START_TEST(a_cascade_shows_no_snapshot_as_available_once_begun) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id = snapshot_of_volume(world, volume);

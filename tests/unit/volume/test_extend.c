@@ -158,7 +158,7 @@ START_TEST(attached_volumes_need_microversion_3_42) {
 }
 END_TEST
 
-/* R60, X40: the request is answered while nobody has done anything yet. */
+/* R60, X40: the request is answered before any work is done. */
 START_TEST(the_answer_to_an_extend_waits_for_no_work) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2);
@@ -219,8 +219,8 @@ START_TEST(users_cannot_set_the_keys) {
 }
 END_TEST
 
-/* R43, X13: a user value of that name, however it came there, is hidden while it could be
- * believed. */
+/* R43, X13: a user value of that name, wherever it came from, is hidden while it could be mistaken
+ * for the key. */
 START_TEST(a_users_value_is_never_taken_for_the_target) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending_extend(world);

@@ -244,7 +244,8 @@ START_TEST(death_at_any_effect_loses_no_report) {
         world_restart(world);
         world_settle(world);
         if (strcmp(world_status(world, id), "extending") == 0) {
-            /* Not taken before the death: nobody got an answer, so the sender asks again. */
+            /* Not accepted before the death: the sender got no response, so it sends the report
+             * again. */
             ck_assert_int_eq(status, 0);
             ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 202);
             world_settle(world);
@@ -274,8 +275,8 @@ START_TEST(report_after_a_reset_does_nothing) {
 }
 END_TEST
 
-/* X5: the compute side read an extend, which was reset, and another one began: whatever it says of
- * the first does not end the second. */
+/* X5: the compute side read an extend, which was reset, and another one began: no report about the
+ * first ends the second. */
 START_TEST(report_of_another_extend_is_refused) {
     static const char *const reports[] = { COMPLETE_OK, COMPLETE_ERROR };
 
@@ -441,7 +442,7 @@ START_TEST(a_failure_without_a_name_counts_where_no_other_is_due) {
 }
 END_TEST
 
-/* Only who may be the compute side is told what the extend is called. */
+/* Only callers that may be the compute side see the name of the extend. */
 START_TEST(the_name_of_an_extend_is_hidden_from_members) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending_extend(world);
@@ -474,7 +475,7 @@ START_TEST(report_for_a_vanished_volume_gives_the_quota_back) {
 }
 END_TEST
 
-/* X9: reservations that somebody removed do not make the growth free. */
+/* X9: reservations that another program removed do not make the growth free. */
 START_TEST(growth_counts_without_its_reservations) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending_extend(world);
@@ -544,7 +545,7 @@ START_TEST(success_without_growth_is_a_failure) {
 }
 END_TEST
 
-/* X23: nobody can look just now: the report is kept and judged later. */
+/* X23: the image cannot be checked just now: the report is kept and evaluated later. */
 START_TEST(success_that_cannot_be_verified_waits) {
     autoworld struct world *world = world_new(NULL);
     const char *id = pending_extend(world);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MEMBERS = 3, ATTACHED = 2 }; /* the first is attached to nobody */
+enum { MEMBERS = 3, ATTACHED = 2 }; /* the first is attached to no instance */
 
 #define ONE_MOMENT "{\"consistent_group_snapshot_enabled\": \"<is> True\"}"
 
@@ -78,7 +78,7 @@ START_TEST(the_host_gets_the_set_of_each_member) {
     ck_assert_str_eq(world->assists[0].together, world->assists[1].together);
     for (int i = 1; i < MEMBERS; i++)
         ck_assert_ptr_nonnull(strstr(world->assists[0].together, member_of(world, id, volumes[i])));
-    world_advance(world, 30); /* silence: it is told again */
+    world_advance(world, 30); /* no response: it is requested again */
     world_settle(world);
     ck_assert_uint_eq(world->assist_count, 2 * ATTACHED);
     ck_assert_str_eq(world->assists[0].together, world->assists[3].together);
@@ -209,7 +209,7 @@ END_TEST
 static int leavers; /* bits */
 static bool leave_in_the_middle;
 
-/* Its storage is being asked for the one that nobody has: the others were found in use. */
+/* Its storage takes the detached one: the others were found in use. */
 static struct fault_decision leave_beside(void *arg, const char *call, const char *volume_id) {
     struct world *world = arg;
 
@@ -223,7 +223,7 @@ static struct fault_decision leave_beside(void *arg, const char *call, const cha
     return (struct fault_decision){ 0 };
 }
 
-/* Whoever is left is told of nobody else, and who has left is as it was at the end. */
+/* The remaining hosts get only their own members, and a detached member is as it was at the end. */
 static void assert_taken_as_it_stays(struct world *world, const char *id) {
     pass(world, 5);
     for (int i = 1; i < MEMBERS; i++) {
@@ -319,7 +319,7 @@ START_TEST(a_set_that_cannot_be_of_one_moment_is_refused_with_a_reason) {
 }
 END_TEST
 
-/* Its configuration is another one than that of whoever took the request. */
+/* It has another configuration than the service that accepted the request. */
 START_TEST(a_compute_service_gets_no_set) {
     autoworld struct world *world = with_guest();
 

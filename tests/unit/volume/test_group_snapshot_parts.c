@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { MEMBERS = 3, GUESTS = 2 }; /* the first is attached to nobody */
+enum { MEMBERS = 3, GUESTS = 2 }; /* the first is attached to no instance */
 
 #define ONE_MOMENT "{\"consistent_group_snapshot_enabled\": \"<is> True\"}"
 
@@ -76,7 +76,7 @@ static void assert_made(struct world *world, const struct members *members, cons
     assert_rests(world);
 }
 
-/* Of those whose report is awaited, but `but`. */
+/* Of all awaited reports but that of `but`. */
 static void report_all(struct world *world, const struct members *members, const char *id,
                        const char *body, const char *but) {
     for (int i = 1; i < MEMBERS; i++) {
@@ -219,7 +219,8 @@ static struct fault_decision fail_later(void *arg, const char *call, const char 
     };
 }
 
-/* As on a full disk: nobody is asked about this one, and the other host's overlay is not lost. */
+/* As on a full disk: no host is requested for this one, and the other host's overlay is not
+ * lost. */
 START_TEST(a_member_whose_files_cannot_be_prepared_fails_all) {
     for (int i = 0; i < GUESTS; i++) {
         struct members members;
@@ -242,7 +243,7 @@ START_TEST(a_member_whose_files_cannot_be_prepared_fails_all) {
 }
 END_TEST
 
-/* Nobody reports, or the guest goes: the files decide. */
+/* No report comes, or the guest goes: the files decide. */
 START_TEST(an_unresponsive_host_is_not_waited_for) {
     for (int leaves = 0; leaves <= 1; leaves++)
         for (int has_done = 0; has_done <= 1; has_done++) {
@@ -348,7 +349,8 @@ START_TEST(a_failed_merge_leaves_all_rows) {
 }
 END_TEST
 
-/* As while its instance moves to another host: nobody is asked, and nothing of it has begun. */
+/* As while its instance moves to another host: no host is requested, and nothing of it has
+ * begun. */
 START_TEST(a_member_that_no_host_can_merge_leaves_all_rows) {
     struct members members;
     autoworld struct world *world = with_guests(&members);
@@ -406,7 +408,7 @@ START_TEST(a_reset_of_a_member_ends_nothing) {
     ck_assert_int_eq(COUNT("operations WHERE phase = 'waiting'"), 1 + GUESTS);
     report_all(world, &members, id, merged, member);
     ck_assert_str_eq(group_snapshot_status(world, id), "deleting");
-    world_advance(world, 7300); /* who was reset is reported no more */
+    world_advance(world, 7300); /* a reset member is reported no more */
     world_settle(world);
     assert_gone(world, id);
 }
@@ -428,7 +430,7 @@ START_TEST(a_cancelled_group_snapshot_is_deleted) {
 }
 END_TEST
 
-/* Who makes a member for it may still be at it. */
+/* The maker of a member for it may still be at work. */
 START_TEST(a_delete_waits_for_the_creation_of_a_member) {
     struct members members;
     autoworld struct world *world = with_guests(&members);

@@ -1,7 +1,7 @@
 /*
- * Group snapshots of one moment beside whatever else the hosts of their guests are asked for:
- * messages come in any order, a host takes what goes together only when it was asked for all of
- * it, and yet all of it ends, and nobody is overtaken for ever.
+ * Group snapshots of one moment beside all other requests to the hosts of their guests: messages
+ * come in any order, a host takes a set only when all of it was requested, and yet all of it ends,
+ * and no operation is overtaken for ever.
  */
 #include "drivers/memory.h"
 #include "tests/lib/groups.h"
@@ -122,7 +122,7 @@ static void take_away(struct world *world) {
                           (intmax_t)world->now_us + 3000000));
 }
 
-/* Messages in an order that `seed` says. */
+/* Messages in an order that `seed` decides. */
 static void deliver(struct world *world, unsigned *seed) {
     for (unsigned waiting = world_relay(world); waiting > 0; waiting = world_relay(world)) {
         world_step(world, draw(seed, waiting));
@@ -308,7 +308,7 @@ START_TEST(the_older_of_two_goes_first) {
 }
 END_TEST
 
-/* Whoever was written later may say that it is older. */
+/* A later operation may record that it is older. */
 START_TEST(a_begun_operation_waits_for_no_older_one) {
     autoworld struct world *world = with_guest();
     const char *ids[2];
@@ -327,7 +327,7 @@ START_TEST(a_begun_operation_waits_for_no_older_one) {
 }
 END_TEST
 
-/* Nobody was asked to merge it. */
+/* No host was requested to merge it. */
 START_TEST(a_refused_merge_that_waited_has_changed_nothing) {
     autoworld struct world *world = with_guest();
     unsigned seed = 0;

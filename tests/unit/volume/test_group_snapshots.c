@@ -84,7 +84,7 @@ START_TEST(a_group_snapshot_waits_for_changes_of_its_volumes) {
     ck_assert_int_eq(world_action(world, volumes[2], "{\"os-extend\": {\"new_size\": 3}}"), 202);
     ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
     ck_assert_ptr_nonnull(strstr(world->answer_text, "extend"));
-    /* An operator says it is over, while it goes on. */
+    /* An operator resets it as ended, while it goes on. */
     world_sql(world, PATH("UPDATE volumes SET status = 'available' WHERE id = '%s'", volumes[2]));
     ck_assert_int_eq(ask_group_snapshot(world, ""), 400);
     world_sql(world, PATH("UPDATE volumes SET status = 'extending' WHERE id = '%s'", volumes[2]));
@@ -219,7 +219,7 @@ START_TEST(a_member_that_cannot_be_deleted_leaves_all_rows) {
     assert_members(world, id, "error_deleting");
     ck_assert(world_has_message(world, id, "VOLUME_GROUP_SNAPSHOT_905_904"));
     assert_rests(world);
-    /* What may be gone is given to nobody. */
+    /* A snapshot that may be gone is not made available. */
     ck_assert_int_eq(world_call(world, "POST", PATH("/group_snapshots/%s/action", id),
                                 "{\"reset_status\": {\"status\": \"available\"}}"),
                      400);
@@ -287,7 +287,7 @@ START_TEST(death_at_any_moment_of_a_delete_strands_nothing) {
 }
 END_TEST
 
-/* ---- somebody else in between ---- */
+/* ---- other operations in between ---- */
 
 /* A late worker has made an object when its group snapshot is given up: it takes it away. */
 START_TEST(a_delete_of_one_that_is_being_made_leaves_nothing) {
@@ -402,7 +402,7 @@ START_TEST(a_hundred_are_one_operation) {
 }
 END_TEST
 
-/* A member asks for several at once: each is told to begin once, however many volumes it has. */
+/* A member waits for several at once: each is notified once, however many volumes it has. */
 START_TEST(waiting_operations_are_notified_once) {
     enum { MANY = 40, TAKEN = 4 };
     autoworld struct world *world = world_new(NULL);

@@ -166,7 +166,7 @@ START_TEST(refusals_of_the_backend_are_refused_at_the_request) {
 }
 END_TEST
 
-/* The state tells how it ends. */
+/* The state decides how it ends. */
 START_TEST(properties_unknown_to_the_backend_are_accepted) {
     autoworld struct world *world = world_new(NULL);
     const char *id;
@@ -381,7 +381,7 @@ START_TEST(a_volume_that_cannot_be_unmanaged_stays) {
 }
 END_TEST
 
-/* ---- whoever dies ---- */
+/* ---- deaths ---- */
 
 static void do_one(struct world *world, int what, const char **ret_id) {
     world->may_wait = true; /* as long as it lives */
@@ -393,7 +393,7 @@ static void do_one(struct world *world, int what, const char **ret_id) {
         *ret_id = world_answer_id(world, "volume");
 }
 
-/* After any effect; whoever comes next ends it, and what was one object is one. */
+/* After any effect; the next worker ends it, and one object stays one. */
 static bool die_after(int what, int64_t effects) {
     autoworld struct world *world = world_new(NULL);
     const char *id = NULL;

@@ -188,7 +188,7 @@ START_TEST(a_failed_manage_leaves_the_object_unchanged) {
                                                         : "VOLUME_VOLUME_SNAPSHOT_008_013"));
         ck_assert_int_eq(world_in_use(world, "gigabytes"), 2);
         assert_rests(world);
-        /* Of which nothing is destroyed, whoever deletes it. */
+        /* Of which no delete destroys anything. */
         if (i % 2)
             ck_assert_int_eq(act(world, id, i == 1 ? FORCE : UNMANAGE), 202);
         else
@@ -202,7 +202,7 @@ START_TEST(a_failed_manage_leaves_the_object_unchanged) {
 }
 END_TEST
 
-/* Under the name of one that has no object lies what a worker gave it that nobody had asked. */
+/* Under the name of one that has no object lies an unrequested object of a worker. */
 START_TEST(an_object_under_the_name_of_a_failed_one_is_kept) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 1), *id, *made;
@@ -320,7 +320,7 @@ START_TEST(a_snapshot_that_cannot_be_unmanaged_is_unchanged) {
 }
 END_TEST
 
-/* ---- whoever dies ---- */
+/* ---- deaths ---- */
 
 enum { MANAGE, LET_GO };
 
@@ -339,7 +339,7 @@ static void wait_for_rest(struct world *world) {
     world_settle(world);
 }
 
-/* After any effect; whoever comes next ends it, and what was one object is one. */
+/* After any effect; the next worker ends it, and one object stays one. */
 static bool die_after(int what, int64_t effects) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *id = NULL;
@@ -507,7 +507,7 @@ START_TEST(a_late_unmanage_finds_nothing) {
 }
 END_TEST
 
-/* Whoever resets it meanwhile is told that it cannot be given to anybody any more. */
+/* A reset meanwhile is refused: the snapshot cannot become available any more. */
 static void reset(void) {
     static const struct {
         const char *status;

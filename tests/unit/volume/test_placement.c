@@ -49,7 +49,7 @@ static struct volume_type type_with(const char *key, const char *value) {
     return (struct volume_type){ .id = V1, .name = "gold", .extra_specs = { &pair, 1 } };
 }
 
-/* The host that is picked, or "none"; 1 GiB unless the wish says more. */
+/* The host that is picked, or "none"; 1 GiB unless the request has another size. */
 static const char *pick_wish(struct work *work, struct placement wish) {
     const char *host = "none";
     struct error err = { 0 };
@@ -62,7 +62,7 @@ static const char *pick_wish(struct work *work, struct placement wish) {
     ck_assert_int_eq(picked, strcmp(host, "none") != 0);
     return host;
 }
-/* What a user is told where nothing fits. */
+/* The message to a user where nothing fits. */
 static const char *refusal(struct work *work, struct placement wish) {
     const char *host, *why = NULL;
     struct error err = { 0 };
@@ -83,7 +83,7 @@ static const json_t *hints_of(struct work *work, const char *text) {
     return tree;
 }
 
-/* ---- who takes volumes ---- */
+/* ---- pools that take volumes ---- */
 
 WORK_TEST(without_pools_nothing_fits) {
     (void)err;
@@ -172,7 +172,7 @@ WORK_TEST(each_filter_has_a_reason_why_no_backend_fits) {
     ck_assert_str_eq(WHY(.type = NULL), "Each backend is down or disabled.");
 }
 
-/* Users are not told which backends there are; operators are, and what refused each. */
+/* Users do not see the backends; operators do, and the filter that refused each. */
 WORK_TEST(the_log_names_the_filter_that_refused_each_pool) {
     autoclose int log = memfd_create("log", MFD_CLOEXEC);
     struct volume_type type = type_with("storage_protocol", "nfs");
@@ -452,7 +452,8 @@ WORK_TEST(a_failing_database_is_reported) {
 CHECK_MAIN("placement", without_pools_nothing_fits,
            a_service_that_is_down_disabled_or_frozen_takes_nothing, the_zone_is_the_services,
            a_pool_limits_the_size_of_a_volume, a_types_extra_specs_choose_among_the_pools,
-           each_filter_has_a_reason_why_no_backend_fits, the_log_names_the_filter_that_refused_each_pool,
+           each_filter_has_a_reason_why_no_backend_fits,
+           the_log_names_the_filter_that_refused_each_pool,
            the_pool_with_most_space_is_picked_and_of_equals_the_first,
            a_thick_pool_gives_no_more_than_it_has, a_thin_pool_provisions_space_up_to_its_ratio,
            the_ratio_is_the_configured_one_unless_the_pool_reports_another,
@@ -460,7 +461,6 @@ CHECK_MAIN("placement", without_pools_nothing_fits,
            growth_fits_where_space_is_left_or_unknown,
            hints_place_a_volume_near_to_others_or_away_from_them,
            volumes_of_other_projects_are_unknown_to_hints,
-           an_instance_draws_a_volume_to_its_node_when_that_is_known,
-           an_expression_selects_pools, texts_of_pools_are_compared_for_equality_alone,
-           a_malformed_expression_is_refused, a_malformed_hint_is_refused_by_name,
-           a_failing_database_is_reported)
+           an_instance_draws_a_volume_to_its_node_when_that_is_known, an_expression_selects_pools,
+           texts_of_pools_are_compared_for_equality_alone, a_malformed_expression_is_refused,
+           a_malformed_hint_is_refused_by_name, a_failing_database_is_reported)

@@ -1,6 +1,6 @@
 /*
- * QoS specs for the front-end: the host that has the volume is told of them, and a volume in use
- * does not get others.
+ * QoS specs for the front-end: the host that has the volume gets them, and a volume in use does not
+ * get others.
  */
 #include "tests/lib/groups.h"
 
@@ -40,7 +40,7 @@ static const char *make_volume(struct world *world, const char *type, int size_g
     return id;
 }
 
-/* What a host that attaches the volume is told. */
+/* The connection of a host that attaches the volume. */
 static const char *told(struct world *world, const char *volume) {
     const json_t *attachment;
 

@@ -41,7 +41,7 @@ static const char *attached(struct world *world, const char *type, int size_gb, 
     return id;
 }
 
-/* What the host is told of the volume; NULL: nothing. */
+/* The limits that the host gets for the volume; NULL: none. */
 static const char *told(struct world *world, const char *host, const char *volume) {
     const json_t *row;
     size_t i;

@@ -132,7 +132,7 @@ static struct fault_decision reclaim_in_the_middle(void *arg, const char *call,
     return (struct fault_decision){ .action = FAULT_PASS };
 }
 
-/* Whoever is connected without an attachment shows in no status. */
+/* A host that is connected without an attachment shows in no status. */
 START_TEST(a_reclaim_waits_for_a_pending_connection) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);

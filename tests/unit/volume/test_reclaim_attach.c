@@ -1,5 +1,5 @@
 /*
- * Whoever attaches goes before a reclaim, whenever he comes.
+ * An attach takes precedence over a reclaim, whenever it comes.
  */
 #include "volume/reclaim.h"
 
@@ -122,7 +122,7 @@ START_TEST(an_attach_cancels_a_queued_reclaim) {
 }
 END_TEST
 
-/* It was somebody else's turn: that is no different. */
+/* Another operation's turn makes no difference. */
 START_TEST(an_attach_cancels_a_waiting_reclaim) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);
@@ -140,7 +140,7 @@ END_TEST
 static const struct way *way;
 static bool happened, other_manager;
 
-/* The worker is in the driver: whoever attaches is answered, but nobody connects before it ends. */
+/* The worker is in the driver: an attach is answered, but no connection is given before it ends. */
 static struct fault_decision in_the_middle(void *arg, const char *call, const char *volume_id) {
     struct world *world = arg;
     int status;
@@ -189,7 +189,7 @@ START_TEST(an_attach_waits_for_a_running_reclaim) {
 }
 END_TEST
 
-/* Its worker slept, and a manager that took over for it has let everybody in. */
+/* Its worker slept, and a manager that took over for it has admitted all attachments. */
 START_TEST(a_late_reclaim_worker_is_harmless) {
     autoworld struct world *world = world_new(NULL);
 
@@ -226,7 +226,7 @@ START_TEST(a_dead_worker_is_waited_for) {
 }
 END_TEST
 
-/* Wherever the process dies, and whenever it comes back, somebody can attach it at once. */
+/* Wherever the process dies, and whenever it comes back, the volume can be attached at once. */
 START_TEST(after_a_death_it_can_be_attached) {
     bool died = true;
 
@@ -250,7 +250,7 @@ START_TEST(after_a_death_it_can_be_attached) {
 }
 END_TEST
 
-/* And wherever it dies while somebody attaches. */
+/* And wherever it dies during an attach. */
 START_TEST(an_attach_that_dies_can_be_repeated) {
     bool died = true;
 
@@ -305,7 +305,7 @@ START_TEST(both_get_a_multiattach_volume) {
 }
 END_TEST
 
-/* Who may not have it has changed nothing. */
+/* A refused caller has changed nothing. */
 START_TEST(a_refused_attach_leaves_the_reclaim) {
     autoworld struct world *world = world_new(NULL);
     const char *id = wasteful(world);

@@ -49,7 +49,7 @@ static void guest_trims(struct world *world, const struct world_trim *trim) {
     ck_assert(memory_trim(world->memory, trim->volume_id));
 }
 
-/* What the agent says of the last thing that it was asked for. */
+/* The agent's report of the last request. */
 static int report(struct world *world, const char *id, const char *said) {
     return world_action(world, id, "{\"os-update_reclaim_space\": {\"id\": \"%s\", %s}}",
                         world->trims[(world->trim_count - 1) % WORLD_EVENTS].id, said);
@@ -100,7 +100,7 @@ START_TEST(a_guest_reclaims_space_and_that_is_reported) {
 }
 END_TEST
 
-/* Where nobody could be asked the request says so, and nothing begins. */
+/* Without an agent the request is refused, and nothing begins. */
 START_TEST(a_missing_agent_is_reported) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2), *other = world_volume(world, 2);
@@ -252,7 +252,7 @@ START_TEST(a_guest_that_leaves_ends_a_trim) {
 }
 END_TEST
 
-/* Before anybody was asked: the storage does it. */
+/* Before any request to the host: the storage does it. */
 START_TEST(a_guest_that_has_left_gets_no_request) {
     autoworld struct world *world = world_new(NULL);
     const char *id = world_volume(world, 2), *attachment;

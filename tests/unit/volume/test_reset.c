@@ -26,7 +26,7 @@ START_TEST(reset_of_a_pending_extend_rolls_it_back) {
         ck_assert_int_eq(world_count(world, "SELECT allocated_gb FROM pools"), 2);
         assert_settled(world);
 
-        /* A late report finds nobody who waits. */
+        /* A late report finds no waiting extend. */
         ck_assert_int_eq(world_action(world, id, COMPLETE_OK), 400);
         world_advance(world, 10000);
         world_settle(world);
@@ -100,7 +100,8 @@ START_TEST(stray_keys_go) {
 }
 END_TEST
 
-/* What a reset makes available is not always there: no backend, or somebody still works on it. */
+/* A volume that a reset makes available is not always there: no backend, or an operation still
+ * works on it. */
 START_TEST(a_reset_volume_without_an_object_is_not_extended) {
     autoworld struct world *world = world_new(NULL);
     const char *id;

@@ -1,5 +1,5 @@
 /*
- * A request that repeats one that has failed, and says so (X-Scoria-Retry).
+ * A request that repeats a failed one and is marked as a retry (X-Scoria-Retry).
  */
 #include "tests/lib/extend.h"
 #include "tests/lib/snapshots.h"

@@ -1,6 +1,6 @@
 /*
- * A host has a part in a snapshot, and whoever could report leaves: whatever the manager is doing
- * right then, or has just died at, nobody waits for a report that cannot come.
+ * A host has a part in a snapshot, and every possible reporter leaves: whatever the manager is
+ * doing right then, or has just died at, nothing waits for a report that cannot come.
  */
 #include "drivers/memory.h"
 #include "tests/lib/extend.h"
@@ -47,7 +47,7 @@ static void assert_judged(struct world *world, const char *id) {
     ck_assert_int_eq(world_check(world), 0);
 }
 
-/* A compute service is asked once: who takes over what may have been asked for waits for it. */
+/* A compute service is requested once: a worker that takes over a possible request waits for it. */
 START_TEST(a_new_worker_does_not_wait_for_a_detached_guest) {
     for (int asks_again = 0; asks_again < 2; asks_again++) {
         bool died = true;

@@ -1,7 +1,7 @@
 /*
- * What is made or deleted with a snapshot, in each of its phases, is met by what an operator does
- * about the snapshot, its volume or what is made of it; and by reports that come late.  Nothing is
- * lost or stranded, and nobody waits for a deadline.
+ * An object that is made or deleted with a snapshot, in each of its phases, meets an operator's
+ * resets of the snapshot, its volume or its clones; and reports that come late.  Nothing is lost or
+ * stranded, and nothing waits for a deadline.
  */
 #include "common/cleanup.h"
 #include "drivers/memory.h"

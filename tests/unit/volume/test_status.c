@@ -1,5 +1,6 @@
 /*
- * The two tables: every status has a way out, every operation ends where somebody can go on.
+ * The two tables: every status has a way out, every operation ends in a status from which work can
+ * continue.
  */
 #include "tests/lib/check_main.h"
 #include "volume/conflict.h"
@@ -71,7 +72,7 @@ START_TEST(every_failure_can_be_left) {
 }
 END_TEST
 
-/* Whoever meets one that has a volume in its hands learns that; and it can end. */
+/* Operations that meet one with a volume in its hands are notified; and it can end. */
 START_TEST(operations_that_change_a_status_exclude_each_other) {
     for (unsigned i = 0; operation_kinds[i]; i++) {
         const struct operation_kind *kind = operation_kinds[i];

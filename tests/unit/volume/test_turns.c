@@ -1,6 +1,6 @@
 /*
- * Work on one volume waits for its turn, whoever hears of it first; and whoever ends, or lets go,
- * tells the next one and nobody else.
+ * Work on one volume waits for its turn, whichever worker gets it first; and its end, or its
+ * release, notifies the next one and no other.
  */
 #include "common/cleanup.h"
 #include "drivers/memory.h"
@@ -156,7 +156,7 @@ START_TEST(a_copy_of_a_volume_blocks_only_changes_of_it) {
 }
 END_TEST
 
-/* However many are asked for; who only uses the volume is behind none of them. */
+/* However many are requested; an operation that only uses the volume waits for none of them. */
 START_TEST(snapshots_of_a_volume_take_two_workers) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *old[3];
@@ -179,7 +179,7 @@ START_TEST(snapshots_of_a_volume_take_two_workers) {
 }
 END_TEST
 
-/* A change waits for all that read, and the last of them tells it. */
+/* A change waits for all readers, and the last of them notifies it. */
 START_TEST(each_end_notifies_the_next_one_alone) {
     enum { MANY = 9 };
     autoworld struct world *world = world_new(NULL);
@@ -223,7 +223,7 @@ START_TEST(the_end_of_a_change_notifies_all_readers) {
 }
 END_TEST
 
-/* Whoever waits for a report lets the others go on, and they hear of it. */
+/* An operation that waits for a report lets the others go on, and they are notified. */
 START_TEST(an_operation_that_waits_for_a_guest_blocks_no_other) {
     autoworld struct world *world = world_new(NULL);
     const char *volume = world_volume(world, 2), *snapshot = snapshot_of_volume(world, volume);
@@ -262,7 +262,7 @@ START_TEST(a_dead_worker_blocks_no_older_operation) {
 }
 END_TEST
 
-/* They would wait in the driver, each with a worker; here they wait, and are told. */
+/* They would wait in the driver, each with a worker; here they wait, and are notified. */
 START_TEST(copies_do_not_begin_while_a_snapshot_is_taken_out) {
     enum { MANY = 9 };
     autoworld struct world *world = world_new(NULL);
@@ -280,7 +280,7 @@ START_TEST(copies_do_not_begin_while_a_snapshot_is_taken_out) {
     world_settle(world);
     ck_assert_int_eq(COUNT("operations WHERE attempts > 0"), 1);
     ck_assert_int_eq(COUNT("volumes WHERE status = 'creating'"), 2 * MANY);
-    /* Nobody looks again and again. */
+    /* There is no polling. */
     world_advance(world, 5);
     ck_assert_uint_eq(steps(world), 0);
     let_go_oldest(world);

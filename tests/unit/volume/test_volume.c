@@ -36,7 +36,7 @@ WORK_TEST(a_recorded_volume_is_found_by_its_location_and_name) {
     ck_assert_int_eq(volume_recorded(work, "node@b", "at-v1", "n2", err), 0);
 }
 
-/* Of a group of thousands that would be very much, and whoever works on it asks who uses them. */
+/* Of a group of thousands that would be very much, and each operation on it queries their use. */
 WORK_TEST(members_of_a_group_are_read_without_their_metadata) {
     struct volume *members;
 

@@ -1,6 +1,6 @@
 /*
- * What a class says of volumes that are made from a policy, how much room there is for them, what
- * is modified of them, and whether they are well.
+ * Parameters of a class for volumes that are made from a policy, the capacity for them, their
+ * mutable parameters, and their health.
  */
 #include "tests/unit/csi/driver_test.h"
 
@@ -275,7 +275,7 @@ START_TEST(an_unhealthy_volume_is_reported_without_a_host_or_a_path) {
     } rows[] = {
         { THE("", "here", ""), VOLUME("Healthy"), NULL },
         { THE("", "here", ""), VOLUME("Init"), NULL },
-        { THE("", "", ""), VOLUME("Offline"), NULL }, /* nobody is to serve it */
+        { THE("", "", ""), VOLUME("Offline"), NULL }, /* it is published to no node */
         { THE("", "here", ""), VOLUME("Degraded"), "Some of its replicas are missing" },
         { THE("", "here", ""), VOLUME("Offline"), "It is not served" },
         { THE("", "here", ""), VOLUME("Error"), "It is not served" },

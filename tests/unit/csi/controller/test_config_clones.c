@@ -9,7 +9,7 @@
 #define SHOT   "6a1f4b1e-0000-4000-8000-000000000003"
 #define PLAIN  "6a1f4b1e-0000-4000-8000-000000000004"
 #define SNAP   "6a1f4b1e-0000-4000-8000-0000000000a5"
-/* Of the source's uid and the name "n": who comes after an upgrade has to find it, too. */
+/* Of the source's uid and the name "n": a release after an upgrade has to find it, too. */
 #define NAME    "clone-471bdae95e34c4460d4d0557209182b7"
 #define CONFIGS "/v3/volume_configs"
 #define SHOTS   "/v3/volume_config_snapshots"
@@ -194,7 +194,7 @@ START_TEST(a_repeated_call_continues_the_clone) {
     check_end(scene);
     scene_end(scene);
 
-    scene = scene_new(NULL); /* the snapshot has gone; somebody changes the config meanwhile */
+    scene = scene_new(NULL); /* the snapshot has gone; the config is changed meanwhile */
     nobody_has_the_name(scene);
     answer(scene, "GET", CONFIGS "/n", 200, BOUND, 0);
     answer(scene, "GET", SHOTS "/" NAME, 404, NULL, 0);
@@ -219,7 +219,7 @@ END_TEST
 #define NO_PLACE              EVENT("Warning", "Provisioning")
 #define EVENTS(...)           "{\"events\": [" __VA_ARGS__ "]}"
 
-/* It is not given up: there may be room later, and nobody has to begin again. */
+/* It is not given up: there may be space later, and no client has to begin again. */
 START_TEST(a_clone_without_capacity_is_reported_and_continues_later) {
     struct scene *scene = scene_new(NULL);
     const char *events = CONFIGS "/" CLONE "/events";
@@ -260,7 +260,7 @@ START_TEST(a_failed_clone_is_deleted_and_may_be_created_again) {
     ck_assert_uint_eq(count(scene, "PATCH", NULL), 1);
     scene_end(scene);
 
-    scene = scene_new(NULL); /* somebody may have been told of this one */
+    scene = scene_new(NULL); /* this one may have been reported to a client */
     nobody_has_the_name(scene);
     answer(scene, "GET", CONFIGS "/n", 200, THE_CLONE(ENDED, LABEL, "Failed"), 0);
     clone(scene, "9");
@@ -402,7 +402,7 @@ START_TEST(of_concurrent_creates_the_one_without_a_policy_is_deleted) {
 }
 END_TEST
 
-/* One that was there before this call may be somebody's. */
+/* One that was there before this call may belong to another client. */
 START_TEST(a_reported_volume_is_not_deleted) {
     struct scene *scene = scene_with_source();
 

@@ -58,7 +58,7 @@ static void check_refused(struct wire_answer *got, const char *code, const char 
     free(got);
 }
 
-/* Before it is taken nothing is said, and then at once, whoever holds it. */
+/* Before it is taken there is no response, and then at once, whichever node has it. */
 START_TEST(a_create_returns_when_the_snapshot_is_taken) {
     struct scene *scene = scene_with_volume();
     autofree struct wire_answer *got = NULL;

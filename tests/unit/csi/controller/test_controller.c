@@ -1,6 +1,6 @@
 /*
- * The controller in front of an API that fails, refuses or forgets in the middle of a call: whoever
- * asks is not told that it is over while it may go on.
+ * The controller in front of an API that fails, refuses or forgets in the middle of a call: the
+ * caller gets no final error while the object may go on.
  */
 #include "tests/unit/csi/driver_test.h"
 
@@ -79,7 +79,7 @@ static void create_snapshot(struct scene *scene, const char *code) {
 
 static const int failures[] = { 500, 502, 401, 403, 404 };
 
-/* Is there one?  Was that one made?  Nobody knows. */
+/* Is there one?  Was that one made?  Unknown. */
 START_TEST(a_failed_search_is_not_final) {
     for (size_t i = 0; i < LENGTH(failures); i++) {
         struct scene *scene = scene_new(NULL);
@@ -237,7 +237,7 @@ END_TEST
     "{\"id\": \"" GROUP "\", \"status\": \"available\", \"name\": \"n\", " \
     "\"description\": \"made by CSI\", \"volumes\": []}"
 
-/* In front of such an API, too: the group that is there was told to whoever made it. */
+/* In front of such an API, too: the group that is there was reported to its creator. */
 START_TEST(a_group_of_another_call_is_not_deleted) {
     Volumegroup__CreateVolumeGroupRequest request = VOLUMEGROUP__CREATE_VOLUME_GROUP_REQUEST__INIT;
     struct scene *scene = scene_new(NULL);
@@ -302,7 +302,7 @@ END_TEST
 
 /* ---- group snapshots ---- */
 
-/* One whose only volume has left the group. */
+/* A group whose only volume has left it. */
 static struct scene *group_scene(const char *status, int member_status) {
     struct scene *scene = scene_new(NULL);
     char row[256];
@@ -364,7 +364,7 @@ START_TEST(the_snapshot_of_a_removed_member_is_shown_when_given) {
 }
 END_TEST
 
-/* ---- who asks whether it works ---- */
+/* ---- probes ---- */
 
 /* The one thread waits for the API, as long as it does for each of these calls. */
 START_TEST(a_probe_waits_for_no_call) {

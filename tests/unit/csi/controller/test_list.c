@@ -20,7 +20,7 @@ static int page(const struct client *api, struct arena *arena, const char *query
     (void)api, (void)query, (void)err;
     if (arena_bytes(arena) > largest)
         largest = arena_bytes(arena);
-    memset(arena_alloc(arena, 1 << 20), 'x', 1 << 20); /* what the API says of them */
+    memset(arena_alloc(arena, 1 << 20), 'x', 1 << 20); /* the API's response about them */
     for (; count < limit && count < PAGE && first + count < THERE; count++)
         ids[count] = arena_format(arena, "%04u", first + count);
     *ret = ids;

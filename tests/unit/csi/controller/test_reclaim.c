@@ -20,7 +20,7 @@ static const struct {
     int found; /* what GET of the volume answers */
     const char *volume;
     int begun;        /* what the action answers; 0: it is not asked */
-    const char *last; /* what became of it; NULL: nobody asks */
+    const char *last; /* its outcome; NULL: not queried */
 } rows[] = {
     { "0", 200, IS("available"), 202, DONE },
     { "0", 200, IS("reclaiming"), 0, DONE },
@@ -72,7 +72,7 @@ static const struct {
     const char *config;
     int changed;         /* what PATCH answers; 0: it is not asked */
     const char *after;   /* what that is, and */
-    const char *last;    /* what GET answers then; NULL: nobody asks */
+    const char *last;    /* the response to GET then; NULL: not queried */
     const char *message; /* of the answer; NULL: any */
 } declared[] = {
     { "0", 200, CONFIG(", \"publish\": {\"nodeId\": \"n\"}", ""), 0, NULL, NULL, NULL },

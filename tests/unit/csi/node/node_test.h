@@ -1,6 +1,6 @@
 /*
  * For tests of the node with the kernel's own loop devices and mounts: a directory, images in it,
- * and a namespace of mounts for each test.  What a test leaves is told by node_test_end().
+ * and a namespace of mounts for each test.  Leftovers of a test are reported by node_test_end().
  */
 #pragma once
 

@@ -6,7 +6,7 @@
 #include "csi/node/node.h"
 #include "tests/unit/csi/node/node_test.h"
 
-/* A device is known by its volume on the whole machine: each program says which one it has. */
+/* A device is known by its volume on the whole machine: each program names its own. */
 #define ID "6f9f3b4e-0000-4000-8000-00000000000" NODE_SCENE
 
 static __attribute__((unused)) struct node node;

@@ -1,5 +1,5 @@
 /*
- * Whoever dies between any two steps, or loses his device, is succeeded.
+ * A node that dies between any two steps, or loses its device, is succeeded.
  */
 #define NODE_SCENE "4"
 #include "tests/unit/csi/node/scene.h"

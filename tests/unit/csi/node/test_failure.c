@@ -1,5 +1,6 @@
 /*
- * A file system or a device that has failed below a pod: it is told, taken away, and staged anew.
+ * A file system or a device that has failed below a pod: it is reported, unmounted, and staged
+ * again.
  */
 #define NODE_SCENE "7"
 #include "tests/unit/csi/node/scene.h"

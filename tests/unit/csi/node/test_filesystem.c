@@ -183,7 +183,7 @@ START_TEST(xfs_grows_while_it_is_mounted) {
 }
 END_TEST
 
-/* Some kernels let ext4 grow while it is mounted; where one does not, it is said so. */
+/* Some kernels let ext4 grow while it is mounted; others report that they do not. */
 START_TEST(ext4_grows_before_it_is_mounted) {
     int file = attach(64 * MIB, false);
 

@@ -118,7 +118,7 @@ START_TEST(a_changed_label_does_not_change_the_volume) {
     ck_assert_int_eq(labelled(first), (int)loop.number);
     ck_assert_int_eq(labelled(victim), -1);
 
-    /* What has the number next is what it says. */
+    /* The next file with the number is the one reported. */
     close(loop.fd);
     wait_for_devices(0);
     assert_ok(loop_attach(second, victim, &(struct loop_how){ 0 }, &loop, &err));
@@ -164,7 +164,7 @@ START_TEST(a_stale_device_does_not_block_others) {
     ck_assert_int_eq(ioctl(dead, LOOP_GET_STATUS64, &info), 0);
     ck_assert_int_eq(kill(server, SIGKILL), 0);
     ck_assert_int_eq(waitpid(server, NULL, 0), server);
-    while (ioctl(dead, LOOP_GET_STATUS64, &info) == 0) /* the kernel believes for a while */
+    while (ioctl(dead, LOOP_GET_STATUS64, &info) == 0) /* as the kernel has cached for a while */
         usleep(10000);
     ck_assert_int_eq(errno, ENOTCONN);
 
@@ -177,7 +177,7 @@ START_TEST(a_stale_device_does_not_block_others) {
 }
 END_TEST
 
-/* Until whoever serves the file is asked by the kernel, and says nothing. */
+/* Until the server of the file gets a request of the kernel, and does not respond. */
 static void wait_for_silence(unsigned number) {
     struct loop loop;
 
@@ -340,7 +340,7 @@ START_TEST(a_read_only_device_takes_no_write) {
 }
 END_TEST
 
-/* A child attaches, does what it is told, and is killed. */
+/* A child attaches, executes its orders, and is killed. */
 static void attach_and_die(bool persistent) {
     int status;
     pid_t child = fork();
@@ -426,7 +426,7 @@ static pid_t start_guest(void) {
     return guest;
 }
 
-/* The last lock that it takes is "I share writing with nobody"; looking takes none. */
+/* The last lock that it takes is "I share writing with no other"; probing takes none. */
 static bool has_begun(int file) {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 201, .l_len = 1 };
 

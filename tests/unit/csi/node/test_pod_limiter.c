@@ -45,7 +45,7 @@ static const char *text_of(const char *path) {
     return arena_text(arena, text);
 }
 
-/* A group as cgroup v2 has it, but its file has what was said last, and nothing else. */
+/* A group as cgroup v2 has it, but its file has only the last written line. */
 static void begin(void) {
     node_test_begin();
     log_open(-1, LOG_ERROR, LOG_TEXT);

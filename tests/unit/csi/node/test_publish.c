@@ -54,8 +54,8 @@ START_TEST(a_volume_that_is_in_use_stays_staged) {
 }
 END_TEST
 
-/* A device that nobody has open would go, and the pod would have its number, which is another's
- * soon. */
+/* A device without an open descriptor would go, and the pod would have its number, which is
+ * another's soon. */
 START_TEST(a_volume_that_is_published_stays_staged) {
     autoimage int file = image(8 * MIB);
 
@@ -69,7 +69,7 @@ START_TEST(a_volume_that_is_published_stays_staged) {
 }
 END_TEST
 
-/* Mounted in another namespace, as in a container that was not told of the unmount. */
+/* Mounted in another namespace, as in a container that did not get the unmount. */
 START_TEST(a_volume_that_is_mounted_elsewhere_is_not_unstaged) {
     autoimage int file = image(64 * MIB);
     int ready[2];

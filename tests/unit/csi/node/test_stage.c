@@ -438,7 +438,7 @@ static void write_info(const char *text) {
     fputs(text, file);
 }
 
-/* The image has become a snapshot's since: whoever writes to it would change that. */
+/* The image has become a snapshot's since: a write to it would change that. */
 START_TEST(an_image_below_another_is_not_staged) {
     static const char *const refused[] = {
         "{\"active\": \"" ID ".1\", \"1\": \"" ID ".1\"}", /* a snapshot was taken */
@@ -462,13 +462,13 @@ START_TEST(an_image_below_another_is_not_staged) {
     ck_assert_int_eq(unlink(path_of("images/" ID ".info")), 0);
     write_info("{\"active\": \"" ID "\", \"unknown\": {}}"); /* its snapshots have gone again */
     assert_ok(stage(&ext4));
-    write_info(refused[0]); /* nobody does that below a node; a device that is there goes on */
+    write_info(refused[0]); /* this never happens below a node; a device that is there goes on */
     assert_ok(stage(&ext4));
     assert_ok(unstage());
 }
 END_TEST
 
-/* Whoever puts an overlay above it has begun, and the info does not say it yet. */
+/* The program that puts an overlay above it has begun, and the info does not show it yet. */
 START_TEST(snapshots_that_are_being_changed_are_waited_for) {
     autoimage int file = image(64 * MIB);
     struct flock alone = {

@@ -193,7 +193,7 @@ static void wipe_pieces(const char *type) {
         ck_assert_int_eq(unlink(small_path(i)), 0);
     ck_assert_int_eq(filesystem_flush_deletions(directory, &err), 0);
     ck_assert_msg(wipe(watched, &watch) == 1, "%s", err.message);
-    /* XFS keeps some for itself that is not told as free. */
+    /* XFS keeps some for itself that is not reported as free. */
     ck_assert_int_le(deleted(), (int64_t)count / 2 * SMALL + WIPE_RESERVE + SIZE / 8);
     unmount_it();
     mount_it(type);
@@ -222,14 +222,14 @@ START_TEST(existing_zeros_and_holes_are_not_written) {
     ck_assert_int_eq(wipe(watched, &watch), 1);
     ck_assert_int_eq(syncfs(directory), 0);
     ck_assert_int_eq(wipe_measure(&measured, &after, &err), 1);
-    ck_assert_int_le(after, data + MIB); /* what the file system says of its blocks */
+    ck_assert_int_le(after, data + MIB); /* the file system's own numbers of its blocks */
     watch = (struct watch){ .end_at = 1 };
     ck_assert_int_eq(wipe_measure(&measured, &after, &err), 0);
     end_with("ext4");
 }
 END_TEST
 
-/* ---- who comes between ---- */
+/* ---- other programs in between ---- */
 
 START_TEST(an_interrupted_wipe_releases_all_space_at_once) {
     static const char *const types[] = { "ext4", "xfs" };
@@ -327,7 +327,7 @@ START_TEST(a_kill_leaves_nothing) {
             ck_assert(WIFSIGNALED(status));
             ck_assert_int_eq(filesystem_flush_deletions(directory, &err), 0);
             for (int wait = 0; room() < before - MIB && wait < 6000; wait++)
-                usleep(10000); /* XFS frees behind the back of who closes */
+                usleep(10000); /* XFS frees behind the back of the closing process */
             ck_assert_int_ge(room(), before - MIB);
         }
         end_with(types[i]);

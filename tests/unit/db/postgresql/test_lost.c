@@ -1,7 +1,7 @@
 /*
- * Connections that end anywhere: between the engine and the server stands a passage that counts
- * the protocol's messages and ends a connection at the n-th of a direction, before it has passed
- * or when half of it has.  Whatever is told of a transaction, that is what the server has.  Without
+ * Connections that end anywhere: between the engine and the server stands a proxy that counts the
+ * protocol's messages and ends a connection at the n-th of a direction, before it has passed or
+ * when half of it has.  The server agrees with every reported outcome of a transaction.  Without
  * SCORIA_TEST_POSTGRESQL nothing is tested.
  */
 #include "tests/unit/db/scratch.h"
@@ -48,7 +48,7 @@ static void send_all(int fd, const void *bytes, size_t size) {
         ssize_t sent = send(fd, at, size, MSG_NOSIGNAL);
 
         if (sent <= 0)
-            return; /* whoever reads there has gone: his own end shows it */
+            return; /* the reader of that side has gone: its own end shows it */
         at += sent;
         size -= (size_t)sent;
     }
@@ -193,7 +193,7 @@ static void passage_cut(enum direction direction, unsigned n, bool half) {
     pthread_mutex_unlock(&passage.lock);
 }
 
-/* Has it been as was told?  No more from now on. */
+/* Is the state as reported?  No more from now on. */
 static bool passage_has_cut(void) {
     bool cut;
 
@@ -212,7 +212,7 @@ static int insert_body(struct db_tx *tx, void *arg, struct error *err) {
 
     if (db_query_int(tx, &count, err, "SELECT COUNT(*) FROM item WHERE id = $1", DB_INT(*id)) < 0)
         return -1;
-    ck_assert_int_eq(count, 0); /* what was told of no attempt has not happened */
+    ck_assert_int_eq(count, 0); /* an attempt without a reported outcome has not happened */
     return db_run(tx, err, "INSERT INTO item (id) VALUES ($1)", DB_INT(*id));
 }
 
@@ -236,7 +236,7 @@ static int64_t rows_of(struct db *db, int64_t id) {
     return sql_int(db, sql);
 }
 
-/* One that found nobody there leaves the server alone for a while. */
+/* One that found no server there leaves it alone for a while. */
 static void until_it_works(struct db *db) {
     int64_t until_us = clock_monotonic_us() + WAIT_S * INT64_C(1000000), sum;
     struct error err = { 0 };
@@ -263,7 +263,7 @@ struct scene {
     int64_t id, sum;
 };
 
-/* What was told is what is there. */
+/* The reported rows are there. */
 static bool write_one(struct scene *scene) {
     struct error err = { 0 };
     int result;

@@ -235,8 +235,8 @@ START_TEST(a_body_that_always_conflicts_runs_without_other_writers) {
 }
 END_TEST
 
-/* Two readers who each write what the other has read: one after the other, in any order, one sees
- * the other's row. */
+/* Two readers that each write the row that the other has read: one after the other, in any order,
+ * one sees the other's row. */
 static int skew_body(struct db_tx *tx, void *arg, struct error *err) {
     int64_t count = 0, id = (intptr_t)arg;
 
@@ -317,7 +317,7 @@ static void doubt_begin(struct doubt *doubt) {
     doubt->other = session_of(&doubt->settings);
 }
 
-/* What is said of the commit whose mark is so much larger than that of the last one. */
+/* The reported outcome of the commit whose mark is so much larger than that of the last one. */
 static int doubt_ask(struct doubt *doubt, int64_t ahead) {
     return (int)commit_ask(doubt->other, doubt->session->writer, doubt->session->mark + ahead,
                            &doubt->err);
@@ -380,7 +380,7 @@ START_TEST(a_mark_that_is_gone_is_doubt_and_no_permission) {
     doubt_begin(&doubt);
     session = doubt.session;
     ck_assert_int_eq(commit_run(session, &doubt.err), COMMIT_DONE);
-    session_ok(doubt.other, "DELETE FROM commit_marks"); /* before anybody asks */
+    session_ok(doubt.other, "DELETE FROM commit_marks"); /* before any query */
     ck_assert_int_eq(doubt_ask(&doubt, 0), COMMIT_FAILED);
     ck_assert_int_eq(doubt.err.kind, ERROR_UNAVAILABLE);
 
@@ -553,7 +553,7 @@ START_TEST(other_processes_are_notified_of_messages_and_ends) {
 
     db_on_event(hearer, DB_OUTBOX, count_event, &outbox);
     db_on_event(hearer, DB_ENDED, count_event, &ended);
-    usleep(300000); /* the hearer listens; what it was told at its start is counted */
+    usleep(300000); /* the listener is connected; notifications at its start are counted */
     before = atomic_load(&outbox);
     ck_assert_int_eq(db_transaction(teller, put_body, NULL, &err), 0);
     ck_assert(reaches(&outbox, before + 1));
@@ -704,7 +704,7 @@ START_TEST(a_machine_that_stood_still_follows_the_others) {
     before_us = told(first);
     lost_us = INT64_C(3600000000);
     set_the_servers_clock(first, 3600); /* an hour has passed, for all but `first` */
-    set_told(first, 3600);              /* and the others have told so */
+    set_told(first, 3600);              /* and the others have reported it */
     measure(first);
     ck_assert_int_gt(told(first), before_us + INT64_C(3500000000));
     ck_assert_int_lt(told(first), before_us + INT64_C(3700000000));
@@ -798,7 +798,7 @@ START_TEST(a_whole_database_moves_or_nothing) {
     sql_run(copy.to, "INSERT INTO outbox (topic, method, key, payload, created_at) "
                      "VALUES ('t', 'm', 'k', '{}', 1)");
     ck_assert_int_eq(sql_int(copy.to, "SELECT MAX(id) FROM outbox"), 42);
-    /* Its clock is the one that was copied, and belongs to nobody yet. */
+    /* Its clock is the one that was copied, and belongs to no server yet. */
     ck_assert_int_eq(sql_int(copy.to, "SELECT COUNT(*) FROM clock WHERE base = ''"), 1);
     ck_assert_int_eq(sql_int(copy.to, "SELECT told_us FROM clock"),
                      sql_int(copy.from, "SELECT told_us FROM clock"));

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/stat.h>
 
-/* Opens and expects a refusal that says `words` and names the path. */
+/* Opens and expects a refusal that has `words` and names the path. */
 static void check_refused(const char *path, const char *words) {
     struct connection *connection = NULL;
     struct error err = { 0 };
@@ -142,7 +142,7 @@ START_TEST(damage_below_the_schema_is_an_error_of_its_statement) {
 }
 END_TEST
 
-/* Runs in a child: root may write everywhere, so it becomes somebody else first. */
+/* Runs in a child: root may write everywhere, so it becomes another user first. */
 static void check_read_only(const char *path, const char *words) {
     pid_t child = fork();
     int status;
@@ -193,7 +193,7 @@ START_TEST(broken_rules_are_conflicts_or_bugs) {
 }
 END_TEST
 
-/* Each of a few threads writes ever higher numbers and tells the pipe those that are committed. */
+/* Each of a few threads writes ever higher numbers and writes the committed ones to the pipe. */
 enum { WRITERS = 3, KILLS = 25 };
 
 struct teller {
@@ -235,7 +235,8 @@ static void crash_child(const char *url, int fd, int64_t first) {
     pause();
 }
 
-/* Lets a child write for a while, kills it; returns the highest number it said was committed. */
+/* Lets a child write for a while, kills it; returns the highest number that it reported
+ * committed. */
 static int64_t crash_round(const char *url, int64_t first, useconds_t after_us, int64_t *told,
                            int *count) {
     int64_t number, highest = first;

@@ -448,7 +448,7 @@ END_TEST
 
 START_TEST(a_close_finishes_what_is_queued) {
     autoscratch struct scratch scratch;
-    struct batch batch = { .left = JOBS + 1 }; /* nobody waits for it */
+    struct batch batch = { .left = JOBS + 1 }; /* nothing waits for it */
     struct db *db;
 
     scratch_make(&scratch);

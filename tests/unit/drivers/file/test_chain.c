@@ -53,7 +53,7 @@ static void put_number(unsigned char *at, unsigned size, uint64_t value) {
     }
 }
 
-/* A qcow2 header above `backing`, which it says is of `format` (NULL: it does not). */
+/* A qcow2 header above `backing`, whose recorded format is `format` (NULL: none). */
 static void put_image(const struct place *place, const char *name, const char *backing,
                       const char *format) {
     unsigned char bytes[4096] = { 'Q', 'F', 'I', 0xfb };
@@ -256,7 +256,7 @@ START_TEST(a_hundred_snapshots_and_no_more) {
 }
 END_TEST
 
-/* ---- who works on it ---- */
+/* ---- workers ---- */
 
 /* A call that reads a snapshot for long does so beside others; one that changes the chain is made
  * again later. */
@@ -372,7 +372,7 @@ static void note_bytes(void *arg, const char *name_id, int64_t bytes) {
     json_object_set_new(arg, name_id, json_integer(bytes));
 }
 
-/* Whoever looks for damage sees which snapshots have lost what they were. */
+/* A check for damage names the snapshots that have lost their content. */
 START_TEST(a_list_has_the_size_of_complete_chains_only) {
     static const char whole[] =
         "{\"active\": \"" FILE_NAME ".t\", \"s\": \"" FILE_NAME ".s\", \"t\": \"" FILE_NAME ".t\"}";

@@ -76,7 +76,7 @@ START_TEST(between_two_files_nothing_is_decided) {
 }
 END_TEST
 
-/* Nobody has either open: what was told counts, unless the overlay says more. */
+/* No guest has either open: the report counts, unless the overlay proves more. */
 START_TEST(a_guest_that_is_off_has_left_its_traces) {
     for (size_t i = 0; i < LENGTH(all_told); i++)
         for (int written = 0; written <= 1; written++) {
@@ -294,7 +294,7 @@ START_TEST(a_late_merge_is_found) {
 }
 END_TEST
 
-/* Its making was given up while the guest was still below: nobody has to be asked. */
+/* Its making was given up while the guest was still below: no host has to be requested. */
 START_TEST(an_overlay_that_no_guest_uses_is_only_undone) {
     autoplace struct place place;
     struct driver_assist assist;

@@ -192,7 +192,7 @@ static int lock_files(bool alone) {
     return lock;
 }
 
-/* Names, and what the info says. */
+/* Names, and the content of the info. */
 static const char *files(void) {
     const char *const list =
         "cd \"$1\"/d && ls -A > ../list && find . -name '*.info' -exec cat {} + >> ../list";

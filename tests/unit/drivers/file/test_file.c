@@ -223,7 +223,7 @@ START_TEST(a_directory_from_before_the_marker_is_recognized_by_its_volumes) {
 }
 END_TEST
 
-/* Nothing is said of volumes that nobody could ask for. */
+/* No error about volumes that cannot be requested. */
 START_TEST(a_directory_without_a_marker_waits_for_the_database) {
     autobench struct bench bench;
     struct driver_volume volume = A_VOLUME;

@@ -1,6 +1,6 @@
 /*
- * What a program could not bring to the disk is told to the descriptors that were open before it
- * wrote: each file that qemu-img writes is open when it runs.
+ * A failed flush of a program is reported to the descriptors that were open before it wrote: each
+ * file that qemu-img writes is open when it runs.
  */
 #include "tests/unit/drivers/file/chain_place.h"
 

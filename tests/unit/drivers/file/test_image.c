@@ -240,7 +240,7 @@ START_TEST(an_exclusive_lock_of_a_resize_refuses_others) {
     ck_assert_int_eq(image_lock_alone(other, &bench.err), IMAGE_HELD);
     close(take_fd(alone));
     close(take_fd(other));
-    /* Somebody else is at it already. */
+    /* Another program is at it already. */
     other = open(bench_path(&bench, "image"), O_RDWR | O_CLOEXEC);
     ck_assert_int_eq(image_lock(other, &bench.err), IMAGE_LOCKED);
     alone = open(bench_path(&bench, "image"), O_RDWR | O_CLOEXEC);

@@ -148,7 +148,7 @@ START_TEST(half_way_with_a_link_is_finished) {
         link(bench_path(&bench, "volumes/disk"), bench_path(&bench, "volumes/" FILE_NAME)), 0);
     ck_assert_int_eq(manage(&bench, &volume, "disk"), 0);
     ck_assert(!bench_has(&bench, "volumes/disk"));
-    put(&bench, "disk", "b", 1); /* somebody else's, of the same name */
+    put(&bench, "disk", "b", 1); /* a foreign file of the same name */
     ck_assert_int_eq(manage(&bench, &volume, "disk"), 0);
     ck_assert(bench_has(&bench, "volumes/disk"));
 }

@@ -217,8 +217,8 @@ START_TEST(a_reclaimed_image_is_as_small_as_a_fresh_copy) {
 }
 END_TEST
 
-/* The program leaves what it gives up in the file when the layer below is not told: whole clusters
- * of old data that no table knows any more. */
+/* The program leaves freed clusters in the file when discards do not pass to the layer below: whole
+ * clusters of old data that no table refers to any more. */
 START_TEST(unreferenced_clusters_are_reclaimed) {
     autobench struct bench bench;
     autoclose int fd = -1;
@@ -252,7 +252,7 @@ START_TEST(compressed_clusters_stay) {
 }
 END_TEST
 
-/* What stands in an image that is not known here may be somebody's: only zeros go. */
+/* Unknown parts of an image may belong to another program: only zeros go. */
 START_TEST(unknown_image_features_keep_every_byte) {
     autobench struct bench bench;
 
@@ -277,7 +277,7 @@ START_TEST(unknown_image_features_keep_every_byte) {
         ck_assert_int_eq(pwrite(fd, &byte, 1, at), 1);
         copy(&bench, "other", "was");
         dig(&bench, "other", true);
-        /* A header that says something else of where the tables are. */
+        /* A header with other positions of the tables. */
         if (BENCH_RUN("qemu-img", "check", "-f", "qcow2", in(&bench, "was")) != 0)
             continue;
         ck_assert_msg(is_same_image(&bench, "other", "was"), "change %u", change);
@@ -329,7 +329,7 @@ static void assert_refused(struct place *place, enum error_kind kind) {
     ck_assert_int_eq(usage(&place->bench, FILE_NAME), before);
 }
 
-/* An overlay's zeros hide what is below, whether they were written or said. */
+/* An overlay's zeros hide the data below, whether they are written or flagged. */
 START_TEST(zeros_above_another_image_keep_hiding_it) {
     static const char *const commands[] = { "write -P 0 0 8M", "write -z 16M 8M",
                                             "write -P 9 32M 8M", "discard 33M 4M" };

@@ -292,7 +292,7 @@ START_TEST(a_source_larger_than_its_record_is_copied_whole) {
 }
 END_TEST
 
-/* ---- who else has the image open ---- */
+/* ---- other users of the image ---- */
 
 static int lock_bytes(struct place *place, const int *bytes, size_t count) {
     int fd = open(path_of(place, FILE_NAME), O_RDONLY | O_CLOEXEC);
@@ -317,7 +317,7 @@ START_TEST(a_source_with_a_writer_is_not_copied) {
         { { 100, 101, 201, 203 }, false }, /* a guest */
         { { 100, 101, 101, 101 }, false }, /* one of several that share it */
         { { 103, 103, 103, 103 }, false }, /* a resize */
-        { { 200, 200, 200, 200 }, false }, /* nobody else may read */
+        { { 200, 200, 200, 200 }, false }, /* no other process may read */
     };
 
     for (size_t i = 0; i < LENGTH(rows); i++) {

@@ -175,7 +175,7 @@ END_TEST
 START_TEST(a_broken_qemu_img_makes_nothing) {
     static const char *const scripts[] = {
         "#!/bin/sh\necho 'qemu-img: No space left on device' >&2\nexit 1\n",
-        "#!/bin/sh\necho Formatting\n", /* says it did, and did not */
+        "#!/bin/sh\necho Formatting\n", /* reports success, and did nothing */
         MAKES_ANOTHER_SIZE,
     };
 
@@ -338,7 +338,7 @@ static void make_luks(struct place *place) {
     place->volume.format = "raw";
 }
 
-/* Says in the header of a qcow2 file that LUKS is inside. */
+/* Marks LUKS inside in the header of a qcow2 file. */
 static void mark_encrypted(struct place *place) {
     autoclose int fd = openat(place->directory.fd, FILE_NAME, O_RDWR | O_CLOEXEC);
 

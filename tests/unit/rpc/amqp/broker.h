@@ -1,7 +1,7 @@
 /*
- * A broker that the test plays itself, frame by frame, from its own thread: what arrives is what
- * the code under test sent, what leaves is exactly what the test says, in pieces of any size.
- * Whatever does not come within a minute fails the test.
+ * A broker that the test plays itself, frame by frame, from its own thread: it receives exactly the
+ * bytes that the code under test sent, and sends exactly those of the test, in pieces of any size.
+ * A frame that does not come within a minute fails the test.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 enum { BROKER_WAIT_MS = 60000, BROKER_ROOM = 1 << 18, BROKER_FRAME_END = 0xce };
 
 struct broker {
-    int listener, fd; /* fd -1: nobody is connected */
+    int listener, fd; /* fd -1: not connected */
     char url[64];
     size_t piece; /* what is sent leaves in writes of so many bytes; 0: whole */
     int heartbeat_s;
@@ -60,7 +60,7 @@ static inline void broker_hang_up(struct broker *broker) {
     broker->fd = -1;
 }
 
-/* For good: who comes is refused. */
+/* For good: each connection is refused. */
 static inline void broker_leave(struct broker *broker) {
     if (broker->listener >= 0)
         close(broker->listener);
@@ -93,7 +93,7 @@ static inline void broker_bytes(struct broker *broker, void *ret, size_t size) {
     }
 }
 
-/* A peer that did not like the beginning may be gone before the end: whoever listens finds out. */
+/* A peer that did not like the beginning may be gone before the end: the listener finds out. */
 static inline void broker_send(struct broker *broker, const void *bytes, size_t size) {
     size_t piece = broker->piece ? broker->piece : size;
 
@@ -260,7 +260,7 @@ static inline struct said broker_expect(struct broker *broker, unsigned channel,
 /* What a client and a broker say to each other at the beginning, in this order. */
 enum broker_step {
     BROKER_CONNECTED,
-    BROKER_GREETED, /* the client has said AMQP 0-9-1 */
+    BROKER_GREETED, /* the client has sent AMQP 0-9-1 */
     BROKER_STARTED,
     BROKER_TUNED,
     BROKER_OPENED,

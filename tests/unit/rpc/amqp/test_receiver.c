@@ -293,7 +293,7 @@ static void (*const ends[])(struct broker *broker) = {
     broker_say_nonsense,
 };
 
-/* A message is in the hands of a worker while its connection ends: nobody acknowledges it on the
+/* A message is in the hands of a worker while its connection ends: it is not acknowledged on the
  * next one, where the number may be another's. It comes again there. */
 START_TEST(a_message_in_work_is_redelivered_after_a_lost_connection) {
     for (size_t end = 0; end < LENGTH(ends); end++) {
@@ -368,7 +368,7 @@ START_TEST(a_refused_queue_is_requested_again) {
 }
 END_TEST
 
-/* Frames of channels that nobody has asked for. */
+/* Frames of channels that were never opened. */
 START_TEST(frames_of_other_channels_change_nothing) {
     autoscene struct scene scene;
     struct broker *broker = &scene.broker;
@@ -394,7 +394,7 @@ START_TEST(an_unresponsive_broker_is_disconnected) {
     scene_begin(&scene, 1);
     serve(&scene.broker);
     expect_works(&scene, 1);
-    broker_await_end(&scene.broker); /* by the client, who hears no heartbeat */
+    broker_await_end(&scene.broker); /* by the client, which gets no heartbeat */
     serve(&scene.broker);
     expect_works(&scene, 1);
 }

@@ -1,6 +1,6 @@
 /*
- * The sender with a broker that says and does whatever it likes: each message is confirmed once,
- * as taken only when the broker has said so.
+ * The sender with an arbitrary broker: each message is confirmed once, as taken only when the
+ * broker has confirmed it.
  */
 #include "rpc/amqp/sender.h"
 
@@ -13,7 +13,7 @@
 
 #define EXCHANGE "exchange"
 
-/* ---- what the sender says of messages ---- */
+/* ---- outcomes of messages ---- */
 
 enum { MESSAGES = 16 };
 
@@ -275,7 +275,7 @@ static void come_back_half(struct broker *broker) {
     broker_hang_up(broker);
 }
 
-/* What has come back is sent again as well: whether it would have been confirmed nobody knows. */
+/* A returned message is sent again as well: whether it would have been confirmed is unknown. */
 static void come_back_and_go(struct broker *broker) {
     send_back(broker, "2", "m1", 2);
     broker_hang_up(broker);
@@ -294,7 +294,7 @@ static void (*const ends[])(struct broker *broker) = {
 };
 
 /* The first of three is confirmed, then the connection ends in some way: the others come again, in
- * their order, and nothing is told of them before. */
+ * their order, and have no outcome before. */
 START_TEST(unconfirmed_messages_are_sent_again_on_the_next_connection) {
     for (size_t end = 0; end < LENGTH(ends); end++) {
         autoscene struct scene scene;
@@ -463,7 +463,7 @@ START_TEST(an_unresponsive_broker_is_disconnected) {
     serve(broker);
     put_plain(&scene, 0);
     expect_plain(broker, 0);
-    broker_await_end(broker); /* by the client, who hears no heartbeat */
+    broker_await_end(broker); /* by the client, which gets no heartbeat */
     ck_assert(is_open(0));
     serve(broker);
     expect_plain(broker, 0);
@@ -478,7 +478,7 @@ static void beat(struct broker *broker) {
     broker_send(broker, frame, broker_frame(frame, AMQP_FRAME_HEARTBEAT, 0, "", 0));
 }
 
-/* Nothing is sent to it until it says that it takes messages; heartbeats are. */
+/* Nothing is sent to it until it reports that it takes messages; heartbeats are. */
 START_TEST(a_broker_that_is_blocked_is_waited_for) {
     autoscene struct scene scene;
     struct broker *broker = &scene.broker;
@@ -540,7 +540,7 @@ static void *stop(void *sender) {
     return NULL;
 }
 
-/* All has been said, and the farewell is answered with whatever comes to the broker's mind. */
+/* All has been sent, and the close is answered with arbitrary frames. */
 START_TEST(a_close_needs_no_valid_response) {
     static void (*const ends_in_it[])(
         struct broker * broker) = { broker_close_connection, broker_hang_up, broker_say_nonsense };

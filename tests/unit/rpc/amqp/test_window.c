@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What became of messages, in the order in which it was told: "a+" taken, "a-" not. */
+/* Outcomes of messages, in the order in which they were reported: "a+" taken, "a-" not. */
 static char told[256];
 static struct window *window;
 
